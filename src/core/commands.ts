@@ -1,0 +1,60 @@
+import type { Emit, IdempotencyEvent } from './events.js'
+import { storeFailure } from './events.js'
+import type { Identity } from './identity.js'
+
+type CommandName = Extract<IdempotencyEvent, { type: 'store_failed' }>['command']
+
+/** A command to the store that was not answered in time. It may still take effect. */
+class StoreTimeout extends Error {
+  override readonly name = 'StoreTimeout'
+}
+
+/** Milliseconds on a clock that never jumps. */
+export function monotonicNow(): number {
+  return performance.now()
+}
+
+/**
+ * Calls the store with a time limit. `null`: it failed or did not answer in time, so the outcome is not known; an event
+ * has said so.
+ */
+export async function ask<Reply>(
+  name: CommandName,
+  about: Identity,
+  command: Promise<Reply>,
+  timeoutMs: number,
+  emit: Emit,
+): Promise<Reply | null> {
+  try {
+    return await inTime(command, timeoutMs)
+  } catch (error) {
+    emit({ type: 'store_failed', scope: about.scope, key: about.key, command: name, error: storeFailure(error) })
+    return null
+  }
+}
+
+/** A store of somebody's own may throw before it returns a promise. */
+export function called<Reply>(command: () => Promise<Reply>): Promise<Reply> {
+  try {
+    return command()
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
+/** A pause that keeps no process alive. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref()
+  })
+}
+
+function inTime<Reply>(command: Promise<Reply>, timeoutMs: number): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new StoreTimeout(`The store did not answer within ${timeoutMs} ms (storeTimeoutMs).`))
+    }, timeoutMs)
+    timer.unref()
+    command.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}

@@ -1,0 +1,21 @@
+import { hash } from 'node:crypto'
+import { IdempotencyError, kindOf } from './errors.js'
+import type { Identity } from './identity.js'
+
+/** Frozen within a major version: another service remembers these keys. Held by golden files. */
+const FORMAT = 'once-per-key derived key v1'
+
+/** A UUID made of the identity and the label: RFC 9562 §5.8, version 8, "custom UUIDs … based on a hash". */
+export function derivedKey(identity: Identity, label: string): string {
+  if (typeof label !== 'string' || label === '') {
+    const seen = label === '' ? 'an empty string' : kindOf(label)
+    throw new IdempotencyError(
+      'label_invalid',
+      `deriveKey needs a label that names the call, such as 'bank transfer'; seen: ${seen}.`,
+    )
+  }
+  const { scope, key, fingerprint } = identity
+  const hex = hash('sha256', JSON.stringify([FORMAT, scope, key, fingerprint, label]), 'hex')
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}

@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto'
+import { asReplay } from './answer.js'
+import { ask, called, monotonicNow, pause } from './commands.js'
+import type { Decision, RequestFacts } from './decision.js'
+import { type Refusal, safely } from './events.js'
+import { startExecution } from './execution.js'
+import { type Identity, identityReader } from './identity.js'
+import { storageKey } from './key.js'
+import { optionFunctions } from './option-functions.js'
+import { type IdempotencyOptions, resolveOptions } from './options.js'
+import { type Problem, type ProblemCode, problemOf } from './problem.js'
+import type { Answer, Begun, Claim, IdempotencyRecord } from './record.js'
+
+/** The library without a framework: a binding asks it what to do with each request. */
+export interface Engine<Req> {
+  /**
+   * Decides what to do with a request.
+   *
+   * @throws IdempotencyError for misuse by the application (hand it to the framework's error handling): the handler must
+   * not run; nothing was stored.
+   */
+  decide(facts: RequestFacts<Req>): Promise<Decision>
+  /** A problem as the response to send, in the shape that `renderProblem` gives it. */
+  answerOf(problem: Problem, request: Req): Answer
+  /** Resolves when no run is left, and no completion is pending. */
+  idle(): Promise<void>
+}
+
+const FIRST_POLL_MS = 25
+const LONGEST_POLL_MS = 1_000
+
+export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Engine<Req> {
+  const options = resolveOptions(given)
+  const { store, leaseMs, maxRunMs, retentionMs, storeTimeoutMs, unknownOutcome, inFlightWaitMs } = options
+  const identityOf = identityReader(options)
+  const emit = safely(options.onEvent)
+  const functions = optionFunctions(options, emit)
+  store.observe?.(emit)
+
+  let active = 0
+  let whenIdle: (() => void)[] = []
+
+  /** Counts what must end before the store's client may be closed. */
+  function onStart(): void {
+    active++
+  }
+
+  function onEnd(): void {
+    active--
+    if (active > 0) return
+    for (const resolve of whenIdle) resolve()
+    whenIdle = []
+  }
+
+  async function decide(facts: RequestFacts<Req>): Promise<Decision> {
+    const identified = await identityOf(facts)
+    switch (identified.kind) {
+      case 'bypass':
+        return { action: 'bypass' }
+      case 'rejected': {
+        const { code, detail, extraHeaders } = identified
+        emit({ type: 'rejected', code })
+        return { ...reject(code, detail), ...(extraHeaders && { extraHeaders }) }
+      }
+      case 'identified': {
+        const decision = await claimFor(identified.identity, facts)
+        return identified.extraHeaders === undefined ? decision : { ...decision, extraHeaders: identified.extraHeaders }
+      }
+    }
+  }
+
+  /** Claims the key, or waits for its owner's answer for as long as `inFlightWaitMs` allows: with one token throughout. */
+  async function claimFor(
+    identity: Identity,
+    facts: RequestFacts<Req>,
+  ): Promise<Exclude<Decision, { action: 'bypass' }>> {
+    const { scope, key, fingerprint } = identity
+    const recordKey = storageKey(scope, key)
+    const claim: Claim = { token: randomUUID(), fingerprint, leaseMs, retentionMs, unknownOutcome }
+    const waitUntil = inFlightWaitMs > 0 ? monotonicNow() + inFlightWaitMs : 0
+    let pollMs = 0
+
+    while (true) {
+      const sentAt = monotonicNow()
+      const pending = called(() => store.begin(recordKey, claim))
+      const begun = await ask('begin', identity, pending, storeTimeoutMs, emit)
+      if (begun === null) return unconfirmed(identity, claim, pending, sentAt, facts)
+
+      if (begun.acquired) {
+        if (pollMs === 0 || !facts.isAbandoned()) return execute(identity, claim, begun, sentAt, facts)
+        void giveUp(identity, claim)
+        return reject('in_flight')
+      }
+
+      const decision = readRecord(begun.record, identity)
+      const waitMs = waitUntil - monotonicNow()
+      const waits = decision.action === 'reject' && decision.problem.code === 'in_flight' && waitMs > 0
+      if (!waits || facts.isAbandoned()) return told(decision, identity, begun.record)
+      pollMs = Math.min(pollMs === 0 ? FIRST_POLL_MS : pollMs * 1.5, LONGEST_POLL_MS, waitMs)
+      await pause(Math.ceil(pollMs))
+      if (facts.isAbandoned()) return told(decision, identity, begun.record)
+    }
+  }
+
+  function execute(
+    identity: Identity,
+    claim: Claim,
+    begun: Extract<Begun, { acquired: true }>,
+    sentAt: number,
+    facts: RequestFacts<Req>,
+  ): Extract<Decision, { action: 'execute' }> {
+    const { scope, key } = identity
+    const { attempt, previousOutcome } = begun
+    if (attempt > 0) emit({ type: 'claimed', scope, key, attempt, previousOutcome })
+    const start = { identity, token: claim.token, attempt, previousOutcome, context: begun.context, sentAt }
+    onStart()
+    const execution = startExecution(start, facts.request, {
+      options,
+      functions,
+      emit,
+      readLostRecord,
+      storeUnavailable: () => reject('store_unavailable'),
+      onEnd,
+    })
+    return { action: 'execute', execution }
+  }
+
+  /** The claim may or may not have been made. Without knowing, the handler does not run, unless the options say so. */
+  function unconfirmed(
+    identity: Identity,
+    claim: Claim,
+    pending: Promise<Begun>,
+    sentAt: number,
+    facts: RequestFacts<Req>,
+  ): Exclude<Decision, { action: 'bypass' }> {
+    if (options.storeFailure === 'runUnprotected') {
+      emit({ type: 'unprotected', scope: identity.scope, key: identity.key })
+      return execute(identity, claim, { acquired: true, attempt: 0, previousOutcome: 'unknown' }, sentAt, facts)
+    }
+    void giveUp(identity, claim, pending)
+    return reject('store_unavailable')
+  }
+
+  /**
+   * Frees a claim that nobody will run: right behind it, and once more when its late reply or error comes, since a command
+   * that waited in the client's queue must not hold the key for nobody.
+   */
+  async function giveUp(identity: Identity, claim: Claim, pending?: Promise<Begun>): Promise<void> {
+    let answered = false
+    const markAnswered = () => {
+      answered = true
+    }
+    const late = pending?.then(markAnswered, markAnswered)
+    await null // Where the reply or the error came first, `answered` is true by now.
+    const behind = !answered
+    await free(identity, claim)
+    if (late === undefined || !behind) return
+    await late
+    await free(identity, claim)
+  }
+
+  /** Tried until the claim's lease would have ended it anyway. */
+  async function free(identity: Identity, { token, fingerprint }: Claim): Promise<void> {
+    const recordKey = storageKey(identity.scope, identity.key)
+    const own = { token, fingerprint, attempt: 0, uncertain: false, retentionMs, failedMs: maxRunMs + leaseMs }
+    const until = monotonicNow() + leaseMs
+    onStart()
+    for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
+      const command = called(() => store.release(recordKey, own))
+      const done = await ask('release', identity, command, storeTimeoutMs, emit)
+      if (done !== null || monotonicNow() + pauseMs >= until) break
+      await pause(pauseMs)
+    }
+    onEnd()
+  }
+
+  /** What the record that stood in the way means for this request. */
+  function readRecord(
+    record: IdempotencyRecord,
+    identity: Identity,
+  ): Extract<Decision, { action: 'replay' | 'reject' }> {
+    const bound = record.state === 'failed' && !record.uncertain ? null : record.fingerprint
+    if (bound !== null && bound !== identity.fingerprint) return reject('mismatched')
+    switch (record.state) {
+      case 'completed':
+        return record.answer.body === null
+          ? reject('answer_not_kept')
+          : { action: 'replay', answer: asReplay(record.answer) }
+      case 'in-flight':
+        return record.leaseRemainingMs > 0 || unknownOutcome === 'rerun'
+          ? reject('in_flight')
+          : reject('outcome_unknown')
+      case 'failed':
+        // A certain failure refuses only its own token: this claim was given up before its reply came.
+        return record.uncertain ? reject('outcome_unknown') : reject('store_unavailable')
+    }
+  }
+
+  /** What a run that lost its lease tells its client: the answer if there is one, else to come back. */
+  function readLostRecord(
+    record: IdempotencyRecord | null,
+    identity: Identity,
+  ): Extract<Decision, { action: 'replay' | 'reject' }> {
+    return record?.state === 'completed' ? readRecord(record, identity) : reject('in_flight')
+  }
+
+  function told(
+    decision: Extract<Decision, { action: 'replay' | 'reject' }>,
+    { scope, key }: Identity,
+    record: IdempotencyRecord,
+  ): Extract<Decision, { action: 'replay' | 'reject' }> {
+    if (decision.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record.attempt ?? 0 })
+    else if (isRefusal(decision.problem.code)) emit({ type: decision.problem.code, scope, key })
+    return decision
+  }
+
+  function reject(code: ProblemCode, detail?: string): Extract<Decision, { action: 'reject' }> {
+    return { action: 'reject', problem: problemOf(code, options, detail) }
+  }
+
+  return {
+    decide,
+    answerOf: functions.renderProblem,
+    idle() {
+      return active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))
+    },
+  }
+}
+
+function isRefusal(code: ProblemCode): code is Refusal {
+  return code === 'in_flight' || code === 'mismatched' || code === 'answer_not_kept' || code === 'outcome_unknown'
+}

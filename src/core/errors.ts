@@ -1,0 +1,47 @@
+/**
+ * How the library can be misused. Closed: a new one is a minor release.
+ *
+ * - `options_invalid`: an option is missing, unknown, or breaks a rule. Thrown at construction; nothing was built.
+ * - `scope_invalid`: `scope` did not name an account. Nothing ran, nothing was stored.
+ * - `body_not_parsed`: a body was sent, but no parser ran before the middleware. Nothing ran, nothing was stored.
+ * - `fingerprint_required`: the body has no form that can be compared. Nothing ran, nothing was stored.
+ * - `fingerprint_invalid`: `fingerprint` threw or answered nothing. Nothing ran, nothing was stored.
+ * - `skip_failed`: `skip` threw. Nothing ran, nothing was stored.
+ * - `mounted_twice`: a request met the middleware a second time. The first claim stands and ends with its response.
+ * - `label_invalid`: `deriveKey` was given no label. Nothing changed.
+ * - `lease_lost`: the reason with which `signal` aborts. Another attempt may run now, or has run.
+ * - `store_full`: a store refused a claim for want of room. Nothing ran, nothing was stored.
+ */
+export type IdempotencyErrorCode =
+  | 'options_invalid'
+  | 'scope_invalid'
+  | 'body_not_parsed'
+  | 'fingerprint_required'
+  | 'fingerprint_invalid'
+  | 'skip_failed'
+  | 'mounted_twice'
+  | 'label_invalid'
+  | 'lease_lost'
+  | 'store_full'
+
+/**
+ * Misuse by the application: what happened, what was seen, what to do. Never holds a key, a body or a secret. Decide by
+ * `code` rather than by `instanceof`: an ES module and a CommonJS copy of this class can meet in one process.
+ */
+export class IdempotencyError extends Error {
+  override readonly name = 'IdempotencyError'
+  readonly code: IdempotencyErrorCode
+
+  constructor(code: IdempotencyErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** What a value is, for a message: its kind, never its content. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (typeof value !== 'object') return `a ${typeof value}`
+  if (Array.isArray(value)) return 'an array'
+  return `an object (${value.constructor?.name ?? 'without prototype'})`
+}

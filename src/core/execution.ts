@@ -1,0 +1,202 @@
+import { withKeptHeaders } from './answer.js'
+import { ask, called, monotonicNow, pause } from './commands.js'
+import type { Execution, Settled } from './decision.js'
+import { derivedKey } from './derived-key.js'
+import { IdempotencyError } from './errors.js'
+import type { Emit } from './events.js'
+import type { Identity } from './identity.js'
+import { storageKey } from './key.js'
+import type { OptionFunctions } from './option-functions.js'
+import type { ResolvedOptions } from './options.js'
+import type { Answer, Done, IdempotencyRecord, Own, PreviousOutcome } from './record.js'
+
+/** What a run starts from. */
+export interface Start {
+  readonly identity: Identity
+  readonly token: string
+  /** 0: the claim was not confirmed. */
+  readonly attempt: number
+  readonly previousOutcome: PreviousOutcome
+  readonly context?: unknown
+  /** When the claim was sent: the lease counts from here. */
+  readonly sentAt: number
+}
+
+/** What a run needs of its engine. */
+export interface Surroundings<Req> {
+  readonly options: ResolvedOptions<Req>
+  readonly functions: OptionFunctions<Req>
+  readonly emit: Emit
+  /** What a client is told when the record belongs to somebody else. */
+  readonly readLostRecord: (record: IdempotencyRecord | null, identity: Identity) => Settled
+  readonly storeUnavailable: () => Settled
+  /** Called once, when nothing of the run is left, be it in the background. */
+  readonly onEnd: () => void
+}
+
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 5_000
+
+/** One run of the handler: keeps its lease, ends its record. */
+export function startExecution<Req>(
+  start: Start,
+  request: Req,
+  { options, functions, emit, readLostRecord, storeUnavailable, onEnd }: Surroundings<Req>,
+): Execution {
+  const { store, leaseMs, maxRunMs, retentionMs, storeTimeoutMs } = options
+  const { identity, token, attempt, previousOutcome, sentAt } = start
+  const { scope, key, fingerprint } = identity
+  const recordKey = storageKey(scope, key)
+  const own: Own = { token, fingerprint, attempt, uncertain: attempt > 0 && previousOutcome === 'unknown', retentionMs }
+
+  let mayHaveHadEffect = false
+  let settled: Promise<Settled> | undefined
+  let over = false
+
+  // --- the lease
+
+  // An unprotected run has no lease to lose by time.
+  let confirmedAt = attempt > 0 ? sentAt : Number.POSITIVE_INFINITY
+  let renewAt = sentAt + leaseMs / 3
+  let lost = false
+  let taken = false
+  let abort: AbortController | undefined
+  let timer = setTimeout(tick, Math.ceil(leaseMs / 3)).unref()
+
+  function tick(): void {
+    const now = monotonicNow()
+    if (!lost && now >= confirmedAt + leaseMs) lose('lapsed')
+    const renewable = !taken && now < sentAt + maxRunMs
+    if (renewable && now >= renewAt) {
+      renewAt = now + leaseMs / 3
+      void renew(now)
+    }
+    const lapsesAt = lost ? Number.POSITIVE_INFINITY : confirmedAt + leaseMs
+    const next = renewable ? Math.min(renewAt, lapsesAt) : lapsesAt
+    if (next === Number.POSITIVE_INFINITY)
+      end() // Whatever the handler still does, it does without a lease.
+    else timer = setTimeout(tick, Math.max(1, Math.ceil(next - now))).unref()
+  }
+
+  async function renew(now: number): Promise<void> {
+    const done = await ask(
+      'renew',
+      identity,
+      called(() => store.renew(recordKey, { ...own, leaseMs })),
+      storeTimeoutMs,
+      emit,
+    )
+    if (done === null) return
+    if (done.ok) confirmedAt = Math.max(confirmedAt, now)
+    // Once the end was sent, a stale renewal may mean that it arrived: its own reply will tell.
+    else if (settled === undefined) lose('taken')
+  }
+
+  function lose(reason: 'lapsed' | 'taken'): void {
+    if (reason === 'taken') taken = true
+    if (lost) return
+    lost = true
+    emit({ type: 'lease_lost', scope, key, attempt, reason })
+    abort?.abort(leaseLost())
+  }
+
+  function end(): void {
+    if (over) return
+    over = true
+    clearTimeout(timer)
+    onEnd()
+  }
+
+  // --- the end
+
+  async function complete(answer: Answer): Promise<Settled> {
+    const stored = withKeptHeaders(answer, functions.keepHeader)
+    const command = () => store.complete(recordKey, { ...own, answer: stored })
+    const completed = () =>
+      emit({ type: 'completed', scope, key, attempt, status: answer.status, answerKept: answer.body !== null })
+
+    const done = await ask('complete', identity, called(command), storeTimeoutMs, emit)
+    if (done !== null) return close(done, completed)
+    if (store.effects === 'inside') {
+      end()
+      return storeUnavailable()
+    }
+    emit({ type: 'completion_pending', scope, key, attempt })
+    void repeat('complete', command).then((late) => {
+      if (late === null) emit({ type: 'completion_given_up', scope, key, attempt })
+      else close(late, completed)
+    })
+    return { action: 'send' }
+  }
+
+  async function release(): Promise<Settled> {
+    const uncertain = own.uncertain || mayHaveHadEffect
+    const command = () => store.release(recordKey, { ...own, uncertain, failedMs: maxRunMs + leaseMs })
+    const failed = () => emit({ type: 'failed', scope, key, attempt, uncertain })
+
+    const done = await ask('release', identity, called(command), storeTimeoutMs, emit)
+    if (done !== null) return close(done, failed)
+    void repeat('release', command).then((late) => late !== null && close(late, failed))
+    return { action: 'send' }
+  }
+
+  /** The store has spoken: the end stands, or the record is another's. */
+  function close(done: Done, succeeded: () => void): Settled {
+    if (done.ok) {
+      succeeded()
+      end()
+      return { action: 'send' }
+    }
+    lose('taken')
+    end()
+    return readLostRecord(done.record, identity)
+  }
+
+  /** In the background, with the lease still renewed, until the store answers or the run's time is over. */
+  async function repeat(name: 'complete' | 'release', command: () => Promise<Done>): Promise<Done | null> {
+    let pauseMs = FIRST_PAUSE_MS
+    while (monotonicNow() + pauseMs < sentAt + maxRunMs) {
+      await pause(pauseMs)
+      const done = await ask(name, identity, called(command), storeTimeoutMs, emit)
+      if (done !== null) return done
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+    }
+    end()
+    return null
+  }
+
+  return {
+    key,
+    scope,
+    attempt,
+    previousOutcome,
+    context: start.context,
+    maxAnswerBytes: options.maxAnswerBytes,
+    get signal() {
+      abort ??= new AbortController()
+      if (lost && !abort.signal.aborted) abort.abort(leaseLost())
+      return abort.signal
+    },
+    mayHaveEffect() {
+      mayHaveHadEffect = true
+    },
+    deriveKey(label) {
+      return derivedKey(identity, label)
+    },
+    settle(answer) {
+      settled ??= functions.isSuccess(answer, request) ? complete(answer) : release()
+      return settled
+    },
+    async fail() {
+      settled ??= release()
+      await settled
+    },
+  }
+}
+
+function leaseLost(): IdempotencyError {
+  return new IdempotencyError(
+    'lease_lost',
+    'The lease of this idempotency key was lost: another attempt may run now. Stop.',
+  )
+}

@@ -1,0 +1,172 @@
+import type { HeaderPairs, RequestFacts } from './decision.js'
+import { IdempotencyError } from './errors.js'
+import { fingerprintOf, TOO_DEEP } from './fingerprint.js'
+import { type KeyReading, readKeyLines } from './key.js'
+import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
+import type { ResolvedOptions } from './options.js'
+import type { ProblemCode } from './problem.js'
+import { resolveScope } from './scope.js'
+
+/** What a record is found by, and bound to. */
+export interface Identity {
+  readonly scope: string
+  readonly key: string
+  readonly fingerprint: string
+}
+
+/** What a request is to the library: not covered, refused as sent, or an operation with a name. */
+export type Identified =
+  | { readonly kind: 'bypass' }
+  | {
+      readonly kind: 'rejected'
+      readonly code: Extract<ProblemCode, 'key_missing' | 'key_invalid' | 'body_too_deep'>
+      readonly detail?: string
+      readonly extraHeaders?: HeaderPairs
+    }
+  | { readonly kind: 'identified'; readonly identity: Identity; readonly extraHeaders?: HeaderPairs }
+
+const BYPASS: Identified = { kind: 'bypass' }
+
+/**
+ * Reads requests by the rules of the options: which are covered, whose they are, what makes two the same.
+ *
+ * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
+ */
+export function identityReader<Req>(
+  options: ResolvedOptions<Req>,
+): (facts: RequestFacts<Req>) => Identified | Promise<Identified> {
+  const { header, required, legacyKey, scope, fingerprint } = options
+  const methods = new Set(options.methods)
+  const headerName = header.toLowerCase()
+  const deprecation = legacyKey && deprecationHeaders(legacyKey)
+
+  return function identityOf(facts) {
+    if (!methods.has(facts.method)) return BYPASS
+    const lines = headerLines(facts.rawHeaders, headerName)
+    const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
+    if (lines.length === 0 && legacy === null && !required) return BYPASS
+    return covered(facts, lines, legacy)
+  }
+
+  async function covered(
+    facts: RequestFacts<Req>,
+    lines: readonly string[],
+    legacy: KeyReading | null,
+  ): Promise<Identified> {
+    if (options.skip !== undefined && (await skipped(options.skip, facts.request))) return BYPASS
+
+    const fromHeader = lines.length > 0
+    const reading = fromHeader ? readKeyLines(lines) : legacy
+    const extra = !fromHeader && deprecation !== undefined ? { extraHeaders: deprecation } : {}
+    if (reading === null) {
+      return {
+        kind: 'rejected',
+        code: 'key_missing',
+        detail: `Send the header ${header}, with a value of your own choice that is new for each operation.`,
+      }
+    }
+    if ('invalid' in reading) {
+      const place = fromHeader ? `The header ${header} is not a key: ` : 'The key in the body is not one: '
+      return { kind: 'rejected', code: 'key_invalid', detail: `${place}${reading.invalid}.`, ...extra }
+    }
+    if (fromHeader && legacyKey?.whenBoth === 'reject' && legacy !== null && !sameKey(reading, legacy)) {
+      const detail = `The header ${header} and the body's ${JSON.stringify(legacyKey.field)} differ; send one of them.`
+      return { kind: 'rejected', code: 'key_invalid', detail }
+    }
+
+    const owner = await resolveScope(scope, facts.request)
+    const print = await fingerprintOfRequest(facts)
+    if (print === TOO_DEEP) return { kind: 'rejected', code: 'body_too_deep', ...extra }
+    return { kind: 'identified', identity: { scope: owner, key: reading.key, fingerprint: print }, ...extra }
+  }
+
+  async function fingerprintOfRequest(facts: RequestFacts<Req>): Promise<string | typeof TOO_DEEP> {
+    const { method, target } = facts
+    if (fingerprint === undefined) {
+      checkBody(facts)
+      return fingerprintOf(method, target, facts.body, legacyKey?.field)
+    }
+    // The given value stands for the query as well.
+    return fingerprintOf(method, pathOf(target), await givenContent(fingerprint, facts.request))
+  }
+}
+
+/** The values of a header, one for each line. */
+function headerLines(rawHeaders: readonly string[], name: string): readonly string[] {
+  let lines: string[] | undefined
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const each = rawHeaders[i] as string
+    if (each.length !== name.length || each.toLowerCase() !== name) continue
+    lines ??= []
+    lines.push(rawHeaders[i + 1] as string)
+  }
+  return lines ?? NO_LINES
+}
+
+const NO_LINES: readonly string[] = []
+
+async function skipped<Req>(skip: (request: Req) => boolean | Promise<boolean>, request: Req): Promise<boolean> {
+  try {
+    return Boolean(await skip(request))
+  } catch (cause) {
+    throw new IdempotencyError(
+      'skip_failed',
+      'skip() failed, so it is not known whether the request is to be protected. It must answer true or false.',
+      { cause },
+    )
+  }
+}
+
+function sameKey(a: KeyReading, b: KeyReading): boolean {
+  return 'key' in a && 'key' in b && a.key === b.key
+}
+
+async function givenContent<Req>(fingerprint: (request: Req) => unknown, request: Req): Promise<unknown> {
+  let content: unknown
+  try {
+    content = await fingerprint(request)
+  } catch (cause) {
+    throw new IdempotencyError('fingerprint_invalid', `fingerprint() failed. ${FINGERPRINT_WAY_OUT}`, { cause })
+  }
+  if (content === undefined) {
+    throw new IdempotencyError('fingerprint_invalid', `fingerprint() answered undefined. ${FINGERPRINT_WAY_OUT}`)
+  }
+  return content
+}
+
+const FINGERPRINT_WAY_OUT =
+  'It must return what makes two requests the same, as a JSON value, a string or bytes; null if nothing but method and path counts.'
+
+function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return query === -1 ? target : target.slice(0, query)
+}
+
+/** A body that nobody read, or that reads differently each time, would make every request the same, or none. */
+function checkBody(facts: RequestFacts): void {
+  const { rawHeaders, body } = facts
+  const [contentType = ''] = headerLines(rawHeaders, 'content-type')
+  if (/^\s*multipart\//i.test(contentType)) {
+    throw new IdempotencyError(
+      'fingerprint_required',
+      'A multipart body reads differently on each try (its boundary is random). Give a `fingerprint(req)` that returns ' +
+        'what makes two such requests the same, such as the fields and the hashes of the files.',
+    )
+  }
+  if (facts.bodyWasRead || !isEmpty(body)) return
+  const [length = '0'] = headerLines(rawHeaders, 'content-length')
+  if (Number(length) === 0 && headerLines(rawHeaders, 'transfer-encoding').length === 0) return
+  throw new IdempotencyError(
+    'body_not_parsed',
+    'The request has a body, but nothing has read it, so two different requests would look the same. Mount the parser ' +
+      'of its content type before the middleware, such as `express.json()`, and answer other content types with 415 there.',
+  )
+}
+
+/** What parsers leave behind where they did not run: Express 5 `undefined`, Express 4 `{}`. */
+function isEmpty(body: unknown): boolean {
+  if (body === undefined || body === null) return true
+  return (
+    typeof body === 'object' && !Array.isArray(body) && !(body instanceof Uint8Array) && Object.keys(body).length === 0
+  )
+}

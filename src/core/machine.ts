@@ -1,0 +1,198 @@
+/**
+ * What each command does to a record. Pure: the stored record and the time go in, the next record and the reply come
+ * out. The memory store runs it, the Redis scripts transcribe it, and a property test holds both to it.
+ *
+ * `begin`: the first rule that fits.
+ *
+ * | record                                                             | result                                     |
+ * |--------------------------------------------------------------------|--------------------------------------------|
+ * | in-flight, own token (lapsed or not)                               | acquired again: same attempt and           |
+ * |                                                                    | previousOutcome; the lease starts anew     |
+ * | failed or completed, own token                                     | not acquired, no change                    |
+ * | completed, in-flight, or failed and uncertain; other fingerprint   | not acquired: mismatched                   |
+ * | completed                                                          | not acquired: replay                       |
+ * | in-flight, lease live                                              | not acquired: in flight                    |
+ * | in-flight, lapsed; or failed and uncertain                         | `refuse`: not acquired;                    |
+ * |                                                                    | else acquired, attempt + 1, uncertain      |
+ * | failed, certain                                                    | acquired, attempt + 1, any fingerprint     |
+ * | none                                                               | acquired, attempt 1                        |
+ *
+ * The owner's commands:
+ *
+ * |            | own in-flight, lapsed or not | own completed | own failed    | none                 | another's |
+ * |------------|------------------------------|---------------|---------------|----------------------|-----------|
+ * | `renew`    | ok                           | stale         | stale         | restores the claim   | stale     |
+ * | `complete` | completed                    | ok, no change | stale         | writes it            | stale     |
+ * | `release`  | failed                       | stale         | ok, no change | writes the tombstone | stale     |
+ *
+ * The laws, whatever the interleaving:
+ * 1. *Exclusive.* Between a claim and its end or lapse, nobody else claims.
+ * 2. *One answer.* Once completed, the answer never changes while the record lives.
+ * 3. *Fenced.* A command without the owner's token changes no record that exists.
+ * 4. *Repeatable.* A command issued twice equals the command issued once; a released token never claims again.
+ * 5. *Bound.* While in-flight, completed or uncertain, the fingerprint never changes. The attempt only grows.
+ * 6. *Seen is stored.* (The engine's: it sends a success after `complete` was confirmed.)
+ * 7. *Fresh means fresh.* `previousOutcome` is `'none'` or `'failed'` only if no earlier attempt died, stalled, or
+ *    failed after it may have had an effect.
+ * 8. *Apart.* One record per (scope, key): no command sees another's.
+ */
+import type { Answer, Begun, Claim, Done, IdempotencyRecord, Own, PreviousOutcome } from './record.js'
+
+/** What a store keeps: the record, and what it shows to nobody. Times are of the store's own clock, in milliseconds. */
+export type StoredRecord = (
+  | {
+      readonly state: 'in-flight'
+      readonly fingerprint: string
+      readonly attempt: number
+      readonly uncertain: boolean
+      readonly leaseUntil: number
+    }
+  | { readonly state: 'completed'; readonly fingerprint: string; readonly attempt: number; readonly answer: Answer }
+  | {
+      readonly state: 'failed'
+      readonly fingerprint: string | null
+      readonly attempt: number
+      readonly uncertain: boolean
+    }
+) & {
+  /** The last owner's. */
+  readonly token: string
+  /** From this moment on there is no record. */
+  readonly expiresAt: number
+}
+
+/** What a command did: the record from now on (the same object: no change) and the reply. */
+export interface Step<Reply> {
+  readonly record: StoredRecord | null
+  readonly reply: Reply
+}
+
+export function begin(stored: StoredRecord | null, claim: Claim, now: number): Step<Begun> {
+  const record = unexpired(stored, now)
+  if (record === null) return acquire(claim, 1, false, now)
+
+  if (record.token === claim.token) {
+    return record.state === 'in-flight' ? acquireAgain(record, claim, now) : refuse(record, now)
+  }
+
+  switch (record.state) {
+    case 'completed':
+      return refuse(record, now)
+    case 'in-flight':
+      if (record.fingerprint !== claim.fingerprint) return refuse(record, now)
+      if (now < record.leaseUntil) return refuse(record, now)
+      return takeOver(record, claim, now)
+    case 'failed':
+      if (!record.uncertain) return acquire(claim, record.attempt + 1, false, now)
+      if (record.fingerprint !== claim.fingerprint) return refuse(record, now)
+      return takeOver(record, claim, now)
+  }
+}
+
+export function renew(stored: StoredRecord | null, own: Own & { leaseMs: number }, now: number): Step<Done> {
+  const record = unexpired(stored, now)
+  if (record === null) return { record: claimed(own, own.attempt, own.uncertain, now), reply: OK }
+  if (record.token !== own.token || record.state !== 'in-flight') return stale(record, now)
+  return { record: extended(record, own, now), reply: OK }
+}
+
+export function complete(stored: StoredRecord | null, own: Own & { answer: Answer }, now: number): Step<Done> {
+  const record = unexpired(stored, now)
+  if (record !== null) {
+    if (record.token !== own.token || record.state === 'failed') return stale(record, now)
+    if (record.state === 'completed') return { record, reply: OK }
+  }
+  const { fingerprint, attempt } = record ?? own
+  const { token, answer, retentionMs } = own
+  return {
+    record: { state: 'completed', token, fingerprint, attempt, answer, expiresAt: now + retentionMs },
+    reply: OK,
+  }
+}
+
+export function release(stored: StoredRecord | null, own: Own & { failedMs: number }, now: number): Step<Done> {
+  const record = unexpired(stored, now)
+  if (record !== null) {
+    if (record.token !== own.token || record.state === 'completed') return stale(record, now)
+    if (record.state === 'failed') return { record, reply: OK }
+  }
+  const { attempt } = record ?? own
+  const uncertain = own.uncertain || (record?.uncertain ?? false)
+  const fingerprint = uncertain ? (record ?? own).fingerprint : null
+  const expiresAt = now + (uncertain ? own.retentionMs : own.failedMs)
+  return { record: { state: 'failed', token: own.token, fingerprint, attempt, uncertain, expiresAt }, reply: OK }
+}
+
+type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
+type Terms = {
+  readonly token: string
+  readonly fingerprint: string
+  readonly leaseMs: number
+  readonly retentionMs: number
+}
+
+const OK: Done = Object.freeze({ ok: true })
+
+function unexpired(stored: StoredRecord | null, now: number): StoredRecord | null {
+  return stored !== null && now < stored.expiresAt ? stored : null
+}
+
+function acquire(claim: Claim, attempt: number, uncertain: boolean, now: number): Step<Begun> {
+  return { record: claimed(claim, attempt, uncertain, now), reply: acquired(attempt, uncertain) }
+}
+
+function acquireAgain(record: InFlight, claim: Claim, now: number): Step<Begun> {
+  return { record: extended(record, claim, now), reply: acquired(record.attempt, record.uncertain) }
+}
+
+function claimed(terms: Terms, attempt: number, uncertain: boolean, now: number): StoredRecord {
+  const { token, fingerprint } = terms
+  const leaseUntil = now + terms.leaseMs
+  return { state: 'in-flight', token, fingerprint, attempt, uncertain, leaseUntil, expiresAt: now + terms.retentionMs }
+}
+
+function extended(record: InFlight, terms: Terms, now: number): StoredRecord {
+  return { ...record, leaseUntil: now + terms.leaseMs, expiresAt: now + terms.retentionMs }
+}
+
+function acquired(attempt: number, uncertain: boolean): Begun {
+  return { acquired: true, attempt, previousOutcome: previousOutcome(attempt, uncertain) }
+}
+
+function takeOver(record: StoredRecord, claim: Claim, now: number): Step<Begun> {
+  return claim.unknownOutcome === 'refuse' ? refuse(record, now) : acquire(claim, record.attempt + 1, true, now)
+}
+
+/** Derived, not stored: so a repeated `begin` is told what the first was told. */
+function previousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
+  if (uncertain) return 'unknown'
+  return attempt > 1 ? 'failed' : 'none'
+}
+
+function refuse(record: StoredRecord, now: number): Step<Begun> {
+  return { record, reply: { acquired: false, record: shown(record, now) } }
+}
+
+function stale(record: StoredRecord, now: number): Step<Done> {
+  return { record, reply: { ok: false, record: shown(record, now) } }
+}
+
+function shown(record: StoredRecord, now: number): IdempotencyRecord {
+  const { fingerprint, attempt } = record
+  switch (record.state) {
+    case 'in-flight': {
+      const { uncertain, leaseUntil } = record
+      return {
+        state: 'in-flight',
+        fingerprint: record.fingerprint,
+        attempt,
+        uncertain,
+        leaseRemainingMs: leaseUntil - now,
+      }
+    }
+    case 'completed':
+      return { state: 'completed', fingerprint: record.fingerprint, attempt, answer: record.answer }
+    case 'failed':
+      return { state: 'failed', fingerprint, attempt, uncertain: record.uncertain }
+  }
+}

@@ -1,0 +1,58 @@
+import { isSuccessStatus, type KeepHeader } from './answer.js'
+import type { Emit, IdempotencyEvent } from './events.js'
+import type { ResolvedOptions } from './options.js'
+import { type Problem, problemAnswer } from './problem.js'
+import type { Answer } from './record.js'
+
+type OptionName = Extract<IdempotencyEvent, { type: 'option_failed' }>['option']
+
+/** Functions of the application's that are called where nothing may fail: the handler has run, or must not run. */
+export interface OptionFunctions<Req> {
+  readonly isSuccess: (answer: Answer, request: Req) => boolean
+  readonly keepHeader: KeepHeader
+  readonly renderProblem: (problem: Problem, request: Req) => Answer
+}
+
+/** Each with its default, which also stands in, with an event, where the application's function fails. */
+export function optionFunctions<Req>(options: ResolvedOptions<Req>, emit: Emit): OptionFunctions<Req> {
+  const { isSuccess, keepHeader, renderProblem } = options
+  return {
+    isSuccess: guarded('isSuccess', isSuccess && ((answer, request) => verdict(isSuccess(answer, request))), (answer) =>
+      isSuccessStatus(answer.status),
+    ),
+    keepHeader: guarded(
+      'keepHeader',
+      keepHeader && ((name, byDefault) => verdict(keepHeader(name, byDefault))),
+      (_name, byDefault) => byDefault,
+    ),
+    renderProblem: guarded(
+      'renderProblem',
+      renderProblem && ((problem, request) => problemAnswer(problem, renderProblem(problem, request))),
+      (problem) => problemAnswer(problem),
+    ),
+  }
+
+  function guarded<Args extends unknown[], Result>(
+    option: OptionName,
+    given: ((...args: Args) => Result) | undefined,
+    byDefault: (...args: Args) => Result,
+  ): (...args: Args) => Result {
+    if (given === undefined) return byDefault
+    return (...args) => {
+      try {
+        return given(...args)
+      } catch (error) {
+        emit({ type: 'option_failed', option, error })
+        return byDefault(...args)
+      }
+    }
+  }
+}
+
+/** A promise, which is truthy, is no verdict. */
+function verdict(value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw new TypeError(
+    `The function must answer true or false, not ${value === null ? 'null' : `a value of type ${typeof value}`}.`,
+  )
+}

@@ -1,0 +1,67 @@
+import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { HeaderPairs } from '../core/index.js'
+
+/** The headers of a response at one moment, under the names as they were written. */
+export type HeaderSnapshot = readonly (readonly [name: string, value: OutgoingHttpHeader])[]
+
+/** What `writeHead` takes besides the status: an object, a flat array, or pairs. */
+export type HeadArgument =
+  | OutgoingHttpHeaders
+  | readonly OutgoingHttpHeader[]
+  | readonly (readonly [string, OutgoingHttpHeader])[]
+
+export function snapshotOf(res: ServerResponse): HeaderSnapshot {
+  return rawNamesOf(res).map((name) => {
+    const value = res.getHeader(name) as OutgoingHttpHeader
+    return [name, Array.isArray(value) ? [...value] : value] // appendHeader adds to the array in place.
+  })
+}
+
+/** Headers that were set or changed since a snapshot: whole values, a line each. Lengths are made anew. */
+export function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
+  const known = new Map(before.map(([name, value]) => [name.toLowerCase(), value]))
+  const changed: [string, string][] = []
+  for (const name of rawNamesOf(res)) {
+    const lowerCaseName = name.toLowerCase()
+    const value = res.getHeader(name) as OutgoingHttpHeader
+    if ((lowerCaseName === 'content-length' && !keepLength) || isSame(known.get(lowerCaseName), value)) continue
+    if (Array.isArray(value)) for (const line of value) changed.push([name, String(line)])
+    else changed.push([name, String(value)])
+  }
+  return changed
+}
+
+/** Takes back all that changed since a snapshot. */
+export function restore(before: HeaderSnapshot, res: ServerResponse): void {
+  for (const name of res.getHeaderNames()) res.removeHeader(name)
+  for (const [name, value] of before) res.setHeader(name, value)
+}
+
+/** Sets the headers that were given to `writeHead`: they replace those of the same name, and may repeat a name. */
+export function setHeadArgument(res: ServerResponse, given: HeadArgument): void {
+  if (!Array.isArray(given)) {
+    for (const [name, value] of Object.entries(given as OutgoingHttpHeaders)) {
+      if (value !== undefined) res.setHeader(name, value)
+    }
+    return
+  }
+  const pairs = Array.isArray(given[0]) ? given : pairsOf(given)
+  for (const [name] of pairs) res.removeHeader(name)
+  for (const [name, value] of pairs) res.appendHeader(name, typeof value === 'number' ? String(value) : value)
+}
+
+function pairsOf(flat: readonly OutgoingHttpHeader[]): [string, OutgoingHttpHeader][] {
+  const pairs: [string, OutgoingHttpHeader][] = []
+  for (let i = 0; i < flat.length; i += 2) pairs.push([String(flat[i]), flat[i + 1] as OutgoingHttpHeader])
+  return pairs
+}
+
+function isSame(a: OutgoingHttpHeader | undefined, b: OutgoingHttpHeader): boolean {
+  if (!Array.isArray(a) || !Array.isArray(b)) return a === b
+  return a.length === b.length && a.every((line, i) => line === b[i])
+}
+
+/** `@types/node` knows it on client requests only; every outgoing message has had it since Node 15.4. */
+function rawNamesOf(res: ServerResponse): string[] {
+  return (res as ServerResponse & { getRawHeaderNames(): string[] }).getRawHeaderNames()
+}

@@ -1,0 +1,118 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  createEngine,
+  type HeaderPairs,
+  type IdempotencyContext,
+  IdempotencyError,
+  type IdempotencyOptions,
+  type RequestFacts,
+  type Settled,
+} from '../core/index.js'
+import { holdResponse } from './capture.js'
+import { type Outlet, sendAnswer } from './send.js'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** What the handler of a protected request gets; absent where the request had no key. */
+      idempotency?: IdempotencyContext | undefined
+    }
+  }
+}
+
+/** What the option functions see of a request, with what the application declares on Express's. */
+export type IdempotencyRequest = IncomingMessage &
+  Express.Request & {
+    originalUrl: string
+    // biome-ignore lint/suspicious/noExplicitAny: as in Express, where a body is what the parser made
+    body?: any
+    get(name: string): string | undefined
+  }
+
+/** Middleware for Express 4 and 5, Connect, and plain `node:http`. */
+export interface Middleware {
+  (req: IncomingMessage, res: ServerResponse, next: (err?: unknown) => void): void
+  /**
+   * Resolves when no run is left, and no completion is pending. Call it after `server.close()` and before closing the
+   * store's client.
+   */
+  idle(): Promise<void>
+}
+
+/**
+ * Express-compatible middleware: a request that is sent again with its `Idempotency-Key` gets the first one's answer, and
+ * its handler does not run again. Mount it after authentication and body parsers, before the handler.
+ *
+ * Misuse by the application is passed to `next` as an IdempotencyError; the handler does not run, and nothing is stored.
+ *
+ * @example
+ * const once = idempotency({ store: new MemoryStore(), scope: (req) => req.merchantId })
+ * app.post('/payouts', authenticate, express.json(), once, createPayout)
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
+  options: IdempotencyOptions<Req>,
+): Middleware {
+  const engine = createEngine<Req>(options)
+
+  async function protect(req: Req & Extended, res: ServerResponse, next: (err?: unknown) => void): Promise<void> {
+    if (req.idempotency !== undefined) return next(mountedTwice())
+    const decision = await engine.decide(factsOf(req))
+    switch (decision.action) {
+      case 'bypass':
+        return next()
+      case 'execute':
+        req.idempotency = decision.execution
+        holdResponse(req, res, decision.execution, decision.extraHeaders, (settled, outlet) => {
+          send(settled, req, res, decision.extraHeaders, outlet)
+        })
+        return next()
+      case 'replay':
+      case 'reject':
+        return send(decision, req, res, decision.extraHeaders)
+    }
+  }
+
+  function send(
+    settled: Exclude<Settled, { action: 'send' }>,
+    req: Req,
+    res: ServerResponse,
+    extraHeaders?: HeaderPairs,
+    outlet?: Outlet,
+  ): void {
+    const answer = settled.action === 'replay' ? settled.answer : engine.answerOf(settled.problem, req)
+    sendAnswer(req, res, answer, extraHeaders, outlet)
+  }
+
+  const middleware = (req: IncomingMessage, res: ServerResponse, next: (err?: unknown) => void): void => {
+    protect(req as Req & Extended, res, next).catch(next)
+  }
+  return Object.assign(middleware, { idle: engine.idle })
+}
+
+interface Extended {
+  readonly originalUrl?: string
+  readonly body?: unknown
+  idempotency?: IdempotencyContext | undefined
+}
+
+function factsOf<Req extends IncomingMessage & Extended>(req: Req): RequestFacts<Req> {
+  return {
+    request: req,
+    method: req.method ?? '',
+    target: req.originalUrl ?? req.url ?? '',
+    rawHeaders: req.rawHeaders,
+    body: req.body,
+    bodyWasRead: req.readableDidRead,
+    isAbandoned: () => req.socket.destroyed,
+  }
+}
+
+function mountedTwice(): IdempotencyError {
+  return new IdempotencyError(
+    'mounted_twice',
+    'This request has met the middleware before, and would find its own claim in flight. Mount it once on each route: ' +
+      'with app.use() or on the route, not both.',
+  )
+}

@@ -1,0 +1,85 @@
+import { Buffer } from 'node:buffer'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Answer, HeaderPairs } from '../core/index.js'
+
+/** The functions through which a response leaves, as they were before the middleware took their place. */
+export interface Outlet {
+  readonly writeHead: (this: ServerResponse, status: number, statusMessage?: string) => ServerResponse
+  readonly write: (this: ServerResponse, chunk: unknown, encoding?: unknown, callback?: unknown) => boolean
+  readonly end: (this: ServerResponse, chunk?: unknown, encoding?: unknown, callback?: unknown) => ServerResponse
+}
+
+export function outletOf(res: ServerResponse): Outlet {
+  const { writeHead, write, end } = res
+  return { writeHead, write, end } as Outlet
+}
+
+/** Sends an answer that the handler did not make just now: a replay or a problem. */
+export function sendAnswer(
+  req: IncomingMessage,
+  res: ServerResponse,
+  answer: Answer,
+  extraHeaders: HeaderPairs = [],
+  outlet: Outlet = outletOf(res),
+): void {
+  const body = answer.body ?? NO_BYTES
+  for (const [name, values] of grouped(answer.headers)) res.setHeader(name, values)
+  if (mayHaveBody(req, answer.status)) res.setHeader('Content-Length', body.byteLength)
+  sendHead(res, answer.status, answer.statusMessage, extraHeaders, outlet)
+  sendBody(res, body, outlet)
+}
+
+/** Headers that are set on `res`, then an explicit head: so that the hooks of earlier middleware run on it. */
+export function sendHead(
+  res: ServerResponse,
+  status: number,
+  statusMessage: string,
+  extraHeaders: HeaderPairs,
+  outlet: Outlet,
+): void {
+  for (const [name, value] of extraHeaders) {
+    // A handler's own links stand beside the deprecation's; whatever else is set here belongs to this request alone.
+    if (name === 'Link') res.appendHeader(name, value)
+    else res.setHeader(name, value)
+  }
+  res.statusCode = status // Hooks on the head (on-headers) take the status from here.
+  if (statusMessage === '') outlet.writeHead.call(res, status)
+  else outlet.writeHead.call(res, status, statusMessage)
+}
+
+/** As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it. */
+export function sendBody(res: ServerResponse, body: Uint8Array, outlet: Outlet): void {
+  if (body.byteLength === 0) outlet.end.call(res)
+  else
+    outlet.end.call(
+      res,
+      Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
+      'latin1',
+    )
+}
+
+/** RFC 9110 §6.4.1: no content after HEAD, and none with 1xx, 204 and 304. */
+export function mayHaveBody(req: IncomingMessage, status: number): boolean {
+  return req.method !== 'HEAD' && status !== 204 && status !== 304 && status >= 200
+}
+
+const NO_BYTES = Buffer.alloc(0)
+
+/** Lines of one name together, in their order. */
+function grouped(headers: HeaderPairs): Map<string, string | string[]> {
+  const names = new Map<string, string>()
+  const values = new Map<string, string | string[]>()
+  for (const [name, value] of headers) {
+    const lowerCaseName = name.toLowerCase()
+    const known = names.get(lowerCaseName)
+    if (known === undefined) {
+      names.set(lowerCaseName, name)
+      values.set(name, value)
+      continue
+    }
+    const before = values.get(known) as string | string[]
+    if (Array.isArray(before)) before.push(value)
+    else values.set(known, [before, value])
+  }
+  return values
+}

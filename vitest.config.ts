@@ -1,0 +1,25 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
+
+export default defineConfig({
+  resolve: {
+    // The package by its own name, as its users write it, but from the sources: for coverage, and without a build.
+    alias: [
+      { find: /^once-per-key$/, replacement: path('src/index.ts') },
+      { find: 'once-per-key/core', replacement: path('src/core/index.ts') },
+      { find: 'once-per-key/memory', replacement: path('adapters/memory/index.ts') },
+      { find: 'once-per-key/testing', replacement: path('src/testing/index.ts') },
+    ],
+  },
+  test: {
+    include: ['test/**/*.test.ts'],
+    coverage: {
+      provider: 'v8',
+      include: ['src/**', 'adapters/**'],
+      thresholds: { lines: 95 },
+      reporter: ['text', 'html'],
+    },
+  },
+})
