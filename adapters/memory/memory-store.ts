@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import cluster from 'node:cluster'
 import { LRUCache } from 'lru-cache'
 import {
+  type Answer,
   type Begun,
   type Claim,
   type Done,
@@ -12,6 +13,7 @@ import {
   type StoreEvent,
 } from '../../src/core/index.js'
 import { isFunction, mistakesIn, oneOf, refuseMistakes, wholeNumber } from '../../src/core/validation.js'
+import { Shelves } from './shelves.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -71,12 +73,10 @@ export class MemoryStore implements Store {
   readonly #now: () => number
   readonly #listeners: ((event: StoreEvent) => void)[] = []
 
-  /** In-flight, completed and uncertain records, the one that was written the longest ago last. */
-  readonly #records: LRUCache<string, StoredRecord>
+  /** In-flight, completed and uncertain records. */
+  readonly #records = new Shelves(bytesOf)
   /** Certain failures. They keep only the attempt number and a fence against late commands: the oldest may go. */
   readonly #failures: LRUCache<string, StoredRecord>
-  /** No record in `#records` expires before. */
-  #nextExpiryAt = Number.POSITIVE_INFINITY
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. */
   constructor(options: MemoryStoreOptions = {}) {
@@ -91,18 +91,23 @@ export class MemoryStore implements Store {
     this.#maxEntries = maxEntries
     this.#evicts = whenFull === 'evict'
     this.#now = now
-    // #makeRoom keeps these bounds, since it knows what may go: lru-cache drops nothing here by itself.
-    this.#records = recordCache(Number.MAX_SAFE_INTEGER, now)
-    this.#failures = recordCache(Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 8)), now)
+    const maxSize = Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 8))
+    this.#failures = new LRUCache({ maxSize, sizeCalculation: bytesOf })
     warnInClusterWorker()
   }
 
   async begin(key: string, claim: Claim): Promise<Begun> {
-    return this.#step(key, (record, now) => {
+    let evictions = 0
+    const reply = this.#step(key, (record, now) => {
       const step = machine.begin(record, claim, now)
-      if (step.reply.acquired && !this.#records.has(key)) this.#makeRoom(step.record, key, now)
+      if (step.reply.acquired && this.#records.find(key) === undefined) {
+        evictions = this.#makeRoom(step.record as StoredRecord, key, now)
+      }
       return step
     })
+    // Once the claim stands: a listener may call the store, or throw.
+    for (let i = 0; i < evictions; i++) this.#tell({ type: 'evicted', state: 'completed' })
+    return reply
   }
 
   async renew(key: string, own: Own & { readonly leaseMs: number }): Promise<Done> {
@@ -110,12 +115,8 @@ export class MemoryStore implements Store {
   }
 
   async complete(key: string, own: Parameters<Store['complete']>[1]): Promise<Done> {
-    return this.#step(key, (record, now) => {
-      const { body } = own.answer
-      // Own bytes: the caller may reuse its buffer, and a slice of a pool would keep the whole pool.
-      const answer = body === null ? own.answer : { ...own.answer, body: Buffer.copyBytesFrom(body) }
-      return machine.complete(record, { ...own, answer }, now)
-    })
+    const answer = copyOf(own.answer)
+    return this.#step(key, (record, now) => machine.complete(record, { ...own, answer }, now))
   }
 
   async release(key: string, own: Own & { readonly failedMs: number }): Promise<Done> {
@@ -130,91 +131,89 @@ export class MemoryStore implements Store {
   clear(): void {
     this.#records.clear()
     this.#failures.clear()
-    this.#nextExpiryAt = Number.POSITIVE_INFINITY
   }
 
-  #step<Reply>(key: string, command: (record: StoredRecord | null, now: number) => machine.Step<Reply>): Reply {
+  #step<Reply extends Begun | Done>(
+    key: string,
+    command: (record: StoredRecord | null, now: number) => machine.Step<Reply>,
+  ): Reply {
     const now = this.#now()
-    const before = this.#records.peek(key) ?? this.#failures.peek(key) ?? null
+    const before = this.#records.find(key) ?? this.#failures.peek(key) ?? null
     const { record, reply } = command(before, now)
     if (record !== null && record !== before) this.#write(key, record, now)
-    return reply
+    return withOwnAnswer(reply)
   }
 
   #write(key: string, record: StoredRecord, now: number): void {
-    const options = { ttl: Math.max(1, Math.ceil(record.expiresAt - now)), start: now }
     if (record.state === 'failed' && !record.uncertain) {
       this.#records.delete(key)
-      this.#failures.set(key, record, options)
-      return
+      this.#failures.set(key, record)
+    } else {
+      this.#failures.delete(key)
+      this.#records.put(key, record, now)
     }
-    this.#failures.delete(key)
-    this.#records.set(key, record, options)
-    this.#nextExpiryAt = Math.min(this.#nextExpiryAt, record.expiresAt)
-  }
-
-  /** Expired records go first, then, if evicting, completed ones. Nothing else goes: the claim is refused. */
-  #makeRoom(record: StoredRecord | null, key: string, now: number): void {
-    const bytes = record === null ? 0 : bytesOf(record, key)
-    if (this.#hasRoom(bytes)) return
-    if (now >= this.#nextExpiryAt) this.#dropExpired(bytes, now)
-    if (this.#evicts) this.#evict(bytes)
-    if (this.#hasRoom(bytes)) return
-    throw new IdempotencyError(
-      'store_full',
-      `The memory store is full (${this.#records.size} records, ${this.#records.calculatedSize} bytes), and nothing in it may ` +
-        'be dropped yet. Raise maxBytes or maxEntries, shorten retentionMs, or use Redis.',
-    )
-  }
-
-  #hasRoom(bytes: number): boolean {
-    return this.#records.size < this.#maxEntries && this.#records.calculatedSize + bytes <= this.#maxBytes
   }
 
   /**
-   * Goes from the oldest to the newest. Where all are kept equally long, the expired ones come first, and it stops with
-   * the room that is needed; past a live record it goes through all, once for each expiry.
+   * Expired records go first, then, if evicting, completed ones, but only if that makes room enough. Nothing else goes:
+   * the claim is refused. Returns how many were evicted.
    */
-  #dropExpired(bytes: number, now: number): void {
-    let nextExpiryAt = Number.POSITIVE_INFINITY
-    for (const [key, record] of oldestFirst(this.#records)) {
-      if (now >= record.expiresAt) this.#records.delete(key)
-      else nextExpiryAt = Math.min(nextExpiryAt, record.expiresAt)
-      if (nextExpiryAt === Number.POSITIVE_INFINITY && this.#hasRoom(bytes)) return
+  #makeRoom(record: StoredRecord, key: string, now: number): number {
+    const bytes = bytesOf(record, key)
+    let evictions = 0
+    while (!this.#fits(bytes, this.#records.total())) {
+      if (this.#records.dropExpired(now)) continue
+      const helps = this.#evicts && this.#fits(bytes, this.#records.total('uncompleted'))
+      if (!helps || !this.#records.dropOldestCompleted()) throw this.#full()
+      evictions++
     }
-    this.#nextExpiryAt = nextExpiryAt
+    return evictions
   }
 
-  #evict(bytes: number): void {
-    for (const [key, record] of oldestFirst(this.#records)) {
-      if (this.#hasRoom(bytes)) return
-      if (record.state !== 'completed') continue
-      this.#records.delete(key)
-      for (const listener of this.#listeners) listener({ type: 'evicted', state: 'completed' })
+  #fits(moreBytes: number, { count, bytes }: { readonly count: number; readonly bytes: number }): boolean {
+    return count < this.#maxEntries && bytes + moreBytes <= this.#maxBytes
+  }
+
+  #full(): IdempotencyError {
+    const { count, bytes } = this.#records.total()
+    return new IdempotencyError(
+      'store_full',
+      `The memory store is full (${count} records, ${bytes} bytes), and nothing in it may be dropped yet. Raise maxBytes ` +
+        'or maxEntries, shorten retentionMs, or use Redis.',
+    )
+  }
+
+  /** A listener that throws changes nothing. */
+  #tell(event: StoreEvent): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(event)
+      } catch {}
     }
   }
 }
 
-/** `allowStale`: whether a record has expired is the machine's to say. */
-function recordCache(maxSize: number, now: () => number): LRUCache<string, StoredRecord> {
-  return new LRUCache({
-    maxSize,
-    sizeCalculation: bytesOf,
-    ttl: 1,
-    ttlResolution: 0,
-    allowStale: true,
-    perf: { now },
-  })
+/** A reader may change what it was given, and so may whoever handed the answer in. */
+function withOwnAnswer<Reply extends Begun | Done>(reply: Reply): Reply {
+  if (!('record' in reply) || reply.record?.state !== 'completed') return reply
+  return { ...reply, record: { ...reply.record, answer: copyOf(reply.record.answer) } }
 }
 
-function oldestFirst(cache: LRUCache<string, StoredRecord>): Iterable<[key: string, record: StoredRecord]> {
-  return cache.rentries() as Iterable<[string, StoredRecord]> // lru-cache types an entry as an array of either.
+function copyOf({ status, statusMessage, headers, body }: Answer): Answer {
+  return {
+    status,
+    statusMessage,
+    headers: headers.map(([name, value]) => [name, value] as const),
+    // Bytes of their own, not of Buffer's pool: a small slice of it would keep the whole pool.
+    body: body === null ? null : Buffer.from(new Uint8Array(body).buffer),
+  }
 }
 
 function bytesOf(record: StoredRecord, key: string): number {
   let bytes = RECORD_OVERHEAD_BYTES + key.length
   if (record.state === 'completed') {
-    const { headers, body } = record.answer
+    const { statusMessage, headers, body } = record.answer
+    bytes += statusMessage.length
     for (const [name, value] of headers) bytes += HEADER_OVERHEAD_BYTES + name.length + value.length
     bytes += body?.byteLength ?? 0
   }

@@ -1,1 +1,1 @@
-export {}
+export { type OpenedStore, type StoreLawsOptions, storeLaws } from './store-laws.js'

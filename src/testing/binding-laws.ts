@@ -1,0 +1,143 @@
+import { type Bench, OTHER_FINGERPRINT } from './bench.js'
+import { everywhere, type Law, outside } from './law.js'
+import { promised } from './seen.js'
+import { completed, takenOver } from './situations.js'
+
+/** Bound, and fresh means fresh: what a record remembers of the attempts before. */
+export const bindingLaws: readonly Law[] = [
+  ...everywhere({
+    'bound: a completed key belongs to its fingerprint': async (bench) => {
+      const owner = await bench.claimant().claims()
+      await owner.complete()
+      const begun = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).begin()
+      promised(
+        begun,
+        { acquired: false, record: completed(owner) },
+        'Another fingerprint is shown the one that is bound.',
+      )
+    },
+
+    'bound: a released key may be claimed with another fingerprint': async (bench) => {
+      await (await bench.claimant().claims()).release()
+      const corrected = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).claims()
+      await corrected.complete()
+      const record = await bench.look()
+      const fingerprint = record !== null && 'fingerprint' in record ? record.fingerprint : null
+      promised(fingerprint, OTHER_FINGERPRINT, 'A corrected request may follow a failure, and binds the key.')
+    },
+  }),
+
+  ...outside({
+    'bound: a key in flight belongs to its fingerprint, lapsed or not': async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await bench.pass()
+      const other = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
+      const record = bench.inFlight(owner, { lease: 'lapsed' })
+      promised(await other.begin(), { acquired: false, record }, 'A lapse does not free the fingerprint.')
+    },
+
+    'bound: an uncertain failure keeps its fingerprint through a takeover and its failure': async (bench) => {
+      await (await bench.claimant().claims()).release({ uncertain: true })
+      const owner = await bench.claimant().claims()
+      await owner.release()
+      const other = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
+      const record = { state: 'failed', fingerprint: owner.fingerprint, attempt: 2, uncertain: true }
+      promised(await other.begin(), { acquired: false, record }, 'An uncertain record belongs to its fingerprint.')
+    },
+
+    'bound: the attempt only grows, through failures, lapses and uncertainty': async (bench) => {
+      await (await bench.claimant().claims()).release()
+      await (await bench.claimant().claims()).release()
+      await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await bench.pass()
+      await (await bench.claimant().claims()).release()
+      const due = { acquired: true, attempt: 5, previousOutcome: 'unknown' }
+      const fifth = bench.claimant()
+      promised(await fifth.begin(), due, 'After four attempts comes the fifth.')
+      await fifth.complete()
+      promised(await bench.look(), completed(fifth, 5), 'And its completion says so.')
+    },
+
+    "bound: the attempt is the record's own, whatever its owner says": async (bench) => {
+      await (await bench.claimant().claims()).release()
+      const owner = await bench.claimant().claims()
+      promised(await owner.renew({ attempt: 9 }), { ok: true }, 'The token proves who owns it.')
+      promised(await bench.look(), bench.inFlight(owner, { attempt: 2 }), 'renew does not change the attempt.')
+      await owner.release({ attempt: 0 })
+      const next = bench.claimant()
+      const due = { acquired: true, attempt: 3, previousOutcome: 'failed' }
+      promised(await next.begin(), due, 'release does not change the attempt.')
+      await next.complete(undefined, { attempt: 9 })
+      promised(await bench.look(), completed(next, 3), 'complete does not change the attempt.')
+    },
+
+    'fresh: after certain failures the outcome is failed': async (bench) => {
+      for (let attempt = 1; attempt <= 4; attempt++) {
+        const claimant = bench.claimant()
+        const due = { acquired: true, attempt, previousOutcome: attempt === 1 ? 'none' : 'failed' }
+        promised(await claimant.begin(), due, 'Failures that were certain leave no doubt.')
+        await claimant.release()
+      }
+    },
+
+    'fresh: an attempt that failed after it may have had an effect leaves the outcome unknown': async (bench) => {
+      await (await bench.claimant().claims()).release({ uncertain: true })
+      await secondIsTold(bench, 'unknown', 'A failure that may have had an effect is told to the next.')
+    },
+
+    'fresh: an attempt that stalled leaves the outcome unknown': async (bench) => {
+      await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await bench.pass()
+      await secondIsTold(bench, 'unknown', 'A lapse is told to the next.')
+    },
+
+    'fresh: uncertain is only ever added: no failing takeover forgets it': async (bench) => {
+      const owner = await takenOver(bench, bench.longMs)
+      await owner.release({ uncertain: false })
+      const record = { state: 'failed', fingerprint: owner.fingerprint, attempt: 2, uncertain: true }
+      promised(await bench.look(), record, 'A takeover that fails for certain leaves the earlier doubt.')
+      const due = { acquired: true, attempt: 3, previousOutcome: 'unknown' }
+      promised(await bench.claimant().begin(), due, 'And the next attempt is told.')
+    },
+
+    'fresh: a takeover of an uncertain failure stays uncertain when it fails': async (bench) => {
+      await (await bench.claimant().claims()).release({ uncertain: true })
+      await (await bench.claimant().claims()).release({ uncertain: false })
+      const due = { acquired: true, attempt: 3, previousOutcome: 'unknown' }
+      promised(await bench.claimant().begin(), due, 'The doubt about the first attempt stays.')
+    },
+
+    'fresh: a renewal does not forget uncertainty': async (bench) => {
+      const owner = await takenOver(bench, bench.longMs)
+      await owner.renew({ uncertain: false })
+      promised(await bench.look(), bench.inFlight(owner, { attempt: 2, uncertain: true }), 'renew leaves the doubt.')
+    },
+
+    'fresh: a lapse that nobody took over leaves no doubt when its owner fails for certain': async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await bench.pass()
+      promised(await owner.release(), { ok: true }, 'Its owner can still release it.')
+      await secondIsTold(bench, 'failed', 'A lapse alone changes nothing.')
+    },
+
+    'fresh: a claim that renew restored as uncertain stays so': async (bench) => {
+      const owner = bench.claimant({ attempt: 2, uncertain: true })
+      await owner.renew()
+      await owner.release({ uncertain: false })
+      const due = { acquired: true, attempt: 3, previousOutcome: 'unknown' }
+      promised(await bench.claimant().begin(), due, 'A restored claim keeps its doubt.')
+    },
+
+    'fresh: a refused begin leaves an unknown outcome for one that reruns': async (bench) => {
+      await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await bench.pass()
+      const refused = await bench.claimant({ unknownOutcome: 'refuse' }).begin()
+      promised(refused.acquired, false, 'Who refuses unknown outcomes does not acquire.')
+      await secondIsTold(bench, 'unknown', 'A refusal changes nothing.')
+    },
+  }),
+]
+
+async function secondIsTold(bench: Bench, previousOutcome: string, promise: string): Promise<void> {
+  promised(await bench.claimant().begin(), { acquired: true, attempt: 2, previousOutcome }, promise)
+}

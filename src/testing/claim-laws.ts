@@ -1,0 +1,191 @@
+import { type Bench, type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from './bench.js'
+import { everywhere, type Law, outside } from './law.js'
+import { promised } from './seen.js'
+import { completed } from './situations.js'
+
+const CROWD = 50
+
+/** Exclusive, and fenced: who owns a key, and who no longer does. */
+export const claimLaws: readonly Law[] = [
+  ...everywhere({
+    'exclusive: of 50 begins at once, one acquires': (bench) => oneOfACrowd(bench, { attempt: 1, outcome: 'none' }),
+
+    'exclusive: a live lease keeps others out as often as they ask': async (bench) => {
+      const owner = await bench.claimant().claims()
+      for (let i = 0; i < 5; i++) {
+        const begun = await bench.claimant().begin()
+        promised(begun, { acquired: false, record: bench.inFlight(owner) }, 'While a lease is live nobody else claims.')
+      }
+    },
+
+    'fenced: a command with a token that never claimed changes nothing': async (bench) => {
+      const owner = await bench.claimant().claims()
+      const stranger = bench.claimant({ attempt: 1 })
+      await stranger.complete(OTHER_ANSWER)
+      await stranger.release()
+      promised(await owner.complete(), { ok: true }, 'The owner stays the owner.')
+      promised(await bench.look(), completed(owner), "The owner's answer is the one that is stored.")
+    },
+  }),
+
+  ...outside({
+    'exclusive: of 50 begins at once after a lapse, one takes over': async (bench) => {
+      await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await bench.pass()
+      await oneOfACrowd(bench, { attempt: 2, outcome: 'unknown' })
+    },
+
+    'exclusive: of 50 begins at once after a failure, one claims': async (bench) => {
+      await (await bench.claimant().claims()).release()
+      await oneOfACrowd(bench, { attempt: 2, outcome: 'failed' })
+    },
+
+    'exclusive: a lease holds until its end': (bench) =>
+      bench.before(async (ms, early) => {
+        const key = `${bench.key}:${ms}`
+        await bench.claimant().claims({ key, leaseMs: ms })
+        await early()
+        const begun = await bench.claimant().begin({ key })
+        return () => promised(begun.acquired, false, 'Before leaseMs have passed nobody else claims.')
+      }),
+
+    'exclusive: a lease ends by itself': async (bench) => {
+      await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await bench.pass()
+      const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
+      promised(await bench.claimant().begin(), due, 'Once leaseMs have passed another may take over.')
+    },
+
+    'exclusive: renew starts the lease anew, as long as it says': async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await owner.renew({ leaseMs: bench.longMs })
+      await bench.pass()
+      const refused = { acquired: false, record: bench.inFlight(owner) }
+      promised(await bench.claimant().begin(), refused, 'A renewed lease outlives the one before.')
+      await owner.renew({ leaseMs: bench.shortMs })
+      await bench.pass()
+      promised((await bench.claimant().begin()).acquired, true, 'A renewed lease ends as it says, be it earlier.')
+    },
+
+    'exclusive: a begin that is sent again starts the lease anew': async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await owner.begin({ leaseMs: bench.longMs })
+      await bench.pass()
+      const refused = { acquired: false, record: bench.inFlight(owner) }
+      promised(await bench.claimant().begin(), refused, 'A repeated begin counts its lease from the repetition.')
+    },
+
+    "exclusive: a lapsed lease that nobody took is its owner's again": async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await bench.pass()
+      promised(await owner.renew(), { ok: true }, 'A lapse alone changes nothing.')
+      const refused = { acquired: false, record: bench.inFlight(owner) }
+      promised(await bench.claimant().begin(), refused, 'Renewed after its lapse, the lease is live.')
+      promised(await owner.complete(), { ok: true }, 'Its owner completes.')
+    },
+
+    'exclusive: a renewal and a takeover at once have one winner': async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await bench.pass()
+      const [renewed, begun] = await Promise.all([owner.renew(), bench.claimant().begin()])
+      promised(renewed.ok, !begun.acquired, 'Either the owner renews, or another takes over.')
+    },
+
+    'fenced: after a takeover the former owner changes nothing': async (bench) => {
+      const [former, owner] = await formerAndOwner(bench)
+      const record = bench.inFlight(owner, { attempt: 2, uncertain: true })
+      const stale = { ok: false, record }
+      promised(await former.renew(), stale, 'renew of a former owner is stale.')
+      promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale.')
+      promised(await former.release(), stale, 'release of a former owner is stale.')
+      promised(await former.begin(), { acquired: false, record }, 'begin of a former owner is not acquired.')
+      promised(await bench.look(), record, 'The commands of a former owner change nothing.')
+      promised(await owner.complete(), { ok: true }, 'The owner stays the owner.')
+    },
+
+    "fenced: after another's failure the former owner changes nothing": async (bench) => {
+      const [former, owner] = await formerAndOwner(bench)
+      await owner.release()
+      const record = { state: 'failed', fingerprint: owner.fingerprint, attempt: 2, uncertain: true } as const
+      const stale = { ok: false, record }
+      promised(await former.renew(), stale, 'renew of a former owner is stale.')
+      promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale.')
+      promised(await former.release(), stale, 'release of a former owner is stale.')
+      promised(await bench.look(), record, 'The commands of a former owner change nothing.')
+    },
+
+    'fenced: once released, a token neither renews nor completes': async (bench) => {
+      const owner = await bench.claimant().claims()
+      await owner.release()
+      const record = { state: 'failed', fingerprint: null, attempt: 1, uncertain: false } as const
+      promised(await owner.renew(), { ok: false, record }, 'renew after the release is stale.')
+      promised(await owner.complete(), { ok: false, record }, 'complete after the release is stale.')
+      const next = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).claims()
+      const inFlight = bench.inFlight(next, { attempt: 2 })
+      promised(await owner.complete(), { ok: false, record: inFlight }, 'A late completion hits no later attempt.')
+      promised(await owner.release(), { ok: false, record: inFlight }, 'A late release hits no later attempt.')
+    },
+
+    'one answer: a completion and a takeover at once have one winner': async (bench) => {
+      const former = await bench.claimant().claims({ leaseMs: bench.shortMs })
+      await bench.pass()
+      const next = bench.claimant()
+      const [done, begun] = await Promise.all([former.complete(), next.begin()])
+      promised(done.ok, !begun.acquired, 'Either the owner completes, or another takes over.')
+      const record = begun.acquired ? bench.inFlight(next, { attempt: 2, uncertain: true }) : completed(former)
+      promised(await bench.look(), record, "The winner's record stands.")
+    },
+
+    "one answer: after another's completion a former owner is shown that answer": async (bench) => {
+      const [former, owner] = await formerAndOwner(bench)
+      await owner.complete()
+      const stale = { ok: false, record: completed(owner, 2) }
+      promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale, with the answer.')
+      promised(await former.release(), stale, 'release of a former owner is stale, with the answer.')
+      promised(await former.renew(), stale, 'renew of a former owner is stale, with the answer.')
+      promised(await bench.look(), completed(owner, 2), 'The answer stays.')
+    },
+  }),
+
+  ...everywhere({
+    'one answer: of 20 completions at once one answer is stored, and never changes': async (bench) => {
+      const owner = await bench.claimant().claims()
+      const answers = Array.from({ length: 20 }, (_, i) => ({ ...OTHER_ANSWER, status: 201 + i }))
+      const replies = await Promise.all(answers.map((answer) => owner.complete(answer)))
+      promised(
+        replies.every((reply) => reply.ok),
+        true,
+        'A completion that is sent again is confirmed again.',
+      )
+      const first = await bench.look()
+      await owner.complete()
+      await owner.release()
+      await owner.renew()
+      promised(await bench.look(), first, 'Once stored, the answer never changes.')
+    },
+
+    'one answer: each retry is given the answer': async (bench) => {
+      const owner = await bench.claimant().claims()
+      await owner.complete()
+      for (let i = 0; i < 3; i++) {
+        const { acquired, ...rest } = await bench.claimant().begin()
+        promised(acquired, false, 'A completed key is never claimed again.')
+        const answer = 'record' in rest && 'answer' in rest.record ? rest.record.answer : null
+        promised(answer, SEEN_ANSWER, 'A retry is given the answer.')
+      }
+    },
+  }),
+]
+
+async function oneOfACrowd(bench: Bench, due: { attempt: number; outcome: string }): Promise<void> {
+  const begun = await Promise.all(Array.from({ length: CROWD }, () => bench.claimant().begin()))
+  const winners = begun.filter((each) => each.acquired)
+  const winner = { acquired: true, attempt: due.attempt, previousOutcome: due.outcome }
+  promised(winners, [winner], `Of ${CROWD} begins at once, one acquires.`)
+}
+
+async function formerAndOwner(bench: Bench): Promise<[former: Claimant, owner: Claimant]> {
+  const former = await bench.claimant().claims({ leaseMs: bench.shortMs })
+  await bench.pass()
+  return [former, await bench.claimant().claims()]
+}

@@ -1,0 +1,139 @@
+import { OTHER_ANSWER, OTHER_FINGERPRINT } from './bench.js'
+import { everywhere, type Law, outside } from './law.js'
+import { promised } from './seen.js'
+import { completed } from './situations.js'
+
+const NEW = { acquired: true, attempt: 1, previousOutcome: 'none' }
+
+/** Retention: how long a record is there, and that it is gone afterwards. */
+export const retentionLaws: readonly Law[] = [
+  ...everywhere({
+    'retention: a completed record is gone when its retention ends': async (bench) => {
+      const owner = await bench.claimant().claims()
+      await owner.complete(undefined, { retentionMs: bench.shortMs })
+      await bench.pass()
+      const other = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
+      promised(await other.begin(), NEW, 'After its retention the key is new, for any fingerprint.')
+    },
+
+    'retention: a completed record is kept until its retention ends': (bench) =>
+      bench.before(async (ms, early) => {
+        const key = `${bench.key}:${ms}`
+        const owner = await bench.claimant({ key }).claims()
+        await owner.complete(undefined, { retentionMs: ms })
+        await early()
+        const begun = await bench.claimant({ key }).begin()
+        return () =>
+          promised(begun, { acquired: false, record: completed(owner) }, 'Within its retention the answer is kept.')
+      }),
+
+    'retention: counts from the completion': async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: 2 * bench.shortMs })
+      await owner.complete(undefined, { retentionMs: bench.longMs })
+      await bench.pass()
+      await bench.pass()
+      promised(await bench.look(), completed(owner), 'The completion says how long its answer is kept.')
+    },
+
+    'retention: a completion that is sent again keeps it no longer': (bench) =>
+      bench.before(async (ms, early, late) => {
+        const key = `${bench.key}:${ms}`
+        const owner = await bench.claimant({ key }).claims()
+        await owner.complete(undefined, { retentionMs: ms })
+        await early()
+        const again = await owner.complete(OTHER_ANSWER, { retentionMs: bench.longMs })
+        return async () => {
+          promised(again, { ok: true }, 'A completion that is sent again is confirmed.')
+          await late()
+          const begun = await bench.claimant({ key }).begin()
+          promised(begun, NEW, 'A completion that is sent again changes nothing, its retention included.')
+        }
+      }),
+  }),
+
+  ...outside({
+    'retention: an uncertain failure is gone when its retention ends': async (bench) => {
+      await (await bench.claimant().claims()).release({ uncertain: true, retentionMs: bench.shortMs })
+      await bench.pass()
+      promised(await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).begin(), NEW, 'After its retention it is new.')
+    },
+
+    'retention: an uncertain failure is kept for its retention, not for failedMs': async (bench) => {
+      await (await bench.claimant().claims()).release({ uncertain: true, failedMs: bench.shortMs })
+      await bench.pass()
+      const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
+      promised(await bench.claimant().begin(), due, 'An unknown outcome is kept for retentionMs.')
+    },
+
+    'retention: a certain failure is gone after failedMs': async (bench) => {
+      await (await bench.claimant().claims()).release({ failedMs: bench.shortMs })
+      await bench.pass()
+      promised(await bench.claimant().begin(), NEW, 'After failedMs the key is new.')
+    },
+
+    'retention: a certain failure is kept for failedMs, not for its retention': async (bench) => {
+      await (await bench.claimant().claims()).release({ retentionMs: bench.shortMs })
+      await bench.pass()
+      const due = { acquired: true, attempt: 2, previousOutcome: 'failed' }
+      promised(await bench.claimant().begin(), due, 'A certain failure is kept for failedMs.')
+    },
+
+    'retention: a certain failure is kept until failedMs are over': (bench) =>
+      bench.before(async (ms, early) => {
+        const key = `${bench.key}:${ms}`
+        const owner = await bench.claimant({ key }).claims()
+        await owner.release({ failedMs: ms })
+        await early()
+        const begun = await owner.begin()
+        return () => promised(begun.acquired, false, 'Within failedMs the released token is fenced.')
+      }),
+
+    'retention: a claim whose owner died is gone when its retention ends, not with its lease': async (bench) => {
+      const { shortMs } = bench
+      await bench.claimant().claims({ leaseMs: shortMs, retentionMs: bench.longMs })
+      await bench.pass()
+      const taker = bench.claimant({ leaseMs: shortMs, retentionMs: shortMs })
+      const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
+      promised(await taker.begin(), due, 'A lapse never reads as a new key.')
+      await bench.pass()
+      promised(await bench.claimant().begin(), NEW, 'After its retention the key is new.')
+    },
+
+    'retention: renew keeps a claim for its retention from then on': async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: 2 * bench.shortMs })
+      await owner.renew({ leaseMs: bench.shortMs, retentionMs: bench.longMs })
+      await bench.pass()
+      await bench.pass()
+      promised(await bench.look(), bench.inFlight(owner, { lease: 'lapsed' }), 'A renewed claim is kept from then on.')
+    },
+
+    'retention: a begin that is sent again keeps its claim from then on': async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: 2 * bench.shortMs })
+      await owner.begin({ leaseMs: bench.shortMs })
+      await bench.pass()
+      await bench.pass()
+      promised(await bench.look(), bench.inFlight(owner, { lease: 'lapsed' }), 'A repeated begin counts from then on.')
+    },
+
+    'retention: a release that is sent again keeps the failure no longer': (bench) =>
+      bench.before(async (ms, early, late) => {
+        const key = `${bench.key}:${ms}`
+        const owner = await bench.claimant({ key }).claims()
+        await owner.release({ failedMs: ms })
+        await early()
+        await owner.release()
+        return async () => {
+          await late()
+          const begun = await bench.claimant({ key }).begin()
+          promised(begun, NEW, 'A release that is sent again changes nothing, its failedMs included.')
+        }
+      }),
+
+    'retention: after it a late completion writes its answer': async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: bench.shortMs })
+      await bench.pass()
+      promised(await owner.complete(), { ok: true }, 'Where there is no record, a completion writes it.')
+      promised(await bench.look(), completed(owner), 'And it is the answer that retries get.')
+    },
+  }),
+]

@@ -1,0 +1,111 @@
+import type { Store } from '../core/index.js'
+import { answerLaws } from './answer-laws.js'
+import { beginTable } from './begin-table.js'
+import { createBench } from './bench.js'
+import { bindingLaws } from './binding-laws.js'
+import { claimLaws } from './claim-laws.js'
+import { keyLaws } from './key-laws.js'
+import { ownerTable } from './owner-table.js'
+import { repeatLaws } from './repeat-laws.js'
+import { retentionLaws } from './retention-laws.js'
+import { promised } from './seen.js'
+
+/** A store to be tried by one test. */
+export interface OpenedStore {
+  readonly store: Store
+  /** Moves the store's clock on by `ms`. Without it the suite waits really. */
+  readonly advance?: ((ms: number) => void | Promise<void>) | undefined
+  /** Called at the test's end, whether it passed or not. */
+  readonly close?: (() => void | Promise<void>) | undefined
+}
+
+export interface StoreLawsOptions {
+  /**
+   * What the store says of itself. `'inside'`: a transactional store, where a running claim shows neither fingerprint nor
+   * attempt and failures leave no record. The laws that follow from such records are then not registered at all, so no
+   * name passes that was not tried. A store that says otherwise than this fails every test.
+   * @default 'outside': every law
+   */
+  readonly effects?: Store['effects']
+}
+
+/**
+ * The conformance suite for a store of anybody's: each law of the library, and each cell of the machine's two tables, is
+ * one test. It registers them with the `test` function of any runner and brings its own assertions, so it runs on vitest,
+ * node:test and Jest alike. A failure says which promise was broken, what was due and what was seen.
+ *
+ * `open` is called once for each test and `close` at its end. The suite uses random keys, so all may share one database.
+ * With `advance` no test waits. Without it the suite waits really, with leases of 50 ms, and takes some ten seconds in all
+ * if tests run one after the other; a slow machine makes it slower, not wrong.
+ *
+ * A store on vitest:
+ *
+ * @example
+ * import { machine, type Store } from 'once-per-key/core'
+ * import { storeLaws } from 'once-per-key/testing'
+ * import { describe, test } from 'vitest'
+ *
+ * // What each command does to a record is the machine's: a store runs it in one atomic step, or transcribes it.
+ * function mapStore(now: () => number): Store {
+ *   const records = new Map<string, machine.StoredRecord>()
+ *   const step = <Reply>(key: string, command: (record: machine.StoredRecord | null) => machine.Step<Reply>): Reply => {
+ *     const { record, reply } = command(records.get(key) ?? null)
+ *     if (record !== null) records.set(key, record)
+ *     return structuredClone(reply)
+ *   }
+ *   return {
+ *     effects: 'outside',
+ *     begin: async (key, claim) => step(key, (record) => machine.begin(record, claim, now())),
+ *     renew: async (key, own) => step(key, (record) => machine.renew(record, own, now())),
+ *     complete: async (key, own) => step(key, (record) => machine.complete(record, structuredClone(own), now())),
+ *     release: async (key, own) => step(key, (record) => machine.release(record, own, now())),
+ *   }
+ * }
+ *
+ * describe('mapStore', () => {
+ *   storeLaws(test, async () => {
+ *     let now = 1
+ *     return { store: mapStore(() => now), advance: (ms) => { now += ms } }
+ *   })
+ * })
+ *
+ * A store with a clock of its own, on node:test:
+ *
+ * @example
+ * import { test } from 'node:test'
+ * import { storeLaws } from 'once-per-key/testing'
+ *
+ * storeLaws(test, async () => {
+ *   const client = await connect()
+ *   return { store: new MyStore(client), close: () => client.quit() }
+ * })
+ */
+export function storeLaws(
+  test: (name: string, fn: () => Promise<void>) => unknown,
+  open: () => Promise<OpenedStore>,
+  { effects = 'outside' }: StoreLawsOptions = {},
+): void {
+  for (const { name, holds, check } of LAWS) {
+    if (holds === 'outside' && effects === 'inside') continue
+    test(name, async () => {
+      const { store, advance, close } = await open()
+      try {
+        promised(store.effects, effects, 'The store is tried as what it is: storeLaws(test, open, { effects }).')
+        await check(createBench(store, advance))
+      } finally {
+        await close?.()
+      }
+    })
+  }
+}
+
+const LAWS = [
+  ...beginTable,
+  ...ownerTable,
+  ...claimLaws,
+  ...repeatLaws,
+  ...bindingLaws,
+  ...retentionLaws,
+  ...answerLaws,
+  ...keyLaws,
+]

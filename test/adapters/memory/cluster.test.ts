@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runNode } from '../../support/run-node.js'
+import { type TranspiledPackage, transpiledPackage } from '../../support/transpiled-package.js'
+
+let installed: TranspiledPackage
+
+beforeAll(async () => {
+  installed = await transpiledPackage()
+})
+
+afterAll(() => installed.remove())
+
+test('two stores in a node:cluster worker warn once, and those of a process without a cluster do not', async () => {
+  const script = await installed.write(
+    'cluster.mjs',
+    `import cluster from 'node:cluster'
+    import { MemoryStore } from 'once-per-key/memory'
+    const warnings = []
+    process.on('warning', ({ name, code, message }) => warnings.push({ name, code, message }))
+    new MemoryStore()
+    new MemoryStore()
+    setImmediate(() => {
+      console.log(JSON.stringify({ worker: cluster.isWorker, warnings }))
+      if (cluster.isPrimary) cluster.fork()
+      else cluster.worker.disconnect()
+    })`,
+  )
+  const { exitCode, stdout, stderr } = await runNode(script)
+  expect(exitCode).toBe(0)
+  const lines = stdout.trim().split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { worker: false, warnings: [] },
+    {
+      worker: true,
+      warnings: [
+        {
+          name: 'OncePerKeyWarning',
+          code: 'ONCE_PER_KEY_MEMORY_STORE_IN_CLUSTER',
+          message: expect.stringMatching(/each worker keeps records of its own.*RedisStore/),
+        },
+      ],
+    },
+  ])
+  expect(stderr.match(/OncePerKeyWarning/g)).toHaveLength(1)
+}, 30_000)

@@ -1,0 +1,55 @@
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+const EXPORTS = {
+  '.': './src/index.js',
+  './core': './src/core/index.js',
+  './memory': './adapters/memory/index.js',
+  './testing': './src/testing/index.js',
+}
+
+/** A folder where plain Node can import the package by its name: the sources without their types, file by file. */
+export interface TranspiledPackage {
+  /** Writes a module (TypeScript or JavaScript) into the folder; gives its path. */
+  write(name: string, source: string): Promise<string>
+  readonly folder: string
+  remove(): Promise<void>
+}
+
+export async function transpiledPackage(): Promise<TranspiledPackage> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'once-per-key-')))
+  const home = join(folder, 'node_modules', 'once-per-key')
+  for (const part of ['src', 'adapters']) {
+    for (const entry of await readdir(join(ROOT, part), { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile() || !entry.name.endsWith('.ts')) continue
+      const path = join(entry.parentPath, entry.name)
+      await put(join(home, relative(ROOT, path)).replace(/\.ts$/, '.js'), transpiled(await readFile(path, 'utf8')))
+    }
+  }
+  await put(join(home, 'package.json'), JSON.stringify({ name: 'once-per-key', type: 'module', exports: EXPORTS }))
+  await symlink(join(ROOT, 'node_modules', 'lru-cache'), join(folder, 'node_modules', 'lru-cache'), 'junction')
+  return {
+    folder,
+    async write(name, source) {
+      const path = join(folder, name)
+      await put(path, transpiled(source))
+      return path
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+async function put(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, text)
+}
+
+function transpiled(source: string): string {
+  const compilerOptions = { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
+  return ts.transpileModule(source, { compilerOptions }).outputText
+}

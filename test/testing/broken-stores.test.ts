@@ -1,0 +1,122 @@
+import { storeLaws } from 'once-per-key/testing'
+import { describe, expect, test } from 'vitest'
+import { mapStore } from '../support/map-store.js'
+import { transactionalMapStore } from '../support/transactional-map-store.js'
+import { BROKEN_STORES } from './broken-stores.js'
+
+type Open = (now: () => number) => ReturnType<typeof mapStore>
+
+/** Runs the suite as a runner would, and tells which laws held and why the others did not. */
+async function verdictOn(open: Open, options?: Parameters<typeof storeLaws>[2]) {
+  const laws = new Map<string, () => Promise<void>>()
+  const openStore = async () => {
+    let now = 1
+    const advance = (ms: number) => {
+      now += ms
+    }
+    return { store: open(() => now), advance }
+  }
+  storeLaws((name, fn) => laws.set(name, fn), openStore, options)
+
+  const broken = new Map<string, unknown>()
+  for (const [name, fn] of laws) await fn().catch((error: unknown) => broken.set(name, error))
+  return { laws: [...laws.keys()], broken }
+}
+
+describe('storeLaws finds out a store where', () => {
+  test.each(BROKEN_STORES)('$breaks', async ({ open, foundBy }) => {
+    const { broken } = await verdictOn(open)
+    const names = [...broken.keys()]
+    for (const law of foundBy) expect(names).toContainEqual(expect.stringMatching(startingWith(law)))
+    for (const error of broken.values()) expect(error).toMatchObject({ code: 'ERR_ASSERTION', message: /^Broken: / })
+  })
+
+  test('nothing is broken: then no law is', async () => {
+    const { broken, laws } = await verdictOn((now) => mapStore(now))
+    expect([...broken.keys()]).toEqual([])
+    expect(laws.length).toBeGreaterThan(150)
+  })
+
+  test('each of them differs from the others', () => {
+    expect(BROKEN_STORES.length).toBeGreaterThanOrEqual(10)
+    expect(new Set(BROKEN_STORES.map((store) => store.breaks)).size).toBe(BROKEN_STORES.length)
+  })
+})
+
+test('no two laws have one name', async () => {
+  const names: string[] = []
+  storeLaws(
+    (name) => names.push(name),
+    async () => ({ store: mapStore(() => 1) }),
+  )
+  expect(new Set(names).size).toBe(names.length)
+})
+
+describe('a transactional store', () => {
+  test('keeps every law that holds for it, and no other is registered', async () => {
+    const { broken, laws } = await verdictOn(transactionalMapStore, { effects: 'inside' })
+    expect([...broken.keys()]).toEqual([])
+    expect(laws.length).toBeGreaterThan(30)
+    expect(laws.filter((name) => /lapsed|takeover|\(failed|failedMs|tombstone|fresh:/.test(name))).toEqual([])
+  })
+
+  test('is found out where it breaks one', async () => {
+    const { broken } = await verdictOn(
+      (now) => {
+        const store = transactionalMapStore(now)
+        return { ...store, begin: async () => ({ acquired: true, attempt: 1, previousOutcome: 'none' }) }
+      },
+      { effects: 'inside' },
+    )
+    expect([...broken.keys()]).toContain('exclusive: of 50 begins at once, one acquires')
+  })
+
+  test.each([
+    ['inside', mapStore],
+    ['outside', transactionalMapStore],
+  ] as const)('that is tried as if its effects were %s fails every test', async (effects, open) => {
+    const { broken, laws } = await verdictOn((now) => open(now), { effects })
+    expect([...broken.keys()]).toEqual(laws)
+  })
+})
+
+describe('a test of the suite', () => {
+  const anyLaw = (fns: (() => Promise<void>)[]) => fns[0] as () => Promise<void>
+
+  test('opens one store, and closes it when the law held', async () => {
+    const seen: string[] = []
+    await anyLaw(
+      lawsOn(
+        mapStore(() => 1),
+        seen,
+      ),
+    )()
+    expect(seen).toEqual(['open', 'close'])
+  })
+
+  test('closes the store when the law was broken', async () => {
+    const seen: string[] = []
+    const store = { ...mapStore(() => 1), begin: () => Promise.reject(new Error('down')) }
+    await expect(anyLaw(lawsOn(store, seen))()).rejects.toThrow('down')
+    expect(seen).toEqual(['open', 'close'])
+  })
+
+  function lawsOn(store: ReturnType<Open>, seen: string[]): (() => Promise<void>)[] {
+    const fns: (() => Promise<void>)[] = []
+    storeLaws(
+      (_, fn) => fns.push(fn),
+      async () => {
+        seen.push('open')
+        const close = async () => {
+          seen.push('close')
+        }
+        return { store, close }
+      },
+    )
+    return fns
+  }
+})
+
+function startingWith(text: string): RegExp {
+  return new RegExp(`^${text.replace(/[.*+?^$(){}|[\]\\]/g, '\\$&')}`)
+}

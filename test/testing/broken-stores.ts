@@ -1,0 +1,142 @@
+import { Buffer } from 'node:buffer'
+import { type Answer, machine, type Store } from 'once-per-key/core'
+import { mapStore } from '../support/map-store.js'
+import { BROKEN_STEPS, type BrokenStore, broken } from './broken-steps.js'
+
+type StoredRecord = machine.StoredRecord
+
+/** One mistake each: in the state machine, or in what a store adds to it: bytes, names, atomicity. */
+export const BROKEN_STORES: readonly BrokenStore[] = [
+  ...BROKEN_STEPS,
+  stores('the body is a string', ['answer: each of the 256 byte values'], (body) => ({
+    ...body,
+    body: body.body && Buffer.from(Buffer.from(body.body).toString('utf8')),
+  })),
+  stores('a body that was not kept is an empty one', ['answer: a body that was not kept stays null'], (answer) => ({
+    ...answer,
+    body: answer.body ?? new Uint8Array(0),
+  })),
+  stores('an empty body is one that was not kept', ['answer: an empty body'], (answer) => ({
+    ...answer,
+    body: answer.body?.byteLength === 0 ? null : answer.body,
+  })),
+  stores('headers are an object', ['answer: two headers of the same name'], (answer) => ({
+    ...answer,
+    headers: Object.entries(Object.fromEntries(answer.headers)),
+  })),
+  stores('header values are read as ASCII', ['answer: header values outside ASCII'], (answer) => ({
+    ...answer,
+    headers: answer.headers.map(([name, value]) => [name, Buffer.from(value, 'utf8').toString('ascii')] as const),
+  })),
+  stores('the status message is lost', ['answer: status and statusMessage'], (answer) => ({
+    ...answer,
+    statusMessage: '',
+  })),
+  {
+    breaks: 'begin reads, waits and writes',
+    foundBy: ['exclusive: of 50 begins at once, one acquires', 'exclusive: of 50 begins at once after a lapse'],
+    open(now) {
+      const records = new Map<string, StoredRecord>()
+      const begin: Store['begin'] = async (key, claim) => {
+        const read = records.get(key) ?? null
+        await null
+        const { record, reply } = machine.begin(read, claim, now())
+        if (record !== null) records.set(key, record)
+        return structuredClone(reply)
+      }
+      return { ...sharing(now, structuredClone, structuredClone, records), begin }
+    },
+  },
+  around('keys are decoded', ['apart: each key has a record of its own'], (store) =>
+    named(store, (key) => {
+      try {
+        return decodeURIComponent(key)
+      } catch {
+        return key
+      }
+    }),
+  ),
+  around('keys are cut', ['apart: two of the longest storage keys'], (store) =>
+    named(store, (key) => key.slice(0, 255)),
+  ),
+  around('keys lose their case', ['apart: each key has a record of its own'], (store) =>
+    named(store, (key) => key.toLowerCase()),
+  ),
+  around('one token opens every key', ['apart: a token is worth nothing on another key'], (store) => {
+    const owned = new Map<string, string>()
+    return {
+      ...store,
+      async begin(key, claim) {
+        const begun = await store.begin(key, claim)
+        if (begun.acquired) owned.set(key, claim.token)
+        return begun
+      },
+      complete: (key, own) =>
+        store.complete(key, {
+          ...own,
+          token: [...owned.values()].includes(own.token) ? (owned.get(key) ?? own.token) : own.token,
+        }),
+    }
+  }),
+  {
+    breaks: "the caller's buffer is kept",
+    foundBy: ['answer: the caller may reuse its buffer'],
+    open: (now) => sharing(now, (own) => own, structuredClone),
+  },
+  {
+    breaks: 'readers share one answer',
+    foundBy: ['answer: what a reader does'],
+    open: (now) => sharing(now, structuredClone, (reply) => reply),
+  },
+  around('a reply shows the token', ['answer: no reply shows a token'], (store) => {
+    let owner = ''
+    return {
+      ...store,
+      async begin(key, claim) {
+        const begun = await store.begin(key, claim)
+        if (begun.acquired) owner = claim.token
+        return begun.acquired ? begun : { ...begun, record: Object.assign(begun.record, { token: owner }) }
+      },
+    }
+  }),
+]
+
+function stores(breaks: string, foundBy: readonly string[], change: (answer: Answer) => Answer): BrokenStore {
+  return broken(breaks, foundBy, {
+    complete: (record, own, now) => machine.complete(record, { ...own, answer: change(own.answer) }, now),
+  })
+}
+
+function around(breaks: string, foundBy: readonly string[], wrap: (store: Store) => Store): BrokenStore {
+  return { breaks, foundBy, open: (now) => wrap(mapStore(now)) }
+}
+
+function named(store: Store, name: (key: string) => string): Store {
+  return {
+    effects: store.effects,
+    begin: (key, claim) => store.begin(name(key), claim),
+    renew: (key, own) => store.renew(name(key), own),
+    complete: (key, own) => store.complete(name(key), own),
+    release: (key, own) => store.release(name(key), own),
+  }
+}
+
+function sharing(
+  now: () => number,
+  take: <T>(own: T) => T,
+  give: <T>(reply: T) => T,
+  records = new Map<string, StoredRecord>(),
+): Store {
+  function step<Reply>(key: string, { record, reply }: machine.Step<Reply>): Reply {
+    if (record !== null) records.set(key, record)
+    return give(reply)
+  }
+  const at = (key: string) => records.get(key) ?? null
+  return {
+    effects: 'outside',
+    begin: async (key, claim) => step(key, machine.begin(at(key), claim, now())),
+    renew: async (key, own) => step(key, machine.renew(at(key), own, now())),
+    complete: async (key, own) => step(key, machine.complete(at(key), take(own), now())),
+    release: async (key, own) => step(key, machine.release(at(key), own, now())),
+  }
+}
