@@ -12,10 +12,22 @@ const library = defineConfig({
   format: ['esm', 'cjs'],
   // Without it each CommonJS entry would have a copy of the core.
   splitting: true,
+  // Rollup writes the CommonJS files; without it they are rewritten syntax by syntax, and name this machine's folders.
+  treeshake: true,
   target: 'node20',
   clean: true,
-  sourcemap: true,
   dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
 })
 
-export default library
+const example = defineConfig({
+  name: 'example',
+  entry: { 'examples/payments/main': 'examples/payments/main.ts' },
+  outDir: 'build',
+  format: 'esm',
+  target: 'node20',
+  clean: true,
+  // Packages stay imports: the built example gets the library by its own name, through package.json's exports.
+  external: [/^once-per-key(\/|$)/, 'express', 'pino', 'zod'],
+})
+
+export default [library, example]

@@ -26,17 +26,19 @@ export async function ask<Reply>(
   emit: Emit,
 ): Promise<Reply | null> {
   try {
-    return await inTime(command, timeoutMs)
+    const reply = await inTime(command, timeoutMs)
+    if (typeof reply !== 'object' || reply === null) throw new TypeError('The store answered without a reply.')
+    return reply
   } catch (error) {
     emit({ type: 'store_failed', scope: about.scope, key: about.key, command: name, error: storeFailure(error) })
     return null
   }
 }
 
-/** A store of somebody's own may throw before it returns a promise. */
+/** A store of somebody's own may throw before it returns a promise, or return none. */
 export function called<Reply>(command: () => Promise<Reply>): Promise<Reply> {
   try {
-    return command()
+    return Promise.resolve(command())
   } catch (error) {
     return Promise.reject(error)
   }

@@ -53,6 +53,15 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   }
 
   async function decide(facts: RequestFacts<Req>): Promise<Decision> {
+    onStart() // A request on its way may start a run, although its client has gone.
+    try {
+      return await decisionOn(facts)
+    } finally {
+      onEnd()
+    }
+  }
+
+  async function decisionOn(facts: RequestFacts<Req>): Promise<Decision> {
     const identified = await identityOf(facts)
     switch (identified.kind) {
       case 'bypass':
@@ -84,7 +93,9 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
       const sentAt = monotonicNow()
       const pending = called(() => store.begin(recordKey, claim))
       const begun = await ask('begin', identity, pending, storeTimeoutMs, emit)
-      if (begun === null) return unconfirmed(identity, claim, pending, sentAt, facts)
+      // A reply that is read when the lease is over confirms nothing: the process was stopped in between.
+      const isLate = begun?.acquired && monotonicNow() >= sentAt + leaseMs
+      if (begun === null || isLate) return unconfirmed(identity, claim, pending, sentAt, facts)
 
       if (begun.acquired) {
         if (pollMs === 0 || !facts.isAbandoned()) return execute(identity, claim, begun, sentAt, facts)
@@ -151,9 +162,11 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
       answered = true
     }
     const late = pending?.then(markAnswered, markAnswered)
+    onStart()
     await null // Where the reply or the error came first, `answered` is true by now.
     const behind = !answered
     await free(identity, claim)
+    onEnd()
     if (late === undefined || !behind) return
     await late
     await free(identity, claim)

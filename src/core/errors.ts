@@ -43,5 +43,8 @@ export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (typeof value !== 'object') return `a ${typeof value}`
   if (Array.isArray(value)) return 'an array'
-  return `an object (${value.constructor?.name ?? 'without prototype'})`
+  const prototype: object | null = Object.getPrototypeOf(value)
+  if (prototype === null) return 'an object (without prototype)'
+  const { name } = prototype.constructor ?? {} // The prototype's: a parsed body brings any `constructor` of its own.
+  return typeof name === 'string' ? `an object (${name})` : 'an object'
 }

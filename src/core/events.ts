@@ -47,7 +47,7 @@ export type IdempotencyEvent =
     })
   /** The handler runs although its claim was not confirmed (`storeFailure: 'runUnprotected'`). */
   | (About & { readonly type: 'unprotected' })
-  /** A success is being sent before the store confirmed it; the completion is retried. */
+  /** The store did not confirm a success in time; it is sent all the same (unless the lease was lost), and retried. */
   | (About & { readonly type: 'completion_pending'; readonly attempt: number })
   /** It was given up: the store holds no answer, and the outcome will read as unknown. */
   | (About & { readonly type: 'completion_given_up'; readonly attempt: number })

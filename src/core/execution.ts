@@ -66,16 +66,18 @@ export function startExecution<Req>(
   function tick(): void {
     const now = monotonicNow()
     if (!lost && now >= confirmedAt + leaseMs) lose('lapsed')
-    const renewable = !taken && now < sentAt + maxRunMs
-    if (renewable && now >= renewAt) {
+    const inTime = now < sentAt + maxRunMs
+    if (inTime && !taken && now >= renewAt) {
       renewAt = now + leaseMs / 3
       void renew(now)
     }
-    const lapsesAt = lost ? Number.POSITIVE_INFINITY : confirmedAt + leaseMs
-    const next = renewable ? Math.min(renewAt, lapsesAt) : lapsesAt
-    if (next === Number.POSITIVE_INFINITY)
-      end() // Whatever the handler still does, it does without a lease.
-    else timer = setTimeout(tick, Math.max(1, Math.ceil(next - now))).unref()
+    const next = Math.min(
+      inTime && !taken ? renewAt : Number.POSITIVE_INFINITY,
+      lost ? Number.POSITIVE_INFINITY : confirmedAt + leaseMs,
+      inTime ? sentAt + maxRunMs : Number.POSITIVE_INFINITY,
+    )
+    if (next < Number.POSITIVE_INFINITY) timer = setTimeout(tick, Math.max(1, Math.ceil(next - now))).unref()
+    else end() // Its time is over, and its lease is gone: whatever the handler still does, nobody waits for it.
   }
 
   async function renew(now: number): Promise<void> {
@@ -126,7 +128,8 @@ export function startExecution<Req>(
       if (late === null) emit({ type: 'completion_given_up', scope, key, attempt })
       else close(late, completed)
     })
-    return { action: 'send' }
+    // Whoever took over may have sent another success: without a lease, only a confirmed one is sent.
+    return lost || monotonicNow() >= confirmedAt + leaseMs ? storeUnavailable() : { action: 'send' }
   }
 
   async function release(): Promise<Settled> {

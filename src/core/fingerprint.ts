@@ -24,7 +24,8 @@ export function fingerprintOf(
 ): string | typeof TOO_DEEP {
   // The length delimits the target, so no two requests share a prefix.
   const prefix = `${method} ${target.length} ${target}\n`
-  if (typeof content === 'string' || content instanceof Uint8Array) {
+  // Half a surrogate pair has no bytes in UTF-8: such a text counts as the JSON string that it is.
+  if (content instanceof Uint8Array || (typeof content === 'string' && content.isWellFormed())) {
     return FORMAT + createHash('sha256').update(`${prefix}bytes\n`).update(content).digest('base64url')
   }
   // A missing body is `undefined` in Express 5 and `{}` in Express 4: one request, one fingerprint.
@@ -65,7 +66,9 @@ function canonical(value: unknown, depth: number, ignoredMember?: string): strin
   }
 
   if (!isPlain(value)) {
-    if ('toJSON' in value && typeof value.toJSON === 'function') return canonical(value.toJSON(), depth + 1)
+    if ('toJSON' in value && typeof value.toJSON === 'function') {
+      return canonical(value.toJSON(), depth + 1, ignoredMember)
+    }
     if (Object.prototype.toString.call(value) !== '[object Object]') throw notComparable(value)
   }
   const names = Object.keys(value)

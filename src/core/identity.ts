@@ -87,7 +87,7 @@ export function identityReader<Req>(
       return fingerprintOf(method, target, facts.body, legacyKey?.field)
     }
     // The given value stands for the query as well.
-    return fingerprintOf(method, pathOf(target), await givenContent(fingerprint, facts.request))
+    return fingerprintOf(method, pathOf(target), await givenContent(fingerprint, facts.request), legacyKey?.field)
   }
 }
 

@@ -1,7 +1,7 @@
 import { isSuccessStatus, type KeepHeader } from './answer.js'
 import type { Emit, IdempotencyEvent } from './events.js'
 import type { ResolvedOptions } from './options.js'
-import { type Problem, problemAnswer } from './problem.js'
+import { type Problem, problemAnswer, type RenderProblem } from './problem.js'
 import type { Answer } from './record.js'
 
 type OptionName = Extract<IdempotencyEvent, { type: 'option_failed' }>['option']
@@ -27,7 +27,7 @@ export function optionFunctions<Req>(options: ResolvedOptions<Req>, emit: Emit):
     ),
     renderProblem: guarded(
       'renderProblem',
-      renderProblem && ((problem, request) => problemAnswer(problem, renderProblem(problem, request))),
+      renderProblem && ((problem, request) => problemAnswer(problem, rendering(renderProblem(problem, request)))),
       (problem) => problemAnswer(problem),
     ),
   }
@@ -52,7 +52,27 @@ export function optionFunctions<Req>(options: ResolvedOptions<Req>, emit: Emit):
 /** A promise, which is truthy, is no verdict. */
 function verdict(value: unknown): boolean {
   if (typeof value === 'boolean') return value
+  disown(value)
   throw new TypeError(
     `The function must answer true or false, not ${value === null ? 'null' : `a value of type ${typeof value}`}.`,
   )
+}
+
+/** What is not a rendering must not become an empty body, or fail where the response is sent. */
+function rendering(value: ReturnType<RenderProblem<never>>): ReturnType<RenderProblem<never>> {
+  const { contentType, body } = value ?? {}
+  const right =
+    (typeof body === 'string' || (typeof body === 'object' && body !== null)) &&
+    (contentType === undefined || (typeof contentType === 'string' && FIELD_VALUE.test(contentType)))
+  if (right) return value
+  disown(value)
+  throw new TypeError('The function must answer { contentType?: a media type, body: a string or an object }.')
+}
+
+/** What a header can carry: RFC 9110 §5.5, "field-content". */
+const FIELD_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
+
+/** A promise that nobody waits for must not end the process when it rejects. */
+function disown(value: unknown): void {
+  if (value instanceof Promise) value.catch(() => {})
 }

@@ -29,7 +29,7 @@ const RULES: RuleSet = {
     typeof value === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value) ? null : "a header's name",
   required: oneOf(true, false),
   methods: (value) =>
-    Array.isArray(value) && value.length > 0 && value.every((method) => /^[A-Z]+(?:-[A-Z]+)*$/.test(method))
+    Array.isArray(value) && value.length > 0 && value.every(isMethod)
       ? null
       : "an array of methods in upper case, such as ['POST']",
   skip: isFunction,
@@ -39,7 +39,7 @@ const RULES: RuleSet = {
   keepHeader: isFunction,
   leaseMs: wholeNumber(1, MAX_TIMER_MS),
   maxRunMs: wholeNumber(1, MAX_TIMER_MS),
-  retentionMs: wholeNumber(1, Number.MAX_SAFE_INTEGER / 2),
+  retentionMs: wholeNumber(1, 2 ** 52),
   inFlightWaitMs: wholeNumber(0, MAX_TIMER_MS),
   retryAfterMs: wholeNumber(0, MAX_TIMER_MS),
   unknownOutcome: oneOf('rerun', 'refuse'),
@@ -70,6 +70,10 @@ function isStore(value: unknown): string | null {
     commands.every((command) => typeof command === 'function') &&
     (store?.effects === 'outside' || store?.effects === 'inside')
   return right ? null : "a store, such as new MemoryStore() from 'once-per-key/memory'"
+}
+
+function isMethod(value: unknown): boolean {
+  return typeof value === 'string' && /^[A-Z]+(?:-[A-Z]+)*$/.test(value)
 }
 
 function isLegacyKey(value: unknown): string | null {

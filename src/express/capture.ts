@@ -1,10 +1,20 @@
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { isEventStream } from '../core/answer.js'
 import type { Execution, HeaderPairs, Settled } from '../core/index.js'
 import { changedSince, type HeadArgument, restore, setHeadArgument, snapshotOf } from './head.js'
-import { mayHaveBody, type Outlet, outletOf, sendBody, sendHead } from './send.js'
+import { bytesOf, createHeldBody } from './held-body.js'
+import {
+  alreadyFinished,
+  headersSent,
+  invalidStatus,
+  invalidStatusMessage,
+  refuseDestroyed,
+  refuseLate,
+} from './node-errors.js'
+import { drain, giveBack, type Outlet, outletOf } from './outlet.js'
+import { mayHaveBody, sendBody, sendHead, sendOpening } from './send.js'
 import { guardedView, outlivingView } from './socket-view.js'
 
 /**
@@ -36,6 +46,16 @@ interface Internals {
   socket: Socket | null
 }
 
+/** What holding a response needs of the middleware. */
+export interface Surroundings {
+  /** Headers of this one request, added to whatever is sent. */
+  readonly extraHeaders: HeaderPairs
+  /** Sends what the record says in place of the handler's answer. */
+  readonly sendOther: (settled: Exclude<Settled, { action: 'send' }>, outlet: Outlet) => void
+  /** Hears that sending failed after the record had been settled: what `end` would have thrown at the handler. */
+  readonly onError: (error: unknown) => void
+}
+
 /**
  * Holds a response from the handler's first byte to its last, has the execution settle it, and only then sends. The
  * response outlives its client: a handler that runs when the client leaves runs on, and its end counts.
@@ -44,50 +64,43 @@ export function holdResponse(
   req: IncomingMessage,
   res: ServerResponse,
   execution: Execution,
-  extraHeaders: HeaderPairs = [],
-  sendOther: (settled: Exclude<Settled, { action: 'send' }>, outlet: Outlet) => void,
+  { extraHeaders, sendOther, onError }: Surroundings,
 ): void {
   const outlet = outletOf(res)
-  const { flushHeaders, destroy, emit } = res
+  const { socket: clientSocket } = req
   const internals = res as unknown as Internals
   const before = snapshotOf(res)
+  const held = createHeldBody()
 
   let stage: Stage = 'holding'
   let head: Head | undefined
-  let chunks: Buffer[] = []
-  let heldBytes = 0
   let clientLeft = false
   let lifted = false
+  let finished = false // Node's `writableFinished` is true while an ended response is held.
   let endsAfterOpening = false
   let destroysAfterOpening: { readonly error: Error | undefined } | undefined
   let afterOpening: Callback[] = []
 
   const socket = internals.socket
-  const held = socket && outlivingView(socket, (error) => void res.destroy(error))
-  if (held !== null) internals.socket = held.view
+  const outliving = socket && outlivingView(socket, (error) => void res.destroy(error))
+  if (outliving !== null) internals.socket = outliving.view
+  if (internals._closed) withholdClose() // The client left while its key was being claimed.
 
   // --- what the handler sees
 
   res.writeHead = ((status: number, reason?: string | HeadArgument, headers?: HeadArgument) => {
-    if (head !== undefined) {
-      // compression and express-session write the implied head again and again; an explicit second one is a mistake.
-      if (status === head.status && reason === undefined && headers === undefined) return res
-      throw nodeError(Error, 'ERR_HTTP_HEADERS_SENT', 'Cannot write headers after they are sent to the client')
-    }
-    if (!(status >= 100 && status <= 999)) {
-      throw nodeError(RangeError, 'ERR_HTTP_INVALID_STATUS_CODE', `Invalid status code: ${status}`)
-    }
-    const statusMessage = typeof reason === 'string' ? reason : (res.statusMessage ?? '')
-    if (/[^\t\x20-\x7e\x80-\xff]/.test(statusMessage)) {
-      throw nodeError(TypeError, 'ERR_INVALID_CHAR', 'Invalid character in statusMessage')
-    }
+    if (head !== undefined) throw headersSent()
+    if (!(status >= 100 && status <= 999)) throw invalidStatus(status)
+    if (typeof reason === 'string') res.statusMessage = reason
+    const statusMessage = res.statusMessage ?? ''
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(statusMessage)) throw invalidStatusMessage()
     const given = typeof reason === 'string' ? headers : (headers ?? reason)
     if (given !== undefined && given !== null) setHeadArgument(res, given)
     res.statusCode = Math.trunc(status)
     const keepLength = !mayHaveBody(req, res.statusCode)
     head = { status: res.statusCode, statusMessage, headers: changedSince(before, res, keepLength) }
     internals._header = HELD
-    req.socket = guardedView(req.socket, hangUp)
+    req.socket = guardedView(clientSocket, hangUp)
     return res
   }) as ServerResponse['writeHead']
 
@@ -96,7 +109,7 @@ export function holdResponse(
     switch (stage) {
       case 'holding':
         accept(chunk, encoding)
-        if (heldBytes <= execution.maxAnswerBytes && !isEventStream(res.getHeader('Content-Type'))) {
+        if (held.byteLength <= execution.maxAnswerBytes && !isEventStream(res.getHeader('Content-Type'))) {
           if (done !== undefined) process.nextTick(done)
           return true
         }
@@ -110,8 +123,9 @@ export function holdResponse(
         return false
       case 'ended':
         return refuseLate(done)
-      case 'discarding':
       case 'destroyed':
+        return refuseDestroyed(done)
+      case 'discarding':
         if (done !== undefined) process.nextTick(done)
         return true
       case 'streaming':
@@ -123,11 +137,16 @@ export function holdResponse(
     const done =
       typeof chunk === 'function' ? (chunk as Callback) : typeof encoding === 'function' ? encoding : callback
     if (stage === 'streaming') return outlet.end.call(res, chunk, encoding, callback)
-    if (stage === 'ended' || endsAfterOpening) {
-      if (done !== undefined) res.once('finish', done) // A second end is silent.
+    if (finished) {
+      if (done !== undefined) process.nextTick(done, alreadyFinished())
       return res
     }
-    if (chunk === undefined || chunk === null || typeof chunk === 'function') handOver()
+    // A second end is silent, and one of an abandoned response must not touch the answer that is being sent.
+    if (stage === 'ended' || stage === 'discarding' || endsAfterOpening) {
+      if (done !== undefined) res.once('finish', done)
+      return res
+    }
+    if (!chunk || typeof chunk === 'function') handOver()
     else accept(chunk, encoding)
     if (done !== undefined) res.once('finish', done)
     internals.finished = true
@@ -139,7 +158,7 @@ export function holdResponse(
   }) as ServerResponse['end']
 
   res.flushHeaders = () => {
-    if (stage === 'streaming') return flushHeaders.call(res)
+    if (stage === 'streaming') return outlet.flushHeaders.call(res)
     if (stage !== 'holding') return
     handOver()
     void open()
@@ -157,17 +176,22 @@ export function holdResponse(
       return res
     }
     // Once the handler has ended its response, its client gets it.
-    const isOut = stage === 'streaming' || res.writableFinished
-    return isOut ? destroy.call(res, error) : res
+    const isOut = stage === 'streaming' || finished
+    return isOut ? outlet.destroy.call(res, error) : res
   }
 
   res.emit = (event: string | symbol, ...args: unknown[]): boolean => {
-    if (event !== 'close' || lifted) return emit.call(res, event, ...args)
-    // The client has left; the handler has not. Node set these just before.
+    if (event === 'finish') finished = true
+    if (event !== 'close' || lifted) return outlet.emit.call(res, event, ...args)
+    withholdClose()
+    return false
+  }
+
+  /** The client has left; the handler has not. Node has just set these. */
+  function withholdClose(): void {
     clientLeft = true
     internals.destroyed = stage === 'destroyed'
     internals._closed = false
-    return false
   }
 
   // --- what becomes of it
@@ -178,36 +202,28 @@ export function holdResponse(
   }
 
   function accept(chunk: unknown, encoding: unknown): void {
-    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
-      throw nodeError(
-        TypeError,
-        'ERR_INVALID_ARG_TYPE',
-        'The "chunk" argument must be a string, a Buffer or a Uint8Array',
-      )
-    }
+    const bytes = bytesOf(chunk, encoding)
     handOver()
-    if (!mayHaveBody(req, res.statusCode)) return
-    // A copy: the caller may reuse its buffer before the response is sent.
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encodingOf(encoding)) : Buffer.from(chunk)
-    chunks.push(bytes)
-    heldBytes += bytes.byteLength
+    if (mayHaveBody(req, res.statusCode)) held.add(bytes)
   }
 
   async function finish(): Promise<void> {
-    const body = takeBody()
-    const settled = await settle(body.byteLength <= execution.maxAnswerBytes ? body : null)
+    const body = held.take()
+    const isKept = body.byteLength <= execution.maxAnswerBytes && !isEventStream(res.getHeader('Content-Type'))
+    const settled = await settle(isKept ? body : null)
     lift()
-    if (settled.action === 'send') {
-      if (mayHaveBody(req, headOf().status)) {
-        res.removeHeader('Transfer-Encoding')
-        res.setHeader('Content-Length', body.byteLength)
+    sending(() => {
+      if (settled.action === 'send') {
+        // Trailers and a transfer encoding of the handler's own need chunks.
+        const isChunked = res.hasHeader('Trailer') || res.hasHeader('Transfer-Encoding')
+        if (mayHaveBody(req, headOf().status) && !isChunked) res.setHeader('Content-Length', body.byteLength)
+        sendOwnHead()
+        sendBody(res, body, outlet)
+      } else {
+        restore(before, res)
+        sendOther(settled, outlet)
       }
-      sendOwnHead()
-      sendBody(res, body, outlet)
-    } else {
-      restore(before, res)
-      sendOther(settled, outlet)
-    }
+    })
     closeIfClientLeft()
   }
 
@@ -215,26 +231,36 @@ export function holdResponse(
     stage = 'opening'
     const settled = await settle(null)
     lift()
-    if (settled.action === 'send') {
-      stage = 'streaming'
-      sendOwnHead()
-      const body = takeBody()
-      let flows = true
-      if (body.byteLength === 0) flushHeaders.call(res)
-      else flows = outlet.write.call(res, body)
-      for (const done of afterOpening) done()
-      if (endsAfterOpening) outlet.end.call(res)
-      else if (destroysAfterOpening !== undefined) destroyNow(destroysAfterOpening.error)
-      else if (flows) res.emit('drain')
-    } else {
-      stage = endsAfterOpening ? 'ended' : 'discarding'
-      restore(before, res)
-      sendOther(settled, outlet)
-      for (const done of afterOpening) done()
-      res.emit('drain')
-    }
+    sending(() => {
+      if (settled.action === 'send') {
+        stage = 'streaming'
+        sendOwnHead()
+        const flows = sendOpening(res, held.take(), outlet)
+        for (const done of afterOpening) done()
+        if (endsAfterOpening) outlet.end.call(res)
+        else if (destroysAfterOpening !== undefined) destroyNow(destroysAfterOpening.error)
+        else if (flows) drain(res, outlet)
+      } else {
+        stage = endsAfterOpening ? 'ended' : 'discarding'
+        restore(before, res)
+        sendOther(settled, outlet)
+        for (const done of afterOpening) done()
+        drain(res, outlet)
+      }
+    })
     afterOpening = []
     closeIfClientLeft()
+  }
+
+  /** A hook on the head may throw, and so may Node. The record stands; the response goes to the application's errors. */
+  function sending(send: () => void): void {
+    try {
+      send()
+    } catch (error) {
+      giveBack(res, outlet)
+      if (!res.headersSent) restore(before, res)
+      onError(error)
+    }
   }
 
   function settle(body: Buffer | null): Promise<Settled> {
@@ -250,27 +276,20 @@ export function holdResponse(
     return head as Head
   }
 
-  function takeBody(): Buffer {
-    const [first = NO_BYTES, second] = chunks
-    const body = second === undefined ? first : Buffer.concat(chunks)
-    chunks = []
-    return body
-  }
-
   /** From here on the response is Node's again. */
   function lift(): void {
     lifted = true
     internals._header = null
     internals.finished = false
     internals.destroyed = false
-    if (held === null) return
-    if (internals.socket === held.view) internals.socket = socket
-    held.reveal()
+    if (outliving === null) return
+    if (internals.socket === outliving.view) internals.socket = socket
+    outliving.reveal()
   }
 
   function destroyNow(error: Error | undefined): void {
     if (!lifted) lift()
-    destroy.call(res, error)
+    outlet.destroy.call(res, error)
     closeIfClientLeft()
   }
 
@@ -285,25 +304,10 @@ export function holdResponse(
   }
 
   function hangUp(): void {
-    if (stage === 'ended' && !res.writableFinished) return
+    if (stage === 'ended' && !finished) return
     if (stage === 'holding' || stage === 'opening') res.destroy()
-    else if (stage !== 'destroyed') socket?.destroy()
+    else if (stage !== 'destroyed') clientSocket.destroy()
   }
 }
 
 const HELD = 'HTTP/1.1 held'
-const NO_BYTES = Buffer.alloc(0)
-
-function refuseLate(done: Callback | undefined): boolean {
-  if (done !== undefined) process.nextTick(done, nodeError(Error, 'ERR_STREAM_WRITE_AFTER_END', 'write after end'))
-  return false
-}
-
-function encodingOf(encoding: unknown): BufferEncoding {
-  return typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8'
-}
-
-/** As Node throws it, so that handlers which look at the code keep working. */
-function nodeError(Kind: typeof Error | typeof TypeError | typeof RangeError, code: string, message: string): Error {
-  return Object.assign(new Kind(message), { code })
-}

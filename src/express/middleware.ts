@@ -9,7 +9,9 @@ import {
   type Settled,
 } from '../core/index.js'
 import { holdResponse } from './capture.js'
-import { type Outlet, sendAnswer } from './send.js'
+import { headersSent } from './node-errors.js'
+import type { Outlet } from './outlet.js'
+import { sendAnswer } from './send.js'
 
 declare global {
   namespace Express {
@@ -63,13 +65,20 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
       case 'bypass':
         return next()
       case 'execute':
+        if (res.headersSent) {
+          await decision.execution.fail()
+          return refuseBegun(res, next)
+        }
         req.idempotency = decision.execution
-        holdResponse(req, res, decision.execution, decision.extraHeaders, (settled, outlet) => {
-          send(settled, req, res, decision.extraHeaders, outlet)
+        holdResponse(req, res, decision.execution, {
+          extraHeaders: decision.extraHeaders ?? [],
+          sendOther: (settled, outlet) => send(settled, req, res, decision.extraHeaders, outlet),
+          onError: next,
         })
         return next()
       case 'replay':
       case 'reject':
+        if (res.headersSent) return refuseBegun(res, next)
         return send(decision, req, res, decision.extraHeaders)
     }
   }
@@ -107,6 +116,11 @@ function factsOf<Req extends IncomingMessage & Extended>(req: Req): RequestFacts
     bodyWasRead: req.readableDidRead,
     isAbandoned: () => req.socket.destroyed,
   }
+}
+
+/** A response that has ended was another's, such as a time limit's; one that has only begun cannot be held any more. */
+function refuseBegun(res: ServerResponse, next: (err?: unknown) => void): void {
+  if (!res.writableEnded) next(headersSent())
 }
 
 function mountedTwice(): IdempotencyError {

@@ -1,18 +1,8 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Answer, HeaderPairs } from '../core/index.js'
-
-/** The functions through which a response leaves, as they were before the middleware took their place. */
-export interface Outlet {
-  readonly writeHead: (this: ServerResponse, status: number, statusMessage?: string) => ServerResponse
-  readonly write: (this: ServerResponse, chunk: unknown, encoding?: unknown, callback?: unknown) => boolean
-  readonly end: (this: ServerResponse, chunk?: unknown, encoding?: unknown, callback?: unknown) => ServerResponse
-}
-
-export function outletOf(res: ServerResponse): Outlet {
-  const { writeHead, write, end } = res
-  return { writeHead, write, end } as Outlet
-}
+import { restore, snapshotOf } from './head.js'
+import { type Outlet, outletOf } from './outlet.js'
 
 /** Sends an answer that the handler did not make just now: a replay or a problem. */
 export function sendAnswer(
@@ -23,10 +13,18 @@ export function sendAnswer(
   outlet: Outlet = outletOf(res),
 ): void {
   const body = answer.body ?? NO_BYTES
-  for (const [name, values] of grouped(answer.headers)) res.setHeader(name, values)
-  if (mayHaveBody(req, answer.status)) res.setHeader('Content-Length', body.byteLength)
-  sendHead(res, answer.status, answer.statusMessage, extraHeaders, outlet)
-  sendBody(res, body, outlet)
+  const before = snapshotOf(res)
+  try {
+    for (const [name, values] of grouped(answer.headers)) res.setHeader(name, values)
+    if (mayHaveBody(req, answer.status)) res.setHeader('Content-Length', body.byteLength)
+    res.statusMessage = '' // An abandoned answer's may be left.
+    sendHead(res, answer.status, answer.statusMessage, extraHeaders, outlet)
+    sendBody(res, body, outlet)
+  } catch (error) {
+    // A hook on the head may throw. The application's error page must not find this answer's headers.
+    if (!res.headersSent) restore(before, res)
+    throw error
+  }
 }
 
 /** Headers that are set on `res`, then an explicit head: so that the hooks of earlier middleware run on it. */
@@ -48,14 +46,20 @@ export function sendHead(
 }
 
 /** As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it. */
-export function sendBody(res: ServerResponse, body: Uint8Array, outlet: Outlet): void {
-  if (body.byteLength === 0) outlet.end.call(res)
-  else
-    outlet.end.call(
-      res,
-      Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
-      'latin1',
-    )
+export function sendBody(res: ServerResponse, { buffer, byteOffset, byteLength }: Uint8Array, outlet: Outlet): void {
+  if (byteLength === 0) outlet.end.call(res)
+  else outlet.end.call(res, Buffer.from(buffer, byteOffset, byteLength))
+}
+
+/** The first piece of a body that goes on. Whether more may follow at once, rather than at Node's own 'drain'. */
+export function sendOpening(res: ServerResponse, body: Uint8Array, outlet: Outlet): boolean {
+  if (body.byteLength === 0) {
+    outlet.flushHeaders.call(res)
+    return true
+  }
+  const flows = outlet.write.call(res, body) !== false
+  outlet.flush?.call(res) // The handler's own flush came while there was nothing to flush.
+  return flows
 }
 
 /** RFC 9110 §6.4.1: no content after HEAD, and none with 1xx, 204 and 304. */

@@ -50,7 +50,10 @@ export function outlivingView(socket: Socket, destroy: (error?: Error) => void):
 
   function reveal(): void {
     revealed = true
-    for (const { event, listener, add } of waiting) socket[add](event, listener)
+    for (const { event, listener, add } of waiting) {
+      if (!socket.closed) socket[add](event, listener)
+      else if (event === 'close') process.nextTick(listener, socket.errored !== null)
+    }
   }
 
   return { view, reveal }

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import type { BeneficiaryPayout } from './operations/beneficiary-payout.js'
+import type { CheckoutSession } from './operations/checkout-session.js'
+import type { Customer } from './operations/customer.js'
+import type { FxConversion } from './operations/fx.js'
+import type { Order } from './operations/order.js'
+import type { Payout } from './operations/payout.js'
+import type { Refund } from './operations/refund.js'
+import type { Subaccount } from './operations/subaccount.js'
+import type { WebhookSubscription } from './operations/webhook-subscription.js'
+
+/** What a merchant's books hold, by kind. */
+export interface Entries {
+  readonly beneficiaryPayout: BeneficiaryPayout
+  readonly checkoutSession: CheckoutSession
+  readonly customer: Customer
+  readonly fxConversion: FxConversion
+  readonly order: Order
+  readonly payout: Payout
+  readonly refund: Refund
+  readonly subaccount: Subaccount
+  readonly webhookSubscription: WebhookSubscription
+}
+
+type Kind = keyof Entries
+
+/** One merchant's books, as one transaction sees them. Entries are replaced, never changed in place. */
+export interface Books {
+  get<K extends Kind>(kind: K, id: string): Promise<Entries[K] | undefined>
+  put<K extends Kind>(kind: K, entry: Entries[K]): void
+  delete(kind: Kind, id: string): void
+}
+
+/** The service's own state: the part that would be a database. */
+export interface Ledger {
+  /** All that `work` writes takes place at its end, or nothing if it throws. Transactions of one merchant do not meet. */
+  transaction<T>(merchantId: string, work: (books: Books) => Promise<T>): Promise<T>
+}
+
+export function memoryLedger(): Ledger {
+  const entriesOf = new Map<string, Map<string, Entries[Kind]>>()
+  const lastOf = new Map<string, Promise<unknown>>()
+
+  async function transact<T>(merchantId: string, work: (books: Books) => Promise<T>): Promise<T> {
+    const entries = entriesOf.get(merchantId) ?? new Map<string, Entries[Kind]>()
+    const written = new Map<string, Entries[Kind] | undefined>()
+    const result = await work({
+      async get<K extends Kind>(kind: K, id: string) {
+        const place = `${kind} ${id}`
+        return (written.has(place) ? written.get(place) : entries.get(place)) as Entries[K] | undefined
+      },
+      put: (kind, entry) => written.set(`${kind} ${entry.id}`, entry),
+      delete: (kind, id) => written.set(`${kind} ${id}`, undefined),
+    })
+    for (const [place, entry] of written) {
+      if (entry === undefined) entries.delete(place)
+      else entries.set(place, entry)
+    }
+    entriesOf.set(merchantId, entries)
+    return result
+  }
+
+  return {
+    transaction(merchantId, work) {
+      const result = (lastOf.get(merchantId) ?? Promise.resolve()).then(() => transact(merchantId, work))
+      lastOf.set(
+        merchantId,
+        result.catch(() => {}),
+      )
+      return result
+    },
+  }
+}
+
+export function newId(prefix: string): string {
+  return `${prefix}_${randomBytes(12).toString('hex')}`
+}

@@ -1,0 +1,39 @@
+import type { Server } from 'node:http'
+
+/** Longer than any handler runs; a client that sends its body slower than this is cut off. */
+const PATIENCE_MS = 20_000
+
+/**
+ * Counts the requests that are being answered, from now on. The function that it returns stops the server: new
+ * connections are refused, requests that came in get their answers, and then every connection is closed, those that
+ * clients keep open for later included.
+ */
+export function gracefulShutdown(server: Server, idle: () => Promise<void>): () => Promise<void> {
+  let open = 0
+  let closing = false
+  let whenAnswered = () => {}
+
+  // Before the application's own listener: it may change the response.
+  server.prependListener('request', (_req, res) => {
+    open++
+    if (closing) res.setHeader('Connection', 'close')
+    res.once('close', () => {
+      open--
+      if (open === 0) whenAnswered()
+    })
+  })
+
+  return async function shutDown() {
+    closing = true
+    const closed = new Promise((resolve) => server.close(resolve))
+    const answered = new Promise<void>((resolve) => {
+      whenAnswered = resolve
+      if (open === 0) resolve()
+      setTimeout(resolve, PATIENCE_MS).unref()
+    })
+    await answered
+    server.closeAllConnections()
+    await closed
+    await idle()
+  }
+}

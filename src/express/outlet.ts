@@ -1,0 +1,35 @@
+import type { ServerResponse } from 'node:http'
+
+/** The functions through which a response leaves, as they were before the middleware took their place. */
+export interface Outlet {
+  readonly writeHead: (this: ServerResponse, status: number, statusMessage?: string) => ServerResponse
+  readonly write: (this: ServerResponse, chunk: unknown, encoding?: unknown, callback?: unknown) => boolean
+  readonly end: (this: ServerResponse, chunk?: unknown, encoding?: unknown, callback?: unknown) => ServerResponse
+  readonly flushHeaders: ServerResponse['flushHeaders']
+  readonly destroy: ServerResponse['destroy']
+  readonly emit: (this: ServerResponse, event: string | symbol, ...args: unknown[]) => boolean
+  readonly on: ServerResponse['on']
+  /** compression's. */
+  readonly flush?: () => void
+}
+
+export function outletOf(res: ServerResponse): Outlet {
+  const { writeHead, write, end, flushHeaders, destroy, emit, on, flush } = res as ServerResponse & Outlet
+  return { writeHead, write, end, flushHeaders, destroy, emit, on, flush } as Outlet
+}
+
+/** Puts back what the middleware replaced. */
+export function giveBack(res: ServerResponse, outlet: Outlet): void {
+  const { writeHead, write, end, flushHeaders, destroy, emit } = outlet
+  Object.assign(res, { writeHead, write, end, flushHeaders, destroy, emit })
+}
+
+/** Lets a handler go on that waits for 'drain'. compression keeps its listeners on its own stream, and answers `on` with that. */
+export function drain(res: ServerResponse, outlet: Outlet): void {
+  const sink = outlet.on.call(res, 'drain', ignore)
+  sink.off('drain', ignore)
+  res.emit('drain')
+  if (sink !== res) sink.emit('drain')
+}
+
+function ignore(): void {}

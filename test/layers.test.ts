@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { importsOf } from './support/imports.js'
+import { breachesIn, type Files } from './support/layers.js'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+describe('the sources', () => {
+  test('keep to the architecture: who imports whom, no cycles, short files, honest names', async () => {
+    const files = await sourceFiles()
+    expect([...files.keys()]).toContain('src/core/machine.ts')
+    expect(importsOf('', [...files.values()].join('\n')).length).toBeGreaterThan(100)
+    expect(breachesIn(files)).toEqual([])
+  })
+
+  test('name every package that they import in the manifest', async () => {
+    const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    const published = { ...manifest.dependencies, ...manifest.peerDependencies }
+    const known = { ...published, ...manifest.devDependencies, [manifest.name]: '' }
+    for (const [path, text] of await sourceFiles()) {
+      for (const { specifier } of importsOf(path, text)) {
+        if (/^(\.|node:)/.test(specifier)) continue
+        const name = specifier.match(/^(@[^/]+\/)?[^/]+/)?.[0] ?? specifier
+        expect(Object.keys(path.startsWith('examples/') ? known : published), path).toContain(name)
+      }
+    }
+  })
+
+  test('are imported by the example through the entries of the package alone', async () => {
+    const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    const entries = Object.keys(exports).map((entry) => entry.replace('.', 'once-per-key'))
+    for (const [path, text] of await sourceFiles()) {
+      const own = importsOf(path, text).filter(({ specifier }) => specifier.startsWith('once-per-key'))
+      for (const { specifier } of own) expect(entries, path).toContain(specifier)
+    }
+  })
+})
+
+describe('the check finds', () => {
+  const project: Files = new Map([
+    ['src/core/record.ts', ''],
+    ['src/core/machine.ts', "import type { Answer } from './record.js'"],
+    ['src/core/store.ts', "import type { Answer } from './record.js'"],
+    ['src/core/engine.ts', "import { randomUUID } from 'node:crypto'\nimport { begin } from './machine.js'"],
+    ['src/core/index.ts', "export { createEngine } from './engine.js'"],
+    ['src/express/middleware.ts', "import { createEngine } from '../core/index.js'"],
+    ['src/webhooks/envelope.ts', "import { z } from 'zod'"],
+    ['src/testing/laws.ts', "import type { Store } from '../core/store.js'"],
+    ['src/index.ts', "export { idempotency } from './express/middleware.js'"],
+    ['adapters/memory/store.ts', "import { LRUCache } from 'lru-cache'\nimport '../../src/core/machine.js'"],
+    ['adapters/redis/store.ts', "import type { Store } from '../../src/core/index.js'"],
+    ['examples/payments/app.ts', "import express from 'express'\nimport { idempotency } from 'once-per-key'"],
+    ['examples/payments/main.ts', "import { app } from './app.js'\nimport 'once-per-key/memory'"],
+  ])
+
+  test('nothing in a project that keeps to it', () => {
+    expect(breachesIn(project)).toEqual([])
+  })
+
+  const forbidden = [
+    ['src/core/engine.ts', "import express from 'express'", 'express'],
+    ['src/core/engine.ts', "import { LRUCache } from 'lru-cache'", 'lru-cache'],
+    ['src/core/engine.ts', "import { z } from 'zod'", 'zod'],
+    ['src/core/engine.ts', "import type { Redis } from 'ioredis'", 'ioredis'],
+    ['src/core/engine.ts', "import { hash } from 'crypto'", 'crypto'],
+    ['src/core/engine.ts', "import { idempotency } from 'once-per-key'", 'once-per-key'],
+    ['src/core/engine.ts', "export * from '../express/middleware.js'", '../express/middleware.js'],
+    ['src/core/engine.ts', "import { laws } from '../testing/laws.js'", '../testing/laws.js'],
+    ['src/core/engine.ts', "import { nowhere } from './nowhere.js'", './nowhere.js'],
+    ['src/core/engine.ts', "import manifest from '../../package.json'", '../../package.json'],
+    ['src/core/machine.ts', "import type { Store } from './store.js'", './store.js'],
+    ['src/core/store.ts', "import { begin } from './machine.js'", './machine.js'],
+    ['src/express/middleware.ts', "import { z } from 'zod'", 'zod'],
+    ['src/express/middleware.ts', "import type { Request } from 'express'", 'express'],
+    ['src/express/middleware.ts', "import '../webhooks/envelope.js'", '../webhooks/envelope.js'],
+    ['src/express/middleware.ts', "import '../../adapters/memory/store.js'", '../../adapters/memory/store.js'],
+    ['src/express/middleware.ts', "import '../index.js'", '../index.js'],
+    ['src/webhooks/envelope.ts', "import '../express/middleware.js'", '../express/middleware.js'],
+    ['src/testing/laws.ts', "import { test } from 'vitest'", 'vitest'],
+    ['src/testing/laws.ts', "import '../../adapters/memory/store.js'", '../../adapters/memory/store.js'],
+    ['src/index.ts', "export { MemoryStore } from '../adapters/memory/store.js'", '../adapters/memory/store.js'],
+    ['adapters/memory/store.ts', "import '../../src/express/middleware.js'", '../../src/express/middleware.js'],
+    ['adapters/memory/store.ts', "import '../redis/store.js'", '../redis/store.js'],
+    ['adapters/redis/store.ts', "import { LRUCache } from 'lru-cache'", 'lru-cache'],
+    ['adapters/redis/store.ts', "import { Redis } from 'ioredis'", 'ioredis'],
+    ['examples/payments/app.ts', "import '../../src/index.js'", '../../src/index.js'],
+    ['examples/payments/app.ts', "import '../../adapters/memory/store.js'", '../../adapters/memory/store.js'],
+    ['examples/payments/app.ts', "import { hash } from 'crypto'", 'crypto'],
+  ] as const
+
+  test.each(forbidden)('in %s: %s', (path, line, specifier) => {
+    expect(breachesIn(withText(path, line))).toContain(`${path} may not import ${specifier}`)
+  })
+
+  const forms = [
+    "import express from 'express'",
+    "import { json } from 'express'",
+    "import * as express from 'express'",
+    "import type { Request } from 'express'",
+    "import { type Request } from 'express'",
+    "import 'express'",
+    "import express = require('express')",
+    "export * from 'express'",
+    "export * as express from 'express'",
+    "export { json } from 'express'",
+    "export type { Request } from 'express'",
+    "const express = await import('express')",
+    "const load = () => { if (true) return import(\n/* late */ 'express') }",
+    'const express = await import(`express`)',
+    "const express = require('express')",
+    "const where = require.resolve('express')",
+    "const where = import.meta.resolve('express')",
+    "let req: import('express').Request",
+    "declare module 'express' { interface Request {} }",
+    '/// <reference types="express" />',
+  ]
+
+  test.each(forms)('an import in the form: %s', (line) => {
+    expect(breachesIn(withText('src/core/engine.ts', line))).toEqual(['src/core/engine.ts may not import express'])
+  })
+
+  test('an import whose target it cannot read', () => {
+    const found = breachesIn(withText('src/core/engine.ts', 'await import(somewhere)'))
+    expect(found).toEqual(['src/core/engine.ts may not import (computed)'])
+  })
+
+  test('no import in a comment or a string', () => {
+    const text = `// import 'express'\nconst text = "import 'express'"\n/** import('express') */`
+    expect(breachesIn(withText('src/core/engine.ts', text))).toEqual([])
+  })
+
+  test('a file outside the layers', () => {
+    expect(breachesIn(withText('src/extras/thing.ts', ''))).toEqual(['src/extras/thing.ts belongs to no layer'])
+    expect(breachesIn(withText('adapters/thing.ts', ''))).toEqual(['adapters/thing.ts belongs to no layer'])
+  })
+
+  test('a cycle at run time, and none where types alone go round', () => {
+    const round = (text: string) =>
+      breachesIn(withText('src/core/key.ts', "import './engine.js'", withText('src/core/engine.ts', text)))
+    expect(round("import { key } from './key.js'")).toEqual([
+      'src/core/engine.ts -> src/core/key.ts -> src/core/engine.ts is a cycle',
+    ])
+    expect(round("export { key } from './key.js'")).toHaveLength(1)
+    expect(round("import { type Key } from './key.js'")).toHaveLength(1)
+    expect(round("import type { Key } from './key.js'")).toEqual([])
+    expect(round("let key: import('./key.js').Key")).toEqual([])
+  })
+
+  test('an index that does more than re-export', () => {
+    const breach = ['src/core/index.ts does more than re-export']
+    expect(breachesIn(withText('src/core/index.ts', "import './engine.js'"))).toEqual(breach)
+    expect(breachesIn(withText('src/core/index.ts', 'export const answer = 42'))).toEqual(breach)
+    expect(breachesIn(withText('src/core/index.ts', 'export {}'))).toEqual(breach)
+    expect(breachesIn(withText('src/core/index.ts', "export type { Answer } from './record.js'"))).toEqual([])
+  })
+
+  test.each(['utils', 'util', 'helpers', 'common', 'types'])('a file named %s', (name) => {
+    const path = `src/core/${name}.ts`
+    expect(breachesIn(withText(path, ''))).toEqual([`${path} is named after no idea`])
+  })
+
+  test('a file of too many lines, in src and in adapters', () => {
+    for (const path of ['src/core/engine.ts', 'adapters/memory/store.ts']) {
+      expect(breachesIn(withText(path, '\n// line'.repeat(259)))).toEqual([])
+      expect(breachesIn(withText(path, '\n// line'.repeat(260)))).toEqual([`${path} has 261 lines, more than 260`])
+    }
+  })
+
+  function withText(path: string, text: string, files = project): Files {
+    return new Map([...files, [path, text]])
+  }
+})
+
+async function sourceFiles(): Promise<Files> {
+  const files = new Map<string, string>()
+  for (const folder of ['src', 'adapters', 'examples']) {
+    for (const entry of await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile() || !/\.[cm]?[jt]sx?$/.test(entry.name)) continue
+      const path = join(entry.parentPath, entry.name)
+      files.set(relative(ROOT, path).split(sep).join('/'), readFileSync(path, 'utf8'))
+    }
+  }
+  return files
+}

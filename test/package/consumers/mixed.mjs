@@ -1,0 +1,16 @@
+// An ES module whose store comes from a CommonJS dependency: two copies of the library in one process.
+import { createRequire } from 'node:module'
+import * as face from 'once-per-key'
+import * as core from 'once-per-key/core'
+import exercise from './exercise.cjs'
+
+const require = createRequire(import.meta.url)
+const entries = {
+  face,
+  core,
+  memory: require('once-per-key/memory'),
+  testing: require('once-per-key/testing'),
+  manifest: require('once-per-key/package.json'),
+}
+
+console.log(JSON.stringify(await exercise(entries)))

@@ -1,0 +1,159 @@
+import { copyFile, readdir, readFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { installInto, packPackage, ROOT, run } from '../support/packed-package.js'
+
+// Installing and compiling take seconds, and more on a busy machine.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+let packed: Awaited<ReturnType<typeof packPackage>>
+const project = (type: 'module' | 'commonjs') => join(packed.folder, type)
+
+beforeAll(async () => {
+  packed = await packPackage()
+  await Promise.all([
+    installInto(project('module'), packed.tarball, 'module'),
+    installInto(project('commonjs'), packed.tarball, 'commonjs'),
+  ])
+})
+
+afterAll(() => packed?.remove())
+
+/** The names of SPEC §9 that stand for values; those of a store author included. */
+const NAMES = {
+  face: ['IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant'],
+  core: ['IdempotencyError', 'bodyField', 'createEngine', 'ietfDraft', 'machine', 'singleTenant'],
+  memory: ['MemoryStore'],
+  testing: ['storeLaws'],
+}
+
+describe('what is in the tarball', () => {
+  test('the build, the documents and the manifest, and nothing else', async () => {
+    const files = await filesUnder(join(project('module'), 'node_modules/once-per-key'))
+    const outside = files.filter((file) => !file.startsWith('dist/'))
+    expect(outside.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+    const kinds = new Set(files.filter((file) => file.startsWith('dist/')).map((file) => file.replace(/^[^.]+/, '')))
+    expect([...kinds].sort()).toEqual(['.cjs', '.d.cts', '.d.ts', '.js'])
+  })
+
+  test('every file that the manifest points to', async () => {
+    const home = join(project('module'), 'node_modules/once-per-key')
+    const { exports, main, module, types, typesVersions } = JSON.parse(
+      await readFile(join(home, 'package.json'), 'utf8'),
+    )
+    const targets = pathsIn({ exports, main, module, types, typesVersions })
+    const files = await filesUnder(home)
+    expect(targets.length).toBeGreaterThan(16)
+    expect(targets.filter((target) => !files.includes(target.replace(/^\.\//, '')))).toEqual([])
+  })
+
+  test('types for the old resolution for every entry', async () => {
+    const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    const entries = Object.keys(manifest.exports).filter((entry) => entry !== '.' && entry !== './package.json')
+    expect(Object.keys(manifest.typesVersions['*']).map((name) => `./${name}`)).toEqual(entries)
+  })
+
+  test('no path of the machine that built it, and no map without its sources', async () => {
+    const home = join(project('module'), 'node_modules/once-per-key')
+    for (const file of await filesUnder(home)) {
+      const text = await readFile(join(home, file), 'utf8')
+      expect(text.includes(ROOT), file).toBe(false)
+      expect(/sourceMappingURL/.test(text), file).toBe(false)
+    }
+  })
+})
+
+describe('what an installation brings along', () => {
+  test('lru-cache alone: no framework, no validator, no client library', async () => {
+    const folders = await readdir(join(project('module'), 'node_modules'))
+    expect(folders.filter((name) => !name.startsWith('.')).sort()).toEqual(['lru-cache', 'once-per-key'])
+    const lock = JSON.parse(await readFile(join(project('module'), 'package-lock.json'), 'utf8'))
+    expect(lock.packages['node_modules/once-per-key'].dependencies).toEqual({ 'lru-cache': expect.any(String) })
+    const { peerDependencies, peerDependenciesMeta } = lock.packages['node_modules/once-per-key']
+    for (const peer of Object.keys(peerDependencies))
+      expect(peerDependenciesMeta[peer], peer).toEqual({ optional: true })
+  })
+
+  test('code that asks for nothing but Node, lru-cache and itself', async () => {
+    const home = join(project('module'), 'node_modules/once-per-key/dist')
+    const asked = new Set<string>()
+    for (const file of await filesUnder(home)) {
+      const text = await readFile(join(home, file), 'utf8')
+      for (const match of text.matchAll(/(?:^(?:import|export)[^'";]*?|require\(|import\()['"]([^'".][^'"]*)['"]/gm)) {
+        asked.add((match[1] ?? '').replace(/^node:/, ''))
+      }
+    }
+    const { builtinModules } = await import('node:module')
+    expect([...asked].filter((name) => !builtinModules.includes(name))).toEqual(['lru-cache'])
+  })
+})
+
+describe('what a consumer can do with it', () => {
+  const consumers = [
+    { title: 'an ES module', type: 'module', file: 'esm.mjs' },
+    { title: 'a CommonJS module', type: 'commonjs', file: 'commonjs.cjs' },
+  ] as const
+
+  test.each(consumers)('$title serves a request and its retry, from one core', async ({ type, file }) => {
+    const seen = await runConsumer(project(type), file)
+    expect(seen.first).toEqual({ status: 201, replayed: null, body: '{"run":1,"attempt":1}' })
+    expect(seen.retry).toEqual({ status: 201, replayed: 'true', body: '{"run":1,"attempt":1}' })
+    expect(seen.name).toBe('once-per-key')
+    expect(seen.errorIsOneClass).toBe(true)
+    expect(seen.memoryError).toEqual({ isInstance: true, code: 'options_invalid' })
+    expect(seen.engineError).toEqual({ isInstance: true, code: 'options_invalid' })
+    expect(seen.laws).toEqual({ some: true, broken: [] })
+  })
+
+  test.each(consumers)('$title finds the public names, and no others', async ({ type, file }) => {
+    expect((await runConsumer(project(type), file)).names).toEqual(NAMES)
+  })
+
+  test('an ES module with a CommonJS store works, and knows its errors by their code', async () => {
+    const seen = await runConsumer(project('module'), 'mixed.mjs')
+    expect(seen.retry).toEqual({ status: 201, replayed: 'true', body: '{"run":1,"attempt":1}' })
+    expect(seen.memoryError).toEqual({ isInstance: false, code: 'options_invalid' })
+  })
+
+  test('the consumers of this test load every entry', async () => {
+    const { exports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    for (const { file } of consumers) {
+      const text = await readFile(join(ROOT, 'test/package/consumers', file), 'utf8')
+      const loaded = [...text.matchAll(/'once-per-key(\/[^']+)?'/g)].map((match) => `.${match[1] ?? ''}`)
+      expect(loaded.sort(), file).toEqual(Object.keys(exports).sort())
+    }
+  })
+
+  test.each(['module', 'commonjs'] as const)('a TypeScript project of type %s compiles and runs', async (type) => {
+    const home = project(type)
+    await copyFile(join(ROOT, 'test/package/consumers/typescript.ts'), join(home, 'typescript.ts'))
+    const types = join(ROOT, 'node_modules/@types')
+    const flags = ['--module', 'NodeNext', '--target', 'ES2022', '--strict', '--typeRoots', types, '--types', 'node']
+    await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...flags, 'typescript.ts'], home)
+    const seen = JSON.parse(await run(process.execPath, ['typescript.js'], home))
+    expect(seen).toEqual({
+      replies: ['200 1 null', '200 1 true'],
+      events: ['claimed', 'completed', 'replayed'],
+      laws: true,
+      errorIsOneClass: true,
+      machine: 'function',
+    })
+  })
+})
+
+async function runConsumer(home: string, file: string) {
+  for (const name of ['exercise.cjs', file]) {
+    await copyFile(join(ROOT, 'test/package/consumers', name), join(home, name))
+  }
+  return JSON.parse(await run(process.execPath, [file], home))
+}
+
+async function filesUnder(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+}
+
+function pathsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(pathsIn) : []
+}

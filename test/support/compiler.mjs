@@ -1,0 +1,27 @@
+// A TypeScript compiler in a process of its own, where nothing counts coverage: a project and its options in, mistakes out.
+import ts from 'typescript'
+
+const parsed = new Map()
+
+process.on('message', ({ number, project, files, options, installed }) => {
+  const host = hostFor(options, installed)
+  const program = ts.createProgram({ rootNames: files.map((file) => `${project}/${file}`), options, host })
+  const mistakes = ts.getPreEmitDiagnostics(program).map(({ file, start = 0, code, messageText }) => {
+    const line = file === undefined ? 0 : file.getLineAndCharacterOfPosition(start).line + 1
+    const name = file?.fileName.replace(`${project}/`, '')
+    return `${name}:${line} TS${code} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`
+  })
+  process.send?.({ number, mistakes })
+})
+
+/** The compiler's own host, but what is installed is read once for each way to read it. */
+function hostFor(options, installed) {
+  const host = ts.createCompilerHost(options)
+  const getSourceFile = (fileName, how, ...rest) => {
+    if (!fileName.startsWith(installed)) return host.getSourceFile(fileName, how, ...rest)
+    const id = JSON.stringify([fileName, how, options.module, options.strict])
+    if (!parsed.has(id)) parsed.set(id, host.getSourceFile(fileName, how, ...rest))
+    return parsed.get(id)
+  }
+  return { ...host, getSourceFile }
+}

@@ -1,0 +1,112 @@
+import { Buffer } from 'node:buffer'
+import net from 'node:net'
+import zlib from 'node:zlib'
+import { type RawReply, readReply } from './raw-reply.js'
+
+/** A request as bytes: nothing between the test and the wire adds, merges or retries anything. */
+export interface RawRequest {
+  readonly method?: string
+  readonly path?: string
+  readonly key?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  readonly version?: '1.0' | '1.1'
+}
+
+export type { RawReply }
+
+export interface Connection {
+  readonly socket: net.Socket
+  send(request: RawRequest): void
+  /** The next reply in full; rejects where the connection closes before it is complete. */
+  reply(method?: string): Promise<RawReply>
+  /** Resolves in the very callback that brings the first byte. */
+  readonly firstByte: Promise<void>
+  readonly closed: Promise<void>
+  /** All that has come and was not read as a reply. */
+  received(): Buffer
+}
+
+export function connectTo(port: number): Connection {
+  const socket = net.connect(port, '127.0.0.1')
+  let chunks: Buffer[] = []
+  let ended = false
+  let waiting: (() => void)[] = []
+  const wake = () => {
+    const woken = waiting
+    waiting = []
+    for (const resolve of woken) resolve()
+  }
+  const received = (): Buffer => {
+    const bytes = Buffer.concat(chunks)
+    chunks = [bytes]
+    return bytes
+  }
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => {
+      ended = true
+      wake()
+      resolve()
+    })
+  })
+  const firstByte = new Promise<void>((resolve) => socket.once('data', () => resolve()))
+  socket.on('data', (chunk) => {
+    chunks.push(chunk)
+    wake()
+  })
+  socket.on('error', () => {}) // 'close' follows.
+
+  return {
+    socket,
+    closed,
+    firstByte,
+    received,
+    send: (request) => void socket.write(bytesOf(request)),
+    async reply(method = 'POST') {
+      while (true) {
+        const bytes = received()
+        const read = readReply(bytes, method, ended)
+        if (read !== null) {
+          chunks = [bytes.subarray(read.length)]
+          return read.reply
+        }
+        if (ended) throw new Error(`The connection closed before a complete reply came; it brought: ${bytes}`)
+        await new Promise<void>((resolve) => waiting.push(resolve))
+      }
+    },
+  }
+}
+
+/** One request on a connection of its own. */
+export async function request(port: number, raw: RawRequest = {}): Promise<RawReply> {
+  const connection = connectTo(port)
+  connection.send(raw)
+  try {
+    return await connection.reply(raw.method)
+  } finally {
+    connection.socket.destroy()
+  }
+}
+
+export function bytesOf({ method = 'POST', path = '/', key, headers = {}, body, version = '1.1' }: RawRequest): Buffer {
+  const content = body === undefined ? null : Buffer.from(JSON.stringify(body))
+  const lines = [`${method} ${path} HTTP/${version}`, 'Host: test']
+  if (key !== undefined) lines.push(`Idempotency-Key: ${key}`)
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
+  if (content !== null) lines.push('Content-Type: application/json', `Content-Length: ${content.length}`)
+  const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+  return content === null ? head : Buffer.concat([head, content])
+}
+
+/** The body as the handler wrote it: without the content coding that a compression middleware put on it. */
+export function decoded(reply: RawReply): Buffer {
+  if (reply.body.length === 0) return reply.body
+  switch (reply.header('content-encoding')) {
+    case 'gzip':
+      return zlib.gunzipSync(reply.body)
+    case 'br':
+      return zlib.brotliDecompressSync(reply.body)
+    default:
+      return reply.body
+  }
+}

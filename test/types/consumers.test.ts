@@ -1,0 +1,137 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { copyFile, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { installInto, packPackage, ROOT } from '../support/packed-package.js'
+
+// A compilation takes a second, and several on a busy machine.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const RESOLUTIONS = {
+  'NodeNext ESM': { type: 'module', options: { module: ts.ModuleKind.NodeNext } },
+  'NodeNext CommonJS': { type: 'commonjs', options: { module: ts.ModuleKind.NodeNext } },
+  bundler: {
+    type: 'module',
+    options: { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler },
+  },
+  'the old node10': {
+    type: 'commonjs',
+    options: {
+      module: ts.ModuleKind.CommonJS,
+      moduleResolution: ts.ModuleResolutionKind.Node10,
+      ignoreDeprecations: '6.0',
+    },
+  },
+} as const
+
+type Resolution = keyof typeof RESOLUTIONS
+const resolutions = Object.keys(RESOLUTIONS) as Resolution[]
+
+let packed: Awaited<ReturnType<typeof packPackage>>
+let compiler: ChildProcess
+beforeAll(async () => {
+  compiler = fork(join(ROOT, 'test/support/compiler.mjs')).setMaxListeners(0)
+  packed = await packPackage()
+  await installInto(packed.folder, packed.tarball, 'module')
+})
+afterAll(async () => {
+  compiler.removeAllListeners('exit').kill()
+  await packed?.remove()
+})
+
+/** @types packages by the name under which a consumer finds them. */
+const EXPRESS_4 = { express: 'express4' }
+const EXPRESS_5 = { express: 'express' }
+const CONNECT = { connect: 'connect' }
+const NO_FRAMEWORK = {}
+
+describe('the types compile', () => {
+  test.each(resolutions)('with @types/express 5, as %s', async (resolution) => {
+    expect(await mistakesIn(['express-app.ts'], { resolution, types: EXPRESS_5 })).toEqual([])
+  })
+
+  test.each(resolutions)('with @types/express 4, as %s', async (resolution) => {
+    expect(await mistakesIn(['express-app.ts'], { resolution, types: EXPRESS_4 })).toEqual([])
+  })
+
+  test.each(resolutions)('with no framework installed, as %s', async (resolution) => {
+    const files = ['http-app.ts', 'options.ts', 'names.ts']
+    expect(await mistakesIn(files, { resolution, types: NO_FRAMEWORK })).toEqual([])
+  })
+
+  test('with the types of Connect', async () => {
+    expect(await mistakesIn(['connect-app.ts'], { resolution: 'NodeNext ESM', types: CONNECT })).toEqual([])
+  })
+
+  test('under options laxer than `strict`', async () => {
+    const files = ['express-app.ts']
+    const lax = { strict: false, exactOptionalPropertyTypes: false }
+    // One of its expected errors needs `strictNullChecks`.
+    const mistakes = await mistakesIn(files, { resolution: 'NodeNext ESM', types: EXPRESS_5, options: lax })
+    expect(mistakes).toEqual([expect.stringMatching(/^express-app\.ts:\d+ TS2578/)])
+  })
+})
+
+describe('the types refuse', () => {
+  test.each([
+    ['with @types/express 5', EXPRESS_5],
+    ['with @types/express 4', EXPRESS_4],
+    ['with no framework installed', NO_FRAMEWORK],
+  ])('a property of the request that nobody declared, %s', async (_title, types) => {
+    const mistakes = await mistakesIn(['undeclared.ts'], { resolution: 'NodeNext ESM', types })
+    expect(mistakes).toEqual([expect.stringContaining("TS2339 Property 'merchantId' does not exist")])
+  })
+
+  test('an import of a framework that is not there', async () => {
+    const mistakes = await mistakesIn(['express-app.ts'], { resolution: 'NodeNext ESM', types: NO_FRAMEWORK })
+    expect(mistakes).toContainEqual(expect.stringContaining("TS2307 Cannot find module 'express'"))
+  })
+})
+
+interface Setting {
+  readonly resolution: Resolution
+  readonly types: Readonly<Record<string, string>>
+  readonly options?: ts.CompilerOptions
+}
+
+/** What the compiler says of the files in a project of their own, which finds the packed package and the named types. */
+async function mistakesIn(files: readonly string[], { resolution, types, options }: Setting): Promise<string[]> {
+  const { type, options: resolutionOptions } = RESOLUTIONS[resolution]
+  const project = await mkdtemp(join(packed.folder, 'project-'))
+  await mkdir(join(project, 'node_modules/@types'), { recursive: true })
+  await writeFile(join(project, 'package.json'), JSON.stringify({ type }))
+  for (const [name, source] of Object.entries({ ...types, node: 'node' })) {
+    await symlink(join(ROOT, 'node_modules/@types', source), join(project, 'node_modules/@types', name), 'junction')
+  }
+  for (const file of files) await copyFile(join(ROOT, 'test/types/consumers', file), join(project, file))
+
+  const compilerOptions: ts.CompilerOptions = {
+    target: ts.ScriptTarget.ES2022,
+    lib: ['lib.es2022.d.ts'],
+    types: ['node'],
+    typeRoots: [join(project, 'node_modules/@types')],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    esModuleInterop: true,
+    noEmit: true,
+    skipDefaultLibCheck: true,
+    ...resolutionOptions,
+    ...options,
+  }
+  return compile({ project, files, options: compilerOptions, installed: join(ROOT, 'node_modules/') })
+}
+
+let numbers = 0
+
+function compile(job: Record<string, unknown>): Promise<string[]> {
+  numbers += 1
+  const number = numbers
+  compiler.send({ ...job, number })
+  return new Promise((resolve, reject) => {
+    compiler.once('exit', reject)
+    compiler.on('message', (reply: { number: number; mistakes: string[] }) => {
+      if (reply.number === number) resolve(reply.mistakes)
+    })
+  })
+}

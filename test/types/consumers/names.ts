@@ -1,0 +1,81 @@
+// The public names, entry by entry: what is imported here is there.
+import {
+  bodyField,
+  type IdempotencyContext,
+  IdempotencyError,
+  type IdempotencyEvent,
+  type IdempotencyOptions,
+  idempotency,
+  ietfDraft,
+  type Problem,
+  singleTenant,
+} from 'once-per-key'
+import { type Begun, type Claim, createEngine, type Decision, type RequestFacts, type Store } from 'once-per-key/core'
+import { MemoryStore } from 'once-per-key/memory'
+import { storeLaws } from 'once-per-key/testing'
+
+export const values = [
+  idempotency,
+  bodyField,
+  singleTenant,
+  ietfDraft,
+  IdempotencyError,
+  createEngine,
+  MemoryStore,
+  storeLaws,
+]
+
+export type Types = [
+  IdempotencyContext,
+  IdempotencyEvent,
+  IdempotencyOptions,
+  Problem,
+  Store,
+  Claim,
+  Begun,
+  Decision,
+  RequestFacts,
+]
+
+// A store of one's own, and its laws under any runner.
+export class OwnStore implements Store {
+  readonly effects = 'outside'
+  async begin(_key: string, claim: Claim): Promise<Begun> {
+    return { acquired: true, attempt: claim.token.length, previousOutcome: 'none' }
+  }
+  async renew() {
+    return { ok: true } as const
+  }
+  async complete() {
+    return { ok: false, record: null } as const
+  }
+  async release() {
+    return { ok: true } as const
+  }
+}
+declare const test: (name: string, fn: () => Promise<void>) => void
+storeLaws(test, async () => ({ store: new OwnStore() }))
+storeLaws(test, async () => ({ store: new OwnStore(), advance: (_ms: number) => {}, close: async () => {} }))
+// @ts-expect-error not a store
+storeLaws(test, async () => ({ store: {} }))
+
+// A binding of one's own: four arms, and the compiler knows when one is missing.
+export async function bind(facts: RequestFacts<{ tenant: string }>): Promise<string> {
+  const engine = createEngine<{ tenant: string }>({ store: new OwnStore(), scope: ({ tenant }) => tenant })
+  const decision: Decision = await engine.decide(facts)
+  switch (decision.action) {
+    case 'bypass':
+      return 'handed on'
+    case 'execute': {
+      const answer = { status: 201, statusMessage: '', headers: [['Content-Type', 'text/plain']], body: null } as const
+      const settled = await decision.execution.settle(answer)
+      return settled.action
+    }
+    case 'replay':
+      return String(decision.answer.status)
+    case 'reject':
+      return decision.problem.code
+    default:
+      return decision satisfies never
+  }
+}
