@@ -8,6 +8,8 @@
  * - `fingerprint_invalid`: `fingerprint` threw or answered nothing. Nothing ran, nothing was stored.
  * - `skip_failed`: `skip` threw. Nothing ran, nothing was stored.
  * - `mounted_twice`: a request met the middleware a second time. The first claim stands and ends with its response.
+ * - `response_begun`: a response was begun before the middleware, which cannot hold it any more. Nothing ran; the key is
+ *   free.
  * - `label_invalid`: `deriveKey` was given no label. Nothing changed.
  * - `lease_lost`: the reason with which `signal` aborts. Another attempt may run now, or has run.
  * - `store_full`: a store refused a claim for want of room. Nothing ran, nothing was stored.
@@ -20,6 +22,7 @@ export type IdempotencyErrorCode =
   | 'fingerprint_invalid'
   | 'skip_failed'
   | 'mounted_twice'
+  | 'response_begun'
   | 'label_invalid'
   | 'lease_lost'
   | 'store_full'

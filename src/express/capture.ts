@@ -1,20 +1,12 @@
-import type { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { isEventStream } from '../core/answer.js'
 import type { Execution, HeaderPairs, Settled } from '../core/index.js'
-import { changedSince, type HeadArgument, restore, setHeadArgument, snapshotOf } from './head.js'
+import { type Head, type HeadArgument, mayHaveBody, restore, snapshotOf, takeHead } from './head.js'
 import { bytesOf, createHeldBody } from './held-body.js'
-import {
-  alreadyFinished,
-  headersSent,
-  invalidStatus,
-  invalidStatusMessage,
-  refuseDestroyed,
-  refuseLate,
-} from './node-errors.js'
+import * as pretend from './internals.js'
+import { alreadyFinished, type Callback, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
 import { drain, giveBack, type Outlet, outletOf } from './outlet.js'
-import { mayHaveBody, sendBody, sendHead, sendOpening } from './send.js'
+import { sendOpening, sendWhole } from './send.js'
 import { guardedView, outlivingView } from './socket-view.js'
 
 /**
@@ -26,25 +18,6 @@ import { guardedView, outlivingView } from './socket-view.js'
  * - `destroyed`: the handler destroyed its response before its end.
  */
 type Stage = 'holding' | 'ended' | 'opening' | 'streaming' | 'discarding' | 'destroyed'
-
-interface Head {
-  readonly status: number
-  readonly statusMessage: string
-  readonly headers: HeaderPairs
-}
-
-type Callback = (error?: Error | null) => void
-
-/** Fields of Node's that say whether a response has begun, ended or closed; most middleware reads them as well. */
-interface Internals {
-  /** Truthy: the head was handed over, so setters throw and `headersSent` is true. */
-  _header: string | null
-  _closed: boolean
-  /** `writableEnded` reads it. */
-  finished: boolean
-  destroyed: boolean
-  socket: Socket | null
-}
 
 /** What holding a response needs of the middleware. */
 export interface Surroundings {
@@ -68,7 +41,6 @@ export function holdResponse(
 ): void {
   const outlet = outletOf(res)
   const { socket: clientSocket } = req
-  const internals = res as unknown as Internals
   const before = snapshotOf(res)
   const held = createHeldBody()
 
@@ -76,30 +48,22 @@ export function holdResponse(
   let head: Head | undefined
   let clientLeft = false
   let lifted = false
-  let finished = false // Node's `writableFinished` is true while an ended response is held.
+  let finished = false
   let endsAfterOpening = false
   let destroysAfterOpening: { readonly error: Error | undefined } | undefined
   let afterOpening: Callback[] = []
 
-  const socket = internals.socket
+  const { socket } = res
   const outliving = socket && outlivingView(socket, (error) => void res.destroy(error))
-  if (outliving !== null) internals.socket = outliving.view
-  if (internals._closed) withholdClose() // The client left while its key was being claimed.
+  if (outliving !== null) pretend.socket(res, outliving.view)
+  if (pretend.isClosed(res)) withholdClose() // The client left while its key was being claimed.
 
   // --- what the handler sees
 
   res.writeHead = ((status: number, reason?: string | HeadArgument, headers?: HeadArgument) => {
     if (head !== undefined) throw headersSent()
-    if (!(status >= 100 && status <= 999)) throw invalidStatus(status)
-    if (typeof reason === 'string') res.statusMessage = reason
-    const statusMessage = res.statusMessage ?? ''
-    if (/[^\t\x20-\x7e\x80-\xff]/.test(statusMessage)) throw invalidStatusMessage()
-    const given = typeof reason === 'string' ? headers : (headers ?? reason)
-    if (given !== undefined && given !== null) setHeadArgument(res, given)
-    res.statusCode = Math.trunc(status)
-    const keepLength = !mayHaveBody(req, res.statusCode)
-    head = { status: res.statusCode, statusMessage, headers: changedSince(before, res, keepLength) }
-    internals._header = HELD
+    head = takeHead(req, res, before, status, reason, headers)
+    pretend.begun(res)
     req.socket = guardedView(clientSocket, hangUp)
     return res
   }) as ServerResponse['writeHead']
@@ -149,7 +113,7 @@ export function holdResponse(
     if (!chunk || typeof chunk === 'function') handOver()
     else accept(chunk, encoding)
     if (done !== undefined) res.once('finish', done)
-    internals.finished = true
+    pretend.ended(res)
     if (stage === 'holding') {
       stage = 'ended'
       void finish()
@@ -167,7 +131,7 @@ export function holdResponse(
   res.destroy = (error) => {
     if (stage === 'holding') {
       stage = 'destroyed'
-      internals.destroyed = true
+      pretend.destroyed(res)
       void execution.fail().then(() => destroyNow(error))
       return res
     }
@@ -190,8 +154,8 @@ export function holdResponse(
   /** The client has left; the handler has not. Node has just set these. */
   function withholdClose(): void {
     clientLeft = true
-    internals.destroyed = stage === 'destroyed'
-    internals._closed = false
+    pretend.closed(res, false)
+    if (stage === 'destroyed') pretend.destroyed(res)
   }
 
   // --- what becomes of it
@@ -210,15 +174,11 @@ export function holdResponse(
   async function finish(): Promise<void> {
     const body = held.take()
     const isKept = body.byteLength <= execution.maxAnswerBytes && !isEventStream(res.getHeader('Content-Type'))
-    const settled = await settle(isKept ? body : null)
+    const settled = await execution.settle({ ...headOf(), body: isKept ? body : null })
     lift()
     sending(() => {
       if (settled.action === 'send') {
-        // Trailers and a transfer encoding of the handler's own need chunks.
-        const isChunked = res.hasHeader('Trailer') || res.hasHeader('Transfer-Encoding')
-        if (mayHaveBody(req, headOf().status) && !isChunked) res.setHeader('Content-Length', body.byteLength)
-        sendOwnHead()
-        sendBody(res, body, outlet)
+        sendWhole(req, res, headOf(), body, extraHeaders, outlet)
       } else {
         restore(before, res)
         sendOther(settled, outlet)
@@ -229,13 +189,12 @@ export function holdResponse(
 
   async function open(): Promise<void> {
     stage = 'opening'
-    const settled = await settle(null)
+    const settled = await execution.settle({ ...headOf(), body: null })
     lift()
     sending(() => {
       if (settled.action === 'send') {
         stage = 'streaming'
-        sendOwnHead()
-        const flows = sendOpening(res, held.take(), outlet)
+        const flows = sendOpening(res, headOf(), held.take(), extraHeaders, outlet)
         for (const done of afterOpening) done()
         if (endsAfterOpening) outlet.end.call(res)
         else if (destroysAfterOpening !== undefined) destroyNow(destroysAfterOpening.error)
@@ -263,15 +222,6 @@ export function holdResponse(
     }
   }
 
-  function settle(body: Buffer | null): Promise<Settled> {
-    return execution.settle({ ...headOf(), body })
-  }
-
-  function sendOwnHead(): void {
-    const { status, statusMessage } = headOf()
-    sendHead(res, status, statusMessage, extraHeaders, outlet)
-  }
-
   function headOf(): Head {
     return head as Head
   }
@@ -279,16 +229,16 @@ export function holdResponse(
   /** From here on the response is Node's again. */
   function lift(): void {
     lifted = true
-    internals._header = null
-    internals.finished = false
-    internals.destroyed = false
+    pretend.nothing(res)
     if (outliving === null) return
-    if (internals.socket === outliving.view) internals.socket = socket
+    if (res.socket === outliving.view) pretend.socket(res, socket)
     outliving.reveal()
   }
 
   function destroyNow(error: Error | undefined): void {
     if (!lifted) lift()
+    // A pipelined response has no socket yet; Node 24 would leave the connection open for good.
+    if (res.socket === null) res.once('socket', (late) => late.destroy(error))
     outlet.destroy.call(res, error)
     closeIfClientLeft()
   }
@@ -298,8 +248,7 @@ export function holdResponse(
     if (!clientLeft) return
     clientLeft = false
     if (stage === 'ended') res.emit('finish')
-    internals.destroyed = true
-    internals._closed = true
+    pretend.closed(res, true)
     res.emit('close')
   }
 
@@ -309,5 +258,3 @@ export function holdResponse(
     else if (stage !== 'destroyed') clientSocket.destroy()
   }
 }
-
-const HELD = 'HTTP/1.1 held'

@@ -1,5 +1,14 @@
-import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { HeaderPairs } from '../core/index.js'
+import { invalidStatus, invalidStatusMessage } from './node-errors.js'
+
+/** What a handler handed over with its first byte, or by `writeHead`. */
+export interface Head {
+  readonly status: number
+  readonly statusMessage: string
+  /** Those that were set or changed since the middleware. */
+  readonly headers: HeaderPairs
+}
 
 /** The headers of a response at one moment, under the names as they were written. */
 export type HeaderSnapshot = readonly (readonly [name: string, value: OutgoingHttpHeader])[]
@@ -10,6 +19,31 @@ export type HeadArgument =
   | readonly OutgoingHttpHeader[]
   | readonly (readonly [string, OutgoingHttpHeader])[]
 
+/** RFC 9110 §6.4.1: no content after HEAD, and none with 1xx, 204 and 304. */
+export function mayHaveBody(req: IncomingMessage, status: number): boolean {
+  return req.method !== 'HEAD' && status !== 204 && status !== 304 && status >= 200
+}
+
+/** Does to `res` what Node's `writeHead` would, short of writing, and reads the result. Throws what it would throw. */
+export function takeHead(
+  req: IncomingMessage,
+  res: ServerResponse,
+  before: HeaderSnapshot,
+  status: number,
+  reason: string | HeadArgument | undefined,
+  headers: HeadArgument | undefined,
+): Head {
+  if (!(status >= 100 && status <= 999)) throw invalidStatus(status)
+  if (typeof reason === 'string') res.statusMessage = reason
+  const statusMessage = res.statusMessage ?? ''
+  if (/[^\t\x20-\x7e\x80-\xff]/.test(statusMessage)) throw invalidStatusMessage()
+  const given = typeof reason === 'string' ? headers : (headers ?? reason)
+  if (given !== undefined && given !== null) setHeadArgument(res, given)
+  res.statusCode = Math.trunc(status)
+  const keepLength = !mayHaveBody(req, res.statusCode)
+  return { status: res.statusCode, statusMessage, headers: changedSince(before, res, keepLength) }
+}
+
 export function snapshotOf(res: ServerResponse): HeaderSnapshot {
   return rawNamesOf(res).map((name) => {
     const value = res.getHeader(name) as OutgoingHttpHeader
@@ -18,7 +52,7 @@ export function snapshotOf(res: ServerResponse): HeaderSnapshot {
 }
 
 /** Headers that were set or changed since a snapshot: whole values, a line each. Lengths are made anew. */
-export function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
+function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
   const known = new Map(before.map(([name, value]) => [name.toLowerCase(), value]))
   const changed: [string, string][] = []
   for (const name of rawNamesOf(res)) {
@@ -38,7 +72,7 @@ export function restore(before: HeaderSnapshot, res: ServerResponse): void {
 }
 
 /** Sets the headers that were given to `writeHead`: they replace those of the same name, and may repeat a name. */
-export function setHeadArgument(res: ServerResponse, given: HeadArgument): void {
+function setHeadArgument(res: ServerResponse, given: HeadArgument): void {
   if (!Array.isArray(given)) {
     for (const [name, value] of Object.entries(given as OutgoingHttpHeaders)) {
       if (value !== undefined) res.setHeader(name, value)

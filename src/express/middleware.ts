@@ -9,7 +9,6 @@ import {
   type Settled,
 } from '../core/index.js'
 import { holdResponse } from './capture.js'
-import { headersSent } from './node-errors.js'
 import type { Outlet } from './outlet.js'
 import { sendAnswer } from './send.js'
 
@@ -120,7 +119,14 @@ function factsOf<Req extends IncomingMessage & Extended>(req: Req): RequestFacts
 
 /** A response that has ended was another's, such as a time limit's; one that has only begun cannot be held any more. */
 function refuseBegun(res: ServerResponse, next: (err?: unknown) => void): void {
-  if (!res.writableEnded) next(headersSent())
+  if (res.writableEnded) return
+  next(
+    new IdempotencyError(
+      'response_begun',
+      'The response was begun before the idempotency middleware, so it cannot be stored before it is sent. Mount whatever ' +
+        'writes to it behind the middleware.',
+    ),
+  )
 }
 
 function mountedTwice(): IdempotencyError {

@@ -1,4 +1,4 @@
-type Callback = (error?: Error | null) => void
+export type Callback = (error?: Error | null) => void
 
 /** As Node throws it, so that handlers which look at the code keep working. */
 export function nodeError(

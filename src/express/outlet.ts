@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import * as pretend from './internals.js'
 
 /** The functions through which a response leaves, as they were before the middleware took their place. */
 export interface Outlet {
@@ -18,10 +19,11 @@ export function outletOf(res: ServerResponse): Outlet {
   return { writeHead, write, end, flushHeaders, destroy, emit, on, flush } as Outlet
 }
 
-/** Puts back what the middleware replaced. */
+/** Puts back what the middleware replaced: an error page is to follow. */
 export function giveBack(res: ServerResponse, outlet: Outlet): void {
   const { writeHead, write, end, flushHeaders, destroy, emit } = outlet
   Object.assign(res, { writeHead, write, end, flushHeaders, destroy, emit })
+  pretend.notEnded(res)
 }
 
 /** Lets a handler go on that waits for 'drain'. compression keeps its listeners on its own stream, and answers `on` with that. */

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Answer, HeaderPairs } from '../core/index.js'
-import { restore, snapshotOf } from './head.js'
+import { type Head, mayHaveBody, restore, snapshotOf } from './head.js'
 import { type Outlet, outletOf } from './outlet.js'
 
 /** Sends an answer that the handler did not make just now: a replay or a problem. */
@@ -27,8 +27,45 @@ export function sendAnswer(
   }
 }
 
+/** Sends the response as its handler made it, in one piece. */
+export function sendWhole(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { status, statusMessage }: Head,
+  body: Uint8Array,
+  extraHeaders: HeaderPairs,
+  outlet: Outlet,
+): void {
+  // Trailers and a transfer encoding of the handler's own need chunks.
+  const isChunked = res.hasHeader('Trailer') || res.hasHeader('Transfer-Encoding')
+  if (mayHaveBody(req, status) && !isChunked) res.setHeader('Content-Length', body.byteLength)
+  sendHead(res, status, statusMessage, extraHeaders, outlet)
+  sendBody(res, body, outlet)
+}
+
+/**
+ * Sends the head, and the first piece of a body that goes on. Whether more may follow at once, rather than at Node's own
+ * 'drain'.
+ */
+export function sendOpening(
+  res: ServerResponse,
+  { status, statusMessage }: Head,
+  body: Uint8Array,
+  extraHeaders: HeaderPairs,
+  outlet: Outlet,
+): boolean {
+  sendHead(res, status, statusMessage, extraHeaders, outlet)
+  if (body.byteLength === 0) {
+    outlet.flushHeaders.call(res)
+    return true
+  }
+  const flows = outlet.write.call(res, body) !== false
+  outlet.flush?.call(res) // The handler's own flush came while there was nothing to flush.
+  return flows
+}
+
 /** Headers that are set on `res`, then an explicit head: so that the hooks of earlier middleware run on it. */
-export function sendHead(
+function sendHead(
   res: ServerResponse,
   status: number,
   statusMessage: string,
@@ -46,25 +83,9 @@ export function sendHead(
 }
 
 /** As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it. */
-export function sendBody(res: ServerResponse, { buffer, byteOffset, byteLength }: Uint8Array, outlet: Outlet): void {
+function sendBody(res: ServerResponse, { buffer, byteOffset, byteLength }: Uint8Array, outlet: Outlet): void {
   if (byteLength === 0) outlet.end.call(res)
   else outlet.end.call(res, Buffer.from(buffer, byteOffset, byteLength))
-}
-
-/** The first piece of a body that goes on. Whether more may follow at once, rather than at Node's own 'drain'. */
-export function sendOpening(res: ServerResponse, body: Uint8Array, outlet: Outlet): boolean {
-  if (body.byteLength === 0) {
-    outlet.flushHeaders.call(res)
-    return true
-  }
-  const flows = outlet.write.call(res, body) !== false
-  outlet.flush?.call(res) // The handler's own flush came while there was nothing to flush.
-  return flows
-}
-
-/** RFC 9110 §6.4.1: no content after HEAD, and none with 1xx, 204 and 304. */
-export function mayHaveBody(req: IncomingMessage, status: number): boolean {
-  return req.method !== 'HEAD' && status !== 204 && status !== 304 && status >= 200
 }
 
 const NO_BYTES = Buffer.alloc(0)
