@@ -7,6 +7,7 @@ const library = defineConfig({
     index: 'src/index.ts',
     core: 'src/core/index.ts',
     memory: 'adapters/memory/index.ts',
+    redis: 'adapters/redis/index.ts',
     testing: 'src/testing/index.ts',
   },
   format: ['esm', 'cjs'],

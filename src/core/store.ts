@@ -33,8 +33,8 @@ export interface Store {
 }
 
 /** What a store tells of itself. No keys, no bodies: only what an operator has to know. */
-export type StoreEvent = {
+export type StoreEvent =
   /** A record that was still wanted was dropped to make room: its key is new again. */
-  readonly type: 'evicted'
-  readonly state: 'completed'
-}
+  | { readonly type: 'evicted'; readonly state: 'completed' }
+  /** The server may drop records by itself (`policy`; `null`: it does not say), and what to do about it. */
+  | { readonly type: 'eviction_policy'; readonly policy: string | null; readonly advice: string }

@@ -1,0 +1,2 @@
+export type { RedisClient, SendCommand } from './client.js'
+export { RedisStore, type RedisStoreOptions } from './redis-store.js'

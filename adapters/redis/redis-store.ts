@@ -1,0 +1,126 @@
+import { Buffer } from 'node:buffer'
+import type { Answer, Begun, Claim, Done, Own, Store, StoreEvent } from '../../src/core/index.js'
+import { isFunction, mistakesIn, refuseMistakes } from '../../src/core/validation.js'
+import { EXPECTED_CLIENT, type RedisClient, type SendCommand, senderOf } from './client.js'
+import { readBegun, readDone } from './reply.js'
+import { BEGIN, COMPLETE, RELEASE, RENEW, type Script } from './scripts.js'
+
+interface Prefix {
+  /**
+   * What every key begins with, to share a database with others.
+   * @default 'once-per-key:'
+   */
+  readonly prefix?: string
+}
+
+export type RedisStoreOptions = Prefix &
+  (
+    | {
+        /** Opened, configured and closed by the application: ioredis or node-redis, alone, cluster or sentinel. */
+        readonly client: RedisClient
+        readonly sendCommand?: never
+      }
+    | {
+        /** For any other client. */
+        readonly sendCommand: SendCommand
+        readonly client?: never
+      }
+  )
+
+/**
+ * Keeps records in Redis 7 or later, or Valkey, for many processes. One key a record, one script a command, one round trip
+ * each. Redis must keep its data: `maxmemory-policy noeviction`, `appendonly yes`.
+ *
+ * @example const store = new RedisStore({ client: new Redis(process.env.REDIS_URL) })
+ */
+export class RedisStore implements Store {
+  readonly effects = 'outside'
+  readonly #send: SendCommand
+  readonly #prefix: string
+  readonly #listeners: ((event: StoreEvent) => void)[] = []
+  #policyWasRead = false
+
+  /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
+  constructor(options: RedisStoreOptions) {
+    const { client, sendCommand, prefix = 'once-per-key:' } = options
+    // One of the two: what is missing is shown as a missing client.
+    const given = sendCommand === undefined ? { client, prefix } : { sendCommand, prefix }
+    refuseMistakes('RedisStore', mistakesIn(options, given, RULES, Object.keys(given)))
+    this.#send = sendCommand ?? (senderOf(client) as SendCommand)
+    this.#prefix = prefix
+  }
+
+  async begin(key: string, claim: Claim): Promise<Begun> {
+    const { token, fingerprint, leaseMs, retentionMs, unknownOutcome } = claim
+    return readBegun(await this.#run(BEGIN, key, [token, fingerprint, `${leaseMs}`, `${retentionMs}`, unknownOutcome]))
+  }
+
+  async renew(key: string, own: Own & { readonly leaseMs: number }): Promise<Done> {
+    return readDone(await this.#run(RENEW, key, [...argumentsOf(own), `${own.leaseMs}`]))
+  }
+
+  async complete(key: string, own: Own & { readonly answer: Answer }): Promise<Done> {
+    const { status, statusMessage, headers, body } = own.answer
+    const kept = body === null ? ['0', ''] : ['1', asBuffer(body)]
+    const answer = [`${status}`, statusMessage, JSON.stringify(headers), ...kept]
+    return readDone(await this.#run(COMPLETE, key, [...argumentsOf(own), ...answer]))
+  }
+
+  async release(key: string, own: Own & { readonly failedMs: number }): Promise<Done> {
+    return readDone(await this.#run(RELEASE, key, [...argumentsOf(own), `${own.failedMs}`]))
+  }
+
+  observe(listener: (event: StoreEvent) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** By its digest; a server that has not seen the script (new, restarted, failed over) is given it once. */
+  async #run(script: Script, key: string, args: readonly (string | Buffer)[]): Promise<unknown> {
+    const redisKey = this.#prefix + key
+    let reply: unknown
+    try {
+      reply = await this.#send(redisKey, ['EVALSHA', script.sha1, '1', redisKey, ...args])
+    } catch (error) {
+      if (!isNoScript(error)) throw error
+      reply = await this.#send(redisKey, ['EVAL', script.text, '1', redisKey, ...args])
+    }
+    if (!this.#policyWasRead) void this.#readPolicy(redisKey)
+    return reply
+  }
+
+  /** Once, behind the first command that got through: an evicted record is a payment made twice. */
+  async #readPolicy(redisKey: string): Promise<void> {
+    this.#policyWasRead = true
+    const policy = await this.#send(redisKey, ['INFO', 'memory']).then(policyIn, () => null)
+    if (policy === 'noeviction') return
+    for (const listener of this.#listeners) listener({ type: 'eviction_policy', policy, advice: POLICY_ADVICE })
+  }
+}
+
+const POLICY_ADVICE =
+  'Records must not be dropped to make room: a retry of a dropped one runs again. Set maxmemory-policy noeviction, or give ' +
+  'the records a Redis of their own. Where INFO is not allowed, see to it by other means.'
+
+/** `null`: the reply does not say. */
+function policyIn(info: unknown): string | null {
+  const [, policy = null] = /^maxmemory_policy:(\S+)/m.exec(String(info)) ?? []
+  return policy
+}
+
+const RULES = {
+  client: (value: unknown) => (senderOf(value) === null ? EXPECTED_CLIENT : null),
+  sendCommand: isFunction,
+  prefix: (value: unknown) => (typeof value === 'string' ? null : 'a string'),
+}
+
+function argumentsOf({ token, fingerprint, attempt, uncertain, retentionMs }: Own): string[] {
+  return [token, fingerprint, `${attempt}`, uncertain ? '1' : '0', `${retentionMs}`]
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT')
+}
