@@ -5,8 +5,8 @@ export function mapStore(now = () => performance.now()): Store {
 
   async function step<R>(key: string, command: (stored: machine.StoredRecord | null) => machine.Step<R>): Promise<R> {
     const { record, reply } = command(records.get(key) ?? null)
-    if (record !== null) records.set(key, structuredClone(record)) // Callers may reuse their bytes.
-    return structuredClone(reply)
+    if (record !== null) records.set(key, record)
+    return reply
   }
 
   return {

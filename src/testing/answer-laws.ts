@@ -6,7 +6,7 @@ import { promised, seenAnswer } from './seen.js'
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 
-/** An answer is given back byte for byte, and belongs to nobody but the record. */
+/** An answer is given back byte for byte. */
 export const answerLaws: readonly Law[] = everywhere({
   'answer: each of the 256 byte values survives': (bench) => survives(bench, { ...ANSWER, body: ALL_BYTES }),
 
@@ -64,34 +64,6 @@ export const answerLaws: readonly Law[] = everywhere({
     ] as const) {
       await survives(bench, { ...ANSWER, status, statusMessage }, `${bench.key}:${status}`)
     }
-  },
-
-  'answer: the caller may reuse its buffer after complete': async (bench) => {
-    const body = Uint8Array.from(ALL_BYTES)
-    const answer = { ...ANSWER, body }
-    const stored = seenAnswer(answer)
-    await (await bench.claimant().claims()).complete(answer)
-    body.fill(0)
-    promised(await replayed(bench), stored, 'What the caller does to its buffer later changes no record.')
-  },
-
-  'answer: the caller may reuse its headers after complete': async (bench) => {
-    const pair: [string, string] = ['x-first', '1']
-    const headers = [pair]
-    const answer = { ...ANSWER, headers }
-    const stored = seenAnswer(answer)
-    await (await bench.claimant().claims()).complete(answer)
-    pair[1] = '2'
-    headers.push(['x-second', '2'])
-    promised(await replayed(bench), stored, 'What the caller does to its headers later changes no record.')
-  },
-
-  'answer: what a reader does to the answer that it was given changes no record': async (bench) => {
-    await (await bench.claimant().claims()).complete(structuredClone(ANSWER))
-    const given = await read(bench)
-    given?.body?.fill(0)
-    ;(given?.headers as [string, string][] | undefined)?.push(['x-reader', '1'])
-    promised(await replayed(bench), seenAnswer(ANSWER), 'Each reader is given an answer of its own.')
   },
 
   'answer: a stale command is shown the whole answer': async (bench) => {

@@ -51,13 +51,13 @@ export interface StoreLawsOptions {
  *   const step = <Reply>(key: string, command: (record: machine.StoredRecord | null) => machine.Step<Reply>): Reply => {
  *     const { record, reply } = command(records.get(key) ?? null)
  *     if (record !== null) records.set(key, record)
- *     return structuredClone(reply)
+ *     return reply
  *   }
  *   return {
  *     effects: 'outside',
  *     begin: async (key, claim) => step(key, (record) => machine.begin(record, claim, now())),
  *     renew: async (key, own) => step(key, (record) => machine.renew(record, own, now())),
- *     complete: async (key, own) => step(key, (record) => machine.complete(record, structuredClone(own), now())),
+ *     complete: async (key, own) => step(key, (record) => machine.complete(record, own, now())),
  *     release: async (key, own) => step(key, (record) => machine.release(record, own, now())),
  *   }
  * }

@@ -4,21 +4,23 @@ import { machine, type Store } from 'once-per-key/core'
 export type Steps = Pick<typeof machine, 'begin' | 'renew' | 'complete' | 'release'>
 
 /** The smallest store there is: the machine, a Map and a clock. */
-export function mapStore(now: () => number, steps: Steps = machine): Store {
-  const records = new Map<string, machine.StoredRecord>()
-
+export function mapStore(
+  now: () => number,
+  steps: Steps = machine,
+  records = new Map<string, machine.StoredRecord>(),
+): Store {
   function step<Reply>(key: string, command: (record: machine.StoredRecord | null) => machine.Step<Reply>): Reply {
     const { record, reply } = command(records.get(key) ?? null)
     if (record === null) records.delete(key)
     else records.set(key, record)
-    return structuredClone(reply)
+    return reply
   }
 
   return {
     effects: 'outside',
     begin: async (key, claim) => step(key, (record) => steps.begin(record, claim, now())),
     renew: async (key, own) => step(key, (record) => steps.renew(record, own, now())),
-    complete: async (key, own) => step(key, (record) => steps.complete(record, structuredClone(own), now())),
+    complete: async (key, own) => step(key, (record) => steps.complete(record, own, now())),
     release: async (key, own) => step(key, (record) => steps.release(record, own, now())),
   }
 }

@@ -42,9 +42,9 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
         await null
         const { record, reply } = machine.begin(read, claim, now())
         if (record !== null) records.set(key, record)
-        return structuredClone(reply)
+        return reply
       }
-      return { ...sharing(now, structuredClone, structuredClone, records), begin }
+      return { ...mapStore(now, machine, records), begin }
     },
   },
   around('keys are decoded', ['apart: each key has a record of its own'], (store) =>
@@ -78,16 +78,6 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
         }),
     }
   }),
-  {
-    breaks: "the caller's buffer is kept",
-    foundBy: ['answer: the caller may reuse its buffer'],
-    open: (now) => sharing(now, (own) => own, structuredClone),
-  },
-  {
-    breaks: 'readers share one answer',
-    foundBy: ['answer: what a reader does'],
-    open: (now) => sharing(now, structuredClone, (reply) => reply),
-  },
   around('a reply shows the token', ['answer: no reply shows a token'], (store) => {
     let owner = ''
     return {
@@ -118,25 +108,5 @@ function named(store: Store, name: (key: string) => string): Store {
     renew: (key, own) => store.renew(name(key), own),
     complete: (key, own) => store.complete(name(key), own),
     release: (key, own) => store.release(name(key), own),
-  }
-}
-
-function sharing(
-  now: () => number,
-  take: <T>(own: T) => T,
-  give: <T>(reply: T) => T,
-  records = new Map<string, StoredRecord>(),
-): Store {
-  function step<Reply>(key: string, { record, reply }: machine.Step<Reply>): Reply {
-    if (record !== null) records.set(key, record)
-    return give(reply)
-  }
-  const at = (key: string) => records.get(key) ?? null
-  return {
-    effects: 'outside',
-    begin: async (key, claim) => step(key, machine.begin(at(key), claim, now())),
-    renew: async (key, own) => step(key, machine.renew(at(key), own, now())),
-    complete: async (key, own) => step(key, machine.complete(at(key), take(own), now())),
-    release: async (key, own) => step(key, machine.release(at(key), own, now())),
   }
 }

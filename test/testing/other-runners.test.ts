@@ -28,14 +28,15 @@ describe('the documented example', () => {
   }, 60_000)
 
   test('fails on node:test, by the name of the law, once it breaks one', async () => {
-    const example = (await documentedExample()).replace('return structuredClone(reply)', 'return reply')
+    const forgets = '{ ...own, uncertain: false }'
+    const example = (await documentedExample()).replace(
+      'machine.release(record, own,',
+      `machine.release(record, ${forgets},`,
+    )
     const file = await installed.write('broken.test.mjs', example.replace("'vitest'", "'node:test'"))
     const { exitCode, stdout } = await runNode('--test', '--test-reporter=tap', file)
-    expect(stdout).toMatch(
-      /^ *not ok \d+ - answer: what a reader does to the answer that it was given changes no record/m,
-    )
-    expect(stdout).toContain('Broken: Each reader is given an answer of its own.')
-    expect(stdout).toMatch(/^# fail [12]$/m)
+    expect(stdout).toMatch(/^ *not ok \d+ - .*uncertain/m)
+    expect(stdout).toContain('Broken: ')
     expect(exitCode).not.toBe(0)
   }, 60_000)
 })

@@ -1,0 +1,36 @@
+import type { Answer, Store } from 'once-per-key/core'
+import { MemoryStore } from 'once-per-key/memory'
+import { expect, test } from 'vitest'
+
+const TERMS = { fingerprint: 'f', leaseMs: 1_000, retentionMs: 10_000 }
+const OWN = { ...TERMS, token: 'owner', attempt: 1, uncertain: false }
+
+test('a caller may reuse the bytes and the headers that it handed in', async () => {
+  const store = new MemoryStore()
+  const headers: [string, string][] = [['x-first', '1']]
+  const body = Buffer.from('answer')
+  await completed(store, { status: 201, statusMessage: '', headers, body })
+  body.fill(0)
+  headers.push(['x-second', '2'])
+  expect(await replayed(store)).toMatchObject({ headers: [['x-first', '1']], body: Buffer.from('answer') })
+})
+
+test('a reader may change the answer that it was given', async () => {
+  const store = new MemoryStore()
+  await completed(store, { status: 201, statusMessage: '', headers: [['x-first', '1']], body: Buffer.from('answer') })
+  const given = await replayed(store)
+  given.body?.fill(0)
+  ;(given.headers as [string, string][]).push(['x-reader', '1'])
+  expect(await replayed(store)).toMatchObject({ headers: [['x-first', '1']], body: Buffer.from('answer') })
+})
+
+async function completed(store: Store, answer: Answer): Promise<void> {
+  await store.begin('key', { ...TERMS, token: 'owner', unknownOutcome: 'rerun' })
+  await store.complete('key', { ...OWN, answer })
+}
+
+async function replayed(store: Store): Promise<Answer> {
+  const begun = await store.begin('key', { ...TERMS, token: 'reader', unknownOutcome: 'rerun' })
+  if (begun.acquired || begun.record.state !== 'completed') throw new Error('There is no answer.')
+  return begun.record.answer
+}
