@@ -20,11 +20,19 @@ export interface Engine<Req> {
    * not run; nothing was stored.
    */
   decide(facts: RequestFacts<Req>): Promise<Decision>
+  /** The same for an operation that is not named by a request's key, such as an event by its id. Never rejects. */
+  claim(identity: Identity, asker: Asker<Req>): Promise<Claimed>
   /** A problem as the response to send, in the shape that `renderProblem` gives it. */
   answerOf(problem: Problem, request: Req): Answer
   /** Resolves when no run is left, and no completion is pending. */
   idle(): Promise<void>
 }
+
+/** Who wants to know: what the option functions are given, and whether anybody still waits for the answer. */
+export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
+
+/** A decision on an operation that has a name. */
+export type Claimed = Exclude<Decision, { action: 'bypass' }>
 
 const FIRST_POLL_MS = 25
 const LONGEST_POLL_MS = 1_000
@@ -52,10 +60,11 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     whenIdle = []
   }
 
-  async function decide(facts: RequestFacts<Req>): Promise<Decision> {
-    onStart() // A request on its way may start a run, although its client has gone.
+  /** A request on its way may start a run, although its client has gone. */
+  async function counted<D>(deciding: Promise<D>): Promise<D> {
+    onStart()
     try {
-      return await decisionOn(facts)
+      return await deciding
     } finally {
       onEnd()
     }
@@ -79,12 +88,9 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   }
 
   /** Claims the key, or waits for its owner's answer for as long as `inFlightWaitMs` allows: with one token throughout. */
-  async function claimFor(
-    identity: Identity,
-    facts: RequestFacts<Req>,
-  ): Promise<Exclude<Decision, { action: 'bypass' }>> {
-    const { scope, key, fingerprint } = identity
-    const recordKey = storageKey(scope, key)
+  async function claimFor(identity: Identity, asker: Asker<Req>): Promise<Claimed> {
+    const { fingerprint } = identity
+    const recordKey = storageKey(identity)
     const claim: Claim = { token: randomUUID(), fingerprint, leaseMs, retentionMs, unknownOutcome }
     const waitUntil = inFlightWaitMs > 0 ? monotonicNow() + inFlightWaitMs : 0
     let pollMs = 0
@@ -95,10 +101,10 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
       const begun = await ask('begin', identity, pending, storeTimeoutMs, emit)
       // A reply that is read when the lease is over confirms nothing: the process was stopped in between.
       const isLate = begun?.acquired && monotonicNow() >= sentAt + leaseMs
-      if (begun === null || isLate) return unconfirmed(identity, claim, pending, sentAt, facts)
+      if (begun === null || isLate) return unconfirmed(identity, claim, pending, sentAt, asker)
 
       if (begun.acquired) {
-        if (pollMs === 0 || !facts.isAbandoned()) return execute(identity, claim, begun, sentAt, facts)
+        if (pollMs === 0 || !asker.isAbandoned()) return execute(identity, claim, begun, sentAt, asker)
         void giveUp(identity, claim)
         return reject('in_flight')
       }
@@ -106,10 +112,10 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
       const decision = readRecord(begun.record, identity)
       const waitMs = waitUntil - monotonicNow()
       const waits = decision.action === 'reject' && decision.problem.code === 'in_flight' && waitMs > 0
-      if (!waits || facts.isAbandoned()) return told(decision, identity, begun.record)
+      if (!waits || asker.isAbandoned()) return told(decision, identity, begun.record)
       pollMs = Math.min(pollMs === 0 ? FIRST_POLL_MS : pollMs * 1.5, LONGEST_POLL_MS, waitMs)
       await pause(Math.ceil(pollMs))
-      if (facts.isAbandoned()) return told(decision, identity, begun.record)
+      if (asker.isAbandoned()) return told(decision, identity, begun.record)
     }
   }
 
@@ -118,14 +124,14 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     claim: Claim,
     begun: Extract<Begun, { acquired: true }>,
     sentAt: number,
-    facts: RequestFacts<Req>,
+    asker: Asker<Req>,
   ): Extract<Decision, { action: 'execute' }> {
     const { scope, key } = identity
     const { attempt, previousOutcome } = begun
     if (attempt > 0) emit({ type: 'claimed', scope, key, attempt, previousOutcome })
     const start = { identity, token: claim.token, attempt, previousOutcome, context: begun.context, sentAt }
     onStart()
-    const execution = startExecution(start, facts.request, {
+    const execution = startExecution(start, asker.request, {
       options,
       functions,
       emit,
@@ -142,11 +148,11 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     claim: Claim,
     pending: Promise<Begun>,
     sentAt: number,
-    facts: RequestFacts<Req>,
-  ): Exclude<Decision, { action: 'bypass' }> {
+    asker: Asker<Req>,
+  ): Claimed {
     if (options.storeFailure === 'runUnprotected') {
       emit({ type: 'unprotected', scope: identity.scope, key: identity.key })
-      return execute(identity, claim, { acquired: true, attempt: 0, previousOutcome: 'unknown' }, sentAt, facts)
+      return execute(identity, claim, { acquired: true, attempt: 0, previousOutcome: 'unknown' }, sentAt, asker)
     }
     void giveUp(identity, claim, pending)
     return reject('store_unavailable')
@@ -174,7 +180,7 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
 
   /** Tried until the claim's lease would have ended it anyway. */
   async function free(identity: Identity, { token, fingerprint }: Claim): Promise<void> {
-    const recordKey = storageKey(identity.scope, identity.key)
+    const recordKey = storageKey(identity)
     const own = { token, fingerprint, attempt: 0, uncertain: false, retentionMs, failedMs: maxRunMs + leaseMs }
     const until = monotonicNow() + leaseMs
     onStart()
@@ -232,7 +238,8 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   }
 
   return {
-    decide,
+    decide: (facts) => counted(decisionOn(facts)),
+    claim: (identity, asker) => counted(claimFor(identity, asker)),
     answerOf: functions.renderProblem,
     idle() {
       return active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))

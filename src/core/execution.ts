@@ -46,7 +46,7 @@ export function startExecution<Req>(
   const { store, leaseMs, maxRunMs, retentionMs, storeTimeoutMs } = options
   const { identity, token, attempt, previousOutcome, sentAt } = start
   const { scope, key, fingerprint } = identity
-  const recordKey = storageKey(scope, key)
+  const recordKey = storageKey(identity)
   const own: Own = { token, fingerprint, attempt, uncertain: attempt > 0 && previousOutcome === 'unknown', retentionMs }
 
   let mayHaveHadEffect = false

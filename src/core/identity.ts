@@ -9,6 +9,8 @@ import { resolveScope } from './scope.js'
 
 /** What a record is found by, and bound to. */
 export interface Identity {
+  /** Keeps what is no request apart from requests: a word without a colon; absent for requests. */
+  readonly namespace?: 'webhook'
   readonly scope: string
   readonly key: string
   readonly fingerprint: string

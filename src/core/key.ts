@@ -1,4 +1,5 @@
 import { Buffer, isUtf8 } from 'node:buffer'
+import type { Identity } from './identity.js'
 
 /** "a string of at most 255 characters" (the payments service's limit; also that of most public payment APIs). */
 export const MAX_KEY_CHARACTERS = 255
@@ -28,9 +29,13 @@ export function readKey(text: string): KeyReading {
   return { key }
 }
 
-/** Injective: neither part can contain the colon. Readable in a console, and free of a cluster's hash tags. */
-export function storageKey(scope: string, key: string): string {
-  return `${encodeURIComponent(scope)}:${encodeURIComponent(key)}`
+/**
+ * Injective: no part can contain the colon, and a namespace makes one part more. Readable in a console, and free of a
+ * cluster's hash tags.
+ */
+export function storageKey({ namespace, scope, key }: Pick<Identity, 'namespace' | 'scope' | 'key'>): string {
+  const name = `${encodeURIComponent(scope)}:${encodeURIComponent(key)}`
+  return namespace === undefined ? name : `${namespace}:${name}`
 }
 
 /** RFC 8941 §3.3.3: DQUOTE, then unescaped characters or an escaped quote or backslash, then DQUOTE. */

@@ -112,7 +112,7 @@ describe('the storage key', () => {
     fc.assert(
       fc.property(part, part, part, part, (scopeA, keyA, scopeB, keyB) => {
         const same = scopeA === scopeB && keyA === keyB
-        expect(storageKey(scopeA, keyA) === storageKey(scopeB, keyB)).toBe(same)
+        expect(storageKey({ scope: scopeA, key: keyA }) === storageKey({ scope: scopeB, key: keyB })).toBe(same)
       }),
       { numRuns: 2_000 },
     )
@@ -121,7 +121,7 @@ describe('the storage key', () => {
   test('tells both parts back, has one colon, and no hash tag of a cluster', () => {
     fc.assert(
       fc.property(text, text, (scope, key) => {
-        const stored = storageKey(scope, key)
+        const stored = storageKey({ scope, key })
         expect(stored.split(':').map(decodeURIComponent)).toEqual([scope, key])
         expect(stored).not.toMatch(/[{}]/)
       }),
@@ -134,6 +134,6 @@ describe('the storage key', () => {
     { scope: 'a', key: 'b:c', stored: 'a:b%3Ac' },
     { scope: '{acme}', key: 'ä', stored: '%7Bacme%7D:%C3%A4' },
   ])('of $scope and $key is $stored', ({ scope, key, stored }) => {
-    expect(storageKey(scope, key)).toBe(stored)
+    expect(storageKey({ scope, key })).toBe(stored)
   })
 })
