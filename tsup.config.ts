@@ -8,6 +8,7 @@ const library = defineConfig({
     core: 'src/core/index.ts',
     memory: 'adapters/memory/index.ts',
     redis: 'adapters/redis/index.ts',
+    webhooks: 'src/webhooks/index.ts',
     testing: 'src/testing/index.ts',
   },
   format: ['esm', 'cjs'],
@@ -28,7 +29,7 @@ const example = defineConfig({
   target: 'node20',
   clean: true,
   // Packages stay imports: the built example gets the library by its own name, through package.json's exports.
-  external: [/^once-per-key(\/|$)/, 'express', 'pino', 'zod'],
+  external: [/^once-per-key(\/|$)/, 'express', 'ioredis', 'pino', 'zod'],
 })
 
 export default [library, example]

@@ -1,10 +1,12 @@
 import express, { type Express, type Request, type RequestHandler } from 'express'
 import { idempotency, type Middleware, type Store } from 'once-per-key'
 import type { Logger } from 'pino'
+import type { Availability } from './availability.js'
 import { decisionLog } from './decision-log.js'
 import { checkDemoDelay, demoDelay } from './demo-delay.js'
 import { jsonBody } from './json-body.js'
-import { type Ledger, memoryLedger } from './ledger.js'
+import { type Books, BooksUnavailable, type Ledger, memoryLedger } from './ledger.js'
+import { madeOnce } from './made-once.js'
 import { authenticate, merchantOf } from './merchants.js'
 import type { Operation } from './operation.js'
 import { operations } from './operations.js'
@@ -14,6 +16,10 @@ export interface AppOptions {
   readonly store: Store
   readonly logger: Logger
   readonly ledger?: Ledger
+  /** Of what store and ledger need; absent: nothing that could go away. */
+  readonly availability?: Availability
+  /** @default the library's */
+  readonly leaseMs?: number
 }
 
 export interface App {
@@ -23,12 +29,14 @@ export interface App {
 }
 
 /** The payments service, without a port. */
-export function createApp({ store, logger, ledger = memoryLedger() }: AppOptions): App {
+export function createApp({ store, logger, ledger = memoryLedger(), availability, leaseMs }: AppOptions): App {
   const shared = {
     store,
     // The account and not its API key: keys are rolled, and a retry may come with the new one.
     scope: (req: Request) => req.merchant?.id,
-    onEvent: decisionLog(logger),
+    onEvent: decisionLog(logger, () => availability?.isAway() ?? false),
+    // The store has a quarter of a lease to answer, at most.
+    ...(leaseMs !== undefined && { leaseMs, storeTimeoutMs: Math.min(2_000, Math.floor(leaseMs / 4)) }),
   }
   const once = idempotency(shared)
   const middlewares: Middleware[] = [once]
@@ -45,9 +53,15 @@ export function createApp({ store, logger, ledger = memoryLedger() }: AppOptions
     return async (req, res) => {
       await demoDelay(req)
       const input = validated(operation.schema, req.body)
-      const entry = await ledger.transaction(merchantOf(req).id, (books) =>
-        operation.run(input, { books, now: new Date() }),
-      )
+      const work = (books: Books) => {
+        const context = { books, now: new Date() }
+        return madeOnce(context, req.idempotency, () => operation.run(input, context))
+      }
+      const entry = await ledger.transaction(merchantOf(req).id, work).catch((error: unknown) => {
+        // The effect may be there: the key is not released as if nothing had happened. The next attempt finds out.
+        if (error instanceof BooksUnavailable && error.mayHaveCommitted) req.idempotency?.mayHaveEffect()
+        throw error
+      })
       res.status(operation.status).json(entry)
     }
   }
@@ -66,6 +80,12 @@ export function createApp({ store, logger, ledger = memoryLedger() }: AppOptions
     res.json(list)
   }
 
+  /** 200 either way: without its store the service still answers, if with 503, and no other process could do better. */
+  const health: RequestHandler = async (_req, res) => {
+    const isAvailable = (await availability?.check()) ?? true
+    res.json(isAvailable ? { status: 'ok' } : { status: 'degraded', redis: 'away' })
+  }
+
   const app = express()
   app.disable('x-powered-by')
   // One spelling for each path: the path counts when two requests are compared.
@@ -78,7 +98,7 @@ export function createApp({ store, logger, ledger = memoryLedger() }: AppOptions
   }
 
   app.get('/operations', authenticate, listOperations)
-  app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
+  app.get('/health', health)
   app.all(['/operations', '/health'], onlyMethods('GET', 'HEAD'))
   app.use(noSuchPath)
   app.use(sendProblems(logger))

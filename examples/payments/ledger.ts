@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Outcome } from './made-once.js'
 import type { BeneficiaryPayout } from './operations/beneficiary-payout.js'
 import type { CheckoutSession } from './operations/checkout-session.js'
 import type { Customer } from './operations/customer.js'
@@ -8,21 +9,23 @@ import type { Payout } from './operations/payout.js'
 import type { Refund } from './operations/refund.js'
 import type { Subaccount } from './operations/subaccount.js'
 import type { WebhookSubscription } from './operations/webhook-subscription.js'
+import { ServiceProblem } from './problems.js'
 
-/** What a merchant's books hold, by kind. */
+/** What a merchant's books hold, by kind. One that names a `keptUntil` may be dropped then. */
 export interface Entries {
   readonly beneficiaryPayout: BeneficiaryPayout
   readonly checkoutSession: CheckoutSession
   readonly customer: Customer
   readonly fxConversion: FxConversion
   readonly order: Order
+  readonly outcome: Outcome
   readonly payout: Payout
   readonly refund: Refund
   readonly subaccount: Subaccount
   readonly webhookSubscription: WebhookSubscription
 }
 
-type Kind = keyof Entries
+export type Kind = keyof Entries
 
 /** One merchant's books, as one transaction sees them. Entries are replaced, never changed in place. */
 export interface Books {
@@ -33,8 +36,25 @@ export interface Books {
 
 /** The service's own state: the part that would be a database. */
 export interface Ledger {
-  /** All that `work` writes takes place at its end, or nothing if it throws. Transactions of one merchant do not meet. */
+  /**
+   * All that `work` writes takes place at its end, or nothing if it throws. Transactions of one merchant do not meet: one
+   * that would is done again, so `work` may run more than once.
+   *
+   * @throws BooksUnavailable
+   */
   transaction<T>(merchantId: string, work: (books: Books) => Promise<T>): Promise<T>
+}
+
+/** The books cannot be reached. `mayHaveCommitted`: the writes were on their way, and may have taken place. */
+export class BooksUnavailable extends ServiceProblem {
+  constructor(
+    readonly reason: string,
+    readonly mayHaveCommitted: boolean,
+  ) {
+    super(503, 'books_unavailable', 'The books cannot be reached at the moment', 'Try again after a short delay.', {
+      headers: { 'Retry-After': '1', 'X-Should-Retry': 'true' },
+    })
+  }
 }
 
 export function memoryLedger(): Ledger {

@@ -4,12 +4,15 @@ import { MemoryStore } from 'once-per-key/memory'
 import { pino } from 'pino'
 import { createApp } from './app.js'
 import { greeting } from './greeting.js'
+import { SettingInvalid, type Settings, settingsOf } from './settings.js'
 import { gracefulShutdown } from './shutdown.js'
 
 // Synchronous: the last lines before an exit come out, and in order.
 const logger = pino(pino.destination({ sync: true }))
-const port = portOf(process.env.PORT || '3000')
-const { app, idle } = createApp({ store: new MemoryStore(), logger })
+const { port, redis, ...rest } = readSettings()
+// Without a Redis, nothing of it is loaded.
+const backing = redis && (await (await import('./redis.js')).openRedis(redis, logger))
+const { app, idle } = createApp({ store: new MemoryStore(), ...backing, ...rest, logger })
 const server = createServer(app)
 const shutDown = gracefulShutdown(server, idle)
 
@@ -28,7 +31,8 @@ async function stop(signal: string): Promise<void> {
   if (stopping) process.exit(1)
   stopping = true
   logger.info({ signal }, 'stopping')
-  await shutDown()
+  if (!(await shutDown())) logger.warn('some keys were not completed or released: their leases will end')
+  await backing?.close()
   logger.info('stopped')
   process.exit(0)
 }
@@ -36,10 +40,13 @@ async function stop(signal: string): Promise<void> {
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 
-function portOf(given: string): number {
-  const port = /^\d{1,5}$/.test(given) ? Number(given) : Number.NaN
-  if (!(port <= 65_535)) refuse(`PORT must be a whole number from 0 to 65535; seen: ${JSON.stringify(given)}.`)
-  return port
+function readSettings(): Settings {
+  try {
+    return settingsOf(process.env)
+  } catch (error) {
+    if (error instanceof SettingInvalid) refuse(error.message)
+    throw error
+  }
 }
 
 function refuse(message: string): never {

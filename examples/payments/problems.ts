@@ -75,7 +75,8 @@ export function sendProblems(logger: Logger): ErrorRequestHandler {
   return (error, _req, res, next) => {
     if (res.headersSent) return next(error)
     const problem = problemOf(error)
-    if (problem.status >= 500) logger.error({ err: error }, 'request failed')
+    if (problem !== error && problem.status >= 500) logger.error({ err: error }, 'request failed')
+    if (problem.status === 503) logger.warn({ reason: (error as { reason?: unknown }).reason }, problem.code)
     send(res, problem)
   }
 }

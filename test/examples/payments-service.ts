@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Store } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
 import { pino } from 'pino'
 import { createApp } from '../../examples/payments/app.js'
@@ -45,12 +46,18 @@ export interface Received {
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
+/** What a service stands on; by default nothing is shared. */
+export interface Ground {
+  readonly store?: Store
+  readonly ledger?: Ledger
+}
+
 /** The example on a free port, with its log in memory and a gate in front of its ledger. */
-export async function startService() {
+export async function startService({ store = new MemoryStore(), ledger: inner = memoryLedger() }: Ground = {}) {
   const log: Record<string, unknown>[] = []
   const logger = pino({}, { write: (line: string) => void log.push(JSON.parse(line)) })
-  const { ledger, hold, writes } = watchedLedger()
-  const { app, idle } = createApp({ store: new MemoryStore(), logger, ledger })
+  const { ledger, hold, writes } = watchedLedger(inner)
+  const { app, idle } = createApp({ store, logger, ledger })
   const server = createServer(app)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -95,8 +102,7 @@ export async function send(url: string, sent: Sent): Promise<Received> {
 }
 
 /** A ledger that can hold a transaction back, and that counts what is written. */
-function watchedLedger() {
-  const inner = memoryLedger()
+function watchedLedger(inner: Ledger) {
   let writes = 0
   let gate = Promise.resolve()
   let enter = () => {}

@@ -64,14 +64,23 @@ test('it waits for what still runs after the last answer', async () => {
   })
   const { server, shutDown } = await serve(() => idle)
   let isDown = false
-  const down = shutDown().then(() => {
+  const down = shutDown().finally(() => {
     isDown = true
   })
   await once(server, 'close')
   await new Promise((resolve) => setImmediate(resolve))
   expect(isDown).toBe(false)
   end()
-  await down
+  expect(await down).toBe(true)
+})
+
+test('it does not wait for ever: what never ends is reported', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const { server, shutDown } = await serve(() => new Promise(() => {}))
+  const down = shutDown()
+  await once(server, 'close')
+  await vi.advanceTimersByTimeAsync(3_000)
+  expect(await down).toBe(false)
 })
 
 /** A server whose answers wait until the function that `held` gives is called; a request with a body is never answered. */

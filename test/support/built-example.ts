@@ -15,21 +15,21 @@ export interface BuiltExample {
 
 /**
  * Builds the example as the project does, and the package from today's sources, into a folder of their own: there the
- * example finds the package by its name, through `exports`.
+ * example finds the package by its name, through `exports`. Without Redis, neither its client nor its store is there.
  */
-export async function buildExample(): Promise<BuiltExample> {
+export async function buildExample({ withRedis = false } = {}): Promise<BuiltExample> {
   const folder = await mkdtemp(join(tmpdir(), 'payments-example-'))
   const modules = join(folder, 'node_modules')
   const installed = join(modules, 'once-per-key')
   await mkdir(installed, { recursive: true })
   await copyFile(join(root, 'package.json'), join(installed, 'package.json'))
-  for (const name of ['express', 'lru-cache', 'pino', 'zod']) {
+  for (const name of ['express', 'lru-cache', 'pino', 'zod', ...(withRedis ? ['ioredis'] : [])]) {
     await symlink(join(root, 'node_modules', name), join(modules, name), 'dir')
   }
 
   const { entry, ...library } = configOf('library')
-  const { index, core, memory } = entry as Record<string, string>
-  const needed = { index, core, memory } as Record<string, string>
+  const { index, core, memory, redis } = entry as Record<string, string>
+  const needed = { index, core, memory, ...(withRedis && { redis }) } as Record<string, string>
   await buildInto(join(installed, 'dist'), { ...library, entry: needed, format: 'esm', dts: false })
   await buildInto(folder, configOf('example'))
 
