@@ -11,6 +11,7 @@ export default defineConfig({
       { find: 'once-per-key/core', replacement: path('src/core/index.ts') },
       { find: 'once-per-key/memory', replacement: path('adapters/memory/index.ts') },
       { find: 'once-per-key/redis', replacement: path('adapters/redis/index.ts') },
+      { find: 'once-per-key/webhooks', replacement: path('src/webhooks/index.ts') },
       { find: 'once-per-key/testing', replacement: path('src/testing/index.ts') },
     ],
   },

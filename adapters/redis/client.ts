@@ -16,25 +16,47 @@ interface Ioredis {
 interface NodeRedis {
   // biome-ignore lint/suspicious/noExplicitAny: three signatures under one name
   sendCommand(...args: any[]): Promise<unknown>
+  // biome-ignore lint/suspicious/noExplicitAny: only that it is there tells 5 and 6 from those before
+  withTypeMapping(...args: any[]): unknown
 }
 
+/** Opened, configured and closed by the application: of `ioredis` 5 or 6, or of `redis` (node-redis) 5 or 6. */
 export type RedisClient = Ioredis | NodeRedis
 
 export const EXPECTED_CLIENT =
-  'a client of ioredis (Redis or Cluster) or of redis (client, cluster or sentinel); for another one give ' +
-  '`sendCommand: (key, args) => …` that answers with Buffers'
+  'a client of ioredis 5 or 6 (Redis or Cluster) or of redis 5 or 6 (client, cluster or sentinel), awaited and not pooled; ' +
+  'for another one give `sendCommand: (key, args) => …` that answers with Buffers'
 
 /** `null`: no client that is known. */
 export function senderOf(client: unknown): SendCommand | null {
   if (typeof client !== 'object' || client === null) return null
-  // ioredis has a sendCommand too, with another meaning: so this first.
-  if (has(client, 'callBuffer'))
-    return (_key, [name = '', ...args]) => (client as Ioredis).callBuffer(name as string, ...args)
-  if (!has(client, 'sendCommand')) return null
+  // ioredis has a sendCommand too, with another meaning: so this first. Its pipelines look like a client, but answer nothing.
+  if (has(client, 'evalshaBuffer'))
+    return 'isPipeline' in client ? null : senderOfIoredis(client as unknown as IoredisMethods)
+  // Before version 5 there was no type mapping: each answer would lose bytes. A pool has idle clients.
+  if (!has(client, 'sendCommand') || !has(client, 'withTypeMapping') || 'idleClients' in client) return null
   const redis = client as NodeRedis
   if ('slots' in client) return (key, args) => redis.sendCommand(key, false, args, AS_BUFFERS)
   if ('getSentinelNode' in client) return (_key, args) => redis.sendCommand(false, args, AS_BUFFERS)
   return (_key, args) => redis.sendCommand(args, AS_BUFFERS)
+}
+
+/**
+ * By a method for each command: `callBuffer` loses the command's name where `enableAutoPipelining` is on. Its types name
+ * only some of the methods that it has.
+ */
+interface IoredisMethods {
+  evalshaBuffer(...args: (string | Buffer)[]): Promise<unknown>
+  evalBuffer(...args: (string | Buffer)[]): Promise<unknown>
+  info(section: string): Promise<unknown>
+}
+
+function senderOfIoredis(client: IoredisMethods): SendCommand {
+  return (_key, [name, ...args]) => {
+    if (name === 'EVALSHA') return client.evalshaBuffer(...args)
+    if (name === 'EVAL') return client.evalBuffer(...args)
+    return client.info(String(args[0]))
+  }
 }
 
 /** RESP's type bytes: strings are decoded as UTF-8 unless asked for as Buffers. */

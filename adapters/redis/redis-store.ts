@@ -10,7 +10,7 @@ interface Prefix {
    * What every key begins with, to share a database with others.
    * @default 'once-per-key:'
    */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
 }
 
 export type RedisStoreOptions = Prefix &
@@ -42,10 +42,13 @@ export class RedisStore implements Store {
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: RedisStoreOptions) {
-    const { client, sendCommand, prefix = 'once-per-key:' } = options
-    // One of the two: what is missing is shown as a missing client.
-    const given = sendCommand === undefined ? { client, prefix } : { sendCommand, prefix }
-    refuseMistakes('RedisStore', mistakesIn(options, given, RULES, Object.keys(given)))
+    const given = typeof options === 'object' && options !== null ? options : {}
+    const { client, sendCommand, prefix = 'once-per-key:' } = given as RedisStoreOptions
+    // One of the two is required: where both are missing, a client is.
+    const values = sendCommand === undefined ? { client, prefix } : { sendCommand, prefix }
+    const mistakes = mistakesIn(given, values, RULES, Object.keys(values))
+    if (client !== undefined && sendCommand !== undefined) mistakes.push(ONE_TOO_MANY)
+    refuseMistakes('RedisStore', mistakes)
     this.#send = sendCommand ?? (senderOf(client) as SendCommand)
     this.#prefix = prefix
   }
@@ -88,12 +91,19 @@ export class RedisStore implements Store {
     return reply
   }
 
-  /** Once, behind the first command that got through: an evicted record is a payment made twice. */
+  /** Once, behind the first command that got through: an evicted record is a payment made twice. Never rejects. */
   async #readPolicy(redisKey: string): Promise<void> {
     this.#policyWasRead = true
-    const policy = await this.#send(redisKey, ['INFO', 'memory']).then(policyIn, () => null)
+    let policy: string | null = null
+    try {
+      policy = policyIn(await this.#send(redisKey, ['INFO', 'memory']))
+    } catch {} // Refused or lost: nobody says that records stay.
     if (policy === 'noeviction') return
-    for (const listener of this.#listeners) listener({ type: 'eviction_policy', policy, advice: POLICY_ADVICE })
+    for (const listener of this.#listeners) {
+      try {
+        listener({ type: 'eviction_policy', policy, advice: POLICY_ADVICE })
+      } catch {} // A listener that throws changes nothing.
+    }
   }
 }
 
@@ -106,6 +116,8 @@ function policyIn(info: unknown): string | null {
   const [, policy = null] = /^maxmemory_policy:(\S+)/m.exec(String(info)) ?? []
   return policy
 }
+
+const ONE_TOO_MANY = 'client: expected either `client` or `sendCommand`, not both'
 
 const RULES = {
   client: (value: unknown) => (senderOf(value) === null ? EXPECTED_CLIENT : null),

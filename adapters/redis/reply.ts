@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, Begun, Done, IdempotencyRecord, PreviousOutcome } from '../../src/core/index.js'
 
-/** A reply of one of the scripts: strings as Buffers, numbers as numbers. Anything else is a store failure. */
+/** A reply of one of the scripts: strings as Buffers, integers as numbers or as digits. Anything else is a store failure. */
 type Reply = readonly unknown[]
 
 export function readBegun(reply: unknown): Begun {
   const fields = fieldsOf(reply)
   if (text(fields, 0) !== 'acquired') return { acquired: false, record: readRecord(fields) }
-  return { acquired: true, attempt: number(fields, 1), previousOutcome: text(fields, 2) as PreviousOutcome }
+  return { acquired: true, attempt: integer(fields, 1), previousOutcome: text(fields, 2) as PreviousOutcome }
 }
 
 export function readDone(reply: unknown): Done {
@@ -17,36 +17,44 @@ export function readDone(reply: unknown): Done {
 
 function readRecord(fields: Reply): IdempotencyRecord {
   const fingerprint = text(fields, 1)
-  const attempt = number(fields, 2)
+  const attempt = integer(fields, 2)
   switch (text(fields, 0)) {
-    case 'in-flight':
-      return {
-        state: 'in-flight',
-        fingerprint,
-        attempt,
-        uncertain: number(fields, 3) === 1,
-        leaseRemainingMs: number(fields, 4),
-      }
-    case 'failed': {
-      const uncertain = number(fields, 3) === 1
-      return { state: 'failed', fingerprint: uncertain ? fingerprint : null, attempt, uncertain }
+    case 'in-flight': {
+      const uncertain = integer(fields, 3) === 1
+      return { state: 'in-flight', fingerprint, attempt, uncertain, leaseRemainingMs: integer(fields, 4) }
     }
     case 'completed':
       return { state: 'completed', fingerprint, attempt, answer: readAnswer(fields) }
+    case 'failed': {
+      const uncertain = integer(fields, 3) === 1
+      return { state: 'failed', fingerprint: uncertain ? fingerprint : null, attempt, uncertain }
+    }
     default:
       throw unexpected()
   }
 }
 
 function readAnswer(fields: Reply): Answer {
-  const body = fields[7]
-  if (!Buffer.isBuffer(body)) throw unexpected()
   return {
-    status: number(fields, 3),
+    status: integer(fields, 3),
     statusMessage: text(fields, 4),
-    headers: JSON.parse(text(fields, 5)) as Answer['headers'],
-    body: number(fields, 6) === 1 ? body : null,
+    headers: readHeaders(text(fields, 5)),
+    body: integer(fields, 6) === 1 ? bytes(fields, 7) : null,
   }
+}
+
+/** The parser's own error would quote what it read. */
+function readHeaders(json: string): Answer['headers'] {
+  let headers: unknown
+  try {
+    headers = JSON.parse(json)
+  } catch {}
+  if (!Array.isArray(headers) || !headers.every(isPair)) throw new TypeError('The headers in the record are damaged.')
+  return headers as Answer['headers']
+}
+
+function isPair(pair: unknown): boolean {
+  return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
 }
 
 function fieldsOf(reply: unknown): Reply {
@@ -54,16 +62,21 @@ function fieldsOf(reply: unknown): Reply {
   return reply
 }
 
-function text(fields: Reply, index: number): string {
+function bytes(fields: Reply, index: number): Buffer {
   const field = fields[index]
   if (!Buffer.isBuffer(field)) throw unexpected()
-  return field.toString('utf8')
+  return field
 }
 
-function number(fields: Reply, index: number): number {
-  const field = fields[index]
-  if (typeof field !== 'number') throw unexpected()
-  return field
+function text(fields: Reply, index: number): string {
+  return bytes(fields, index).toString('utf8')
+}
+
+/** Clients can be told to answer with integers as strings (ioredis: `stringNumbers`). */
+function integer(fields: Reply, index: number): number {
+  const digits = String(fields[index])
+  if (!/^-?\d+$/.test(digits)) throw unexpected()
+  return Number(digits)
 }
 
 function unexpected(): Error {

@@ -8,11 +8,14 @@
  * - `fingerprint_invalid`: `fingerprint` threw or answered nothing. Nothing ran, nothing was stored.
  * - `skip_failed`: `skip` threw. Nothing ran, nothing was stored.
  * - `mounted_twice`: a request met the middleware a second time. The first claim stands and ends with its response.
- * - `response_begun`: a response was begun before the middleware, which cannot hold it any more. Nothing ran; the key is
- *   free.
+ * - `response_begun`: a response was begun before the middleware, which cannot hold it any more. Nothing ran; a claim that
+ *   was made is released.
  * - `label_invalid`: `deriveKey` was given no label. Nothing changed.
  * - `lease_lost`: the reason with which `signal` aborts. Another attempt may run now, or has run.
  * - `store_full`: a store refused a claim for want of room. Nothing ran, nothing was stored.
+ * - `raw_body_consumed`: a delivery's body was read before the webhook receiver, and its bytes were not kept. Nothing ran,
+ *   nothing was stored.
+ * - `verify_failed`: the receiver's `verify` threw, or answered neither `true` nor `false`. Nothing ran, nothing was stored.
  */
 export type IdempotencyErrorCode =
   | 'options_invalid'
@@ -26,6 +29,8 @@ export type IdempotencyErrorCode =
   | 'label_invalid'
   | 'lease_lost'
   | 'store_full'
+  | 'raw_body_consumed'
+  | 'verify_failed'
 
 /**
  * Misuse by the application: what happened, what was seen, what to do. Never holds a key, a body or a secret. Decide by

@@ -65,7 +65,7 @@ export function startExecution<Req>(
 
   function tick(): void {
     const now = monotonicNow()
-    if (!lost && now >= confirmedAt + leaseMs) lose('lapsed')
+    loseIfLapsed(now)
     const inTime = now < sentAt + maxRunMs
     if (inTime && !taken && now >= renewAt) {
       renewAt = now + leaseMs / 3
@@ -92,6 +92,10 @@ export function startExecution<Req>(
     if (done.ok) confirmedAt = Math.max(confirmedAt, now)
     // Once the end was sent, a stale renewal may mean that it arrived: its own reply will tell.
     else if (settled === undefined) lose('taken')
+  }
+
+  function loseIfLapsed(now = monotonicNow()): void {
+    if (!lost && now >= confirmedAt + leaseMs) lose('lapsed')
   }
 
   function lose(reason: 'lapsed' | 'taken'): void {
@@ -176,6 +180,7 @@ export function startExecution<Req>(
     context: start.context,
     maxAnswerBytes: options.maxAnswerBytes,
     get signal() {
+      if (!over) loseIfLapsed() // A process that was stopped may hear its sockets before its timers.
       abort ??= new AbortController()
       if (lost && !abort.signal.aborted) abort.abort(leaseLost())
       return abort.signal

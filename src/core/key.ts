@@ -2,7 +2,7 @@ import { Buffer, isUtf8 } from 'node:buffer'
 import type { Identity } from './identity.js'
 
 /** "a string of at most 255 characters" (the payments service's limit; also that of most public payment APIs). */
-export const MAX_KEY_CHARACTERS = 255
+const MAX_KEY_CHARACTERS = 255
 
 /** A key, or what is wrong with what was sent, in words for the client. */
 export type KeyReading = { readonly key: string } | { readonly invalid: string }

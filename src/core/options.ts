@@ -151,7 +151,8 @@ type Optional = 'skip' | 'legacyKey' | 'fingerprint' | 'isSuccess' | 'keepHeader
 export type ResolvedOptions<Req> = Required<Omit<IdempotencyOptions<Req>, Optional>> &
   Pick<IdempotencyOptions<Req>, Optional>
 
-const DEFAULTS = {
+/** What stands where nothing was given. */
+export const DEFAULTS = {
   header: 'Idempotency-Key',
   required: false,
   methods: ['POST', 'PUT', 'PATCH', 'DELETE'],

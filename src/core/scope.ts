@@ -28,7 +28,7 @@ export async function resolveScope<Req>(
   } catch (cause) {
     throw new IdempotencyError('scope_invalid', `scope() failed. ${WAY_OUT}`, { cause })
   }
-  const fault = faultOf(given)
+  const fault = scopeFault(given)
   if (fault !== null) throw new IdempotencyError('scope_invalid', `scope() answered ${fault}. ${WAY_OUT}`)
   return given as string
 }
@@ -37,7 +37,8 @@ const WAY_OUT =
   'It must name the account whose key this is, as a string of 1 to 255 characters: mount authentication before the ' +
   'middleware, and answer requests that have no account there. An application with a single tenant says `scope: singleTenant`.'
 
-function faultOf(given: unknown): string | null {
+/** What is wrong with a scope, in words that follow "answered"; `null`: nothing. */
+export function scopeFault(given: unknown): string | null {
   if (typeof given !== 'string') return kindOf(given)
   if (given === '') return 'an empty string'
   if (given.length > MAX_SCOPE_CHARACTERS && [...given].length > MAX_SCOPE_CHARACTERS) {

@@ -14,8 +14,8 @@ import type { Answer, Begun, Claim, Done, Own } from './record.js'
  *   read is never an absent one.
  * - `key` is the storage key, already encoded: treat it as opaque.
  *
- * `storeLaws` from `once-per-key/testing` checks all of this. Not in the interface, on purpose: get, set, delete,
- * connect, close, locks. Who opened a client closes it.
+ * `storeLaws` from `once-per-key/testing` checks what of this can be seen from outside. Not in the interface, on purpose:
+ * get, set, delete, connect, close, locks. Who opened a client closes it.
  */
 export interface Store {
   /** `'inside'`: the handler's effects commit together with the record, so an unconfirmed success is not sent. */

@@ -12,6 +12,8 @@ interface Internals {
   _closed: boolean
   destroyed: boolean
   socket: Socket | null
+  /** on-finished's list of those who wait for the response's end. */
+  __onFinished?: unknown
 }
 
 function internalsOf(res: ServerResponse): Internals {
@@ -56,4 +58,9 @@ export function isClosed(res: ServerResponse): boolean {
 
 export function socket(res: ServerResponse, shown: Socket | null): void {
   internalsOf(res).socket = shown
+}
+
+/** Who watches the response from now on hears the socket that is shown; who watched it before, the client's own. */
+export function unwatched(res: ServerResponse): void {
+  internalsOf(res).__onFinished = null
 }

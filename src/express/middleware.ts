@@ -110,11 +110,17 @@ function factsOf<Req extends IncomingMessage & Extended>(req: Req): RequestFacts
     request: req,
     method: req.method ?? '',
     target: req.originalUrl ?? req.url ?? '',
-    rawHeaders: req.rawHeaders,
+    rawHeaders: rawHeadersOf(req),
     body: req.body,
     bodyWasRead: req.readableDidRead,
     isAbandoned: () => req.socket.destroyed,
   }
+}
+
+/** Adapters without a wire, such as serverless ones, fill `headers` alone: a key there must not go unseen. */
+function rawHeadersOf(req: IncomingMessage): readonly string[] {
+  if (req.rawHeaders.length > 0) return req.rawHeaders
+  return Object.entries(req.headers).flatMap(([name, value]) => [name, String(value)])
 }
 
 /** A response that has ended was another's, such as a time limit's; one that has only begun cannot be held any more. */

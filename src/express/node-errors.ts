@@ -1,11 +1,7 @@
 export type Callback = (error?: Error | null) => void
 
 /** As Node throws it, so that handlers which look at the code keep working. */
-export function nodeError(
-  Kind: typeof Error | typeof TypeError | typeof RangeError,
-  code: string,
-  message: string,
-): Error {
+function nodeError(Kind: typeof Error | typeof TypeError | typeof RangeError, code: string, message: string): Error {
   return Object.assign(new Kind(message), { code })
 }
 

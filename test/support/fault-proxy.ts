@@ -11,6 +11,8 @@ export interface FaultProxy {
   dropReplyTo(text: string): Promise<void>
   /** The next request that contains `text` is dropped before it reaches the server, and its connection with it. */
   dropRequest(text: string): Promise<void>
+  /** Half of the next request that contains `text` reaches the server; the rest is dropped, and its connection with it. */
+  tearRequest(text: string): Promise<void>
   /** Delays each direction. */
   delay(ms: number): void
   /** Cuts every connection, and refuses new ones until `heal`. */
@@ -19,45 +21,44 @@ export interface FaultProxy {
   close(): Promise<void>
 }
 
+/** How much of a request reaches the server. */
+type Passes = 'none' | 'half' | 'all'
+
 export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
-  const pairs = new Set<readonly [Socket, Socket]>()
+  const links = new Set<() => void>()
   let isCut = false
   let delayMs = 0
-  let fault: { readonly text: string; readonly kind: 'request' | 'reply'; readonly done: () => void } | undefined
+  let armed: { readonly text: string; readonly passes: Passes; readonly done: () => void } | undefined
 
   const proxy = createServer((client) => {
-    if (isCut) {
-      client.destroy()
-      return
-    }
+    if (isCut) return void client.resetAndDestroy()
     const server = connect(targetPort, '127.0.0.1')
-    const pair = [client, server] as const
-    pairs.add(pair)
-    let dropsReply: (() => void) | undefined
+    let losing: (() => void) | undefined
 
     client.on('data', (bytes) => {
-      if (fault !== undefined && bytes.includes(fault.text)) {
-        const { kind, done } = fault
-        fault = undefined
-        if (kind === 'request') {
-          end()
-          return done()
-        }
-        dropsReply = done
+      if (armed === undefined || !bytes.includes(armed.text)) return pass(server, bytes)
+      const { passes, done } = armed
+      armed = undefined
+      if (passes === 'all') {
+        losing = done
+        return pass(server, bytes)
       }
-      pass(server, bytes)
+      if (passes === 'half') server.write(bytes.subarray(0, bytes.length / 2))
+      end()
+      done()
     })
     server.on('data', (bytes) => {
-      if (dropsReply === undefined) return pass(client, bytes)
+      if (losing === undefined) return pass(client, bytes)
       end()
-      dropsReply()
+      losing()
     })
     function end(): void {
+      links.delete(end)
       client.resetAndDestroy()
-      server.destroy()
-      pairs.delete(pair)
+      server.destroySoon()
     }
-    for (const socket of pair) socket.on('error', end).on('close', end)
+    links.add(end)
+    for (const socket of [client, server]) socket.on('error', end).on('close', end)
   })
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')
@@ -67,34 +68,33 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     else setTimeout(() => to.writable && to.write(bytes), delayMs)
   }
 
-  function arm(kind: 'request' | 'reply', text: string): Promise<void> {
+  function arm(text: string, passes: Passes): Promise<void> {
     return new Promise((done) => {
-      fault = { kind, text, done }
+      armed = { text, passes, done }
     })
+  }
+
+  function endAll(): void {
+    for (const end of [...links]) end()
   }
 
   return {
     port: (proxy.address() as AddressInfo).port,
-    dropReplyTo: (text) => arm('reply', text),
-    dropRequest: (text) => arm('request', text),
+    dropReplyTo: (text) => arm(text, 'all'),
+    dropRequest: (text) => arm(text, 'none'),
+    tearRequest: (text) => arm(text, 'half'),
     delay: (ms) => {
       delayMs = ms
     },
     cut() {
       isCut = true
-      for (const [client, server] of pairs) {
-        client.resetAndDestroy()
-        server.destroy()
-      }
+      endAll()
     },
     heal() {
       isCut = false
     },
     async close() {
-      for (const [client, server] of pairs) {
-        client.destroy()
-        server.destroy()
-      }
+      endAll()
       proxy.close()
       await once(proxy, 'close')
     },

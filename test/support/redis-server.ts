@@ -12,6 +12,8 @@ export interface RedisServer {
   readonly url: string
   /** Stops it as a signal would: SIGSTOP and SIGCONT pause it, SIGKILL kills it. */
   signal(signal: NodeJS.Signals): void
+  /** Kills it (-9), and resolves when it is gone. */
+  kill(): Promise<void>
   /** Starts it again after a kill or a shutdown: on the same port, with the data that it kept. */
   restart(options?: { readonly empty?: boolean }): Promise<void>
   close(): Promise<void>
@@ -42,6 +44,7 @@ export async function startRedis(...extraArgs: readonly string[]): Promise<Redis
     port,
     url: `redis://127.0.0.1:${port}`,
     signal: (signal) => void child.kill(signal),
+    kill: stop,
     async restart({ empty = false } = {}) {
       await stop()
       if (empty) rmSync(join(folder, 'appendonlydir'), { recursive: true, force: true })

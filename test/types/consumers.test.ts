@@ -45,6 +45,8 @@ const EXPRESS_4 = { express: 'express4' }
 const EXPRESS_5 = { express: 'express' }
 const CONNECT = { connect: 'connect' }
 const NO_FRAMEWORK = {}
+/** These bring types of their own. */
+const REDIS_CLIENTS = { ioredis: '../ioredis', ioredis5: '../ioredis5', redis: '../redis', redis5: '../redis5' }
 
 describe('the types compile', () => {
   test.each(resolutions)('with @types/express 5, as %s', async (resolution) => {
@@ -56,8 +58,13 @@ describe('the types compile', () => {
   })
 
   test.each(resolutions)('with no framework installed, as %s', async (resolution) => {
-    const files = ['http-app.ts', 'options.ts', 'names.ts']
+    const files = ['http-app.ts', 'options.ts', 'names.ts', 'redis.ts']
     expect(await mistakesIn(files, { resolution, types: NO_FRAMEWORK })).toEqual([])
+  })
+
+  test('with each client of Redis', async () => {
+    const resolution = 'NodeNext ESM'
+    expect(await mistakesIn(['redis-clients.ts'], { resolution, types: REDIS_CLIENTS })).toEqual([])
   })
 
   test('with the types of Connect', async () => {

@@ -1,17 +1,25 @@
-import { Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
 import { storeLaws } from 'once-per-key/testing'
-import { afterAll, describe, test } from 'vitest'
-import { startRedis } from '../../support/redis-server.js'
+import { afterAll, describe, test, vi } from 'vitest'
+import type { OpenClient } from './clients.js'
+import { REDIS, REDIS_CLUSTER } from './grounds.js'
 
-describe('RedisStore obeys the store laws on a real Redis, with ioredis', async () => {
-  const server = await startRedis()
-  const client = new Redis(server.url)
-  afterAll(async () => {
-    client.disconnect()
-    await server.close()
+// The laws wait for real leases to lapse, each on keys of its own: together they wait no longer than one.
+vi.setConfig({ maxConcurrency: 40, testTimeout: 30_000 })
+
+describe.each([REDIS, REDIS_CLUSTER])('RedisStore obeys the store laws on $name', async ({ start, clients }) => {
+  const { port, close } = await start()
+  afterAll(close)
+
+  describe.each(Object.entries(clients).filter(isDefault))('with %s', async (_name, open: OpenClient) => {
+    const { client, close } = await open(port)
+    afterAll(close)
+    let opened = 0
+    storeLaws(test.concurrent, async () => ({ store: new RedisStore({ client, prefix: `law-${++opened}:` }) }))
   })
-  let opened = 0
-
-  storeLaws(test, async () => ({ store: new RedisStore({ client, prefix: `law-${++opened}:` }) }))
 })
+
+/** One of each family, with its own defaults. */
+function isDefault([name]: [string, OpenClient]): boolean {
+  return name === 'ioredis 6' || name === 'node-redis 6'
+}

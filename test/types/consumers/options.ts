@@ -105,6 +105,8 @@ function sentence(event: IdempotencyEvent): string {
       return `${event.option}: ${event.error}`
     case 'evicted':
       return event.state
+    case 'eviction_policy':
+      return `${event.policy ?? 'unknown'}: ${event.advice}`
     default:
       return event satisfies never
   }
