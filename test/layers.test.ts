@@ -47,7 +47,7 @@ describe('the check finds', () => {
     ['src/core/engine.ts', "import { randomUUID } from 'node:crypto'\nimport { begin } from './machine.js'"],
     ['src/core/index.ts', "export { createEngine } from './engine.js'"],
     ['src/express/middleware.ts', "import { createEngine } from '../core/index.js'"],
-    ['src/webhooks/envelope.ts', "import { z } from 'zod'"],
+    ['src/webhooks/envelope.ts', "import { z } from 'zod/v4'"],
     ['src/testing/laws.ts', "import type { Store } from '../core/store.js'"],
     ['src/index.ts', "export { idempotency } from './express/middleware.js'"],
     ['adapters/memory/store.ts', "import { LRUCache } from 'lru-cache'\nimport '../../src/core/machine.js'"],

@@ -22,7 +22,7 @@ const LAYERS: readonly Layer[] = [
   { files: /^src\/core\//, mayImport: /^src\/core\//, packages: NONE },
   { files: /^src\/index\.ts$/, mayImport: /^src\/(core|express)\//, packages: NONE },
   { files: /^src\/express\//, mayImport: /^src\/(core|express)\//, packages: NONE },
-  { files: /^src\/webhooks\//, mayImport: /^src\/(core|webhooks)\//, packages: /^zod$/ },
+  { files: /^src\/webhooks\//, mayImport: /^src\/(core|webhooks)\//, packages: /^zod\/v4$/ },
   { files: /^src\/testing\//, mayImport: /^src\/(core|testing)\//, packages: NONE },
   { files: /^adapters\/memory\//, mayImport: /^(src\/core|adapters\/memory)\//, packages: /^lru-cache$/ },
   { files: /^adapters\/redis\//, mayImport: /^(src\/core|adapters\/redis)\//, packages: NONE },
