@@ -92,6 +92,6 @@ function notComparable(value: unknown): IdempotencyError {
   return new IdempotencyError(
     'fingerprint_required',
     `The request's body, or what \`fingerprint\` made of it, holds ${kindOf(value)}, which has no JSON form to compare. ` +
-      'Let `fingerprint(req)` return what makes two such requests the same, as a JSON value, a string or bytes.',
+      'Give a `fingerprint(req)` that returns what makes two such requests the same, as a JSON value, a string or bytes.',
   )
 }

@@ -55,10 +55,7 @@ export function holdResponse(
 
   const { socket } = res
   const outliving = socket && outlivingView(socket, (error) => void res.destroy(error))
-  if (outliving !== null) {
-    pretend.socket(res, outliving.view)
-    pretend.unwatched(res)
-  }
+  if (outliving !== null) pretend.outliving(res, outliving.view)
   if (pretend.isClosed(res)) withholdClose() // The client left while its key was being claimed.
 
   // --- what the handler sees

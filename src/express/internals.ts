@@ -60,7 +60,8 @@ export function socket(res: ServerResponse, shown: Socket | null): void {
   internalsOf(res).socket = shown
 }
 
-/** Who watches the response from now on hears the socket that is shown; who watched it before, the client's own. */
-export function unwatched(res: ServerResponse): void {
+/** Who watches the response from now on hears the view; who watched it before, the client's socket. */
+export function outliving(res: ServerResponse, view: Socket): void {
+  socket(res, view)
   internalsOf(res).__onFinished = null
 }
