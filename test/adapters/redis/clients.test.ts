@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import type { Store } from 'once-per-key/core'
 import { RedisStore } from 'once-per-key/redis'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { startRedis } from '../../support/redis-server.js'
 import { ANSWER, claimOf, ownOf } from './claims.js'
 import type { OpenClient } from './clients.js'
 import { REDIS, REDIS_CLUSTER, REDIS_SENTINEL } from './grounds.js'
+
+// Real servers and many connections, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 })
 
 describe.each([REDIS, REDIS_CLUSTER, REDIS_SENTINEL])('on $name', async ({ start, clients }) => {
   const { port, close } = await start()

@@ -9,6 +9,9 @@ import { claimOf, ownOf } from './claims.js'
 import { CLUSTER, type OpenClient, SINGLE } from './clients.js'
 import { REDIS_CLUSTER } from './grounds.js'
 
+// Real servers and many connections, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 })
+
 describe('the eviction policy', () => {
   test.each(['allkeys-lru', 'volatile-ttl'])('%s is an event with a way out, once', async (policy) => {
     await onRedis(['--maxmemory-policy', policy], async (redis) => {

@@ -9,6 +9,9 @@ import { startRedis } from '../../support/redis-server.js'
 import { ANSWER, claimOf, ownOf } from './claims.js'
 import { RECORDS } from './records.js'
 
+// Real servers and many connections, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 })
+
 const server = await startRedis('--appendonly', 'no')
 const redis = new Redis(server.port)
 const store = new RedisStore({ client: redis, prefix: '' })
