@@ -17,6 +17,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
+    // Much of it waits for processes and sockets: all cores, rather than all but one.
+    maxWorkers: '100%',
     coverage: {
       provider: 'v8',
       include: ['src/**', 'adapters/**'],
