@@ -23,7 +23,11 @@ const library = defineConfig({
 
 const example = defineConfig({
   name: 'example',
-  entry: { 'examples/payments/main': 'examples/payments/main.ts' },
+  entry: {
+    'examples/payments/main': 'examples/payments/main.ts',
+    'examples/webhook-receiver/main': 'examples/webhook-receiver/main.ts',
+    'examples/webhook-receiver/demo': 'examples/webhook-receiver/demo.ts',
+  },
   outDir: 'build',
   format: 'esm',
   target: 'node20',

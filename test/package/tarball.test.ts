@@ -1,4 +1,4 @@
-import { copyFile, readdir, readFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, symlink } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { installInto, packPackage, ROOT, run } from '../support/packed-package.js'
@@ -11,6 +11,9 @@ const project = (type: 'module' | 'commonjs') => join(packed.folder, type)
 
 beforeAll(async () => {
   packed = await packPackage()
+  // The peer of the webhooks, where an installation with peers would find it.
+  await mkdir(join(packed.folder, 'node_modules'))
+  await symlink(join(ROOT, 'node_modules/zod'), join(packed.folder, 'node_modules/zod'), 'junction')
   await Promise.all([
     installInto(project('module'), packed.tarball, 'module'),
     installInto(project('commonjs'), packed.tarball, 'commonjs'),
@@ -24,7 +27,18 @@ const NAMES = {
   face: ['IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant'],
   core: ['IdempotencyError', 'bodyField', 'createEngine', 'ietfDraft', 'machine', 'singleTenant'],
   memory: ['MemoryStore'],
+  redis: ['RedisStore'],
   testing: ['storeLaws'],
+  webhooks: [
+    'WebhookEventError',
+    'hmacSha256',
+    'isKnownEvent',
+    'parseWebhookEvent',
+    'standardWebhooks',
+    'webhookEventSchema',
+    'webhookEventTypes',
+    'webhookReceiver',
+  ],
 }
 
 describe('what is in the tarball', () => {
@@ -74,7 +88,7 @@ describe('what an installation brings along', () => {
       expect(peerDependenciesMeta[peer], peer).toEqual({ optional: true })
   })
 
-  test('code that asks for nothing but Node, lru-cache and itself', async () => {
+  test('code that asks for nothing but Node, lru-cache and itself, and for webhooks zod', async () => {
     const home = join(project('module'), 'node_modules/once-per-key/dist')
     const asked = new Set<string>()
     for (const file of await filesUnder(home)) {
@@ -84,7 +98,7 @@ describe('what an installation brings along', () => {
       }
     }
     const { builtinModules } = await import('node:module')
-    expect([...asked].filter((name) => !builtinModules.includes(name))).toEqual(['lru-cache'])
+    expect([...asked].filter((name) => !builtinModules.includes(name))).toEqual(['lru-cache', 'zod/v4'])
   })
 })
 
@@ -101,6 +115,8 @@ describe('what a consumer can do with it', () => {
     expect(seen.name).toBe('once-per-key')
     expect(seen.errorIsOneClass).toBe(true)
     expect(seen.memoryError).toEqual({ isInstance: true, code: 'options_invalid' })
+    expect(seen.receiverError).toEqual({ isInstance: true, code: 'options_invalid' })
+    expect(seen.event).toEqual({ statuses: [200, 200], runs: 1 })
     expect(seen.engineError).toEqual({ isInstance: true, code: 'options_invalid' })
     expect(seen.laws).toEqual({ some: true, broken: [] })
   })

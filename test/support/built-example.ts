@@ -10,6 +10,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export interface BuiltExample {
   /** The program that `npm start` runs. */
   readonly main: string
+  /** The program that `npm run demo:webhooks` runs; it needs Redis. */
+  readonly demo: string
   remove(): Promise<void>
 }
 
@@ -28,13 +30,14 @@ export async function buildExample({ withRedis = false } = {}): Promise<BuiltExa
   }
 
   const { entry, ...library } = configOf('library')
-  const { index, core, memory, redis } = entry as Record<string, string>
-  const needed = { index, core, memory, ...(withRedis && { redis }) } as Record<string, string>
+  const { index, core, memory, webhooks, redis } = entry as Record<string, string>
+  const needed = { index, core, memory, webhooks, ...(withRedis && { redis }) } as Record<string, string>
   await buildInto(join(installed, 'dist'), { ...library, entry: needed, format: 'esm', dts: false })
   await buildInto(folder, configOf('example'))
 
   return {
     main: join(folder, 'examples/payments/main.js'),
+    demo: join(folder, 'examples/webhook-receiver/demo.js'),
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }

@@ -2,7 +2,9 @@ const exercise = require('./exercise.cjs')
 
 const entries = {
   memory: require('once-per-key/memory'),
+  redis: require('once-per-key/redis'),
   testing: require('once-per-key/testing'),
+  webhooks: require('once-per-key/webhooks'),
   core: require('once-per-key/core'),
   face: require('once-per-key'),
   manifest: require('once-per-key/package.json'),

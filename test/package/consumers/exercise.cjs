@@ -2,7 +2,7 @@
 const { createServer } = require('node:http')
 const { once: event } = require('node:events')
 
-module.exports = async function exercise({ face, core, memory, testing, manifest }) {
+module.exports = async function exercise({ face, core, memory, redis, testing, webhooks, manifest }) {
   let runs = 0
   const once = face.idempotency({ store: new memory.MemoryStore(), scope: face.singleTenant })
   const server = createServer((req, res) => {
@@ -25,12 +25,33 @@ module.exports = async function exercise({ face, core, memory, testing, manifest
     retry,
     errorIsOneClass: face.IdempotencyError === core.IdempotencyError,
     memoryError: errorOf(() => new memory.MemoryStore({ maxBytes: -1 }), face.IdempotencyError),
+    receiverError: errorOf(() => webhooks.webhookReceiver({}), face.IdempotencyError),
+    event: await received(webhooks, memory),
     engineError: errorOf(() => core.createEngine({}), face.IdempotencyError),
     laws: await lawsOf(testing, memory),
     names: Object.fromEntries(
-      Object.entries({ face, core, memory, testing }).map(([entry, exports]) => [entry, namesOf(exports)]),
+      Object.entries({ face, core, memory, redis, testing, webhooks }).map(([entry, exports]) => [
+        entry,
+        namesOf(exports),
+      ]),
     ),
   }
+}
+
+async function received({ webhookReceiver }, { MemoryStore }) {
+  let runs = 0
+  const on = { merchant_updated: () => (runs += 1) }
+  const receiver = webhookReceiver({ store: new MemoryStore(), source: 'payments', verify: false, on })
+  const server = createServer((req, res) => receiver(req, res))
+  await event(server.listen(0, '127.0.0.1'), 'listening')
+  const url = `http://127.0.0.1:${server.address().port}/api/service/webhook-event/merchant_updated`
+  const body = JSON.stringify({ id: 'evt_1', type: 'merchant_updated', date: 'today', payload: {} })
+  const deliver = () => fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+  const statuses = [(await deliver()).status, (await deliver()).status]
+  server.closeAllConnections()
+  server.close()
+  await receiver.idle()
+  return { statuses, runs }
 }
 
 async function post(port) {

@@ -9,7 +9,9 @@ const entries = {
   face,
   core,
   memory: require('once-per-key/memory'),
+  redis: require('once-per-key/redis'),
   testing: require('once-per-key/testing'),
+  webhooks: require('once-per-key/webhooks'),
   manifest: require('once-per-key/package.json'),
 }
 

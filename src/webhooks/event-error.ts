@@ -1,0 +1,39 @@
+/** One thing that is wrong with an event. */
+export interface WebhookEventIssue {
+  /** Where, such as `payload.apps[2].hasApiKey`; empty for the event as a whole. */
+  readonly path: string
+  /** What was expected there, and the kind of what was seen; never its content. */
+  readonly message: string
+}
+
+const MOST_LINES = 100
+
+/**
+ * An event that is not what its sender documents. `issues` lists every problem, the message the first hundred; neither
+ * holds a value of the event. Decide by `code` rather than by `instanceof`: an ES module and a CommonJS copy of this class
+ * can meet in one process.
+ */
+export class WebhookEventError extends Error {
+  override readonly name = 'WebhookEventError'
+  readonly code = 'event_invalid'
+  readonly issues: readonly WebhookEventIssue[]
+
+  constructor(issues: readonly WebhookEventIssue[]) {
+    super(`The webhook event is not as documented:${listed(issues)}`)
+    this.issues = issues
+  }
+}
+
+/** A path as one would write it in code. */
+export function writtenPath(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((written, step) => {
+    if (typeof step === 'number') return `${written}[${step}]`
+    return written === '' ? String(step) : `${written}.${String(step)}`
+  }, '')
+}
+
+function listed(issues: readonly WebhookEventIssue[]): string {
+  const lines = issues.slice(0, MOST_LINES).map(({ path, message }) => `${path || 'the event'}: ${message}`)
+  if (issues.length > lines.length) lines.push(`and ${issues.length - lines.length} more`)
+  return lines.map((line) => `\n  - ${line}`).join('')
+}
