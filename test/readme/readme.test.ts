@@ -7,8 +7,11 @@ import { mapStore } from '../../examples/map-store.js'
 const readme = read('../../README.md')
 
 describe('the README', () => {
-  test('opens with the example that the compiler has checked', () => {
-    const [, example] = read('./quick-start.ts').split('// README: the first example\n')
+  test.each([
+    ['./quick-start.ts', '// README: the first example\n'],
+    ['./webhooks.ts', '// README: the webhook example\n'],
+  ])('shows the example in %s, which the compiler has checked', (file, mark) => {
+    const [, example] = read(file).split(mark)
     expect(readme).toContain(`\`\`\`ts\n${example}\`\`\``)
   })
 
