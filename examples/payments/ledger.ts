@@ -8,7 +8,7 @@ import type { Order } from './operations/order.js'
 import type { Payout } from './operations/payout.js'
 import type { Refund } from './operations/refund.js'
 import type { Subaccount } from './operations/subaccount.js'
-import type { WebhookSubscription } from './operations/webhook-subscription.js'
+import type { SubscriptionList, WebhookSubscription } from './operations/webhook-subscription.js'
 import { ServiceProblem } from './problems.js'
 
 /** What a merchant's books hold, by kind. One that names a `keptUntil` may be dropped then. */
@@ -22,6 +22,7 @@ export interface Entries {
   readonly payout: Payout
   readonly refund: Refund
   readonly subaccount: Subaccount
+  readonly subscriptionList: SubscriptionList
   readonly webhookSubscription: WebhookSubscription
 }
 

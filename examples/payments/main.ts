@@ -4,15 +4,19 @@ import { MemoryStore } from 'once-per-key/memory'
 import { pino } from 'pino'
 import { createApp } from './app.js'
 import { greeting } from './greeting.js'
+import { memoryLedger } from './ledger.js'
 import { SettingInvalid, type Settings, settingsOf } from './settings.js'
 import { gracefulShutdown } from './shutdown.js'
+import { webhookSender } from './webhook-sender.js'
 
 // Synchronous: the last lines before an exit come out, and in order.
 const logger = pino(pino.destination({ sync: true }))
-const { port, redis, ...rest } = readSettings()
+const { port, redis, firstPauseMs, ...rest } = readSettings()
 // Without a Redis, nothing of it is loaded.
 const backing = redis && (await (await import('./redis.js')).openRedis(redis, logger))
-const { app, idle } = createApp({ store: new MemoryStore(), ...backing, ...rest, logger })
+const ledger = backing?.ledger ?? memoryLedger()
+const webhooks = webhookSender({ ledger, logger, ...(firstPauseMs && { firstPauseMs }) })
+const { app, idle } = createApp({ store: new MemoryStore(), ...backing, ...rest, ledger, webhooks, logger })
 const server = createServer(app)
 const shutDown = gracefulShutdown(server, idle)
 
@@ -32,6 +36,8 @@ async function stop(signal: string): Promise<void> {
   stopping = true
   logger.info({ signal }, 'stopping')
   if (!(await shutDown())) logger.warn('some keys were not completed or released: their leases will end')
+  const pending = await webhooks.stop()
+  if (pending > 0) logger.warn({ pending }, 'webhook deliveries are pending, and lost')
   await backing?.close()
   logger.info('stopped')
   process.exit(0)

@@ -7,6 +7,8 @@ export interface Settings {
   readonly redis?: RedisPlace
   /** A demo setting: a short lease lets a crash be shown in seconds. Services leave it alone. */
   readonly leaseMs?: number
+  /** A demo setting: webhooks that failed are tried again soon. */
+  readonly firstPauseMs?: number
 }
 
 /** A value that cannot be used. Its message is one line, and shows no secret. */
@@ -14,11 +16,12 @@ export class SettingInvalid extends Error {}
 
 /** An empty variable counts as absent. */
 export function settingsOf(env: Readonly<Record<string, string | undefined>>): Settings {
-  const { PORT, REDIS_URL, DEMO_LEASE_MS } = env
+  const { PORT, REDIS_URL, DEMO_LEASE_MS, DEMO_WEBHOOK_PAUSE_MS: pause } = env
   return {
     port: wholeNumber('PORT', PORT || '3000', 0, 65_535),
     ...(REDIS_URL && { redis: placeOf(REDIS_URL) }),
     ...(DEMO_LEASE_MS && { leaseMs: wholeNumber('DEMO_LEASE_MS', DEMO_LEASE_MS, 1_000, 60_000) }),
+    ...(pause && { firstPauseMs: wholeNumber('DEMO_WEBHOOK_PAUSE_MS', pause, 1, 60_000) }),
   }
 }
 

@@ -47,6 +47,11 @@ test.each(['999', '60001', '1e3', '-1000', '1000.5', 'short'])('DEMO_LEASE_MS=%s
   )
 })
 
+test('DEMO_WEBHOOK_PAUSE_MS shortens the pauses between tries', () => {
+  expect(settingsOf({ DEMO_WEBHOOK_PAUSE_MS: '200' }).firstPauseMs).toBe(200)
+  expect(errorOf(() => settingsOf({ DEMO_WEBHOOK_PAUSE_MS: '0' })).message).toContain('DEMO_WEBHOOK_PAUSE_MS must be')
+})
+
 test('DEMO_LEASE_MS shortens the lease', () => {
   expect(settingsOf({ DEMO_LEASE_MS: '1000' }).leaseMs).toBe(1_000)
 })

@@ -35,6 +35,16 @@ export const createCustomer: Operation<typeof createSchema, Customer> = {
     books.put('customer', customer)
     return customer
   },
+  emits: ({ id, email, createdAt }, merchant) => ({
+    type: 'mandate_setup_started',
+    date: createdAt,
+    payload: {
+      referenceId: id,
+      reference: id,
+      userNotificationEmail: email,
+      creditor: { id: merchant.id, name: merchant.name },
+    },
+  }),
   async sample() {
     return { name: 'Grace Hopper', email: 'grace@example.com', country: 'DK' }
   },

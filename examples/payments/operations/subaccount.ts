@@ -23,6 +23,11 @@ export const createSubaccount: Operation<typeof schema, Subaccount> = {
     books.put('subaccount', subaccount)
     return subaccount
   },
+  emits: ({ createdAt }, { id, name }) => ({
+    type: 'merchant_updated',
+    date: createdAt,
+    payload: { id, displayName: name, updatedAt: createdAt },
+  }),
   async sample() {
     return { name: 'Reserve', currency: 'GBP' }
   },
