@@ -26,11 +26,18 @@ local function extended(record)
 end
 `
 
+/** Before Redis 7 (which brought this number, and flags) only claims would run: a payment is made, and never recorded. */
+const SUPPORTED = `
+if not redis.REDIS_VERSION_NUM then
+  return redis.error_reply('UNSUPPORTED the store needs Redis 7 or later, or Valkey')
+end
+`
+
 /**
  * Without flags, so that under `maxmemory` a refusal or a replay, which write nothing, still get through: only the SET of
  * a new claim fails.
  */
-export const BEGIN = script(`${RECORD}
+export const BEGIN = script(`${SUPPORTED}${RECORD}
 local token, fingerprint = ARGV[1], ARGV[2]
 local lease_ms, retention_ms = tonumber(ARGV[3]), tonumber(ARGV[4])
 local unknown_outcome = ARGV[5]

@@ -14,8 +14,10 @@ export function derivedKey(identity: Identity, label: string): string {
       `deriveKey needs a label that names the call, such as 'bank transfer'; seen: ${seen}.`,
     )
   }
-  const { scope, key, fingerprint } = identity
-  const hex = hash('sha256', JSON.stringify([FORMAT, scope, key, fingerprint, label]), 'hex')
+  const { namespace, scope, key, fingerprint } = identity
+  // One part more, so never the parts of a request.
+  const space = namespace === undefined ? [] : [namespace]
+  const hex = hash('sha256', JSON.stringify([FORMAT, ...space, scope, key, fingerprint, label]), 'hex')
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }

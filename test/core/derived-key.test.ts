@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { engineOnTrial } from '../support/engine-on-trial.js'
+import { engineOnTrial, executionOf } from '../support/engine-on-trial.js'
 
 interface Golden {
   readonly method: string
@@ -61,6 +61,15 @@ test('a derived key differs by label, scope, key and fingerprint', async () => {
   await failed.fail()
   const corrected = await one.run({ body: { amount: 2 } })
   expect(corrected.deriveKey('a')).not.toBe(failed.deriveKey('a'))
+})
+
+test('a derived key differs by namespace: what is no request never gets the key of a request', async () => {
+  const trial = engineOnTrial()
+  const identity = { scope: 'acme', key: 'order-1', fingerprint: 'f'.repeat(64) }
+  const claimed = { request: {}, isAbandoned: () => false }
+  const ofRequest = executionOf(await trial.engine.claim(identity, claimed))
+  const ofEvent = executionOf(await trial.engine.claim({ namespace: 'webhook', ...identity }, claimed))
+  expect(ofEvent.deriveKey('a')).not.toBe(ofRequest.deriveKey('a'))
 })
 
 test('the parts of a derived key cannot be shifted into each other', async () => {

@@ -11,6 +11,12 @@ const EXPORTS = {
   './core': './src/core/index.js',
   './memory': './adapters/memory/index.js',
   './testing': './src/testing/index.js',
+  './webhooks': './src/webhooks/index.js',
+}
+
+export interface Setting {
+  /** The installed package that is found as zod: `./webhooks` needs one. */
+  readonly zod?: 'zod' | 'zod3'
 }
 
 /** A folder where plain Node can import the package by its name: the sources without their types, file by file. */
@@ -21,7 +27,7 @@ export interface TranspiledPackage {
   remove(): Promise<void>
 }
 
-export async function transpiledPackage(): Promise<TranspiledPackage> {
+export async function transpiledPackage({ zod }: Setting = {}): Promise<TranspiledPackage> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'once-per-key-')))
   const home = join(folder, 'node_modules', 'once-per-key')
   for (const part of ['src', 'adapters']) {
@@ -32,7 +38,10 @@ export async function transpiledPackage(): Promise<TranspiledPackage> {
     }
   }
   await put(join(home, 'package.json'), JSON.stringify({ name: 'once-per-key', type: 'module', exports: EXPORTS }))
-  await symlink(join(ROOT, 'node_modules', 'lru-cache'), join(folder, 'node_modules', 'lru-cache'), 'junction')
+  const installed = { 'lru-cache': 'lru-cache', ...(zod && { zod }) }
+  for (const [name, source] of Object.entries(installed)) {
+    await symlink(join(ROOT, 'node_modules', source), join(folder, 'node_modules', name), 'junction')
+  }
   return {
     folder,
     async write(name, source) {

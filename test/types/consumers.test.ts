@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { copyFile, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -62,6 +62,19 @@ describe('the types compile', () => {
     expect(await mistakesIn(files, { resolution, types: NO_FRAMEWORK })).toEqual([])
   })
 
+  test.each(resolutions)('of webhook events without zod, and none of them is any, as %s', async (resolution) => {
+    const options = { skipLibCheck: true }
+    expect(await mistakesIn(['webhooks.ts'], { resolution, types: NO_FRAMEWORK, options })).toEqual([])
+  })
+
+  test.each(resolutions.flatMap((resolution) => (['zod', 'zod3'] as const).map((zod) => ({ resolution, zod }))))(
+    'of webhook events with $zod, as $resolution',
+    async ({ resolution, zod }) => {
+      const files = ['webhooks.ts', 'webhooks-schema.ts']
+      expect(await mistakesIn(files, { resolution, types: NO_FRAMEWORK, zod })).toEqual([])
+    },
+  )
+
   test('with each client of Redis', async () => {
     const resolution = 'NodeNext ESM'
     expect(await mistakesIn(['redis-clients.ts'], { resolution, types: REDIS_CLIENTS })).toEqual([])
@@ -90,6 +103,12 @@ describe('the types refuse', () => {
     expect(mistakes).toEqual([expect.stringContaining("TS2339 Property 'merchantId' does not exist")])
   })
 
+  test('zod where it is not there: only the schema needs it', async () => {
+    const setting = { resolution: 'NodeNext ESM', types: NO_FRAMEWORK, options: { skipLibCheck: true } } as const
+    const mistakes = await mistakesIn(['webhooks-schema.ts'], setting)
+    expect(mistakes).toContainEqual(expect.stringContaining("TS2307 Cannot find module 'zod/v4'"))
+  })
+
   test('an import of a framework that is not there', async () => {
     const mistakes = await mistakesIn(['express-app.ts'], { resolution: 'NodeNext ESM', types: NO_FRAMEWORK })
     expect(mistakes).toContainEqual(expect.stringContaining("TS2307 Cannot find module 'express'"))
@@ -100,16 +119,24 @@ interface Setting {
   readonly resolution: Resolution
   readonly types: Readonly<Record<string, string>>
   readonly options?: ts.CompilerOptions
+  /** The installed package that the consumer finds as zod; none, if it is left out. */
+  readonly zod?: 'zod' | 'zod3'
 }
 
 /** What the compiler says of the files in a project of their own, which finds the packed package and the named types. */
-async function mistakesIn(files: readonly string[], { resolution, types, options }: Setting): Promise<string[]> {
+async function mistakesIn(files: readonly string[], { resolution, types, options, zod }: Setting): Promise<string[]> {
   const { type, options: resolutionOptions } = RESOLUTIONS[resolution]
   const project = await mkdtemp(join(packed.folder, 'project-'))
   await mkdir(join(project, 'node_modules/@types'), { recursive: true })
   await writeFile(join(project, 'package.json'), JSON.stringify({ type }))
   for (const [name, source] of Object.entries({ ...types, node: 'node' })) {
     await symlink(join(ROOT, 'node_modules/@types', source), join(project, 'node_modules/@types', name), 'junction')
+  }
+  if (zod !== undefined) {
+    // The package looks for its peers where it is itself.
+    const name = join('node_modules', 'once-per-key')
+    await cp(join(packed.folder, name), join(project, name), { recursive: true })
+    await symlink(join(ROOT, 'node_modules', zod), join(project, 'node_modules/zod'), 'junction')
   }
   for (const file of files) await copyFile(join(ROOT, 'test/types/consumers', file), join(project, file))
 
