@@ -39,6 +39,8 @@ export class RedisStore implements Store {
   readonly #prefix: string
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   #policyWasRead = false
+  /** Told to whoever observes later, too. */
+  #atRisk: StoreEvent | undefined
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: RedisStoreOptions) {
@@ -75,6 +77,7 @@ export class RedisStore implements Store {
 
   observe(listener: (event: StoreEvent) => void): void {
     this.#listeners.push(listener)
+    if (this.#atRisk !== undefined) tell(listener, this.#atRisk)
   }
 
   /** By its digest; a server that has not seen the script (new, restarted, failed over) is given it once. */
@@ -91,20 +94,32 @@ export class RedisStore implements Store {
     return reply
   }
 
-  /** Once, behind the first command that got through: an evicted record is a payment made twice. Never rejects. */
+  /**
+   * Once, behind the first command that got through: an evicted record is a payment made twice. A refusal counts as read; a
+   * connection that broke is asked again behind the next command. Never rejects.
+   */
   async #readPolicy(redisKey: string): Promise<void> {
     this.#policyWasRead = true
     let policy: string | null = null
     try {
       policy = policyIn(await this.#send(redisKey, ['INFO', 'memory']))
-    } catch {} // Refused or lost: nobody says that records stay.
-    if (policy === 'noeviction') return
-    for (const listener of this.#listeners) {
-      try {
-        listener({ type: 'eviction_policy', policy, advice: POLICY_ADVICE })
-      } catch {} // A listener that throws changes nothing.
+    } catch (error) {
+      if (!isRefusal(error)) {
+        this.#policyWasRead = false
+        return
+      }
     }
+    if (policy === 'noeviction') return
+    this.#atRisk = { type: 'eviction_policy', policy, advice: POLICY_ADVICE }
+    for (const listener of this.#listeners) tell(listener, this.#atRisk)
   }
+}
+
+/** A listener that throws changes nothing. */
+function tell(listener: (event: StoreEvent) => void, event: StoreEvent): void {
+  try {
+    listener(event)
+  } catch {}
 }
 
 const POLICY_ADVICE =
@@ -131,6 +146,11 @@ function argumentsOf({ token, fingerprint, attempt, uncertain, retentionMs }: Ow
 
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** Redis said no, by a code in capitals (`NOPERM …`, `ERR …`); a lost connection speaks in other words. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof Error && /^[A-Z]{3,} /.test(error.message)
 }
 
 function isNoScript(error: unknown): boolean {

@@ -91,9 +91,12 @@ else
 end
 `)
 
-/** What an owner shows of itself; its commands must get through even where `maxmemory` is reached. */
-const OWN = `#!lua flags=allow-oom
-${RECORD}
+/** `renew` and `complete` must get through even where `maxmemory` is reached. */
+const ALLOW_OOM = `#!lua flags=allow-oom
+`
+
+/** What an owner shows of itself. */
+const OWN = `${RECORD}
 local token, fingerprint = ARGV[1], ARGV[2]
 local attempt, uncertain = tonumber(ARGV[3]), ARGV[4] == '1'
 local retention_ms = tonumber(ARGV[5])
@@ -104,7 +107,7 @@ local function stale(record)
 end
 `
 
-export const RENEW = script(`${OWN}
+export const RENEW = script(`${ALLOW_OOM}${OWN}
 local lease_ms = tonumber(ARGV[6])
 ${CLAIMED}
 local record = read()
@@ -117,7 +120,7 @@ write(extended(record), retention_ms)
 return OK
 `)
 
-export const COMPLETE = script(`${OWN}
+export const COMPLETE = script(`${ALLOW_OOM}${OWN}
 local answer = {
   status = tonumber(ARGV[6]), status_message = ARGV[7], headers = ARGV[8], kept = ARGV[9] == '1', body = ARGV[10]
 }
@@ -132,6 +135,11 @@ write({ state = 'completed', token = token, fingerprint = fingerprint, attempt =
 return OK
 `)
 
+/**
+ * Without flags: where `maxmemory` is reached, it replaces a record that is there (after DEL, Redis lets a script finish),
+ * but adds no fence for a claim that was refused for want of room. Claims that nobody has could fill Redis beyond its bound
+ * otherwise; one that arrives late ends with its lease.
+ */
 export const RELEASE = script(`${OWN}
 local failed_ms = tonumber(ARGV[6])
 
@@ -140,10 +148,16 @@ if record then
   if record.token ~= token or record.state == 'completed' then return stale(record) end
   if record.state == 'failed' then return OK end
   fingerprint, attempt, uncertain = record.fingerprint, record.attempt, uncertain or record.uncertain
+  redis.call('DEL', key)
 end
 if not uncertain then fingerprint = '' end
 local expires_ms = uncertain and retention_ms or failed_ms
-write({ state = 'failed', token = token, fingerprint = fingerprint, attempt = attempt, uncertain = uncertain }, expires_ms)
+local tombstone = { state = 'failed', token = token, fingerprint = fingerprint, attempt = attempt, uncertain = uncertain }
+local written, problem = pcall(write, tombstone, expires_ms)
+if not written then
+  local reason = type(problem) == 'table' and problem.err or tostring(problem)
+  if uncertain or not string.find(reason, 'OOM', 1, true) then error(problem) end
+end
 return OK
 `)
 

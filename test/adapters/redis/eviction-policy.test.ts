@@ -65,8 +65,38 @@ describe('the eviction policy', () => {
   })
 
   test.each([
-    ['a rejection', () => Promise.reject(new Error('lost'))],
-    ['a throw', () => raise(new Error('closed'))],
+    ['a rejection', () => Promise.reject(new Error('Connection is closed.'))],
+    ['a throw', () => raise(new Error('The client is closed'))],
+  ])('is asked for again after %s, which was no answer', async (_name, broken) => {
+    const answers = [broken, () => Promise.resolve('maxmemory_policy:allkeys-lru')]
+    const events: StoreEvent[] = []
+    const store = new RedisStore({
+      sendCommand: (_key, [name]) =>
+        name === 'INFO' ? (answers.shift() ?? broken)() : Promise.resolve([Buffer.from('ok')]),
+    })
+    store.observe((event) => void events.push(event))
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    for (let i = 0; i < 3; i++) {
+      await store.renew('a', { ...ownOf('t1'), leaseMs: 1 })
+      await turn()
+    }
+    expect(answers).toEqual([])
+    expect(events).toEqual([expect.objectContaining({ policy: 'allkeys-lru' })])
+  })
+
+  test('is told to whoever observes later', async () => {
+    await onRedis(['--maxmemory-policy', 'allkeys-lru'], async (redis) => {
+      const { store, heard } = observed(redis)
+      await store.begin('a', claimOf('t1'))
+      await heard
+      const later: StoreEvent[] = []
+      store.observe((event) => void later.push(event))
+      expect(later).toEqual([expect.objectContaining({ policy: 'allkeys-lru' })])
+    })
+  })
+
+  test.each([
+    ['a refusal', () => Promise.reject(new Error('NOPERM this user has no permissions'))],
     ['an answer of another kind', () => Promise.resolve(null)],
   ])('is unknown after %s, which fails no command and is not left unhandled', async (_name, info) => {
     const unhandled = vi.fn()

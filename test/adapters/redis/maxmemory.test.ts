@@ -1,7 +1,10 @@
 import { Redis } from 'ioredis'
+import { singleTenant } from 'once-per-key'
+import { createEngine } from 'once-per-key/core'
 import { RedisStore } from 'once-per-key/redis'
 import { afterAll, expect, test } from 'vitest'
 import { startRedis } from '../../support/redis-server.js'
+import { requestFacts } from '../../support/request-facts.js'
 import { ANSWER, claimOf, ownOf } from './claims.js'
 
 const server = await startRedis('--maxmemory-policy', 'noeviction')
@@ -36,4 +39,23 @@ test('where maxmemory is reached only claims fail: every owner still ends, and e
   await redis.config('SET', 'maxmemory', '0')
   expect(await store.begin('new', claimOf('t2'))).toEqual({ acquired: true, attempt: 1, previousOutcome: 'none' })
   expect(await store.begin('failed', claimOf('t3'))).toEqual({ acquired: true, attempt: 2, previousOutcome: 'failed' })
+})
+
+test('where maxmemory is reached claims that were refused leave nothing behind, so they cannot fill Redis', async () => {
+  await redis.flushall()
+  await redis.config('SET', 'maxmemory', '1')
+  const once = createEngine({ store, scope: singleTenant })
+  for (let i = 0; i < 20; i++) {
+    const decision = await once.decide(requestFacts({ key: `refused-${i}` }))
+    expect(decision).toMatchObject({ action: 'reject', problem: { code: 'store_unavailable' } })
+  }
+  await once.idle()
+  expect(await redis.dbsize()).toBe(0)
+  await redis.config('SET', 'maxmemory', '0')
+})
+
+test('where maxmemory is reached an uncertain failure is never lost in silence', async () => {
+  await redis.config('SET', 'maxmemory', '1')
+  await expect(store.release('unknown', { ...ownOf('t1'), uncertain: true, failedMs })).rejects.toThrow(/OOM/)
+  await redis.config('SET', 'maxmemory', '0')
 })
