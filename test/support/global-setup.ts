@@ -1,0 +1,6 @@
+import { redisBinary } from './redis-server.js'
+
+/** Once, before any worker starts: two that installed it at the same time would stand in each other's way. */
+export default function setup(): void {
+  redisBinary()
+}
