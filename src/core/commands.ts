@@ -1,5 +1,4 @@
-import type { Emit, IdempotencyEvent } from './events.js'
-import { storeFailure } from './events.js'
+import { type Emit, type IdempotencyEvent, storeFailure } from './events.js'
 import type { Identity } from './identity.js'
 
 type CommandName = Extract<IdempotencyEvent, { type: 'store_failed' }>['command']
@@ -33,6 +32,28 @@ export async function ask<Reply>(
     emit({ type: 'store_failed', scope: about.scope, key: about.key, command: name, error: storeFailure(error) })
     return null
   }
+}
+
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 5_000
+
+/** Asks again, after growing pauses, what was not answered; `null`: nor was it before `until`. */
+export async function askAgain<Reply>(
+  name: CommandName,
+  about: Identity,
+  command: () => Promise<Reply>,
+  until: number,
+  timeoutMs: number,
+  emit: Emit,
+): Promise<Reply | null> {
+  let pauseMs = FIRST_PAUSE_MS
+  while (monotonicNow() + pauseMs < until) {
+    await pause(pauseMs)
+    const reply = await ask(name, about, called(command), timeoutMs, emit)
+    if (reply !== null) return reply
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+  }
+  return null
 }
 
 /** A store of somebody's own may throw before it returns a promise, or return none. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { asReplay } from './answer.js'
-import { ask, called, monotonicNow, pause } from './commands.js'
+import { ask, askAgain, called, monotonicNow, pause } from './commands.js'
 import type { Decision, RequestFacts } from './decision.js'
 import { type Refusal, safely } from './events.js'
 import { startExecution } from './execution.js'
@@ -183,13 +183,10 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     const recordKey = storageKey(identity)
     const own = { token, fingerprint, attempt: 0, uncertain: false, retentionMs, failedMs: maxRunMs + leaseMs }
     const until = monotonicNow() + leaseMs
+    const command = () => store.release(recordKey, own)
     onStart()
-    for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
-      const command = called(() => store.release(recordKey, own))
-      const done = await ask('release', identity, command, storeTimeoutMs, emit)
-      if (done !== null || monotonicNow() + pauseMs >= until) break
-      await pause(pauseMs)
-    }
+    const done = await ask('release', identity, called(command), storeTimeoutMs, emit)
+    if (done === null) await askAgain('release', identity, command, until, storeTimeoutMs, emit)
     onEnd()
   }
 

@@ -1,5 +1,5 @@
 import { withKeptHeaders } from './answer.js'
-import { ask, called, monotonicNow, pause } from './commands.js'
+import { ask, askAgain, called, monotonicNow } from './commands.js'
 import type { Execution, Settled } from './decision.js'
 import { derivedKey } from './derived-key.js'
 import { IdempotencyError } from './errors.js'
@@ -33,9 +33,6 @@ export interface Surroundings<Req> {
   /** Called once, when nothing of the run is left, be it in the background. */
   readonly onEnd: () => void
 }
-
-const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 5_000
 
 /** One run of the handler: keeps its lease, ends its record. */
 export function startExecution<Req>(
@@ -161,15 +158,9 @@ export function startExecution<Req>(
 
   /** In the background, with the lease still renewed, until the store answers or the run's time is over. */
   async function repeat(name: 'complete' | 'release', command: () => Promise<Done>): Promise<Done | null> {
-    let pauseMs = FIRST_PAUSE_MS
-    while (monotonicNow() + pauseMs < sentAt + maxRunMs) {
-      await pause(pauseMs)
-      const done = await ask(name, identity, called(command), storeTimeoutMs, emit)
-      if (done !== null) return done
-      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
-    }
-    end()
-    return null
+    const done = await askAgain(name, identity, command, sentAt + maxRunMs, storeTimeoutMs, emit)
+    if (done === null) end()
+    return done
   }
 
   return {
