@@ -7,8 +7,10 @@ import {
   type Claim,
   type Done,
   IdempotencyError,
+  type IdempotencyRecord,
   machine,
   type Own,
+  type Resolution,
   type Store,
   type StoreEvent,
 } from '../../src/core/index.js'
@@ -16,6 +18,7 @@ import { isFunction, mistakesIn, oneOf, refuseMistakes, wholeNumber } from '../.
 import { Shelves } from './shelves.js'
 
 type StoredRecord = machine.StoredRecord
+type Inspected = { readonly record: IdempotencyRecord | null }
 
 export interface MemoryStoreOptions {
   /**
@@ -123,6 +126,19 @@ export class MemoryStore implements Store {
     return this.#step(key, (record, now) => machine.release(record, own, now))
   }
 
+  async inspect(key: string): Promise<IdempotencyRecord | null> {
+    const { record } = this.#step(key, (stored, now) => {
+      const step = machine.inspect(stored, now)
+      return { ...step, reply: { record: step.reply } }
+    })
+    return record
+  }
+
+  async resolve(key: string, resolution: Resolution): Promise<Done> {
+    const answer = resolution.answer && copyOf(resolution.answer)
+    return this.#step(key, (record, now) => machine.resolve(record, { ...resolution, answer }, now))
+  }
+
   observe(listener: (event: StoreEvent) => void): void {
     this.#listeners.push(listener)
   }
@@ -133,7 +149,7 @@ export class MemoryStore implements Store {
     this.#failures.clear()
   }
 
-  #step<Reply extends Begun | Done>(
+  #step<Reply extends Begun | Done | Inspected>(
     key: string,
     command: (record: StoredRecord | null, now: number) => machine.Step<Reply>,
   ): Reply {
@@ -194,7 +210,7 @@ export class MemoryStore implements Store {
 }
 
 /** A reader may change what it was given, and so may whoever handed the answer in. */
-function withOwnAnswer<Reply extends Begun | Done>(reply: Reply): Reply {
+function withOwnAnswer<Reply extends Begun | Done | Inspected>(reply: Reply): Reply {
   if (!('record' in reply) || reply.record?.state !== 'completed') return reply
   return { ...reply, record: { ...reply.record, answer: copyOf(reply.record.answer) } }
 }

@@ -1,9 +1,19 @@
 import { Buffer } from 'node:buffer'
-import type { Answer, Begun, Claim, Done, Own, Store, StoreEvent } from '../../src/core/index.js'
+import type {
+  Answer,
+  Begun,
+  Claim,
+  Done,
+  IdempotencyRecord,
+  Own,
+  Resolution,
+  Store,
+  StoreEvent,
+} from '../../src/core/index.js'
 import { isFunction, mistakesIn, refuseMistakes } from '../../src/core/validation.js'
 import { EXPECTED_CLIENT, type RedisClient, type SendCommand, senderOf } from './client.js'
-import { readBegun, readDone } from './reply.js'
-import { BEGIN, COMPLETE, RELEASE, RENEW, type Script } from './scripts.js'
+import { readBegun, readDone, readInspected } from './reply.js'
+import { BEGIN, COMPLETE, INSPECT, RELEASE, RENEW, RESOLVE, type Script } from './scripts.js'
 
 interface Prefix {
   /**
@@ -65,14 +75,20 @@ export class RedisStore implements Store {
   }
 
   async complete(key: string, own: Own & { readonly answer: Answer }): Promise<Done> {
-    const { status, statusMessage, headers, body } = own.answer
-    const kept = body === null ? ['0', ''] : ['1', asBuffer(body)]
-    const answer = [`${status}`, statusMessage, JSON.stringify(headers), ...kept]
-    return readDone(await this.#run(COMPLETE, key, [...argumentsOf(own), ...answer]))
+    return readDone(await this.#run(COMPLETE, key, [...argumentsOf(own), ...argumentsOfAnswer(own.answer)]))
   }
 
   async release(key: string, own: Own & { readonly failedMs: number }): Promise<Done> {
     return readDone(await this.#run(RELEASE, key, [...argumentsOf(own), `${own.failedMs}`]))
+  }
+
+  async inspect(key: string): Promise<IdempotencyRecord | null> {
+    return readInspected(await this.#run(INSPECT, key, []))
+  }
+
+  async resolve(key: string, { token, attempt, answer, retentionMs }: Resolution): Promise<Done> {
+    const terms = [token, `${attempt}`, `${retentionMs}`]
+    return readDone(await this.#run(RESOLVE, key, answer === null ? terms : [...terms, ...argumentsOfAnswer(answer)]))
   }
 
   observe(listener: (event: StoreEvent) => void): void {
@@ -142,6 +158,11 @@ const RULES = {
 
 function argumentsOf({ token, fingerprint, attempt, uncertain, retentionMs }: Own): string[] {
   return [token, fingerprint, `${attempt}`, uncertain ? '1' : '0', `${retentionMs}`]
+}
+
+function argumentsOfAnswer({ status, statusMessage, headers, body }: Answer): (string | Buffer)[] {
+  const kept = body === null ? ['0', ''] : ['1', asBuffer(body)]
+  return [`${status}`, statusMessage, JSON.stringify(headers), ...kept]
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -12,7 +12,12 @@ export function readBegun(reply: unknown): Begun {
 
 export function readDone(reply: unknown): Done {
   const fields = fieldsOf(reply)
-  return text(fields, 0) === 'ok' ? { ok: true } : { ok: false, record: readRecord(fields) }
+  return text(fields, 0) === 'ok' ? { ok: true } : { ok: false, record: readInspected(fields) }
+}
+
+export function readInspected(reply: unknown): IdempotencyRecord | null {
+  const fields = fieldsOf(reply)
+  return text(fields, 0) === 'none' ? null : readRecord(fields)
 }
 
 function readRecord(fields: Reply): IdempotencyRecord {

@@ -91,8 +91,16 @@ else
 end
 `)
 
-/** `renew` and `complete` must get through even where `maxmemory` is reached. */
+/** `renew`, `complete` and `resolve` must get through even where `maxmemory` is reached. */
 const ALLOW_OOM = `#!lua flags=allow-oom
+`
+
+const DONE = `
+local OK = { 'ok' }
+
+local function stale(record)
+  return shown(record)
+end
 `
 
 /** What an owner shows of itself. */
@@ -100,12 +108,16 @@ const OWN = `${RECORD}
 local token, fingerprint = ARGV[1], ARGV[2]
 local attempt, uncertain = tonumber(ARGV[3]), ARGV[4] == '1'
 local retention_ms = tonumber(ARGV[5])
-local OK = { 'ok' }
+${DONE}`
 
-local function stale(record)
-  return shown(record)
-end
-`
+/** The arguments that are an answer, the first of them at this index. */
+function answerFrom(first: number): string {
+  const argument = (offset: number) => `ARGV[${first + offset}]`
+  return `{
+  status = tonumber(${argument(0)}), status_message = ${argument(1)}, headers = ${argument(2)},
+  kept = ${argument(3)} == '1', body = ${argument(4)}
+}`
+}
 
 export const RENEW = script(`${ALLOW_OOM}${OWN}
 local lease_ms = tonumber(ARGV[6])
@@ -121,9 +133,7 @@ return OK
 `)
 
 export const COMPLETE = script(`${ALLOW_OOM}${OWN}
-local answer = {
-  status = tonumber(ARGV[6]), status_message = ARGV[7], headers = ARGV[8], kept = ARGV[9] == '1', body = ARGV[10]
-}
+local answer = ${answerFrom(6)}
 
 local record = read()
 if record then
@@ -157,6 +167,44 @@ local written, problem = pcall(write, tombstone, expires_ms)
 if not written then
   local reason = type(problem) == 'table' and problem.err or tostring(problem)
   if uncertain or not string.find(reason, 'OOM', 1, true) then error(problem) end
+end
+return OK
+`)
+
+const NONE = `
+local NONE = { 'none' }
+`
+
+/** Redis itself vouches that it writes nothing. */
+export const INSPECT = script(`#!lua flags=no-writes
+${RECORD}${NONE}
+local record = read()
+if not record then return NONE end
+return shown(record)
+`)
+
+export const RESOLVE = script(`${ALLOW_OOM}${RECORD}${NONE}
+local token, attempt, retention_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local answer = ARGV[4] and ${answerFrom(4)}
+${DONE}
+local function is_unknown(record)
+  if record.state == 'in-flight' then return now >= record.lease_until end
+  return record.state == 'failed' and record.uncertain
+end
+
+local record = read()
+if not record then return NONE end
+if record.token == token and record.state ~= 'in-flight' then return OK end
+if record.attempt ~= attempt or not is_unknown(record) then return stale(record) end
+
+attempt = record.attempt + 1
+local expires_ms = math.max(redis.call('PTTL', key), retention_ms)
+if not answer then
+  write({ state = 'failed', token = token, fingerprint = '', attempt = attempt, uncertain = false }, expires_ms)
+else
+  local completed = { state = 'completed', token = token, fingerprint = record.fingerprint, attempt = attempt }
+  completed.answer = answer
+  write(completed, expires_ms)
 end
 return OK
 `)

@@ -1,7 +1,9 @@
-import { type Emit, type IdempotencyEvent, storeFailure } from './events.js'
+import { type CommandName, type Emit, storeFailure } from './events.js'
 import type { Identity } from './identity.js'
+import { isReply } from './reply.js'
 
-type CommandName = Extract<IdempotencyEvent, { type: 'store_failed' }>['command']
+/** Which record a command is about, as events name it. */
+type About = Pick<Identity, 'scope' | 'key'>
 
 /** A command to the store that was not answered in time. It may still take effect. */
 class StoreTimeout extends Error {
@@ -19,14 +21,14 @@ export function monotonicNow(): number {
  */
 export async function ask<Reply>(
   name: CommandName,
-  about: Identity,
+  about: About,
   command: Promise<Reply>,
   timeoutMs: number,
   emit: Emit,
 ): Promise<Reply | null> {
   try {
     const reply = await inTime(command, timeoutMs)
-    if (typeof reply !== 'object' || reply === null) throw new TypeError('The store answered without a reply.')
+    if (!isReply(name, reply)) throw new TypeError(`The store answered what is no reply to \`${name}\`.`)
     return reply
   } catch (error) {
     emit({ type: 'store_failed', scope: about.scope, key: about.key, command: name, error: storeFailure(error) })
@@ -40,7 +42,7 @@ const LONGEST_PAUSE_MS = 5_000
 /** Asks again, after growing pauses, what was not answered; `null`: nor was it before `until`. */
 export async function askAgain<Reply>(
   name: CommandName,
-  about: Identity,
+  about: About,
   command: () => Promise<Reply>,
   until: number,
   timeoutMs: number,

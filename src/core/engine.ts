@@ -2,17 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { asReplay } from './answer.js'
 import { ask, askAgain, called, monotonicNow, pause } from './commands.js'
 import type { Decision, RequestFacts } from './decision.js'
-import { type Refusal, safely } from './events.js'
+import { isRefusal, safely } from './events.js'
 import { startExecution } from './execution.js'
 import { type Identity, identityReader } from './identity.js'
 import { storageKey } from './key.js'
+import { type Operator, operatorOn } from './operator.js'
 import { optionFunctions } from './option-functions.js'
 import { type IdempotencyOptions, resolveOptions } from './options.js'
 import { type Problem, type ProblemCode, problemOf } from './problem.js'
 import type { Answer, Begun, Claim, IdempotencyRecord } from './record.js'
 
 /** The library without a framework: a binding asks it what to do with each request. */
-export interface Engine<Req> {
+export interface Engine<Req> extends Operator {
   /**
    * Decides what to do with a request.
    *
@@ -238,12 +239,9 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     decide: (facts) => counted(decisionOn(facts)),
     claim: (identity, asker) => counted(claimFor(identity, asker)),
     answerOf: functions.renderProblem,
+    ...operatorOn(options, functions.keepHeader, emit),
     idle() {
       return active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))
     },
   }
-}
-
-function isRefusal(code: ProblemCode): code is Refusal {
-  return code === 'in_flight' || code === 'mismatched' || code === 'answer_not_kept' || code === 'outcome_unknown'
 }

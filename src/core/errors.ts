@@ -16,6 +16,10 @@
  * - `raw_body_consumed`: a delivery's body was read before the webhook receiver, and its bytes were not kept. Nothing ran,
  *   nothing was stored.
  * - `verify_failed`: the receiver's `verify` threw, or answered neither `true` nor `false`. Nothing ran, nothing was stored.
+ * - `arguments_invalid`: `inspect` or `resolve` was given no name of a record, or no answer. Nothing was sent to the store.
+ * - `command_missing`: the store has no `inspect` or no `resolve`: they are optional. Nothing was sent to it.
+ * - `store_failed`: the store failed, or did not answer in time. `inspect` changed nothing; whether `resolve` did, is not
+ *   known: inspect the record, or resolve it again, which changes nothing that is resolved.
  */
 export type IdempotencyErrorCode =
   | 'options_invalid'
@@ -31,6 +35,9 @@ export type IdempotencyErrorCode =
   | 'store_full'
   | 'raw_body_consumed'
   | 'verify_failed'
+  | 'arguments_invalid'
+  | 'command_missing'
+  | 'store_failed'
 
 /**
  * Misuse by the application: what happened, what was seen, what to do. Never holds a key, a body or a secret. Decide by

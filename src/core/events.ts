@@ -33,6 +33,8 @@ export type IdempotencyEvent =
   | (About & { readonly type: 'failed'; readonly attempt: number; readonly uncertain: boolean })
   /** A retry was given the stored answer. */
   | (About & { readonly type: 'replayed'; readonly attempt: number })
+  /** An operator settled the unknown outcome of this attempt; `'failed'`: the key is free. */
+  | (About & { readonly type: 'resolved'; readonly attempt: number; readonly as: 'failed' | 'completed' })
   /** A request was refused because of the record that stands. */
   | (About & { readonly type: Refusal })
   /** A request was refused because of its key or its body. */
@@ -42,7 +44,7 @@ export type IdempotencyEvent =
   /** A command to the store failed or was not answered in time. */
   | (About & {
       readonly type: 'store_failed'
-      readonly command: 'begin' | 'renew' | 'complete' | 'release'
+      readonly command: 'begin' | 'renew' | 'complete' | 'release' | 'inspect' | 'resolve'
       readonly error: StoreFailure
     })
   /** The handler runs although its claim was not confirmed (`storeFailure: 'runUnprotected'`). */
@@ -59,6 +61,9 @@ export type IdempotencyEvent =
     }
   | StoreEvent
 
+/** The commands that a store is sent. */
+export type CommandName = Extract<IdempotencyEvent, { type: 'store_failed' }>['command']
+
 export type Emit = (event: IdempotencyEvent) => void
 
 /** A listener that throws, or rejects, changes nothing. */
@@ -70,6 +75,10 @@ export function safely(onEvent: ((event: IdempotencyEvent) => unknown) | undefin
       if (result instanceof Promise) result.catch(() => {})
     } catch {}
   }
+}
+
+export function isRefusal(code: ProblemCode): code is Refusal {
+  return code === 'in_flight' || code === 'mismatched' || code === 'answer_not_kept' || code === 'outcome_unknown'
 }
 
 export function storeFailure(error: unknown): StoreFailure {

@@ -20,13 +20,18 @@ export function readKeyLines(lines: readonly string[]): KeyReading {
 /** A value that as a whole is one RFC 8941 string (`"abc"`) is unwrapped; anything else is taken as it is. */
 export function readKey(text: string): KeyReading {
   const key = RFC_8941_STRING.test(text) ? text.slice(1, -1).replace(/\\(["\\])/g, '$1') : text
-  if (key === '') return { invalid: 'it is empty' }
+  const invalid = keyFault(key)
+  return invalid === null ? { key } : { invalid }
+}
+
+/** What is wrong with a key, as a sentence about it; `null`: nothing. */
+export function keyFault(key: string): string | null {
+  if (key === '') return 'it is empty'
   if (key.length > MAX_KEY_CHARACTERS && [...key].length > MAX_KEY_CHARACTERS) {
-    return { invalid: `it is longer than ${MAX_KEY_CHARACTERS} characters` }
+    return `it is longer than ${MAX_KEY_CHARACTERS} characters`
   }
-  if (CONTROL_CHARACTER.test(key)) return { invalid: 'it contains a control character' }
-  if (!key.isWellFormed()) return { invalid: 'it contains half of a surrogate pair' }
-  return { key }
+  if (CONTROL_CHARACTER.test(key)) return 'it contains a control character'
+  return key.isWellFormed() ? null : 'it contains half of a surrogate pair'
 }
 
 /**

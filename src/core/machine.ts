@@ -25,6 +25,18 @@
  * | `complete` | completed                    | ok, no change | stale         | writes it            | stale     |
  * | `release`  | failed                       | stale         | ok, no change | writes the tombstone | stale     |
  *
+ * An operator's commands. `inspect` shows the record, and changes nothing. `resolve` is a takeover by a token that runs
+ * nothing: the outcome is unknown no more, and the dead owner's late commands are stale. The first rule that fits.
+ *
+ * | record                                                             | `resolve`                                  |
+ * |--------------------------------------------------------------------|--------------------------------------------|
+ * | none                                                               | stale                                      |
+ * | failed or completed, own token                                     | ok, no change                              |
+ * | another attempt than the one that was looked at                    | stale                                      |
+ * | in-flight, lapsed; or failed and uncertain                         | attempt + 1: completed with the answer,    |
+ * |                                                                    | or failed and certain                      |
+ * | in-flight, lease live; completed; or failed, certain               | stale                                      |
+ *
  * The laws, whatever the interleaving:
  * 1. *Exclusive.* Between a claim and its end or lapse, nobody else claims.
  * 2. *One answer.* Once completed, the answer never changes while the record lives.
@@ -33,10 +45,10 @@
  * 5. *Bound.* While in-flight, completed or uncertain, the fingerprint never changes. The attempt only grows.
  * 6. *Seen is stored.* (The engine's: it sends a success after `complete` was confirmed.)
  * 7. *Fresh means fresh.* `previousOutcome` is `'none'` or `'failed'` only if no earlier attempt died, stalled, or
- *    failed after it may have had an effect.
+ *    failed after it may have had an effect, or an operator has resolved that it had none.
  * 8. *Apart.* One record per (scope, key): no command sees another's.
  */
-import type { Answer, Begun, Claim, Done, IdempotencyRecord, Own, PreviousOutcome } from './record.js'
+import type { Answer, Begun, Claim, Done, IdempotencyRecord, Own, PreviousOutcome, Resolution } from './record.js'
 
 /** What a store keeps: the record, and what it shows to nobody. Times are of the store's own clock, in milliseconds. */
 export type StoredRecord = (
@@ -123,6 +135,29 @@ export function release(stored: StoredRecord | null, own: Own & { failedMs: numb
   return { record: { state: 'failed', token: own.token, fingerprint, attempt, uncertain, expiresAt }, reply: OK }
 }
 
+export function inspect(stored: StoredRecord | null, now: number): Step<IdempotencyRecord | null> {
+  const record = unexpired(stored, now)
+  return { record, reply: record && shown(record, now) }
+}
+
+export function resolve(stored: StoredRecord | null, resolution: Resolution, now: number): Step<Done> {
+  const record = unexpired(stored, now)
+  if (record === null) return { record, reply: { ok: false, record } }
+  const { token, answer, retentionMs } = resolution
+  if (record.token === token && record.state !== 'in-flight') return { record, reply: OK }
+  if (record.attempt !== resolution.attempt || !isUnknown(record, now)) return stale(record, now)
+
+  const { fingerprint } = record
+  const attempt = record.attempt + 1
+  // As long as the record that it stands for: until then, the owner that was lost may still wake up.
+  const expiresAt = Math.max(record.expiresAt, now + retentionMs)
+  const resolved: StoredRecord =
+    answer === null
+      ? { state: 'failed', token, fingerprint: null, attempt, uncertain: false, expiresAt }
+      : { state: 'completed', token, fingerprint, attempt, answer, expiresAt }
+  return { record: resolved, reply: OK }
+}
+
 type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
 type Terms = {
   readonly token: string
@@ -135,6 +170,12 @@ const OK: Done = Object.freeze({ ok: true })
 
 function unexpired(stored: StoredRecord | null, now: number): StoredRecord | null {
   return stored !== null && now < stored.expiresAt ? stored : null
+}
+
+/** It died, stalled, or failed after it may have had an effect. Its record is bound. */
+function isUnknown(record: StoredRecord, now: number): record is StoredRecord & { readonly fingerprint: string } {
+  if (record.state === 'in-flight') return now >= record.leaseUntil
+  return record.state === 'failed' && record.uncertain
 }
 
 function acquire(claim: Claim, attempt: number, uncertain: boolean, now: number): Step<Begun> {

@@ -73,5 +73,20 @@ export type Begun =
     }
   | { readonly acquired: false; readonly record: IdempotencyRecord }
 
-/** The reply to `renew`, `complete` and `release`. Not ok: *stale*, with the record that the command met. */
+/** An operator's word on an unknown outcome. */
+export interface Resolution {
+  /** Random, new for each resolution, as for a claim: a lost reply can be asked for again, and nobody else owns the record. */
+  readonly token: string
+  /** The attempt that the operator looked at: a later one is not resolved by what was seen of it. */
+  readonly attempt: number
+  /** The answer to keep; `null`: it failed, certainly without effect. */
+  readonly answer: Answer | null
+  /** How long the record is kept at least. */
+  readonly retentionMs: number
+}
+
+/**
+ * The reply to `renew`, `complete`, `release` and `resolve`. Not ok: *stale*, with the record that the command met, which
+ * is as it was.
+ */
 export type Done = { readonly ok: true } | { readonly ok: false; readonly record: IdempotencyRecord | null }

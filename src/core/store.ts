@@ -1,8 +1,8 @@
-import type { Answer, Begun, Claim, Done, Own } from './record.js'
+import type { Answer, Begun, Claim, Done, IdempotencyRecord, Own, Resolution } from './record.js'
 
 /**
  * Where records are kept. Four commands, whose effect on a record is the machine's (see `machine.ts`, exported by
- * `once-per-key/core` as `machine`): a store that runs it atomically is right.
+ * `once-per-key/core` as `machine`): a store that runs it atomically is right. Two more are for operators, and optional.
  *
  * Each command is ONE atomic step and, over a network, ONE round trip. Each may be sent twice (a lost reply, a client
  * that re-sends): the token makes the second harmless.
@@ -28,6 +28,10 @@ export interface Store {
   complete(key: string, own: Own & { readonly answer: Answer }): Promise<Done>
   /** Ends the attempt as failed; a certain failure is kept for `failedMs` only, to fence its late commands. */
   release(key: string, own: Own & { readonly failedMs: number }): Promise<Done>
+  /** Optional, for operators: the record as it stands. Changes nothing, neither lease nor retention. */
+  inspect?(key: string): Promise<IdempotencyRecord | null>
+  /** Optional, for operators: settles an unknown outcome by their word. Needs room no more than `complete` does. */
+  resolve?(key: string, resolution: Resolution): Promise<Done>
   /** Optional: tells of what happens outside any command, such as an eviction. */
   observe?(listener: (event: StoreEvent) => void): void
 }

@@ -5,6 +5,7 @@ import {
   type IdempotencyContext,
   IdempotencyError,
   type IdempotencyOptions,
+  type Operator,
   type RequestFacts,
   type Settled,
 } from '../core/index.js'
@@ -30,8 +31,8 @@ export type IdempotencyRequest = IncomingMessage &
     get(name: string): string | undefined
   }
 
-/** Middleware for Express 4 and 5, Connect, and plain `node:http`. */
-export interface Middleware {
+/** Middleware for Express 4 and 5, Connect, and plain `node:http`; `inspect` and `resolve` are for operators. */
+export interface Middleware extends Operator {
   (req: IncomingMessage, res: ServerResponse, next: (err?: unknown) => void): void
   /**
    * Resolves when no run is left, and no completion is pending. Call it after `server.close()` and before closing the
@@ -96,7 +97,8 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
   const middleware = (req: IncomingMessage, res: ServerResponse, next: (err?: unknown) => void): void => {
     protect(req as Req & Extended, res, next).catch(next)
   }
-  return Object.assign(middleware, { idle: engine.idle })
+  const { idle, inspect, resolve } = engine
+  return Object.assign(middleware, { idle, inspect, resolve })
 }
 
 interface Extended {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Answer, Claim, IdempotencyRecord, Own, Store } from '../core/index.js'
+import type { Answer, Claim, Done, IdempotencyRecord, Own, Store } from '../core/index.js'
 import { eyes, promised, type SeenAnswer, type SeenBegun, type SeenDone, type SeenRecord, seenAnswer } from './seen.js'
 
 /** One store on trial, with a key of its own. */
@@ -23,6 +23,10 @@ export interface Bench {
   claimant(terms?: Partial<Terms>): Claimant
   /** The record as it stands, asked for with a stale command: that changes nothing. There must be one. */
   look(key?: string): Promise<SeenRecord | null>
+  /** The record as an operator sees it. */
+  inspect(key?: string): Promise<SeenRecord | null>
+  /** An operator's word on an attempt: `null`, it failed. With a token of its own, unless it is told which. */
+  resolve(attempt: number, answer: Answer | null, terms?: Partial<Terms>): Promise<SeenDone>
   /** What a running attempt shows of itself. */
   inFlight(owner: Claimant, shows?: { attempt?: number; uncertain?: boolean; lease?: 'live' | 'lapsed' }): SeenRecord
 }
@@ -157,6 +161,15 @@ export function createBench(store: Store, advance?: (ms: number) => unknown): Be
       const done = await stranger.renew()
       if (done.ok) promised('no record', 'a record', 'A record is kept until its retention ends.')
       return done.ok ? null : done.record
+    },
+    async inspect(at = key) {
+      promised(typeof store.inspect, 'function', 'A store that is operable has `inspect`.')
+      const record = (await store.inspect?.(at)) as IdempotencyRecord | null
+      return record && seenRecord(record)
+    },
+    async resolve(attempt, answer, { key: at = key, token = randomUUID(), retentionMs = 2 * longMs } = {}) {
+      promised(typeof store.resolve, 'function', 'A store that is operable has `resolve`.')
+      return seenDone((await store.resolve?.(at, { token, attempt, answer, retentionMs })) as Done)
     },
     inFlight(owner, { attempt = 1, uncertain = false, lease = 'live' } = {}) {
       const { fingerprint } = owner

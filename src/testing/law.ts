@@ -4,8 +4,11 @@ import type { Bench } from './bench.js'
 export interface Law {
   /** A sentence, named after the law that it belongs to. */
   readonly name: string
-  /** `'outside'`: it follows from records of running and failed attempts, which a transactional store does not show. */
-  readonly holds: 'everywhere' | 'outside'
+  /**
+   * `'outside'`: it follows from records of running and failed attempts, which a transactional store does not show.
+   * `'operable'`: likewise, and of a store that has the operator's commands.
+   */
+  readonly holds: 'everywhere' | 'outside' | 'operable'
   readonly check: (bench: Bench) => Promise<void>
 }
 

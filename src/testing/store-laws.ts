@@ -5,6 +5,7 @@ import { createBench } from './bench.js'
 import { bindingLaws } from './binding-laws.js'
 import { claimLaws } from './claim-laws.js'
 import { keyLaws } from './key-laws.js'
+import { operatorLaws } from './operator-laws.js'
 import { ownerTable } from './owner-table.js'
 import { repeatLaws } from './repeat-laws.js'
 import { retentionLaws } from './retention-laws.js'
@@ -27,10 +28,17 @@ export interface StoreLawsOptions {
    * @default 'outside': every law
    */
   readonly effects?: Store['effects']
+
+  /**
+   * Whether the store has the operator's commands, `inspect` and `resolve`, which are optional. Their laws follow from
+   * records that a store with effects `'inside'` does not show, and are registered for no such store.
+   * @default false: the four commands are a whole store
+   */
+  readonly operable?: boolean
 }
 
 /**
- * The conformance suite for a store of anybody's: each law of the library, and each cell of the machine's two tables, is
+ * The conformance suite for a store of anybody's: each law of the library, and each cell of the machine's tables, is
  * one test. It registers them with the `test` function of any runner and brings its own assertions, so it runs on vitest,
  * node:test and Jest alike. A failure says which promise was broken, what was due and what was seen.
  *
@@ -83,10 +91,11 @@ export interface StoreLawsOptions {
 export function storeLaws(
   test: (name: string, fn: () => Promise<void>) => unknown,
   open: () => Promise<OpenedStore>,
-  { effects = 'outside' }: StoreLawsOptions = {},
+  { effects = 'outside', operable = false }: StoreLawsOptions = {},
 ): void {
   for (const { name, holds, check } of LAWS) {
-    if (holds === 'outside' && effects === 'inside') continue
+    if (holds !== 'everywhere' && effects === 'inside') continue
+    if (holds === 'operable' && !operable) continue
     test(name, async () => {
       const { store, advance, close } = await open()
       try {
@@ -108,4 +117,5 @@ const LAWS = [
   ...retentionLaws,
   ...answerLaws,
   ...keyLaws,
+  ...operatorLaws,
 ]

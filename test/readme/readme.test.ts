@@ -10,6 +10,7 @@ describe('the README', () => {
   test.each([
     ['./quick-start.ts', '// README: the first example\n'],
     ['./webhooks.ts', '// README: the webhook example\n'],
+    ['./operator.ts', '// README: the operator example\n'],
   ])('shows the example in %s, which the compiler has checked', (file, mark) => {
     const [, example] = read(file).split(mark)
     expect(readme).toContain(`\`\`\`ts\n${example}\`\`\``)

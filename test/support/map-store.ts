@@ -1,7 +1,7 @@
 import { machine, type Store } from 'once-per-key/core'
 
 /** What the commands do to a record: the machine, or something that is meant to be found out. */
-export type Steps = Pick<typeof machine, 'begin' | 'renew' | 'complete' | 'release'>
+export type Steps = Pick<typeof machine, 'begin' | 'renew' | 'complete' | 'release' | 'inspect' | 'resolve'>
 
 /** The smallest store there is: the machine, a Map and a clock. */
 export function mapStore(
@@ -22,5 +22,7 @@ export function mapStore(
     renew: async (key, own) => step(key, (record) => steps.renew(record, own, now())),
     complete: async (key, own) => step(key, (record) => steps.complete(record, own, now())),
     release: async (key, own) => step(key, (record) => steps.release(record, own, now())),
+    inspect: async (key) => step(key, (record) => steps.inspect(record, now())),
+    resolve: async (key, resolution) => step(key, (record) => steps.resolve(record, resolution, now())),
   }
 }

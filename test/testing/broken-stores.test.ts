@@ -2,6 +2,7 @@ import { storeLaws } from 'once-per-key/testing'
 import { describe, expect, test } from 'vitest'
 import { mapStore } from '../support/map-store.js'
 import { transactionalMapStore } from '../support/transactional-map-store.js'
+import { BROKEN_OPERATORS } from './broken-operators.js'
 import { BROKEN_STORES } from './broken-stores.js'
 
 type Open = (now: () => number) => ReturnType<typeof mapStore>
@@ -23,23 +24,26 @@ async function verdictOn(open: Open, options?: Parameters<typeof storeLaws>[2]) 
   return { laws: [...laws.keys()], broken }
 }
 
+const ALL = [...BROKEN_STORES, ...BROKEN_OPERATORS]
+
 describe('storeLaws finds out a store where', () => {
-  test.each(BROKEN_STORES)('$breaks', async ({ open, foundBy }) => {
-    const { broken } = await verdictOn(open)
+  test.each(ALL)('$breaks', async ({ open, foundBy }) => {
+    const { broken } = await verdictOn(open, { operable: true })
     const names = [...broken.keys()]
     for (const law of foundBy) expect(names).toContainEqual(expect.stringMatching(startingWith(law)))
-    for (const error of broken.values()) expect(error).toMatchObject({ code: 'ERR_ASSERTION', message: /^Broken: / })
+    for (const error of broken.values())
+      expect(error).toMatchObject({ code: 'ERR_ASSERTION', message: expect.stringMatching(/^Broken: /) })
   })
 
   test('nothing is broken: then no law is', async () => {
-    const { broken, laws } = await verdictOn((now) => mapStore(now))
+    const { broken, laws } = await verdictOn((now) => mapStore(now), { operable: true })
     expect([...broken.keys()]).toEqual([])
     expect(laws.length).toBeGreaterThan(150)
   })
 
   test('each of them differs from the others', () => {
-    expect(BROKEN_STORES.length).toBeGreaterThanOrEqual(10)
-    expect(new Set(BROKEN_STORES.map((store) => store.breaks)).size).toBe(BROKEN_STORES.length)
+    expect(ALL.length).toBeGreaterThanOrEqual(10)
+    expect(new Set(ALL.map((store) => store.breaks)).size).toBe(ALL.length)
   })
 })
 
@@ -48,8 +52,34 @@ test('no two laws have one name', async () => {
   storeLaws(
     (name) => names.push(name),
     async () => ({ store: mapStore(() => 1) }),
+    { operable: true },
   )
   expect(new Set(names).size).toBe(names.length)
+})
+
+describe('the operator’s commands', () => {
+  const openFour = (now: () => number) => {
+    const { inspect: _, resolve: __, ...four } = mapStore(now)
+    return four
+  }
+  const isOfOperators = (name: string) => /^(inspect|resolve)/.test(name)
+
+  test('are no part of the laws, unless the store is said to have them', async () => {
+    const { broken, laws } = await verdictOn(openFour)
+    expect([...broken.keys()]).toEqual([])
+    expect(laws.filter(isOfOperators)).toEqual([])
+  })
+
+  test('are missed where the store is said to have them', async () => {
+    const { broken, laws } = await verdictOn(openFour, { operable: true })
+    expect([...broken.keys()]).toEqual(laws.filter(isOfOperators))
+    expect(broken.size).toBeGreaterThan(50)
+  })
+
+  test('of a transactional store are not tried', async () => {
+    const { laws } = await verdictOn(transactionalMapStore, { effects: 'inside', operable: true })
+    expect(laws.filter(isOfOperators)).toEqual([])
+  })
 })
 
 describe('a transactional store', () => {

@@ -1,28 +1,32 @@
+import type { Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { storeLaws } from 'once-per-key/testing'
 import { describe, test } from 'vitest'
 import { mapStore } from '../support/map-store.js'
 
 describe('MemoryStore keeps every law', () => {
-  storeLaws(test, async () => {
-    let now = 1
-    const advance = (ms: number) => {
-      now += ms
-    }
-    return { store: new MemoryStore({ now: () => now }), advance }
-  })
+  storeLaws(
+    test,
+    open((now) => new MemoryStore({ now })),
+    { operable: true },
+  )
 })
 
 describe('the machine in a Map keeps every law', () => {
-  storeLaws(test, async () => {
-    let now = 1
-    const advance = (ms: number) => {
-      now += ms
-    }
-    return { store: mapStore(() => now), advance }
-  })
+  storeLaws(test, open(mapStore), { operable: true })
 })
 
 describe('MemoryStore keeps every law by the real clock', { concurrent: true }, () => {
-  storeLaws(test, async () => ({ store: new MemoryStore() }))
+  storeLaws(test, async () => ({ store: new MemoryStore() }), { operable: true })
 })
+
+/** A store on a clock that can be moved. */
+function open(storeOn: (now: () => number) => Store): Parameters<typeof storeLaws>[1] {
+  return async () => {
+    let nowMs = 1
+    const advance = (ms: number) => {
+      nowMs += ms
+    }
+    return { store: storeOn(() => nowMs), advance }
+  }
+}

@@ -10,7 +10,21 @@ import {
   type Problem,
   singleTenant,
 } from 'once-per-key'
-import { type Begun, type Claim, createEngine, type Decision, type RequestFacts, type Store } from 'once-per-key/core'
+import {
+  type AttemptName,
+  type Begun,
+  type Claim,
+  createEngine,
+  type Decision,
+  type IdempotencyRecord,
+  type KnownOutcome,
+  machine,
+  type Operator,
+  type RecordName,
+  type RequestFacts,
+  type Resolution,
+  type Store,
+} from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { storeLaws } from 'once-per-key/testing'
 
@@ -58,6 +72,37 @@ storeLaws(test, async () => ({ store: new OwnStore() }))
 storeLaws(test, async () => ({ store: new OwnStore(), advance: (_ms: number) => {}, close: async () => {} }))
 // @ts-expect-error not a store
 storeLaws(test, async () => ({ store: {} }))
+
+// One that is operable.
+export class OperableStore extends OwnStore {
+  async inspect(_key: string): Promise<IdempotencyRecord | null> {
+    return machine.inspect(null, 1).reply
+  }
+  async resolve(_key: string, resolution: Resolution) {
+    return machine.resolve(null, resolution, 1).reply
+  }
+}
+storeLaws(test, async () => ({ store: new OperableStore() }), { operable: true })
+
+// An operator: the middleware, or an engine.
+export const operators: Operator[] = [
+  idempotency({ store: new OwnStore(), scope: singleTenant }),
+  createEngine({ store: new OwnStore(), scope: singleTenant }),
+]
+export async function settle(operator: Operator, name: RecordName, outcome: KnownOutcome): Promise<string> {
+  const record = await operator.inspect({ ...name, namespace: 'webhook' })
+  const attempt: AttemptName = { ...name, attempt: record?.attempt ?? 0 }
+  const done = await operator.resolve(attempt, outcome)
+  await operator.resolve(attempt, { completed: { status: 201, body: { id: 1 }, headers: { Link: ['</a>', '</b>'] } } })
+  await operator.resolve(attempt, { completed: { status: 201, body: Uint8Array.of(1) } })
+  // @ts-expect-error the attempt that was looked at is required
+  await operator.resolve(name, 'failed')
+  // @ts-expect-error no such outcome
+  await operator.resolve(attempt, 'done')
+  // @ts-expect-error a status is required
+  await operator.resolve(attempt, { completed: { body: 'paid' } })
+  return done.ok ? 'settled' : (done.record?.state ?? 'none')
+}
 
 // A binding of one's own: four arms, and the compiler knows when one is missing.
 export async function bind(facts: RequestFacts<{ tenant: string }>): Promise<string> {

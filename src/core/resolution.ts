@@ -1,0 +1,160 @@
+import { Buffer } from 'node:buffer'
+import { isSuccessStatus } from './answer.js'
+import { IdempotencyError, kindOf } from './errors.js'
+import type { Identity } from './identity.js'
+import { keyFault } from './key.js'
+import type { Answer } from './record.js'
+import { scopeFault } from './scope.js'
+import { mistakesIn, oneOf, type Rule, wholeNumber } from './validation.js'
+
+/** Which record an operator means: as events and `req.idempotency` name it. */
+export interface RecordName {
+  readonly scope: string
+  readonly key: string
+  /** `'webhook'`: a delivery's record. Its scope is the `source`, its key the event's `id`. Absent: a request's. */
+  readonly namespace?: 'webhook' | undefined
+}
+
+/** Which attempt an operator has looked at, and judges. */
+export interface AttemptName extends RecordName {
+  /** As `inspect` showed it: an attempt that came later is not resolved by what was seen of this one. */
+  readonly attempt: number
+}
+
+/**
+ * What became of an attempt, as an operator found out. `'failed'`: it had no effect, and the key is free. `completed`: it
+ * had its effect; with an answer, retries are given that, and without one 409 `answer_not_kept`.
+ */
+export type KnownOutcome = 'failed' | 'completed' | { readonly completed: GivenAnswer }
+
+/** An answer as an operator writes it. */
+export interface GivenAnswer {
+  /** A success: 200 to 399 except 307 and 308. */
+  readonly status: number
+  /** A string or bytes as they are; an object or an array as JSON, with its content type. Absent: an empty body. */
+  readonly body?: string | Uint8Array | object | undefined
+  /** Of these, only what a handler's answer would keep. The length is counted. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>> | undefined
+}
+
+type Name = Pick<Identity, 'namespace' | 'scope' | 'key'>
+
+/**
+ * Reads the name of a record, and with it, for `resolve`, what became of its attempt.
+ *
+ * @throws IdempotencyError `arguments_invalid`, which lists every mistake.
+ */
+export function readName(given: RecordName): Name {
+  refuse('inspect()', mistakesInName(given, []))
+  return nameOf(given)
+}
+
+/** The name, the attempt, and the answer to keep; `null`: it failed. */
+export function readResolution(
+  given: AttemptName,
+  as: KnownOutcome,
+  maxAnswerBytes: number,
+): { readonly name: Name; readonly attempt: number; readonly answer: Answer | null } {
+  const bytes = bytesIn(as)
+  refuse('resolve()', [...mistakesInName(given, ['attempt']), ...mistakesInOutcome(as, bytes, maxAnswerBytes)])
+  return { name: nameOf(given), attempt: given.attempt, answer: answerIn(as, bytes) }
+}
+
+function refuse(of: string, mistakes: readonly string[]): void {
+  if (mistakes.length === 0) return
+  const list = mistakes.map((mistake) => `\n  - ${mistake}`).join('')
+  throw new IdempotencyError('arguments_invalid', `The arguments of ${of} are not right, and nothing was sent:${list}`)
+}
+
+function nameOf({ scope, key, namespace }: RecordName): Name {
+  return namespace === undefined ? { scope, key } : { scope, key, namespace }
+}
+
+const anything: Rule = () => null
+
+const NAME_RULES = { scope: anything, key: anything, namespace: oneOf('webhook'), attempt: wholeNumber(0, 2 ** 52) }
+
+/** Scope and key are judged apart: a message quotes neither. */
+function mistakesInName(given: unknown, required: readonly string[]): string[] {
+  if (typeof given !== 'object' || given === null)
+    return [`the record: expected { scope, key }; seen: ${kindOf(given)}`]
+  const { scope, key, ...rest } = given as Partial<AttemptName>
+  const mistakes = mistakesIn(given, rest, NAME_RULES, required)
+  const scopeIs = scopeFault(scope)
+  if (scopeIs !== null) mistakes.push(`scope: expected what the option \`scope\` answers; seen: ${scopeIs}`)
+  const keyIs = typeof key === 'string' ? keyFault(key) : `it is ${kindOf(key)}`
+  if (keyIs !== null) mistakes.push(`key: expected an idempotency key, but ${keyIs}`)
+  return mistakes
+}
+
+const ANSWER_RULES = {
+  status: (value: unknown) =>
+    Number.isInteger(value) && isSuccessStatus(value as number)
+      ? null
+      : "a success (200 to 399 except 307 and 308); an attempt without effect is resolved as 'failed'",
+  body: anything,
+  headers: areHeaders,
+}
+
+function mistakesInOutcome(as: unknown, bytes: Uint8Array | null, maxAnswerBytes: number): string[] {
+  if (as === 'failed' || as === 'completed') return []
+  const given = answerGiven(as)
+  if (given === null) return [`the outcome: expected 'failed', 'completed' or { completed: { status, body, headers } }`]
+  const mistakes = mistakesIn(given, { status: given.status, headers: given.headers }, ANSWER_RULES, ['status'])
+  if (bytes === null) {
+    mistakes.push("body: expected a string, bytes, or an object as JSON; where it is not known, resolve as 'completed'")
+  } else if (bytes.byteLength > maxAnswerBytes) {
+    mistakes.push(`body: expected at most ${maxAnswerBytes} bytes (maxAnswerBytes); seen: ${bytes.byteLength}`)
+  }
+  return mistakes
+}
+
+function answerGiven(as: unknown): GivenAnswer | null {
+  const completed = typeof as === 'object' && as !== null ? (as as { completed?: unknown }).completed : undefined
+  return typeof completed === 'object' && completed !== null ? (completed as GivenAnswer) : null
+}
+
+/** What a header is made of: RFC 9110 §5.1 and §5.5, with the bytes beyond ASCII that Node sends as Latin-1. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+function areHeaders(value: unknown): string | null {
+  const right =
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).every(
+      ([name, values]) =>
+        HEADER_NAME.test(name) &&
+        [values].flat().every((one: unknown) => typeof one === 'string' && HEADER_VALUE.test(one)),
+    )
+  return right ? null : "an object of headers, such as { Location: '/payouts/1' }"
+}
+
+/** `null`: no body that can be sent, or no answer. */
+function bytesIn(as: unknown): Uint8Array | null {
+  const { body } = answerGiven(as) ?? {}
+  if (body === undefined || typeof body === 'string') return Buffer.from(body ?? '')
+  if (body instanceof Uint8Array) return body
+  if (typeof body !== 'object' || body === null) return null
+  try {
+    const json: string | undefined = JSON.stringify(body)
+    return json === undefined ? null : Buffer.from(json)
+  } catch {
+    return null
+  }
+}
+
+function answerIn(as: KnownOutcome, bytes: Uint8Array | null): Answer | null {
+  if (as === 'failed') return null
+  if (as === 'completed') return { status: 200, statusMessage: '', headers: [], body: null }
+  const { status, body, headers = {} } = as.completed
+  const pairs = Object.entries(headers).flatMap(([name, values]) =>
+    [values].flat().map((value) => [name, value] as const),
+  )
+  const counted = pairs.filter(([name]) => name.toLowerCase() !== 'content-length')
+  const hasType = counted.some(([name]) => name.toLowerCase() === 'content-type')
+  const isJson = typeof body === 'object' && !(body instanceof Uint8Array)
+  return { status, statusMessage: '', headers: isJson && !hasType ? [JSON_TYPE, ...counted] : counted, body: bytes }
+}
+
+const JSON_TYPE = ['Content-Type', 'application/json; charset=utf-8'] as const

@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto'
+import type { Answer } from '../core/index.js'
+import { ANSWER, type Bench, type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from './bench.js'
+import type { Law } from './law.js'
+import { promised, type SeenRecord, seenAnswer } from './seen.js'
+import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from './situations.js'
+
+/** What can be resolved: an owner that died or stalled, or a failure that may have had its effect. */
+const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
+  none: false,
+  'in-flight, lease live': false,
+  'in-flight, lease lapsed': true,
+  'in-flight after a takeover, lease live': false,
+  'in-flight after a takeover, lease lapsed': true,
+  completed: false,
+  'completed, answer not kept': false,
+  'failed, certain': false,
+  'failed, uncertain': true,
+}
+
+const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation, { prepare }]): Law => {
+  const name = `inspect (${situation}): shows the record`
+  return operable(name, async (bench) => {
+    const met = await prepare(bench)
+    promised(await bench.inspect(), met.record, `${name}.`)
+    promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
+    if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and it stays its last owner's.`)
+  })
+})
+
+const OUTCOMES = { failed: null, completed: ANSWER, 'completed, answer not kept': { ...ANSWER, body: null } } as const
+type Outcome = keyof typeof OUTCOMES
+
+const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =>
+  Object.entries(OUTCOMES).map(([as, answer]): Law => {
+    const { prepare } = SITUATIONS[situation as SituationName]
+    const name = `resolve as ${as} (${situation}): ${isUnknown ? 'ok' : 'stale'}`
+    return operable(name, async (bench) => {
+      const met = await prepare(bench)
+      const attempt = attemptOf(met)
+      const done = await bench.resolve(attempt, answer)
+      if (!isUnknown) return checkUnchanged(bench, met, done, name)
+      promised(done, { ok: true }, `${name}.`)
+      const record = resolved(met, as as Outcome)
+      promised(await bench.look(), record, `${name}, as the next attempt.`)
+      promised(await met.owner.renew(), { ok: false, record }, `${name}, and the lost owner owns it no more.`)
+      promised(await met.owner.complete(OTHER_ANSWER), { ok: false, record }, `${name}, its late answer is fenced.`)
+      promised(await met.owner.release({ uncertain: true }), { ok: false, record }, `${name}, so is its late failure.`)
+      promised(await bench.look(), record, `${name}, and all that changes nothing.`)
+    })
+  }),
+)
+
+const OTHER_ATTEMPT_CELLS = Object.keys(UNKNOWN).flatMap((situation) =>
+  [-1, 1].map((difference): Law => {
+    const { prepare } = SITUATIONS[situation as SituationName]
+    const name = `resolve (${situation}) of the attempt ${difference < 0 ? 'before' : 'after'}: stale`
+    return operable(name, async (bench) => {
+      const met = await prepare(bench)
+      await checkUnchanged(bench, met, await bench.resolve(attemptOf(met) + difference, ANSWER), name)
+    })
+  }),
+)
+
+const LAWS: readonly Law[] = [
+  operable('resolve: as failed frees the key, for any fingerprint, told that an attempt failed', async (bench) => {
+    await loseOwner(bench)
+    await bench.resolve(1, null)
+    const corrected = bench.claimant({ fingerprint: OTHER_FINGERPRINT, unknownOutcome: 'refuse' })
+    const next = { acquired: true, attempt: 3, previousOutcome: 'failed' }
+    promised(await corrected.begin(), next, 'What an operator resolved as failed is a certain failure.')
+  }),
+
+  operable('resolve: as completed it is never claimed again, and each begin is shown the answer', async (bench) => {
+    const owner = await loseOwner(bench)
+    await bench.resolve(1, ANSWER)
+    const refused = { acquired: false, record: completed(owner, 2) }
+    promised(await bench.claimant().begin(), refused, 'What an operator resolved as completed is completed.')
+    promised(await owner.begin(), refused, 'For the owner that was lost as well.')
+  }),
+
+  ...eitherWay('resolve: sent again, it is confirmed, and changes nothing', async (bench, answer) => {
+    await loseOwner(bench)
+    const token = randomUUID()
+    promised(await bench.resolve(1, answer, { token }), { ok: true }, 'An unknown outcome can be resolved.')
+    const record = await bench.look()
+    const other = answer === null ? ANSWER : null
+    promised(await bench.resolve(1, other, { token }), { ok: true }, 'Sent again, it is confirmed, whatever it says.')
+    promised(await bench.look(), record, 'And changes nothing.')
+  }),
+
+  operable('resolve: arriving again behind a later attempt, it changes nothing', async (bench) => {
+    await loseOwner(bench)
+    const token = randomUUID()
+    await bench.resolve(1, null, { token })
+    const later = await bench.claimant().claims({ leaseMs: bench.shortMs })
+    await bench.pass()
+    const record = bench.inFlight(later, { attempt: 3, lease: 'lapsed' })
+    const again = await bench.resolve(1, null, { token })
+    promised(again, { ok: false, record }, 'What was said of one attempt is not said of a later one.')
+    promised(await later.renew(), { ok: true }, "The later attempt stays its owner's.")
+  }),
+
+  operable('resolve: of 20 operators at once, one resolves', async (bench) => {
+    await loseOwner(bench)
+    const answers = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? ANSWER : null))
+    const done = await Promise.all(answers.map((answer) => bench.resolve(1, answer)))
+    promised(done.filter(({ ok }) => ok).length, 1, 'The first operator decides.')
+    const record = await bench.look()
+    for (const one of done) if (!one.ok) promised(one.record, record, 'The others are shown what it decided.')
+  }),
+
+  operable('resolve: the answer is kept as it is', async (bench) => {
+    await loseOwner(bench)
+    const headers = [
+      ['Link', '</a>; rel="next"'],
+      ['Link', 'caf\u00e9'],
+    ] as const
+    const body = Uint8Array.from({ length: 256 }, (_, i) => i)
+    const answer = { status: 203, statusMessage: 'Found out', headers, body }
+    await bench.resolve(1, answer)
+    const record = await bench.inspect()
+    const seen = record !== null && 'answer' in record && record.answer
+    promised(seen, seenAnswer(answer), 'Status, reason, headers and bytes are those that the operator gave.')
+  }),
+
+  ...eitherWay('resolve: keeps the record for its retention from then on', (bench, answer) =>
+    bench.before(async (ms, early, late) => {
+      const key = `${bench.key}:${ms}`
+      await bench.claimant({ key }).claims({ leaseMs: 1, retentionMs: ms })
+      await early()
+      const done = await bench.resolve(1, answer, { key })
+      return async () => {
+        promised(done, { ok: true }, 'An unknown outcome can be resolved until its retention ends.')
+        await late()
+        promised((await bench.inspect(key))?.state, stateOf(answer), 'Its retention counts from the resolution.')
+      }
+    }),
+  ),
+
+  ...eitherWay('resolve: never shortens how long the record is kept', async (bench, answer) => {
+    await loseOwner(bench)
+    await bench.resolve(1, answer, { retentionMs: bench.shortMs })
+    await bench.pass()
+    promised((await bench.inspect())?.state, stateOf(answer), 'It is kept as long as it was to be.')
+  }),
+
+  ...eitherWay('resolve: after its retention the key is new', (bench, answer) =>
+    bench.before(async (ms, early, late) => {
+      const key = `${bench.key}:${ms}`
+      await bench.claimant({ key }).claims({ leaseMs: 1, retentionMs: ms })
+      await early()
+      const done = await bench.resolve(1, answer, { key, retentionMs: 1 })
+      return async () => {
+        promised(done, { ok: true }, 'An unknown outcome can be resolved until its retention ends.')
+        await late()
+        const first = { acquired: true, attempt: 1, previousOutcome: 'none' }
+        promised(await bench.claimant({ key }).begin(), first, 'After its retention the key is new.')
+      }
+    }),
+  ),
+
+  operable('inspect: changes neither lease nor retention', (bench) =>
+    bench.before(async (ms, early, late) => {
+      const key = `${bench.key}:${ms}`
+      const owner = await bench.claimant({ key }).claims({ leaseMs: 1, retentionMs: ms })
+      await early()
+      await bench.inspect(key)
+      const record = await bench.inspect(key)
+      return async () => {
+        promised(record, bench.inFlight(owner, { lease: 'lapsed' }), 'A lease lapses, whoever looks.')
+        await late()
+        promised(await bench.inspect(key), null, 'And a retention ends.')
+      }
+    }),
+  ),
+]
+
+export const operatorLaws: readonly Law[] = [...INSPECT_CELLS, ...RESOLVE_CELLS, ...OTHER_ATTEMPT_CELLS, ...LAWS]
+
+function operable(name: string, check: Law['check']): Law {
+  return { name, holds: 'operable', check }
+}
+
+/** The same law for both outcomes: an answer to keep, or none. */
+function eitherWay(name: string, check: (bench: Bench, answer: Answer | null) => Promise<void>): Law[] {
+  return [ANSWER, null].map((answer) => operable(`${name} (${stateOf(answer)})`, (bench) => check(bench, answer)))
+}
+
+function stateOf(answer: Answer | null): string {
+  return answer === null ? 'failed' : 'completed'
+}
+
+/** A first attempt, whose lease lapses. */
+async function loseOwner(bench: Bench): Promise<Claimant> {
+  const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+  await bench.pass()
+  return owner
+}
+
+function attemptOf({ record }: Met): number {
+  return record !== null && 'attempt' in record ? (record.attempt ?? 0) : 1
+}
+
+function resolved(met: Met, as: Outcome): SeenRecord {
+  const attempt = attemptOf(met) + 1
+  if (as === 'failed') return { state: 'failed', fingerprint: null, attempt, uncertain: false }
+  const answer = as === 'completed' ? SEEN_ANSWER : { ...SEEN_ANSWER, body: null }
+  return { ...completed(met.owner, attempt), answer }
+}
+
+async function checkUnchanged(bench: Bench, met: Met, done: unknown, name: string): Promise<void> {
+  promised(done, { ok: false, record: met.record }, `${name}, and shows the record that stands.`)
+  promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
+  if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and it stays its last owner's.`)
+}

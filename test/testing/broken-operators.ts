@@ -1,0 +1,103 @@
+import { machine } from 'once-per-key/core'
+import { type BrokenStore, broken } from './broken-steps.js'
+
+type StoredRecord = machine.StoredRecord
+
+/** One mistake each in what an operator does to a record. */
+export const BROKEN_OPERATORS: readonly BrokenStore[] = [
+  broken('inspect shows no lapse', ['inspect (in-flight, lease lapsed): shows the record'], {
+    inspect: (record, now) => machine.inspect(withLease(record, now + 1), now),
+  }),
+  broken('inspect keeps a lease alive', ['inspect (in-flight, lease lapsed)', 'inspect: changes neither lease'], {
+    inspect: (record, now) => ({ ...machine.inspect(record, now), record: withLease(record, now + 1_000_000) }),
+  }),
+  broken('inspect keeps a record alive', ['inspect: changes neither lease nor retention'], {
+    inspect: (record, now) => ({ ...machine.inspect(record, now), record: record && { ...record, expiresAt: 1e12 } }),
+  }),
+  broken('inspect takes the record', ['inspect (completed): shows the record'], {
+    inspect: (record, now) => ({ ...machine.inspect(record, now), record: record && { ...record, token: 'looker' } }),
+  }),
+  broken('a live lease is resolved', ['resolve as failed (in-flight, lease live): stale'], {
+    resolve: (record, resolution, now) => machine.resolve(withLease(record, now), resolution, now),
+  }),
+  broken('a completed record is resolved', ['resolve as failed (completed): stale'], {
+    resolve: (record, resolution, now) => machine.resolve(asUncertain(record, 'completed'), resolution, now),
+  }),
+  broken('a certain failure is resolved', ['resolve as completed (failed, certain): stale'], {
+    resolve: (record, resolution, now) => machine.resolve(asUncertain(record, 'failed'), resolution, now),
+  }),
+  broken('a lapsed claim is not resolved', ['resolve as failed (in-flight, lease lapsed): ok'], {
+    resolve: (record, resolution, now) => machine.resolve(withLease(record, now + 1), resolution, now),
+  }),
+  broken('a resolution writes where there is nothing', ['resolve as completed (none): stale'], {
+    resolve: (record, resolution, now) => {
+      const none: StoredRecord = { ...NONE, attempt: resolution.attempt, expiresAt: now + 1_000 }
+      return machine.resolve(record ?? none, resolution, now)
+    },
+  }),
+  broken(
+    'the attempt that was looked at is ignored',
+    ['resolve (in-flight, lease lapsed) of the attempt before', 'resolve: arriving again behind a later attempt'],
+    {
+      resolve: (record, resolution, now) =>
+        machine.resolve(record, { ...resolution, attempt: record?.attempt ?? 0 }, now),
+    },
+  ),
+  broken('a resolution keeps the attempt', ['resolve as failed (failed, uncertain): ok'], {
+    resolve: (record, resolution, now) => changed(record, machine.resolve(record, resolution, now), -1),
+  }),
+  broken('a resolution leaves the record to its owner', ['resolve as completed (in-flight, lease lapsed): ok'], {
+    resolve: (record, resolution, now) => machine.resolve(record, { ...resolution, token: record?.token ?? '' }, now),
+  }),
+  broken('a resolution as failed leaves it uncertain', ['resolve: as failed frees the key'], {
+    resolve: (record, resolution, now) => {
+      const step = machine.resolve(record, resolution, now)
+      return { ...step, record: asUncertain(step.record, 'failed') }
+    },
+  }),
+  broken('a resolution that is sent again is refused', ['resolve: sent again, it is confirmed'], {
+    resolve: (record, resolution, now) =>
+      machine.resolve(record, { ...resolution, token: `${resolution.token} at ${now} of ${record?.attempt}` }, now),
+  }),
+  broken('a resolution that is sent again replaces the first', ['resolve: sent again, it is confirmed'], {
+    resolve: (record, resolution, now) =>
+      record?.token === resolution.token
+        ? machine.resolve({ ...record, ...LAPSED, token: '' }, { ...resolution, attempt: record.attempt }, now)
+        : machine.resolve(record, resolution, now),
+  }),
+  broken(
+    'the answer of a resolution is lost',
+    ['resolve: the answer is kept', 'resolve as completed (failed, uncertain)'],
+    {
+      resolve: (record, { answer, ...rest }, now) =>
+        machine.resolve(record, { ...rest, answer: answer && { ...answer, body: null } }, now),
+    },
+  ),
+  broken('a resolution keeps nothing longer', ['resolve: keeps the record for its retention from then on'], {
+    resolve: (record, resolution, now) => machine.resolve(record, { ...resolution, retentionMs: 0 }, now),
+  }),
+  broken('a resolution shortens the retention', ['resolve: never shortens how long the record is kept'], {
+    resolve: (record, resolution, now) => machine.resolve(record && { ...record, expiresAt: now + 1 }, resolution, now),
+  }),
+  broken('a resolution keeps the record for ever', ['resolve: after its retention the key is new'], {
+    resolve: (record, resolution, now) => machine.resolve(record, { ...resolution, retentionMs: 1e12 }, now),
+  }),
+]
+
+const LAPSED = { state: 'in-flight', fingerprint: 'a', uncertain: true, leaseUntil: 0 } as const
+const NONE = { ...LAPSED, token: '' } as const
+
+function withLease(record: StoredRecord | null, leaseUntil: number): StoredRecord | null {
+  return record?.state === 'in-flight' ? { ...record, leaseUntil } : record
+}
+
+function asUncertain(record: StoredRecord | null, state: StoredRecord['state']): StoredRecord | null {
+  if (record?.state !== state) return record
+  const { token, attempt, expiresAt } = record
+  return { state: 'failed', fingerprint: record.fingerprint ?? 'a', uncertain: true, token, attempt, expiresAt }
+}
+
+function changed<Reply>(before: StoredRecord | null, step: machine.Step<Reply>, attempts: number): machine.Step<Reply> {
+  if (step.record === before || step.record === null) return step
+  return { ...step, record: { ...step.record, attempt: step.record.attempt + attempts } }
+}
