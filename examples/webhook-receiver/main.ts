@@ -6,7 +6,9 @@ import { MemoryStore } from 'once-per-key/memory'
 import { standardWebhooks, type WebhookEvent, webhookReceiver } from 'once-per-key/webhooks'
 
 /** One line for each event that is handled, and one for each decision. */
-const log = (line: object) => console.log(JSON.stringify(line))
+const log = (line: object) => console.log(JSON.stringify(line, (_name, value) => wordsOf(value)))
+/** JSON shows nothing of an error. */
+const wordsOf = (value: unknown) => (value instanceof Error ? value.message : value)
 
 const { PORT, REDIS_URL, WEBHOOK_SECRET, DEMO_LEASE_MS, DEMO_WORK_MS, DEMO_ANSWER_MS } = process.env
 const leaseMs = Number(DEMO_LEASE_MS || 30_000)

@@ -1,4 +1,5 @@
 import { z } from 'zod/v4'
+import { kindOf } from '../core/errors.js'
 import { envelopeSchema, type WebhookEnvelope } from './envelope.js'
 import { WebhookEventError, writtenPath } from './event-error.js'
 import { type MandateSetupStartedEvent, mandateSetupStartedEventSchema } from './mandate-setup-started.js'
@@ -36,9 +37,9 @@ const unknownEventSchema = envelopeSchema.transform(
 )
 
 /**
- * What a sender delivers, in; an event, out. Fields that are not documented survive, at every level. An event of another
- * type becomes an `UnknownEvent`; one of a known type whose payload is wrong is an error, never unknown. All problems are
- * reported at once.
+ * What a sender delivers, in; an event, out. Fields that are not documented survive, at every level (a member named
+ * `__proto__` does not). An event of another type becomes an `UnknownEvent`; one of a known type whose payload is wrong is an
+ * error, never unknown. All problems are reported at once.
  */
 export const webhookEventSchema: z.ZodType<WebhookEvent, unknown> = z.unknown().transform((sent, context) => {
   const result = schemaFor(sent).safeParse(sent)
@@ -68,7 +69,7 @@ export const webhookEventSchema: z.ZodType<WebhookEvent, unknown> = z.unknown().
  * ```
  */
 export function parseWebhookEvent(sent: unknown): WebhookEvent {
-  const result = webhookEventSchema.safeParse(sent)
+  const result = schemaFor(sent).safeParse(sent)
   if (result.success) return result.data
   throw new WebhookEventError(result.error.issues.map(({ path, message }) => ({ path: writtenPath(path), message })))
 }
@@ -79,9 +80,19 @@ export function isKnownEvent(event: WebhookEvent): event is KnownWebhookEvent {
 }
 
 function schemaFor(sent: unknown): z.ZodType<WebhookEvent> {
+  if (isUnparsed(sent)) return unparsedSchema
   const type = (sent as { readonly type?: unknown } | null | undefined)?.type
   return isKnownType(type) ? knownEventSchemas[type] : unknownEventSchema
 }
+
+/** A body as it came, given by mistake: bytes, or the text of an object. */
+function isUnparsed(sent: unknown): boolean {
+  return ArrayBuffer.isView(sent) || sent instanceof ArrayBuffer || (typeof sent === 'string' && /^\s*\{/.test(sent))
+}
+
+const unparsedSchema = z.custom<WebhookEvent>(() => false, {
+  error: ({ input }) => `expected an object; seen: ${kindOf(input)}, to which JSON.parse comes first`,
+})
 
 function isKnownType(type: unknown): type is WebhookEventType {
   return typeof type === 'string' && Object.hasOwn(knownEventSchemas, type)

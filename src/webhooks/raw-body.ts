@@ -44,7 +44,8 @@ function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
       resolve(raw)
     }
     const onChunk = (chunk: Buffer | string) => {
-      const bytes = Buffer.from(chunk as Buffer)
+      // Somebody may have set an encoding: its text gives the bytes back.
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk, req.readableEncoding ?? 'utf8') : chunk
       size += bytes.byteLength
       if (size > maxBytes) finish(discard(req))
       else chunks.push(bytes)

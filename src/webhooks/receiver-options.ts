@@ -52,8 +52,9 @@ export interface WebhookReceiverOptions<Req extends IncomingMessage = IncomingMe
   > {
   /**
    * Whose events they are: the sender, or the merchant account that subscribed, as a name or as a function of the request.
-   * Two sources never meet, so ids need not be unique across them. A function that answers anything but a string of 1 to
-   * 255 characters is misuse, passed to `next` as `scope_invalid`.
+   * Two sources never meet, so ids need not be unique across them. Two receivers on one store that name one source are one:
+   * what one has handled is a repeat to the other. A function that answers anything but a string of 1 to 255 characters is
+   * misuse, passed to `next` as `scope_invalid`.
    */
   readonly source: Source<Req>
 

@@ -4,10 +4,10 @@ import { kindOf } from '../core/errors.js'
 import { safely } from '../core/events.js'
 import { fingerprintOf, TOO_DEEP } from '../core/fingerprint.js'
 import { type Answer, createEngine, type Execution, IdempotencyError } from '../core/index.js'
-import { readKey } from '../core/key.js'
+import { deliveredEvent } from './delivered-event.js'
 import { typeInPath } from './delivery-path.js'
-import { isKnownEvent, parseWebhookEvent, type WebhookEvent } from './event.js'
-import type { WebhookEventError, WebhookEventIssue } from './event-error.js'
+import { isKnownEvent, type WebhookEvent, webhookEventTypes } from './event.js'
+import type { WebhookEventIssue } from './event-error.js'
 import { readRawBody } from './raw-body.js'
 import {
   resolveReceiverOptions,
@@ -74,21 +74,19 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
     if (raw.kind === 'encoded') return refused('content_type_unsupported')
     if (!(await isVerified(raw.bytes, req))) return refused('signature_refused')
 
-    const sent = parsed(raw.bytes)
-    if (sent === MALFORMED) return refused('body_malformed')
-    const read = eventIn(sent)
-    if ('issues' in read) return refused('event_invalid', read.issues)
-    const { event, key } = read
-    const type = isKnownEvent(event) ? event.type : event.sentType
+    const delivered = deliveredEvent(raw.bytes)
+    if (delivered.refusal === 'event_invalid') return refused('event_invalid', delivered.issues)
+    if (delivered.refusal !== null) return refused(delivered.refusal)
+    const { event, type, payload } = delivered
     if (typeOfPath !== null && typeOfPath !== type) return refused('type_disagrees')
-    // As sent, not as parsed: a later version may know more of it. No request has a method in lower case.
-    const fingerprint = fingerprintOf('event', type, (sent as { readonly payload: unknown }).payload)
+    // No request has a method in lower case.
+    const fingerprint = fingerprintOf('event', type, payload)
     if (fingerprint === TOO_DEEP) return refused('body_too_deep')
     const handler = handlerOf(event)
     if (handler === undefined) return refused('event_unhandled')
 
     const scope = await resolveSource(source, req)
-    const identity = { namespace: 'webhook', scope, key, fingerprint } as const
+    const identity = { namespace: 'webhook', scope, key: event.id, fingerprint } as const
     const decision = await engine.claim(identity, { request: req, isAbandoned: () => req.socket.destroyed })
     switch (decision.action) {
       case 'execute':
@@ -152,7 +150,10 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
     return isKnownEvent(event) ? handlers.get(event.type) : onUnknownEvent
   }
 
-  const handlers = new Map<string, WebhookHandler<never> | undefined>(Object.entries(on))
+  // Read once; called as methods, so that an object of a class can be `on`.
+  const handlers = new Map<string, WebhookHandler<never> | undefined>(
+    webhookEventTypes.map((type) => [type, on[type]?.bind(on)]),
+  )
 
   async function receive(
     req: Req,
@@ -161,6 +162,7 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
     typeOfPath: string | null,
   ): Promise<void> {
     try {
+      if (res.headersSent && !res.writableEnded) throw responseBegun()
       const answer = await answerTo(req, typeOfPath)
       if (answer !== null) sendAnswer(res, answer)
     } catch (error) {
@@ -168,21 +170,35 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
       if (onEvent === undefined) console.error(error)
       emit({ type: 'receiver_failed', error })
       sendAnswer(res, refusalAnswer('receiver_failed'))
+      // To end a response that another began would acknowledge the event.
+      if (!res.writableEnded) res.destroy()
     }
   }
 
+  /** Counts deliveries on their way: one may start a run, although its client has gone. */
+  function counted(receiving: Promise<void>): void {
+    underWay.add(receiving)
+    void receiving.finally(() => underWay.delete(receiving))
+  }
+
+  const underWay = new Set<Promise<void>>()
+
   const receiver: Receive = (req, res, next) => {
     const type = typeInPath(req)
-    if (type !== null) void receive(req as Req, res, next, type)
+    if (type !== null) counted(receive(req as Req, res, next, type))
     else if (next !== undefined) next()
     else sendAnswer(res, refused('path_unknown'))
   }
   function handle(this: unknown, req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void): void {
     // Connect takes whatever has a `handle` for an application: it notes as `route` where that is mounted, and calls this.
     if (this === receiver && 'route' in receiver) receiver(req, res, next)
-    else void receive(req as Req, res, next, null)
+    else counted(receive(req as Req, res, next, null))
   }
-  return Object.assign(receiver, { handle, idle: engine.idle })
+  async function idle(): Promise<void> {
+    while (underWay.size > 0) await Promise.allSettled(underWay)
+    await engine.idle()
+  }
+  return Object.assign(receiver, { handle, idle })
 }
 
 type Refused = Exclude<RefusalCode, 'handler_failed' | 'receiver_failed'>
@@ -192,33 +208,6 @@ const HANDLED: Answer = { status: 200, statusMessage: '', headers: [], body: Buf
 
 /** "Content-Type: application/json", with parameters or without. Other JSON types have envelopes of their own. */
 const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i
-
-const MALFORMED = Symbol('malformed')
-
-function parsed(raw: Buffer): unknown {
-  try {
-    return JSON.parse(UTF_8.decode(raw))
-  } catch {
-    return MALFORMED
-  }
-}
-
-/** RFC 8259 §8.1: "MUST be encoded using UTF-8". Bytes that are not must not be read as something else. */
-const UTF_8 = new TextDecoder('utf-8', { fatal: true })
-
-type Read = { readonly event: WebhookEvent; readonly key: string } | { readonly issues: readonly WebhookEventIssue[] }
-
-function eventIn(sent: unknown): Read {
-  let event: WebhookEvent
-  try {
-    event = parseWebhookEvent(sent)
-  } catch (error) {
-    if ((error as WebhookEventError).code !== 'event_invalid') throw error
-    return { issues: (error as WebhookEventError).issues }
-  }
-  const reading = readKey(event.id)
-  return 'key' in reading ? { event, key: reading.key } : { issues: [{ path: 'id', message: reading.invalid }] }
-}
 
 function contextOf(execution: Execution): WebhookContext {
   const { scope: source, attempt, previousOutcome, context, deriveKey, mayHaveEffect } = execution
@@ -233,6 +222,14 @@ function contextOf(execution: Execution): WebhookContext {
       return execution.signal
     },
   }
+}
+
+function responseBegun(): IdempotencyError {
+  return new IdempotencyError(
+    'response_begun',
+    'The response was begun before the webhook receiver, so its sender could not be told how the event ended. Mount ' +
+      'whatever writes to it behind the receiver.',
+  )
 }
 
 const VERIFY_WAY_OUT =

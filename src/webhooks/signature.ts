@@ -157,10 +157,13 @@ function keyOfText(secret: unknown): Uint8Array | string {
   return Buffer.from(secret) // A copy: bytes that the caller overwrites later stay the key.
 }
 
+/** Padded or not. One character too many would be no byte: a secret cut down to it would be a key that everybody knows. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}={0,2}|[A-Za-z0-9+/]{3}=?)?$/
+
 function keyOfWhsec(secret: unknown): Uint8Array | string {
   if (typeof secret !== 'string') return `expected a string; seen: ${kindOf(secret)}`
   const base64 = secret.replace(/^whsec_/, '')
   if (base64 === '') return 'it is empty'
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return 'expected base64, with or without whsec_ before it'
+  if (!BASE64.test(base64)) return 'expected base64, with or without whsec_ before it'
   return Buffer.from(base64, 'base64')
 }

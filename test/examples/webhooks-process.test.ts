@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { isAsPromised, tallyOf } from '../../examples/webhook-receiver/tally.js'
 import { type BuiltExample, buildExample } from '../support/built-example.js'
@@ -5,9 +7,12 @@ import { redisBinary, startRedis } from '../support/redis-server.js'
 import { runNode } from '../support/run-node.js'
 import { startExample } from './example-process.js'
 import { send } from './payments-service.js'
+import { startExampleReceiver } from './receiver-process.js'
 import { startSubscriber } from './subscriber.js'
 
 let example: BuiltExample
+
+const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
 
 beforeAll(async () => {
   redisBinary()
@@ -59,6 +64,48 @@ test('the demo kills the receiver in the middle, and every event is handled once
   expect(rows.map(([, handled]) => handled)).toEqual(Array(12).fill(1))
   expect(Math.max(...rows.map(([delivered = 0]) => delivered))).toBeGreaterThan(1)
 }, 90_000)
+
+test('without a redis-server the demo remembers in memory, and every event is handled at least once', async () => {
+  vi.stubEnv('PATH', '/nowhere')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { exitCode, stdout, stderr } = await runNode(example.demo)
+  expect([exitCode, stderr]).toEqual([0, ''])
+  expect(stdout).toContain('There is no redis-server on the PATH. The receiver remembers in memory')
+  expect(stdout).toContain('The receiver was killed (-9).')
+  const handled = [...stdout.matchAll(/^evt_\S+ +\d+ +(\d+)$/gm)].map(([, times]) => Number(times))
+  expect(handled).toHaveLength(12)
+  expect(Math.min(...handled)).toBeGreaterThanOrEqual(1)
+}, 90_000)
+
+test('the receiver alone: signed deliveries are handled once, others are refused, and SIGTERM ends it', async () => {
+  const secret = newSecret()
+  const { url, lines, stop } = await startExampleReceiver(example, { WEBHOOK_SECRET: secret })
+  const body = JSON.stringify({ id: 'evt_1', type: 'mandate_setup_started', date: '2026-11-21', payload: {} })
+  const post = async (signer: string) => {
+    const now = new Date()
+    const headers = {
+      'content-type': 'application/json',
+      'webhook-id': 'evt_1',
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+      'webhook-signature': new Webhook(signer).sign('evt_1', now, body),
+    }
+    const path = '/api/service/webhook-event/mandate_setup_started'
+    return (await fetch(url + path, { method: 'POST', headers, body })).status
+  }
+  expect([await post(newSecret()), await post(secret), await post(secret)]).toEqual([401, 200, 200])
+  expect((await fetch(url)).status).toBe(404)
+  expect(await stop()).toBe(0)
+  expect(lines().map(({ msg }) => msg)).toEqual([
+    'listening',
+    'rejected',
+    'claimed',
+    'event',
+    'completed',
+    'replayed',
+    'rejected',
+  ])
+  expect(lines()[0]).toMatchObject({ store: 'memory' })
+}, 20_000)
 
 test.each([
   ['handled once', ['claimed', 'completed', 'replayed'], { delivered: 2, handled: 1 }, true, true],

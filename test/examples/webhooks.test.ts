@@ -301,12 +301,15 @@ test('what is pending at the end is counted, and tried no more', async () => {
 })
 
 test('what waits for its turn at the end is counted, and not tried', async () => {
-  const service = await startWithWebhooks({}, { firstPauseMs: 1, timeLimitMs: 100 })
-  const subscriber = await startSubscriber(() => {})
+  const held = gate()
+  const service = await startWithWebhooks()
+  const subscriber = await startSubscriber((res) => void held.opened.then(() => res.writeHead(500).end()))
   await service.subscribe(subscriber.url)
   for (let i = 0; i < 6; i++) await service.fire()
   await subscriber.reached(4)
-  expect(await service.sender.stop()).toBe(6)
+  const stopped = service.sender.stop()
+  held.open()
+  expect(await stopped).toBe(6)
   // It waits for tries under way, had any begun since.
   expect(await service.sender.stop()).toBe(6)
   expect(subscriber.delivered).toHaveLength(4)

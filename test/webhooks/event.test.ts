@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { describe, expect, test } from 'vitest'
 import { isKnownEvent, parseWebhookEvent, webhookEventSchema, webhookEventTypes } from '../../src/webhooks/event.js'
 import { WebhookEventError } from '../../src/webhooks/event-error.js'
@@ -72,6 +73,15 @@ describe('an error', () => {
       /^The webhook event is not as documented:\n {2}- the event: expected an object; seen: /,
     )
     expect(error.message).not.toContain('secret')
+  })
+
+  test.each([
+    { name: 'its text', sent: ' {"id":"secret"}', kind: 'a string' },
+    { name: 'its bytes', sent: Buffer.from('{"id":"secret"}'), kind: 'an object (Buffer)' },
+    { name: 'its bytes in an ArrayBuffer', sent: new ArrayBuffer(2), kind: 'an object (ArrayBuffer)' },
+  ])('says what to do where a body was given as $name', ({ sent, kind }) => {
+    const message = `expected an object; seen: ${kind}, to which JSON.parse comes first`
+    expect(errorOf(sent).issues).toEqual([{ path: '', message }])
   })
 
   test('holds every problem, however many, and a message that one can read', () => {

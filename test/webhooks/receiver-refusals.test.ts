@@ -103,7 +103,7 @@ const REFUSED: readonly Refused[] = [
     status: 400,
     code: 'event_invalid',
   },
-  ...['', 'a\u0000b', 'a'.repeat(256), '""'].map((id) => ({
+  ...['', 'a\u0000b', 'a'.repeat(256), `"${'a'.repeat(254)}"`].map((id) => ({
     name: `with the id ${JSON.stringify(id).slice(0, 20)}`,
     delivery: { body: { ...event, id } },
     status: 400,
@@ -179,6 +179,16 @@ describe('a delivery is taken', () => {
     },
   )
 
+  test('that begins with a byte order mark, which RFC 8259 §8.1 lets a parser ignore', async () => {
+    const { port } = await receive(express5)
+    expect((await deliver(port, { body: `\ufeff${JSON.stringify(event)}` })).status).toBe(200)
+  })
+
+  test('that says in capitals that it is not compressed', async () => {
+    const { port } = await receive(express5)
+    expect((await deliver(port, { headers: { 'Content-Encoding': 'Identity' } })).status).toBe(200)
+  })
+
   test('of exactly as many bytes as allowed, and of none more', async () => {
     const length = Buffer.byteLength(JSON.stringify(event))
     const exact = await receive(express5, { options: { maxBodyBytes: length } })
@@ -189,10 +199,10 @@ describe('a delivery is taken', () => {
 
   test('with an id of 255 characters, in quotes or not', async () => {
     const { port, handled } = await receive(express5)
-    for (const id of ['é'.repeat(255), `"${'a'.repeat(255)}"`, 'a'.repeat(255)]) {
+    for (const id of ['é'.repeat(255), `"${'a'.repeat(253)}"`, 'a'.repeat(255)]) {
       expect((await deliver(port, { body: { ...event, id } })).status).toBe(200)
     }
-    expect(handled).toHaveLength(2)
+    expect(handled).toHaveLength(3)
   })
 
   test('of an unknown type where onUnknownEvent handles it', async () => {

@@ -158,6 +158,15 @@ describe('what counts', () => {
     expect((await deliver(port, { body: more })).status).toBe(409)
   })
 
+  test('the payload counts as it was sent, with what parsing drops', async () => {
+    const { port } = await receive(express5)
+    const body = (value: number) =>
+      `{"id":"evt_1","type":"merchant_updated","date":"d","payload":{"__proto__":{"n":${value}}}}`
+    expect((await deliver(port, { body: body(1) })).status).toBe(200)
+    expect((await deliver(port, { body: body(1) })).status).toBe(200)
+    expect((await deliver(port, { body: body(2) })).status).toBe(409)
+  })
+
   test('two ids are two events, and two sources never meet', async () => {
     const { port, handled } = await receive(express5, {
       options: { source: (req) => req.headers['x-merchant'] as string },
@@ -174,6 +183,15 @@ describe('what counts', () => {
       'globex evt_1',
       'globex evt_2',
     ])
+  })
+
+  test('two receivers on one store are one where they name one source, and two where they do not', async () => {
+    const store = new MemoryStore()
+    const one = await receive(express5, { options: { store } })
+    const same = await receive(express5, { options: { store } })
+    const other = await receive(express5, { options: { store, source: 'others' } })
+    for (const { port } of [one, same, other]) expect((await deliver(port)).status).toBe(200)
+    expect([one, same, other].map(({ handled }) => handled.length)).toEqual([1, 0, 1])
   })
 
   test('the records are apart from those of the middleware in the same store', async () => {

@@ -128,6 +128,7 @@ describe('standardWebhooks', () => {
     { name: 'behind one of another version', list: `v1a,${GOOD.slice(3)} ${GOOD}`, taken: true },
     { name: 'only of another version', list: GOOD.replace('v1,', 'v2,'), taken: false },
     { name: 'only of a version that begins alike', list: GOOD.replace('v1,', 'v1a,'), taken: false },
+    { name: 'behind another mark than a comma', list: GOOD.replace(',', ';'), taken: false },
     { name: 'without a version', list: GOOD.slice(3), taken: false },
     { name: 'of another secret', list: BAD, taken: false },
     { name: 'cut short', list: GOOD.slice(0, -5), taken: false },
