@@ -132,9 +132,9 @@ export async function repliesOfStore(
   return replies
 }
 
-type Command = Exclude<Event, { type: 'advance' }>
+export type Command = Exclude<Event, { type: 'advance' }>
 
-function step(command: Command, stored: machine.StoredRecord | null, now: number): machine.Step<Reply> {
+export function step(command: Command, stored: machine.StoredRecord | null, now: number): machine.Step<Reply> {
   switch (command.type) {
     case 'begin':
       return machine.begin(stored, command.claim, now)
@@ -147,7 +147,7 @@ function step(command: Command, stored: machine.StoredRecord | null, now: number
   }
 }
 
-function send(command: Command, store: Store, key: string): Promise<Reply> {
+export function send(command: Command, store: Store, key: string): Promise<Reply> {
   switch (command.type) {
     case 'begin':
       return store.begin(key, command.claim)
@@ -160,7 +160,13 @@ function send(command: Command, store: Store, key: string): Promise<Reply> {
   }
 }
 
-function count(command: Command, stored: machine.StoredRecord | null, reply: Reply, now: number, visits: Visits): void {
+export function count(
+  command: Command,
+  stored: machine.StoredRecord | null,
+  reply: Reply,
+  now: number,
+  visits: Visits,
+): void {
   visits.commands++
   if (stored !== null && now >= stored.expiresAt) {
     if (stored.state === 'failed' && !stored.uncertain) visits.expiredFailures++
