@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer'
 import cluster from 'node:cluster'
 import { LRUCache } from 'lru-cache'
 import {
@@ -15,6 +14,7 @@ import {
   type StoreEvent,
 } from '../../src/core/index.js'
 import { isFunction, mistakesIn, oneOf, refuseMistakes, wholeNumber } from '../../src/core/validation.js'
+import { KeptAnswer } from './kept-answer.js'
 import { Shelves } from './shelves.js'
 
 type StoredRecord = machine.StoredRecord
@@ -57,7 +57,6 @@ const RULES = {
 
 /** An allowance for what V8 and lru-cache take besides the text and the bytes. */
 const RECORD_OVERHEAD_BYTES = 600
-const HEADER_OVERHEAD_BYTES = 100
 
 /** Room for the fences of some hundred failures, however small the store. */
 const LEAST_FAILURE_BYTES = 256 * 1024
@@ -118,7 +117,7 @@ export class MemoryStore implements Store {
   }
 
   async complete(key: string, own: Parameters<Store['complete']>[1]): Promise<Done> {
-    const answer = copyOf(own.answer)
+    const answer = new KeptAnswer(own.answer)
     return this.#step(key, (record, now) => machine.complete(record, { ...own, answer }, now))
   }
 
@@ -135,7 +134,7 @@ export class MemoryStore implements Store {
   }
 
   async resolve(key: string, resolution: Resolution): Promise<Done> {
-    const answer = resolution.answer && copyOf(resolution.answer)
+    const answer = resolution.answer && new KeptAnswer(resolution.answer)
     return this.#step(key, (record, now) => machine.resolve(record, { ...resolution, answer }, now))
   }
 
@@ -215,25 +214,14 @@ function withOwnAnswer<Reply extends Begun | Done | Inspected>(reply: Reply): Re
   return { ...reply, record: { ...reply.record, answer: copyOf(reply.record.answer) } }
 }
 
+/** As plain fields, made once. */
 function copyOf({ status, statusMessage, headers, body }: Answer): Answer {
-  return {
-    status,
-    statusMessage,
-    headers: headers.map(([name, value]) => [name, value] as const),
-    // Bytes of their own, not of Buffer's pool: a small slice of it would keep the whole pool.
-    body: body === null ? null : Buffer.from(new Uint8Array(body).buffer),
-  }
+  return { status, statusMessage, headers, body }
 }
 
 function bytesOf(record: StoredRecord, key: string): number {
-  let bytes = RECORD_OVERHEAD_BYTES + key.length
-  if (record.state === 'completed') {
-    const { statusMessage, headers, body } = record.answer
-    bytes += statusMessage.length
-    for (const [name, value] of headers) bytes += HEADER_OVERHEAD_BYTES + name.length + value.length
-    bytes += body?.byteLength ?? 0
-  }
-  return bytes
+  const { answer } = record as { answer?: KeptAnswer }
+  return RECORD_OVERHEAD_BYTES + key.length + (answer?.byteLength ?? 0)
 }
 
 let warned = false

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { asReplay } from './answer.js'
 import { ask, askAgain, called, monotonicNow, pause } from './commands.js'
 import type { Decision, RequestFacts } from './decision.js'
@@ -11,6 +10,7 @@ import { optionFunctions } from './option-functions.js'
 import { type IdempotencyOptions, resolveOptions } from './options.js'
 import { type Problem, type ProblemCode, problemOf } from './problem.js'
 import type { Answer, Begun, Claim, IdempotencyRecord } from './record.js'
+import { newToken } from './token.js'
 
 /** The library without a framework: a binding asks it what to do with each request. */
 export interface Engine<Req> extends Operator {
@@ -92,7 +92,7 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   async function claimFor(identity: Identity, asker: Asker<Req>): Promise<Claimed> {
     const { fingerprint } = identity
     const recordKey = storageKey(identity)
-    const claim: Claim = { token: randomUUID(), fingerprint, leaseMs, retentionMs, unknownOutcome }
+    const claim: Claim = { token: newToken(), fingerprint, leaseMs, retentionMs, unknownOutcome }
     const waitUntil = inFlightWaitMs > 0 ? monotonicNow() + inFlightWaitMs : 0
     let pollMs = 0
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { type KeepHeader, withKeptHeaders } from './answer.js'
 import { ask, called } from './commands.js'
 import { IdempotencyError } from './errors.js'
@@ -8,6 +7,7 @@ import type { ResolvedOptions } from './options.js'
 import type { Done, IdempotencyRecord } from './record.js'
 import { type AttemptName, type KnownOutcome, type RecordName, readName, readResolution } from './resolution.js'
 import type { Store } from './store.js'
+import { newToken } from './token.js'
 
 /** What an operator can do with a record. */
 export interface Operator {
@@ -80,7 +80,7 @@ export function operatorOn<Req>(options: ResolvedOptions<Req>, keepHeader: KeepH
       const resolve = commandOf('resolve')
       const { scope, key } = name
       const kept = answer && withKeptHeaders(answer, keepHeader)
-      const resolution = { token: randomUUID(), attempt, answer: kept, retentionMs }
+      const resolution = { token: newToken(), attempt, answer: kept, retentionMs }
       const done = await answerTo('resolve', name, () => resolve(storageKey(name), resolution))
       if (done.ok) emit({ type: 'resolved', scope, key, attempt, as: answer === null ? 'failed' : 'completed' })
       return done

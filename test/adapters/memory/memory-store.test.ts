@@ -154,16 +154,6 @@ describe('a store that is full by bytes', () => {
     expect(await stateOf(store, 'lost')).toBe('in-flight')
     expect(await stateOf(store, 'a')).toBe('failed')
   })
-
-  test('keeps an answer in memory of its own, not in a pool of other buffers', async () => {
-    const store = new MemoryStore()
-    const a = claimant(store, 'a')
-    await a.begin()
-    await a.complete(answerOf(10))
-    expect(await claimant(store, 'a').begin()).toMatchObject({
-      record: { answer: { body: { buffer: { byteLength: 10 } } } },
-    })
-  })
 })
 
 test('clear() forgets every record: in flight, completed and failed', async () => {
