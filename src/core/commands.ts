@@ -37,7 +37,8 @@ export async function ask<Reply>(
 }
 
 const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 5_000
+/** When the store is back, no key waits much longer for what is pending. */
+const LONGEST_PAUSE_MS = 2_000
 
 /** Asks again, after growing pauses, what was not answered; `null`: nor was it before `until`. */
 export async function askAgain<Reply>(
