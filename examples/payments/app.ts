@@ -26,6 +26,8 @@ export interface AppOptions {
   readonly availability?: Availability
   /** @default the library's */
   readonly leaseMs?: number
+  /** @default the library's */
+  readonly unknownOutcome?: 'rerun' | 'refuse'
 }
 
 export interface App {
@@ -36,7 +38,7 @@ export interface App {
 
 /** The payments service, without a port. */
 export function createApp(options: AppOptions): App {
-  const { store, logger, ledger = memoryLedger(), webhooks, availability, leaseMs } = options
+  const { store, logger, ledger = memoryLedger(), webhooks, availability, leaseMs, unknownOutcome } = options
   const shared = {
     store,
     // The account and not its API key: keys are rolled, and a retry may come with the new one.
@@ -44,6 +46,7 @@ export function createApp(options: AppOptions): App {
     onEvent: decisionLog(logger, () => availability?.isAway() ?? false),
     // The store has a quarter of a lease to answer, at most.
     ...(leaseMs !== undefined && { leaseMs, storeTimeoutMs: Math.min(2_000, Math.floor(leaseMs / 4)) }),
+    ...(unknownOutcome !== undefined && { unknownOutcome }),
   }
   const once = idempotency(shared)
   const middlewares: Middleware[] = [once]

@@ -13,10 +13,16 @@ export interface FaultProxy {
   dropRequest(text: string): Promise<void>
   /** Half of the next request that contains `text` reaches the server; the rest is dropped, and its connection with it. */
   tearRequest(text: string): Promise<void>
+  /** Forgets what it was told to lose and has not lost yet. */
+  disarm(): void
   /** Delays each direction. */
   delay(ms: number): void
+  /** Ends every connection; new ones are accepted. */
+  reset(): void
   /** Cuts every connection, and refuses new ones until `heal`. */
   cut(): void
+  /** Half open: connections stay, and new ones are accepted, but nothing passes until `heal`, which ends them. */
+  freeze(): void
   heal(): void
   close(): Promise<void>
 }
@@ -27,28 +33,32 @@ type Passes = 'none' | 'half' | 'all'
 export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   const links = new Set<() => void>()
   let isCut = false
+  let isFrozen = false
   let delayMs = 0
   let armed: { readonly text: string; readonly passes: Passes; readonly done: () => void } | undefined
 
   const proxy = createServer((client) => {
     if (isCut) return void client.resetAndDestroy()
     const server = connect(targetPort, '127.0.0.1')
+    const [toServer, toClient] = [passage(server), passage(client)]
     let losing: (() => void) | undefined
 
     client.on('data', (bytes) => {
-      if (armed === undefined || !bytes.includes(armed.text)) return pass(server, bytes)
+      if (isFrozen) return
+      if (armed === undefined || !bytes.includes(armed.text)) return toServer(bytes)
       const { passes, done } = armed
       armed = undefined
       if (passes === 'all') {
         losing = done
-        return pass(server, bytes)
+        return toServer(bytes)
       }
-      if (passes === 'half') server.write(bytes.subarray(0, bytes.length / 2))
+      if (passes === 'half') toServer(bytes.subarray(0, bytes.length / 2))
       end()
       done()
     })
     server.on('data', (bytes) => {
-      if (losing === undefined) return pass(client, bytes)
+      if (isFrozen) return
+      if (losing === undefined) return toClient(bytes)
       end()
       losing()
     })
@@ -63,9 +73,17 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')
 
-  function pass(to: Socket, bytes: Buffer): void {
-    if (delayMs === 0) to.write(bytes)
-    else setTimeout(() => to.writable && to.write(bytes), delayMs)
+  /** Bytes come out as they went in, also where the delay has changed in between. */
+  function passage(to: Socket): (bytes: Buffer) => void {
+    const waiting: Buffer[] = []
+    return (bytes) => {
+      if (delayMs === 0 && waiting.length === 0) return void to.write(bytes)
+      waiting.push(bytes)
+      setTimeout(() => {
+        const next = waiting.shift()
+        if (next !== undefined && to.writable && !isFrozen) to.write(next)
+      }, delayMs)
+    }
   }
 
   function arm(text: string, passes: Passes): Promise<void> {
@@ -83,14 +101,23 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     dropReplyTo: (text) => arm(text, 'all'),
     dropRequest: (text) => arm(text, 'none'),
     tearRequest: (text) => arm(text, 'half'),
+    disarm: () => {
+      armed = undefined
+    },
     delay: (ms) => {
       delayMs = ms
     },
+    reset: endAll,
     cut() {
       isCut = true
       endAll()
     },
+    freeze() {
+      isFrozen = true
+    },
     heal() {
+      if (isFrozen) endAll()
+      isFrozen = false
       isCut = false
     },
     async close() {

@@ -1,0 +1,48 @@
+import type { Begun, Done, Store } from 'once-per-key/core'
+import type { CommandFacts, CommandName, Note, Reply } from './journal.js'
+
+/** A store that notes each command as it leaves, and its reply as it comes. */
+export function journaledStore(store: Store, note: (note: Note) => void): Store {
+  let commands = 0
+
+  async function noted<R extends Begun | Done>(
+    command: CommandName,
+    about: CommandFacts,
+    send: () => Promise<R>,
+  ): Promise<R> {
+    const id = ++commands
+    note({ what: 'sent', id, command, about })
+    try {
+      const reply = await send()
+      note({ what: 'replied', id, reply: shown(reply) })
+      return reply
+    } catch (error) {
+      note({ what: 'unanswered', id, reason: error instanceof Error ? error.message : String(error) })
+      throw error
+    }
+  }
+
+  return {
+    effects: store.effects,
+    begin: (recordKey, claim) => noted('begin', { recordKey, token: claim.token }, () => store.begin(recordKey, claim)),
+    renew: (recordKey, own) => noted('renew', { recordKey, ...facts(own) }, () => store.renew(recordKey, own)),
+    complete: (recordKey, own) => noted('complete', { recordKey, ...facts(own) }, () => store.complete(recordKey, own)),
+    release: (recordKey, own) => noted('release', { recordKey, ...facts(own) }, () => store.release(recordKey, own)),
+    ...(store.observe && { observe: store.observe.bind(store) }),
+  }
+}
+
+function facts({ token, uncertain }: { token: string; uncertain: boolean }) {
+  return { token, uncertain }
+}
+
+function shown(reply: Begun | Done): Reply {
+  if ('ok' in reply) return reply.ok ? { outcome: 'ok' } : { outcome: 'stale', ...met(reply.record?.state) }
+  if (!reply.acquired) return { outcome: 'refused', met: reply.record.state }
+  const { attempt, previousOutcome } = reply
+  return { outcome: 'acquired', attempt, previousOutcome }
+}
+
+function met(state: string | undefined) {
+  return state === undefined ? {} : { met: state }
+}

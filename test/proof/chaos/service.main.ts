@@ -1,0 +1,50 @@
+// The payments example in a process of its own, with a journal. Its settings come as an argument.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import { createApp } from '../../../examples/payments/app.js'
+import { openRedis } from '../../../examples/payments/redis.js'
+import { gracefulShutdown } from '../../../examples/payments/shutdown.js'
+import { openCluster } from './cluster-backing.js'
+import { openJournal } from './journal.js'
+import { type Handled, journaledLedger } from './journaled-ledger.js'
+import { journaledStore } from './journaled-store.js'
+import type { ServiceSettings } from './service-settings.js'
+
+const settings: ServiceSettings = JSON.parse(process.argv[2] ?? '')
+const { name, journal, redisPorts, leaseMs, unknownOutcome, forgetful } = settings
+const note = openJournal(journal, name)
+// What the example logs, events among it, is noted too.
+const logger = pino({ level: 'debug', base: null, timestamp: false }, { write: (line) => tell(line) })
+
+const [port = 0] = redisPorts
+const backing = await (redisPorts.length > 1
+  ? openCluster(redisPorts)
+  : openRedis({ host: '127.0.0.1', port, db: 0 }, logger))
+const requests = new AsyncLocalStorage<Handled>()
+const { app, idle } = createApp({
+  ...backing,
+  store: journaledStore(backing.store, note),
+  ledger: journaledLedger(backing.ledger, note, () => requests.getStore(), new Set(forgetful)),
+  logger,
+  leaseMs,
+  unknownOutcome,
+})
+const server = createServer((req, res) => requests.run(req as Handled, () => app(req, res)))
+const shutDown = gracefulShutdown(server, idle)
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+
+// As the example's main does, but for its last line: nothing may be left that keeps the process alive.
+process.once('SIGTERM', async () => {
+  await shutDown()
+  await backing.close()
+  process.disconnect()
+})
+// Whoever started it has gone.
+process.once('disconnect', () => setTimeout(() => process.exit(1), 5_000).unref())
+
+function tell(line: string): void {
+  const { msg, scope, key, attempt } = JSON.parse(line)
+  note({ what: 'told', line: { msg, scope, key, attempt } })
+}

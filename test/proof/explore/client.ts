@@ -1,0 +1,116 @@
+import type { Answer, Decision, Engine, Execution, RequestFacts } from 'once-per-key/core'
+import { type Content, type End, type Observed, type Told, textOf } from './history.js'
+import type { VirtualClock } from './virtual-clock.js'
+
+/** One request, and where the process that serves it stands. */
+export interface Client {
+  readonly index: number
+  readonly scope: string
+  readonly content: Content
+  readonly arrivedAt: number
+  process: 'awake' | 'stalled' | 'dead'
+  stage: 'deciding' | 'running' | 'ending' | 'told'
+  told: Told | null
+  toldAt: number
+  /** What the engine has said of its lease; `null`: nothing. */
+  leaseLost: 'lapsed' | 'taken' | null
+  /** When the last renewal was sent, and when the last confirmed one. */
+  renewedAt: number
+  confirmedAt: number
+  /** The request goes to its engine. */
+  readonly start: (engine: Engine<string>) => void
+  /** The handler ends. */
+  readonly end: (end: End) => void
+}
+
+export function createClient(
+  index: number,
+  scope: string,
+  content: Content,
+  clock: VirtualClock,
+  record: (what: Observed) => void,
+): Client {
+  const arrivedAt = clock.now()
+  let execution: Execution | undefined
+
+  const client: Client = {
+    index,
+    scope,
+    content,
+    arrivedAt,
+    process: 'awake',
+    stage: 'deciding',
+    told: null,
+    toldAt: arrivedAt,
+    leaseLost: null,
+    renewedAt: arrivedAt,
+    confirmedAt: arrivedAt,
+    start: (engine) => void engine.decide(factsOf(scope, content)).then(follow),
+    end,
+  }
+
+  function follow(decision: Decision): void {
+    switch (decision.action) {
+      case 'execute': {
+        execution = decision.execution
+        client.stage = 'running'
+        const { attempt, previousOutcome } = execution
+        record({ type: 'ran', by: index, attempt, previousOutcome })
+        break
+      }
+      case 'replay':
+        tell({ kind: 'success', text: textOf(decision.answer) })
+        break
+      case 'reject':
+        tell({ kind: 'problem', code: decision.problem.code })
+        break
+      case 'bypass':
+        throw new Error('a request with a key was not covered')
+    }
+  }
+
+  function end(how: End): void {
+    if (execution === undefined) throw new Error(`request ${index} has no run to end`)
+    client.stage = 'ending'
+    record({ type: 'ended', by: index, end: how })
+    if (how === 'uncertain') {
+      execution.mayHaveEffect()
+      void execution.fail().then(() => tell({ kind: 'failure' }))
+      return
+    }
+    const answer = how === 'success' ? successOf(index) : FAILURE
+    void execution.settle(answer).then((settled) => {
+      if (settled.action !== 'send') follow(settled)
+      else tell(how === 'success' ? { kind: 'success', text: textOf(answer) } : { kind: 'failure' })
+    })
+  }
+
+  function tell(told: Told): void {
+    client.stage = 'told'
+    client.told = told
+    client.toldAt = clock.now()
+    record({ type: 'told', by: index, told })
+  }
+
+  return client
+}
+
+/** What the handler of this request answers: no other answers the same. */
+function successOf(index: number): Answer {
+  const body = Buffer.from(`run ${index}`)
+  return { status: 201, statusMessage: '', headers: [['Content-Type', 'text/plain']], body }
+}
+
+const FAILURE: Answer = { status: 500, statusMessage: '', headers: [], body: Buffer.from('failed') }
+
+function factsOf(scope: string, content: Content): RequestFacts<string> {
+  return {
+    request: scope,
+    method: 'POST',
+    target: '/payouts',
+    rawHeaders: ['Idempotency-Key', 'order-1'],
+    body: { content },
+    bodyWasRead: true,
+    isAbandoned: () => false,
+  }
+}

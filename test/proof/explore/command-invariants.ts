@@ -1,0 +1,111 @@
+import type { Begun, Done } from 'once-per-key/core'
+import { type Content, type Executed, textOf } from './history.js'
+import type { Expect } from './invariants.js'
+import type { Book, Standing } from './ledger.js'
+import { FAILED_MS, TIMES } from './times.js'
+
+/** What the store may do at a command, and what the record is from then on. */
+export function watchCommand(
+  book: Book,
+  standing: Standing,
+  entry: Executed & { at: number },
+  refusesUnknown: boolean,
+  expect: Expect,
+): void {
+  const { command, reply, before, after } = entry
+  const succeeded = 'acquired' in reply ? reply.acquired : reply.ok
+  const isOwner = book.owner === null || book.owner === standing.by
+  if (!succeeded || (command.name !== 'begin' && !isOwner)) {
+    const unchanged = before === after || JSON.stringify(before) === JSON.stringify(after)
+    expect('S6', unchanged, `${command.name} of request ${standing.by} changed a record that was not its own`)
+  }
+  if (command.name === 'begin') watchBegin(book, standing, reply as Begun, entry.at, refusesUnknown, expect)
+  else if ((reply as Done).ok) watchEnd(book, standing, entry, expect)
+}
+
+function watchBegin(
+  book: Book,
+  { by, content, now }: Standing,
+  reply: Begun,
+  at: number,
+  refusesUnknown: boolean,
+  expect: Expect,
+): void {
+  const isOwn = book.owner === by
+  const isOpen = isOwn && now.claimed && !now.released && book.stored === null
+  const first = now.firstReply
+  if (isOpen && first?.acquired) {
+    const isSame = JSON.stringify(first) === JSON.stringify(reply)
+    expect('S7', isSame, `the claim of request ${by} was sent again and got another reply than at first`)
+  }
+  if (!reply.acquired) {
+    if (book.stored !== null && book.bound === content) {
+      const { record } = reply
+      const shown = record.state === 'completed' && textOf(record.answer) === book.stored
+      expect('S3', shown, `request ${by} is not shown the answer that was stored`)
+    }
+    return
+  }
+
+  const { attempt, previousOutcome } = reply
+  const isFree = book.holder === null || book.holder.by === by || at >= book.holder.until
+  expect('S1', isFree, `request ${by} claims while request ${book.holder?.by} holds a live lease`)
+  expect('S4', book.stored === null, `request ${by} claims a key that was completed`)
+  const fits = book.bound === null || book.bound === content
+  expect('S9', fits, `request ${by} claims a key that is bound to other content`)
+  if (isOwn) expect('S7', !now.released, `request ${by} released its claim, and its token claims again`)
+  if (!isOpen) {
+    expect('S6', attempt > book.lastAttempt, `attempt ${attempt} of request ${by} follows attempt ${book.lastAttempt}`)
+    const isRefused = refusesUnknown && previousOutcome === 'unknown'
+    expect('S5', !isRefused, `request ${by} claims a key whose outcome is unknown, against the policy`)
+    if (previousOutcome === 'unknown') book.takeovers++
+    now.firstReply = reply
+  }
+  Object.assign(now, { claimed: true, heard: false, released: false, uncertain: previousOutcome === 'unknown' })
+  hold(book, by, at, content)
+  book.lastAttempt = attempt
+}
+
+function hold(book: Book, by: number, at: number, content: Content): void {
+  book.owner = by
+  book.holder = { by, until: at + TIMES.leaseMs }
+  book.bound = content
+  book.livesUntil = at + TIMES.retentionMs
+}
+
+/** An owner's command that was accepted. Where there was no record, it is written anew from what the owner shows. */
+function watchEnd(book: Book, standing: Standing, { command, at }: Executed & { at: number }, expect: Expect): void {
+  if (command.name === 'begin') return
+  const { by, content, now, run } = standing
+  const { own } = command
+  const isAnew = book.owner === null
+  if (isAnew) {
+    book.lastAttempt = own.attempt
+    now.claimed = command.name === 'renew' || run !== null
+    now.ran = run !== null
+    now.uncertain = own.uncertain
+  }
+  switch (command.name) {
+    case 'renew':
+      hold(book, by, at, content)
+      break
+    case 'complete': {
+      const text = textOf(command.own.answer)
+      expect('S2', book.stored === null || book.stored === text, `request ${by} overwrites the answer that was stored`)
+      expect('S6', !now.released, `request ${by} completes a claim that it had released`)
+      hold(book, by, at, content)
+      Object.assign(book, { holder: null, stored: text })
+      standing.storedEver = true
+      now.stored = true
+      break
+    }
+    case 'release': {
+      expect('S6', book.stored === null, `request ${by} releases a key that was completed`)
+      if (now.released && !isAnew) break
+      const uncertain = own.uncertain || now.uncertain
+      Object.assign(now, { released: true, uncertain })
+      Object.assign(book, { owner: by, holder: null, bound: uncertain ? content : null })
+      book.livesUntil = at + (uncertain ? TIMES.retentionMs : FAILED_MS)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { Findings, type Layer } from '../layer.js'
+import type { Bounds, Choice } from './choices.js'
+import { type Policy, startProcesses } from './processes.js'
+import { countIn, noSights } from './sights.js'
+import { installVirtualClock } from './virtual-clock.js'
+import { type State, type Way, walk } from './walk.js'
+
+const POLICIES = ['rerun', 'refuse'] as const satisfies readonly Policy[]
+
+interface Search extends Bounds {
+  readonly policy: Policy
+}
+
+/**
+ * Breadth-first over all that the requests with one key, their processes, the network and the store can do, with so many
+ * faults on each path. Nothing is left to chance: the seed changes nothing.
+ */
+export const explore: Layer = async ({ scale, progress }) => {
+  const findings = new Findings()
+  const sights = noSights()
+  const figures = { states: 0, transitions: 0, deepest_path: 0 }
+  const found: Record<string, number> = {}
+  const searches = searchesFor(scale)
+
+  const clock = installVirtualClock()
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0 // Most errors here are time limits that pass, and nobody reads where.
+  try {
+    for (const [index, search] of searches.entries()) {
+      const { policy, attempts, faults } = search
+      const way = { processes: startProcesses(policy), clock, bounds: search, findings }
+      const states = await exploreAll(way, (share) => progress((index + share) / searches.length))
+      found[`states_${policy}_${attempts}_attempts_${faults}_faults`] = states
+    }
+  } finally {
+    clock.uninstall()
+    Error.stackTraceLimit = stackTraceLimit
+  }
+  return {
+    figures: { ...figures, ...found },
+    checked: findings.checked,
+    tried: sights,
+    violations: findings.violations,
+  }
+
+  async function exploreAll(way: Way, tell: (share: number) => void): Promise<number> {
+    const rested = new Set<string>()
+    const fewestFaults = new Map<string, number>()
+    let frontier = [(await walk(null, null, way)).state]
+    while (frontier.length > 0) {
+      const next: State[] = []
+      for (const state of frontier) {
+        for (const choice of state.choices) next.push(...(await visit(state, choice)))
+      }
+      frontier = next
+      tell(1 - frontier.length / (fewestFaults.size + 1))
+    }
+    return fewestFaults.size
+
+    /** The state that a choice leads to, unless it was known, with as many faults still to come. */
+    async function visit(from: State, choice: Choice): Promise<State[]> {
+      figures.transitions++
+      const { state, digest, entries, resolve } = await walk(from, choice, way)
+      for (const entry of entries) countIn(sights, entry)
+      const known = fewestFaults.get(digest)
+      if (known !== undefined && known <= state.faults) return []
+      fewestFaults.set(digest, state.faults)
+      figures.deepest_path = Math.max(figures.deepest_path, state.depth)
+      if (known === undefined) {
+        figures.states++
+        await resolve(rested)
+      }
+      return [state]
+    }
+  }
+}
+
+/**
+ * Each search is exhausted. What its faults leave behind is met by two requests more, once they have stopped; the more
+ * there are of either, the longer it takes: some tenfold for one more.
+ */
+function searchesFor(scale: number): readonly Search[] {
+  const both = (bounds: Bounds) => POLICIES.map((policy) => ({ policy, ...bounds }))
+  if (scale < 1) {
+    return [
+      ...both({ attempts: 3, faults: 0, others: true }),
+      { policy: 'rerun', attempts: 2, faults: 1, others: false },
+    ]
+  }
+  return [
+    ...both({ attempts: 3, faults: 1, others: true }),
+    { policy: 'rerun', attempts: 1, faults: 3, others: false },
+    ...(scale >= 3 ? both({ attempts: 2, faults: 2, others: true }) : []),
+    ...(scale >= 30 ? both({ attempts: 3, faults: 2, others: true }) : []),
+  ]
+}

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { faultsOf } from './layer.js'
+import { LAYERS, type LayerName } from './layers.js'
+import { MUTANTS } from './mutants/catalogue.js'
+import { isFound, tryMutant } from './mutants/trial.js'
+import { runLayer } from './run.js'
+import { buildTree, type Tree } from './tree.js'
+
+const NAMES = Object.keys(LAYERS) as LayerName[]
+
+/** The short form of `npm run prove`. */
+const SCALE = 0.05
+const seed = Date.now() % 1_000_000_007
+let tree: Tree
+
+beforeAll(async () => {
+  tree = await buildTree()
+}, 60_000)
+afterAll(() => tree.remove())
+
+describe.each(NAMES)('%s', (layer) => {
+  test('finds no violation', { timeout: 120_000 }, async () => {
+    const report = await runLayer({ layer, scale: SCALE, seed }, tree.root)
+    expect(faultsOf(report), `seed ${seed}`).toEqual([])
+  })
+
+  test('finds a planted fault', { timeout: 120_000 }, async () => {
+    const mutant = MUTANTS.find((each) => each.layer === layer) as (typeof MUTANTS)[number]
+    const trial = await tryMutant(mutant, tree, 1)
+    expect(isFound(trial), JSON.stringify(trial, null, 2)).toBe(true)
+  })
+})

@@ -1,0 +1,54 @@
+import { fork } from 'node:child_process'
+import { join } from 'node:path'
+import type { Report } from './layer.js'
+import type { LayerName } from './layers.js'
+
+export interface Run {
+  readonly layer: LayerName
+  readonly scale: number
+  readonly seed: number
+}
+
+/** The longest run of `npm run prove` takes a few minutes; a layer that hangs is itself a finding. */
+const LONGEST_MS = 20 * 60_000
+const LAST_WORDS = 4_000
+
+/**
+ * Runs a layer in a process of its own, with the library that is built in `root`; rejects when the process ends without a
+ * report, or does not end behind it.
+ */
+export async function runLayer(
+  { layer, scale, seed }: Run,
+  root: string,
+  onProgress: (share: number) => void = () => {},
+): Promise<Report> {
+  const program = join(root, 'build/proof/run-layer.js')
+  const child = fork(program, [layer, `${scale}`, `${seed}`], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    execArgv: ['--expose-gc', '--enable-source-maps'],
+    // What surrounds it (a test runner, npm) is not its business.
+    env: Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !/^(vitest|node_options|node_v8)/i.test(name)),
+    ),
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (bytes: Buffer) => {
+      said = `${said}${bytes}`.slice(-LAST_WORDS)
+    })
+  }
+  let report: Report | undefined
+  child.on('message', (message: { progress?: number; report?: Report }) => {
+    if (message.progress !== undefined) onProgress(message.progress)
+    report ??= message.report
+  })
+  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS * Math.max(1, scale))
+  const end = await new Promise<number | string>((resolve) => {
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+  })
+  clearTimeout(timer)
+  if (report !== undefined && end === 0) return report
+  const what = report === undefined ? 'without a report' : 'badly behind its report'
+  throw new Error(`${layer} (scale ${scale}, seed ${seed}) ended ${what}: ${end}\n${said}`)
+}

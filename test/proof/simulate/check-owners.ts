@@ -1,0 +1,31 @@
+import type { Evidence } from './evidence.js'
+import type { Request } from './history.js'
+
+/** For timers that count whole milliseconds. */
+const SLACK_MS = 5
+/** How long before its run's time is over a pending completion may be given up: the longest pause between two tries. */
+const LONGEST_PAUSE_MS = 5_000
+
+/**
+ * S1 and S3, where a lease has lapsed: not because its owner, which could have, did not renew it while its handler ran,
+ * or while the completion of a success that its client saw was pending.
+ */
+export function checkLapsed(evidence: Evidence, owner: Request, at: number): void {
+  const { setting, expect, attemptOf, instanceOf } = evidence
+  const { run } = owner
+  const attempt = attemptOf(owner)
+  if (run === null || attempt.claimSentAt === null || attempt.lastSentAt === null) return
+  // A run that gave its lease up as taken renews nothing, though a late duplicate may claim in its name.
+  if (run.attempt === 0 || attempt.isDuplicated) return
+  const { isCrashed, lastStalledAt } = instanceOf(owner.instance)
+  if (isCrashed || lastStalledAt >= attempt.claimSentAt) return
+
+  const { leaseMs, maxRunMs, storeTimeoutMs } = setting.options
+  const isRenewed = at - attempt.lastSentAt <= leaseMs / 3 + SLACK_MS
+  const timeIsOverAt = attempt.claimSentAt + maxRunMs
+  if (run.end === null) {
+    if (at < timeIsOverAt) expect('S1', isRenewed, owner, 'the lease of a run that goes on is not renewed')
+  } else if (attempt.isPending && run.end.succeeded && at < timeIsOverAt - LONGEST_PAUSE_MS - 2 * storeTimeoutMs) {
+    expect('S3', isRenewed, owner, 'the completion of a success that was sent is not tried again')
+  }
+}

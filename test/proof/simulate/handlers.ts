@@ -1,0 +1,138 @@
+import { Buffer } from 'node:buffer'
+import type { Answer, Execution, Settled } from 'once-per-key/core'
+import type { Request, Run, RunEnd, Told } from './history.js'
+import { type Instance, stallForAMoment } from './instance.js'
+import { isTroubled, type World } from './world.js'
+
+const SUCCESSES = [200, 201, 202, 302, 303]
+const FAILURES = [400, 409, 422, 500, 503, 307]
+
+/** Runs the handler: it takes its time, has its effect or not, and ends in one of many ways, or never. */
+export function runHandler(
+  world: World,
+  instance: Instance,
+  request: Request,
+  execution: Execution,
+  tell: (told: Told) => void,
+): void {
+  const { clock, random, setting, tally, observe } = world
+  const startedAt = clock.now
+  const run: Run = {
+    id: world.runs++,
+    request,
+    attempt: execution.attempt,
+    previousOutcome: execution.previousOutcome,
+    mayHaveEffect: false,
+    end: null,
+  }
+  request.run = run
+  observe({ at: startedAt, type: 'started', run })
+  if (execution.attempt === 0) tally['unprotected runs']++
+
+  const isHung = !request.isProbe && isTroubled(world) && random.chance(0.04)
+  const endsAt = isHung ? hungUntil() : startedAt + durationMs()
+  const willSucceed = request.isProbe || random.chance(0.55)
+  if (!request.isProbe && random.chance(0.4)) {
+    const at = startedAt + random.between(0, Math.min(endsAt - startedAt, 2_000))
+    clock.plan(at, mayHaveEffect, instance)
+  }
+  if (endsAt < Number.POSITIVE_INFINITY) clock.plan(endsAt, end, instance)
+  if (isHung) tally['handlers that never ended']++
+  if (random.chance(0.4)) watchSignal()
+  if (isTroubled(world) && random.chance(setting.faults.stallInRun)) {
+    const at = startedAt + random.between(0, Math.min(endsAt - startedAt, 2_000))
+    const ms = setting.options.leaseMs + random.between(-1_000, 5_000)
+    clock.plan(at, () => stallForAMoment(world, instance, ms), instance)
+  }
+
+  /** For ever, if its run's time is over before the faults end; else its never ending is one of the faults. */
+  function hungUntil(): number {
+    const { maxRunMs } = setting.options
+    return startedAt + maxRunMs <= setting.faultsEndAt ? Number.POSITIVE_INFINITY : soonAfterFaults()
+  }
+
+  function durationMs(): number {
+    if (request.isProbe) return 1
+    if (!isTroubled(world)) return random.between(0, 800)
+    const { leaseMs } = setting.options
+    const ms = random.chance(0.15) ? random.between(leaseMs >> 2, 2 * leaseMs) : random.between(0, 300)
+    return Math.min(startedAt + ms, soonAfterFaults()) - startedAt
+  }
+
+  function soonAfterFaults(): number {
+    return setting.faultsEndAt + random.between(0, 1_000)
+  }
+
+  function mayHaveEffect(): void {
+    if (run.end !== null) return
+    execution.mayHaveEffect()
+    run.mayHaveEffect = true
+    observe({ at: clock.now, type: 'affected', run })
+  }
+
+  function watchSignal(): void {
+    const obeys = random.chance(0.7)
+    execution.signal.addEventListener('abort', () => {
+      if (run.end !== null) return
+      tally[obeys ? 'obeyed signals' : 'ignored signals']++
+      if (obeys) clock.plan(clock.now + random.between(0, 20), fail, instance)
+    })
+  }
+
+  function end(): void {
+    if (run.end !== null) return
+    if (!willSucceed && random.chance(0.4)) {
+      fail()
+      return
+    }
+    const answer = answerOf(willSucceed ? random.pick(SUCCESSES) : random.pick(FAILURES))
+    const succeeded = setting.succeeds(answer.status)
+    if (succeeded && !run.mayHaveEffect) observe({ at: clock.now, type: 'affected', run })
+    run.end = { succeeded, answer, at: clock.now }
+    observe({ at: clock.now, type: 'ended', run })
+    void settled(run.end, execution.settle(answer))
+    if (random.chance(0.1)) failLate()
+  }
+
+  function fail(): void {
+    if (run.end !== null) return
+    run.end = { succeeded: false, answer: null, at: clock.now }
+    observe({ at: clock.now, type: 'ended', run })
+    void settled(
+      run.end,
+      execution.fail().then(() => ({ action: 'send' })),
+    )
+  }
+
+  async function settled(how: RunEnd, settling: Promise<Settled>): Promise<void> {
+    const settled = await settling
+    switch (settled.action) {
+      case 'send':
+        return tell({ type: 'own', end: how })
+      case 'replay':
+        return tell({ type: 'replayed', answer: settled.answer })
+      case 'reject':
+        return tell({ type: 'problem', code: settled.problem.code })
+    }
+  }
+
+  /** Throws after it has ended its response, which must change nothing. */
+  function failLate(): void {
+    tally['late errors of a handler']++
+    clock.plan(clock.now + random.between(0, 500), () => void execution.fail(), instance)
+  }
+
+  function answerOf(status: number): Answer {
+    const isKept = request.isProbe || !random.chance(0.06)
+    return {
+      status,
+      statusMessage: '',
+      headers: [
+        ['Content-Type', 'text/plain'],
+        ['X-Run', String(run.id)],
+        ['Set-Cookie', 'session=1'],
+      ],
+      body: isKept ? Buffer.from(`run ${run.id}`) : null,
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import type { Answer, Begun, Claim, Done, IdempotencyEvent, machine, Own, PreviousOutcome } from 'once-per-key/core'
+
+/** A client's request, as one instance was asked. */
+export interface Request {
+  readonly id: number
+  readonly scope: string
+  readonly key: string
+  /** Which of the two bodies that clients send. */
+  readonly content: number
+  readonly instance: number
+  readonly isProbe: boolean
+  readonly askedAt: number
+  /** Of its claim; unknown until that is sent. */
+  token: string | null
+  /** Its client has gone. */
+  isLeft: boolean
+  /** Lets its client go. */
+  leave: () => void
+  /** The last arrival of which the instance has the reply. */
+  heard: Arrival | null
+  /** Its last `begin`. */
+  asked: Command | null
+  run: Run | null
+}
+
+export type CommandName = 'begin' | 'renew' | 'complete' | 'release'
+export type Terms = { readonly token: string } & Partial<
+  Claim & Own & { readonly answer: Answer; readonly failedMs: number }
+>
+
+/** A command, as an instance sent it. */
+export interface Command {
+  readonly id: number
+  readonly name: CommandName
+  readonly storageKey: string
+  readonly terms: Terms
+  readonly request: Request
+  readonly sentAt: number
+  /** It arrives twice. */
+  isDuplicated: boolean
+  /** Something befalls it, or its reply, on the way. */
+  isHindered: boolean
+}
+
+/** A command that the store took; of a duplicated one there are two. */
+export interface Arrival {
+  readonly command: Command
+  readonly reply: Begun | Done
+  /** What stood before and stands now, where the store lets us see it. */
+  readonly before?: machine.StoredRecord | null
+  readonly after?: machine.StoredRecord | null
+  /** Which life of the record it met: for the checker to fill in. */
+  epoch: number
+}
+
+/** A run of the handler. */
+export interface Run {
+  readonly id: number
+  readonly request: Request
+  readonly attempt: number
+  readonly previousOutcome: PreviousOutcome
+  mayHaveEffect: boolean
+  /** How it ended, and with what; `null`: not yet. */
+  end: RunEnd | null
+}
+
+export type RunEnd = { readonly succeeded: boolean; readonly answer: Answer | null; readonly at: number }
+
+/** What a client is told. */
+export type Told =
+  | { readonly type: 'own'; readonly end: RunEnd }
+  | { readonly type: 'replayed'; readonly answer: Answer }
+  | { readonly type: 'problem'; readonly code: string }
+
+/** All that can be seen from outside: what a checker may go by. */
+export type Observation = { readonly at: number } & (
+  | { readonly type: 'asked' | 'left'; readonly request: Request }
+  | { readonly type: 'sent'; readonly command: Command }
+  | { readonly type: 'arrived' | 'heard'; readonly arrival: Arrival }
+  | { readonly type: 'failed'; readonly command: Command; readonly where: 'on its way' | 'at the store' }
+  | { readonly type: 'started' | 'affected' | 'ended'; readonly run: Run }
+  | { readonly type: 'told'; readonly request: Request; readonly told: Told; readonly stalledMs: number }
+  | { readonly type: 'event'; readonly instance: number; readonly event: IdempotencyEvent }
+  | { readonly type: 'lost'; readonly scope: string | null; readonly key: string | null }
+  | { readonly type: 'booted' | 'crashed' | 'stalled' | 'resumed' | 'cut off'; readonly instance: number }
+  | { readonly type: 'faults ended' }
+)

@@ -1,0 +1,115 @@
+import type { Mutant } from '../mutants/mutant.js'
+
+const MACHINE = 'src/core/machine.ts'
+
+/** Faults in the rules for records. */
+export const machineMutants: readonly Mutant[] = (
+  [
+    {
+      name: 'a live lease is taken over',
+      file: MACHINE,
+      find: '      if (now < record.leaseUntil) return refuse(record, now)\n',
+      replace: '',
+      check: 'S1',
+    },
+    {
+      name: 'a completed key is claimed again',
+      file: MACHINE,
+      find: "    case 'completed':\n      return refuse(record, now)\n    case 'in-flight':",
+      replace: "    case 'completed':\n      return takeOver(record, claim, now)\n    case 'in-flight':",
+      check: 'S4',
+    },
+    {
+      name: 'a takeover is told as fresh',
+      file: MACHINE,
+      find: 'acquire(claim, record.attempt + 1, true, now)',
+      replace: 'acquire(claim, record.attempt + 1, false, now)',
+      check: 'S5',
+    },
+    {
+      name: 'an uncertain failure counts as a certain one',
+      file: MACHINE,
+      find: 'if (!record.uncertain) return acquire(claim, record.attempt + 1, false, now)',
+      replace: 'if (record.attempt >= 0) return acquire(claim, record.attempt + 1, false, now)',
+      check: 'S5',
+    },
+    {
+      name: 'a failing takeover forgets the uncertainty',
+      file: MACHINE,
+      find: 'const uncertain = own.uncertain || (record?.uncertain ?? false)',
+      replace: 'const uncertain = own.uncertain',
+      check: 'S5',
+    },
+    {
+      name: 'the policy `refuse` is ignored',
+      file: MACHINE,
+      find: "return claim.unknownOutcome === 'refuse' ? refuse(record, now) : acquire(",
+      replace: 'return acquire(',
+      check: 'S5',
+    },
+    {
+      name: 'a completion is not fenced',
+      file: MACHINE,
+      find: "if (record.token !== own.token || record.state === 'failed') return stale(record, now)",
+      replace: "if (record.state === 'failed') return stale(record, now)",
+      check: 'S6',
+    },
+    {
+      name: 'a release is not fenced',
+      file: MACHINE,
+      find: "if (record.token !== own.token || record.state === 'completed') return stale(record, now)",
+      replace: "if (record.state === 'completed') return stale(record, now)",
+      check: 'S6',
+    },
+    {
+      name: 'a renewal is not fenced',
+      file: MACHINE,
+      find: "if (record.token !== own.token || record.state !== 'in-flight') return stale(record, now)",
+      replace: "if (record.state !== 'in-flight') return stale(record, now)",
+      check: 'S6',
+    },
+    {
+      name: 'a release loses the attempt',
+      file: MACHINE,
+      find: '  const { attempt } = record ?? own\n  const uncertain',
+      replace: '  const attempt = 0\n  const uncertain',
+      check: 'S6',
+    },
+    {
+      name: 'a begin that is sent again is refused',
+      file: MACHINE,
+      find: "return record.state === 'in-flight' ? acquireAgain(record, claim, now) : refuse(record, now)",
+      replace: 'return refuse(record, now)',
+      check: 'S7',
+    },
+    {
+      name: 'a takeover that is sent again is told as fresh',
+      file: MACHINE,
+      find: 'reply: acquired(record.attempt, record.uncertain) }',
+      replace: 'reply: acquired(record.attempt, false) }',
+      check: 'S7',
+    },
+    {
+      name: 'a released token claims again',
+      file: MACHINE,
+      find: "return record.state === 'in-flight' ? acquireAgain(record, claim, now) : refuse(record, now)",
+      replace:
+        "if (record.state === 'failed') return acquire(claim, record.attempt + 1, false, now)\n    return record.state === 'in-flight' ? acquireAgain(record, claim, now) : refuse(record, now)",
+      check: 'S7',
+    },
+    {
+      name: 'another body takes a lapsed key over',
+      file: MACHINE,
+      find: "    case 'in-flight':\n      if (record.fingerprint !== claim.fingerprint) return refuse(record, now)\n",
+      replace: "    case 'in-flight':\n",
+      check: 'S9',
+    },
+    {
+      name: 'a lease never lapses',
+      file: MACHINE,
+      find: '      if (now < record.leaseUntil) return refuse(record, now)\n',
+      replace: '      if (now > 0) return refuse(record, now)\n',
+      check: 'L1',
+    },
+  ] as const
+).map((mutant) => ({ ...mutant, layer: 'simulate' }))

@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Findings } from '../layer.js'
+import { runWorld } from './run-world.js'
+import { digestOf } from './story.js'
+import { emptyTally } from './tally.js'
+import { installVirtualTime } from './virtual-time.js'
+
+let restore: () => void
+beforeAll(() => {
+  restore = installVirtualTime()
+})
+afterAll(() => restore())
+
+async function live(seed: number, number: number) {
+  const findings = new Findings()
+  const { history, steps } = await runWorld(seed, number, findings, emptyTally())
+  return { digest: digestOf(history), steps, violations: findings.violations }
+}
+
+test.each([0, 1, 2, 3])('the same seed gives the same history, step by step: world %i', async (number) => {
+  const lived = await live(7, number)
+  expect(lived.steps).toBeGreaterThan(100)
+  expect(await live(7, number)).toEqual(lived)
+  expect(lived.violations).toEqual([])
+})
+
+test('another seed, and another number, give another history', async () => {
+  const digests = new Set<string>()
+  for (const [seed, number] of [
+    [7, 0],
+    [8, 0],
+    [7, 1],
+  ] as const) {
+    digests.add((await live(seed, number)).digest)
+  }
+  expect(digests.size).toBe(3)
+})

@@ -1,0 +1,75 @@
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build, type Options } from 'tsup'
+import configs from '../../tsup.config.js'
+import type { Mutant } from './mutants/mutant.js'
+import proof from './tsup.config.js'
+
+/** The same from here as from the built program, which lies as deep. */
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** A folder with the package, the example and the proof, built: there the programs find the package by its name. */
+export interface Tree {
+  readonly root: string
+  remove(): Promise<void>
+}
+
+/** Builds today's sources; the tree is also the pattern of those with a fault. */
+export async function buildTree(): Promise<Tree> {
+  const tree = await emptyTree()
+  await buildLibrary(ROOT, tree.root)
+  await buildInto(join(tree.root, 'build'), configOf('example'))
+  await buildInto(join(tree.root, 'build/proof'), proof as Options)
+  return tree
+}
+
+/** The same programs over a library with a fault in it. */
+export async function plantedTree(mutant: Mutant, pattern: Tree): Promise<Tree> {
+  const tree = await emptyTree()
+  const sources = join(tree.root, 'sources')
+  for (const folder of ['src', 'adapters']) await cp(join(ROOT, folder), join(sources, folder), { recursive: true })
+  const path = join(sources, mutant.file)
+  await writeFile(path, planted(await readFile(path, 'utf8'), mutant))
+  await buildLibrary(sources, tree.root)
+  await cp(join(pattern.root, 'build'), join(tree.root, 'build'), { recursive: true })
+  return tree
+}
+
+/** @throws Error when the text to replace is not there exactly once: the fault would be another than its name says. */
+export function planted(text: string, { name, file, find, replace }: Mutant): string {
+  const parts = text.split(find)
+  if (parts.length !== 2) throw new Error(`"${name}": its text stands ${parts.length - 1} times in ${file}: ${find}`)
+  return parts.join(replace)
+}
+
+async function emptyTree(): Promise<Tree> {
+  const root = await mkdtemp(join(tmpdir(), 'once-per-key-proof-'))
+  await mkdir(join(root, 'build'))
+  await cp(join(ROOT, 'package.json'), join(root, 'package.json'))
+  await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'), 'dir')
+  return { root, remove: () => rm(root, { recursive: true, force: true }) }
+}
+
+async function buildLibrary(sources: string, root: string): Promise<void> {
+  const { entry, ...options } = configOf('library')
+  const entries = Object.entries(entry as Record<string, string>).map(([name, path]) => [name, join(sources, path)])
+  const tsconfig = join(ROOT, 'tsconfig.json')
+  await buildInto(join(root, 'dist'), {
+    ...options,
+    entry: Object.fromEntries(entries),
+    format: 'esm',
+    dts: false,
+    treeshake: false,
+    tsconfig,
+  })
+}
+
+function configOf(name: string): Options {
+  return (configs as Options[]).find((config) => config.name === name) as Options
+}
+
+async function buildInto(outDir: string, options: Options): Promise<void> {
+  await build({ ...options, outDir, config: false, silent: true, clean: false })
+}
