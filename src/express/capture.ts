@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { isEventStream } from '../core/answer.js'
 import type { Execution, HeaderPairs, Settled } from '../core/index.js'
 import { type Head, type HeadArgument, mayHaveBody, restore, snapshotOf, takeHead } from './head.js'
@@ -7,7 +8,7 @@ import * as pretend from './internals.js'
 import { alreadyFinished, type Callback, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
 import { drain, giveBack, type Outlet, outletOf } from './outlet.js'
 import { sendOpening, sendWhole } from './send.js'
-import { guardedView, outlivingView } from './socket-view.js'
+import { guardedView, outlivingSocket } from './socket-view.js'
 
 /**
  * - `holding`: what the handler writes is kept.
@@ -53,9 +54,8 @@ export function holdResponse(
   let destroysAfterOpening: { readonly error: Error | undefined } | undefined
   let afterOpening: Callback[] = []
 
-  const { socket } = res
-  const outliving = socket && outlivingView(socket, (error) => void res.destroy(error))
-  if (outliving !== null) pretend.outliving(res, outliving.view)
+  const outliving = outlivingSocket(res)
+  pretend.unwatched(res)
   if (pretend.isClosed(res)) withholdClose() // The client left while its key was being claimed.
 
   // --- what the handler sees
@@ -146,6 +146,8 @@ export function holdResponse(
 
   res.emit = (event: string | symbol, ...args: unknown[]): boolean => {
     if (event === 'finish') finished = true
+    // A pipelined response has waited for its turn on the connection.
+    if (event === 'socket' && !lifted) return outlet.emit.call(res, event, outliving.take(args[0] as Socket))
     if (event !== 'close' || lifted) return outlet.emit.call(res, event, ...args)
     withholdClose()
     return false
@@ -230,8 +232,6 @@ export function holdResponse(
   function lift(): void {
     lifted = true
     pretend.nothing(res)
-    if (outliving === null) return
-    if (res.socket === outliving.view) pretend.socket(res, socket)
     outliving.reveal()
   }
 

@@ -60,8 +60,7 @@ export function socket(res: ServerResponse, shown: Socket | null): void {
   internalsOf(res).socket = shown
 }
 
-/** Who watches the response from now on hears the view; who watched it before, the client's socket. */
-export function outliving(res: ServerResponse, view: Socket): void {
-  socket(res, view)
+/** Who watches the response from now on hears the view of its socket; who watched it before, the client's socket. */
+export function unwatched(res: ServerResponse): void {
   internalsOf(res).__onFinished = null
 }

@@ -1,13 +1,43 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import * as pretend from './internals.js'
 
 type Listener = (...args: unknown[]) => void
+
+/** What a held response shows as its socket. */
+export interface OutlivingSocket {
+  /** A pipelined response gets its socket late. Returns the view that stands in its place. */
+  take(socket: Socket): Socket
+  /** Puts the socket back: the response is Node's again. */
+  reveal(): void
+}
+
+export function outlivingSocket(res: ServerResponse): OutlivingSocket {
+  let taken: { readonly socket: Socket; readonly view: Socket; reveal(): void } | undefined
+
+  function take(socket: Socket): Socket {
+    taken = { socket, ...outlivingView(socket, (error) => void res.destroy(error)) }
+    pretend.socket(res, taken.view)
+    return taken.view
+  }
+
+  if (res.socket !== null) take(res.socket)
+  return {
+    take,
+    reveal() {
+      if (taken === undefined) return
+      if (res.socket === taken.view) pretend.socket(res, taken.socket)
+      taken.reveal()
+    },
+  }
+}
 
 /**
  * What a handler sees of its response's socket while the response is held: one that outlives the client. Libraries that
  * watch the socket (on-finished, and with it `sendFile`) would otherwise stop a stream when the client leaves.
  * `reveal` ends it: the view is the socket from then on, and the listeners that waited are on it.
  */
-export function outlivingView(socket: Socket, destroy: (error?: Error) => void): { view: Socket; reveal(): void } {
+function outlivingView(socket: Socket, destroy: (error?: Error) => void): { view: Socket; reveal(): void } {
   let revealed = false
   let waiting: { readonly event: string; readonly listener: Listener; readonly add: 'on' | 'once' }[] = []
   let masks: Readonly<Record<string, unknown>> | undefined
