@@ -9,8 +9,8 @@ export interface Run {
   readonly seed: number
 }
 
-/** The longest run of `npm run prove` takes a few minutes; a layer that hangs is itself a finding. */
-const LONGEST_MS = 20 * 60_000
+/** A layer that hangs is itself a finding. */
+const longestMs = (scale: number) => 120_000 + scale * 20 * 60_000
 const LAST_WORDS = 4_000
 
 /**
@@ -43,7 +43,7 @@ export async function runLayer(
     if (message.progress !== undefined) onProgress(message.progress)
     report ??= message.report
   })
-  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS * Math.max(1, scale))
+  const timer = setTimeout(() => child.kill('SIGKILL'), longestMs(scale))
   const end = await new Promise<number | string>((resolve) => {
     child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown'))
   })

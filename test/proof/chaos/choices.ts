@@ -1,3 +1,5 @@
+import { mulberry32 } from '../mulberry32.js'
+
 /** What a seed chooses: the same seed, the same choices, in the same order. */
 export interface Choices {
   /** A whole number, both ends included. */
@@ -10,16 +12,7 @@ export interface Choices {
 }
 
 export function choicesOf(seed: number, part = ''): Choices {
-  let state = hashOf(`${seed} ${part}`)
-
-  /** Mulberry32: a number from 0 to 1. */
-  function next(): number {
-    state = (state + 0x6d2b79f5) | 0
-    let bits = Math.imul(state ^ (state >>> 15), state | 1)
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61)
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32
-  }
-
+  const next = mulberry32(hashOf(`${seed} ${part}`))
   const between = (least: number, most: number) => least + Math.floor(next() * (most - least + 1))
 
   return {

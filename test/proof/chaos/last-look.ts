@@ -7,16 +7,6 @@ import { instant } from './journal.js'
 const AT_ONCE = 16
 const POLL_MS = 100
 
-/** An end that the store has not confirmed is sent again after pauses that grow to this. */
-const LONGEST_PAUSE_MS = 5_000
-
-/** A request that got no final answer although it was sent late. */
-export interface Late {
-  readonly asked: Asked
-  /** Whether the longest pause was over, too. */
-  readonly isBeyondPauses: boolean
-}
-
 /**
  * Asks for each payment once more, now that the faults have stopped, until its answer is final. Resolves to the requests
  * that were sent after `resolvesWithinMs` and still got none, or no answer at all.
@@ -26,17 +16,15 @@ export async function lastLook(
   ask: Ask,
   services: number,
   resolvesWithinMs: number,
-): Promise<Late[]> {
+): Promise<Asked[]> {
   const deadline = instant() + resolvesWithinMs
-  const lates: Late[] = []
+  const lates: Asked[] = []
 
   async function look(payment: Payment, service: number): Promise<void> {
     while (true) {
       const asked = await ask(payment, service)
       if (isFinal(asked)) return
-      const isBeyondPauses = asked.sentAt > deadline + LONGEST_PAUSE_MS || asked.end === 'unanswered'
-      if (asked.sentAt > deadline || isBeyondPauses) lates.push({ asked, isBeyondPauses })
-      if (isBeyondPauses) return
+      if (asked.sentAt > deadline || asked.end === 'unanswered') return void lates.push(asked)
       await pause(POLL_MS)
     }
   }

@@ -1,6 +1,6 @@
+import type { Asked } from './asking.js'
 import type { Fleet } from './fleet.js'
-import { isEnd, type KeyHistory } from './history.js'
-import type { Late } from './last-look.js'
+import type { KeyHistory } from './history.js'
 import { storeTimeoutOf } from './service-settings.js'
 import type { Verdicts } from './verdicts.js'
 
@@ -12,19 +12,15 @@ const SLACK_MS = 2_500
 /** Checks that everybody is answered: L1, L2, and of S10 that a store that fails is told of in time. */
 export function checkLiveness(
   history: KeyHistory,
-  lates: readonly Late[],
+  lates: readonly Asked[],
   fleet: Fleet,
   leaseMs: number,
   verdicts: Verdicts,
 ): void {
-  // Its owner lives, and renews its lease until its end is confirmed.
-  const hasPendingEnd = history.commands.some((command) => isEnd(command) && command.reply === null)
-  const late = lates.find(({ asked: { payment }, isBeyondPauses }) => {
-    return payment.scope === history.scope && payment.key === history.key && (isBeyondPauses || !hasPendingEnd)
-  })
+  const late = lates.find(({ payment }) => payment.scope === history.scope && payment.key === history.key)
   if (history.asked.length > 0) {
     verdicts.expect('L1', history, late === undefined, () => {
-      return `The faults had stopped, and still there was no final answer: ${late?.asked.reply?.code ?? late?.asked.end}`
+      return `The faults had stopped, and still there was no final answer: ${late?.reply?.code ?? late?.end}`
     })
   }
   for (const asked of history.asked) {

@@ -112,7 +112,7 @@ async function exit(service: Service, findings: Findings, patience: Patience) {
   findings.expect(
     'L3',
     closed !== 'late',
-    () => 'The servers do not close, or idle() does not resolve, although all clients have left',
+    () => `Not all comes to its end, although all clients have left: ${service.lastWords()}`,
   )
   if (closed === 'late') return undefined
   const end = await inTime(service.exited, patience)

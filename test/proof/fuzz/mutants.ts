@@ -90,13 +90,7 @@ export const mutants: readonly Mutant[] = [
     "typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8'",
     "'utf8'",
   ),
-  planted(
-    'S2',
-    'bodies are stored as text',
-    'adapters/memory/kept-answer.ts',
-    ".toString('latin1')",
-    '.toString()',
-  ),
+  planted('S2', 'bodies are stored as text', 'adapters/memory/kept-answer.ts', ".toString('latin1')", '.toString()'),
   planted(
     'S2',
     'of several header lines the last is given back',

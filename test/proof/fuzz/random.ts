@@ -1,3 +1,5 @@
+import { mulberry32 } from '../mulberry32.js'
+
 /** Choices that the same seeds make again. */
 export interface Random {
   /** A whole number, at least 0 and less than `limit`. */
@@ -8,18 +10,11 @@ export interface Random {
   bytes(length: number): Buffer
 }
 
-/** mulberry32, started from all the seeds: near seeds give unrelated choices. */
+/** Started from all the seeds: near seeds give unrelated choices. */
 export function randomOf(...seeds: readonly number[]): Random {
   let state = 0x9e3779b9
   for (const seed of seeds) state = Math.imul(state ^ seed, 0x85ebca6b) ^ (state >>> 13)
-
-  function next(): number {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-
+  const next = mulberry32(state)
   const below = (limit: number) => Math.floor(next() * limit)
   return {
     below,

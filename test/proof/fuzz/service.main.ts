@@ -15,6 +15,9 @@ const apps = SERVERS.map((server) =>
 const servers = await Promise.all(apps.map(({ listener }) => listening(listener)))
 const [express4, express5, http] = servers.map((server) => (server.address() as AddressInfo).port)
 
+/** Who waits for the end longer than this is told what it hangs on. */
+const WORDS_MS = 8_000
+
 let isDone = false
 
 process.on('message', (order: Order) => {
@@ -46,10 +49,16 @@ function began(request: string, closed: Promise<void>): void {
 
 /** As the README says. From here on nothing may keep the process alive. */
 async function close(): Promise<void> {
-  const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)))
+  const pending = new Set(SERVERS.flatMap((name) => [`${name} is open`, `${name} is not idle`]))
+  const ends = SERVERS.map(async (name, i) => {
+    await new Promise((resolve) => servers[i]?.close(resolve))
+    pending.delete(`${name} is open`)
+  })
   tell({ type: 'closing' })
-  await Promise.all(apps.map(({ idle }) => idle()))
-  await Promise.all(closed)
+  const words = setTimeout(() => console.error([...pending].join(', '), process.getActiveResourcesInfo()), WORDS_MS)
+  await Promise.all(SERVERS.map((name, i) => apps[i]?.idle().then(() => pending.delete(`${name} is not idle`))))
+  await Promise.all(ends)
+  clearTimeout(words)
   isDone = true
   tell({ type: 'closed', account: journal.account(), resources: process.getActiveResourcesInfo() })
   process.disconnect()

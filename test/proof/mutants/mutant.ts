@@ -13,6 +13,6 @@ export interface Mutant {
   readonly layer: LayerName
   /** The check that must fail. */
   readonly check: Check
-  /** How much of the layer finds it. @default 0.05 */
+  /** How much of the layer finds it, where that is not what usually does. */
   readonly scale?: number
 }

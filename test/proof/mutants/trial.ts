@@ -1,4 +1,5 @@
 import type { Check } from '../checks.js'
+import type { LayerName } from '../layers.js'
 import { runLayer } from '../run.js'
 import { plantedTree, type Tree } from '../tree.js'
 import type { Mutant } from './mutant.js'
@@ -12,13 +13,24 @@ export interface Trial {
   readonly error?: string
 }
 
-const SCALE = 0.05
+/** As little of each layer as finds its faults. */
+const SCALES: Readonly<Record<LayerName, number>> = {
+  explore: 0.05,
+  simulate: 0.02,
+  model: 0.05,
+  fuzz: 0.05,
+  soak: 0.02,
+  chaos: 0.05,
+}
 
 export async function tryMutant(mutant: Mutant, pattern: Tree, seed: number): Promise<Trial> {
   let tree: Tree | undefined
   try {
     tree = await plantedTree(mutant, pattern)
-    const { violations } = await runLayer({ layer: mutant.layer, scale: mutant.scale ?? SCALE, seed }, tree.root)
+    const { violations } = await runLayer(
+      { layer: mutant.layer, scale: mutant.scale ?? SCALES[mutant.layer], seed },
+      tree.root,
+    )
     return { mutant, foundBy: violations.map(({ check }) => check).sort(byNumber) }
   } catch (error) {
     return { mutant, foundBy: [], error: String(error) }

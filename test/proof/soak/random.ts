@@ -1,3 +1,5 @@
+import { mulberry32 } from '../mulberry32.js'
+
 /** Choices that a seed repeats. */
 export interface Random {
   /** From 0 to below `end`. */
@@ -6,16 +8,9 @@ export interface Random {
   pick<Choice>(weights: readonly (readonly [choice: Choice, weight: number])[]): Choice
 }
 
-/** mulberry32: 32 bits of state. */
 export function randomFrom(seed: number): Random {
-  let state = seed | 0
-
-  function below(end: number): number {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * end)
-  }
+  const fraction = mulberry32(seed)
+  const below = (end: number) => Math.floor(fraction() * end)
 
   return {
     below,

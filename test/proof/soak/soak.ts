@@ -19,7 +19,7 @@ export const soak: Layer = async ({ scale, seed, progress }) => {
   await exits(findings)
   const trafficked = await traffic(REQUESTS * scale, findings, random, (share) => progress(0.4 * share))
   await bounds(findings)
-  await warmUp(random)
+  await warmUp(findings, random)
   const each = await fillWithEach(maxBytes / 4, findings, random)
   const refusing = await fill('refuse', keys, maxBytes, findings, random, (share) => progress(0.4 + 0.3 * share))
   const evicting = await fill('evict', keys, maxBytes, findings, random, (share) => progress(0.7 + 0.3 * share))
