@@ -87,6 +87,8 @@ function sentence(event: IdempotencyEvent): string {
     case 'completion_pending':
     case 'completion_given_up':
       return `${event.type}: attempt ${event.attempt}`
+    case 'resolved':
+      return `attempt ${event.attempt}, ${event.as}`
     case 'in_flight':
     case 'mismatched':
     case 'answer_not_kept':
