@@ -1,0 +1,26 @@
+import type { RequestHandler } from 'express'
+import type { Work } from './payout.js'
+
+/** What protects the work, or nothing: one variant of the benchmark, running in a service. */
+export interface Protection {
+  /** The route's handlers, body parser aside. */
+  readonly handlers: readonly RequestHandler[]
+  /** Puts so many completed records into its store. */
+  fill?(count: number): Promise<void>
+  close?(): Promise<unknown>
+}
+
+export interface Ground {
+  readonly redisPort: number
+  /** Only a floor may care: it does the least for what is measured. */
+  readonly phase: Phase
+}
+
+/** First executions (each request with a key of its own), or replays (of answers that are stored). */
+export type Phase = 'first' | 'replay'
+
+export type Open = (work: Work, ground: Ground) => Promise<Protection>
+
+export const MERCHANT = 'x-merchant'
+export const KEY = 'idempotency-key'
+export const RETENTION_MS = 24 * 3_600_000

@@ -1,0 +1,114 @@
+import type { Redis } from 'ioredis'
+import type { Generator, Seen } from './generator.js'
+import { ANSWER_BYTES, ORDER_BYTES, orderOf } from './payout.js'
+import type { Phase } from './protection.js'
+import type { Service, Window } from './service.js'
+
+/** What surrounds the services: their load, and their Redis. */
+export interface Ground {
+  readonly generator: Generator
+  readonly redis: Redis
+  readonly redisPort: number
+  readonly rounds: number
+  readonly warmUpSeconds: number
+  tell(progress: string): void
+}
+
+/** One thing to measure, in each round once. */
+export interface Candidate {
+  readonly name: string
+  readonly service: Service
+  readonly phase: Phase
+  readonly seconds: number
+  readonly connections?: number
+  readonly orderBytes?: number
+  readonly answerBytes?: number
+  /** Completed records in the store before the first request. */
+  readonly records?: number
+}
+
+/** A value for each round. */
+export interface Figures {
+  readonly cpuMicros: number[]
+  readonly perSecond: number[]
+  readonly p50Ms: number[]
+  readonly p99Ms: number[]
+  /** Answers other than a success, and work done too often or too seldom, over all rounds. */
+  mistakes: number
+}
+
+export const CONNECTIONS = 32
+
+/**
+ * Measures all candidates in each round, so that what disturbs the machine disturbs them alike. Each is sent as many
+ * requests as it answered lately in the time that it is given: none is cut off, so the cost of each is counted.
+ */
+export async function measureInRounds(
+  what: string,
+  candidates: readonly Candidate[],
+  ground: Ground,
+): Promise<ReadonlyMap<string, Figures>> {
+  const all = new Map<string, Figures>()
+  const pace = new Map<string, number>()
+  for (const candidate of candidates) {
+    const { name, service } = candidate
+    all.set(name, { cpuMicros: [], perSecond: [], p50Ms: [], p99Ms: [], mistakes: 0 })
+    ground.tell(`${what}: warming up ${name}`)
+    await prepare({ ...candidate, records: 0 }, ground)
+    const load = { ...loadOf(candidate), port: service.port, seconds: ground.warmUpSeconds }
+    pace.set(name, paceOf(await ground.generator.call('fire', load)))
+  }
+  for (let round = 0; round < ground.rounds; round++) {
+    // Each begins once in a while: what comes first finds the machine in another state.
+    const from = round % candidates.length
+    for (const candidate of [...candidates.slice(from), ...candidates.slice(0, from)]) {
+      const { name } = candidate
+      ground.tell(`${what}: round ${round + 1} of ${ground.rounds}, ${name}`)
+      const amount = Math.max(2 * CONNECTIONS, 2 * (candidate.connections ?? 0), pace.get(name) ?? 0)
+      pace.set(name, await measure(candidate, ground, Math.ceil(amount * candidate.seconds), all.get(name) as Figures))
+    }
+  }
+  return all
+}
+
+/** Fills in the figures of one round, and answers how many requests a second it took. */
+async function measure(candidate: Candidate, ground: Ground, amount: number, figures: Figures): Promise<number> {
+  const { service, phase } = candidate
+  await prepare(candidate, ground)
+  const load = { ...loadOf(candidate), port: service.port }
+  // autocannon wants a request for each connection.
+  const seen = await counted(service, () =>
+    ground.generator.call('fire', { ...load, amount: Math.max(amount, load.connections) }),
+  )
+  const { cpuMicros, requests, runs, succeeded, failed } = seen
+  if (succeeded === 0) throw new Error(`${candidate.name} answered none of ${amount} requests.`)
+  figures.cpuMicros.push(cpuMicros / requests)
+  figures.perSecond.push(paceOf(seen))
+  figures.p50Ms.push(seen.p50Ms)
+  figures.p99Ms.push(seen.p99Ms)
+  const expected = phase === 'first' || service.variant.kind === 'bare' ? requests : 0
+  figures.mistakes += failed + Math.abs(runs - expected)
+  return paceOf(seen)
+}
+
+async function counted(service: Service, fire: () => Promise<Seen>): Promise<Seen & Window> {
+  await service.call('begin')
+  const seen = await fire()
+  return { ...seen, ...(await service.call('end')) }
+}
+
+async function prepare(candidate: Candidate, { generator, redis }: Ground): Promise<void> {
+  const { service, phase, answerBytes = ANSWER_BYTES, records = 0 } = candidate
+  if (service.variant.store === 'redis') await redis.flushall()
+  await service.call('reset', { phase, answerBytes })
+  if (records > 0) await service.call('fill', records)
+  if (phase === 'replay') await generator.call('prime', { port: service.port, body: loadOf(candidate).body })
+}
+
+function loadOf({ phase, connections = CONNECTIONS, orderBytes = ORDER_BYTES }: Candidate) {
+  return { body: orderOf(orderBytes), connections, phase }
+}
+
+function paceOf({ succeeded, seconds }: Seen): number {
+  return succeeded === 0 ? 0 : succeeded / seconds
+}

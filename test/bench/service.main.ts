@@ -1,0 +1,68 @@
+// The service on trial, in a process of its own: it counts what it does, and what that costs.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type ErrorRequestHandler, type Express } from 'express'
+import { answerCalls } from './calls.js'
+import { payoutWork } from './payout.js'
+import type { Protection } from './protection.js'
+import type { Setup, Window } from './service.js'
+import { variantOf } from './variants.js'
+
+const { open } = variantOf(process.argv[2] ?? '')
+const redisPort = Number(process.argv[3])
+
+let protection: Protection | undefined
+let app: Express
+let requests = 0
+let runs = 0
+let cpuBefore = process.cpuUsage()
+
+const server = createServer((req, res) => {
+  requests++
+  app(req, res)
+})
+
+/** Anew: a store of its own, an application of its own, and what was before is collected. */
+async function reset({ phase, answerBytes }: Setup): Promise<void> {
+  await protection?.close?.()
+  const work = payoutWork(answerBytes, () => runs++)
+  protection = await open(work, { redisPort, phase })
+  app = express()
+  app.post('/payouts', express.json({ limit: '2mb' }), ...protection.handlers)
+  app.use(answerError)
+  globalThis.gc?.()
+}
+
+/** Without a word on the console, whose cost would count. */
+const answerError: ErrorRequestHandler = (error, _req, res, next) => {
+  if (res.headersSent) return next(error)
+  const status = res.statusCode >= 400 ? res.statusCode : (error.status ?? 500)
+  res.status(status).json({ error: String(error) })
+}
+
+answerCalls({
+  async listen(): Promise<number> {
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
+  },
+  reset,
+  fill: (count: number) => protection?.fill?.(count),
+  begin() {
+    requests = 0
+    runs = 0
+    cpuBefore = process.cpuUsage()
+  },
+  end(): Window {
+    const { user, system } = process.cpuUsage(cpuBefore)
+    return { cpuMicros: user + system, requests, runs }
+  },
+  /** Bytes that are still needed: on the heap, and in buffers outside of it. */
+  memory(): number {
+    globalThis.gc?.()
+    globalThis.gc?.()
+    const { heapUsed, external } = process.memoryUsage()
+    return heapUsed + external
+  },
+})
