@@ -7,18 +7,18 @@ const EXECUTION = 'src/core/execution.ts'
 
 const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
-    name: 'Redis gives a key away while its lease is live',
-    file: SCRIPTS,
-    find: 'if now < record.lease_until then return refuse(record) end',
-    replace: '',
-    check: 'S1',
-  },
-  {
     name: 'a replay loses the headers of its answer',
     file: 'src/core/answer.ts',
     find: 'headers: [...answer.headers, REPLAYED]',
     replace: 'headers: [REPLAYED]',
     check: 'S2',
+  },
+  {
+    name: 'Redis gives a key away while its lease is live',
+    file: SCRIPTS,
+    find: 'if now < record.lease_until then return refuse(record) end',
+    replace: '',
+    check: 'S1',
   },
   {
     name: 'a success is sent before the store has confirmed it',
