@@ -27,7 +27,7 @@ function layerRows(rows: readonly Row[], trials: readonly Trial[]): string[][] {
     const planted = own.length === 0 ? '' : `${own.filter(isFound).length} of ${own.length}`
     if (report === undefined) return [layer, 'no report', '', '', planted, `${seconds} s`]
     const figures = Object.entries(report.figures).map(([name, figure]) => `${number(figure)} ${name}`)
-    const checks = Object.keys(report.checked).sort()
+    const checks = Object.keys(CHECKS).filter((check) => check in report.checked)
     return [layer, figures.join(', '), checks.join(' '), number(faultsOf(report).length), planted, `${seconds} s`]
   })
 }

@@ -18,7 +18,7 @@ interface Search extends Bounds {
 export const explore: Layer = async ({ scale, progress }) => {
   const findings = new Findings()
   const sights = noSights()
-  const figures = { states: 0, transitions: 0, deepest_path: 0 }
+  const figures = { states: 0, transitions: 0, 'choices in the longest path': 0 }
   const found: Record<string, number> = {}
   const searches = searchesFor(scale)
 
@@ -30,7 +30,7 @@ export const explore: Layer = async ({ scale, progress }) => {
       const { policy, attempts, faults } = search
       const way = { processes: startProcesses(policy), clock, bounds: search, findings }
       const states = await exploreAll(way, (share) => progress((index + share) / searches.length))
-      found[`states_${policy}_${attempts}_attempts_${faults}_faults`] = states
+      found[`states of ${attempts} attempts with ${faults} faults (${policy})`] = states
     }
   } finally {
     clock.uninstall()
@@ -65,7 +65,7 @@ export const explore: Layer = async ({ scale, progress }) => {
       const known = fewestFaults.get(digest)
       if (known !== undefined && known <= state.faults) return []
       fewestFaults.set(digest, state.faults)
-      figures.deepest_path = Math.max(figures.deepest_path, state.depth)
+      figures['choices in the longest path'] = Math.max(figures['choices in the longest path'], state.depth)
       if (known === undefined) {
         figures.states++
         await resolve(rested)
