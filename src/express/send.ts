@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Answer, HeaderPairs } from '../core/index.js'
 import { type Head, mayHaveBody, restore, snapshotOf } from './head.js'
 import { type Outlet, outletOf } from './outlet.js'
@@ -82,12 +82,20 @@ function sendHead(
   else outlet.writeHead.call(res, status, statusMessage)
 }
 
-/** As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it. */
+/**
+ * As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it. But behind
+ * another on its connection a response has no socket yet, and there Node lets the `100 Continue` of its request in between
+ * the head and bytes: as Latin-1 text, in which a byte is a character and the head is written anyway, they stay together.
+ * Only Node's own `end` is sure to look at the encoding.
+ */
 function sendBody(res: ServerResponse, { buffer, byteOffset, byteLength }: Uint8Array, outlet: Outlet): void {
-  if (byteLength === 0) outlet.end.call(res)
-  else outlet.end.call(res, Buffer.from(buffer, byteOffset, byteLength))
+  if (byteLength === 0) return void outlet.end.call(res)
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  if (res.socket === null && outlet.end === NODES_END) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
+  else outlet.end.call(res, bytes)
 }
 
+const NODES_END: unknown = ServerResponse.prototype.end
 const NO_BYTES = Buffer.alloc(0)
 
 /** Lines of one name together, in their order. */
