@@ -119,6 +119,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
     find: 'if now < record.lease_until then',
     replace: 'if now then',
     check: 'L1',
+    scale: 0.15,
   },
   {
     name: 'the client of an owner that lost its lease is forgotten',
