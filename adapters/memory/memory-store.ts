@@ -214,7 +214,7 @@ function withOwnAnswer<Reply extends Begun | Done | Inspected>(reply: Reply): Re
   return { ...reply, record: { ...reply.record, answer: copyOf(reply.record.answer) } }
 }
 
-/** As plain fields, made once. */
+/** As plain fields: whoever spreads an answer must get all of it. */
 function copyOf({ status, statusMessage, headers, body }: Answer): Answer {
   return { status, statusMessage, headers, body }
 }

@@ -8,7 +8,12 @@ export type Event =
   | { readonly type: 'renew'; readonly key: string; readonly own: Parameters<Store['renew']>[1] }
   | { readonly type: 'complete'; readonly key: string; readonly own: Parameters<Store['complete']>[1] }
   | { readonly type: 'release'; readonly key: string; readonly own: Parameters<Store['release']>[1] }
-  | { readonly type: 'advance'; readonly ms: number }
+  | Advance
+
+interface Advance {
+  readonly type: 'advance'
+  readonly ms: number
+}
 
 export type Reply = Begun | Done
 
@@ -100,21 +105,45 @@ export function histories(unitMs = 1, maxLength = 90): fc.Arbitrary<Event[]> {
 
 /** The replies of the machine, which are right by definition; counts what it came across. */
 export function repliesOfMachine(history: readonly Event[], visits: Visits, startMs = 1): Reply[] {
+  return repliesOfSteps<Command, Reply>(history, step, startMs, (command, { stored, reply, now }) =>
+    count(command, stored, reply, now, visits),
+  )
+}
+
+/** What a command met and did. */
+export interface Taken<Reply> {
+  readonly stored: machine.StoredRecord | null
+  readonly record: machine.StoredRecord | null
+  readonly reply: Reply
+  readonly now: number
+}
+
+/** Takes one step after the other, each from where the last one for its key has led, as the clock moves on. */
+export function repliesOfSteps<Command extends { readonly type: string; readonly key: string }, Reply>(
+  history: readonly (Command | Advance)[],
+  step: (command: Command, stored: machine.StoredRecord | null, now: number) => machine.Step<Reply>,
+  startMs: number,
+  see: (command: Command, taken: Taken<Reply>) => void,
+): Reply[] {
   const records = new Map<string, machine.StoredRecord>()
   const replies: Reply[] = []
   let now = startMs
   for (const event of history) {
-    if (event.type === 'advance') {
+    if (isAdvance(event)) {
       now += event.ms
       continue
     }
     const stored = records.get(event.key) ?? null
     const { record, reply } = step(event, stored, now)
     replies.push(reply)
-    count(event, stored, reply, now, visits)
+    see(event, { stored, record, reply, now })
     if (record !== null) records.set(event.key, record)
   }
   return replies
+}
+
+function isAdvance(event: { readonly type: string }): event is Advance {
+  return event.type === 'advance'
 }
 
 /** The replies of a store to the same history; `name` turns a key of the history into one of the store's. */
@@ -132,7 +161,7 @@ export async function repliesOfStore(
   return replies
 }
 
-export type Command = Exclude<Event, { type: 'advance' }>
+export type Command = Exclude<Event, Advance>
 
 export function step(command: Command, stored: machine.StoredRecord | null, now: number): machine.Step<Reply> {
   switch (command.type) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { type IdempotencyRecord, machine, type Resolution, type Store } from 'once-per-key/core'
-import { type Event, histories, type Reply, send, step } from './histories.js'
+import { type Event, histories, type Reply, repliesOfSteps, send, step } from './histories.js'
 
 /** What an operator does in the middle of it. */
 type OperatorCommand =
@@ -74,21 +74,9 @@ export function operatedRepliesOfMachine(
   visits: OperatorVisits,
   startMs = 1,
 ): OperatedReply[] {
-  const records = new Map<string, machine.StoredRecord>()
-  const replies: OperatedReply[] = []
-  let now = startMs
-  for (const event of history) {
-    if (event.type === 'advance') {
-      now += event.ms
-      continue
-    }
-    const stored = records.get(event.key) ?? null
-    const { record, reply } = stepOf(event, stored, now)
-    replies.push(reply)
-    count(event, machine.inspect(stored, now).record, record, reply, visits)
-    if (record !== null) records.set(event.key, record)
-  }
-  return replies
+  return repliesOfSteps<Command, OperatedReply>(history, stepOf, startMs, (command, { stored, record, reply, now }) =>
+    count(command, machine.inspect(stored, now).record, record, reply, visits),
+  )
 }
 
 /** The replies of a store to the same history. */
