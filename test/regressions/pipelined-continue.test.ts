@@ -14,10 +14,11 @@ test.each([5, 100_000])(
     const protect = idempotency({ store: new MemoryStore(), scope: singleTenant })
     const second = gate()
     const server = createServer((req: IncomingMessage, res: ServerResponse) => {
-      protect(req, res, async () => {
-        if (req.url === '/second') second.open()
-        else await second.opened
-        res.end(Buffer.alloc(length, 'x'))
+      protect(req, res, () => {
+        const end = () => void res.end(Buffer.alloc(length, 'x'))
+        if (req.url === '/first') return void second.opened.then(end)
+        second.open()
+        end()
       })
     }).listen(0)
     const socket = connect((server.address() as AddressInfo).port)
