@@ -40,7 +40,7 @@ interface Trial<Event, Reply, Visits extends { readonly commands: number }> {
 onEachGround({
   name: 'random histories of commands',
   histories,
-  number: 700,
+  number: 800,
   repliesOfStore,
   repliesOfMachine,
   noVisits,
@@ -51,7 +51,7 @@ onEachGround({
 onEachGround({
   name: 'random histories with operators in between',
   histories: operatedHistories,
-  number: 250,
+  number: 320,
   repliesOfStore: operatedRepliesOfStore,
   repliesOfMachine: operatedRepliesOfMachine,
   noVisits: noOperatorVisits,
