@@ -1,3 +1,5 @@
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
 import { defineConfig } from 'tsup'
 
 const library = defineConfig({
@@ -21,12 +23,16 @@ const library = defineConfig({
   dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
 })
 
+/** The playground's page is what browsers load: it is shipped as it is, beside the program that serves it. */
+const page = 'examples/payments/playground/page'
+
 const example = defineConfig({
   name: 'example',
   entry: {
     'examples/payments/main': 'examples/payments/main.ts',
     'examples/webhook-receiver/main': 'examples/webhook-receiver/main.ts',
     'examples/webhook-receiver/demo': 'examples/webhook-receiver/demo.ts',
+    'examples/bad-network/main': 'examples/bad-network/main.ts',
   },
   outDir: 'build',
   format: 'esm',
@@ -34,6 +40,14 @@ const example = defineConfig({
   clean: true,
   // Packages stay imports: the built example gets the library by its own name, through package.json's exports.
   external: [/^once-per-key(\/|$)/, 'express', 'ioredis', 'pino', 'zod'],
+  plugins: [
+    {
+      name: 'page',
+      async buildEnd() {
+        await cp(page, join(this.options.outDir, page), { recursive: true })
+      },
+    },
+  ],
 })
 
 export default [library, example]

@@ -17,6 +17,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: ['test/browser/**'], // They need a browser, and have a configuration of their own.
     globalSetup: 'test/support/global-setup.ts',
     // Much of it waits for processes and sockets: all cores, rather than all but one.
     maxWorkers: '100%',

@@ -54,6 +54,8 @@ describe('the check finds', () => {
     ['adapters/redis/store.ts', "import type { Store } from '../../src/core/index.js'"],
     ['examples/payments/app.ts', "import express from 'express'\nimport { idempotency } from 'once-per-key'"],
     ['examples/payments/main.ts', "import { app } from './app.js'\nimport 'once-per-key/memory'"],
+    ['examples/payments/playground/page/main.js', "import { element } from './element.js'"],
+    ['examples/payments/playground/page/element.js', ''],
   ])
 
   test('nothing in a project that keeps to it', () => {
@@ -89,6 +91,9 @@ describe('the check finds', () => {
     ['examples/payments/app.ts', "import '../../src/index.js'", '../../src/index.js'],
     ['examples/payments/app.ts', "import '../../adapters/memory/store.js'", '../../adapters/memory/store.js'],
     ['examples/payments/app.ts', "import { hash } from 'crypto'", 'crypto'],
+    ['examples/payments/playground/page/main.js', "import '../../app.js'", '../../app.js'],
+    ['examples/payments/playground/page/main.js', "import express from 'express'", 'express'],
+    ['examples/payments/playground/page/main.js', "import 'once-per-key'", 'once-per-key'],
   ] as const
 
   test.each(forbidden)('in %s: %s', (path, line, specifier) => {

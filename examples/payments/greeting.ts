@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 
-/** Three lines to paste into a shell. */
+/** The page, and three lines to paste into a shell. */
 export function greeting(origin: string): string {
   const key = randomUUID()
   const payout = (amount: number) =>
     `curl -i ${origin}/api/service/payout/create -H 'Authorization: Bearer demo_acme' -H 'Content-Type: application/json' ` +
     `-H 'Idempotency-Key: ${key}' -d '{"amount":${amount},"currency":"EUR"}'`
-  return `The payments example listens on ${origin}. Try:
+  return `The playground is on ${origin}. Open it in a browser, or paste into a shell:
 
 # A payout is made.
 ${payout(5_000)}

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { OperationRuns } from './demo-operation.js'
 import type { Outcome } from './made-once.js'
 import type { BeneficiaryPayout } from './operations/beneficiary-payout.js'
 import type { CheckoutSession } from './operations/checkout-session.js'
@@ -17,6 +18,7 @@ export interface Entries {
   readonly checkoutSession: CheckoutSession
   readonly customer: Customer
   readonly fxConversion: FxConversion
+  readonly operationRuns: OperationRuns
   readonly order: Order
   readonly outcome: Outcome
   readonly payout: Payout

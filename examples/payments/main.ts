@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { MemoryStore } from 'once-per-key/memory'
 import { pino } from 'pino'
 import { createApp } from './app.js'
@@ -16,7 +17,16 @@ const { port, redis, firstPauseMs, ...rest } = readSettings()
 const backing = redis && (await (await import('./redis.js')).openRedis(redis, logger))
 const ledger = backing?.ledger ?? memoryLedger()
 const webhooks = webhookSender({ ledger, logger, ...(firstPauseMs && { firstPauseMs }) })
-const { app, idle } = createApp({ store: new MemoryStore(), ...backing, ...rest, ledger, webhooks, logger })
+const pageFolder = fileURLToPath(new URL('playground/page', import.meta.url))
+const { app, close, idle } = createApp({
+  store: new MemoryStore(),
+  ...backing,
+  ...rest,
+  ledger,
+  webhooks,
+  pageFolder,
+  logger,
+})
 const server = createServer(app)
 const shutDown = gracefulShutdown(server, idle)
 
@@ -35,6 +45,7 @@ async function stop(signal: string): Promise<void> {
   if (stopping) process.exit(1)
   stopping = true
   logger.info({ signal }, 'stopping')
+  close()
   if (!(await shutDown())) logger.warn('some keys were not completed or released: their leases will end')
   const pending = await webhooks.stop()
   if (pending > 0) logger.warn({ pending }, 'webhook deliveries are pending, and lost')

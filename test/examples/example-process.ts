@@ -18,7 +18,7 @@ export interface ExampleProcess {
 
 /** Starts it for one test, on a free port. Concurrent tests give the `onTestFinished` of their context. */
 export async function startExample(
-  { main }: BuiltExample,
+  { main }: Pick<BuiltExample, 'main'>,
   variables: Readonly<Record<string, string>> = {},
   atEnd: (end: () => void) => void = onTestFinished,
 ): Promise<ExampleProcess> {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import type { Store } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
 import { pino } from 'pino'
@@ -52,12 +53,14 @@ export interface Ground {
   readonly ledger?: Ledger
 }
 
+const PAGE_FOLDER = fileURLToPath(new URL('../../examples/payments/playground/page', import.meta.url))
+
 /** The example on a free port, with its log in memory and a gate in front of its ledger. */
 export async function startService({ store = new MemoryStore(), ledger: inner = memoryLedger() }: Ground = {}) {
   const log: Record<string, unknown>[] = []
   const logger = pino({}, { write: (line: string) => void log.push(JSON.parse(line)) })
   const { ledger, hold, writes } = watchedLedger(inner)
-  const { app, idle } = createApp({ store, logger, ledger })
+  const { app, close, idle } = createApp({ store, logger, ledger, pageFolder: PAGE_FOLDER })
   const server = createServer(app)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -67,6 +70,7 @@ export async function startService({ store = new MemoryStore(), ledger: inner = 
     log,
     hold,
     writes,
+    close,
     idle,
 
     send: (path: string, sent: Sent = {}) => send(origin + path, sent),

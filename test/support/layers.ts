@@ -14,6 +14,8 @@ interface Layer {
 }
 
 const NONE = /^$/
+/** What browsers load. */
+const PAGE = /^examples\/payments\/playground\/page\//
 const OWN_NAME = /^once-per-key(\/.+)?$/
 
 /** Who may import whom. The first layer that a file belongs to decides. */
@@ -26,6 +28,7 @@ const LAYERS: readonly Layer[] = [
   { files: /^src\/testing\//, mayImport: /^src\/(core|testing)\//, packages: NONE },
   { files: /^adapters\/memory\//, mayImport: /^(src\/core|adapters\/memory)\//, packages: /^lru-cache$/ },
   { files: /^adapters\/redis\//, mayImport: /^(src\/core|adapters\/redis)\//, packages: NONE },
+  { files: PAGE, mayImport: PAGE, packages: NONE },
   { files: /^examples\//, mayImport: /^examples\//, packages: /./ },
 ]
 
@@ -52,15 +55,17 @@ function isAllowed({ specifier }: Import, from: string, layer: Layer, files: Fil
     const target = targetOf(specifier, from)
     return files.has(target) && layer.mayImport.test(target)
   }
+  if (PAGE.test(from)) return false
   if (isBuiltin(specifier)) return specifier.startsWith('node:')
   const isOutsider = from.startsWith('examples/')
   if (OWN_NAME.test(specifier)) return isOutsider
   return /^[@a-z]/.test(specifier) && layer.packages.test(specifier)
 }
 
-/** As NodeNext resolves it: the specifier names the compiled file. */
+/** As NodeNext resolves it: the specifier names the compiled file. Browsers load files as they are. */
 function targetOf(specifier: string, from: string): string {
-  return posix.join(posix.dirname(from), specifier).replace(/\.js$/, '.ts')
+  const named = posix.join(posix.dirname(from), specifier)
+  return PAGE.test(from) ? named : named.replace(/\.js$/, '.ts')
 }
 
 /** No file waits, at run time, for one that waits for it. */

@@ -1,10 +1,11 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { installedProgram } from './installed-program.js'
 
 /** A real Redis process of the test's own. */
 export interface RedisServer {
@@ -21,14 +22,14 @@ export interface RedisServer {
 
 /** Starts a server on a free port; its data is kept in an append-only file, synced with every write. */
 export async function startRedis(...extraArgs: readonly string[]): Promise<RedisServer> {
-  const binary = redisBinary()
+  const program = redisBinary()
   const folder = mkdtempSync(join(tmpdir(), 'once-per-key-redis-'))
   const port = await freePort()
   let child: ChildProcess
 
   async function start(): Promise<void> {
     const args = ['--port', `${port}`, '--dir', folder, '--save', '', '--appendonly', 'yes', '--appendfsync', 'always']
-    child = spawn(binary, [...args, ...extraArgs], { stdio: 'ignore' })
+    child = spawn(program, [...args, ...extraArgs], { stdio: 'ignore' })
     await accepting(port, child)
   }
 
@@ -66,41 +67,15 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-let found: string | undefined
+let binary: string | undefined
 
-/** The server on the PATH; on Debian as root it is installed when it is missing. Never skipped silently. */
 export function redisBinary(): string {
-  found ??= whichRedis() ?? installRedis()
-  return found
-}
-
-function whichRedis(): string | null {
-  for (const name of ['redis-server', 'valkey-server']) {
-    try {
-      execFileSync(name, ['--version'], { stdio: 'ignore' })
-      return name
-    } catch {}
-  }
-  return null
-}
-
-function installRedis(): string {
-  const how =
-    'The tests need a real redis-server on the PATH (Debian: apt-get install redis-server; macOS: brew install redis).'
-  if (process.getuid?.() !== 0) throw new Error(how)
-  try {
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-    execFileSync('apt-get', ['update', '-qq'], { stdio: 'ignore', env })
-    execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], {
-      stdio: 'ignore',
-      env,
-    })
-  } catch (cause) {
-    throw new Error(how, { cause })
-  }
-  const installed = whichRedis()
-  if (installed === null) throw new Error(how)
-  return installed
+  binary ??= installedProgram({
+    names: ['redis-server', 'valkey-server'],
+    debianPackage: 'redis-server',
+    need: 'The tests need a real redis-server on the PATH (Debian: apt-get install redis-server; macOS: brew install redis).',
+  })
+  return binary
 }
 
 async function accepting(port: number, child: ChildProcess): Promise<void> {

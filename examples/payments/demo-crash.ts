@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
+import type { Request, RequestHandler, Response } from 'express'
+import type { IdempotencyEvent, IdempotencyOptions, Store } from 'once-per-key'
+import { ServiceProblem } from './problems.js'
+
+const HEADER = 'x-demo-crash'
+/** A crash costs the clients of its key this long. */
+const LEASE_MS = 3_000
+
+/** Refuses a wrong value before the key is claimed. */
+export const checkDemoCrash: RequestHandler = (req, _res, next) => {
+  const given = req.get(HEADER)
+  if (given !== undefined && given !== 'true') {
+    const message = 'Must be true, or absent'
+    throw new ServiceProblem(400, 'crash_invalid', 'The demo crash is not valid', `${HEADER}: ${message}.`, {
+      errors: [{ path: HEADER, message }],
+    })
+  }
+  next()
+}
+
+/** Whether the owner of this request is to die between its effect and its answer. */
+export function isToCrash(req: Request): boolean {
+  return req.get(HEADER) === 'true'
+}
+
+/** Options under which an owner can die while its process lives: a short lease, and nothing of the dead arrives. */
+export function mortal<Req>(options: IdempotencyOptions<Req>): IdempotencyOptions<Req> {
+  const { store, onEvent } = options
+  return {
+    ...options,
+    store: untilDeath(store),
+    leaseMs: LEASE_MS,
+    maxRunMs: LEASE_MS,
+    storeTimeoutMs: LEASE_MS / 4,
+    onEvent: (event) => (isOfTheDead(event) ? undefined : onEvent?.(event)),
+  }
+}
+
+/** The store as a process sees it that dies: its lease is never renewed, and it releases nothing. */
+function untilDeath(store: Store): Store {
+  return {
+    effects: store.effects,
+    begin: (key, claim) => store.begin(key, claim),
+    renew: () => new Promise(() => {}),
+    complete: (key, own) => store.complete(key, own),
+    // Only `die` leaves an outcome unknown. An operation that failed before its effect is no crash.
+    release: async (key, own) => (own.uncertain ? { ok: false, record: null } : store.release(key, own)),
+  }
+}
+
+function isOfTheDead(event: IdempotencyEvent): boolean {
+  return event.type === 'lease_lost' || (event.type === 'store_failed' && event.command === 'renew')
+}
+
+/** Never answers. When the lease is over, the connection breaks, as it does when a process is gone. */
+export async function die(req: Request, res: Response): Promise<void> {
+  req.idempotency?.mayHaveEffect()
+  const lease = req.idempotency?.signal
+  if (lease === undefined) await setTimeout(LEASE_MS, undefined, { ref: false })
+  else if (!lease.aborted) await once(lease, 'abort')
+  res.destroy()
+}

@@ -1,0 +1,47 @@
+/** @typedef {'run' | 'replayed' | 'found' | 'in_flight' | 'mismatched' | 'failed' | 'no_answer'} Decision */
+
+/**
+ * What the service decided about a request, in one word and in a few.
+ *
+ * @type {Readonly<Record<Decision, { readonly word: string, readonly meaning: string }>>}
+ */
+export const decisions = {
+  run: { word: 'ran', meaning: 'the operation ran' },
+  replayed: { word: 'replayed', meaning: 'the stored answer, nothing ran' },
+  found: { word: 'found', meaning: 'an earlier effect, in the books' },
+  in_flight: { word: 'in flight', meaning: 'refused: another one runs' },
+  mismatched: { word: 'mismatched', meaning: 'refused: another request' },
+  failed: { word: 'failed', meaning: 'no effect, the key is free' },
+  no_answer: { word: 'no answer', meaning: 'the client heard nothing' },
+}
+
+/**
+ * @param {number} status
+ * @param {Headers} headers
+ * @param {string} text
+ * @returns {Decision}
+ */
+export function decisionOf(status, headers, text) {
+  if (status < 400) {
+    if (headers.get('idempotent-replayed') === 'true') return 'replayed'
+    // How the example says that its books held the outcome of an attempt that never answered.
+    return headers.get('x-demo-outcome') === 'found' ? 'found' : 'run'
+  }
+  const code = codeOf(text)
+  return code === 'in_flight' || code === 'mismatched' ? code : 'failed'
+}
+
+/**
+ * The code of a problem (RFC 9457 with a `code`); '' where there is none.
+ *
+ * @param {string} text
+ * @returns {string}
+ */
+export function codeOf(text) {
+  try {
+    const { code } = JSON.parse(text)
+    return typeof code === 'string' ? code : ''
+  } catch {
+    return ''
+  }
+}

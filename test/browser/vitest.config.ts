@@ -1,0 +1,17 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+import project from '../../vitest.config.js'
+
+/** The playground in a real browser. */
+export default defineConfig({
+  root: fileURLToPath(new URL('../..', import.meta.url)),
+  resolve: project.resolve ?? {},
+  test: {
+    include: ['test/browser/**/*.test.ts'],
+    globalSetup: 'test/browser/global-setup.ts',
+    // A browser takes all cores by itself.
+    fileParallelism: false,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+})

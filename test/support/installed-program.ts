@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process'
+import { delimiter, join } from 'node:path'
+
+export interface Program {
+  /** What it may be called on the PATH; the first that runs is taken. */
+  readonly names: readonly string[]
+  readonly debianPackage: string
+  /** What to tell who has none of them, in a line. */
+  readonly need: string
+}
+
+/** Where it is; on Debian as root it is installed when it is missing. Never skipped silently. */
+export function installedProgram(program: Program): string {
+  return found(program) ?? install(program)
+}
+
+export function runs(path: string): boolean {
+  try {
+    execFileSync(path, ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function found({ names }: Program): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(runs)
+}
+
+function install(program: Program): string {
+  const { debianPackage, need } = program
+  if (process.getuid?.() !== 0) throw new Error(need)
+  try {
+    const options = { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const
+    execFileSync('apt-get', ['update', '-qq'], options)
+    execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', debianPackage], options)
+  } catch (cause) {
+    throw new Error(need, { cause })
+  }
+  const installed = found(program)
+  if (installed === undefined) throw new Error(need)
+  return installed
+}
