@@ -9,6 +9,7 @@ import { storageKey } from './key.js'
 import type { OptionFunctions } from './option-functions.js'
 import type { ResolvedOptions } from './options.js'
 import type { Answer, Done, IdempotencyRecord, Own, PreviousOutcome } from './record.js'
+import { WithSignal } from './with-signal.js'
 
 /** What a run starts from. */
 export interface Start {
@@ -163,26 +164,27 @@ export function startExecution<Req>(
     return done
   }
 
-  return {
+  function signal(): AbortSignal {
+    if (!over) loseIfLapsed() // A process that was stopped may hear its sockets before its timers.
+    abort ??= new AbortController()
+    if (lost && !abort.signal.aborted) abort.abort(leaseLost())
+    return abort.signal
+  }
+
+  return Object.assign(new WithSignal(signal), {
     key,
     scope,
     attempt,
     previousOutcome,
     context: start.context,
     maxAnswerBytes: options.maxAnswerBytes,
-    get signal() {
-      if (!over) loseIfLapsed() // A process that was stopped may hear its sockets before its timers.
-      abort ??= new AbortController()
-      if (lost && !abort.signal.aborted) abort.abort(leaseLost())
-      return abort.signal
-    },
     mayHaveEffect() {
       mayHaveHadEffect = true
     },
-    deriveKey(label) {
+    deriveKey(label: string) {
       return derivedKey(identity, label)
     },
-    settle(answer) {
+    settle(answer: Answer) {
       settled ??= functions.isSuccess(answer, request) ? complete(answer) : release()
       return settled
     },
@@ -190,7 +192,7 @@ export function startExecution<Req>(
       settled ??= release()
       await settled
     },
-  }
+  })
 }
 
 function leaseLost(): IdempotencyError {

@@ -4,6 +4,7 @@ import { kindOf } from '../core/errors.js'
 import { safely } from '../core/events.js'
 import { fingerprintOf, TOO_DEEP } from '../core/fingerprint.js'
 import { type Answer, createEngine, type Execution, IdempotencyError } from '../core/index.js'
+import { WithSignal } from '../core/with-signal.js'
 import { deliveredEvent } from './delivered-event.js'
 import { typeInPath } from './delivery-path.js'
 import { isKnownEvent, type WebhookEvent, webhookEventTypes } from './event.js'
@@ -211,17 +212,8 @@ const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i
 
 function contextOf(execution: Execution): WebhookContext {
   const { scope: source, attempt, previousOutcome, context, deriveKey, mayHaveEffect } = execution
-  return {
-    source,
-    attempt,
-    previousOutcome,
-    context,
-    deriveKey,
-    mayHaveEffect,
-    get signal() {
-      return execution.signal
-    },
-  }
+  const signal = () => execution.signal
+  return Object.assign(new WithSignal(signal), { source, attempt, previousOutcome, context, deriveKey, mayHaveEffect })
 }
 
 function responseBegun(): IdempotencyError {
