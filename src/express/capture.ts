@@ -8,7 +8,7 @@ import * as pretend from './internals.js'
 import { alreadyFinished, type Callback, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
 import { drain, giveBack, type Outlet, outletOf } from './outlet.js'
 import { sendOpening, sendWhole } from './send.js'
-import { guardedView, outlivingSocket } from './socket-view.js'
+import { GuardedSocket, OutlivingSocket } from './socket-view.js'
 
 /**
  * - `holding`: what the handler writes is kept.
@@ -54,7 +54,7 @@ export function holdResponse(
   let destroysAfterOpening: { readonly error: Error | undefined } | undefined
   let afterOpening: Callback[] = []
 
-  const outliving = outlivingSocket(res)
+  const outliving = new OutlivingSocket(res)
   pretend.unwatched(res)
   if (pretend.isClosed(res)) withholdClose() // The client left while its key was being claimed.
 
@@ -64,7 +64,7 @@ export function holdResponse(
     if (head !== undefined) throw headersSent()
     head = takeHead(req, res, before, status, reason, headers)
     pretend.begun(res)
-    req.socket = guardedView(clientSocket, hangUp)
+    req.socket = new Proxy(clientSocket, new GuardedSocket(hangUp))
     return res
   }) as ServerResponse['writeHead']
 
@@ -73,7 +73,7 @@ export function holdResponse(
     switch (stage) {
       case 'holding':
         accept(chunk, encoding)
-        if (held.byteLength <= execution.maxAnswerBytes && !isEventStream(res.getHeader('Content-Type'))) {
+        if (held.byteLength() <= execution.maxAnswerBytes && !isEventStream(res.getHeader('Content-Type'))) {
           if (done !== undefined) process.nextTick(done)
           return true
         }

@@ -3,7 +3,7 @@ import { invalidChunk } from './node-errors.js'
 
 /** What a handler has written so far. */
 export interface HeldBody {
-  readonly byteLength: number
+  byteLength(): number
   add(bytes: Buffer): void
   /** The bytes in one piece; none are left. */
   take(): Buffer
@@ -13,9 +13,8 @@ export function createHeldBody(): HeldBody {
   let pieces: Buffer[] = []
   let byteLength = 0
   return {
-    get byteLength() {
-      return byteLength
-    },
+    // No getter: each object would get a hidden class of its own.
+    byteLength: () => byteLength,
     add(bytes) {
       pieces.push(bytes)
       byteLength += bytes.byteLength

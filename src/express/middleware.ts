@@ -9,7 +9,8 @@ import {
   type RequestFacts,
   type Settled,
 } from '../core/index.js'
-import { holdResponse } from './capture.js'
+import { holdResponse, type Surroundings } from './capture.js'
+import { roomy } from './internals.js'
 import type { Outlet } from './outlet.js'
 import { sendAnswer } from './send.js'
 
@@ -64,18 +65,19 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
     switch (decision.action) {
       case 'bypass':
         return next()
-      case 'execute':
+      case 'execute': {
+        const { execution, extraHeaders = [] } = decision
         if (res.headersSent) {
-          await decision.execution.fail()
+          await execution.fail()
           return refuseBegun(res, next)
         }
-        req.idempotency = decision.execution
-        holdResponse(req, res, decision.execution, {
-          extraHeaders: decision.extraHeaders ?? [],
-          sendOther: (settled, outlet) => send(settled, req, res, decision.extraHeaders, outlet),
-          onError: next,
-        })
+        roomy(req)
+        roomy(res)
+        req.idempotency = execution
+        const sendOther: Surroundings['sendOther'] = (settled, outlet) => send(settled, req, res, extraHeaders, outlet)
+        holdResponse(req, res, execution, { extraHeaders, sendOther, onError: next })
         return next()
+      }
       case 'replay':
       case 'reject':
         if (res.headersSent) return refuseBegun(res, next)

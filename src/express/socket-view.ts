@@ -2,102 +2,99 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import * as pretend from './internals.js'
 
+// Classes, since V8 may allocate a literal among its old objects once such literals have lived long. A dead one there
+// keeps all that its closures can see until the old space is collected: each request with all that it held.
+
 type Listener = (...args: unknown[]) => void
-
-/** What a held response shows as its socket. */
-export interface OutlivingSocket {
-  /** A pipelined response gets its socket late. Returns the view that stands in its place. */
-  take(socket: Socket): Socket
-  /** Puts the socket back: the response is Node's again. */
-  reveal(): void
-}
-
-export function outlivingSocket(res: ServerResponse): OutlivingSocket {
-  let taken: { readonly socket: Socket; readonly view: Socket; reveal(): void } | undefined
-
-  function take(socket: Socket): Socket {
-    taken = { socket, ...outlivingView(socket, (error) => void res.destroy(error)) }
-    pretend.socket(res, taken.view)
-    return taken.view
-  }
-
-  if (res.socket !== null) take(res.socket)
-  return {
-    take,
-    reveal() {
-      if (taken === undefined) return
-      if (res.socket === taken.view) pretend.socket(res, taken.socket)
-      taken.reveal()
-    },
-  }
-}
 
 /**
  * What a handler sees of its response's socket while the response is held: one that outlives the client. Libraries that
  * watch the socket (on-finished, and with it `sendFile`) would otherwise stop a stream when the client leaves.
- * `reveal` ends it: the view is the socket from then on, and the listeners that waited are on it.
  */
-function outlivingView(socket: Socket, destroy: (error?: Error) => void): { view: Socket; reveal(): void } {
-  let revealed = false
-  let waiting: { readonly event: string; readonly listener: Listener; readonly add: 'on' | 'once' }[] = []
-  let masks: Readonly<Record<string, unknown>> | undefined
+export class OutlivingSocket implements ProxyHandler<Socket> {
+  readonly #res: ServerResponse
+  #socket: Socket | undefined
+  #view: Socket | undefined
+  #revealed = false
+  #waiting: readonly { readonly event: string; readonly listener: Listener; readonly add: 'on' | 'once' }[] = []
 
-  const view: Socket = new Proxy(socket, {
-    get(target, property) {
-      masks ??= createMasks()
-      if (!revealed && typeof property === 'string' && Object.hasOwn(masks, property)) return masks[property]
-      return own(target, property)
-    },
-  })
-
-  function createMasks(): Readonly<Record<string, unknown>> {
-    const on = add('on')
-    return {
-      writable: true,
-      destroyed: false,
-      destroy,
-      on,
-      addListener: on,
-      once: add('once'),
-      off,
-      removeListener: off,
-    }
+  constructor(res: ServerResponse) {
+    this.#res = res
+    if (res.socket !== null) this.take(res.socket)
   }
 
-  function add(kind: 'on' | 'once'): (event: string, listener: Listener) => Socket {
-    return (event, listener) => {
-      if (!revealed && (event === 'close' || event === 'error')) waiting.push({ event, listener, add: kind })
-      else socket[kind](event, listener)
-      return view
-    }
+  /** A pipelined response gets its socket late. Returns the view that stands in its place. */
+  take(socket: Socket): Socket {
+    this.#socket = socket
+    this.#view = new Proxy(socket, this)
+    pretend.socket(this.#res, this.#view)
+    return this.#view
   }
 
-  function off(event: string, listener: Listener): Socket {
-    waiting = waiting.filter((one) => one.event !== event || one.listener !== listener)
-    socket.off(event, listener)
-    return view
-  }
-
-  function reveal(): void {
-    revealed = true
-    for (const { event, listener, add } of waiting) {
+  /** Puts the socket back: the view is the socket from now on, and the listeners that waited are on it. */
+  reveal(): void {
+    this.#revealed = true
+    const socket = this.#socket
+    if (socket === undefined) return
+    if (this.#res.socket === this.#view) pretend.socket(this.#res, socket)
+    for (const { event, listener, add } of this.#waiting) {
       if (!socket.closed) socket[add](event, listener)
       else if (event === 'close') process.nextTick(listener, socket.errored !== null)
     }
   }
 
-  return { view, reveal }
+  /** The view's trap. */
+  get(socket: Socket, property: string | symbol): unknown {
+    if (this.#revealed) return own(socket, property)
+    switch (property) {
+      case 'writable':
+        return true
+      case 'destroyed':
+        return false
+      case 'destroy':
+        return (error?: Error) => void this.#res.destroy(error)
+      case 'on':
+      case 'addListener':
+        return (event: string, listener: Listener) => this.#add(socket, event, listener, 'on')
+      case 'once':
+        return (event: string, listener: Listener) => this.#add(socket, event, listener, 'once')
+      case 'off':
+      case 'removeListener':
+        return (event: string, listener: Listener) => this.#remove(socket, event, listener)
+      default:
+        return own(socket, property)
+    }
+  }
+
+  #add(socket: Socket, event: string, listener: Listener, add: 'on' | 'once'): Socket | undefined {
+    const waits = !this.#revealed && (event === 'close' || event === 'error')
+    if (waits) this.#waiting = [...this.#waiting, { event, listener, add }]
+    else socket[add](event, listener)
+    return this.#view
+  }
+
+  #remove(socket: Socket, event: string, listener: Listener): Socket | undefined {
+    this.#waiting = this.#waiting.filter((one) => one.event !== event || one.listener !== listener)
+    socket.off(event, listener)
+    return this.#view
+  }
 }
 
 /** The socket, but for `destroy()` without an error: that is how a final error handler hangs up. */
-export function guardedView(socket: Socket, hangUp: () => void): Socket {
-  const destroy = (error?: Error) => {
-    if (error === undefined) hangUp()
-    else socket.destroy(error)
+export class GuardedSocket implements ProxyHandler<Socket> {
+  readonly #hangUp: () => void
+
+  constructor(hangUp: () => void) {
+    this.#hangUp = hangUp
   }
-  return new Proxy(socket, {
-    get: (target, property) => (property === 'destroy' ? destroy : own(target, property)),
-  })
+
+  get(socket: Socket, property: string | symbol): unknown {
+    if (property !== 'destroy') return own(socket, property)
+    return (error?: Error) => {
+      if (error === undefined) this.#hangUp()
+      else socket.destroy(error)
+    }
+  }
 }
 
 /** Methods are bound, since native ones insist on their own object. */

@@ -77,8 +77,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the timer of a command's limit outlives its reply",
     file: COMMANDS,
-    find: '.finally(() => clearTimeout(timer))',
-    replace: '.finally(() => {})',
+    find: 'clearTimeout(timer)\n        resolve(reply)',
+    replace: 'resolve(reply)',
     layer,
     check: 'S12',
   },
@@ -93,8 +93,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a decision is still counted when it was made',
     file: ENGINE,
-    find: 'return await deciding\n    } finally {\n      onEnd()\n    }',
-    replace: 'return await deciding\n    } finally {\n      if (active > 1_000_000) onEnd()\n    }',
+    find: 'return await deciding()\n    } finally {\n      onEnd()\n    }',
+    replace: 'return await deciding()\n    } finally {\n      if (active > 1_000_000) onEnd()\n    }',
     layer,
     check: 'L3',
   },
@@ -110,7 +110,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a listener that a library took off the socket of its response is put on it',
     file: SOCKET_VIEW,
-    find: 'waiting = waiting.filter((one) => one.event !== event || one.listener !== listener)',
+    find: 'this.#waiting = this.#waiting.filter((one) => one.event !== event || one.listener !== listener)\n',
     replace: '',
     layer,
     check: 'S12',
@@ -150,8 +150,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the limit of a command keeps the process alive',
     file: COMMANDS,
-    find: 'timer.unref()',
-    replace: '',
+    find: '}, timeoutMs).unref()',
+    replace: '}, timeoutMs)',
     layer,
     check: 'L3',
   },
