@@ -19,21 +19,34 @@ export function monotonicNow(): number {
  * Calls the store with a time limit. `null`: it failed or did not answer in time, so the outcome is not known; an event
  * has said so.
  */
-export async function ask<Reply>(
+export function ask<Reply>(
   name: CommandName,
   about: About,
   command: Promise<Reply>,
   timeoutMs: number,
   emit: Emit,
 ): Promise<Reply | null> {
-  try {
-    const reply = await inTime(command, timeoutMs)
-    if (!isReply(name, reply)) throw new TypeError(`The store answered what is no reply to \`${name}\`.`)
-    return reply
-  } catch (error) {
-    emit({ type: 'store_failed', scope: about.scope, key: about.key, command: name, error: storeFailure(error) })
-    return null
-  }
+  return new Promise((resolve) => {
+    let isOver = false
+    const fail = (error: unknown): void => {
+      if (isOver) return
+      isOver = true
+      clearTimeout(timer)
+      emit({ type: 'store_failed', scope: about.scope, key: about.key, command: name, error: storeFailure(error) })
+      resolve(null)
+    }
+    const timer = setTimeout(() => {
+      fail(new StoreTimeout(`The store did not answer within ${timeoutMs} ms (storeTimeoutMs).`))
+    }, timeoutMs).unref()
+    command
+      .then((reply) => {
+        if (!isReply(name, reply)) throw new TypeError(`The store answered what is no reply to \`${name}\`.`)
+        isOver = true
+        clearTimeout(timer)
+        resolve(reply)
+      })
+      .catch(fail)
+  })
 }
 
 const FIRST_PAUSE_MS = 100
@@ -72,15 +85,5 @@ export function called<Reply>(command: () => Promise<Reply>): Promise<Reply> {
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms).unref()
-  })
-}
-
-function inTime<Reply>(command: Promise<Reply>, timeoutMs: number): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      reject(new StoreTimeout(`The store did not answer within ${timeoutMs} ms (storeTimeoutMs).`))
-    }, timeoutMs)
-    timer.unref()
-    command.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }

@@ -10,6 +10,7 @@ import { optionFunctions } from './option-functions.js'
 import { type IdempotencyOptions, resolveOptions } from './options.js'
 import { type Problem, type ProblemCode, problemOf } from './problem.js'
 import type { Answer, Begun, Claim, IdempotencyRecord } from './record.js'
+import { type Soon, whenever } from './soon.js'
 import { newToken } from './token.js'
 
 /** The library without a framework: a binding asks it what to do with each request. */
@@ -35,6 +36,7 @@ export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
 /** A decision on an operation that has a name. */
 export type Claimed = Exclude<Decision, { action: 'bypass' }>
 
+const BYPASS: Decision = { action: 'bypass' }
 const FIRST_POLL_MS = 25
 const LONGEST_POLL_MS = 1_000
 
@@ -62,30 +64,32 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   }
 
   /** A request on its way may start a run, although its client has gone. */
-  async function counted<D>(deciding: Promise<D>): Promise<D> {
+  async function counted<D>(deciding: () => Soon<D>): Promise<D> {
     onStart()
     try {
-      return await deciding
+      return await deciding()
     } finally {
       onEnd()
     }
   }
 
-  async function decisionOn(facts: RequestFacts<Req>): Promise<Decision> {
-    const identified = await identityOf(facts)
-    switch (identified.kind) {
-      case 'bypass':
-        return { action: 'bypass' }
-      case 'rejected': {
-        const { code, detail, extraHeaders } = identified
-        emit({ type: 'rejected', code })
-        return { ...reject(code, detail), ...(extraHeaders && { extraHeaders }) }
+  function decisionOn(facts: RequestFacts<Req>): Soon<Decision> {
+    return whenever(identityOf(facts), (identified): Soon<Decision> => {
+      switch (identified.kind) {
+        case 'bypass':
+          return BYPASS
+        case 'rejected': {
+          const { code, detail, extraHeaders } = identified
+          emit({ type: 'rejected', code })
+          return { ...reject(code, detail), ...(extraHeaders && { extraHeaders }) }
+        }
+        case 'identified': {
+          const { identity, extraHeaders } = identified
+          const claimed = claimFor(identity, facts)
+          return extraHeaders === undefined ? claimed : claimed.then((decision) => ({ ...decision, extraHeaders }))
+        }
       }
-      case 'identified': {
-        const decision = await claimFor(identified.identity, facts)
-        return identified.extraHeaders === undefined ? decision : { ...decision, extraHeaders: identified.extraHeaders }
-      }
-    }
+    })
   }
 
   /** Claims the key, or waits for its owner's answer for as long as `inFlightWaitMs` allows: with one token throughout. */
@@ -236,8 +240,8 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   }
 
   return {
-    decide: (facts) => counted(decisionOn(facts)),
-    claim: (identity, asker) => counted(claimFor(identity, asker)),
+    decide: (facts) => counted(() => decisionOn(facts)),
+    claim: (identity, asker) => counted(() => claimFor(identity, asker)),
     answerOf: functions.renderProblem,
     ...operatorOn(options, functions.keepHeader, emit),
     idle() {

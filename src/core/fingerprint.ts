@@ -72,7 +72,7 @@ function canonical(value: unknown, depth: number, ignoredMember?: string): strin
     if (Object.prototype.toString.call(value) !== '[object Object]') throw notComparable(value)
   }
   const names = Object.keys(value)
-  if (names.length > 1) names.sort()
+  sort(names)
   let text = '{'
   for (const name of names) {
     if (name === ignoredMember) continue
@@ -81,6 +81,19 @@ function canonical(value: unknown, depth: number, ignoredMember?: string): strin
     text += `${text.length === 1 ? '' : ','}${JSON.stringify(name)}:${member}`
   }
   return `${text}}`
+}
+
+/** In place; without the work space that the built-in sort takes for each object, where there are but a few names. */
+function sort(names: string[]): void {
+  if (names.length > 16) names.sort()
+  else {
+    for (let i = 1; i < names.length; i++) {
+      const name = names[i] as string
+      let j = i
+      for (; j > 0 && (names[j - 1] as string) > name; j--) names[j] = names[j - 1] as string
+      names[j] = name
+    }
+  }
 }
 
 function isPlain(value: object): boolean {

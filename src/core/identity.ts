@@ -6,6 +6,7 @@ import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
 import type { ResolvedOptions } from './options.js'
 import type { ProblemCode } from './problem.js'
 import { resolveScope } from './scope.js'
+import { isPromiseLike, type Soon, whenever } from './soon.js'
 
 /** What a record is found by, and bound to. */
 export interface Identity {
@@ -34,9 +35,7 @@ const BYPASS: Identified = { kind: 'bypass' }
  *
  * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
  */
-export function identityReader<Req>(
-  options: ResolvedOptions<Req>,
-): (facts: RequestFacts<Req>) => Identified | Promise<Identified> {
+export function identityReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts<Req>) => Soon<Identified> {
   const { header, required, legacyKey, scope, fingerprint } = options
   const methods = new Set(options.methods)
   const headerName = header.toLowerCase()
@@ -47,19 +46,16 @@ export function identityReader<Req>(
     const lines = headerLines(facts.rawHeaders, headerName)
     const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
     if (lines.length === 0 && legacy === null && !required) return BYPASS
-    return covered(facts, lines, legacy)
+    if (options.skip === undefined) return covered(facts, lines, legacy)
+    return whenever(skipped(options.skip, facts.request), (isSkipped) =>
+      isSkipped ? BYPASS : covered(facts, lines, legacy),
+    )
   }
 
-  async function covered(
-    facts: RequestFacts<Req>,
-    lines: readonly string[],
-    legacy: KeyReading | null,
-  ): Promise<Identified> {
-    if (options.skip !== undefined && (await skipped(options.skip, facts.request))) return BYPASS
-
+  function covered(facts: RequestFacts<Req>, lines: readonly string[], legacy: KeyReading | null): Soon<Identified> {
     const fromHeader = lines.length > 0
     const reading = fromHeader ? readKeyLines(lines) : legacy
-    const extra = !fromHeader && deprecation !== undefined ? { extraHeaders: deprecation } : {}
+    const extra = !fromHeader && deprecation !== undefined ? { extraHeaders: deprecation } : undefined
     if (reading === null) {
       return {
         kind: 'rejected',
@@ -76,20 +72,24 @@ export function identityReader<Req>(
       return { kind: 'rejected', code: 'key_invalid', detail }
     }
 
-    const owner = await resolveScope(scope, facts.request)
-    const print = await fingerprintOfRequest(facts)
-    if (print === TOO_DEEP) return { kind: 'rejected', code: 'body_too_deep', ...extra }
-    return { kind: 'identified', identity: { scope: owner, key: reading.key, fingerprint: print }, ...extra }
+    return whenever(resolveScope(scope, facts.request), (owner) =>
+      whenever(fingerprintOfRequest(facts), (print) => {
+        if (print === TOO_DEEP) return { kind: 'rejected', code: 'body_too_deep', ...extra }
+        return { kind: 'identified', identity: { scope: owner, key: reading.key, fingerprint: print }, ...extra }
+      }),
+    )
   }
 
-  async function fingerprintOfRequest(facts: RequestFacts<Req>): Promise<string | typeof TOO_DEEP> {
+  function fingerprintOfRequest(facts: RequestFacts<Req>): Soon<string | typeof TOO_DEEP> {
     const { method, target } = facts
     if (fingerprint === undefined) {
       checkBody(facts)
       return fingerprintOf(method, target, facts.body, legacyKey?.field)
     }
     // The given value stands for the query as well.
-    return fingerprintOf(method, pathOf(target), await givenContent(fingerprint, facts.request), legacyKey?.field)
+    return whenever(givenContent(fingerprint, facts.request), (content) =>
+      fingerprintOf(method, pathOf(target), content, legacyKey?.field),
+    )
   }
 }
 
@@ -123,17 +123,23 @@ function sameKey(a: KeyReading, b: KeyReading): boolean {
   return 'key' in a && 'key' in b && a.key === b.key
 }
 
-async function givenContent<Req>(fingerprint: (request: Req) => unknown, request: Req): Promise<unknown> {
+function givenContent<Req>(fingerprint: (request: Req) => unknown, request: Req): Soon<unknown> {
+  const failed = (cause: unknown) =>
+    new IdempotencyError('fingerprint_invalid', `fingerprint() failed. ${FINGERPRINT_WAY_OUT}`, { cause })
   let content: unknown
   try {
-    content = await fingerprint(request)
+    content = fingerprint(request)
   } catch (cause) {
-    throw new IdempotencyError('fingerprint_invalid', `fingerprint() failed. ${FINGERPRINT_WAY_OUT}`, { cause })
+    throw failed(cause)
   }
-  if (content === undefined) {
-    throw new IdempotencyError('fingerprint_invalid', `fingerprint() answered undefined. ${FINGERPRINT_WAY_OUT}`)
-  }
-  return content
+  return isPromiseLike(content)
+    ? content.then(checkedContent, (cause) => Promise.reject(failed(cause)))
+    : checkedContent(content)
+}
+
+function checkedContent(content: unknown): unknown {
+  if (content !== undefined) return content
+  throw new IdempotencyError('fingerprint_invalid', `fingerprint() answered undefined. ${FINGERPRINT_WAY_OUT}`)
 }
 
 const FINGERPRINT_WAY_OUT =

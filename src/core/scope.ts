@@ -1,4 +1,5 @@
 import { IdempotencyError, kindOf } from './errors.js'
+import { isPromiseLike, type Soon } from './soon.js'
 
 const MAX_SCOPE_CHARACTERS = 255
 
@@ -18,19 +19,27 @@ export function singleTenant(): string {
  *
  * @throws IdempotencyError `scope_invalid`: nothing ran and nothing was stored.
  */
-export async function resolveScope<Req>(
-  scope: (request: Req) => string | null | undefined | Promise<string | null | undefined>,
+export function resolveScope<Req>(
+  scope: (request: Req) => Soon<string | null | undefined>,
   request: Req,
-): Promise<string> {
-  let given: unknown
+): Soon<string> {
+  let given: Soon<unknown>
   try {
-    given = await scope(request)
+    given = scope(request)
   } catch (cause) {
-    throw new IdempotencyError('scope_invalid', `scope() failed. ${WAY_OUT}`, { cause })
+    throw failed(cause)
   }
+  return isPromiseLike(given) ? given.then(checked, (cause) => Promise.reject(failed(cause))) : checked(given)
+}
+
+function checked(given: unknown): string {
   const fault = scopeFault(given)
   if (fault !== null) throw new IdempotencyError('scope_invalid', `scope() answered ${fault}. ${WAY_OUT}`)
   return given as string
+}
+
+function failed(cause: unknown): IdempotencyError {
+  return new IdempotencyError('scope_invalid', `scope() failed. ${WAY_OUT}`, { cause })
 }
 
 const WAY_OUT =

@@ -159,8 +159,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a silent store is waited for',
     file: 'src/core/commands.ts',
-    find: '    }, timeoutMs)\n',
-    replace: '    }, 2 * timeoutMs)\n',
+    find: '    }, timeoutMs).unref()\n',
+    replace: '    }, 2 * timeoutMs).unref()\n',
     layer: 'explore',
     check: 'S10',
   },

@@ -141,8 +141,8 @@ export const engineMutants: readonly Mutant[] = (
     {
       name: 'a command has no time limit',
       file: COMMANDS,
-      find: '    }, timeoutMs)\n',
-      replace: '    }, 2 ** 30)\n',
+      find: '    }, timeoutMs).unref()\n',
+      replace: '    }, 2 ** 30).unref()\n',
       check: 'L2',
     },
     {
@@ -162,8 +162,8 @@ export const engineMutants: readonly Mutant[] = (
     {
       name: "a command's time limit keeps the process alive",
       file: COMMANDS,
-      find: '    timer.unref()\n',
-      replace: '',
+      find: '    }, timeoutMs).unref()\n',
+      replace: '    }, timeoutMs)\n',
       check: 'L3',
     },
   ] as const satisfies readonly Omit<Mutant, 'layer'>[]
