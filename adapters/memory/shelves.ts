@@ -11,14 +11,14 @@ type StoredRecord = machine.StoredRecord
 export class Shelves {
   readonly #sizeOf: (record: StoredRecord, key: string) => number
   /** As many as there are different retentions, twice: a handful. */
-  readonly #shelves = new Map<string, Shelf>()
+  #shelves: Shelf[] = []
 
   constructor(sizeOf: (record: StoredRecord, key: string) => number) {
     this.#sizeOf = sizeOf
   }
 
   find(key: string): StoredRecord | undefined {
-    for (const { records } of this.#shelves.values()) {
+    for (const { records } of this.#shelves) {
       const record = records.peek(key)
       if (record !== undefined) return record
     }
@@ -27,23 +27,23 @@ export class Shelves {
 
   put(key: string, record: StoredRecord, now: number): void {
     const shelf = this.#shelfFor(record, now)
-    for (const other of this.#shelves.values()) if (other !== shelf) other.records.delete(key)
+    for (const other of this.#shelves) if (other !== shelf) other.records.delete(key)
     shelf.records.set(key, record)
   }
 
   delete(key: string): void {
-    for (const { records } of this.#shelves.values()) records.delete(key)
+    for (const { records } of this.#shelves) records.delete(key)
   }
 
   clear(): void {
-    this.#shelves.clear()
+    this.#shelves = []
   }
 
   /** Number and bytes of all records, or of those in flight or uncertain, which no eviction touches. */
   total(which: 'all' | 'uncompleted' = 'all'): { readonly count: number; readonly bytes: number } {
     let count = 0
     let bytes = 0
-    for (const { completed, records } of this.#shelves.values()) {
+    for (const { completed, records } of this.#shelves) {
       if (completed && which === 'uncompleted') continue
       count += records.size
       bytes += records.calculatedSize
@@ -53,7 +53,7 @@ export class Shelves {
 
   /** Drops one record that has expired; `false`: there is none. */
   dropExpired(now: number): boolean {
-    for (const { records } of this.#shelves.values()) {
+    for (const { records } of this.#shelves) {
       const oldest = oldestOf(records)
       if (oldest === undefined || now < oldest.expiresAt) continue
       records.pop()
@@ -66,7 +66,7 @@ export class Shelves {
   dropOldestCompleted(): boolean {
     let first: Shelf | undefined
     let firstWrittenAt = Number.POSITIVE_INFINITY
-    for (const shelf of this.#shelves.values()) {
+    for (const shelf of this.#shelves) {
       const oldest = shelf.completed ? oldestOf(shelf.records) : undefined
       if (oldest === undefined || oldest.expiresAt - shelf.keptMs >= firstWrittenAt) continue
       first = shelf
@@ -78,12 +78,9 @@ export class Shelves {
   #shelfFor(record: StoredRecord, now: number): Shelf {
     const completed = record.state === 'completed'
     const keptMs = Math.round(record.expiresAt - now) // A clock may tell fractions.
-    const name = `${completed} ${keptMs}`
-    const found = this.#shelves.get(name)
-    if (found !== undefined) return found
-    for (const [emptied, { records }] of this.#shelves) if (records.size === 0) this.#shelves.delete(emptied)
+    for (const shelf of this.#shelves) if (shelf.completed === completed && shelf.keptMs === keptMs) return shelf
     const shelf = { completed, keptMs, records: unboundedRecords(this.#sizeOf) }
-    this.#shelves.set(name, shelf)
+    this.#shelves = [...this.#shelves.filter(({ records }) => records.size > 0), shelf]
     return shelf
   }
 }

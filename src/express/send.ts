@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Answer, HeaderPairs } from '../core/index.js'
 import { type Head, mayHaveBody, restore, snapshotOf } from './head.js'
-import { type Outlet, outletOf } from './outlet.js'
+import type { Outlet } from './outlet.js'
 
 /** Sends an answer that the handler did not make just now: a replay or a problem. */
 export function sendAnswer(
@@ -10,12 +10,12 @@ export function sendAnswer(
   res: ServerResponse,
   answer: Answer,
   extraHeaders: HeaderPairs = [],
-  outlet: Outlet = outletOf(res),
+  outlet: Pick<Outlet, 'writeHead' | 'end'> = res as unknown as Outlet,
 ): void {
   const body = answer.body ?? NO_BYTES
   const before = snapshotOf(res)
   try {
-    for (const [name, values] of grouped(answer.headers)) res.setHeader(name, values)
+    setHeaders(res, answer.headers)
     if (mayHaveBody(req, answer.status)) res.setHeader('Content-Length', body.byteLength)
     res.statusMessage = '' // An abandoned answer's may be left.
     sendHead(res, answer.status, answer.statusMessage, extraHeaders, outlet)
@@ -70,7 +70,7 @@ function sendHead(
   status: number,
   statusMessage: string,
   extraHeaders: HeaderPairs,
-  outlet: Outlet,
+  outlet: Pick<Outlet, 'writeHead'>,
 ): void {
   for (const [name, value] of extraHeaders) {
     // A handler's own links stand beside the deprecation's; whatever else is set here belongs to this request alone.
@@ -88,7 +88,11 @@ function sendHead(
  * the head and bytes: as Latin-1 text, in which a byte is a character and the head is written anyway, they stay together.
  * Only Node's own `end` is sure to look at the encoding.
  */
-function sendBody(res: ServerResponse, { buffer, byteOffset, byteLength }: Uint8Array, outlet: Outlet): void {
+function sendBody(
+  res: ServerResponse,
+  { buffer, byteOffset, byteLength }: Uint8Array,
+  outlet: Pick<Outlet, 'end'>,
+): void {
   if (byteLength === 0) return void outlet.end.call(res)
   const bytes = Buffer.from(buffer, byteOffset, byteLength)
   if (res.socket === null && outlet.end === NODES_END) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
@@ -98,21 +102,13 @@ function sendBody(res: ServerResponse, { buffer, byteOffset, byteLength }: Uint8
 const NODES_END: unknown = ServerResponse.prototype.end
 const NO_BYTES = Buffer.alloc(0)
 
-/** Lines of one name together, in their order. */
-function grouped(headers: HeaderPairs): Map<string, string | string[]> {
-  const names = new Map<string, string>()
-  const values = new Map<string, string | string[]>()
+/** They replace those of the same name; a name that comes again adds a line. */
+function setHeaders(res: ServerResponse, headers: HeaderPairs): void {
+  const known = new Set<string>()
   for (const [name, value] of headers) {
     const lowerCaseName = name.toLowerCase()
-    const known = names.get(lowerCaseName)
-    if (known === undefined) {
-      names.set(lowerCaseName, name)
-      values.set(name, value)
-      continue
-    }
-    const before = values.get(known) as string | string[]
-    if (Array.isArray(before)) before.push(value)
-    else values.set(known, [before, value])
+    if (known.has(lowerCaseName)) res.appendHeader(name, value)
+    else res.setHeader(name, value)
+    known.add(lowerCaseName)
   }
-  return values
 }

@@ -95,8 +95,8 @@ export const mutants: readonly Mutant[] = [
     'S2',
     'of several header lines the last is given back',
     SEND,
-    'values.set(known, [before, value])',
-    'values.set(known, value)',
+    'if (known.has(lowerCaseName)) res.appendHeader(name, value)\n',
+    'if (known.has(lowerCaseName)) res.setHeader(name, value)\n',
   ),
   planted(
     'S2',

@@ -213,7 +213,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'memory: a record that moves to another shelf stays on the first',
     file: SHELVES,
-    find: 'for (const other of this.#shelves.values()) if (other !== shelf) other.records.delete(key)\n',
+    find: 'for (const other of this.#shelves) if (other !== shelf) other.records.delete(key)\n',
     replace: '',
     layer,
     check: 'S6',
