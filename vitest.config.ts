@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
@@ -17,7 +17,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/browser/**'], // They need a browser, and have a configuration of their own.
+    // What is in test/browser needs a browser, and has a configuration of its own.
+    exclude: [...configDefaults.exclude, 'test/browser/**'],
     globalSetup: 'test/support/global-setup.ts',
     // Much of it waits for processes and sockets: all cores, rather than all but one.
     maxWorkers: '100%',

@@ -13,6 +13,8 @@ import { isAsPromised, verdictOf } from './verdict.js'
 const servers: Server[] = []
 
 process.once('SIGTERM', () => process.exit(143)).once('SIGINT', () => process.exit(130))
+// Whoever reads this, such as `head`, has read enough.
+process.stdout.on('error', () => process.exit(1))
 
 try {
   const options = optionsOf(process.argv.slice(2), process.env)

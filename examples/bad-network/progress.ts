@@ -10,6 +10,8 @@ export interface Progress {
 }
 
 const CELLS = 24
+/** For "100 %" and the spaces around it. */
+const BESIDE = 10
 const REDRAW_MS = 80
 
 export function startProgress(stream: NodeJS.WriteStream): Progress {
@@ -26,11 +28,13 @@ function bar(stream: NodeJS.WriteStream, seconds: () => string): Progress {
   function draw(): void {
     const { part, words } = latest
     if (words === '') return
-    const full = Math.floor(part * CELLS)
-    const cells = paint('green', '█'.repeat(full)) + paint('dim', '░'.repeat(CELLS - full))
+    // A line that wraps could not be drawn over. A terminal that does not know its width says 0.
+    const width = stream.columns || 80
+    const cells = Math.max(0, Math.min(CELLS, width - BESIDE))
+    const full = Math.floor(part * cells)
+    const drawn = paint('green', '█'.repeat(full)) + paint('dim', '░'.repeat(cells - full))
     const text = `${Math.floor(part * 100)} %  ${words}, ${seconds()}`
-    // A line that wraps could not be drawn over.
-    stream.write(`${CLEAR}  ${cells}  ${text.slice(0, Math.max(0, stream.columns - CELLS - 5))}`)
+    stream.write(`${CLEAR}  ${drawn}  ${text.slice(0, Math.max(0, width - cells - 5))}`)
   }
 
   const timer = setInterval(draw, REDRAW_MS).unref()

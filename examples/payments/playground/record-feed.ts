@@ -34,8 +34,9 @@ export function recordFeed(inspect: (name: RecordName) => Promise<IdempotencyRec
   return {
     open(req, res) {
       const { key } = req.query
-      if (typeof key !== 'string' || key === '' || key.length > MOST_CHARACTERS) throw keyInvalid()
-      if (closed || listeners.size >= MOST_FEEDS) throw feedUnavailable()
+      if (!isKey(key)) throw keyInvalid()
+      if (closed) throw feedUnavailable('The service is stopping.')
+      if (listeners.size >= MOST_FEEDS) throw feedUnavailable(`All ${MOST_FEEDS} feeds are taken.`)
       const name = { scope: merchantOf(req).id, key }
       const listener = startListener(res, name, () => inspect(name))
       listeners.add(listener)
@@ -124,18 +125,17 @@ function isOfTheFeed(event: IdempotencyEvent): boolean {
   return event.type === 'store_failed' && event.command === 'inspect'
 }
 
+/** As the library has it: characters, not the units that they are encoded in. */
+function isKey(given: unknown): given is string {
+  return typeof given === 'string' && given !== '' && [...given].length <= MOST_CHARACTERS && !/\p{Cc}/u.test(given)
+}
+
 function keyInvalid(): ServiceProblem {
   return new ServiceProblem(400, 'key_invalid', 'The key is not valid', 'Name one of 1 to 255 characters: ?key=…')
 }
 
-function feedUnavailable(): ServiceProblem {
-  return new ServiceProblem(
-    503,
-    'feed_unavailable',
-    'There is no feed at the moment',
-    'Try again after a short delay.',
-    {
-      headers: { 'Retry-After': '1' },
-    },
-  )
+function feedUnavailable(reason: string): ServiceProblem {
+  return new ServiceProblem(503, 'feed_unavailable', 'There is no feed at the moment', `${reason} Try again later.`, {
+    headers: { 'Retry-After': '1' },
+  })
 }

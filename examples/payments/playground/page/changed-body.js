@@ -13,13 +13,16 @@ export function fieldToChange(body) {
   return fields.find(isAmount) ?? fields.find(isFree) ?? fields[0]
 }
 
+/** A longer name says nothing on a button. */
+const MOST_CHARACTERS = 24
+
 /**
  * A field's name as people say it.
  *
  * @param {string | undefined} field
  */
 export function fieldWords(field) {
-  if (field === undefined) return 'body'
+  if (field === undefined || field.length > MOST_CHARACTERS) return 'body'
   return field
     .replace(/Id$/, '')
     .replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)

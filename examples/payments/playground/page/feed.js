@@ -4,7 +4,7 @@ import { authorization } from './service.js'
  * @typedef {{ readonly type: string, readonly attempt?: number, readonly previousOutcome?: string, readonly status?: number, readonly uncertain?: boolean }} FeedEvent
  * @typedef {{ readonly state: 'in-flight' | 'completed' | 'failed', readonly attempt: number | null, readonly uncertain?: boolean, readonly leaseRemainingMs?: number, readonly status?: number }} FeedRecord
  * @typedef {{ readonly event: FeedEvent | null, readonly record?: FeedRecord | null }} Message without a record: the store did not answer
- * @typedef {'connecting' | 'live' | 'away'} FeedState
+ * @typedef {'live' | 'away' | 'full'} FeedState
  */
 
 const FIRST_PAUSE_MS = 250
@@ -26,21 +26,25 @@ export function openFeed(merchant, key, { onMessage, onState }) {
   async function listen() {
     while (!closing.signal.aborted) {
       await untilShown()
-      await readOnce(AbortSignal.any([closing.signal, whenHidden()])).catch(() => {})
+      const end = await readOnce(AbortSignal.any([closing.signal, whenHidden()])).catch(() => /** @type {const} */ ('away'))
       if (closing.signal.aborted) return
-      onState('away')
+      onState(end)
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     }
   }
 
-  /** @param {AbortSignal} signal */
+  /**
+   * @param {AbortSignal} signal
+   * @returns {Promise<'away' | 'full'>} why it has ended
+   */
   async function readOnce(signal) {
     const response = await fetch(`/demo/feed?key=${encodeURIComponent(key)}`, {
       headers: { Authorization: authorization(merchant) },
       signal,
       cache: 'no-store',
     })
+    if (response.status === 503) return 'full'
     if (!response.ok || response.body === null) throw new Error(`The feed answered ${response.status}.`)
     pauseMs = FIRST_PAUSE_MS
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
@@ -50,6 +54,7 @@ export function openFeed(merchant, key, { onMessage, onState }) {
       unread = messages.pop() ?? ''
       for (const message of messages) tell(message)
     }
+    return 'away'
   }
 
   /** @param {string} message */

@@ -19,6 +19,7 @@ export function mistakeInKey(key) {
   if (key === '') return 'Write a key: an order number, for instance.'
   if ([...key].length > MOST_CHARACTERS) return `A key has at most ${MOST_CHARACTERS} characters.`
   if (/\p{Cc}/u.test(key)) return 'A key has no control characters.'
+  if (!key.isWellFormed()) return 'A character of this key is broken. Write it again.'
   if (key.startsWith('"')) return 'Write the key without quotes.'
   return ''
 }
@@ -33,12 +34,23 @@ export function asHeaderValue(text) {
 }
 
 /**
- * Under which name the runs of a key's operation are counted: the key, where it can be a name.
+ * Under which name the runs of a key's operation are counted: the key, where it can be a name, else its hash.
  *
  * @param {string} key
  */
 export function operationNameOf(key) {
-  return encodeURIComponent(key)
-    .replaceAll(/[^A-Za-z0-9_-]/g, '_')
-    .slice(0, 64)
+  return /^[A-Za-z0-9_-]{1,64}$/.test(key) ? key : `key-${hashOf(key)}`
+}
+
+/**
+ * FNV-1a of 128 bits. `crypto.subtle` is missing where the page is not served over TLS or from this machine.
+ *
+ * @param {string} text
+ */
+function hashOf(text) {
+  let hash = 0x6c62272e07bb014262b821756295c58dn
+  for (const byte of new TextEncoder().encode(text)) {
+    hash = BigInt.asUintN(128, (hash ^ BigInt(byte)) * 0x1000000000000000000013bn)
+  }
+  return hash.toString(16)
 }

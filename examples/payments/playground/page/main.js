@@ -17,6 +17,8 @@ import { createTimeline, showLegend } from './timeline.js'
 const MOST_TRIES = 12
 /** Clients that were refused together do not come back together. */
 const JITTER_MS = 250
+/** @type {Readonly<Record<import('./feed.js').FeedState, string>>} */
+const FEED_WORDS = { live: 'Live', away: 'Reconnecting', full: 'Too many viewers' }
 
 const results = existing('results', HTMLElement)
 const sentence = existing('sentence', HTMLElement)
@@ -54,17 +56,18 @@ function open() {
 function chooseKey() {
   nameStories()
   if (form.isFresh() && session.exchanges.length > 0) form.renewKey()
-  takeUpKey()
+  if (takeUpKey()) sentence.textContent = 'This page has sent nothing under this key yet.'
 }
 
-/** What is shown belongs to one key of one merchant. */
+/** What is shown belongs to one key of one merchant. `true`: it is another one now. */
 function takeUpKey() {
-  if (session.merchant === form.merchant() && session.key === form.key()) return
+  if (session.merchant === form.merchant() && session.key === form.key()) return false
   session.close()
   timeline.clear()
   life.clear()
   showCount(0, 0)
   session = open()
+  return true
 }
 
 // --- the stories
@@ -132,6 +135,7 @@ async function play(story) {
 async function perform(story, request, current) {
   const title = story.title(request.body)
   await current.ready
+  if (session !== current) return // Another key was chosen meanwhile.
   sentence.textContent = story.meanwhile
   const scene = timeline.scene(title)
   const played = story.play({
@@ -205,7 +209,8 @@ function showCount(runs, requests) {
 /** @param {import('./feed.js').FeedState} state */
 function showFeedState(state) {
   existing('feed', HTMLElement).dataset.state = state
-  existing('feed-words', HTMLElement).textContent = state === 'live' ? 'Live' : 'Reconnecting'
+  existing('feed-words', HTMLElement).textContent = FEED_WORDS[state]
+  if (state !== 'live') life.lose('It cannot be watched at the moment. The stories work all the same.')
 }
 
 function tellUnreachable() {

@@ -34,8 +34,10 @@ export function createRecordLife() {
   const events = existing('events', HTMLElement)
   existing('events-scroll', HTMLElement).tabIndex = 0 // It scrolls: the keyboard must reach it.
 
-  /** @type {LifeState} */
+  /** @type {LifeState | 'not known'} */
   let shown = 'new'
+  /** Why it is not known how the record stands; '' where it is. */
+  let unknown = ''
   /** @type {FeedRecord | null} */
   let record = null
   let leaseEndsAt = 0
@@ -48,13 +50,34 @@ export function createRecordLife() {
   function take(given) {
     const isSameAttempt = given?.attempt === record?.attempt
     record = given
+    unknown = ''
     const leftMs = given?.leaseRemainingMs ?? 0
     leaseEndsAt = performance.now() + leftMs
     wholeLeaseMs = isSameAttempt ? Math.max(wholeLeaseMs, leftMs) : leftMs
     draw()
   }
 
+  /** @param {string} reason */
+  function lose(reason) {
+    unknown = reason
+    draw()
+  }
+
   function draw() {
+    if (unknown === '') drawRecord()
+    else drawUnknown()
+  }
+
+  function drawUnknown() {
+    light('not known')
+    state.textContent = 'not known'
+    attempt.textContent = '–'
+    lease.textContent = '–'
+    leaseLeft.style.setProperty('width', '0')
+    words.textContent = unknown
+  }
+
+  function drawRecord() {
     const leftMs = leaseEndsAt - performance.now()
     const current = stateOf(record, leftMs)
     light(current)
@@ -76,7 +99,7 @@ export function createRecordLife() {
     )
   }
 
-  /** @param {LifeState} current */
+  /** @param {LifeState | 'not known'} current */
   function light(current) {
     for (const node of diagram.querySelectorAll('.node')) {
       node.classList.toggle('lit', node.getAttribute('data-state') === current)
@@ -92,6 +115,8 @@ export function createRecordLife() {
 
   draw()
   return {
+    lose,
+
     /** @param {import('./feed.js').Message} message */
     show({ event, record: given }) {
       if (event !== null) {
@@ -100,7 +125,7 @@ export function createRecordLife() {
       }
       if (events.children.length > MOST_EVENTS) events.lastElementChild?.remove()
       if (given !== undefined) take(given)
-      else words.textContent = 'The store does not answer: how the record stands is not known.'
+      else lose('The store does not answer at the moment.')
     },
     clear() {
       events.replaceChildren()

@@ -77,7 +77,10 @@ export function createRequestForm({ onChange, onEdit }) {
   /** What the operations work on may be used up: a new list brings new samples, and an edited body stays. */
   async function load() {
     const isEdited = body.value !== prefilled
-    operations = await listOperations(chosenMerchant())
+    const asked = chosenMerchant()
+    const listed = await listOperations(asked)
+    if (asked !== chosenMerchant()) return // Their samples are of the other one's books.
+    operations = listed
     const chosen = operation.value || FIRST_CHOICE
     operation.replaceChildren(...groups(operations))
     operation.value = chosen

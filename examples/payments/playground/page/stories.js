@@ -117,8 +117,10 @@ export const stories = [
       const replayed = lasts.filter(({ decision }) => decision === 'replayed').length
       const runs = await stage.runs()
       if (runs !== 1 || replayed < 9) return toldOf(/** @type {Exchange} */ (lasts.at(-1)))
-      if (refused === 0) return 'The key had its answer already: all ten got it, and nothing ran again.'
-      return `Ten requests, one run. ${refused === 9 ? 'Nine' : refused} were told 409 in flight, waited as Retry-After says, and got the first one's answer.`
+      if (replayed === 10) return 'The key had its answer already: all ten got it, and nothing ran again.'
+      if (refused === 9)
+        return "Ten requests, one run. Nine were told 409 in flight, waited as Retry-After says, and got the first one's answer."
+      return "Ten requests, one run. Those that came while it ran were told 409 in flight, and waited; in the end all others got the first one's answer."
     },
   },
   {

@@ -27,9 +27,12 @@ export function createTimeline(place, onChoose) {
   let isTicking = false
   let underWay = 0
 
-  /** @param {number} ms */
-  function makeRoomFor(ms) {
-    if (ms <= domainMs) return
+  /**
+   * @param {number} ms
+   * @param {Set<() => void>} among drawings that were cleared need no room
+   */
+  function makeRoomFor(ms, among) {
+    if (ms <= domainMs || among !== drawings) return
     domainMs = STEPS_MS.find((step) => step >= ms) ?? ms
     for (const draw of drawings) draw()
   }
@@ -61,6 +64,7 @@ export function createTimeline(place, onChoose) {
   function scene(title) {
     nothingYet?.remove()
     const origin = performance.now()
+    const ours = drawings
     const lanes = element('ol', { class: 'lanes', role: 'list' })
     const axis = element('div', { class: 'axis', 'aria-hidden': 'true' })
     const words = element('p', { class: 'scene-words' })
@@ -77,7 +81,7 @@ export function createTimeline(place, onChoose) {
       })
       axis.replaceChildren(...ticks)
     }
-    drawings.add(drawAxis)
+    ours.add(drawAxis)
     drawAxis()
 
     /**
@@ -89,15 +93,15 @@ export function createTimeline(place, onChoose) {
       const chips = element('div', { class: 'chips' })
       lanes.append(element('li', { class: 'lane' }, element('span', { class: 'lane-label' }, label), track, chips))
       return {
-        add: (exchange) => addExchange(exchange, origin, track, chips),
+        add: (exchange) => addExchange(exchange, origin, ours, track, chips),
         wait(ms) {
           const fromMs = performance.now() - origin
           const line = element('div', { class: 'waiting' })
           const draw = () => stretch(line, fromMs, fromMs + ms)
-          drawings.add(draw)
+          ours.add(draw)
           track.append(line)
           draw()
-          makeRoomFor(fromMs + ms)
+          makeRoomFor(fromMs + ms, ours)
         },
       }
     }
@@ -113,10 +117,11 @@ export function createTimeline(place, onChoose) {
   /**
    * @param {Exchange} exchange
    * @param {number} origin
+   * @param {Set<() => void>} among
    * @param {HTMLElement} track
    * @param {HTMLElement} chips
    */
-  function addExchange(exchange, origin, track, chips) {
+  function addExchange(exchange, origin, among, track, chips) {
     const bar = element('div', { class: 'bar', 'data-decision': 'running' })
     const chip = element('button', { class: 'chip', type: 'button', 'data-decision': 'running' })
     for (const target of [bar, chip]) target.addEventListener('click', () => onChoose(exchange))
@@ -128,7 +133,7 @@ export function createTimeline(place, onChoose) {
     function draw() {
       const toMs = (exchange.endedAt ?? performance.now()) - origin
       stretch(bar, exchange.startedAt - origin, toMs)
-      makeRoomFor(toMs)
+      makeRoomFor(toMs, among)
     }
 
     function update() {
@@ -144,7 +149,7 @@ export function createTimeline(place, onChoose) {
       underWay--
     }
 
-    drawings.add(draw)
+    among.add(draw)
     update()
     if (!isTicking) {
       isTicking = true
