@@ -13,7 +13,7 @@ export function createHeldBody(): HeldBody {
   let pieces: Buffer[] = []
   let byteLength = 0
   return {
-    // No getter: each object would get a hidden class of its own.
+    // No getter: V8 keeps a pair of accessors among its old objects, with all that it can see.
     byteLength: () => byteLength,
     add(bytes) {
       pieces.push(bytes)
