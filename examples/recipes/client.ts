@@ -35,6 +35,7 @@ export interface KeyStorage {
 /**
  * Sends operations until their outcome is known. An operation has a name of the application's, such as `pay order-1001`:
  * the same name is the same operation, with the same key, on every attempt and after a reload of the page.
+ * Two tabs that begin it in the same instant may each make a key: where that can happen, let the name itself be the key.
  */
 export function retryingClient(options: ClientOptions) {
   const { keys, pause = sleep, random = Math.random } = options

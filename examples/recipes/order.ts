@@ -36,6 +36,7 @@ const requestId: RequestHandler = (_req, res, next) => {
   next()
 }
 
-const sendProblem: ErrorRequestHandler = (error, _req, res, _next) => {
+const sendProblem: ErrorRequestHandler = (error, _req, res, next) => {
+  if (res.headersSent) return next(error)
   res.status(error.status ?? 500).json({ error: error.expose ? error.message : 'Something went wrong.' })
 }

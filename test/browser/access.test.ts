@@ -147,14 +147,17 @@ describe('colours', () => {
     expect(await brightness(page)).toBeGreaterThan(200)
   })
 
-  test('are never alone: each decision has its own shape and its own word', async () => {
-    const { page } = await openPlayground()
-    const shapes = await page.evaluate<string[]>(
-      '[...document.querySelectorAll(".swatch")].map((swatch) => { const { backgroundImage, borderStyle, backgroundColor, borderColor } = getComputedStyle(swatch); return [backgroundImage.replace(/(rgb|color|light-dark)[^)]*\\)/g, ""), borderStyle, backgroundColor === borderColor].join() })',
-    )
-    expect(new Set(shapes).size).toBe(shapes.length)
-    expect(new Set(await page.locator('.legend-word').allTextContents()).size).toBe(shapes.length)
-  })
+  test.each(['none', 'active'] as const)(
+    'are never alone (forced colours: %s): each decision has its own shape and word',
+    async (forcedColors) => {
+      const { page } = await openPlayground({ forcedColors })
+      const shapes = await page.evaluate<string[]>(
+        '[...document.querySelectorAll(".swatch")].map((swatch) => { const { backgroundImage, borderStyle, backgroundColor, borderColor } = getComputedStyle(swatch); return [backgroundImage.replace(/(rgb|color|light-dark)[^)]*\\)/g, ""), borderStyle, backgroundColor === borderColor].join() })',
+      )
+      expect(new Set(shapes).size).toBe(shapes.length)
+      expect(new Set(await page.locator('.legend-word').allTextContents()).size).toBe(shapes.length)
+    },
+  )
 })
 
 test('motion is off where it is not wanted, and quiet elsewhere', async () => {

@@ -125,6 +125,18 @@ test('a run that is interrupted takes the service along that it started', async 
   await vi.waitFor(async () => expect(await accepts(Number(address()))).toBe(false), { timeout: 5_000 })
 }, 60_000)
 
+test('whoever reads it may stop: it ends without a word', async () => {
+  const child = spawn(process.execPath, [program, '--operations', '40'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let complaint = ''
+  child.stderr.setEncoding('utf8').on('data', (chunk) => {
+    complaint += chunk
+  })
+  child.stdout.once('data', () => child.stdout.destroy())
+  await once(child, 'close')
+  expect([child.exitCode, complaint]).toEqual([1, ''])
+}, 60_000)
+
 test.each([
   [['--speed', '9'], "Unknown option '--speed'. See --help."],
   [['stray'], "Unexpected argument 'stray'. See --help."],

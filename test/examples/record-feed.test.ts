@@ -98,9 +98,18 @@ test.each([
   ['without a key', { method: 'GET' }, '', 'key_invalid', 400],
   ['with two keys', { method: 'GET' }, '?key=a&key=b', 'key_invalid', 400],
   ['with a key that is too long', { method: 'GET' }, `?key=${'a'.repeat(256)}`, 'key_invalid', 400],
+  ['with a control character', { method: 'GET' }, '?key=a%0A', 'key_invalid', 400],
   ['by POST', {}, '?key=a', 'method_not_allowed', 405],
 ] as const)('%s it is refused', async (_how, sent, query, code, status) => {
   expectRefusal(await service.send(`/demo/feed${query}`, sent), code, status)
+})
+
+test('a key has 255 characters at most, however they are encoded', async () => {
+  const key = '😀'.repeat(255)
+  const feed = await readFeed(service.origin, key)
+  expect(await feed.next()).toEqual({ event: null, record: null })
+  await service.send(PATH, { body: BODY, key: Buffer.from(key).toString('latin1') })
+  expect((await feed.nextEvent())?.event?.type).toBe('claimed')
 })
 
 test('a HEAD is refused, since it would never end', async () => {

@@ -40,6 +40,13 @@ test('the document is of OpenAPI 3.1, and every reference in it leads somewhere'
   expect(source.match(/\$ref/g)?.length).toBeGreaterThan(10)
 })
 
+test('each header and each code says its type: `true` stays text, however it is read', () => {
+  const headers = refusals.flatMap(([, reply]) => Object.values(reply.headers))
+  const { code } = document.components.schemas.IdempotencyProblem.properties
+  const types = [...headers, ...Object.values<Header>(document.components.headers)].map(({ schema }) => schema.type)
+  expect(new Set([...types, code.type])).toEqual(new Set(['string', 'integer']))
+})
+
 test('its header is the library’s', () => {
   expect(parameters).toMatchObject([
     { name: DEFAULTS.header, in: 'header', required: DEFAULTS.required, schema: { minLength: 1, maxLength: 255 } },

@@ -26,7 +26,9 @@ export function openFeed(merchant, key, { onMessage, onState }) {
   async function listen() {
     while (!closing.signal.aborted) {
       await untilShown()
-      const end = await readOnce(AbortSignal.any([closing.signal, whenHidden()])).catch(() => /** @type {const} */ ('away'))
+      const end = await readOnce(AbortSignal.any([closing.signal, whenHidden()])).catch(
+        () => /** @type {const} */ ('away'),
+      )
       if (closing.signal.aborted) return
       onState(end)
       await new Promise((resolve) => setTimeout(resolve, pauseMs))

@@ -19,7 +19,7 @@ export function mistakeInKey(key) {
   if (key === '') return 'Write a key: an order number, for instance.'
   if ([...key].length > MOST_CHARACTERS) return `A key has at most ${MOST_CHARACTERS} characters.`
   if (/\p{Cc}/u.test(key)) return 'A key has no control characters.'
-  if (!key.isWellFormed()) return 'A character of this key is broken. Write it again.'
+  if (/\p{Cs}/u.test(key)) return 'A character of this key is broken. Write it again.'
   if (key.startsWith('"')) return 'Write the key without quotes.'
   return ''
 }
