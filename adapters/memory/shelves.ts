@@ -78,7 +78,8 @@ export class Shelves {
   #shelfFor(record: StoredRecord, now: number): Shelf {
     const completed = record.state === 'completed'
     const keptMs = Math.round(record.expiresAt - now) // A clock may tell fractions.
-    for (const shelf of this.#shelves) if (shelf.completed === completed && shelf.keptMs === keptMs) return shelf
+    for (const shelf of this.#shelves)
+      if (shelf.completed === completed && Object.is(shelf.keptMs, keptMs)) return shelf
     const shelf = { completed, keptMs, records: unboundedRecords(this.#sizeOf) }
     this.#shelves = [...this.#shelves.filter(({ records }) => records.size > 0), shelf]
     return shelf

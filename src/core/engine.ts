@@ -36,7 +36,6 @@ export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
 /** A decision on an operation that has a name. */
 export type Claimed = Exclude<Decision, { action: 'bypass' }>
 
-const BYPASS: Decision = { action: 'bypass' }
 const FIRST_POLL_MS = 25
 const LONGEST_POLL_MS = 1_000
 
@@ -77,7 +76,7 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     return whenever(identityOf(facts), (identified): Soon<Decision> => {
       switch (identified.kind) {
         case 'bypass':
-          return BYPASS
+          return { action: 'bypass' }
         case 'rejected': {
           const { code, detail, extraHeaders } = identified
           emit({ type: 'rejected', code })

@@ -82,7 +82,11 @@ export function isRefusal(code: ProblemCode): code is Refusal {
 }
 
 export function storeFailure(error: unknown): StoreFailure {
-  if (!(error instanceof Error)) return { name: 'Error', message: 'The store threw something that is not an Error.' }
-  const code = (error as { code?: unknown }).code
-  return { name: error.name, message: error.message, ...(typeof code === 'string' && { code }) }
+  try {
+    if (error instanceof Error) {
+      const { name, message, code } = error as { name: string; message: string; code?: unknown }
+      return { name, message, ...(typeof code === 'string' && { code }) }
+    }
+  } catch {} // It throws where it is looked at.
+  return { name: 'Error', message: 'The store threw something that is not an Error.' }
 }

@@ -6,7 +6,7 @@ import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
 import type { ResolvedOptions } from './options.js'
 import type { ProblemCode } from './problem.js'
 import { resolveScope } from './scope.js'
-import { isPromiseLike, type Soon, whenever } from './soon.js'
+import { adopted, type Soon, whenever } from './soon.js'
 
 /** What a record is found by, and bound to. */
 export interface Identity {
@@ -128,13 +128,14 @@ function givenContent<Req>(fingerprint: (request: Req) => unknown, request: Req)
     new IdempotencyError('fingerprint_invalid', `fingerprint() failed. ${FINGERPRINT_WAY_OUT}`, { cause })
   let content: unknown
   try {
-    content = fingerprint(request)
+    content = adopted(fingerprint(request))
   } catch (cause) {
     throw failed(cause)
   }
-  return isPromiseLike(content)
-    ? content.then(checkedContent, (cause) => Promise.reject(failed(cause)))
-    : checkedContent(content)
+  if (!(content instanceof Promise)) return checkedContent(content)
+  return content.then(checkedContent, (cause) => {
+    throw failed(cause)
+  })
 }
 
 function checkedContent(content: unknown): unknown {

@@ -1,5 +1,5 @@
 import { IdempotencyError, kindOf } from './errors.js'
-import { isPromiseLike, type Soon } from './soon.js'
+import { adopted, type Soon } from './soon.js'
 
 const MAX_SCOPE_CHARACTERS = 255
 
@@ -20,16 +20,19 @@ export function singleTenant(): string {
  * @throws IdempotencyError `scope_invalid`: nothing ran and nothing was stored.
  */
 export function resolveScope<Req>(
-  scope: (request: Req) => Soon<string | null | undefined>,
+  scope: (request: Req) => string | null | undefined | Promise<string | null | undefined>,
   request: Req,
 ): Soon<string> {
   let given: Soon<unknown>
   try {
-    given = scope(request)
+    given = adopted(scope(request))
   } catch (cause) {
     throw failed(cause)
   }
-  return isPromiseLike(given) ? given.then(checked, (cause) => Promise.reject(failed(cause))) : checked(given)
+  if (!(given instanceof Promise)) return checked(given)
+  return given.then(checked, (cause) => {
+    throw failed(cause)
+  })
 }
 
 function checked(given: unknown): string {

@@ -22,16 +22,16 @@ function internalsOf(res: ServerResponse): Internals {
 
 /**
  * Express gives each request and each response another prototype, and with it a hidden class of its own, of which V8 makes
- * another for every property that is added from then on: some 1.5 kB each, which outlive the request. One whose property
- * was deleted has none, and takes more at no cost.
+ * another for every property that is added from then on: some 1.5 kB each, which outlive the request. One whose property was
+ * deleted has none, and takes more at no cost; the property is one that every emitter has. Without Express all share theirs.
  */
 export function roomy(message: IncomingMessage | ServerResponse): void {
   const prototype = Object.getPrototypeOf(message)
   if (prototype === ServerResponse.prototype || prototype === IncomingMessage.prototype) return
   const emitter = message as { _maxListeners?: number | undefined }
   const { _maxListeners } = emitter
-  delete emitter._maxListeners
-  emitter._maxListeners = _maxListeners
+  // Not `delete`, which throws where it may not.
+  if (Reflect.deleteProperty(emitter, '_maxListeners')) emitter._maxListeners = _maxListeners
 }
 
 export function begun(res: ServerResponse): void {

@@ -83,10 +83,10 @@ function sendHead(
 }
 
 /**
- * In the bytes that it has: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in
- * it. Latin-1 text mangles nothing, since a byte is a character there and the head is Latin-1 anyway, and it leaves in one
- * piece with its head. That is cheaper, and behind another response on its connection, where this one has no socket yet,
- * Node would let the `100 Continue` of its request in between. Only Node's own `end` is sure to look at the encoding.
+ * As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it. But behind
+ * another on its connection a response has no socket yet, and there Node lets the `100 Continue` of its request in between
+ * the head and bytes: as Latin-1 text, in which a byte is a character and the head is written anyway, they stay together.
+ * Only Node's own `end` is sure to look at the encoding.
  */
 function sendBody(
   res: ServerResponse,
@@ -95,23 +95,21 @@ function sendBody(
 ): void {
   if (byteLength === 0) return void outlet.end.call(res)
   const bytes = Buffer.from(buffer, byteOffset, byteLength)
-  const asText = outlet.end === NODES_END && (byteLength <= MOST_BYTES_AS_TEXT || res.socket === null)
-  if (asText) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
+  if (res.socket === null && outlet.end === NODES_END) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
   else outlet.end.call(res, bytes)
 }
 
-/** About what a connection takes in one piece. */
-const MOST_BYTES_AS_TEXT = 16_384
 const NODES_END: unknown = ServerResponse.prototype.end
 const NO_BYTES = Buffer.alloc(0)
 
-/** They replace those of the same name; a name that comes again adds a line. */
+/** Lines of one name together: whoever has wrapped `setHeader` sees all of them. */
 function setHeaders(res: ServerResponse, headers: HeaderPairs): void {
-  const known = new Set<string>()
+  const linesOf = new Map<string, [name: string, value: string | string[]]>()
   for (const [name, value] of headers) {
     const lowerCaseName = name.toLowerCase()
-    if (known.has(lowerCaseName)) res.appendHeader(name, value)
-    else res.setHeader(name, value)
-    known.add(lowerCaseName)
+    const lines = linesOf.get(lowerCaseName)
+    if (lines === undefined) linesOf.set(lowerCaseName, [name, value])
+    else lines[1] = [lines[1], value].flat()
   }
+  for (const [name, value] of linesOf.values()) res.setHeader(name, value)
 }

@@ -9,8 +9,8 @@ export default defineConfig({
   test: {
     include: ['test/browser/**/*.test.ts'],
     globalSetup: 'test/browser/global-setup.ts',
-    // A browser takes all cores by itself.
-    fileParallelism: false,
+    // Each file has a browser and a service of its own; mostly its stories wait.
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

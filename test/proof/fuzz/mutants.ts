@@ -95,8 +95,8 @@ export const mutants: readonly Mutant[] = [
     'S2',
     'of several header lines the last is given back',
     SEND,
-    'if (known.has(lowerCaseName)) res.appendHeader(name, value)\n',
-    'if (known.has(lowerCaseName)) res.setHeader(name, value)\n',
+    'lines[1] = [lines[1], value].flat()',
+    'lines[1] = value',
   ),
   planted(
     'S2',
