@@ -28,9 +28,7 @@ export async function measureTraffic(
   const candidates = await Promise.all(
     VARIANTS.map(async ({ name }) => ({ name, service: await services.of(name), phase, seconds })),
   )
-  // What is compared in the first place runs long enough beforehand for the engine to have compiled all of it.
-  const warmUpSeconds = 3 * ground.warmUpSeconds
-  const figures = await measureInRounds(phase, candidates, { ...ground, warmUpSeconds })
+  const figures = await measureInRounds(phase, candidates, ground)
   const of = (name: string) => figures.get(name) as Figures
   return VARIANTS.map((variant) => {
     const { cpuMicros, perSecond, p50Ms, p99Ms, mistakes } = of(variant.name)
