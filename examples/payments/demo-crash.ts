@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import type { IdempotencyEvent, IdempotencyOptions, Store } from 'once-per-key'
-import { ServiceProblem } from './problems.js'
+import { notValid } from './problems.js'
 
 const HEADER = 'x-demo-crash'
 /** A crash costs the clients of its key this long. */
@@ -13,9 +13,7 @@ export const checkDemoCrash: RequestHandler = (req, _res, next) => {
   const given = req.get(HEADER)
   if (given !== undefined && given !== 'true') {
     const message = 'Must be true, or absent'
-    throw new ServiceProblem(400, 'crash_invalid', 'The demo crash is not valid', `${HEADER}: ${message}.`, {
-      errors: [{ path: HEADER, message }],
-    })
+    throw notValid('crash_invalid', 'The demo crash is not valid', { path: HEADER, message })
   }
   next()
 }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Request, RequestHandler } from 'express'
-import { ServiceProblem } from './problems.js'
+import { notValid } from './problems.js'
 
 const HEADER = 'x-demo-delay-ms'
 const MAX_DELAY_MS = 10_000
@@ -10,9 +10,7 @@ export const checkDemoDelay: RequestHandler = (req, _res, next) => {
   const given = req.get(HEADER)
   if (given !== undefined && !(/^\d{1,5}$/.test(given) && Number(given) <= MAX_DELAY_MS)) {
     const message = `Must be a whole number from 0 to ${MAX_DELAY_MS}`
-    throw new ServiceProblem(400, 'delay_invalid', 'The demo delay is not valid', `${HEADER}: ${message}.`, {
-      errors: [{ path: HEADER, message }],
-    })
+    throw notValid('delay_invalid', 'The demo delay is not valid', { path: HEADER, message })
   }
   next()
 }

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import type { Books } from './ledger.js'
 import type { Context } from './operation.js'
-import { ServiceProblem } from './problems.js'
+import { notValid } from './problems.js'
 
 /** How often the operation of a name had its effect. */
 export interface OperationRuns {
@@ -31,9 +31,7 @@ export const checkOperationName: RequestHandler = (req, _res, next) => {
 function checkName(given: string, path: string): void {
   if (given.length <= MOST_CHARACTERS && /^[A-Za-z0-9_-]+$/.test(given)) return
   const message = `Must be 1 to ${MOST_CHARACTERS} of the characters A-Z a-z 0-9 _ -`
-  throw new ServiceProblem(400, 'operation_name_invalid', 'The name is not valid', `${path}: ${message}.`, {
-    errors: [{ path, message }],
-  })
+  throw notValid('operation_name_invalid', 'The name is not valid', { path, message })
 }
 
 /** Counts a run in the transaction of its effect: exact, whatever crashes. Nothing is counted without a name. */

@@ -34,6 +34,11 @@ export function notFound(what: string, id: string): ServiceProblem {
   return new ServiceProblem(404, 'entry_not_found', 'There is no such entry', `There is no ${what} ${id}.`)
 }
 
+/** Something outside the body, such as a header, is not as it must be. */
+export function notValid(code: string, title: string, { path, message }: FieldError): ServiceProblem {
+  return new ServiceProblem(400, code, title, `${path}: ${message}.`, { errors: [{ path, message }] })
+}
+
 /** @throws ServiceProblem 400, which names each field that is wrong. */
 export function validated<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const result = schema.safeParse(body)
