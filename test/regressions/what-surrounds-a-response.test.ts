@@ -65,3 +65,20 @@ test('a context behind a proxy, inherited from, or copied has its signal', async
   await pay()
   expect(seen).toEqual([true, true, true, true])
 })
+
+test('whoever hooks the head of an answer that is sent sees the socket that it knew', async () => {
+  const seen: boolean[] = []
+  const pay = await served(
+    (_req, res, next) => {
+      const { socket, writeHead } = res
+      res.writeHead = ((...args: Parameters<typeof writeHead>) => {
+        seen.push(res.socket === socket)
+        return writeHead.apply(res, args)
+      }) as typeof writeHead
+      next()
+    },
+    (_req, res) => void res.status(201).json({}),
+  )
+  await pay()
+  expect(seen).toEqual([true])
+})
