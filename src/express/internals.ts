@@ -22,8 +22,9 @@ function internalsOf(res: ServerResponse): Internals {
 
 /**
  * Express gives each request and each response another prototype, and with it a hidden class of its own, of which V8 makes
- * another for every property that is added from then on: some 1.5 kB each, which outlive the request. One whose property was
- * deleted has none, and takes more at no cost; the property is one that every emitter has. Without Express all share theirs.
+ * another for every property that is added from then on, be it Node's `statusMessage`: some 1.5 kB each, which outlive the
+ * request. One whose property was deleted has none, and takes more at no cost; the property is one that every emitter has.
+ * Without Express all share theirs.
  */
 export function roomy(message: IncomingMessage | ServerResponse): void {
   const prototype = Object.getPrototypeOf(message)

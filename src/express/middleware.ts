@@ -81,6 +81,7 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
       case 'replay':
       case 'reject':
         if (res.headersSent) return refuseBegun(res, next)
+        roomy(res)
         return send(decision, req, res, decision.extraHeaders)
     }
   }

@@ -1,4 +1,4 @@
-import { Buffer } from 'node:buffer'
+import { Buffer, isAscii } from 'node:buffer'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Answer, HeaderPairs } from '../core/index.js'
 import { type Head, mayHaveBody, restore, snapshotOf } from './head.js'
@@ -83,10 +83,11 @@ function sendHead(
 }
 
 /**
- * As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it. But behind
- * another on its connection a response has no socket yet, and there Node lets the `100 Continue` of its request in between
- * the head and bytes: as Latin-1 text, in which a byte is a character and the head is written anyway, they stay together.
- * Only Node's own `end` is sure to look at the encoding.
+ * ASCII leaves as text, which Node writes in one piece with the head; whoever ignores the encoding reads the same. Other
+ * bodies leave as bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it.
+ * But behind another on its connection a response has no socket yet, and there Node lets the `100 Continue` of its request
+ * in between the head and bytes: as Latin-1 text, in which a byte is a character and the head is written anyway, they stay
+ * together. Only Node's own `end` is sure to look at the encoding.
  */
 function sendBody(
   res: ServerResponse,
@@ -95,10 +96,14 @@ function sendBody(
 ): void {
   if (byteLength === 0) return void outlet.end.call(res)
   const bytes = Buffer.from(buffer, byteOffset, byteLength)
-  if (res.socket === null && outlet.end === NODES_END) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
+  const asText =
+    (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)) || (res.socket === null && outlet.end === NODES_END)
+  if (asText) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
   else outlet.end.call(res, bytes)
 }
 
+/** A longer text is copied at a higher price than a second piece is sent. */
+const MOST_BYTES_AS_TEXT = 16_384
 const NODES_END: unknown = ServerResponse.prototype.end
 const NO_BYTES = Buffer.alloc(0)
 
