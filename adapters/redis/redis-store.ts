@@ -1,4 +1,4 @@
-import { Buffer } from 'node:buffer'
+import { Buffer, isAscii } from 'node:buffer'
 import type {
   Answer,
   Begun,
@@ -161,13 +161,18 @@ function argumentsOf({ token, fingerprint, attempt, uncertain, retentionMs }: Ow
 }
 
 function argumentsOfAnswer({ status, statusMessage, headers, body }: Answer): (string | Buffer)[] {
-  const kept = body === null ? ['0', ''] : ['1', asBuffer(body)]
+  const kept = body === null ? ['0', ''] : ['1', bulk(body)]
   return [`${status}`, statusMessage, JSON.stringify(headers), ...kept]
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+/** Clients write a command of texts in one piece; ASCII is the same in all their encodings. */
+function bulk({ buffer, byteOffset, byteLength }: Uint8Array): string | Buffer {
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  return byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes) ? bytes.toString('latin1') : bytes
 }
+
+/** A longer text is copied at a higher price than another piece is sent. */
+const MOST_BYTES_AS_TEXT = 4_096
 
 /** Redis said no, by a code in capitals (`NOPERM …`, `ERR …`); a lost connection speaks in other words. */
 function isRefusal(error: unknown): boolean {

@@ -78,7 +78,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'an answer is stored with another body',
     file: STORE,
-    find: `['1', asBuffer(body)]`,
+    find: `['1', bulk(body)]`,
     replace: `['1', Buffer.from('{}')]`,
     check: 'S8',
   },
