@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto'
+import { createHash, type Hash, hash } from 'node:crypto'
 import { IdempotencyError, kindOf } from './errors.js'
 
 /** A fingerprint of a deeper body would exhaust the stack of whoever walks it. */
@@ -28,59 +28,104 @@ export function fingerprintOf(
   if (content instanceof Uint8Array || (typeof content === 'string' && content.isWellFormed())) {
     return FORMAT + createHash('sha256').update(`${prefix}bytes\n`).update(content).digest('base64url')
   }
+  const digest: Digest = { text: `${prefix}json\n`, hash: undefined }
   // A missing body is `undefined` in Express 5 and `{}` in Express 4: one request, one fingerprint.
-  const text = canonical(content === undefined ? {} : content, 0, ignoredMember)
-  return text === null ? TOO_DEEP : FORMAT + hash('sha256', `${prefix}json\n${text}`, 'base64url')
+  const isComplete = addCanonical(digest, content === undefined ? {} : content, 0, ignoredMember)
+  return isComplete ? FORMAT + digested(digest) : TOO_DEEP
 }
 
 /**
- * One text per value: members sorted by UTF-16 code unit as in RFC 8785, and none left out. `null`: nested too deep.
+ * Adds one text per value: members sorted by UTF-16 code unit as in RFC 8785, and none left out. `false`: nested too deep.
  * Unlike RFC 8785 it takes every value a parser can make: 1e400 is `Infinity`, and lone surrogates stay apart, since
  * JSON.stringify escapes them.
  */
-function canonical(value: unknown, depth: number, ignoredMember?: string): string | null {
+function addCanonical(digest: Digest, value: unknown, depth: number, ignoredMember?: string): boolean {
   switch (typeof value) {
     case 'string':
-      return JSON.stringify(value)
+      add(digest, JSON.stringify(value))
+      return true
     case 'number':
     case 'boolean':
     case 'bigint':
     case 'undefined':
-      return Object.is(value, -0) ? '0' : String(value)
+      add(digest, Object.is(value, -0) ? '0' : String(value))
+      return true
     case 'object':
       break
     default:
       throw notComparable(value)
   }
-  if (value === null) return 'null'
-  if (depth === MAX_BODY_DEPTH) return null
+  if (value === null) {
+    add(digest, 'null')
+    return true
+  }
+  if (depth === MAX_BODY_DEPTH) return false
 
   if (Array.isArray(value)) {
-    let text = '['
+    add(digest, '[')
     for (let i = 0; i < value.length; i++) {
-      const item = canonical(value[i], depth + 1)
-      if (item === null) return null
-      text += i === 0 ? item : `,${item}`
+      if (i > 0) add(digest, ',')
+      if (!addCanonical(digest, value[i], depth + 1)) return false
     }
-    return `${text}]`
+    add(digest, ']')
+    return true
   }
 
   if (!isPlain(value)) {
     if ('toJSON' in value && typeof value.toJSON === 'function') {
-      return canonical(value.toJSON(), depth + 1, ignoredMember)
+      return addCanonical(digest, value.toJSON(), depth + 1, ignoredMember)
     }
     if (Object.prototype.toString.call(value) !== '[object Object]') throw notComparable(value)
   }
   const names = Object.keys(value)
   sort(names)
-  let text = '{'
+  let separator = '{'
   for (const name of names) {
     if (name === ignoredMember) continue
-    const member = canonical((value as Record<string, unknown>)[name], depth + 1)
-    if (member === null) return null
-    text += `${text.length === 1 ? '' : ','}${JSON.stringify(name)}:${member}`
+    add(digest, separator + quoted(name))
+    separator = ','
+    if (!addCanonical(digest, (value as Record<string, unknown>)[name], depth + 1)) return false
   }
-  return `${text}}`
+  add(digest, separator === '{' ? '{}' : '}')
+  return true
+}
+
+/** What is being hashed: piece by piece, since the text of a large body in one piece costs as much as making it. */
+interface Digest {
+  text: string
+  /** Absent while all fits into one piece. */
+  hash: Hash | undefined
+}
+
+const PIECE_CHARACTERS = 16_384
+
+function add(digest: Digest, text: string): void {
+  digest.text += text
+  if (digest.text.length < PIECE_CHARACTERS) return
+  digest.hash ??= createHash('sha256')
+  digest.hash.update(digest.text)
+  digest.text = ''
+}
+
+function digested({ text, hash: begun }: Digest): string {
+  return begun === undefined ? hash('sha256', text, 'base64url') : begun.update(text).digest('base64url')
+}
+
+/** The same few names come with each request. Bounded, since a client may make up more. */
+const QUOTED_NAMES = new Map<string, string>()
+const MOST_QUOTED_NAMES = 1_000
+const LONGEST_QUOTED_NAME = 64
+
+/** A member's name as it stands before its value. */
+function quoted(name: string): string {
+  const known = QUOTED_NAMES.get(name)
+  if (known !== undefined) return known
+  const text = `${JSON.stringify(name)}:`
+  if (name.length <= LONGEST_QUOTED_NAME) {
+    if (QUOTED_NAMES.size === MOST_QUOTED_NAMES) QUOTED_NAMES.clear()
+    QUOTED_NAMES.set(name, text)
+  }
+  return text
 }
 
 /** In place; without the work space that the built-in sort takes for each object, where there are but a few names. */

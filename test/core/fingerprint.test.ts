@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { fingerprintOf, MAX_BODY_DEPTH, TOO_DEEP } from '../../src/core/fingerprint.js'
@@ -94,6 +95,22 @@ test('method, path and query count, and cannot be shifted into each other', () =
   ] as const
   const prints = requests.map(([method, target, content]) => fingerprintOf(method, target, content))
   expect(new Set(prints).size).toBe(requests.length)
+})
+
+describe('a large body is hashed as one text', () => {
+  const line = { amount: 1299, name: 'Zoë 🦊 "x"', sku: 'part' }
+  const names = Array.from({ length: 3_000 }, (_, i) => 'n'.repeat(i % 130) + (i < 130 ? '' : `"é${i}`)).sort()
+  test.each([
+    ['of many lines', Array.from({ length: 2_000 }, () => line)],
+    ['of many members', Object.fromEntries(names.map((name, i) => [name, i]))],
+    ['of one long string', { text: '🦊é'.repeat(50_000) }],
+    ['at any edge of a piece', Array.from({ length: 300 }, (_, i) => 'é'.repeat(i))],
+  ])('%s', (_name, body) => {
+    // Members stand in the order of their names here, so their canonical text is what JSON.stringify makes.
+    const text = `POST 8 /payouts\njson\n${JSON.stringify(body)}`
+    const expected = `v1.${createHash('sha256').update(text).digest('base64url')}`
+    expect([of(body), of(body)]).toEqual([expected, expected])
+  })
 })
 
 describe('bytes and text', () => {
