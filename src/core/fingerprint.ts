@@ -111,7 +111,7 @@ function digested({ text, hash: begun }: Digest): string {
   return begun === undefined ? hash('sha256', text, 'base64url') : begun.update(text).digest('base64url')
 }
 
-/** The same few names come with each request. Bounded, since a client may make up more. */
+/** The same few names come with each request. Bounded, since a client may make up more: those are quoted each time. */
 const QUOTED_NAMES = new Map<string, string>()
 const MOST_QUOTED_NAMES = 1_000
 const LONGEST_QUOTED_NAME = 64
@@ -121,10 +121,7 @@ function quoted(name: string): string {
   const known = QUOTED_NAMES.get(name)
   if (known !== undefined) return known
   const text = `${JSON.stringify(name)}:`
-  if (name.length <= LONGEST_QUOTED_NAME) {
-    if (QUOTED_NAMES.size === MOST_QUOTED_NAMES) QUOTED_NAMES.clear()
-    QUOTED_NAMES.set(name, text)
-  }
+  if (name.length <= LONGEST_QUOTED_NAME && QUOTED_NAMES.size < MOST_QUOTED_NAMES) QUOTED_NAMES.set(name, text)
   return text
 }
 

@@ -83,11 +83,11 @@ function sendHead(
 }
 
 /**
- * ASCII leaves as text, which Node writes in one piece with the head; whoever ignores the encoding reads the same. Other
- * bodies leave as bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it.
- * But behind another on its connection a response has no socket yet, and there Node lets the `100 Continue` of its request
- * in between the head and bytes: as Latin-1 text, in which a byte is a character and the head is written anyway, they stay
- * together. Only Node's own `end` is sure to look at the encoding.
+ * As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it, and who has
+ * wrapped `end` may know bytes alone, as Express sends them. Only Node's own is given Latin-1 text, in which a byte is a
+ * character and the head is written anyway. It writes both in one piece: for short ASCII this saves time, and whatever socket
+ * ignores the encoding reads the same. And behind another on its connection, where a response has no socket yet, no `100
+ * Continue` of its request gets in between.
  */
 function sendBody(
   res: ServerResponse,
@@ -97,7 +97,7 @@ function sendBody(
   if (byteLength === 0) return void outlet.end.call(res)
   const bytes = Buffer.from(buffer, byteOffset, byteLength)
   const asText =
-    (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)) || (res.socket === null && outlet.end === NODES_END)
+    outlet.end === NODES_END && (res.socket === null || (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)))
   if (asText) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
   else outlet.end.call(res, bytes)
 }
