@@ -23,7 +23,7 @@ export const mutants: readonly Mutant[] = [
   planted('S9', 'the fingerprint leaves the query out', IDENTITY, OF_ALL, OF_ALL.replace('target', 'pathOf(target)')),
   planted('S9', 'the fingerprint leaves the method out', IDENTITY, OF_ALL, OF_ALL.replace('method', "'POST'")),
   planted('S9', 'the fingerprint leaves the body out', IDENTITY, OF_ALL, OF_ALL.replace('facts.body', 'null')),
-  planted('S3', 'the order of members counts', FINGERPRINT, 'names.sort()', 'names.reverse()'),
+  planted('S3', 'the order of members counts', FINGERPRINT, 'sort(names)', 'names.reverse()'),
   planted('S3', "the key's field counts in the fingerprint", FINGERPRINT, 'if (name === ignoredMember) continue', ''),
   planted('L2', 'no body is too deep', FINGERPRINT, 'if (depth === MAX_BODY_DEPTH) return false', ''),
 
