@@ -6,7 +6,7 @@ import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
 import type { ResolvedOptions } from './options.js'
 import type { ProblemCode } from './problem.js'
 import { resolveScope } from './scope.js'
-import { adopted, type Soon, whenever } from './soon.js'
+import { consult, type Soon, whenever } from './soon.js'
 
 /** What a record is found by, and bound to. */
 export interface Identity {
@@ -47,7 +47,7 @@ export function identityReader<Req>(options: ResolvedOptions<Req>): (facts: Requ
     const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
     if (lines.length === 0 && legacy === null && !required) return BYPASS
     if (options.skip === undefined) return covered(facts, lines, legacy)
-    return whenever(skipped(options.skip, facts.request), (isSkipped) =>
+    return whenever(consult(options.skip, facts.request, Boolean, skipFailed), (isSkipped) =>
       isSkipped ? BYPASS : covered(facts, lines, legacy),
     )
   }
@@ -87,7 +87,7 @@ export function identityReader<Req>(options: ResolvedOptions<Req>): (facts: Requ
       return fingerprintOf(method, target, facts.body, legacyKey?.field)
     }
     // The given value stands for the query as well.
-    return whenever(givenContent(fingerprint, facts.request), (content) =>
+    return whenever(consult(fingerprint, facts.request, checkedContent, fingerprintFailed), (content) =>
       fingerprintOf(method, pathOf(target), content, legacyKey?.field),
     )
   }
@@ -107,40 +107,25 @@ function headerLines(rawHeaders: readonly string[], name: string): readonly stri
 
 const NO_LINES: readonly string[] = []
 
-async function skipped<Req>(skip: (request: Req) => boolean | Promise<boolean>, request: Req): Promise<boolean> {
-  try {
-    return Boolean(await skip(request))
-  } catch (cause) {
-    throw new IdempotencyError(
-      'skip_failed',
-      'skip() failed, so it is not known whether the request is to be protected. It must answer true or false.',
-      { cause },
-    )
-  }
+function skipFailed(cause: unknown): IdempotencyError {
+  return new IdempotencyError(
+    'skip_failed',
+    'skip() failed, so it is not known whether the request is to be protected. It must answer true or false.',
+    { cause },
+  )
 }
 
 function sameKey(a: KeyReading, b: KeyReading): boolean {
   return 'key' in a && 'key' in b && a.key === b.key
 }
 
-function givenContent<Req>(fingerprint: (request: Req) => unknown, request: Req): Soon<unknown> {
-  const failed = (cause: unknown) =>
-    new IdempotencyError('fingerprint_invalid', `fingerprint() failed. ${FINGERPRINT_WAY_OUT}`, { cause })
-  let content: unknown
-  try {
-    content = adopted(fingerprint(request))
-  } catch (cause) {
-    throw failed(cause)
-  }
-  if (!(content instanceof Promise)) return checkedContent(content)
-  return content.then(checkedContent, (cause) => {
-    throw failed(cause)
-  })
-}
-
 function checkedContent(content: unknown): unknown {
   if (content !== undefined) return content
   throw new IdempotencyError('fingerprint_invalid', `fingerprint() answered undefined. ${FINGERPRINT_WAY_OUT}`)
+}
+
+function fingerprintFailed(cause: unknown): IdempotencyError {
+  return new IdempotencyError('fingerprint_invalid', `fingerprint() failed. ${FINGERPRINT_WAY_OUT}`, { cause })
 }
 
 const FINGERPRINT_WAY_OUT =

@@ -1,5 +1,5 @@
 import { IdempotencyError, kindOf } from './errors.js'
-import { adopted, type Soon } from './soon.js'
+import { consult, type Soon } from './soon.js'
 
 const MAX_SCOPE_CHARACTERS = 255
 
@@ -23,16 +23,7 @@ export function resolveScope<Req>(
   scope: (request: Req) => string | null | undefined | Promise<string | null | undefined>,
   request: Req,
 ): Soon<string> {
-  let given: Soon<unknown>
-  try {
-    given = adopted(scope(request))
-  } catch (cause) {
-    throw failed(cause)
-  }
-  if (!(given instanceof Promise)) return checked(given)
-  return given.then(checked, (cause) => {
-    throw failed(cause)
-  })
+  return consult(scope, request, checked, failed)
 }
 
 function checked(given: unknown): string {
