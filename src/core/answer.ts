@@ -36,6 +36,18 @@ export function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer 
   return { ...answer, headers }
 }
 
+/** Lines of one name together, under the name as it was first written: what `setHeader` takes, which knows one value a name. */
+export function headersByName(headers: Answer['headers']): Iterable<readonly [name: string, value: string | string[]]> {
+  const byName = new Map<string, [name: string, value: string | string[]]>()
+  for (const [name, value] of headers) {
+    const lowerCaseName = name.toLowerCase()
+    const lines = byName.get(lowerCaseName)
+    if (lines === undefined) byName.set(lowerCaseName, [name, value])
+    else lines[1] = [lines[1], value].flat()
+  }
+  return byName.values()
+}
+
 /** Success, unless `isSuccess` says otherwise: 200 to 399 except 307 and 308, which ask for the same request again. */
 export function isSuccessStatus(status: number): boolean {
   return status >= 200 && status <= 399 && status !== 307 && status !== 308

@@ -1,5 +1,6 @@
 import { Buffer, isAscii } from 'node:buffer'
 import { type IncomingMessage, ServerResponse } from 'node:http'
+import { headersByName } from '../core/answer.js'
 import type { Answer, HeaderPairs } from '../core/index.js'
 import { type Head, mayHaveBody, restore, snapshotOf } from './head.js'
 import type { Outlet } from './outlet.js'
@@ -15,7 +16,7 @@ export function sendAnswer(
   const body = answer.body ?? NO_BYTES
   const before = snapshotOf(res)
   try {
-    setHeaders(res, answer.headers)
+    for (const [name, value] of headersByName(answer.headers)) res.setHeader(name, value)
     if (mayHaveBody(req, answer.status)) res.setHeader('Content-Length', body.byteLength)
     res.statusMessage = '' // An abandoned answer's may be left.
     sendHead(res, answer.status, answer.statusMessage, extraHeaders, outlet)
@@ -106,15 +107,3 @@ function sendBody(
 const MOST_BYTES_AS_TEXT = 16_384
 const NODES_END: unknown = ServerResponse.prototype.end
 const NO_BYTES = Buffer.alloc(0)
-
-/** Lines of one name together: whoever has wrapped `setHeader` sees all of them. */
-function setHeaders(res: ServerResponse, headers: HeaderPairs): void {
-  const linesOf = new Map<string, [name: string, value: string | string[]]>()
-  for (const [name, value] of headers) {
-    const lowerCaseName = name.toLowerCase()
-    const lines = linesOf.get(lowerCaseName)
-    if (lines === undefined) linesOf.set(lowerCaseName, [name, value])
-    else lines[1] = [lines[1], value].flat()
-  }
-  for (const [name, value] of linesOf.values()) res.setHeader(name, value)
-}

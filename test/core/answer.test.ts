@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { asReplay, isEventStream, isSuccessStatus, withKeptHeaders } from '../../src/core/answer.js'
+import { asReplay, headersByName, isEventStream, isSuccessStatus, withKeptHeaders } from '../../src/core/answer.js'
 import { answer } from '../support/request-facts.js'
 
 const BY_DEFAULT = (_name: string, byDefault: boolean) => byDefault
@@ -51,6 +51,19 @@ test('a replay is the answer with a mark, and leaves the answer as it was', () =
   const made = answer()
   expect(asReplay(made)).toEqual({ ...made, headers: [...made.headers, ['Idempotent-Replayed', 'true']] })
   expect(made).toEqual(answer())
+})
+
+test('lines of one name come together, under the name as it was first written', () => {
+  const headers = [
+    ['Link', '</a>'],
+    ['ETag', '"1"'],
+    ['link', '</b>'],
+    ['LINK', '</c>'],
+  ] as const
+  expect([...headersByName(headers)]).toEqual([
+    ['Link', ['</a>', '</b>', '</c>']],
+    ['ETag', '"1"'],
+  ])
 })
 
 test('success is 200 to 399 but 307 and 308: every status', () => {

@@ -94,7 +94,7 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S2',
     'of several header lines the last is given back',
-    SEND,
+    ANSWER,
     'lines[1] = [lines[1], value].flat()',
     'lines[1] = value',
   ),
