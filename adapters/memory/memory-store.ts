@@ -13,7 +13,14 @@ import {
   type Store,
   type StoreEvent,
 } from '../../src/core/index.js'
-import { isFunction, mistakesIn, oneOf, refuseMistakes, wholeNumber } from '../../src/core/validation.js'
+import {
+  aFunction,
+  mistakesIn,
+  oneOf,
+  refuseMistakes,
+  refuseNonObject,
+  wholeNumber,
+} from '../../src/core/validation.js'
 import { KeptAnswer } from './kept-answer.js'
 import { Shelves } from './shelves.js'
 
@@ -52,7 +59,7 @@ const RULES = {
   maxBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
   maxEntries: wholeNumber(1, Number.MAX_SAFE_INTEGER),
   whenFull: oneOf('refuse', 'evict'),
-  now: isFunction,
+  now: aFunction,
 }
 
 /** An allowance for what V8 and lru-cache take besides the text and the bytes. */
@@ -82,6 +89,7 @@ export class MemoryStore implements Store {
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. */
   constructor(options: MemoryStoreOptions = {}) {
+    refuseNonObject('MemoryStore', options)
     const {
       maxBytes = 128 * 2 ** 20,
       maxEntries = 1_000_000,

@@ -1,5 +1,4 @@
 import { Buffer } from 'node:buffer'
-import { isFunction } from '../../src/core/validation.js'
 
 /**
  * Sends one command, to the node that has the key, and answers with its reply in which every string is a Buffer. What
@@ -63,5 +62,5 @@ function senderOfIoredis(client: IoredisMethods): SendCommand {
 const AS_BUFFERS = { typeMapping: Object.fromEntries(['$', '+', '='].map((type) => [type.charCodeAt(0), Buffer])) }
 
 function has(client: object, method: string): boolean {
-  return isFunction((client as Record<string, unknown>)[method]) === null
+  return typeof (client as Record<string, unknown>)[method] === 'function'
 }

@@ -10,7 +10,7 @@ import type {
   Store,
   StoreEvent,
 } from '../../src/core/index.js'
-import { isFunction, mistakesIn, refuseMistakes } from '../../src/core/validation.js'
+import { aFunction, aString, mistakesIn, refuseMistakes } from '../../src/core/validation.js'
 import { EXPECTED_CLIENT, type RedisClient, type SendCommand, senderOf } from './client.js'
 import { readBegun, readDone, readInspected } from './reply.js'
 import { BEGIN, COMPLETE, INSPECT, RELEASE, RENEW, RESOLVE, type Script } from './scripts.js'
@@ -152,8 +152,8 @@ const ONE_TOO_MANY = 'client: expected either `client` or `sendCommand`, not bot
 
 const RULES = {
   client: (value: unknown) => (senderOf(value) === null ? EXPECTED_CLIENT : null),
-  sendCommand: isFunction,
-  prefix: (value: unknown) => (typeof value === 'string' ? null : 'a string'),
+  sendCommand: aFunction,
+  prefix: aString,
 }
 
 function argumentsOf({ token, fingerprint, attempt, uncertain, retentionMs }: Own): string[] {

@@ -2,7 +2,7 @@ import type { LegacyKey } from './legacy-key.js'
 import type { IdempotencyOptions, ResolvedOptions } from './options.js'
 import { PROBLEM_CODES } from './problem.js'
 import type { Store } from './store.js'
-import { isFunction, mistakesIn, oneOf, type Rule, wholeNumber } from './validation.js'
+import { aFunction, aHeaderName, mistakesIn, oneOf, type Rule, wholeNumber } from './validation.js'
 
 /** All that is wrong with the options of the middleware: each name and value, then the relations between them. */
 export function mistakesInOptions<Req>(given: IdempotencyOptions<Req>, options: ResolvedOptions<Req>): string[] {
@@ -19,24 +19,23 @@ const REQUIRED = ['store', 'scope']
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 const RULES: RuleSet = {
-  store: isStore,
+  store: aStore,
   scope: (value) =>
     typeof value === 'function'
       ? null
       : 'a function of the request that names the merchant account, such as (req) => req.merchantId; ' +
         'an application with a single tenant says `scope: singleTenant`',
-  header: (value) =>
-    typeof value === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value) ? null : "a header's name",
+  header: aHeaderName,
   required: oneOf(true, false),
   methods: (value) =>
     Array.isArray(value) && value.length > 0 && value.every(isMethod)
       ? null
       : "an array of methods in upper case, such as ['POST']",
-  skip: isFunction,
-  legacyKey: isLegacyKey,
-  fingerprint: isFunction,
-  isSuccess: isFunction,
-  keepHeader: isFunction,
+  skip: aFunction,
+  legacyKey: aLegacyKey,
+  fingerprint: aFunction,
+  isSuccess: aFunction,
+  keepHeader: aFunction,
   leaseMs: wholeNumber(1, MAX_TIMER_MS),
   maxRunMs: wholeNumber(1, MAX_TIMER_MS),
   retentionMs: wholeNumber(1, 2 ** 52),
@@ -46,9 +45,9 @@ const RULES: RuleSet = {
   storeTimeoutMs: wholeNumber(1, MAX_TIMER_MS),
   storeFailure: oneOf('refuse', 'runUnprotected'),
   maxAnswerBytes: wholeNumber(0, Number.MAX_SAFE_INTEGER),
-  renderProblem: isFunction,
-  problemStatuses: areProblemStatuses,
-  onEvent: isFunction,
+  renderProblem: aFunction,
+  problemStatuses: someProblemStatuses,
+  onEvent: aFunction,
 }
 
 function brokenRelations<Req>(options: ResolvedOptions<Req>): string[] {
@@ -63,7 +62,7 @@ function brokenRelations<Req>(options: ResolvedOptions<Req>): string[] {
   ]
 }
 
-function isStore(value: unknown): string | null {
+function aStore(value: unknown): string | null {
   const store = value as Partial<Store> | null | undefined
   const commands = [store?.begin, store?.renew, store?.complete, store?.release]
   const right =
@@ -76,7 +75,7 @@ function isMethod(value: unknown): boolean {
   return typeof value === 'string' && /^[A-Z]+(?:-[A-Z]+)*$/.test(value)
 }
 
-function isLegacyKey(value: unknown): string | null {
+function aLegacyKey(value: unknown): string | null {
   const legacy = (value ?? {}) as Partial<LegacyKey>
   const right =
     typeof legacy.field === 'string' &&
@@ -95,7 +94,7 @@ function isDate(value: unknown): boolean {
   return value instanceof Date && !Number.isNaN(value.getTime())
 }
 
-function areProblemStatuses(value: unknown): string | null {
+function someProblemStatuses(value: unknown): string | null {
   const right =
     typeof value === 'object' &&
     value !== null &&

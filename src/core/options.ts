@@ -1,12 +1,11 @@
 import type { KeepHeader } from './answer.js'
-import { IdempotencyError, kindOf } from './errors.js'
 import type { IdempotencyEvent } from './events.js'
 import type { LegacyKey } from './legacy-key.js'
 import { mistakesInOptions } from './option-rules.js'
 import type { ProblemStatuses, RenderProblem } from './problem.js'
 import type { Answer } from './record.js'
 import type { Store } from './store.js'
-import { refuseMistakes } from './validation.js'
+import { presentIn, refuseMistakes, refuseNonObject } from './validation.js'
 
 /** All durations are whole milliseconds. */
 export interface IdempotencyOptions<Req = unknown> {
@@ -174,11 +173,8 @@ export const DEFAULTS = {
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
 export function resolveOptions<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
-  if (typeof given !== 'object' || given === null) {
-    throw new IdempotencyError('options_invalid', `The options must be an object; seen: ${kindOf(given)}.`)
-  }
-  const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  const options = { ...DEFAULTS, ...(present as Pick<IdempotencyOptions<Req>, 'store' | 'scope'>) }
+  refuseNonObject('idempotency()', given)
+  const options = { ...DEFAULTS, ...(presentIn(given) as Pick<IdempotencyOptions<Req>, 'store' | 'scope'>) }
 
   refuseMistakes('idempotency()', mistakesInOptions(given, options))
   return Object.freeze({ ...options, methods: [...options.methods] })

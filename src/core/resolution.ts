@@ -5,7 +5,7 @@ import type { Identity } from './identity.js'
 import { keyFault } from './key.js'
 import type { Answer } from './record.js'
 import { scopeFault } from './scope.js'
-import { mistakesIn, oneOf, type Rule, wholeNumber } from './validation.js'
+import { HEADER_NAME, listed, mistakesIn, oneOf, type Rule, wholeNumber } from './validation.js'
 
 /** Which record an operator means: as events and `req.idempotency` name it. */
 export interface RecordName {
@@ -62,8 +62,10 @@ export function readResolution(
 
 function refuse(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
-  const list = mistakes.map((mistake) => `\n  - ${mistake}`).join('')
-  throw new IdempotencyError('arguments_invalid', `The arguments of ${of} are not right, and nothing was sent:${list}`)
+  throw new IdempotencyError(
+    'arguments_invalid',
+    `The arguments of ${of} are not right, and nothing was sent:${listed(mistakes)}`,
+  )
 }
 
 function nameOf({ scope, key, namespace }: RecordName): Name {
@@ -93,7 +95,7 @@ const ANSWER_RULES = {
       ? null
       : "a success (200 to 399 except 307 and 308); an attempt without effect is resolved as 'failed'",
   body: anything,
-  headers: areHeaders,
+  headers: someHeaders,
 }
 
 function mistakesInOutcome(as: unknown, bytes: Uint8Array | null, maxAnswerBytes: number): string[] {
@@ -114,11 +116,10 @@ function answerGiven(as: unknown): GivenAnswer | null {
   return typeof completed === 'object' && completed !== null ? (completed as GivenAnswer) : null
 }
 
-/** What a header is made of: RFC 9110 §5.1 and §5.5, with the bytes beyond ASCII that Node sends as Latin-1. */
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** RFC 9110 §5.5, "field-value", with the bytes beyond ASCII that Node sends as Latin-1. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-function areHeaders(value: unknown): string | null {
+function someHeaders(value: unknown): string | null {
   const right =
     typeof value === 'object' &&
     value !== null &&

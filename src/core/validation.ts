@@ -22,16 +22,42 @@ export function mistakesIn(
   return mistakes
 }
 
-/** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */
-export function refuseMistakes(of: string, mistakes: readonly string[]): void {
-  if (mistakes.length === 0) return
-  const list = mistakes.map((mistake) => `\n  - ${mistake}`).join('')
-  throw new IdempotencyError('options_invalid', `The options of ${of} are not right:${list}`)
+/** The given options without those that are `undefined`, which are as good as absent. */
+export function presentIn(given: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
-export function isFunction(value: unknown): string | null {
-  return typeof value === 'function' ? null : 'a function'
+/** @throws IdempotencyError `options_invalid` where the options are no object. */
+export function refuseNonObject(of: string, given: unknown): void {
+  if (typeof given !== 'object' || given === null)
+    throw optionsInvalid(of, [`expected an object; seen: ${kindOf(given)}`])
 }
+
+/** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */
+export function refuseMistakes(of: string, mistakes: readonly string[]): void {
+  if (mistakes.length > 0) throw optionsInvalid(of, mistakes)
+}
+
+export function optionsInvalid(of: string, mistakes: readonly string[]): IdempotencyError {
+  return new IdempotencyError('options_invalid', `The options of ${of} are not right:${listed(mistakes)}`)
+}
+
+/** Each mistake on a line of its own. */
+export function listed(mistakes: readonly string[]): string {
+  return mistakes.map((mistake) => `\n  - ${mistake}`).join('')
+}
+
+// --- rules
+
+export const aFunction: Rule = (value) => (typeof value === 'function' ? null : 'a function')
+
+export const aString: Rule = (value) => (typeof value === 'string' ? null : 'a string')
+
+/** RFC 9110 §5.1, "field-name". */
+export const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+export const aHeaderName: Rule = (value) =>
+  typeof value === 'string' && HEADER_NAME.test(value) ? null : "a header's name"
 
 export function wholeNumber(least: number, most: number): Rule {
   return (value) =>

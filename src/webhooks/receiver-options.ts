@@ -1,10 +1,17 @@
 import type { IncomingMessage } from 'node:http'
-import { IdempotencyError, kindOf } from '../core/errors.js'
 import type { IdempotencyContext, IdempotencyEvent, IdempotencyOptions } from '../core/index.js'
 import { mistakesInOptions } from '../core/option-rules.js'
 import { DEFAULTS } from '../core/options.js'
 import { scopeFault, singleTenant } from '../core/scope.js'
-import { isFunction, mistakesIn, type Rule, refuseMistakes, wholeNumber } from '../core/validation.js'
+import {
+  aFunction,
+  mistakesIn,
+  presentIn,
+  type Rule,
+  refuseMistakes,
+  refuseNonObject,
+  wholeNumber,
+} from '../core/validation.js'
 import { type KnownWebhookEvent, type UnknownEvent, webhookEventTypes } from './event.js'
 import type { RefusalCode } from './refusal.js'
 import type { Verify } from './signature.js'
@@ -122,10 +129,8 @@ const EIGHT_DAYS_MS = 8 * 24 * 3_600_000
 export function resolveReceiverOptions<Req extends IncomingMessage>(
   given: WebhookReceiverOptions<Req>,
 ): ResolvedReceiverOptions<Req> {
-  if (typeof given !== 'object' || given === null) {
-    throw new IdempotencyError('options_invalid', `The options must be an object; seen: ${kindOf(given)}.`)
-  }
-  const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  refuseNonObject('webhookReceiver()', given)
+  const present = presentIn(given)
   const names = Object.keys(OWN_RULES)
   const own = Object.fromEntries(Object.entries(present).filter(([name]) => names.includes(name)))
   const shared = Object.fromEntries(Object.entries(present).filter(([name]) => SHARED.includes(name)))
@@ -157,9 +162,9 @@ const OWN_RULES: Readonly<Record<string, Rule>> = {
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? null
       : `an object of handlers by type (${webhookEventTypes.join(', ')})`,
-  onUnknownEvent: isFunction,
+  onUnknownEvent: aFunction,
   maxBodyBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
-  onEvent: isFunction,
+  onEvent: aFunction,
 }
 
 /** By the core's rules, which the engine's options are held to. */
@@ -168,6 +173,6 @@ const SHARED_NAMES = Object.fromEntries(SHARED.map((name) => [name, (): null => 
 
 function mistakesInHandlers(on: unknown): string[] {
   if (typeof on !== 'object' || on === null) return []
-  const rules = Object.fromEntries(webhookEventTypes.map((type) => [type, isFunction]))
+  const rules = Object.fromEntries(webhookEventTypes.map((type) => [type, aFunction]))
   return mistakesIn(on, on, rules).map((mistake) => `on.${mistake}`)
 }

@@ -2,7 +2,17 @@ import { Buffer } from 'node:buffer'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { kindOf } from '../core/errors.js'
-import { mistakesIn, oneOf, type Rule, refuseMistakes, wholeNumber } from '../core/validation.js'
+import {
+  aHeaderName,
+  aString,
+  mistakesIn,
+  oneOf,
+  optionsInvalid,
+  type Rule,
+  refuseMistakes,
+  refuseNonObject,
+  wholeNumber,
+} from '../core/validation.js'
 
 /**
  * Says whether a delivery comes from its sender: `true` or `false`, for the body's bytes as they were sent and the
@@ -113,10 +123,9 @@ const STANDARD_RULES: Readonly<Record<string, Rule>> = {
 }
 
 const HMAC_RULES: Readonly<Record<string, Rule>> = {
-  header: (value) =>
-    typeof value === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value) ? null : "a header's name",
+  header: aHeaderName,
   encoding: oneOf('hex', 'base64'),
-  prefix: (value) => (typeof value === 'string' ? null : 'a string'),
+  prefix: aString,
 }
 
 /** The options with their secrets as keys. Mistakes name the kind of a secret, never the secret. */
@@ -126,14 +135,12 @@ function checked<Options extends { readonly secrets: readonly unknown[] }>(
   rules: Readonly<Record<string, Rule>>,
   keyOf: (secret: unknown) => Uint8Array | string,
 ): Omit<Options, 'secrets'> & { readonly secrets: readonly Uint8Array[] } {
-  if (typeof options !== 'object' || options === null) {
-    return refuse(of, [`expected an object; seen: ${kindOf(options)}`])
-  }
+  refuseNonObject(of, options)
   const { secrets, ...others } = options
   const mistakes = mistakesIn(options, others, { ...rules, secrets: () => null }, ['header'])
   if (!Array.isArray(secrets) || secrets.length === 0) {
     const seen = Array.isArray(secrets) ? 'an empty array' : kindOf(secrets)
-    return refuse(of, [...mistakes, `secrets: expected an array of at least one secret; seen: ${seen}`])
+    throw optionsInvalid(of, [...mistakes, `secrets: expected an array of at least one secret; seen: ${seen}`])
   }
   const keys = secrets.map(keyOf)
   keys.forEach((key, index) => {
@@ -141,11 +148,6 @@ function checked<Options extends { readonly secrets: readonly unknown[] }>(
   })
   refuseMistakes(of, mistakes)
   return { ...others, secrets: keys as Uint8Array[] }
-}
-
-function refuse(of: string, mistakes: readonly string[]): never {
-  refuseMistakes(of, mistakes)
-  throw new TypeError('There was no mistake to refuse.')
 }
 
 /** The key, or what is wrong with the secret. */

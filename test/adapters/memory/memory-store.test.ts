@@ -219,6 +219,16 @@ describe('options', () => {
     )
   })
 
+  test.each([null, 5, 'records'])('that are %j are a mistake', (given) => {
+    const lines = [
+      'The options of MemoryStore are not right:',
+      `  - expected an object; seen: ${given === null ? 'null' : `a ${typeof given}`}`,
+    ]
+    expect(() => new MemoryStore(given as never)).toThrow(
+      expect.objectContaining({ code: 'options_invalid', message: lines.join('\n') }),
+    )
+  })
+
   test('that are undefined are as if left out', async () => {
     // biome-ignore lint/suspicious/noExplicitAny: what a JavaScript user may write.
     const store = new MemoryStore({ maxBytes: undefined, now: undefined } as any)
