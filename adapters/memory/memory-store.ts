@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { LRUCache } from 'lru-cache'
+import { safely } from '../../src/core/events.js'
 import {
   type Answer,
   type Begun,
@@ -115,8 +116,10 @@ export class MemoryStore implements Store {
       }
       return step
     })
-    // Once the claim stands: a listener may call the store, or throw.
-    for (let i = 0; i < evictions; i++) this.#tell({ type: 'evicted', state: 'completed' })
+    // Once the claim stands: a listener may call the store.
+    for (let i = 0; i < evictions; i++) {
+      for (const tell of this.#listeners) tell({ type: 'evicted', state: 'completed' })
+    }
     return reply
   }
 
@@ -147,7 +150,7 @@ export class MemoryStore implements Store {
   }
 
   observe(listener: (event: StoreEvent) => void): void {
-    this.#listeners.push(listener)
+    this.#listeners.push(safely(listener))
   }
 
   /** Forgets every record, those in flight included: for tests. */
@@ -204,15 +207,6 @@ export class MemoryStore implements Store {
       `The memory store is full (${count} records, ${bytes} bytes), and nothing in it may be dropped yet. Raise maxBytes ` +
         'or maxEntries, shorten retentionMs, or use Redis.',
     )
-  }
-
-  /** A listener that throws changes nothing. */
-  #tell(event: StoreEvent): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(event)
-      } catch {}
-    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { Buffer, isAscii } from 'node:buffer'
+import { safely } from '../../src/core/events.js'
 import type {
   Answer,
   Begun,
@@ -92,8 +93,9 @@ export class RedisStore implements Store {
   }
 
   observe(listener: (event: StoreEvent) => void): void {
-    this.#listeners.push(listener)
-    if (this.#atRisk !== undefined) tell(listener, this.#atRisk)
+    const tell = safely(listener)
+    this.#listeners.push(tell)
+    if (this.#atRisk !== undefined) tell(this.#atRisk)
   }
 
   /** By its digest; a server that has not seen the script (new, restarted, failed over) is given it once. */
@@ -127,15 +129,8 @@ export class RedisStore implements Store {
     }
     if (policy === 'noeviction') return
     this.#atRisk = { type: 'eviction_policy', policy, advice: POLICY_ADVICE }
-    for (const listener of this.#listeners) tell(listener, this.#atRisk)
+    for (const tell of this.#listeners) tell(this.#atRisk)
   }
-}
-
-/** A listener that throws changes nothing. */
-function tell(listener: (event: StoreEvent) => void, event: StoreEvent): void {
-  try {
-    listener(event)
-  } catch {}
 }
 
 const POLICY_ADVICE =

@@ -67,11 +67,11 @@ export type CommandName = Extract<IdempotencyEvent, { type: 'store_failed' }>['c
 export type Emit = (event: IdempotencyEvent) => void
 
 /** A listener that throws, or rejects, changes nothing. */
-export function safely(onEvent: ((event: IdempotencyEvent) => unknown) | undefined): Emit {
-  if (onEvent === undefined) return () => {}
+export function safely<Event>(listener: ((event: Event) => unknown) | undefined): (event: Event) => void {
+  if (listener === undefined) return () => {}
   return (event) => {
     try {
-      const result = onEvent(event)
+      const result = listener(event)
       if (result instanceof Promise) result.catch(() => {})
     } catch {}
   }

@@ -1,3 +1,4 @@
+import { consult } from './consult.js'
 import type { HeaderPairs, RequestFacts } from './decision.js'
 import { IdempotencyError } from './errors.js'
 import { fingerprintOf, TOO_DEEP } from './fingerprint.js'
@@ -6,7 +7,7 @@ import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
 import type { ResolvedOptions } from './options.js'
 import type { ProblemCode } from './problem.js'
 import { resolveScope } from './scope.js'
-import { consult, type Soon, whenever } from './soon.js'
+import { type Soon, whenever } from './soon.js'
 
 /** What a record is found by, and bound to. */
 export interface Identity {

@@ -1,5 +1,6 @@
+import { consult } from './consult.js'
 import { IdempotencyError, kindOf } from './errors.js'
-import { consult, type Soon } from './soon.js'
+import type { Soon } from './soon.js'
 
 const MAX_SCOPE_CHARACTERS = 255
 

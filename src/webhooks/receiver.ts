@@ -1,9 +1,11 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { consult } from '../core/consult.js'
 import { kindOf } from '../core/errors.js'
 import { safely } from '../core/events.js'
 import { fingerprintOf, TOO_DEEP } from '../core/fingerprint.js'
 import { type Answer, createEngine, type Execution, IdempotencyError } from '../core/index.js'
+import type { Soon } from '../core/soon.js'
 import { WithSignal } from '../core/with-signal.js'
 import { deliveredEvent } from './delivered-event.js'
 import { typeInPath } from './delivery-path.js'
@@ -14,7 +16,6 @@ import {
   resolveReceiverOptions,
   type WebhookContext,
   type WebhookHandler,
-  type WebhookReceiverEvent,
   type WebhookReceiverOptions,
 } from './receiver-options.js'
 import { eventProblem, type RefusalCode, refusalAnswer } from './refusal.js'
@@ -61,7 +62,7 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
   given: WebhookReceiverOptions<Req>,
 ): WebhookReceiver {
   const { source, verify, on, onUnknownEvent, maxBodyBytes, onEvent, ofEngine } = resolveReceiverOptions(given)
-  const emit = safely(onEvent) as (event: WebhookReceiverEvent) => void
+  const emit = safely(onEvent)
   const engine = createEngine<Req>({ ...ofEngine, onEvent: emit, renderProblem: eventProblem })
 
   /** What to answer; `null`: nobody is left to answer. */
@@ -135,16 +136,8 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
     return refusalAnswer(code, issues)
   }
 
-  async function isVerified(raw: Buffer, req: Req): Promise<boolean> {
-    if (verify === false) return true
-    let verdict: unknown
-    try {
-      verdict = await verify(raw, req.headers)
-    } catch (cause) {
-      throw new IdempotencyError('verify_failed', `verify() failed. ${VERIFY_WAY_OUT}`, { cause })
-    }
-    if (typeof verdict === 'boolean') return verdict
-    throw new IdempotencyError('verify_failed', `verify() answered ${kindOf(verdict)}. ${VERIFY_WAY_OUT}`)
+  function isVerified(raw: Buffer, req: Req): Soon<boolean> {
+    return verify === false || consult(({ headers }) => verify(raw, headers), req, checkedVerdict, verifyFailed)
   }
 
   function handlerOf(event: WebhookEvent): WebhookHandler<never> | undefined {
@@ -222,6 +215,15 @@ function responseBegun(): IdempotencyError {
     'The response was begun before the webhook receiver, so its sender could not be told how the event ended. Mount ' +
       'whatever writes to it behind the receiver.',
   )
+}
+
+function checkedVerdict(verdict: unknown): boolean {
+  if (typeof verdict === 'boolean') return verdict
+  throw new IdempotencyError('verify_failed', `verify() answered ${kindOf(verdict)}. ${VERIFY_WAY_OUT}`)
+}
+
+function verifyFailed(cause: unknown): IdempotencyError {
+  return new IdempotencyError('verify_failed', `verify() failed. ${VERIFY_WAY_OUT}`, { cause })
 }
 
 const VERIFY_WAY_OUT =

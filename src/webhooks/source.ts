@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import { consult } from '../core/consult.js'
 import { IdempotencyError } from '../core/errors.js'
 import { scopeFault } from '../core/scope.js'
+import type { Soon } from '../core/soon.js'
 
 /** Says whose events a request brings: a name, or a function of the request. */
 export type Source<Req extends IncomingMessage> =
@@ -12,17 +14,18 @@ export type Source<Req extends IncomingMessage> =
  *
  * @throws IdempotencyError `scope_invalid`: nothing ran and nothing was stored.
  */
-export async function resolveSource<Req extends IncomingMessage>(source: Source<Req>, req: Req): Promise<string> {
-  if (typeof source === 'string') return source
-  let given: unknown
-  try {
-    given = await source(req)
-  } catch (cause) {
-    throw new IdempotencyError('scope_invalid', `source() failed. ${WAY_OUT}`, { cause })
-  }
+export function resolveSource<Req extends IncomingMessage>(source: Source<Req>, req: Req): Soon<string> {
+  return typeof source === 'string' ? source : consult(source, req, checked, failed)
+}
+
+function checked(given: unknown): string {
   const fault = scopeFault(given)
   if (fault !== null) throw new IdempotencyError('scope_invalid', `source() answered ${fault}. ${WAY_OUT}`)
   return given as string
+}
+
+function failed(cause: unknown): IdempotencyError {
+  return new IdempotencyError('scope_invalid', `source() failed. ${WAY_OUT}`, { cause })
 }
 
 const WAY_OUT =

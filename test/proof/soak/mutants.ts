@@ -61,8 +61,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'memory: an eviction is not told',
     file: MEMORY_STORE,
-    find: 'for (let i = 0; i < evictions; i++) this',
-    replace: 'for (let i = 1; i < evictions; i++) this',
+    find: 'for (let i = 0; i < evictions; i++)',
+    replace: 'for (let i = 1; i < evictions; i++)',
     layer,
     check: 'S12',
   },
