@@ -172,11 +172,11 @@ export class MemoryStore implements Store {
 
   #write(key: string, record: StoredRecord, now: number): void {
     if (record.state === 'failed' && !record.uncertain) {
-      this.#records.delete(key)
       this.#failures.set(key, record)
+      this.#records.delete(key)
     } else {
-      this.#failures.delete(key)
       this.#records.put(key, record, now)
+      this.#failures.delete(key)
     }
   }
 

@@ -27,8 +27,8 @@ export class Shelves {
 
   put(key: string, record: StoredRecord, now: number): void {
     const shelf = this.#shelfFor(record, now)
+    shelf.records.set(key, record) // First: should it throw, the record that stood is still there.
     for (const other of this.#shelves) if (other !== shelf) other.records.delete(key)
-    shelf.records.set(key, record)
   }
 
   delete(key: string): void {

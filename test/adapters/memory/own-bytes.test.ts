@@ -24,6 +24,13 @@ test('a reader may change the answer that it was given', async () => {
   expect(await replayed(store)).toMatchObject({ headers: [['x-first', '1']], body: Buffer.from('answer') })
 })
 
+test('an answer that cannot be kept leaves the claim as it was', async () => {
+  const store = new MemoryStore()
+  const broken = completed(store, { status: 201, statusMessage: 7 as never, headers: [], body: null })
+  await expect(broken).rejects.toThrow()
+  expect(await store.inspect('key')).toMatchObject({ state: 'in-flight', attempt: 1 })
+})
+
 async function completed(store: Store, answer: Answer): Promise<void> {
   await store.begin('key', { ...TERMS, token: 'owner', unknownOutcome: 'rerun' })
   await store.complete('key', { ...OWN, answer })

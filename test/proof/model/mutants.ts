@@ -221,7 +221,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'memory: a claim outlives its failure',
     file: MEMORY_STORE,
-    find: 'this.#records.delete(key)\n      this.#failures.set(key, record)',
+    find: 'this.#failures.set(key, record)\n      this.#records.delete(key)',
     replace: 'this.#failures.set(key, record)',
     layer,
     check: 'L1',
