@@ -105,7 +105,13 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
       const begun = await ask('begin', identity, pending, storeTimeoutMs, emit)
       // A reply that is read when the lease is over confirms nothing: the process was stopped in between.
       const isLate = begun?.acquired && monotonicNow() >= sentAt + leaseMs
-      if (begun === null || isLate) return unconfirmed(identity, claim, pending, sentAt, asker)
+      if (begun === null || isLate) {
+        // A duplicate that waits has heard that its owner runs: it never runs unprotected.
+        if (pollMs === 0 && options.storeFailure === 'runUnprotected')
+          return unprotected(identity, claim, sentAt, asker)
+        void giveUp(identity, claim, pending)
+        return reject('store_unavailable')
+      }
 
       if (begun.acquired) {
         if (pollMs === 0 || !asker.isAbandoned()) return execute(identity, claim, begun, sentAt, asker)
@@ -146,20 +152,10 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     return { action: 'execute', execution }
   }
 
-  /** The claim may or may not have been made. Without knowing, the handler does not run, unless the options say so. */
-  function unconfirmed(
-    identity: Identity,
-    claim: Claim,
-    pending: Promise<Begun>,
-    sentAt: number,
-    asker: Asker<Req>,
-  ): Claimed {
-    if (options.storeFailure === 'runUnprotected') {
-      emit({ type: 'unprotected', scope: identity.scope, key: identity.key })
-      return execute(identity, claim, { acquired: true, attempt: 0, previousOutcome: 'unknown' }, sentAt, asker)
-    }
-    void giveUp(identity, claim, pending)
-    return reject('store_unavailable')
+  /** The claim may or may not have been made, and the options say to run all the same. */
+  function unprotected(identity: Identity, claim: Claim, sentAt: number, asker: Asker<Req>): Claimed {
+    emit({ type: 'unprotected', scope: identity.scope, key: identity.key })
+    return execute(identity, claim, { acquired: true, attempt: 0, previousOutcome: 'unknown' }, sentAt, asker)
   }
 
   /**

@@ -101,6 +101,22 @@ test('a duplicate under `unknownOutcome: "refuse"` stops at a lapse', async () =
   expect(outcomeOf(await duplicate)).toBe('outcome_unknown')
 })
 
+test.each(['refuse', 'runUnprotected'] as const)(
+  'a duplicate that has heard of an owner never runs for want of a reply: `storeFailure: %j`',
+  async (storeFailure) => {
+    const { store, engine, run, send, types } = waiting({ storeFailure })
+    const owner = await run()
+    const duplicate = send()
+    await vi.advanceTimersByTimeAsync(0)
+    store.next('begin', failBefore())
+    await vi.advanceTimersByTimeAsync(100)
+    expect(outcomeOf(await duplicate)).toBe('store_unavailable')
+    expect(outcomeOf(await owner.settle(answer()))).toBe('send')
+    await engine.idle()
+    expect(types()).toEqual(['claimed', 'store_failed', 'completed'])
+  },
+)
+
 test('a mismatched request does not wait', async () => {
   const { store, run, send } = waiting()
   await run()

@@ -99,8 +99,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a handler runs without a confirmed claim',
     file: ENGINE,
-    find: `if (options.storeFailure === 'runUnprotected') {`,
-    replace: 'if (options.leaseMs > 0) {',
+    find: `options.storeFailure === 'runUnprotected'`,
+    replace: 'options.leaseMs > 0',
     check: 'S10',
   },
   {

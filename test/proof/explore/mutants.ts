@@ -152,8 +152,8 @@ export const mutants: readonly Mutant[] = [
   {
     ...engine,
     name: 'the handler runs without a confirmed claim',
-    find: "    if (options.storeFailure === 'runUnprotected') {\n",
-    replace: "    if (options.storeFailure !== 'runUnprotected') {\n",
+    find: "options.storeFailure === 'runUnprotected'",
+    replace: "options.storeFailure !== 'runUnprotected'",
     check: 'S10',
   },
   {

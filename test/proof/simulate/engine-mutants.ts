@@ -84,15 +84,15 @@ export const engineMutants: readonly Mutant[] = (
     {
       name: 'an unconfirmed claim runs the handler',
       file: ENGINE,
-      find: "if (options.storeFailure === 'runUnprotected') {",
-      replace: 'if (options.maxRunMs > 0) {',
+      find: "options.storeFailure === 'runUnprotected'",
+      replace: 'options.maxRunMs > 0',
       check: 'S10',
     },
     {
       name: 'a claim that is confirmed after its lease runs the handler',
       file: ENGINE,
-      find: 'if (begun === null || isLate) return',
-      replace: 'if (begun === null) return',
+      find: 'if (begun === null || isLate) {',
+      replace: 'if (begun === null) {',
       check: 'S10',
     },
     {
