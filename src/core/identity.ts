@@ -46,7 +46,7 @@ export function identityReader<Req>(options: ResolvedOptions<Req>): (facts: Requ
     if (!methods.has(facts.method)) return BYPASS
     const lines = headerLines(facts.rawHeaders, headerName)
     const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
-    if (lines.length === 0 && legacy === null && !required) return BYPASS
+    if (lines.length === 0 && legacy === null && !required && !mayHideKey(facts)) return BYPASS
     if (options.skip === undefined) return covered(facts, lines, legacy)
     return whenever(consult(options.skip, facts.request, Boolean, skipFailed), (isSkipped) =>
       isSkipped ? BYPASS : covered(facts, lines, legacy),
@@ -58,6 +58,7 @@ export function identityReader<Req>(options: ResolvedOptions<Req>): (facts: Requ
     const reading = fromHeader ? readKeyLines(lines) : legacy
     const extra = !fromHeader && deprecation !== undefined ? { extraHeaders: deprecation } : undefined
     if (reading === null) {
+      if (mayHideKey(facts)) throw bodyNotParsed()
       return {
         kind: 'rejected',
         code: 'key_missing',
@@ -79,6 +80,11 @@ export function identityReader<Req>(options: ResolvedOptions<Req>): (facts: Requ
         return { kind: 'identified', identity: { scope: owner, key: reading.key, fingerprint: print }, ...extra }
       }),
     )
+  }
+
+  /** A body that may have the key in its field, if only somebody had read it. */
+  function mayHideKey(facts: RequestFacts<Req>): boolean {
+    return legacyKey !== undefined && HAS_FIELDS.test(contentTypeOf(facts)) && isUnread(facts)
   }
 
   function fingerprintOfRequest(facts: RequestFacts<Req>): Soon<string | typeof TOO_DEEP> {
@@ -139,22 +145,37 @@ function pathOf(target: string): string {
 
 /** A body that nobody read, or that reads differently each time, would make every request the same, or none. */
 function checkBody(facts: RequestFacts): void {
-  const { rawHeaders, body } = facts
-  const [contentType = ''] = headerLines(rawHeaders, 'content-type')
-  if (/^\s*multipart\//i.test(contentType)) {
+  if (/^\s*multipart\//i.test(contentTypeOf(facts))) {
     throw new IdempotencyError(
       'fingerprint_required',
       'A multipart body reads differently on each try (its boundary is random). Give a `fingerprint(req)` that returns ' +
         'what makes two such requests the same, such as the fields and the hashes of the files.',
     )
   }
-  if (facts.bodyWasRead || !isEmpty(body)) return
+  if (isUnread(facts)) throw bodyNotParsed()
+}
+
+/** JSON or a form. */
+const HAS_FIELDS = /^\s*application\/(?:(?:[^;\s]*\+)?json|x-www-form-urlencoded)\s*(?:;|$)/i
+
+function contentTypeOf({ rawHeaders }: RequestFacts): string {
+  const [contentType = ''] = headerLines(rawHeaders, 'content-type')
+  return contentType
+}
+
+/** A body was sent, and no parser has read it. */
+function isUnread({ rawHeaders, body, bodyWasRead }: RequestFacts): boolean {
+  if (bodyWasRead || !isEmpty(body)) return false
   const [length = '0'] = headerLines(rawHeaders, 'content-length')
-  if (Number(length) === 0 && headerLines(rawHeaders, 'transfer-encoding').length === 0) return
-  throw new IdempotencyError(
+  return Number(length) !== 0 || headerLines(rawHeaders, 'transfer-encoding').length > 0
+}
+
+function bodyNotParsed(): IdempotencyError {
+  return new IdempotencyError(
     'body_not_parsed',
-    'The request has a body, but nothing has read it, so two different requests would look the same. Mount the parser ' +
-      'of its content type before the middleware, such as `express.json()`, and answer other content types with 415 there.',
+    'The request has a body, but nothing has read it: two different requests would look the same, and a key in it would not ' +
+      'be seen. Mount the parser of its content type before the middleware, such as `express.json()`, and answer other ' +
+      'content types with 415 there.',
   )
 }
 

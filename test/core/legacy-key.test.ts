@@ -118,6 +118,36 @@ describe('the key in a body field', () => {
   })
 })
 
+describe('a body that nobody has read may have the key in it', () => {
+  const unread = { key: null, body: undefined, bodyWasRead: false }
+  const sentAs = (type: string) => ({
+    ...unread,
+    headers: [['Content-Type', type] as const, ['Content-Length', '40'] as const],
+  })
+
+  test.each([
+    'application/json',
+    'Application/JSON; charset=utf-8',
+    'application/vnd.payments.v1+json',
+    'application/x-www-form-urlencoded',
+  ])('so %s is misuse, required or not', async (type) => {
+    for (const required of [false, true]) {
+      const { send, store } = withField({}, { required })
+      await expect(send(sentAs(type))).rejects.toThrow(expect.objectContaining({ code: 'body_not_parsed' }))
+      expect(store.sent).toEqual([])
+    }
+  })
+
+  test('but not for requests that are skipped, that have no body, or whose body has no members', async () => {
+    expect(outcomeOf(await withField({}, { skip: () => true }).send(sentAs('application/json')))).toBe('bypass')
+    const { send } = withField()
+    expect(outcomeOf(await send({ ...unread, headers: [['Content-Type', 'application/json']] }))).toBe('bypass')
+    for (const type of ['image/png', 'text/plain', 'multipart/form-data; boundary=b', 'application/json-seq']) {
+      expect([type, outcomeOf(await send(sentAs(type)))]).toEqual([type, 'bypass'])
+    }
+  })
+})
+
 describe('`whenBoth: "reject"`', () => {
   const rejecting = () => withField({ whenBoth: 'reject' })
 
