@@ -22,6 +22,8 @@ const HOP_BY_HOP = new Set([
   'upgrade',
   'proxy-authenticate',
   'proxy-authorization',
+  // Ours: an answer that was itself forwarded from a replay says so once.
+  'idempotent-replayed',
 ])
 
 /** Of one moment, or of one client's session. */

@@ -10,6 +10,8 @@
  * - `mounted_twice`: a request met the middleware a second time. The first claim stands and ends with its response.
  * - `response_begun`: a response was begun before the middleware, which cannot hold it any more. Nothing ran; a claim that
  *   was made is released.
+ * - `response_unsupported`: the response is not Node's own of HTTP/1.1, so it cannot be held. Nothing ran; a claim that was
+ *   made is released.
  * - `label_invalid`: `deriveKey` was given no label. Nothing changed.
  * - `lease_lost`: the reason with which `signal` aborts. Another attempt may run now, or has run.
  * - `store_full`: a store refused a claim for want of room. Nothing ran, nothing was stored.
@@ -30,6 +32,7 @@ export type IdempotencyErrorCode =
   | 'skip_failed'
   | 'mounted_twice'
   | 'response_begun'
+  | 'response_unsupported'
   | 'label_invalid'
   | 'lease_lost'
   | 'store_full'

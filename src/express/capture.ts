@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { isEventStream } from '../core/answer.js'
 import type { Execution, HeaderPairs, Settled } from '../core/index.js'
-import { type Head, type HeadArgument, mayHaveBody, restore, snapshotOf, takeHead } from './head.js'
+import { type Head, type HeadArgument, isCutShort, mayHaveBody, restore, snapshotOf, takeHead } from './head.js'
 import { bytesOf, createHeldBody } from './held-body.js'
 import * as pretend from './internals.js'
 import { alreadyFinished, type Callback, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
@@ -146,6 +146,8 @@ export function holdResponse(
 
   res.emit = (event: string | symbol, ...args: unknown[]): boolean => {
     if (event === 'finish') finished = true
+    // Nobody hangs up too early any more, and whoever counts the requests of a socket tells it by identity.
+    if (event === 'finish' || (event === 'close' && lifted)) req.socket = clientSocket
     // A pipelined response has waited for its turn on the connection.
     if (event === 'socket' && !lifted) return outlet.emit.call(res, event, outliving.take(args[0] as Socket))
     if (event !== 'close' || lifted) return outlet.emit.call(res, event, ...args)
@@ -175,7 +177,10 @@ export function holdResponse(
 
   async function finish(): Promise<void> {
     const body = held.take()
-    const isKept = body.byteLength <= execution.maxAnswerBytes && !isEventStream(res.getHeader('Content-Type'))
+    const isKept =
+      body.byteLength <= execution.maxAnswerBytes &&
+      !isEventStream(res.getHeader('Content-Type')) &&
+      !isCutShort(req, res, body)
     const settled = await execution.settle({ ...headOf(), body: isKept ? body : null })
     lift()
     sending(() => {

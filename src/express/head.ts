@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { HeaderPairs } from '../core/index.js'
+import { type HeaderPairs, IdempotencyError } from '../core/index.js'
 import { invalidStatus, invalidStatusMessage } from './node-errors.js'
 
 /** What a handler handed over with its first byte, or by `writeHead`. */
@@ -35,13 +35,18 @@ export function takeHead(
 ): Head {
   if (!(status >= 100 && status <= 999)) throw invalidStatus(status)
   if (typeof reason === 'string') res.statusMessage = reason
-  const statusMessage = res.statusMessage ?? ''
+  const statusMessage = `${res.statusMessage || ''}` // Node takes whatever makes a string.
   if (/[^\t\x20-\x7e\x80-\xff]/.test(statusMessage)) throw invalidStatusMessage()
   const given = typeof reason === 'string' ? headers : (headers ?? reason)
   if (given !== undefined && given !== null) setHeadArgument(res, given)
   res.statusCode = Math.trunc(status)
   const keepLength = !mayHaveBody(req, res.statusCode)
   return { status: res.statusCode, statusMessage, headers: changedSince(before, res, keepLength) }
+}
+
+/** A handler that announced more bytes than it wrote was itself cut off, such as by its own upstream. */
+export function isCutShort(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
+  return Number(res.getHeader('Content-Length')) > body.byteLength && mayHaveBody(req, res.statusCode)
 }
 
 export function snapshotOf(res: ServerResponse): HeaderSnapshot {
@@ -97,5 +102,15 @@ function isSame(a: OutgoingHttpHeader | undefined, b: OutgoingHttpHeader): boole
 
 /** `@types/node` knows it on client requests only; every outgoing message has had it since Node 15.4. */
 function rawNamesOf(res: ServerResponse): string[] {
-  return (res as ServerResponse & { getRawHeaderNames(): string[] }).getRawHeaderNames()
+  const response = res as ServerResponse & { getRawHeaderNames?(): string[] }
+  if (response.getRawHeaderNames === undefined) throw responseUnsupported()
+  return response.getRawHeaderNames()
+}
+
+function responseUnsupported(): IdempotencyError {
+  return new IdempotencyError(
+    'response_unsupported',
+    'The response is not one of node:http or node:https, such as one of HTTP/2 or a mock, so it cannot be held until it is ' +
+      'stored. Serve HTTP/1.1, with HTTP/2 at the proxy.',
+  )
 }

@@ -12,6 +12,8 @@ interface Internals {
   _closed: boolean
   destroyed: boolean
   socket: Socket | null
+  /** Those that were added, as text. */
+  _trailer: string
   /** on-finished's list of those who wait for the response's end. */
   __onFinished?: unknown
 }
@@ -73,6 +75,10 @@ export function isClosed(res: ServerResponse): boolean {
 
 export function socket(res: ServerResponse, shown: Socket | null): void {
   internalsOf(res).socket = shown
+}
+
+export function hasTrailers(res: ServerResponse): boolean {
+  return internalsOf(res)._trailer !== ''
 }
 
 /** Who watches the response from now on hears the view of its socket; who watched it before, the client's socket. */

@@ -71,11 +71,16 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
           await execution.fail()
           return refuseBegun(res, next)
         }
-        roomy(req)
-        roomy(res)
-        req.idempotency = execution
         const sendOther: Surroundings['sendOther'] = (settled, outlet) => send(settled, req, res, extraHeaders, outlet)
-        holdResponse(req, res, execution, { extraHeaders, sendOther, onError: next })
+        try {
+          roomy(req)
+          roomy(res)
+          holdResponse(req, res, execution, { extraHeaders, sendOther, onError: next })
+          req.idempotency = execution
+        } catch (error) {
+          await execution.fail()
+          throw error
+        }
         return next()
       }
       case 'replay':

@@ -2,7 +2,8 @@ import { Buffer, isAscii } from 'node:buffer'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { headersByName } from '../core/answer.js'
 import type { Answer, HeaderPairs } from '../core/index.js'
-import { type Head, mayHaveBody, restore, snapshotOf } from './head.js'
+import { type Head, isCutShort, mayHaveBody, restore, snapshotOf } from './head.js'
+import * as pretend from './internals.js'
 import type { Outlet } from './outlet.js'
 
 /** Sends an answer that the handler did not make just now: a replay or a problem. */
@@ -37,9 +38,11 @@ export function sendWhole(
   extraHeaders: HeaderPairs,
   outlet: Outlet,
 ): void {
-  // Trailers and a transfer encoding of the handler's own need chunks.
-  const isChunked = res.hasHeader('Trailer') || res.hasHeader('Transfer-Encoding')
-  if (mayHaveBody(req, status) && !isChunked) res.setHeader('Content-Length', body.byteLength)
+  // Trailers and a transfer encoding of the handler's own need chunks. A client must see that an answer is cut short.
+  const isChunked = res.hasHeader('Trailer') || res.hasHeader('Transfer-Encoding') || pretend.hasTrailers(res)
+  if (mayHaveBody(req, status) && !isChunked && !isCutShort(req, res, body)) {
+    res.setHeader('Content-Length', body.byteLength)
+  }
   sendHead(res, status, statusMessage, extraHeaders, outlet)
   sendBody(res, body, outlet)
 }

@@ -27,6 +27,10 @@ test.each(HOP_BY_HOP)('%s belongs to one connection: no option keeps it', (name)
   expect(keepHeader).not.toHaveBeenCalled()
 })
 
+test('the mark of a replay is never kept: an answer that was forwarded from one is marked once', () => {
+  expect(keptOf(['Idempotent-Replayed', 'idempotent-replayed'], () => true)).toEqual([])
+})
+
 test('Date and Set-Cookie are kept only if an option says so', () => {
   expect(keptOf(['Date', 'Set-Cookie', 'DATE', 'set-cookie'])).toEqual([])
   expect(keptOf(['Date', 'Set-Cookie'], () => true)).toEqual(['Date', 'Set-Cookie'])
