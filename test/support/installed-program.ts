@@ -5,6 +5,8 @@ export interface Program {
   /** What it may be called on the PATH; the first that runs is taken. */
   readonly names: readonly string[]
   readonly debianPackage: string
+  /** Whether what it says to `--version` is good enough. */
+  readonly suits?: (version: string) => boolean
   /** What to tell who has none of them, in a line. */
   readonly need: string
 }
@@ -14,18 +16,17 @@ export function installedProgram(program: Program): string {
   return found(program) ?? install(program)
 }
 
-export function runs(path: string): boolean {
+export function runs(path: string, suits: (version: string) => boolean = () => true): boolean {
   try {
-    execFileSync(path, ['--version'], { stdio: 'ignore' })
-    return true
+    return suits(execFileSync(path, ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }))
   } catch {
     return false
   }
 }
 
-function found({ names }: Program): string | undefined {
+function found({ names, suits }: Program): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter)
-  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(runs)
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => runs(path, suits))
 }
 
 function install(program: Program): string {

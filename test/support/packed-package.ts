@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+export const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 
 /** Runs a command to its end; rejects, with all that it printed, when it fails. */
 export async function run(command: string, args: readonly string[], cwd: string): Promise<string> {

@@ -73,7 +73,9 @@ export function redisBinary(): string {
   binary ??= installedProgram({
     names: ['redis-server', 'valkey-server'],
     debianPackage: 'redis-server',
-    need: 'The tests need a real redis-server on the PATH (Debian: apt-get install redis-server; macOS: brew install redis).',
+    // "Redis server v=7.0.15 …", "Valkey server v=8.0.1 …"
+    suits: (version) => Number(/ v=(\d+)\./.exec(version)?.[1]) >= 7,
+    need: 'The tests need a real redis-server 7 or later on the PATH (Debian: apt-get install redis-server; macOS: brew install redis).',
   })
   return binary
 }
