@@ -36,6 +36,10 @@ export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
 /** A decision on an operation that has a name. */
 export type Claimed = Exclude<Decision, { action: 'bypass' }>
 
+const MAY_HAVE_RUN =
+  'The operation may have been carried out, but that could not be stored. Send the same request again with the same key after ' +
+  'a short delay, and never with a new one.'
+
 const FIRST_POLL_MS = 25
 const LONGEST_POLL_MS = 1_000
 
@@ -146,7 +150,7 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
       functions,
       emit,
       readLostRecord,
-      storeUnavailable: () => reject('store_unavailable'),
+      storeUnavailable: () => reject('store_unavailable', MAY_HAVE_RUN),
       onEnd,
     })
     return { action: 'execute', execution }

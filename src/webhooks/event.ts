@@ -14,7 +14,10 @@ export type WebhookEventType = KnownWebhookEvent['type']
 /** An event; a `switch` on `type` tells which. */
 export type WebhookEvent = KnownWebhookEvent | UnknownEvent
 
-/** An event of a type that this version does not know: its envelope was checked, its payload was not. */
+/**
+ * An event of a type that this version does not know: its envelope was checked, its payload was not. To check an event once
+ * more, such as behind a queue, keep what was sent: an `UnknownEvent` is none that a sender sends.
+ */
 export interface UnknownEvent extends WebhookEnvelope {
   /** Stands for every type that is not known. What was sent is in `sentType`. */
   readonly type: 'unknown'

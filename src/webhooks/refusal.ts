@@ -143,6 +143,6 @@ const WORDS: Readonly<Partial<Record<ProblemCode, { readonly title: string; read
   },
   store_unavailable: {
     title: 'Events cannot be received at the moment',
-    detail: 'The event was not handled unprotected. Send it again after a short delay.',
+    detail: 'The store could not be reached. Send the event again after a short delay.',
   },
 }

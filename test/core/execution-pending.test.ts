@@ -170,7 +170,11 @@ test('an unconfirmed success is not sent once the lease is over, though nobody h
   const execution = await run()
   for (const command of ['renew', 'complete'] as const) store.always(command, failBefore())
   await vi.advanceTimersByTimeAsync(leaseMs + 1)
-  expect(outcomeOf(await execution.settle(answer()))).toBe('store_unavailable')
+  const settled = await execution.settle(answer())
+  expect(outcomeOf(settled)).toBe('store_unavailable')
+  expect(settled).toMatchObject({
+    problem: { detail: expect.stringMatching(/may have been carried out.*with the same key/) },
+  })
   store.heal()
   await vi.advanceTimersByTimeAsync(100)
   expect(outcomeOf(await send())).toBe('replay')
