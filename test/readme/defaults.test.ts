@@ -32,7 +32,7 @@ describe('what is said of a default is so', () => {
     expect(docstring).toMatch(new RegExp(`^ ${inSource}[: ]`))
   })
 
-  test('methods', () => {
+  test('the methods are those that the README and the docstring name', () => {
     expect(readme).toContain(`| \`methods\` | ${methods.map((method) => `\`${method}\``).join(', ')} |`)
     expect(source).toContain(`@default [${methods.map(written).join(', ')}]`)
   })
