@@ -84,7 +84,7 @@ export class MemoryStore implements Store {
   readonly #listeners: ((event: StoreEvent) => void)[] = []
 
   /** In-flight, completed and uncertain records. */
-  readonly #records = new Shelves(bytesOf)
+  readonly #records = new Shelves(sizeOf)
   /** Certain failures. They keep only the attempt number and a fence against late commands: the oldest may go. */
   readonly #failures: LRUCache<string, StoredRecord>
 
@@ -103,7 +103,7 @@ export class MemoryStore implements Store {
     this.#evicts = whenFull === 'evict'
     this.#now = now
     const maxSize = Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 8))
-    this.#failures = new LRUCache({ maxSize, sizeCalculation: bytesOf })
+    this.#failures = new LRUCache({ maxSize, sizeCalculation: sizeOf })
     warnInClusterWorker()
   }
 
@@ -185,7 +185,7 @@ export class MemoryStore implements Store {
    * the claim is refused. Returns how many were evicted.
    */
   #makeRoom(record: StoredRecord, key: string, now: number): number {
-    const bytes = bytesOf(record, key)
+    const bytes = sizeOf(record, key)
     let evictions = 0
     while (!this.#fits(bytes, this.#records.total())) {
       if (this.#records.dropExpired(now)) continue
@@ -221,7 +221,7 @@ function copyOf({ status, statusMessage, headers, body }: Answer): Answer {
   return { status, statusMessage, headers, body }
 }
 
-function bytesOf(record: StoredRecord, key: string): number {
+function sizeOf(record: StoredRecord, key: string): number {
   const { answer } = record as { answer?: KeptAnswer }
   return RECORD_OVERHEAD_BYTES + key.length + (answer?.byteLength ?? 0)
 }

@@ -1,3 +1,7 @@
+/**
+ * The machine (`src/core/machine.ts`) in Lua, line by line: same names, same order. A property test holds both to the
+ * same histories.
+ */
 import { hash } from 'node:crypto'
 import { RECORD } from './record-format.js'
 
@@ -7,10 +11,6 @@ export interface Script {
   readonly sha1: string
 }
 
-/**
- * The machine (`src/core/machine.ts`) in Lua, line by line: same names, same order. A property test holds both to the
- * same histories.
- */
 const CLAIMED = `
 local function claimed(attempt, uncertain)
   local lease_until = now + lease_ms

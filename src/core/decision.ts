@@ -70,8 +70,10 @@ export interface IdempotencyContext {
 
 /** One run of the handler, from claim to end. */
 export interface Execution extends IdempotencyContext {
-  /** A larger body is not held: settle with `body: null`, then stream. */
+  /** The option. */
   readonly maxAnswerBytes: number
+  /** Whether a body of so many bytes with this `Content-Type` is kept. If not: settle with `body: null`, then stream. */
+  keepsBody(byteLength: number, contentType: unknown): boolean
   /**
    * Ends the run with its answer, success or failure: the record changes first. Only the first end counts; a later one
    * is told what the first was told. Never rejects.

@@ -43,6 +43,15 @@ const MAY_HAVE_RUN =
 const FIRST_POLL_MS = 25
 const LONGEST_POLL_MS = 1_000
 
+/**
+ * The library without a framework: for a binding of one's own, or an operator's script.
+ *
+ * @example
+ * const engine = createEngine<IncomingMessage>({ store, scope: (req) => req.headers.host })
+ * const decision = await engine.decide(facts)
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
 export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Engine<Req> {
   const options = resolveOptions(given)
   const { store, leaseMs, maxRunMs, retentionMs, storeTimeoutMs, unknownOutcome, inFlightWaitMs } = options
@@ -123,7 +132,7 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
         return reject('in_flight')
       }
 
-      const decision = readRecord(begun.record, identity)
+      const decision = decisionFrom(begun.record, identity)
       const waitMs = waitUntil - monotonicNow()
       const waits = decision.action === 'reject' && decision.problem.code === 'in_flight' && waitMs > 0
       if (!waits || asker.isAbandoned()) return told(decision, identity, begun.record)
@@ -149,7 +158,7 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
       options,
       functions,
       emit,
-      readLostRecord,
+      decisionAfterLoss,
       storeUnavailable: () => reject('store_unavailable', MAY_HAVE_RUN),
       onEnd,
     })
@@ -195,7 +204,7 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   }
 
   /** What the record that stood in the way means for this request. */
-  function readRecord(
+  function decisionFrom(
     record: IdempotencyRecord,
     identity: Identity,
   ): Extract<Decision, { action: 'replay' | 'reject' }> {
@@ -217,11 +226,11 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   }
 
   /** What a run that lost its lease tells its client: the answer if there is one, else to come back. */
-  function readLostRecord(
+  function decisionAfterLoss(
     record: IdempotencyRecord | null,
     identity: Identity,
   ): Extract<Decision, { action: 'replay' | 'reject' }> {
-    return record?.state === 'completed' ? readRecord(record, identity) : reject('in_flight')
+    return record?.state === 'completed' ? decisionFrom(record, identity) : reject('in_flight')
   }
 
   function told(

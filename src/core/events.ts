@@ -8,7 +8,7 @@ interface About {
   readonly key: string
 }
 
-/** The problems that the record which stands is the reason for. */
+/** Refusals whose reason is the record itself. */
 export type Refusal = Extract<ProblemCode, 'in_flight' | 'mismatched' | 'answer_not_kept' | 'outcome_unknown'>
 
 /** An error of the store's client, stripped of all but its words: some clients hang a command's arguments on theirs. */

@@ -1,4 +1,4 @@
-import { withKeptHeaders } from './answer.js'
+import { isEventStream, withKeptHeaders } from './answer.js'
 import { ask, askAgain, called, monotonicNow } from './commands.js'
 import type { Execution, Settled } from './decision.js'
 import { derivedKey } from './derived-key.js'
@@ -29,7 +29,7 @@ export interface Surroundings<Req> {
   readonly functions: OptionFunctions<Req>
   readonly emit: Emit
   /** What a client is told when the record belongs to somebody else. */
-  readonly readLostRecord: (record: IdempotencyRecord | null, identity: Identity) => Settled
+  readonly decisionAfterLoss: (record: IdempotencyRecord | null, identity: Identity) => Settled
   readonly storeUnavailable: () => Settled
   /** Called once, when nothing of the run is left, be it in the background. */
   readonly onEnd: () => void
@@ -39,7 +39,7 @@ export interface Surroundings<Req> {
 export function startExecution<Req>(
   start: Start,
   request: Req,
-  { options, functions, emit, readLostRecord, storeUnavailable, onEnd }: Surroundings<Req>,
+  { options, functions, emit, decisionAfterLoss, storeUnavailable, onEnd }: Surroundings<Req>,
 ): Execution {
   const { store, leaseMs, maxRunMs, retentionMs, storeTimeoutMs } = options
   const { identity, token, attempt, previousOutcome, sentAt } = start
@@ -154,7 +154,7 @@ export function startExecution<Req>(
     }
     lose('taken')
     end()
-    return readLostRecord(done.record, identity)
+    return decisionAfterLoss(done.record, identity)
   }
 
   /** In the background, with the lease still renewed, until the store answers or the run's time is over. */
@@ -178,6 +178,9 @@ export function startExecution<Req>(
     previousOutcome,
     context: start.context,
     maxAnswerBytes: options.maxAnswerBytes,
+    keepsBody(byteLength: number, contentType: unknown) {
+      return byteLength <= options.maxAnswerBytes && !isEventStream(contentType)
+    },
     mayHaveEffect() {
       mayHaveHadEffect = true
     },

@@ -17,6 +17,8 @@
  * | failed, certain                                                    | acquired, attempt + 1, any fingerprint     |
  * | none                                                               | acquired, attempt 1                        |
  *
+ * Which refusal it is (a replay, mismatched, in flight), the engine reads from the record that it is shown.
+ *
  * The owner's commands:
  *
  * |            | own in-flight, lapsed or not | own completed | own failed    | none                 | another's |
@@ -45,7 +47,7 @@
  * 5. *Bound.* While in-flight, completed or uncertain, the fingerprint never changes. The attempt only grows.
  * 6. *Seen is stored.* (The engine's: it sends a success after `complete` was confirmed.)
  * 7. *Fresh means fresh.* `previousOutcome` is `'none'` or `'failed'` only if no earlier attempt died, stalled, or
- *    failed after it may have had an effect, or an operator has resolved that it had none.
+ *    failed after it may have had an effect. An attempt that an operator has resolved as failed counts as failed.
  * 8. *Apart.* One record per (scope, key): no command sees another's.
  */
 import type { Answer, Begun, Claim, Done, IdempotencyRecord, Own, PreviousOutcome, Resolution } from './record.js'
@@ -219,21 +221,18 @@ function stale(record: StoredRecord, now: number): Step<Done> {
 }
 
 function shown(record: StoredRecord, now: number): IdempotencyRecord {
-  const { fingerprint, attempt } = record
   switch (record.state) {
     case 'in-flight': {
-      const { uncertain, leaseUntil } = record
-      return {
-        state: 'in-flight',
-        fingerprint: record.fingerprint,
-        attempt,
-        uncertain,
-        leaseRemainingMs: leaseUntil - now,
-      }
+      const { state, fingerprint, attempt, uncertain, leaseUntil } = record
+      return { state, fingerprint, attempt, uncertain, leaseRemainingMs: leaseUntil - now }
     }
-    case 'completed':
-      return { state: 'completed', fingerprint: record.fingerprint, attempt, answer: record.answer }
-    case 'failed':
-      return { state: 'failed', fingerprint, attempt, uncertain: record.uncertain }
+    case 'completed': {
+      const { state, fingerprint, attempt, answer } = record
+      return { state, fingerprint, attempt, answer }
+    }
+    case 'failed': {
+      const { state, fingerprint, attempt, uncertain } = record
+      return { state, fingerprint, attempt, uncertain }
+    }
   }
 }

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { isEventStream } from '../core/answer.js'
 import type { Execution, HeaderPairs, Settled } from '../core/index.js'
 import { type Head, type HeadArgument, isCutShort, mayHaveBody, restore, snapshotOf, takeHead } from './head.js'
 import { bytesOf, createHeldBody } from './held-body.js'
@@ -11,17 +10,18 @@ import { sendOpening, sendWhole } from './send.js'
 import { GuardedSocket, OutlivingSocket } from './socket-view.js'
 
 /**
- * - `holding`: what the handler writes is kept.
+ * - `holding`: what the handler writes is kept. Goes on to `ended`, `opening` or `destroyed`.
  * - `ended`: the handler has ended its response; nothing that it still does changes the answer.
- * - `opening`: the answer is too large to keep, or has no end; its record is being completed without it.
+ * - `opening`: the answer is too large to keep, or has no end; its record is being completed without it. Goes on to
+ *   `streaming`, or, where the record is another's, to `discarding` (`ended` if the handler has ended by then).
  * - `streaming`: the response is the handler's own again.
  * - `discarding`: another answer was sent in its place; what it writes goes nowhere.
- * - `destroyed`: the handler destroyed its response before its end.
+ * - `destroyed`: the handler destroyed its response before its end: a failure.
  */
 type Stage = 'holding' | 'ended' | 'opening' | 'streaming' | 'discarding' | 'destroyed'
 
 /** What holding a response needs of the middleware. */
-export interface Surroundings {
+export interface HoldOptions {
   /** Headers of this one request, added to whatever is sent. */
   readonly extraHeaders: HeaderPairs
   /** Sends what the record says in place of the handler's answer. */
@@ -38,7 +38,7 @@ export function holdResponse(
   req: IncomingMessage,
   res: ServerResponse,
   execution: Execution,
-  { extraHeaders, sendOther, onError }: Surroundings,
+  { extraHeaders, sendOther, onError }: HoldOptions,
 ): void {
   const outlet = outletOf(res)
   const { socket: clientSocket } = req
@@ -47,9 +47,10 @@ export function holdResponse(
 
   let stage: Stage = 'holding'
   let head: Head | undefined
-  let clientLeft = false
-  let lifted = false
-  let finished = false
+  const headOf = (): Head => head as Head
+  let clientLeft = false // A 'close' is withheld.
+  let lifted = false // The response is Node's again.
+  let finished = false // 'finish' was emitted.
   let endsAfterOpening = false
   let destroysAfterOpening: { readonly error: Error | undefined } | undefined
   let afterOpening: Callback[] = []
@@ -73,7 +74,7 @@ export function holdResponse(
     switch (stage) {
       case 'holding':
         accept(chunk, encoding)
-        if (held.byteLength() <= execution.maxAnswerBytes && !isEventStream(res.getHeader('Content-Type'))) {
+        if (execution.keepsBody(held.byteLength(), res.getHeader('Content-Type'))) {
           if (done !== undefined) process.nextTick(done)
           return true
         }
@@ -177,10 +178,7 @@ export function holdResponse(
 
   async function finish(): Promise<void> {
     const body = held.take()
-    const isKept =
-      body.byteLength <= execution.maxAnswerBytes &&
-      !isEventStream(res.getHeader('Content-Type')) &&
-      !isCutShort(req, res, body)
+    const isKept = execution.keepsBody(body.byteLength, res.getHeader('Content-Type')) && !isCutShort(req, res, body)
     const settled = await execution.settle({ ...headOf(), body: isKept ? body : null })
     lift()
     sending(() => {
@@ -227,10 +225,6 @@ export function holdResponse(
       if (!res.headersSent) restore(before, res)
       onError(error)
     }
-  }
-
-  function headOf(): Head {
-    return head as Head
   }
 
   /** From here on the response is Node's again. */

@@ -23,10 +23,10 @@ function internalsOf(res: ServerResponse): Internals {
 }
 
 /**
- * Express gives each request and each response another prototype, and with it a hidden class of its own, of which V8 makes
- * another for every property that is added from then on, be it Node's `statusMessage`: some 1.5 kB each, which outlive the
- * request. One whose property was deleted has none, and takes more at no cost; the property is one that every emitter has.
- * Without Express all share theirs.
+ * Makes room for properties. Express changes the prototype of each request and each response, and V8 shares no hidden class
+ * between objects that had theirs changed: every property that is added from then on, be it Node's `statusMessage`, costs one
+ * of some 1.5 kB that outlives the request. An object of which a property was deleted is a dictionary, to which properties are
+ * added at no such cost; the property is one that every emitter has. Without Express nothing is done.
  */
 export function roomy(message: IncomingMessage | ServerResponse): void {
   const prototype = Object.getPrototypeOf(message)

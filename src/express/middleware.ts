@@ -9,7 +9,7 @@ import {
   type RequestFacts,
   type Settled,
 } from '../core/index.js'
-import { holdResponse, type Surroundings } from './capture.js'
+import { type HoldOptions, holdResponse } from './capture.js'
 import { roomy } from './internals.js'
 import type { Outlet } from './outlet.js'
 import { sendAnswer } from './send.js'
@@ -71,7 +71,7 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
           await execution.fail()
           return refuseBegun(res, next)
         }
-        const sendOther: Surroundings['sendOther'] = (settled, outlet) => send(settled, req, res, extraHeaders, outlet)
+        const sendOther: HoldOptions['sendOther'] = (settled, outlet) => send(settled, req, res, extraHeaders, outlet)
         try {
           roomy(req)
           roomy(res)

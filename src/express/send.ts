@@ -87,11 +87,11 @@ function sendHead(
 }
 
 /**
- * As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it, and who has
- * wrapped `end` may know bytes alone, as Express sends them. Only Node's own is given Latin-1 text, in which a byte is a
- * character and the head is written anyway. It writes both in one piece: for short ASCII this saves time, and whatever socket
- * ignores the encoding reads the same. And behind another on its connection, where a response has no socket yet, no `100
- * Continue` of its request gets in between.
+ * As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it; and a wrapped
+ * `end` may know bytes alone, as Express sends them. Node's own `end` is given Latin-1 text, one byte a character, in two
+ * cases, since head and body then leave in one piece: short ASCII, which saves time, and which a socket that ignores the
+ * encoding reads the same; and a response that waits behind another on its connection, where the `100 Continue` of its own
+ * request would come in between.
  */
 function sendBody(
   res: ServerResponse,

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import * as pretend from './internals.js'
 
-// Classes, since V8 may allocate a literal among its old objects once such literals have lived long. A dead one there
-// keeps all that its closures can see until the old space is collected: each request with all that it held.
+// Classes, not literals: V8 may put a literal among its old objects once such literals have lived long. A dead one there
+// keeps its closures, and with them the whole request, until the old space is collected.
 
 type Listener = (...args: unknown[]) => void
 

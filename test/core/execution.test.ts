@@ -144,3 +144,10 @@ describe('mayHaveEffect()', () => {
     expect(outcomeOf(await send())).toBe('replay')
   })
 })
+
+test('a body is kept up to `maxAnswerBytes`, and an event stream never', async () => {
+  const execution = await engineOnTrial({ maxAnswerBytes: 10 }).run()
+  const kept = (bytes: number, type: unknown) => execution.keepsBody(bytes, type)
+  expect([kept(0, undefined), kept(10, 'application/json'), kept(11, 'application/json')]).toEqual([true, true, false])
+  expect(kept(0, 'text/event-stream')).toBe(false)
+})

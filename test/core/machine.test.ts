@@ -245,7 +245,7 @@ describe('the state machine, row by row', () => {
     ],
   ]
 
-  test.each(rows)('%s', (_, stored, same, other) => {
+  test.each(rows)('%s: the same fingerprint and another get what the table says', (_, stored, same, other) => {
     expect(machine.begin(stored, claimOf(), NOW).reply).toMatchObject(same)
     expect(machine.begin(stored, claimOf({ fingerprint: 'g' }), NOW).reply).toMatchObject(other)
   })

@@ -33,7 +33,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'an owner that lost its lease sends its own answer',
     file: EXECUTION,
-    find: 'return readLostRecord(done.record, identity)',
+    find: 'return decisionAfterLoss(done.record, identity)',
     replace: `return { action: 'send' }`,
     check: 'S3',
   },

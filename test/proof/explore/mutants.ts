@@ -24,7 +24,7 @@ export const mutants: readonly Mutant[] = [
   {
     ...execution,
     name: "a stale owner's answer is sent",
-    find: '    return readLostRecord(done.record, identity)\n',
+    find: '    return decisionAfterLoss(done.record, identity)\n',
     replace: "    return { action: 'send' }\n",
     check: 'S3',
   },

@@ -34,7 +34,7 @@ export const engineMutants: readonly Mutant[] = (
     {
       name: "a stale owner's answer is sent",
       file: EXECUTION,
-      find: 'return readLostRecord(done.record, identity)',
+      find: 'return decisionAfterLoss(done.record, identity)',
       replace: "return { action: 'send' }",
       check: 'S3',
     },
