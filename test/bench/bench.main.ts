@@ -38,9 +38,9 @@ try {
   if (work !== undefined) tables.push(work.table)
   const failings = work?.failings ?? new Map()
 
-  const first = wants('first') ? await measureTraffic('first', services, ground, seconds) : undefined
+  const first = wants('first') ? await measureTraffic('first', ground, seconds) : undefined
   if (first !== undefined) tables.push(trafficTable('first', first, failings))
-  const replay = wants('replay') ? await measureTraffic('replay', services, ground, seconds) : undefined
+  const replay = wants('replay') ? await measureTraffic('replay', ground, seconds) : undefined
   if (replay !== undefined) tables.push(trafficTable('replay', replay, failings))
 
   if (wants('latency')) tables.push(await latencyTable(services, ground, growthSeconds))

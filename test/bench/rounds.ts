@@ -41,18 +41,19 @@ export const CONNECTIONS = 32
 
 /**
  * Measures all candidates in each round, so that what disturbs the machine disturbs them alike. Each is sent as many
- * requests as it answered lately in the time that it is given: none is cut off, so the cost of each is counted.
+ * requests as it answered lately in the time that it is given: none is cut off, so the cost of each is counted. `all`: the
+ * figures of rounds before these, which are added to.
  */
 export async function measureInRounds(
   what: string,
   candidates: readonly Candidate[],
   ground: Ground,
+  all = new Map<string, Figures>(),
 ): Promise<ReadonlyMap<string, Figures>> {
-  const all = new Map<string, Figures>()
   const pace = new Map<string, number>()
   for (const candidate of candidates) {
     const { name, service } = candidate
-    all.set(name, { cpuMicros: [], perSecond: [], p50Ms: [], p99Ms: [], mistakes: 0 })
+    if (!all.has(name)) all.set(name, { cpuMicros: [], perSecond: [], p50Ms: [], p99Ms: [], mistakes: 0 })
     ground.tell(`${what}: warming up ${name}`)
     await prepare({ ...candidate, records: 0 }, ground)
     const load = { ...loadOf(candidate), port: service.port, seconds: ground.warmUpSeconds }

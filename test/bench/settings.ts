@@ -21,7 +21,7 @@ const FULL: Settings = {
   rounds: 5,
   seconds: 1.6,
   growthSeconds: 0.8,
-  warmUpSeconds: 3,
+  warmUpSeconds: 4,
   mostRecords: { memory: 1_000_000, redis: 100_000 },
   microOperations: 20_000,
 }

@@ -1,6 +1,6 @@
 import type { Phase } from '../protection.js'
 import { type Figures, type Ground, measureInRounds } from '../rounds.js'
-import type { Services } from '../services.js'
+import { startedOnDemand } from '../services.js'
 import { ratioOf, type Spread, spreadOf } from '../statistics.js'
 import { countCell, spreadCell, type Table } from '../table.js'
 import { VARIANTS, type Variant } from '../variants.js'
@@ -18,17 +18,24 @@ export interface TrafficRow {
   readonly mistakes: number
 }
 
-/** Every variant under the same load. */
-export async function measureTraffic(
-  phase: Phase,
-  services: Services,
-  ground: Ground,
-  seconds: number,
-): Promise<readonly TrafficRow[]> {
-  const candidates = await Promise.all(
-    VARIANTS.map(async ({ name }) => ({ name, service: await services.of(name), phase, seconds })),
-  )
-  const figures = await measureInRounds(phase, candidates, ground)
+/**
+ * Every variant under the same load. In each round by processes of its own: two processes of one program differ, by how the
+ * engine compiled it, as much as two variants do.
+ */
+export async function measureTraffic(phase: Phase, ground: Ground, seconds: number): Promise<readonly TrafficRow[]> {
+  const figures = new Map<string, Figures>()
+  for (let round = 0; round < ground.rounds; round++) {
+    const services = startedOnDemand(ground.redisPort)
+    try {
+      const inTurn = [...VARIANTS.slice(round), ...VARIANTS.slice(0, round)]
+      const candidates = await Promise.all(
+        inTurn.map(async ({ name }) => ({ name, service: await services.of(name), phase, seconds })),
+      )
+      await measureInRounds(`${phase} ${round + 1} of ${ground.rounds}`, candidates, { ...ground, rounds: 1 }, figures)
+    } finally {
+      await services.end()
+    }
+  }
   const of = (name: string) => figures.get(name) as Figures
   return VARIANTS.map((variant) => {
     const { cpuMicros, perSecond, p50Ms, p99Ms, mistakes } = of(variant.name)
@@ -75,7 +82,7 @@ const TITLES = {
 }
 
 const ALL = [
-  'CPU: user and system time of the server process, by request. Median of the rounds (least–most).',
+  'CPU: user and system time of the server process, by request; another process in each round. Median of the rounds (least–most).',
   '× bare: against unprotected Express running the same handler. × floor: against the least with the same store and client.',
 ]
 
