@@ -10,7 +10,10 @@ import { requestFacts } from '../support/request-facts.js'
 import { settle } from './operator.js'
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
-const guide = readme.slice(readme.indexOf('## Running it in production'), readme.indexOf('## How it is shown to be right'))
+const guide = readme.slice(
+  readme.indexOf('## Running it in production'),
+  readme.indexOf('## How it is shown to be right'),
+)
 
 describe('the README’s operator example', () => {
   const KEY = 'order-1'
