@@ -23,12 +23,14 @@ function internalsOf(res: ServerResponse): Internals {
 }
 
 /**
- * Makes room for properties. Express changes the prototype of each request and each response, and V8 shares no hidden class
- * between objects that had theirs changed: every property that is added from then on, be it Node's `statusMessage`, costs one
- * of some 1.5 kB that outlives the request. An object of which a property was deleted is a dictionary, to which properties are
- * added at no such cost; the property is one that every emitter has. Without Express nothing is done.
+ * Makes room for properties. Express changes the prototype of each request and each response, and V8 before 13 (Node 24) shares
+ * no hidden class between objects that had theirs changed: every property that is added from then on, be it Node's
+ * `statusMessage`, costs one of some 1.5 kB that outlives the request. An object of which a property was deleted is a
+ * dictionary, to which properties are added at no such cost; the property is one that every emitter has. Without Express
+ * nothing is done.
  */
 export function roomy(message: IncomingMessage | ServerResponse): void {
+  if (SHARES_HIDDEN_CLASSES) return
   const prototype = Object.getPrototypeOf(message)
   if (prototype === ServerResponse.prototype || prototype === IncomingMessage.prototype) return
   const emitter = message as { _maxListeners?: number | undefined }
@@ -36,6 +38,8 @@ export function roomy(message: IncomingMessage | ServerResponse): void {
   // Not `delete`, which throws where it may not.
   if (Reflect.deleteProperty(emitter, '_maxListeners')) emitter._maxListeners = _maxListeners
 }
+
+const SHARES_HIDDEN_CLASSES = Number.parseInt(process.versions.v8, 10) >= 13
 
 export function begun(res: ServerResponse): void {
   internalsOf(res)._header = 'HTTP/1.1 held'
