@@ -33,6 +33,14 @@ export interface Engine<Req> extends Operator {
 /** Who wants to know: what the option functions are given, and whether anybody still waits for the answer. */
 export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
 
+/** A claim on its way to the store. */
+interface Asking<Req> {
+  readonly identity: Identity
+  readonly recordKey: string
+  readonly claim: Claim
+  readonly asker: Asker<Req>
+}
+
 /** A decision on an operation that has a name. */
 export type Claimed = Exclude<Decision, { action: 'bypass' }>
 
@@ -109,6 +117,7 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     const { fingerprint } = identity
     const recordKey = storageKey(identity)
     const claim: Claim = { token: newToken(), fingerprint, leaseMs, retentionMs, unknownOutcome }
+    const asking: Asking<Req> = { identity, recordKey, claim, asker }
     const waitUntil = inFlightWaitMs > 0 ? monotonicNow() + inFlightWaitMs : 0
     let pollMs = 0
 
@@ -120,15 +129,14 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
       const isLate = begun?.acquired && monotonicNow() >= sentAt + leaseMs
       if (begun === null || isLate) {
         // A duplicate that waits has heard that its owner runs: it never runs unprotected.
-        if (pollMs === 0 && options.storeFailure === 'runUnprotected')
-          return unprotected(identity, claim, sentAt, asker)
-        void giveUp(identity, claim, pending)
+        if (pollMs === 0 && options.storeFailure === 'runUnprotected') return unprotected(asking, sentAt)
+        void giveUp(asking, pending)
         return reject('store_unavailable')
       }
 
       if (begun.acquired) {
-        if (pollMs === 0 || !asker.isAbandoned()) return execute(identity, claim, begun, sentAt, asker)
-        void giveUp(identity, claim)
+        if (pollMs === 0 || !asker.isAbandoned()) return execute(asking, begun, sentAt)
+        void giveUp(asking)
         return reject('in_flight')
       }
 
@@ -143,16 +151,14 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   }
 
   function execute(
-    identity: Identity,
-    claim: Claim,
+    { identity, recordKey, claim, asker }: Asking<Req>,
     begun: Extract<Begun, { acquired: true }>,
     sentAt: number,
-    asker: Asker<Req>,
   ): Extract<Decision, { action: 'execute' }> {
     const { scope, key } = identity
     const { attempt, previousOutcome } = begun
     if (attempt > 0) emit({ type: 'claimed', scope, key, attempt, previousOutcome })
-    const start = { identity, token: claim.token, attempt, previousOutcome, context: begun.context, sentAt }
+    const start = { identity, recordKey, token: claim.token, attempt, previousOutcome, context: begun.context, sentAt }
     onStart()
     const execution = startExecution(start, asker.request, {
       options,
@@ -166,16 +172,17 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   }
 
   /** The claim may or may not have been made, and the options say to run all the same. */
-  function unprotected(identity: Identity, claim: Claim, sentAt: number, asker: Asker<Req>): Claimed {
-    emit({ type: 'unprotected', scope: identity.scope, key: identity.key })
-    return execute(identity, claim, { acquired: true, attempt: 0, previousOutcome: 'unknown' }, sentAt, asker)
+  function unprotected(asking: Asking<Req>, sentAt: number): Claimed {
+    const { scope, key } = asking.identity
+    emit({ type: 'unprotected', scope, key })
+    return execute(asking, { acquired: true, attempt: 0, previousOutcome: 'unknown' }, sentAt)
   }
 
   /**
    * Frees a claim that nobody will run: right behind it, and once more when its late reply or error comes, since a command
    * that waited in the client's queue must not hold the key for nobody.
    */
-  async function giveUp(identity: Identity, claim: Claim, pending?: Promise<Begun>): Promise<void> {
+  async function giveUp(asking: Asking<Req>, pending?: Promise<Begun>): Promise<void> {
     let answered = false
     const markAnswered = () => {
       answered = true
@@ -184,16 +191,16 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     onStart()
     await null // Where the reply or the error came first, `answered` is true by now.
     const behind = !answered
-    await free(identity, claim)
+    await free(asking)
     onEnd()
     if (late === undefined || !behind) return
     await late
-    await free(identity, claim)
+    await free(asking)
   }
 
   /** Tried until the claim's lease would have ended it anyway. */
-  async function free(identity: Identity, { token, fingerprint }: Claim): Promise<void> {
-    const recordKey = storageKey(identity)
+  async function free({ identity, recordKey, claim }: Asking<Req>): Promise<void> {
+    const { token, fingerprint } = claim
     const own = { token, fingerprint, attempt: 0, uncertain: false, retentionMs, failedMs: maxRunMs + leaseMs }
     const until = monotonicNow() + leaseMs
     const command = () => store.release(recordKey, own)

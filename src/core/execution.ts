@@ -5,7 +5,6 @@ import { derivedKey } from './derived-key.js'
 import { IdempotencyError } from './errors.js'
 import type { Emit } from './events.js'
 import type { Identity } from './identity.js'
-import { storageKey } from './key.js'
 import type { OptionFunctions } from './option-functions.js'
 import type { ResolvedOptions } from './options.js'
 import type { Answer, Done, IdempotencyRecord, Own, PreviousOutcome } from './record.js'
@@ -14,6 +13,8 @@ import { WithSignal } from './with-signal.js'
 /** What a run starts from. */
 export interface Start {
   readonly identity: Identity
+  /** Under which the store keeps its record. */
+  readonly recordKey: string
   readonly token: string
   /** 0: the claim was not confirmed. */
   readonly attempt: number
@@ -42,9 +43,8 @@ export function startExecution<Req>(
   { options, functions, emit, decisionAfterLoss, storeUnavailable, onEnd }: Surroundings<Req>,
 ): Execution {
   const { store, leaseMs, maxRunMs, retentionMs, storeTimeoutMs } = options
-  const { identity, token, attempt, previousOutcome, sentAt } = start
+  const { identity, recordKey, token, attempt, previousOutcome, sentAt } = start
   const { scope, key, fingerprint } = identity
-  const recordKey = storageKey(identity)
   const own: Own = { token, fingerprint, attempt, uncertain: attempt > 0 && previousOutcome === 'unknown', retentionMs }
 
   let mayHaveHadEffect = false

@@ -10,8 +10,8 @@ export interface Head {
   readonly headers: HeaderPairs
 }
 
-/** The headers of a response at one moment, under the names as they were written. */
-export type HeaderSnapshot = readonly (readonly [name: string, value: OutgoingHttpHeader])[]
+/** The headers of a response at one moment, by their names in lower case; each with its name as it was written. */
+export type HeaderSnapshot = ReadonlyMap<string, readonly [name: string, value: OutgoingHttpHeader]>
 
 /** What `writeHead` takes besides the status: an object, a flat array, or pairs. */
 export type HeadArgument =
@@ -50,20 +50,21 @@ export function isCutShort(req: IncomingMessage, res: ServerResponse, body: Uint
 }
 
 export function snapshotOf(res: ServerResponse): HeaderSnapshot {
-  return rawNamesOf(res).map((name) => {
+  const snapshot = new Map<string, readonly [name: string, value: OutgoingHttpHeader]>()
+  for (const name of rawNamesOf(res)) {
     const value = res.getHeader(name) as OutgoingHttpHeader
-    return [name, Array.isArray(value) ? [...value] : value] // appendHeader adds to the array in place.
-  })
+    snapshot.set(name.toLowerCase(), [name, Array.isArray(value) ? [...value] : value]) // appendHeader adds in place.
+  }
+  return snapshot
 }
 
 /** Headers that were set or changed since a snapshot: whole values, a line each. Lengths are made anew. */
 function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
-  const known = new Map(before.map(([name, value]) => [name.toLowerCase(), value]))
   const changed: [string, string][] = []
   for (const name of rawNamesOf(res)) {
     const lowerCaseName = name.toLowerCase()
     const value = res.getHeader(name) as OutgoingHttpHeader
-    if ((lowerCaseName === 'content-length' && !keepLength) || isSame(known.get(lowerCaseName), value)) continue
+    if ((lowerCaseName === 'content-length' && !keepLength) || isSame(before.get(lowerCaseName)?.[1], value)) continue
     if (Array.isArray(value)) for (const line of value) changed.push([name, String(line)])
     else changed.push([name, String(value)])
   }
@@ -73,7 +74,7 @@ function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: b
 /** Takes back all that changed since a snapshot. */
 export function restore(before: HeaderSnapshot, res: ServerResponse): void {
   for (const name of res.getHeaderNames()) res.removeHeader(name)
-  for (const [name, value] of before) res.setHeader(name, value)
+  for (const [name, value] of before.values()) res.setHeader(name, value)
 }
 
 /** Sets the headers that were given to `writeHead`: they replace those of the same name, and may repeat a name. */

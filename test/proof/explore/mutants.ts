@@ -174,14 +174,14 @@ export const mutants: readonly Mutant[] = [
   {
     ...engine,
     name: 'a claim that nobody runs is never released',
-    find: '    void giveUp(identity, claim, pending)\n',
+    find: '    void giveUp(asking, pending)\n',
     replace: '    pending.catch(() => {})\n',
     check: 'L1',
   },
   {
     ...engine,
     name: 'a late claim is not released',
-    find: '    await late\n    await free(identity, claim)\n',
+    find: '    await late\n    await free(asking)\n',
     replace: '    await late\n',
     check: 'L1',
   },

@@ -113,7 +113,7 @@ export const engineMutants: readonly Mutant[] = (
     {
       name: 'a claim that was given up is not released',
       file: ENGINE,
-      find: '    void giveUp(identity, claim, pending)\n',
+      find: '    void giveUp(asking, pending)\n',
       replace: '',
       check: 'L1',
     },
@@ -127,7 +127,7 @@ export const engineMutants: readonly Mutant[] = (
     {
       name: 'a waiter whose client has left keeps its claim',
       file: ENGINE,
-      find: "        void giveUp(identity, claim)\n        return reject('in_flight')",
+      find: "        void giveUp(asking)\n        return reject('in_flight')",
       replace: "        return reject('in_flight')",
       check: 'L1',
     },
