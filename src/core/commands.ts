@@ -52,24 +52,53 @@ export function ask<Reply>(
 const FIRST_PAUSE_MS = 100
 /** When the store is back, no key waits much longer for what is pending. */
 const LONGEST_PAUSE_MS = 2_000
+/** While what was asked before may still be answered: a client that waits for the store keeps each copy, with its answer. */
+const LONGEST_UNANSWERED_PAUSE_MS = 10_000
 
-/** Asks again, after growing pauses, what was not answered; `null`: nor was it before `until`. */
-export async function askAgain<Reply>(
+/**
+ * Asks again, after growing pauses, what was asked once and not answered in time. Whatever is answered late, the first time
+ * included, counts. `null`: nothing was answered before `until`.
+ */
+export function askAgain<Reply>(
   name: CommandName,
   about: About,
   command: () => Promise<Reply>,
+  asked: Promise<Reply>,
   until: number,
   timeoutMs: number,
   emit: Emit,
 ): Promise<Reply | null> {
-  let pauseMs = FIRST_PAUSE_MS
-  while (monotonicNow() + pauseMs < until) {
-    await pause(pauseMs)
-    const reply = await ask(name, about, called(command), timeoutMs, emit)
-    if (reply !== null) return reply
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
-  }
-  return null
+  return new Promise((resolve) => {
+    let isOver = false
+    let unanswered = 0
+    hear(asked)
+    void again()
+
+    function hear(copy: Promise<Reply>): void {
+      unanswered++
+      const answered = copy.finally(() => unanswered--)
+      answered.then((reply) => isReply(name, reply) && over(reply)).catch(() => {})
+    }
+
+    async function again(): Promise<void> {
+      let pauseMs = FIRST_PAUSE_MS
+      while (monotonicNow() + pauseMs < until) {
+        await pause(pauseMs)
+        if (isOver) return
+        const copy = called(command)
+        hear(copy)
+        const reply = await ask(name, about, copy, timeoutMs, emit)
+        if (isOver || reply !== null) return over(reply)
+        pauseMs = Math.min(pauseMs * 2, unanswered > 0 ? LONGEST_UNANSWERED_PAUSE_MS : LONGEST_PAUSE_MS)
+      }
+      over(null)
+    }
+
+    function over(reply: Reply | null): void {
+      isOver = true
+      resolve(reply)
+    }
+  })
 }
 
 /** A store of somebody's own may throw before it returns a promise, or return none. */

@@ -1,4 +1,3 @@
-import { asReplay } from './answer.js'
 import { ask, askAgain, called, monotonicNow, pause } from './commands.js'
 import type { Decision, RequestFacts } from './decision.js'
 import { isRefusal, safely } from './events.js'
@@ -8,10 +7,11 @@ import { storageKey } from './key.js'
 import { type Operator, operatorOn } from './operator.js'
 import { optionFunctions } from './option-functions.js'
 import { type IdempotencyOptions, resolveOptions } from './options.js'
-import { type Problem, type ProblemCode, problemOf } from './problem.js'
+import type { Problem, ProblemCode } from './problem.js'
 import type { Answer, Begun, Claim, IdempotencyRecord } from './record.js'
 import { type Soon, whenever } from './soon.js'
 import { newToken } from './token.js'
+import { rejected, type Verdict, verdictOn } from './verdict.js'
 
 /** The library without a framework: a binding asks it what to do with each request. */
 export interface Engine<Req> extends Operator {
@@ -22,7 +22,10 @@ export interface Engine<Req> extends Operator {
    * not run; nothing was stored.
    */
   decide(facts: RequestFacts<Req>): Promise<Decision>
-  /** The same for an operation that is not named by a request's key, such as an event by its id. Never rejects. */
+  /**
+   * The same for an operation that is not named by a request's key, such as an event by its id. Scope and key are well-formed
+   * text (`isWellFormed`); nothing else is asked of them here.
+   */
   claim(identity: Identity, asker: Asker<Req>): Promise<Claimed>
   /** A problem as the response to send, in the shape that `renderProblem` gives it. */
   answerOf(problem: Problem, request: Req): Answer
@@ -43,10 +46,6 @@ interface Asking<Req> {
 
 /** A decision on an operation that has a name. */
 export type Claimed = Exclude<Decision, { action: 'bypass' }>
-
-const MAY_HAVE_RUN =
-  'The operation may have been carried out, but that could not be stored. Send the same request again with the same key after ' +
-  'a short delay, and never with a new one.'
 
 const FIRST_POLL_MS = 25
 const LONGEST_POLL_MS = 1_000
@@ -140,7 +139,7 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
         return reject('in_flight')
       }
 
-      const decision = decisionFrom(begun.record, identity)
+      const decision = verdictOn(begun.record, identity, options)
       const waitMs = waitUntil - monotonicNow()
       const waits = decision.action === 'reject' && decision.problem.code === 'in_flight' && waitMs > 0
       if (!waits || asker.isAbandoned()) return told(decision, identity, begun.record)
@@ -164,8 +163,6 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
       options,
       functions,
       emit,
-      decisionAfterLoss,
-      storeUnavailable: () => reject('store_unavailable', MAY_HAVE_RUN),
       onEnd,
     })
     return { action: 'execute', execution }
@@ -205,53 +202,20 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     const until = monotonicNow() + leaseMs
     const command = () => store.release(recordKey, own)
     onStart()
-    const done = await ask('release', identity, called(command), storeTimeoutMs, emit)
-    if (done === null) await askAgain('release', identity, command, until, storeTimeoutMs, emit)
+    const asked = called(command)
+    const done = await ask('release', identity, asked, storeTimeoutMs, emit)
+    if (done === null) await askAgain('release', identity, command, asked, until, storeTimeoutMs, emit)
     onEnd()
   }
 
-  /** What the record that stood in the way means for this request. */
-  function decisionFrom(
-    record: IdempotencyRecord,
-    identity: Identity,
-  ): Extract<Decision, { action: 'replay' | 'reject' }> {
-    const bound = record.state === 'failed' && !record.uncertain ? null : record.fingerprint
-    if (bound !== null && bound !== identity.fingerprint) return reject('mismatched')
-    switch (record.state) {
-      case 'completed':
-        return record.answer.body === null
-          ? reject('answer_not_kept')
-          : { action: 'replay', answer: asReplay(record.answer) }
-      case 'in-flight':
-        return record.leaseRemainingMs > 0 || unknownOutcome === 'rerun'
-          ? reject('in_flight')
-          : reject('outcome_unknown')
-      case 'failed':
-        // A certain failure refuses only its own token: this claim was given up before its reply came.
-        return record.uncertain ? reject('outcome_unknown') : reject('store_unavailable')
-    }
-  }
-
-  /** What a run that lost its lease tells its client: the answer if there is one, else to come back. */
-  function decisionAfterLoss(
-    record: IdempotencyRecord | null,
-    identity: Identity,
-  ): Extract<Decision, { action: 'replay' | 'reject' }> {
-    return record?.state === 'completed' ? decisionFrom(record, identity) : reject('in_flight')
-  }
-
-  function told(
-    decision: Extract<Decision, { action: 'replay' | 'reject' }>,
-    { scope, key }: Identity,
-    record: IdempotencyRecord,
-  ): Extract<Decision, { action: 'replay' | 'reject' }> {
+  function told(decision: Verdict, { scope, key }: Identity, record: IdempotencyRecord): Verdict {
     if (decision.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record.attempt ?? 0 })
     else if (isRefusal(decision.problem.code)) emit({ type: decision.problem.code, scope, key })
     return decision
   }
 
-  function reject(code: ProblemCode, detail?: string): Extract<Decision, { action: 'reject' }> {
-    return { action: 'reject', problem: problemOf(code, options, detail) }
+  function reject(code: ProblemCode, detail?: string): Verdict {
+    return rejected(code, options, detail)
   }
 
   return {

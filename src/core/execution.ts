@@ -8,6 +8,7 @@ import type { Identity } from './identity.js'
 import type { OptionFunctions } from './option-functions.js'
 import type { ResolvedOptions } from './options.js'
 import type { Answer, Done, IdempotencyRecord, Own, PreviousOutcome } from './record.js'
+import { rejected, verdictAfterLoss } from './verdict.js'
 import { WithSignal } from './with-signal.js'
 
 /** What a run starts from. */
@@ -29,9 +30,6 @@ export interface Surroundings<Req> {
   readonly options: ResolvedOptions<Req>
   readonly functions: OptionFunctions<Req>
   readonly emit: Emit
-  /** What a client is told when the record belongs to somebody else. */
-  readonly decisionAfterLoss: (record: IdempotencyRecord | null, identity: Identity) => Settled
-  readonly storeUnavailable: () => Settled
   /** Called once, when nothing of the run is left, be it in the background. */
   readonly onEnd: () => void
 }
@@ -40,7 +38,7 @@ export interface Surroundings<Req> {
 export function startExecution<Req>(
   start: Start,
   request: Req,
-  { options, functions, emit, decisionAfterLoss, storeUnavailable, onEnd }: Surroundings<Req>,
+  { options, functions, emit, onEnd }: Surroundings<Req>,
 ): Execution {
   const { store, leaseMs, maxRunMs, retentionMs, storeTimeoutMs } = options
   const { identity, recordKey, token, attempt, previousOutcome, sentAt } = start
@@ -89,7 +87,12 @@ export function startExecution<Req>(
     if (done === null) return
     if (done.ok) confirmedAt = Math.max(confirmedAt, now)
     // Once the end was sent, a stale renewal may mean that it arrived: its own reply will tell.
-    else if (settled === undefined) lose('taken')
+    else if (settled === undefined && isTaken(done.record)) lose('taken')
+  }
+
+  /** Whether the record that our command met is another's who runs, or has run. To an unprotected run a failure is nobody's. */
+  function isTaken(record: IdempotencyRecord | null): boolean {
+    return attempt > 0 || record?.state !== 'failed'
   }
 
   function loseIfLapsed(now = monotonicNow()): void {
@@ -119,19 +122,24 @@ export function startExecution<Req>(
     const completed = () =>
       emit({ type: 'completed', scope, key, attempt, status: answer.status, answerKept: answer.body !== null })
 
-    const done = await ask('complete', identity, called(command), storeTimeoutMs, emit)
+    const asked = called(command)
+    const done = await ask('complete', identity, asked, storeTimeoutMs, emit)
     if (done !== null) return close(done, completed)
     if (store.effects === 'inside') {
       end()
-      return storeUnavailable()
+      return unconfirmed()
     }
     emit({ type: 'completion_pending', scope, key, attempt })
-    void repeat('complete', command).then((late) => {
+    void repeat('complete', command, asked).then((late) => {
       if (late === null) emit({ type: 'completion_given_up', scope, key, attempt })
       else close(late, completed)
     })
     // Whoever took over may have sent another success: without a lease, only a confirmed one is sent.
-    return lost || monotonicNow() >= confirmedAt + leaseMs ? storeUnavailable() : { action: 'send' }
+    return lost || monotonicNow() >= confirmedAt + leaseMs ? unconfirmed() : { action: 'send' }
+  }
+
+  function unconfirmed(): Settled {
+    return rejected('store_unavailable', options, MAY_HAVE_RUN)
   }
 
   async function release(): Promise<Settled> {
@@ -139,9 +147,10 @@ export function startExecution<Req>(
     const command = () => store.release(recordKey, { ...own, uncertain, failedMs: maxRunMs + leaseMs })
     const failed = () => emit({ type: 'failed', scope, key, attempt, uncertain })
 
-    const done = await ask('release', identity, called(command), storeTimeoutMs, emit)
+    const asked = called(command)
+    const done = await ask('release', identity, asked, storeTimeoutMs, emit)
     if (done !== null) return close(done, failed)
-    void repeat('release', command).then((late) => late !== null && close(late, failed))
+    void repeat('release', command, asked).then((late) => late !== null && close(late, failed))
     return { action: 'send' }
   }
 
@@ -152,14 +161,22 @@ export function startExecution<Req>(
       end()
       return { action: 'send' }
     }
-    lose('taken')
+    if (isTaken(done.record)) {
+      lose('taken')
+      end()
+      return verdictAfterLoss(done.record, identity, options)
+    }
     end()
-    return decisionAfterLoss(done.record, identity)
+    return { action: 'send' }
   }
 
   /** In the background, with the lease still renewed, until the store answers or the run's time is over. */
-  async function repeat(name: 'complete' | 'release', command: () => Promise<Done>): Promise<Done | null> {
-    const done = await askAgain(name, identity, command, sentAt + maxRunMs, storeTimeoutMs, emit)
+  async function repeat(
+    name: 'complete' | 'release',
+    command: () => Promise<Done>,
+    asked: Promise<Done>,
+  ): Promise<Done | null> {
+    const done = await askAgain(name, identity, command, asked, sentAt + maxRunMs, storeTimeoutMs, emit)
     if (done === null) end()
     return done
   }
@@ -197,6 +214,10 @@ export function startExecution<Req>(
     },
   })
 }
+
+const MAY_HAVE_RUN =
+  'The operation may have been carried out, but that could not be stored. Send the same request again with the same key after ' +
+  'a short delay, and never with a new one.'
 
 function leaseLost(): IdempotencyError {
   return new IdempotencyError(

@@ -82,9 +82,12 @@ export function identityReader<Req>(options: ResolvedOptions<Req>): (facts: Requ
     )
   }
 
-  /** A body that may have the key in its field, if only somebody had read it. */
+  /** JSON, or a form, that no parser has taken apart: the key may be in it, and would not be seen. */
   function mayHideKey(facts: RequestFacts<Req>): boolean {
-    return legacyKey !== undefined && HAS_FIELDS.test(contentTypeOf(facts)) && isUnread(facts)
+    if (legacyKey === undefined || !HAS_FIELDS.test(contentTypeOf(facts))) return false
+    const { body } = facts
+    const isWhole = body instanceof Uint8Array || (typeof body === 'string' && body !== '')
+    return isWhole || isUnread(facts) || (body === undefined && lengthOf(facts) > 0)
   }
 
   function fingerprintOfRequest(facts: RequestFacts<Req>): Soon<string | typeof TOO_DEEP> {
@@ -164,10 +167,15 @@ function contentTypeOf({ rawHeaders }: RequestFacts): string {
 }
 
 /** A body was sent, and no parser has read it. */
-function isUnread({ rawHeaders, body, bodyWasRead }: RequestFacts): boolean {
-  if (bodyWasRead || !isEmpty(body)) return false
+function isUnread(facts: RequestFacts): boolean {
+  if (facts.bodyWasRead || !isEmpty(facts.body)) return false
+  return lengthOf(facts) !== 0 || headerLines(facts.rawHeaders, 'transfer-encoding').length > 0
+}
+
+/** In bytes, as announced; 0: it was not. */
+function lengthOf({ rawHeaders }: RequestFacts): number {
   const [length = '0'] = headerLines(rawHeaders, 'content-length')
-  return Number(length) !== 0 || headerLines(rawHeaders, 'transfer-encoding').length > 0
+  return Number(length)
 }
 
 function bodyNotParsed(): IdempotencyError {

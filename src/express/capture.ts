@@ -60,7 +60,6 @@ export function holdResponse(
   if (pretend.isClosed(res)) withholdClose() // The client left while its key was being claimed.
 
   // --- what the handler sees
-
   res.writeHead = ((status: number, reason?: string | HeadArgument, headers?: HeadArgument) => {
     if (head !== undefined) throw headersSent()
     head = takeHead(req, res, before, status, reason, headers)
@@ -164,7 +163,6 @@ export function holdResponse(
   }
 
   // --- what becomes of it
-
   /** Through `res`, so that hooks on the head which were mounted behind the middleware run before the head is read. */
   function handOver(): void {
     if (head === undefined) res.writeHead(res.statusCode)
@@ -218,8 +216,11 @@ export function holdResponse(
 
   /** A hook on the head may throw, and so may Node. The record stands; the response goes to the application's errors. */
   function sending(send: () => void): void {
+    const guarded = req.socket
+    req.socket = clientSocket // Hooks on the head look for the socket that they know.
     try {
       send()
+      if (!finished) req.socket = guarded
     } catch (error) {
       giveBack(res, outlet)
       if (!res.headersSent) restore(before, res)
@@ -251,9 +252,9 @@ export function holdResponse(
     res.emit('close')
   }
 
-  function hangUp(): void {
+  function hangUp(error?: Error): void {
     if (stage === 'ended' && !finished) return
-    if (stage === 'holding' || stage === 'opening') res.destroy()
-    else if (stage !== 'destroyed') clientSocket.destroy()
+    if (stage === 'holding' || stage === 'opening') res.destroy(error)
+    else if (stage !== 'destroyed') clientSocket.destroy(error)
   }
 }

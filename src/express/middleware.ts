@@ -122,7 +122,7 @@ function factsOf<Req extends IncomingMessage & Extended>(req: Req): RequestFacts
     target: req.originalUrl ?? req.url ?? '',
     rawHeaders: rawHeadersOf(req),
     body: req.body,
-    bodyWasRead: req.readableDidRead,
+    bodyWasRead: req.readableDidRead || req.readableEnded, // A body without a byte ends unread.
     isAbandoned: () => req.socket.destroyed,
   }
 }

@@ -4,7 +4,7 @@ import { headersByName } from '../core/answer.js'
 import type { Answer, HeaderPairs } from '../core/index.js'
 import { type Head, isCutShort, mayHaveBody, restore, snapshotOf } from './head.js'
 import * as pretend from './internals.js'
-import type { Outlet } from './outlet.js'
+import { type Outlet, outletOf } from './outlet.js'
 
 /** Sends an answer that the handler did not make just now: a replay or a problem. */
 export function sendAnswer(
@@ -12,7 +12,7 @@ export function sendAnswer(
   res: ServerResponse,
   answer: Answer,
   extraHeaders: HeaderPairs = [],
-  outlet: Pick<Outlet, 'writeHead' | 'end'> = res as unknown as Outlet,
+  outlet = outletOf(res),
 ): void {
   const body = answer.body ?? NO_BYTES
   const before = snapshotOf(res)
@@ -20,8 +20,7 @@ export function sendAnswer(
     for (const [name, value] of headersByName(answer.headers)) res.setHeader(name, value)
     if (mayHaveBody(req, answer.status)) res.setHeader('Content-Length', body.byteLength)
     res.statusMessage = '' // An abandoned answer's may be left.
-    sendHead(res, answer.status, answer.statusMessage, extraHeaders, outlet)
-    sendBody(res, body, outlet)
+    withHead(res, answer, extraHeaders, outlet, outlet.end === NODES_END, () => sendBody(res, body, outlet))
   } catch (error) {
     // A hook on the head may throw. The application's error page must not find this answer's headers.
     if (!res.headersSent) restore(before, res)
@@ -33,18 +32,17 @@ export function sendAnswer(
 export function sendWhole(
   req: IncomingMessage,
   res: ServerResponse,
-  { status, statusMessage }: Head,
+  head: Head,
   body: Uint8Array,
   extraHeaders: HeaderPairs,
   outlet: Outlet,
 ): void {
   // Trailers and a transfer encoding of the handler's own need chunks. A client must see that an answer is cut short.
   const isChunked = res.hasHeader('Trailer') || res.hasHeader('Transfer-Encoding') || pretend.hasTrailers(res)
-  if (mayHaveBody(req, status) && !isChunked && !isCutShort(req, res, body)) {
+  if (mayHaveBody(req, head.status) && !isChunked && !isCutShort(req, res, body)) {
     res.setHeader('Content-Length', body.byteLength)
   }
-  sendHead(res, status, statusMessage, extraHeaders, outlet)
-  sendBody(res, body, outlet)
+  withHead(res, head, extraHeaders, outlet, outlet.end === NODES_END, () => sendBody(res, body, outlet))
 }
 
 /**
@@ -53,37 +51,61 @@ export function sendWhole(
  */
 export function sendOpening(
   res: ServerResponse,
-  { status, statusMessage }: Head,
+  head: Head,
   body: Uint8Array,
   extraHeaders: HeaderPairs,
   outlet: Outlet,
 ): boolean {
-  sendHead(res, status, statusMessage, extraHeaders, outlet)
   if (body.byteLength === 0) {
-    outlet.flushHeaders.call(res)
+    withHead(res, head, extraHeaders, outlet, true, () => outlet.flushHeaders.call(res))
     return true
   }
-  const flows = outlet.write.call(res, body) !== false
+  const isNodes = outlet.write === NODES_WRITE
+  const flows = withHead(res, head, extraHeaders, outlet, isNodes, () => outlet.write.call(res, body)) !== false
   outlet.flush?.call(res) // The handler's own flush came while there was nothing to flush.
   return flows
 }
 
-/** Headers that are set on `res`, then an explicit head: so that the hooks of earlier middleware run on it. */
-function sendHead(
+/**
+ * Sets headers on `res`, sends an explicit head, so that the hooks of earlier middleware run on it, and then what follows it.
+ *
+ * Where `end` or `write` is not Node's own, whoever wrapped it may set headers in it, write, or ask for the head, as where a
+ * handler calls it. So the head waits until it does, and the response has the functions that it knew. A head that is not out
+ * after it is sent then, since nothing that comes later may change it.
+ */
+function withHead<Result>(
   res: ServerResponse,
-  status: number,
-  statusMessage: string,
+  { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
   extraHeaders: HeaderPairs,
-  outlet: Pick<Outlet, 'writeHead'>,
-): void {
+  outlet: Outlet,
+  isNodes: boolean,
+  sendRest: () => Result,
+): Result {
   for (const [name, value] of extraHeaders) {
     // A handler's own links stand beside the deprecation's; whatever else is set here belongs to this request alone.
     if (name === 'Link') res.appendHeader(name, value)
     else res.setHeader(name, value)
   }
   res.statusCode = status // Hooks on the head (on-headers) take the status from here.
-  if (statusMessage === '') outlet.writeHead.call(res, status)
-  else outlet.writeHead.call(res, status, statusMessage)
+  if (isNodes) {
+    sendHead()
+    return sendRest()
+  }
+  res.statusMessage = statusMessage
+  const { write, writeHead } = res
+  Object.assign(res, { write: outlet.write, writeHead: outlet.writeHead })
+  try {
+    const result = sendRest()
+    if (!res.headersSent) sendHead()
+    return result
+  } finally {
+    Object.assign(res, { write, writeHead })
+  }
+
+  function sendHead(): void {
+    if (statusMessage === '') outlet.writeHead.call(res, status)
+    else outlet.writeHead.call(res, status, statusMessage)
+  }
 }
 
 /**
@@ -109,4 +131,5 @@ function sendBody(
 /** A longer text is copied at a higher price than a second piece is sent. */
 const MOST_BYTES_AS_TEXT = 16_384
 const NODES_END: unknown = ServerResponse.prototype.end
+const NODES_WRITE: unknown = ServerResponse.prototype.write
 const NO_BYTES = Buffer.alloc(0)

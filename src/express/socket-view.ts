@@ -80,25 +80,24 @@ export class OutlivingSocket implements ProxyHandler<Socket> {
   }
 }
 
-/** The socket, but for `destroy()` without an error: that is how a final error handler hangs up. */
+/** The socket, but for `destroy()`: that is how a final error handler hangs up. */
 export class GuardedSocket implements ProxyHandler<Socket> {
-  readonly #hangUp: () => void
+  readonly #hangUp: (error?: Error) => void
 
-  constructor(hangUp: () => void) {
+  constructor(hangUp: (error?: Error) => void) {
     this.#hangUp = hangUp
   }
 
   get(socket: Socket, property: string | symbol): unknown {
     if (property !== 'destroy') return own(socket, property)
-    return (error?: Error) => {
-      if (error === undefined) this.#hangUp()
-      else socket.destroy(error)
-    }
+    return (error?: Error) => this.#hangUp(error)
   }
 }
 
-/** Methods are bound, since native ones insist on their own object. */
+/** Methods are bound, since native ones insist on their own object. A view must show what is fixed as it is. */
 function own(socket: Socket, property: string | symbol): unknown {
   const value: unknown = Reflect.get(socket, property, socket)
-  return typeof value === 'function' ? value.bind(socket) : value
+  if (typeof value !== 'function') return value
+  const { configurable, writable } = Reflect.getOwnPropertyDescriptor(socket, property) ?? { configurable: true }
+  return configurable || writable ? value.bind(socket) : value
 }

@@ -13,8 +13,10 @@ export interface WebhookEnvelope {
   readonly payload: object
 }
 
-// An empty id would make all events one.
-const id = text.min(1, { error: expected('an id that is not empty') })
+// An empty id would make all events one, and half of a surrogate pair is the same half in all of them once it is encoded.
+const id = text
+  .min(1, { error: expected('an id that is not empty') })
+  .refine((one) => one.isWellFormed(), { error: expected('an id without half of a surrogate pair') })
 
 /** An event of one known type. */
 export function eventSchemaOf<const Type extends string, Payload extends z.ZodType<object>>(

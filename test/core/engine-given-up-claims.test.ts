@@ -187,6 +187,20 @@ describe('a run without protection', () => {
     expect(idle).toBe(true)
   })
 
+  test('has its answer sent where all that stands is a failure of another attempt', async () => {
+    const { store, engine, run, send, types } = engineOnTrial({ storeFailure: 'runUnprotected' })
+    await (await run()).settle({ status: 422, statusMessage: '', headers: [], body: Buffer.from('') })
+    store.next('begin', failBefore())
+    const unprotected = await run()
+    await vi.advanceTimersByTimeAsync(leaseMs / 3)
+    expect(unprotected.signal.aborted).toBe(false)
+    const settled = await unprotected.settle({ status: 201, statusMessage: '', headers: [], body: Buffer.from('') })
+    expect(settled).toEqual({ action: 'send' })
+    await engine.idle()
+    expect(types()).not.toContain('lease_lost')
+    expect(outcomeOf(await send())).toBe('execute')
+  })
+
   test('is told by its renewal when the key belongs to another', async () => {
     const store = failingStore()
     const owner = engineOnTrial({}, store)

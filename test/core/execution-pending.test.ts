@@ -51,6 +51,37 @@ describe.each(FAULTS)('a completion that $name', ({ fault }) => {
   })
 })
 
+test('a completion that the store always confirms late is heard all the same', async () => {
+  const { store, engine, run, types } = engineOnTrial()
+  const execution = await run()
+  store.always('complete', answerLate(1.5 * storeTimeoutMs))
+  const settling = execution.settle(answer())
+  await vi.advanceTimersByTimeAsync(storeTimeoutMs)
+  expect(await settling).toEqual({ action: 'send' })
+  await vi.advanceTimersByTimeAsync(storeTimeoutMs / 2)
+  await engine.idle()
+  expect(types()).toEqual(['claimed', 'store_failed', 'completion_pending', 'completed'])
+})
+
+test('a release that the store always confirms late is heard all the same', async () => {
+  const { store, engine, run, types } = engineOnTrial()
+  const execution = await run()
+  store.always('release', answerLate(1.5 * storeTimeoutMs))
+  void execution.fail()
+  await vi.advanceTimersByTimeAsync(1.5 * storeTimeoutMs)
+  await engine.idle()
+  expect(types()).toEqual(['claimed', 'store_failed', 'failed'])
+})
+
+test('copies of a completion that may still be answered do not pile up', async () => {
+  const { store, run } = engineOnTrial({ maxRunMs: 900_000 })
+  const execution = await run()
+  store.always('complete', hang)
+  void execution.settle(answer())
+  await vi.advanceTimersByTimeAsync(600_000)
+  expect(store.countOf('complete')).toBeLessThan(70)
+})
+
 test('a completion that is confirmed is sent, where effects are inside, too', async () => {
   const { run } = engineOnTrial({}, failingStore(undefined, 'inside'))
   expect(await (await run()).settle(answer())).toEqual({ action: 'send' })

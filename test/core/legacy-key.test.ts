@@ -118,7 +118,7 @@ describe('the key in a body field', () => {
   })
 })
 
-describe('a body that nobody has read may have the key in it', () => {
+describe('a body that nobody has taken apart may have the key in it', () => {
   const unread = { key: null, body: undefined, bodyWasRead: false }
   const sentAs = (type: string) => ({
     ...unread,
@@ -136,6 +136,16 @@ describe('a body that nobody has read may have the key in it', () => {
       await expect(send(sentAs(type))).rejects.toThrow(expect.objectContaining({ code: 'body_not_parsed' }))
       expect(store.sent).toEqual([])
     }
+  })
+
+  test.each([
+    { name: 'bytes', body: Buffer.from('{"idempotencyKey":"order-1"}') },
+    { name: 'text', body: '{"idempotencyKey":"order-1"}' },
+    { name: 'nothing, though it was read', body: undefined },
+  ])('nor has a parser that leaves $name', async ({ body }) => {
+    const { send } = withField()
+    const sent = send({ ...sentAs('application/json'), body, bodyWasRead: true })
+    await expect(sent).rejects.toThrow(expect.objectContaining({ code: 'body_not_parsed' }))
   })
 
   test('but not for requests that are skipped, that have no body, or whose body has no members', async () => {

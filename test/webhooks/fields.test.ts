@@ -109,7 +109,9 @@ describe('a field of the envelope', () => {
   })
 
   test('id is never empty, since an empty one would make all events one', () => {
-    for (const type of sentTypes) expect(problemPaths({ id: '', type, date: '', payload: {} })).toEqual(['id'])
+    for (const id of ['', '\ud800', 'evt_\udc00']) {
+      for (const type of sentTypes) expect(problemPaths({ id, type, date: '', payload: {} })).toEqual(['id'])
+    }
   })
 })
 

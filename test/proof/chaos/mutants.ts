@@ -23,9 +23,9 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a success is sent before the store has confirmed it',
     file: EXECUTION,
-    find: `const done = await ask('complete', identity, called(command), storeTimeoutMs, emit)
+    find: `const done = await ask('complete', identity, asked, storeTimeoutMs, emit)
     if (done !== null) return close(done, completed)`,
-    replace: `const confirmed = ask('complete', identity, called(command), storeTimeoutMs, emit)
+    replace: `const confirmed = ask('complete', identity, asked, storeTimeoutMs, emit)
     void confirmed.then((done) => done && close(done, completed))
     if (attempt > 0) return { action: 'send' }`,
     check: 'S3',
@@ -33,7 +33,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'an owner that lost its lease sends its own answer',
     file: EXECUTION,
-    find: 'return decisionAfterLoss(done.record, identity)',
+    find: 'return verdictAfterLoss(done.record, identity, options)',
     replace: `return { action: 'send' }`,
     check: 'S3',
   },
@@ -91,8 +91,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'another body gets the answer of the first',
-    file: ENGINE,
-    find: `if (bound !== null && bound !== identity.fingerprint) return reject('mismatched')`,
+    file: 'src/core/verdict.ts',
+    find: `if (bound !== null && bound !== fingerprint) return rejected('mismatched', options)`,
     replace: '',
     check: 'S9',
   },

@@ -24,25 +24,25 @@ export const mutants: readonly Mutant[] = [
   {
     ...execution,
     name: "a stale owner's answer is sent",
-    find: '    return decisionAfterLoss(done.record, identity)\n',
-    replace: "    return { action: 'send' }\n",
+    find: '      return verdictAfterLoss(done.record, identity, options)\n',
+    replace: "      return { action: 'send' }\n",
     check: 'S3',
   },
   {
     ...execution,
     name: 'an answer is sent before it is stored',
-    find: "    const done = await ask('complete', identity, called(command), storeTimeoutMs, emit)\n",
-    replace: `    const asked = ask('complete', identity, called(command), storeTimeoutMs, emit)
-    void asked.then((late) => late !== null && close(late, completed))
+    find: "    const done = await ask('complete', identity, asked, storeTimeoutMs, emit)\n",
+    replace: `    const confirmed = ask('complete', identity, asked, storeTimeoutMs, emit)
+    void confirmed.then((late) => late !== null && close(late, completed))
     if (!lost) return { action: 'send' }
-    const done = await asked
+    const done = await confirmed
 `,
     check: 'S3',
   },
   {
     ...execution,
     name: 'an unconfirmed success is sent without a lease',
-    find: "    return lost || monotonicNow() >= confirmedAt + leaseMs ? storeUnavailable() : { action: 'send' }\n",
+    find: "    return lost || monotonicNow() >= confirmedAt + leaseMs ? unconfirmed() : { action: 'send' }\n",
     replace: "    return { action: 'send' }\n",
     check: 'S3',
   },
@@ -137,7 +137,8 @@ export const mutants: readonly Mutant[] = [
   {
     ...engine,
     name: "a mismatched request gets the other's answer",
-    find: "    if (bound !== null && bound !== identity.fingerprint) return reject('mismatched')\n",
+    file: 'src/core/verdict.ts',
+    find: "  if (bound !== null && bound !== fingerprint) return rejected('mismatched', options)\n",
     replace: '',
     check: 'S9',
   },
@@ -188,8 +189,8 @@ export const mutants: readonly Mutant[] = [
   {
     ...execution,
     name: 'a failure waits for its release for ever',
-    find: "    void repeat('release', command).then((late) => late !== null && close(late, failed))\n",
-    replace: `    await repeat('release', command).then((late) => late !== null && close(late, failed))
+    find: "    void repeat('release', command, asked).then((late) => late !== null && close(late, failed))\n",
+    replace: `    await repeat('release', command, asked).then((late) => late !== null && close(late, failed))
     await new Promise(() => {})
 `,
     check: 'L2',

@@ -102,8 +102,8 @@ export const mutants: readonly Mutant[] = [
     'S2',
     'the reason phrase is not given back',
     SEND,
-    'sendHead(res, answer.status, answer.statusMessage,',
-    "sendHead(res, answer.status, '',",
+    'withHead(res, answer, extraHeaders,',
+    "withHead(res, { ...answer, statusMessage: '' }, extraHeaders,",
   ),
   planted(
     'S2',

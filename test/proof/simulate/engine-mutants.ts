@@ -17,7 +17,7 @@ export const engineMutants: readonly Mutant[] = (
     {
       name: 'an unconfirmed success is sent after the lease was lost',
       file: EXECUTION,
-      find: "return lost || monotonicNow() >= confirmedAt + leaseMs ? storeUnavailable() : { action: 'send' }",
+      find: "return lost || monotonicNow() >= confirmedAt + leaseMs ? unconfirmed() : { action: 'send' }",
       replace: "return { action: 'send' }",
       check: 'S2',
       // It takes a stall, a successor's success and an outage, one upon the other.
@@ -34,14 +34,14 @@ export const engineMutants: readonly Mutant[] = (
     {
       name: "a stale owner's answer is sent",
       file: EXECUTION,
-      find: 'return decisionAfterLoss(done.record, identity)',
+      find: 'return verdictAfterLoss(done.record, identity, options)',
       replace: "return { action: 'send' }",
       check: 'S3',
     },
     {
       name: 'a pending completion is not tried again',
       file: EXECUTION,
-      find: 'const done = await askAgain(name, identity, command, sentAt + maxRunMs, storeTimeoutMs, emit)',
+      find: 'const done = await askAgain(name, identity, command, asked, sentAt + maxRunMs, storeTimeoutMs, emit)',
       replace: 'const done = (await null) as Done | null',
       check: 'S3',
     },
@@ -76,8 +76,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a mismatched request is given the answer',
-      file: ENGINE,
-      find: "    if (bound !== null && bound !== identity.fingerprint) return reject('mismatched')\n",
+      file: 'src/core/verdict.ts',
+      find: "  if (bound !== null && bound !== fingerprint) return rejected('mismatched', options)\n",
       replace: '',
       check: 'S9',
     },
