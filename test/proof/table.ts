@@ -16,7 +16,9 @@ export function proofTable(rows: readonly Row[], trials: readonly Trial[]): stri
     markdown(['layer', 'what it did', 'checks', 'violations', 'planted faults found', 'time'], layerRows(rows, trials)),
   ]
   if (trials.length > 0) {
-    tables.push(markdown(['', 'what must hold', 'applied', 'in', 'found by this check'], checkRows(rows, trials)))
+    tables.push(
+      markdown(['', 'what must hold', 'applied', 'in', 'a planted fault that it found'], checkRows(rows, trials)),
+    )
   }
   return tables.join('\n')
 }
@@ -44,11 +46,11 @@ function checkRows(rows: readonly Row[], trials: readonly Trial[]): string[][] {
 function witness(check: Check, trials: readonly Trial[]): string {
   const found = trials.filter(({ foundBy }) => foundBy.includes(check))
   const alone = found.find(({ foundBy }) => foundBy.length === 1)
-  if (alone !== undefined) return `by it alone: ${alone.mutant.name}`
+  if (alone !== undefined) return `${alone.mutant.name} (no other check did)`
   const [first] = [...found].sort((a, b) => a.foundBy.length - b.foundBy.length)
   if (first === undefined) return 'none'
   const others = first.foundBy.filter((other) => other !== check)
-  return `${first.mutant.name}, with ${others.join(', ')}`
+  return `${first.mutant.name} (so did ${others.join(', ')})`
 }
 
 function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -30,7 +30,7 @@ export const explore: Layer = async ({ scale, progress }) => {
       const { policy, attempts, faults } = search
       const way = { processes: startProcesses(policy), clock, bounds: search, findings }
       const states = await exploreAll(way, (share) => progress((index + share) / searches.length))
-      found[`states of ${attempts} attempts with ${faults} faults (${policy})`] = states
+      found[`states of ${counted(attempts, 'attempt')} with ${counted(faults, 'fault')} (${policy})`] = states
     }
   } finally {
     clock.uninstall()
@@ -93,4 +93,8 @@ function searchesFor(scale: number): readonly Search[] {
     ...(scale >= 3 ? both({ attempts: 2, faults: 2, others: true }) : []),
     ...(scale >= 30 ? both({ attempts: 3, faults: 2, others: true }) : []),
   ]
+}
+
+function counted(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`
 }
