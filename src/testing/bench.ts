@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer, Claim, Done, IdempotencyRecord, Own, Store } from '../core/index.js'
+import { heldToItsReplies } from './replies.js'
 import { eyes, promised, type SeenAnswer, type SeenBegun, type SeenDone, type SeenRecord, seenAnswer } from './seen.js'
 
 /** One store on trial, with a key of its own. */
@@ -13,6 +14,10 @@ export interface Bench {
   readonly shortMs: number
   /** Lets `shortMs` pass: on the store's clock if it can be moved, else really. */
   pass(): Promise<void>
+  /** Moves the store's clock on by `ms`, however long; where it cannot be moved, lets `shortMs` pass really. */
+  leap(ms: number): Promise<void>
+  /** Lets other work go first: by a real clock a turn of the event loop. */
+  turn(): Promise<void>
   /**
    * Runs steps that only tell something if less than `ms` have passed, as often as it takes, `ms` doubled each time;
    * `early` lets the greater part of `ms` pass, and no more; `late` lets the rest pass. What the steps resolve with runs
@@ -73,7 +78,8 @@ const REAL_SHORT_MS = 50
 /** Timers fire a little early or late, and a server's clock ticks apart from ours. */
 const REAL_MARGIN_MS = 25
 
-export function createBench(store: Store, advance?: (ms: number) => unknown): Bench {
+export function createBench(opened: Store, advance?: (ms: number) => unknown): Bench {
+  const store = heldToItsReplies(opened)
   const key = `laws:${randomUUID()}`
   const shortMs = advance === undefined ? REAL_SHORT_MS : 1_000
   const longMs = 3_600_000
@@ -83,6 +89,8 @@ export function createBench(store: Store, advance?: (ms: number) => unknown): Be
     if (advance === undefined) await new Promise((resolve) => setTimeout(resolve, ms))
     else await advance(ms)
   }
+
+  const pass = () => passing(advance === undefined ? shortMs + REAL_MARGIN_MS : shortMs)
 
   function claimant(usual: Partial<Terms> = {}): Claimant {
     const token = usual.token ?? randomUUID()
@@ -144,12 +152,16 @@ export function createBench(store: Store, advance?: (ms: number) => unknown): Be
     longMs,
     shortMs,
     claimant,
-    pass: () => passing(advance === undefined ? shortMs + REAL_MARGIN_MS : shortMs),
+    pass,
+    leap: (ms) => (advance === undefined ? pass() : passing(ms)),
+    async turn() {
+      if (advance === undefined) await new Promise((resolve) => setImmediate(resolve))
+    },
     async before(steps) {
       for (let ms = advance === undefined ? 200 : 1_000; ; ms *= 2) {
         const startedAt = performance.now()
         const early = () => passing(advance === undefined ? ms * 0.75 : ms - 1)
-        const late = () => passing(advance === undefined ? ms + REAL_MARGIN_MS : 1)
+        const late = () => passing(advance === undefined ? ms * 0.25 + REAL_MARGIN_MS : 1)
         const conclude = await steps(ms, early, late)
         if (advance === undefined && performance.now() - startedAt >= ms) continue
         await conclude()

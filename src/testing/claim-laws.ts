@@ -1,9 +1,11 @@
-import { type Bench, type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from './bench.js'
+import { randomUUID } from 'node:crypto'
+import { type Bench, type Claimant, FINGERPRINT, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from './bench.js'
 import { everywhere, type Law, outside } from './law.js'
 import { promised } from './seen.js'
 import { completed } from './situations.js'
 
 const CROWD = 50
+const DAY_MS = 86_400_000
 
 /** Exclusive, and fenced: who owns a key, and who no longer does. */
 export const claimLaws: readonly Law[] = [
@@ -56,6 +58,30 @@ export const claimLaws: readonly Law[] = [
       promised(await bench.claimant().begin(), due, 'Once leaseMs have passed another may take over.')
     },
 
+    'exclusive: a lease of a day is a day long, and who is refused is told how much is left': async (bench) => {
+      const owner = await bench.claimant().claims({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS })
+      const leftMs = await leaseLeftMs(bench)
+      promised(leftMs <= DAY_MS && leftMs > DAY_MS / 2, true, `Of a day, hardly anything is over: not ${leftMs} ms.`)
+      await bench.leap(DAY_MS - 1)
+      const refused = { acquired: false, record: bench.inFlight(owner) }
+      promised(await bench.claimant().begin(), refused, 'A long lease is live until its end.')
+    },
+
+    'exclusive: who is refused, or stale, starts no lease anew': (bench) =>
+      bench.before(async (ms, early, late) => {
+        const key = `${bench.key}:${ms}`
+        await bench.claimant({ key }).claims({ leaseMs: ms })
+        await early()
+        const { acquired } = await bench.claimant({ key }).begin()
+        const { ok } = await bench.claimant({ key }).renew()
+        return async () => {
+          promised([acquired, ok], [false, false], 'While a lease is live nobody else has the key.')
+          await late()
+          const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
+          promised(await bench.claimant({ key }).begin(), due, 'A lease is as long as its owner says.')
+        }
+      }),
+
     'exclusive: renew starts the lease anew, as long as it says': async (bench) => {
       const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
       await owner.renew({ leaseMs: bench.longMs })
@@ -82,13 +108,6 @@ export const claimLaws: readonly Law[] = [
       const refused = { acquired: false, record: bench.inFlight(owner) }
       promised(await bench.claimant().begin(), refused, 'Renewed after its lapse, the lease is live.')
       promised(await owner.complete(), { ok: true }, 'Its owner completes.')
-    },
-
-    'exclusive: a renewal and a takeover at once have one winner': async (bench) => {
-      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-      await bench.pass()
-      const [renewed, begun] = await Promise.all([owner.renew(), bench.claimant().begin()])
-      promised(renewed.ok, !begun.acquired, 'Either the owner renews, or another takes over.')
     },
 
     'fenced: after a takeover the former owner changes nothing': async (bench) => {
@@ -124,16 +143,6 @@ export const claimLaws: readonly Law[] = [
       const inFlight = bench.inFlight(next, { attempt: 2 })
       promised(await owner.complete(), { ok: false, record: inFlight }, 'A late completion hits no later attempt.')
       promised(await owner.release(), { ok: false, record: inFlight }, 'A late release hits no later attempt.')
-    },
-
-    'one answer: a completion and a takeover at once have one winner': async (bench) => {
-      const former = await bench.claimant().claims({ leaseMs: bench.shortMs })
-      await bench.pass()
-      const next = bench.claimant()
-      const [done, begun] = await Promise.all([former.complete(), next.begin()])
-      promised(done.ok, !begun.acquired, 'Either the owner completes, or another takes over.')
-      const record = begun.acquired ? bench.inFlight(next, { attempt: 2, uncertain: true }) : completed(former)
-      promised(await bench.look(), record, "The winner's record stands.")
     },
 
     "one answer: after another's completion a former owner is shown that answer": async (bench) => {
@@ -182,6 +191,12 @@ async function oneOfACrowd(bench: Bench, due: { attempt: number; outcome: string
   const winners = begun.filter((each) => each.acquired)
   const winner = { acquired: true, attempt: due.attempt, previousOutcome: due.outcome }
   promised(winners, [winner], `Of ${CROWD} begins at once, one acquires.`)
+}
+
+async function leaseLeftMs({ store, key }: Bench): Promise<number> {
+  const terms = { leaseMs: DAY_MS, retentionMs: DAY_MS, unknownOutcome: 'refuse' } as const
+  const begun = await store.begin(key, { token: randomUUID(), fingerprint: FINGERPRINT, ...terms })
+  return !begun.acquired && begun.record.state === 'in-flight' ? begun.record.leaseRemainingMs : 0
 }
 
 async function formerAndOwner(bench: Bench): Promise<[former: Claimant, owner: Claimant]> {

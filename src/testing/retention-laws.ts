@@ -1,8 +1,9 @@
-import { OTHER_ANSWER, OTHER_FINGERPRINT } from './bench.js'
+import { type Bench, type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT } from './bench.js'
 import { everywhere, type Law, outside } from './law.js'
 import { promised } from './seen.js'
 import { completed } from './situations.js'
 
+const DAY_MS = 86_400_000
 const NEW = { acquired: true, attempt: 1, previousOutcome: 'none' }
 
 /** Retention: how long a record is there, and that it is gone afterwards. */
@@ -34,6 +35,16 @@ export const retentionLaws: readonly Law[] = [
       await bench.pass()
       promised(await bench.look(), completed(owner), 'The completion says how long its answer is kept.')
     },
+
+    'retention: a completed record is kept for all of 30 days': async (bench) => {
+      const owner = await bench.claimant().claims()
+      await owner.complete(undefined, { retentionMs: 30 * DAY_MS })
+      await bench.leap(29 * DAY_MS)
+      promised(await bench.look(), completed(owner), 'A retention may be longer than 2 ** 31 milliseconds.')
+    },
+
+    'retention: who is refused, or stale, keeps a completed record no longer': (bench) =>
+      keptNoLonger(bench, (owner, ms) => owner.complete(undefined, { retentionMs: ms })),
 
     'retention: a completion that is sent again keeps it no longer': (bench) =>
       bench.before(async (ms, early, late) => {
@@ -88,6 +99,28 @@ export const retentionLaws: readonly Law[] = [
         return () => promised(begun.acquired, false, 'Within failedMs the released token is fenced.')
       }),
 
+    'retention: a claim, and a failure of either kind, is kept for all of 30 days': async (bench) => {
+      const terms = { leaseMs: bench.shortMs, retentionMs: 30 * DAY_MS, failedMs: 30 * DAY_MS }
+      const keys = ['claim', 'certain', 'uncertain'].map((kind) => `${bench.key}:${kind}`)
+      const owners = await Promise.all(keys.map((key) => bench.claimant({ key, ...terms }).claims()))
+      await owners[1]?.release()
+      await owners[2]?.release({ uncertain: true })
+      await bench.leap(29 * DAY_MS)
+      const begun = await Promise.all(keys.map((key) => bench.claimant({ key }).begin()))
+      const second = { acquired: true, attempt: 2 }
+      const due = ['unknown', 'failed', 'unknown'].map((previousOutcome) => ({ ...second, previousOutcome }))
+      promised(begun, due, 'A retention, or failedMs, may be longer than 2 ** 31 milliseconds.')
+    },
+
+    'retention: who is refused, or stale, keeps a claim no longer': (bench) =>
+      keptNoLonger(bench, (owner, ms) => owner.begin({ leaseMs: 1, retentionMs: ms })),
+
+    'retention: who is refused, or stale, keeps a certain failure no longer': (bench) =>
+      keptNoLonger(bench, (owner, ms) => owner.release({ failedMs: ms })),
+
+    'retention: who is refused, or stale, keeps an uncertain failure no longer': (bench) =>
+      keptNoLonger(bench, (owner, ms) => owner.release({ uncertain: true, retentionMs: ms })),
+
     'retention: a claim whose owner died is gone when its retention ends, not with its lease': async (bench) => {
       const { shortMs } = bench
       await bench.claimant().claims({ leaseMs: shortMs, retentionMs: bench.longMs })
@@ -137,3 +170,26 @@ export const retentionLaws: readonly Law[] = [
     },
   }),
 ]
+
+/** Counted from the command that last wrote the record, not from who last asked for it. */
+function keptNoLonger(bench: Bench, write: (owner: Claimant, ms: number) => Promise<unknown>): Promise<void> {
+  return bench.before(async (ms, early, late) => {
+    const key = `${bench.key}:${ms}`
+    const owner = await bench.claimant({ key }).claims()
+    const stranger = bench.claimant({ key, fingerprint: OTHER_FINGERPRINT })
+    await write(owner, ms)
+    await early()
+    const before = await stranger.renew()
+    await stranger.complete(OTHER_ANSWER)
+    await stranger.release()
+    // What has ended refuses its owner, and what has not, others.
+    const hasEnded = !before.ok && before.record?.state !== 'in-flight'
+    await (hasEnded ? owner : stranger).begin()
+    const after = await stranger.renew()
+    return async () => {
+      promised([before.ok, after], [false, before], 'Who is refused, or stale, changes nothing.')
+      await late()
+      promised(await bench.claimant({ key }).begin(), NEW, 'Its retention counts from the command that last wrote it.')
+    }
+  })
+}

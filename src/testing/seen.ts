@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import type { Answer, Begun, Done, IdempotencyRecord } from '../core/index.js'
 
-/** Replies reduced to what is promised: plain values, so that classes, prototypes and extra members make no difference. */
+/** Replies reduced to what is promised: plain values, so that prototypes and extra members make no difference. */
 export type SeenRecord =
   | {
       readonly state: 'in-flight'

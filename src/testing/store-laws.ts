@@ -7,6 +7,7 @@ import { claimLaws } from './claim-laws.js'
 import { keyLaws } from './key-laws.js'
 import { operatorLaws } from './operator-laws.js'
 import { ownerTable } from './owner-table.js'
+import { raceLaws } from './race-laws.js'
 import { repeatLaws } from './repeat-laws.js'
 import { retentionLaws } from './retention-laws.js'
 import { promised } from './seen.js'
@@ -40,11 +41,12 @@ export interface StoreLawsOptions {
 /**
  * The conformance suite for a store of anybody's: each law of the library, and each cell of the machine's tables, is
  * one test. It registers them with the `test` function of any runner and brings its own assertions, so it runs on vitest,
- * node:test and Jest alike. A failure says which promise was broken, what was due and what was seen.
+ * node:test and Jest alike. A failure says which promise was broken, what was due and what was seen. Whatever a law is
+ * about, each reply that it gets must be one that the engine accepts, and show no token.
  *
  * `open` is called once for each test and `close` at its end. The suite uses random keys, so all may share one database.
- * With `advance` no test waits. Without it the suite waits really, with leases of 50 ms, and takes some ten seconds in all
- * if tests run one after the other; a slow machine makes it slower, not wrong.
+ * With `advance` no test waits. Without it the suite waits really, with leases of 50 ms, and takes some fifteen seconds in
+ * all if tests run one after the other; a slow machine makes it slower, not wrong.
  *
  * A store on vitest:
  *
@@ -112,6 +114,7 @@ const LAWS = [
   ...beginTable,
   ...ownerTable,
   ...claimLaws,
+  ...raceLaws,
   ...repeatLaws,
   ...bindingLaws,
   ...retentionLaws,

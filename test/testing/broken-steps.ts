@@ -5,6 +5,10 @@ export interface BrokenStore {
   readonly breaks: string
   /** Names of laws (or their beginnings) that must find it. */
   readonly foundBy: readonly string[]
+  /** No other law finds it. */
+  readonly alone?: boolean
+  /** What each law that finds it says is broken. */
+  readonly because?: string
   readonly open: (now: () => number) => Store
 }
 
@@ -149,6 +153,10 @@ export const BROKEN_STEPS: readonly BrokenStore[] = [
 
 export function broken(breaks: string, foundBy: readonly string[], steps: Partial<Steps>): BrokenStore {
   return { breaks, foundBy, open: (now) => mapStore(now, { ...machine, ...steps }) }
+}
+
+export function alone(store: BrokenStore): BrokenStore {
+  return { ...store, alone: true }
 }
 
 function withLease(record: StoredRecord | null, leaseUntil: number): StoredRecord | null {

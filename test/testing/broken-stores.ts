@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { type Answer, machine, type Store } from 'once-per-key/core'
 import { mapStore } from '../support/map-store.js'
-import { BROKEN_STEPS, type BrokenStore, broken } from './broken-steps.js'
+import { alone, BROKEN_STEPS, type BrokenStore, broken } from './broken-steps.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -24,6 +24,18 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
     ...answer,
     headers: Object.entries(Object.fromEntries(answer.headers)),
   })),
+  alone(
+    stores('headers are cut to 32', ['answer: a hundred headers'], (answer) => ({
+      ...answer,
+      headers: answer.headers.slice(0, 32),
+    })),
+  ),
+  alone(
+    stores('header values are cut to 8 KiB', ['answer: a hundred headers'], (answer) => ({
+      ...answer,
+      headers: answer.headers.map(([name, value]) => [name, value.slice(0, 8_192)] as const),
+    })),
+  ),
   stores('header values are read as ASCII', ['answer: header values outside ASCII'], (answer) => ({
     ...answer,
     headers: answer.headers.map(([name, value]) => [name, Buffer.from(value, 'utf8').toString('ascii')] as const),
@@ -76,17 +88,6 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
           ...own,
           token: [...owned.values()].includes(own.token) ? (owned.get(key) ?? own.token) : own.token,
         }),
-    }
-  }),
-  around('a reply shows the token', ['answer: no reply shows a token'], (store) => {
-    let owner = ''
-    return {
-      ...store,
-      async begin(key, claim) {
-        const begun = await store.begin(key, claim)
-        if (begun.acquired) owner = claim.token
-        return begun.acquired ? begun : { ...begun, record: Object.assign(begun.record, { token: owner }) }
-      },
     }
   }),
 ]

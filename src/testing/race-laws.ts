@@ -1,0 +1,123 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Bench, type Claimant, OTHER_ANSWER } from './bench.js'
+import type { Law } from './law.js'
+import { promised } from './seen.js'
+
+/** Who meets on one key: its owner, which claimed first; another claimant; an operator. */
+interface Cast {
+  readonly bench: Bench
+  readonly key: string
+  readonly owner: Claimant
+  readonly next: Claimant
+}
+
+const SENDERS = {
+  renew: ({ owner }) => owner.renew(),
+  complete: ({ owner }) => owner.complete(),
+  release: ({ owner }) => owner.release(),
+  'begin again': ({ owner }) => owner.begin(),
+  "another's begin": ({ next }) => next.begin(),
+  'resolve as failed': ({ bench, key }) => bench.resolve(1, null, { key }),
+  'resolve as completed': ({ bench, key }) => bench.resolve(1, OTHER_ANSWER, { key }),
+} satisfies Record<string, (cast: Cast) => Promise<unknown>>
+
+type Sender = keyof typeof SENDERS
+
+const FROM_ATTEMPTS = ['renew', 'complete', 'release', 'begin again', "another's begin"] as const
+
+const MET = {
+  none: async () => {},
+  'in-flight, lease live': (owner) => owner.claims(),
+  'in-flight, lease lapsed': (owner, { shortMs }) => owner.claims({ leaseMs: shortMs }),
+  'failed, uncertain': async (owner) => (await owner.claims()).release({ uncertain: true }),
+} satisfies Record<string, (owner: Claimant, bench: Bench) => Promise<unknown>>
+
+type Situation = keyof typeof MET
+
+const RACES: readonly [met: Situation, one: Sender, others: readonly Sender[]][] = [
+  ['none', "another's begin", ['renew', 'complete', 'release']],
+  ['in-flight, lease live', 'renew', ['complete', 'release']],
+  ['in-flight, lease live', 'release', ['complete', "another's begin"]],
+  ['in-flight, lease live', 'begin again', ['complete', 'release']],
+  ['in-flight, lease lapsed', "another's begin", ['renew', 'complete', 'release', 'begin again']],
+  ['in-flight, lease lapsed', 'resolve as failed', FROM_ATTEMPTS],
+  ['in-flight, lease lapsed', 'resolve as completed', FROM_ATTEMPTS],
+  ['failed, uncertain', 'resolve as failed', ["another's begin"]],
+  ['failed, uncertain', 'resolve as completed', ["another's begin"]],
+]
+
+/** Each command is one atomic step: of two that are sent at once, one comes behind the other. */
+export const raceLaws: readonly Law[] = RACES.flatMap(([met, one, others]) =>
+  others.map((other): Law => {
+    const name = `atomic (${met}): ${one} and ${other} at once come out as one behind the other`
+    return { name, holds: holdsOf(met, [one, other]), check: (bench) => checkRace(bench, met, [one, other], name) }
+  }),
+)
+
+type Send = () => Promise<unknown>
+type Way = (one: Send, other: Send) => Promise<readonly [one: unknown, other: unknown]>
+
+async function checkRace(bench: Bench, met: Situation, names: readonly [Sender, Sender], name: string): Promise<void> {
+  const ways = [...IN_TURN, ...waysAtOnce(bench)]
+  const casts = await Promise.all(ways.map((_, i) => castOn(bench, `${bench.key}:${i}`, met)))
+  if (met === 'in-flight, lease lapsed') await bench.pass()
+  const [inOrder, turnedRound, ...atOnce] = await Promise.all(
+    ways.map((way, i) => seenAfter(casts[i] as Cast, names, way)),
+  )
+  for (const seen of atOnce) {
+    const due = [inOrder, turnedRound].find((each) => isDeepStrictEqual(each, seen))
+    promised(seen, due ?? { either: inOrder, or: turnedRound }, `${name}.`)
+  }
+}
+
+async function castOn(bench: Bench, key: string, met: Situation): Promise<Cast> {
+  const owner = bench.claimant({ key, attempt: 1 })
+  await MET[met](owner, bench)
+  return { bench, key, owner, next: bench.claimant({ key }) }
+}
+
+/** The replies, the record that stands, and who owns it. */
+async function seenAfter(cast: Cast, [one, other]: readonly [Sender, Sender], way: Way): Promise<unknown> {
+  const replies = await way(
+    () => SENDERS[one](cast),
+    () => SENDERS[other](cast),
+  )
+  const { bench, key, owner, next } = cast
+  return { replies, record: await bench.look(key), owner: await owner.renew(), next: await next.renew() }
+}
+
+const IN_TURN: readonly Way[] = [
+  async (one, other) => [await one(), await other()],
+  async (one, other) => {
+    const last = await other()
+    return [await one(), last]
+  },
+]
+
+/** In either order, the second one at the same time or a little later: what meets what, is each store's own. */
+function waysAtOnce(bench: Bench): Way[] {
+  return LAGS.flatMap(({ ticks, turns }): Way[] => {
+    async function later(send: Send): Promise<unknown> {
+      for (let i = 0; i < ticks; i++) await null
+      for (let i = 0; i < turns; i++) await bench.turn()
+      return send()
+    }
+    return [
+      (one, other) => Promise.all([one(), later(other)]),
+      async (one, other) => {
+        const [last, first] = await Promise.all([other(), later(one)])
+        return [first, last]
+      },
+    ]
+  })
+}
+
+const LAGS = [
+  ...Array.from({ length: 5 }, (_, ticks) => ({ ticks, turns: 0 })),
+  ...[1, 3].map((turns) => ({ ticks: 0, turns })),
+]
+
+function holdsOf(met: Situation, senders: readonly Sender[]): Law['holds'] {
+  if (senders.some((sender) => sender.startsWith('resolve'))) return 'operable'
+  return met === 'in-flight, lease live' && !senders.includes('release') ? 'everywhere' : 'outside'
+}
