@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { consult } from './consult.js'
 import type { HeaderPairs, RequestFacts } from './decision.js'
 import { IdempotencyError } from './errors.js'
@@ -86,8 +87,8 @@ export function identityReader<Req>(options: ResolvedOptions<Req>): (facts: Requ
   function mayHideKey(facts: RequestFacts<Req>): boolean {
     if (legacyKey === undefined || !HAS_FIELDS.test(contentTypeOf(facts))) return false
     const { body } = facts
-    const isWhole = body instanceof Uint8Array || (typeof body === 'string' && body !== '')
-    return isWhole || isUnread(facts) || (body === undefined && lengthOf(facts) > 0)
+    if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body).includes(legacyKey.field)
+    return isUnread(facts) || (body === undefined && lengthOf(facts) > 0)
   }
 
   function fingerprintOfRequest(facts: RequestFacts<Req>): Soon<string | typeof TOO_DEEP> {

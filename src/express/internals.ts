@@ -12,6 +12,7 @@ interface Internals {
   _closed: boolean
   destroyed: boolean
   socket: Socket | null
+  finished: boolean
   /** Those that were added, as text. */
   _trailer: string
   /** on-finished's list of those who wait for the response's end. */
@@ -79,6 +80,10 @@ export function isClosed(res: ServerResponse): boolean {
 
 export function socket(res: ServerResponse, shown: Socket | null): void {
   internalsOf(res).socket = shown
+}
+
+export function nodesEndHasRun(res: ServerResponse): boolean {
+  return internalsOf(res).finished
 }
 
 export function hasTrailers(res: ServerResponse): boolean {

@@ -19,10 +19,16 @@ export function outletOf(res: ServerResponse): Outlet {
   return { writeHead, write, end, flushHeaders, destroy, emit, on, flush } as Outlet
 }
 
+/** Those of them that send. */
+export function sendersOf(outlet: Outlet): Pick<Outlet, 'writeHead' | 'write' | 'end' | 'flushHeaders'> {
+  const { writeHead, write, end, flushHeaders } = outlet
+  return { writeHead, write, end, flushHeaders }
+}
+
 /** Puts back what the middleware replaced: an error page is to follow. */
 export function giveBack(res: ServerResponse, outlet: Outlet): void {
-  const { writeHead, write, end, flushHeaders, destroy, emit } = outlet
-  Object.assign(res, { writeHead, write, end, flushHeaders, destroy, emit })
+  const { destroy, emit } = outlet
+  Object.assign(res, { ...sendersOf(outlet), destroy, emit })
   pretend.notEnded(res)
 }
 

@@ -4,7 +4,7 @@ import { headersByName } from '../core/answer.js'
 import type { Answer, HeaderPairs } from '../core/index.js'
 import { type Head, isCutShort, mayHaveBody, restore, snapshotOf } from './head.js'
 import * as pretend from './internals.js'
-import { type Outlet, outletOf } from './outlet.js'
+import { type Outlet, outletOf, sendersOf } from './outlet.js'
 
 /** Sends an answer that the handler did not make just now: a replay or a problem. */
 export function sendAnswer(
@@ -12,15 +12,17 @@ export function sendAnswer(
   res: ServerResponse,
   answer: Answer,
   extraHeaders: HeaderPairs = [],
-  outlet = outletOf(res),
+  heldOutlet?: Outlet,
 ): void {
+  const outlet = heldOutlet ?? outletOf(res)
   const body = answer.body ?? NO_BYTES
   const before = snapshotOf(res)
   try {
     for (const [name, value] of headersByName(answer.headers)) res.setHeader(name, value)
     if (mayHaveBody(req, answer.status)) res.setHeader('Content-Length', body.byteLength)
     res.statusMessage = '' // An abandoned answer's may be left.
-    withHead(res, answer, extraHeaders, outlet, outlet.end === NODES_END, () => sendBody(res, body, outlet))
+    const how = { isNodes: outlet.end === NODES_END, handlerGoesOn: heldOutlet !== undefined }
+    withHead(res, answer, extraHeaders, outlet, how, () => sendBody(res, body, outlet))
   } catch (error) {
     // A hook on the head may throw. The application's error page must not find this answer's headers.
     if (!res.headersSent) restore(before, res)
@@ -42,7 +44,8 @@ export function sendWhole(
   if (mayHaveBody(req, head.status) && !isChunked && !isCutShort(req, res, body)) {
     res.setHeader('Content-Length', body.byteLength)
   }
-  withHead(res, head, extraHeaders, outlet, outlet.end === NODES_END, () => sendBody(res, body, outlet))
+  const isNodes = outlet.end === NODES_END || pretend.hasTrailers(res) // Node's `end` counts what a head that waits leaves open.
+  withHead(res, head, extraHeaders, outlet, { isNodes, handlerGoesOn: false }, () => sendBody(res, body, outlet))
 }
 
 /**
@@ -57,11 +60,13 @@ export function sendOpening(
   outlet: Outlet,
 ): boolean {
   if (body.byteLength === 0) {
-    withHead(res, head, extraHeaders, outlet, true, () => outlet.flushHeaders.call(res))
+    withHead(res, head, extraHeaders, outlet, { isNodes: true, handlerGoesOn: true }, () =>
+      outlet.flushHeaders.call(res),
+    )
     return true
   }
-  const isNodes = outlet.write === NODES_WRITE
-  const flows = withHead(res, head, extraHeaders, outlet, isNodes, () => outlet.write.call(res, body)) !== false
+  const how = { isNodes: outlet.write === NODES_WRITE, handlerGoesOn: true }
+  const flows = withHead(res, head, extraHeaders, outlet, how, () => outlet.write.call(res, body)) !== false
   outlet.flush?.call(res) // The handler's own flush came while there was nothing to flush.
   return flows
 }
@@ -69,16 +74,16 @@ export function sendOpening(
 /**
  * Sets headers on `res`, sends an explicit head, so that the hooks of earlier middleware run on it, and then what follows it.
  *
- * Where `end` or `write` is not Node's own, whoever wrapped it may set headers in it, write, or ask for the head, as where a
- * handler calls it. So the head waits until it does, and the response has the functions that it knew. A head that is not out
- * after it is sent then, since nothing that comes later may change it.
+ * Where `end` or `write` is not Node's own, whoever wrapped it may set headers in it, write, ask for the head, or end later, as
+ * where a handler calls it. So the head waits until it does, and until Node's own `end` has run the response has the functions
+ * that it knew; but only for the time of the call where the handler goes on, whose writes must go nowhere.
  */
 function withHead<Result>(
   res: ServerResponse,
   { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
   extraHeaders: HeaderPairs,
   outlet: Outlet,
-  isNodes: boolean,
+  { isNodes, handlerGoesOn }: { readonly isNodes: boolean; readonly handlerGoesOn: boolean },
   sendRest: () => Result,
 ): Result {
   for (const [name, value] of extraHeaders) {
@@ -92,15 +97,16 @@ function withHead<Result>(
     return sendRest()
   }
   res.statusMessage = statusMessage
-  const { write, writeHead } = res
-  Object.assign(res, { write: outlet.write, writeHead: outlet.writeHead })
-  try {
-    const result = sendRest()
+  const held = sendersOf(res as unknown as Outlet)
+  const holdAgain = () => Object.assign(res, held)
+  Object.assign(res, sendersOf(outlet))
+  const result = sendRest()
+  if (handlerGoesOn) {
     if (!res.headersSent) sendHead()
-    return result
-  } finally {
-    Object.assign(res, { write, writeHead })
-  }
+    holdAgain()
+  } else if (pretend.nodesEndHasRun(res)) holdAgain()
+  else res.once('finish', holdAgain)
+  return result
 
   function sendHead(): void {
     if (statusMessage === '') outlet.writeHead.call(res, status)

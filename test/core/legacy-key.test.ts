@@ -148,10 +148,13 @@ describe('a body that nobody has taken apart may have the key in it', () => {
     await expect(sent).rejects.toThrow(expect.objectContaining({ code: 'body_not_parsed' }))
   })
 
-  test('but not for requests that are skipped, that have no body, or whose body has no members', async () => {
+  test('but not for requests that are skipped, that have no body, or whose body does not name the field', async () => {
     expect(outcomeOf(await withField({}, { skip: () => true }).send(sentAs('application/json')))).toBe('bypass')
     const { send } = withField()
     expect(outcomeOf(await send({ ...unread, headers: [['Content-Type', 'application/json']] }))).toBe('bypass')
+    for (const body of ['hello', Buffer.from('{"amount":100}')]) {
+      expect(outcomeOf(await send({ ...sentAs('application/json'), body, bodyWasRead: true }))).toBe('bypass')
+    }
     for (const type of ['image/png', 'text/plain', 'multipart/form-data; boundary=b', 'application/json-seq']) {
       expect([type, outcomeOf(await send(sentAs(type)))]).toEqual([type, 'bypass'])
     }

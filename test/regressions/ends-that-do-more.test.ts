@@ -49,6 +49,44 @@ const wrappers: { readonly name: string; readonly wrap: (end: End) => End; reado
     body: '{"id":"po_1"}',
   },
   {
+    name: 'ends the response again, behind a guard',
+    wrap: (end) => {
+      let isAgain = false
+      return function (chunk) {
+        if (isAgain) return end.call(this, chunk)
+        isAgain = true
+        return this.end(chunk)
+      }
+    },
+    body: '{"id":"po_1"}',
+  },
+  {
+    name: 'ends the response again later',
+    wrap: (end) => {
+      let isAgain = false
+      return function (chunk) {
+        if (isAgain) return end.call(this, chunk)
+        isAgain = true
+        setImmediate(() => this.end(chunk))
+        return this
+      }
+    },
+    body: '{"id":"po_1"}',
+  },
+  {
+    name: 'sets a header, writes and ends later',
+    wrap: (end) =>
+      function (chunk) {
+        setImmediate(() => {
+          this.setHeader('X-Saved', '1')
+          this.write(chunk)
+          end.call(this)
+        })
+        return this
+      },
+    body: '{"id":"po_1"}',
+  },
+  {
     name: 'ends later',
     wrap: (end) =>
       function (chunk) {
@@ -79,6 +117,49 @@ describe.each(BINDINGS)('$name', (binding) => {
     }
     client.socket.destroy()
     expect(runs()).toBe(1)
+  })
+
+  test('trailers pass an end that is wrapped', async () => {
+    const before: Step = (_req, res, next) => {
+      const { end } = res
+      res.end = function (this: ServerResponse, ...args: unknown[]) {
+        return end.apply(this, args as never)
+      }
+      next()
+    }
+    const handler: Step = (_req, res) => {
+      res.write('paid')
+      res.addTrailers({ 'X-Checksum': '77' })
+      res.end()
+    }
+    const { port } = await serve(binding, handler, { before: [before] })
+    const client = connectTo(port)
+    client.send({ key: 'k' })
+    const reply = await client.reply()
+    client.socket.destroy()
+    expect([reply.body.toString(), reply.trailers]).toEqual(['paid', [['X-Checksum', '77']]])
+  })
+
+  test('a late end of the handler changes nothing of an answer that waits for its end', async () => {
+    const before: Step = (_req, res, next) => {
+      const { end } = res
+      let ended = false
+      res.end = function (this: ServerResponse, ...args: unknown[]) {
+        if (!ended) setImmediate(() => end.apply(this, args as never))
+        ended = true
+        return this
+      }
+      next()
+    }
+    const handler: Step = (_req, res) => {
+      res.end('paid')
+      res.end('twice')
+    }
+    const { port } = await serve(binding, handler, { before: [before] })
+    const client = connectTo(port)
+    client.send({ key: 'k' })
+    expect((await client.reply()).body.toString()).toBe('paid')
+    client.socket.destroy()
   })
 
   test('a write that sets a header is heard, for an answer that is streamed', async () => {
