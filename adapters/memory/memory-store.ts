@@ -64,7 +64,7 @@ const RULES = {
 }
 
 /** An allowance for what V8 and lru-cache take besides the text and the bytes. */
-const RECORD_OVERHEAD_BYTES = 620
+const RECORD_OVERHEAD_BYTES = 600
 
 /** Room for the fences of some hundred failures, however small the store. */
 const LEAST_FAILURE_BYTES = 256 * 1024

@@ -150,14 +150,14 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
   }
 
   function execute(
-    { identity, recordKey, claim, asker }: Asking<Req>,
+    { identity, claim, asker }: Asking<Req>,
     begun: Extract<Begun, { acquired: true }>,
     sentAt: number,
   ): Extract<Decision, { action: 'execute' }> {
     const { scope, key } = identity
     const { attempt, previousOutcome } = begun
     if (attempt > 0) emit({ type: 'claimed', scope, key, attempt, previousOutcome })
-    const start = { identity, recordKey, token: claim.token, attempt, previousOutcome, context: begun.context, sentAt }
+    const start = { identity, token: claim.token, attempt, previousOutcome, context: begun.context, sentAt }
     onStart()
     const execution = startExecution(start, asker.request, {
       options,

@@ -51,7 +51,7 @@ export type IdempotencyEvent =
   | (About & { readonly type: 'unprotected' })
   /** The store did not confirm a success in time; it is sent all the same (unless the lease was lost), and retried. */
   | (About & { readonly type: 'completion_pending'; readonly attempt: number })
-  /** It was given up: the store holds no answer, and the outcome will read as unknown. */
+  /** It was given up: the store holds no answer, and the outcome will read as unknown (as failed, behind an unprotected run). */
   | (About & { readonly type: 'completion_given_up'; readonly attempt: number })
   /** A function among the options failed where nothing may fail; its default was used. */
   | {

@@ -5,6 +5,7 @@ import { derivedKey } from './derived-key.js'
 import { IdempotencyError } from './errors.js'
 import type { Emit } from './events.js'
 import type { Identity } from './identity.js'
+import { storageKey } from './key.js'
 import type { OptionFunctions } from './option-functions.js'
 import type { ResolvedOptions } from './options.js'
 import type { Answer, Done, IdempotencyRecord, Own, PreviousOutcome } from './record.js'
@@ -14,8 +15,6 @@ import { WithSignal } from './with-signal.js'
 /** What a run starts from. */
 export interface Start {
   readonly identity: Identity
-  /** Under which the store keeps its record. */
-  readonly recordKey: string
   readonly token: string
   /** 0: the claim was not confirmed. */
   readonly attempt: number
@@ -41,8 +40,9 @@ export function startExecution<Req>(
   { options, functions, emit, onEnd }: Surroundings<Req>,
 ): Execution {
   const { store, leaseMs, maxRunMs, retentionMs, storeTimeoutMs } = options
-  const { identity, recordKey, token, attempt, previousOutcome, sentAt } = start
+  const { identity, token, attempt, previousOutcome, sentAt } = start
   const { scope, key, fingerprint } = identity
+  const recordKey = storageKey(identity) // A text of its own: the claim's, which is older, would keep the pieces that it was made of.
   const own: Own = { token, fingerprint, attempt, uncertain: attempt > 0 && previousOutcome === 'unknown', retentionMs }
 
   let mayHaveHadEffect = false
@@ -119,20 +119,26 @@ export function startExecution<Req>(
   async function complete(answer: Answer): Promise<Settled> {
     const stored = withKeptHeaders(answer, functions.keepHeader)
     const command = () => store.complete(recordKey, { ...own, answer: stored })
+    const pending = () => emit({ type: 'completion_pending', scope, key, attempt })
+    const givenUp = () => emit({ type: 'completion_given_up', scope, key, attempt })
+    const sentUnheld = () => {
+      pending()
+      givenUp()
+    }
     const completed = () =>
       emit({ type: 'completed', scope, key, attempt, status: answer.status, answerKept: answer.body !== null })
 
     const asked = called(command)
     const done = await ask('complete', identity, asked, storeTimeoutMs, emit)
-    if (done !== null) return close(done, completed)
+    if (done !== null) return close(done, completed, sentUnheld)
     if (store.effects === 'inside') {
       end()
       return unconfirmed()
     }
-    emit({ type: 'completion_pending', scope, key, attempt })
+    pending()
     void repeat('complete', command, asked).then((late) => {
-      if (late === null) emit({ type: 'completion_given_up', scope, key, attempt })
-      else close(late, completed)
+      if (late === null) givenUp()
+      else close(late, completed, givenUp)
     })
     // Whoever took over may have sent another success: without a lease, only a confirmed one is sent.
     return lost || monotonicNow() >= confirmedAt + leaseMs ? unconfirmed() : { action: 'send' }
@@ -155,7 +161,7 @@ export function startExecution<Req>(
   }
 
   /** The store has spoken: the end stands, or the record is another's. */
-  function close(done: Done, succeeded: () => void): Settled {
+  function close(done: Done, succeeded: () => void, unheld = () => {}): Settled {
     if (done.ok) {
       succeeded()
       end()
@@ -166,6 +172,7 @@ export function startExecution<Req>(
       end()
       return verdictAfterLoss(done.record, identity, options)
     }
+    unheld()
     end()
     return { action: 'send' }
   }

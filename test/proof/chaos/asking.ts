@@ -83,8 +83,8 @@ export function asker(fleet: Fleet, log: Asked[]): Ask {
 
 type RawReply = Awaited<ReturnType<ReturnType<typeof connectTo>['reply']>>
 
-/** Made anew for each response. */
-const OF_THE_MOMENT = new Set(['date', 'connection', 'keep-alive', 'idempotent-replayed'])
+/** Made anew for each response; and what tells an effect that was found in the books from one that was made. */
+const OF_THE_MOMENT = new Set(['date', 'connection', 'keep-alive', 'idempotent-replayed', 'x-demo-outcome'])
 
 function replyOf(raw: RawReply): Reply {
   const { code = null, id = null, reference = null } = raw.json() as Record<string, string | undefined>

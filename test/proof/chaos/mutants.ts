@@ -24,7 +24,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
     name: 'a success is sent before the store has confirmed it',
     file: EXECUTION,
     find: `const done = await ask('complete', identity, asked, storeTimeoutMs, emit)
-    if (done !== null) return close(done, completed)`,
+    if (done !== null) return close(done, completed, sentUnheld)`,
     replace: `const confirmed = ask('complete', identity, asked, storeTimeoutMs, emit)
     void confirmed.then((done) => done && close(done, completed))
     if (attempt > 0) return { action: 'send' }`,
