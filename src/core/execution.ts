@@ -42,7 +42,8 @@ export function startExecution<Req>(
   const { store, leaseMs, maxRunMs, retentionMs, storeTimeoutMs } = options
   const { identity, token, attempt, previousOutcome, sentAt } = start
   const { scope, key, fingerprint } = identity
-  const recordKey = storageKey(identity) // A text of its own: the claim's, which is older, would keep the pieces that it was made of.
+  // A text of its own: a record that kept the claim's would keep the pieces of which that was made.
+  const recordKey = storageKey(identity)
   const own: Own = { token, fingerprint, attempt, uncertain: attempt > 0 && previousOutcome === 'unknown', retentionMs }
 
   let mayHaveHadEffect = false
