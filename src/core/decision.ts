@@ -70,7 +70,7 @@ export interface IdempotencyContext {
 
 /** One run of the handler, from claim to end. */
 export interface Execution extends IdempotencyContext {
-  /** The option. */
+  /** How large a body may be to be kept: what `keepsBody` goes by. */
   readonly maxAnswerBytes: number
   /** Whether a body of so many bytes with this `Content-Type` is kept. If not: settle with `body: null`, then stream. */
   keepsBody(byteLength: number, contentType: unknown): boolean

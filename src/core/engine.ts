@@ -159,12 +159,7 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     if (attempt > 0) emit({ type: 'claimed', scope, key, attempt, previousOutcome })
     const start = { identity, token: claim.token, attempt, previousOutcome, context: begun.context, sentAt }
     onStart()
-    const execution = startExecution(start, asker.request, {
-      options,
-      functions,
-      emit,
-      onEnd,
-    })
+    const execution = startExecution(start, asker.request, { options, functions, emit, onEnd })
     return { action: 'execute', execution }
   }
 

@@ -114,8 +114,8 @@ export interface IdempotencyOptions<Req = unknown> {
 
   /**
    * What happens when the store cannot confirm a claim. `'refuse'`: 503 `store_unavailable`. `'runUnprotected'`: the
-   * handler runs, with an event, and nothing keeps a retry from running it again. (A duplicate that waits, `inFlightWaitMs`,
-   * has heard that its owner runs: it is refused. What it completes is stored even beyond a full store's bounds.)
+   * handler runs, with an event, and nothing keeps a retry from running it again; what it completes is stored even beyond a
+   * full store's bounds. A duplicate that waits (`inFlightWaitMs`) is refused all the same: it has heard that its owner runs.
    * @default 'refuse': a payment that is late is better than one that is made twice
    */
   readonly storeFailure?: 'refuse' | 'runUnprotected'

@@ -39,12 +39,14 @@ export function sendWhole(
   extraHeaders: HeaderPairs,
   outlet: Outlet,
 ): void {
+  const hasTrailers = pretend.hasTrailers(res)
   // Trailers and a transfer encoding of the handler's own need chunks. A client must see that an answer is cut short.
-  const isChunked = res.hasHeader('Trailer') || res.hasHeader('Transfer-Encoding') || pretend.hasTrailers(res)
+  const isChunked = res.hasHeader('Trailer') || res.hasHeader('Transfer-Encoding') || hasTrailers
   if (mayHaveBody(req, head.status) && !isChunked && !isCutShort(req, res, body)) {
     res.setHeader('Content-Length', body.byteLength)
   }
-  const isNodes = outlet.end === NODES_END || pretend.hasTrailers(res) // Node's `end` counts what a head that waits leaves open.
+  // Where the head waits, Node's `end` announces a length, which leaves no room for trailers.
+  const isNodes = outlet.end === NODES_END || hasTrailers
   withHead(res, head, extraHeaders, outlet, { isNodes, handlerGoesOn: false }, () => sendBody(res, body, outlet))
 }
 

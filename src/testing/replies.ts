@@ -8,6 +8,15 @@ import { promised } from './seen.js'
 export function heldToItsReplies(store: Store): Store {
   const tokens = new Set<string>()
 
+  async function sent<Reply extends object>(
+    command: CommandName,
+    { token }: { readonly token: string },
+    send: () => Promise<Reply>,
+  ): Promise<Reply> {
+    tokens.add(token)
+    return held(command, await send())
+  }
+
   function held<Reply extends object>(command: CommandName, reply: Reply): Reply {
     promised(isReply(command, reply) ? 'a reply' : reply, 'a reply', `\`${command}\` replies as the interface says.`)
     promised(fieldsMissingIn(reply), [], 'The fields of an answer are its own: a copy of it has all four.')
@@ -24,28 +33,14 @@ export function heldToItsReplies(store: Store): Store {
 
   return {
     effects: store.effects,
-    async begin(key, claim) {
-      tokens.add(claim.token)
-      return held('begin', await store.begin(key, claim))
-    },
-    async renew(key, own) {
-      tokens.add(own.token)
-      return held('renew', await store.renew(key, own))
-    },
-    async complete(key, own) {
-      tokens.add(own.token)
-      return held('complete', await store.complete(key, own))
-    },
-    async release(key, own) {
-      tokens.add(own.token)
-      return held('release', await store.release(key, own))
-    },
+    begin: (key, claim) => sent('begin', claim, () => store.begin(key, claim)),
+    renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
+    complete: (key, own) => sent('complete', own, () => store.complete(key, own)),
+    release: (key, own) => sent('release', own, () => store.release(key, own)),
     ...(store.inspect && { inspect: inspected }),
     ...(store.resolve && {
-      async resolve(key, resolution) {
-        tokens.add(resolution.token)
-        return held('resolve', (await store.resolve?.(key, resolution)) as Done)
-      },
+      resolve: (key, resolution) =>
+        sent('resolve', resolution, () => store.resolve?.(key, resolution) as Promise<Done>),
     }),
   }
 }

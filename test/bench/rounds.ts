@@ -60,9 +60,7 @@ export async function measureInRounds(
     pace.set(name, paceOf(await ground.generator.call('fire', load)))
   }
   for (let round = 0; round < ground.rounds; round++) {
-    // Each begins once in a while: what comes first finds the machine in another state.
-    const from = round % candidates.length
-    for (const candidate of [...candidates.slice(from), ...candidates.slice(0, from)]) {
+    for (const candidate of inTurn(candidates, round)) {
       const { name } = candidate
       ground.tell(`${what}: round ${round + 1} of ${ground.rounds}, ${name}`)
       const amount = Math.max(2 * CONNECTIONS, 2 * (candidate.connections ?? 0), pace.get(name) ?? 0)
@@ -70,6 +68,12 @@ export async function measureInRounds(
     }
   }
   return all
+}
+
+/** Each begins once in a while: what comes first finds the machine in another state. */
+export function inTurn<Each>(all: readonly Each[], round: number): readonly Each[] {
+  const from = round % all.length
+  return [...all.slice(from), ...all.slice(0, from)]
 }
 
 /** Fills in the figures of one round, and answers how many requests a second it took. */

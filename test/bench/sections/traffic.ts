@@ -1,5 +1,5 @@
 import type { Phase } from '../protection.js'
-import { type Figures, type Ground, measureInRounds } from '../rounds.js'
+import { type Figures, type Ground, inTurn, measureInRounds } from '../rounds.js'
 import { startedOnDemand } from '../services.js'
 import { ratioOf, type Spread, spreadOf } from '../statistics.js'
 import { countCell, spreadCell, type Table } from '../table.js'
@@ -27,9 +27,8 @@ export async function measureTraffic(phase: Phase, ground: Ground, seconds: numb
   for (let round = 0; round < ground.rounds; round++) {
     const services = startedOnDemand(ground.redisPort)
     try {
-      const inTurn = [...VARIANTS.slice(round), ...VARIANTS.slice(0, round)]
       const candidates = await Promise.all(
-        inTurn.map(async ({ name }) => ({ name, service: await services.of(name), phase, seconds })),
+        inTurn(VARIANTS, round).map(async ({ name }) => ({ name, service: await services.of(name), phase, seconds })),
       )
       await measureInRounds(`${phase} ${round + 1} of ${ground.rounds}`, candidates, { ...ground, rounds: 1 }, figures)
     } finally {
