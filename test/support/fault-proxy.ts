@@ -27,6 +27,9 @@ export interface FaultProxy {
   close(): Promise<void>
 }
 
+/** Stands behind the last byte. A reset in its place would overtake bytes that are not read yet. */
+const END = Symbol('end')
+
 /** How much of a request reaches the server. */
 type Passes = 'none' | 'half' | 'all'
 
@@ -68,20 +71,25 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
       server.destroySoon()
     }
     links.add(end)
-    for (const socket of [client, server]) socket.on('error', end).on('close', end)
+    client.on('error', end).on('close', end)
+    server.on('error', end).on('close', () => toClient(END))
   })
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')
 
-  /** Bytes come out as they went in, also where the delay has changed in between. */
-  function passage(to: Socket): (bytes: Buffer) => void {
-    const waiting: Buffer[] = []
+  /** Bytes, and the end behind them, come out as they went in, also where the delay has changed in between. */
+  function passage(to: Socket): (bytes: Buffer | typeof END) => void {
+    const waiting: (Buffer | typeof END)[] = []
+    const pass = (next: Buffer | typeof END | undefined) => {
+      if (next === END) to.destroySoon()
+      else if (next !== undefined) to.write(next)
+    }
     return (bytes) => {
-      if (delayMs === 0 && waiting.length === 0) return void to.write(bytes)
+      if (delayMs === 0 && waiting.length === 0) return pass(bytes)
       waiting.push(bytes)
       setTimeout(() => {
         const next = waiting.shift()
-        if (next !== undefined && to.writable && !isFrozen) to.write(next)
+        if (to.writable && !isFrozen) pass(next)
       }, delayMs)
     }
   }
