@@ -7,15 +7,16 @@ import { textOf } from './story.js'
 export function checkOwnSuccess({ tally, expect, ledgerOf, attemptOf }: Evidence, request: Request, end: RunEnd): void {
   if (end.answer === null) return
   const attempt = attemptOf(request)
-  expect('S3', attempt.isCompleted || attempt.isPending, request, 'a success is sent that is not stored')
+  const isCompleted = attempt.completedIn !== null
+  expect('S3', isCompleted || attempt.isPending, request, 'a success is sent that is not stored')
   // An unprotected run is outside of this law.
   if (request.run?.attempt === 0) return
   const text = textOf(end.answer)
-  const life = ledgerOf(request).life(attempt.epoch)
-  const isSeen = attempt.isCompleted ? life.seen : null
+  const life = ledgerOf(request).life(attempt.completedIn ?? attempt.epoch)
+  const isSeen = isCompleted ? life.seen : null
   const isOnly = (life.stored ?? text) === text && (isSeen ?? text) === text
   expect('S2', isOnly, request, 'a client sees another success than the one that is stored')
-  if (attempt.isCompleted) life.seen = text
+  if (isCompleted) life.seen = text
   else tally['pending completions']++
 }
 

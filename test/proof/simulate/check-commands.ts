@@ -146,7 +146,7 @@ function checkGrantedToOwner(
     ledger.write(entryAfter(arrival, entry, at, answer))
     ledger.enter(attempt)
     if (name === 'complete') {
-      attempt.isCompleted = true
+      attempt.completedIn = ledger.epoch
       ledger.life().stored = answer
     }
   } else {

@@ -56,7 +56,7 @@ export function evidenceOf(
           request,
           epoch: 0,
           mayBeFresh: true,
-          isCompleted: false,
+          completedIn: null,
           isPending: false,
           isDuplicated: false,
           begins: 0,

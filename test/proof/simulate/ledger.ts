@@ -24,7 +24,8 @@ export interface Attempt {
   epoch: number
   /** When it was granted its claim, no earlier run of this life was still going, had died, or may have had an effect. */
   mayBeFresh: boolean
-  isCompleted: boolean
+  /** The life of the record in which its answer was stored; `null`: in none. A late copy of its claim may begin another. */
+  completedIn: number | null
   isPending: boolean
   /** Some command of it arrived twice. */
   isDuplicated: boolean
