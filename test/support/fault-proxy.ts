@@ -27,9 +27,6 @@ export interface FaultProxy {
   close(): Promise<void>
 }
 
-/** Stands behind the last byte. A reset in its place would overtake bytes that are not read yet. */
-const END = Symbol('end')
-
 /** How much of a request reaches the server. */
 type Passes = 'none' | 'half' | 'all'
 
@@ -41,7 +38,7 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   let armed: { readonly text: string; readonly passes: Passes; readonly done: () => void } | undefined
 
   const proxy = createServer((client) => {
-    if (isCut) return void client.resetAndDestroy()
+    if (isCut) return void client.destroy()
     const server = connect(targetPort, '127.0.0.1')
     const [toServer, toClient] = [passage(server), passage(client)]
     let losing: (() => void) | undefined
@@ -65,31 +62,27 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
       end()
       losing()
     })
+    // No reset: it overtakes bytes that are not read yet, and one that meets an error keeps Node from exiting (20.20).
     function end(): void {
       links.delete(end)
-      client.resetAndDestroy()
+      client.destroy()
       server.destroySoon()
     }
     links.add(end)
-    client.on('error', end).on('close', end)
-    server.on('error', end).on('close', () => toClient(END))
+    for (const socket of [client, server]) socket.on('error', end).on('close', end)
   })
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')
 
-  /** Bytes, and the end behind them, come out as they went in, also where the delay has changed in between. */
-  function passage(to: Socket): (bytes: Buffer | typeof END) => void {
-    const waiting: (Buffer | typeof END)[] = []
-    const pass = (next: Buffer | typeof END | undefined) => {
-      if (next === END) to.destroySoon()
-      else if (next !== undefined) to.write(next)
-    }
+  /** Bytes come out as they went in, also where the delay has changed in between. */
+  function passage(to: Socket): (bytes: Buffer) => void {
+    const waiting: Buffer[] = []
     return (bytes) => {
-      if (delayMs === 0 && waiting.length === 0) return pass(bytes)
+      if (delayMs === 0 && waiting.length === 0) return void to.write(bytes)
       waiting.push(bytes)
       setTimeout(() => {
         const next = waiting.shift()
-        if (to.writable && !isFrozen) pass(next)
+        if (next !== undefined && to.writable && !isFrozen) to.write(next)
       }, delayMs)
     }
   }
