@@ -5,8 +5,8 @@ import { type Head, type HeadArgument, isCutShort, mayHaveBody, restore, snapsho
 import { bytesOf, createHeldBody } from './held-body.js'
 import * as pretend from './internals.js'
 import { alreadyFinished, type Callback, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
-import { drain, giveBack, type Outlet, outletOf } from './outlet.js'
-import { sendOpening, sendWhole } from './send.js'
+import { drain, giveBack, outletOf } from './outlet.js'
+import { sendOpening, sendWhole, type WayOut } from './send.js'
 import { GuardedSocket, OutlivingSocket } from './socket-view.js'
 
 /**
@@ -25,7 +25,7 @@ export interface HoldOptions {
   /** Headers of this one request, added to whatever is sent. */
   readonly extraHeaders: HeaderPairs
   /** Sends what the record says in place of the handler's answer. */
-  readonly sendOther: (settled: Exclude<Settled, { action: 'send' }>, outlet: Outlet) => void
+  readonly sendOther: (settled: Exclude<Settled, { action: 'send' }>, way: WayOut) => void
   /** Hears that sending failed after the record had been settled: what `end` would have thrown at the handler. */
   readonly onError: (error: unknown) => void
 }
@@ -64,7 +64,7 @@ export function holdResponse(
     if (head !== undefined) throw headersSent()
     head = takeHead(req, res, before, status, reason, headers)
     pretend.begun(res)
-    req.socket = new Proxy(clientSocket, new GuardedSocket(hangUp))
+    if (clientSocket) req.socket = new Proxy(clientSocket, new GuardedSocket(hangUp)) // Adapters may have none.
     return res
   }) as ServerResponse['writeHead']
 
@@ -184,7 +184,7 @@ export function holdResponse(
         sendWhole(req, res, headOf(), body, extraHeaders, outlet)
       } else {
         restore(before, res)
-        sendOther(settled, outlet)
+        sendOther(settled, { outlet, handlerGoesOn: false })
       }
     })
     closeIfClientLeft()
@@ -205,7 +205,7 @@ export function holdResponse(
       } else {
         stage = endsAfterOpening ? 'ended' : 'discarding'
         restore(before, res)
-        sendOther(settled, outlet)
+        sendOther(settled, { outlet, handlerGoesOn: !endsAfterOpening })
         for (const done of afterOpening) done()
         drain(res, outlet)
       }

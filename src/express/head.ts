@@ -73,7 +73,9 @@ function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: b
 
 /** Takes back all that changed since a snapshot. */
 export function restore(before: HeaderSnapshot, res: ServerResponse): void {
+  const { sendDate } = res
   for (const name of res.getHeaderNames()) res.removeHeader(name)
+  res.sendDate = sendDate // To remove a date means to send none.
   for (const [name, value] of before.values()) res.setHeader(name, value)
 }
 

@@ -11,8 +11,7 @@ import {
 } from '../core/index.js'
 import { type HoldOptions, holdResponse } from './capture.js'
 import { roomy } from './internals.js'
-import type { Outlet } from './outlet.js'
-import { sendAnswer } from './send.js'
+import { sendAnswer, type WayOut } from './send.js'
 
 declare global {
   namespace Express {
@@ -71,7 +70,7 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
           await execution.fail()
           return refuseBegun(res, next)
         }
-        const sendOther: HoldOptions['sendOther'] = (settled, outlet) => send(settled, req, res, extraHeaders, outlet)
+        const sendOther: HoldOptions['sendOther'] = (settled, way) => send(settled, req, res, extraHeaders, way)
         try {
           roomy(req)
           roomy(res)
@@ -96,10 +95,10 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
     req: Req,
     res: ServerResponse,
     extraHeaders?: HeaderPairs,
-    outlet?: Outlet,
+    way?: WayOut,
   ): void {
     const answer = settled.action === 'replay' ? settled.answer : engine.answerOf(settled.problem, req)
-    sendAnswer(req, res, answer, extraHeaders, outlet)
+    sendAnswer(req, res, answer, extraHeaders, way)
   }
 
   const middleware = (req: IncomingMessage, res: ServerResponse, next: (err?: unknown) => void): void => {
@@ -123,7 +122,7 @@ function factsOf<Req extends IncomingMessage & Extended>(req: Req): RequestFacts
     rawHeaders: rawHeadersOf(req),
     body: req.body,
     bodyWasRead: req.readableDidRead || req.readableEnded, // A body without a byte ends unread.
-    isAbandoned: () => req.socket.destroyed,
+    isAbandoned: () => req.socket?.destroyed,
   }
 }
 

@@ -6,23 +6,27 @@ import { type Head, isCutShort, mayHaveBody, restore, snapshotOf } from './head.
 import * as pretend from './internals.js'
 import { type Outlet, outletOf, sendersOf } from './outlet.js'
 
+/** What an answer passes on its way to the client, and whether a handler may still write to the response. */
+export interface WayOut {
+  readonly outlet: Outlet
+  readonly handlerGoesOn: boolean
+}
+
 /** Sends an answer that the handler did not make just now: a replay or a problem. */
 export function sendAnswer(
   req: IncomingMessage,
   res: ServerResponse,
   answer: Answer,
   extraHeaders: HeaderPairs = [],
-  heldOutlet?: Outlet,
+  { outlet, handlerGoesOn }: WayOut = { outlet: outletOf(res), handlerGoesOn: false },
 ): void {
-  const outlet = heldOutlet ?? outletOf(res)
   const body = answer.body ?? NO_BYTES
   const before = snapshotOf(res)
   try {
     for (const [name, value] of headersByName(answer.headers)) res.setHeader(name, value)
-    if (mayHaveBody(req, answer.status)) res.setHeader('Content-Length', body.byteLength)
-    res.statusMessage = '' // An abandoned answer's may be left.
-    const how = { isNodes: outlet.end === NODES_END, handlerGoesOn: heldOutlet !== undefined }
-    withHead(res, answer, extraHeaders, outlet, how, () => sendBody(res, body, outlet))
+    const isNodes = outlet.end === NODES_END
+    if (isNodes && mayHaveBody(req, answer.status)) res.setHeader('Content-Length', body.byteLength)
+    withHead(res, answer, extraHeaders, outlet, { isNodes, handlerGoesOn }, () => sendBody(res, body, outlet))
   } catch (error) {
     // A hook on the head may throw. The application's error page must not find this answer's headers.
     if (!res.headersSent) restore(before, res)
@@ -39,14 +43,17 @@ export function sendWhole(
   extraHeaders: HeaderPairs,
   outlet: Outlet,
 ): void {
+  const isNodes = outlet.end === NODES_END
   const hasTrailers = pretend.hasTrailers(res)
+  // Where the head waits, Node's `end` would announce a length, which leaves no room for trailers; once one is removed, none.
+  if (hasTrailers && !res.hasHeader('Content-Length')) res.removeHeader('Content-Length')
   // Trailers and a transfer encoding of the handler's own need chunks. A client must see that an answer is cut short.
   const isChunked = res.hasHeader('Trailer') || res.hasHeader('Transfer-Encoding') || hasTrailers
-  if (mayHaveBody(req, head.status) && !isChunked && !isCutShort(req, res, body)) {
+  // Who wrapped `end` may add to the body: then only a length that the handler knew of is announced.
+  const isCounted = isNodes || res.hasHeader('Content-Length')
+  if (isCounted && mayHaveBody(req, head.status) && !isChunked && !isCutShort(req, res, body)) {
     res.setHeader('Content-Length', body.byteLength)
   }
-  // Where the head waits, Node's `end` announces a length, which leaves no room for trailers.
-  const isNodes = outlet.end === NODES_END || hasTrailers
   withHead(res, head, extraHeaders, outlet, { isNodes, handlerGoesOn: false }, () => sendBody(res, body, outlet))
 }
 
@@ -62,12 +69,12 @@ export function sendOpening(
   outlet: Outlet,
 ): boolean {
   if (body.byteLength === 0) {
-    withHead(res, head, extraHeaders, outlet, { isNodes: true, handlerGoesOn: true }, () =>
+    withHead(res, head, extraHeaders, outlet, { isNodes: true, handlerGoesOn: false }, () =>
       outlet.flushHeaders.call(res),
     )
     return true
   }
-  const how = { isNodes: outlet.write === NODES_WRITE, handlerGoesOn: true }
+  const how = { isNodes: outlet.write === NODES_WRITE, handlerGoesOn: false }
   const flows = withHead(res, head, extraHeaders, outlet, how, () => outlet.write.call(res, body)) !== false
   outlet.flush?.call(res) // The handler's own flush came while there was nothing to flush.
   return flows
@@ -77,15 +84,16 @@ export function sendOpening(
  * Sets headers on `res`, sends an explicit head, so that the hooks of earlier middleware run on it, and then what follows it.
  *
  * Where `end` or `write` is not Node's own, whoever wrapped it may set headers in it, write, ask for the head, or end later, as
- * where a handler calls it. So the head waits until it does, and until Node's own `end` has run the response has the functions
- * that it knew; but only for the time of the call where the handler goes on, whose writes must go nowhere.
+ * where a handler calls it. So the head waits until it does, and the response has the functions that it knew: all of them
+ * until the head is out, and `end` until Node's own has run; but only for the time of the call where the handler goes on, whose
+ * writes must go nowhere.
  */
 function withHead<Result>(
   res: ServerResponse,
   { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
   extraHeaders: HeaderPairs,
   outlet: Outlet,
-  { isNodes, handlerGoesOn }: { readonly isNodes: boolean; readonly handlerGoesOn: boolean },
+  { isNodes, handlerGoesOn }: { readonly isNodes: boolean } & Pick<WayOut, 'handlerGoesOn'>,
   sendRest: () => Result,
 ): Result {
   for (const [name, value] of extraHeaders) {
@@ -93,21 +101,23 @@ function withHead<Result>(
     if (name === 'Link') res.appendHeader(name, value)
     else res.setHeader(name, value)
   }
-  res.statusCode = status // Hooks on the head (on-headers) take the status from here.
+  // Hooks on the head (on-headers) take the status from here; and another message may have been left, or set since.
+  res.statusCode = status
+  res.statusMessage = statusMessage
   if (isNodes) {
     sendHead()
     return sendRest()
   }
-  res.statusMessage = statusMessage
   const held = sendersOf(res as unknown as Outlet)
   const holdAgain = () => Object.assign(res, held)
   Object.assign(res, sendersOf(outlet))
   const result = sendRest()
-  if (handlerGoesOn) {
-    if (!res.headersSent) sendHead()
-    holdAgain()
-  } else if (pretend.nodesEndHasRun(res)) holdAgain()
-  else res.once('finish', holdAgain)
+  if (handlerGoesOn && !res.headersSent) sendHead()
+  if (handlerGoesOn || pretend.nodesEndHasRun(res)) holdAgain()
+  else {
+    if (res.headersSent) Object.assign(res, { ...held, end: outlet.end })
+    res.once('finish', holdAgain)
+  }
   return result
 
   function sendHead(): void {

@@ -1,35 +1,8 @@
-import type { Answer, Store } from 'once-per-key/core'
-import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
 import { BINDINGS_AND_STACKS, type Step } from '../support/bindings.js'
 import { connectTo, request } from '../support/raw-client.js'
 import { serve } from '../support/serve.js'
-
-const OTHERS: Answer = {
-  status: 201,
-  statusMessage: 'Paid By Another',
-  headers: [['X-Receipt', 'another']],
-  body: Buffer.from('paid by another'),
-}
-
-/** A store in which somebody else has taken the record over by the time that the handler ends. */
-function takenOver(record: { readonly completed: boolean }): Store {
-  const store: Store = new MemoryStore()
-  return {
-    effects: store.effects,
-    begin: (key, claim) => store.begin(key, claim),
-    renew: (key, own) => store.renew(key, own),
-    async complete(_key, { fingerprint }) {
-      if (record.completed)
-        return { ok: false, record: { state: 'completed', fingerprint, attempt: 2, answer: OTHERS } }
-      return {
-        ok: false,
-        record: { state: 'in-flight', fingerprint, attempt: 2, uncertain: true, leaseRemainingMs: 1_000 },
-      }
-    },
-    release: (key, own) => store.release(key, own),
-  }
-}
+import { takenOver } from '../support/taken-over.js'
 
 const ENDS: readonly { readonly name: string; readonly handler: Step }[] = [
   {
@@ -38,6 +11,7 @@ const ENDS: readonly { readonly name: string; readonly handler: Step }[] = [
       res.statusMessage = 'Paid By Me'
       res.setHeader('X-Receipt', 'mine')
       res.setHeader('X-Mine', 'secret')
+      res.setHeader('Date', 'Thu, 01 Jan 1970 00:00:00 GMT')
       res.setHeader('Content-Length', 10)
       res.end('paid by me')
     },
@@ -73,6 +47,7 @@ describe.each(BINDINGS_AND_STACKS)('$name', ({ binding, stack }) => {
     expect(reply.lines('X-Receipt')).toEqual(['another'])
     expect(reply.lines('X-Mine')).toEqual([])
     expect(reply.lines('Content-Type')).toEqual([])
+    expect(Date.parse(reply.header('Date') ?? '')).toBeGreaterThan(0)
     expect(reply.header('Idempotent-Replayed')).toBe('true')
   })
 

@@ -1,12 +1,16 @@
 import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { BINDINGS, type Step } from '../support/bindings.js'
+import { gate } from '../support/gate.js'
 import { connectTo } from '../support/raw-client.js'
 import { serve } from '../support/serve.js'
+import { OTHERS, takenOver } from '../support/taken-over.js'
 
 // Earlier middleware may set a header, change the body, or write in its own `end` (or `write`): timers and signatures do. The
 // head was out before it was called, and what it wrote was taken for a handler's late write: clients waited for an answer
-// that did not come, or read the surplus as the next one.
+// that did not come, or read the surplus as the next one. So it was where an answer that is counted by its `end` was announced
+// with the length that it had before.
 
 type End = (this: ServerResponse, chunk?: unknown) => ServerResponse
 
@@ -119,10 +123,83 @@ describe.each(BINDINGS)('$name', (binding) => {
     expect(runs()).toBe(1)
   })
 
+  test.each(wrappers)('an end that $name is heard where another answer is sent in place', async ({ wrap }) => {
+    const before: Step = (_req, res, next) => {
+      res.end = wrap(res.end)
+      next()
+    }
+    const options = { store: takenOver({ completed: true }) }
+    const { port } = await serve(binding, (_req, res) => res.end('{"id":"po_2"}'), { before: [before], options })
+    const client = connectTo(port)
+    client.send({ key: 'k' })
+    expect((await client.reply()).body.toString()).toContain(OTHERS.body?.toString())
+    client.socket.destroy()
+  })
+
+  test.each([
+    {
+      name: 'writes the body and more',
+      body: 'paid, signed',
+      wrap: (end: End): End =>
+        function (chunk) {
+          if (chunk) this.write(chunk)
+          return end.call(this, ', signed')
+        },
+    },
+    {
+      name: 'makes the body longer',
+      body: '<paid>',
+      wrap: (end: End): End =>
+        function (chunk) {
+          return end.call(this, `<${chunk}>`)
+        },
+    },
+  ])('an end that $name leaves its connection in order', async ({ wrap, body }) => {
+    const before: Step = (_req, res, next) => {
+      res.end = wrap(res.end)
+      next()
+    }
+    const { port } = await serve(binding, (_req, res) => void Readable.from(['paid']).pipe(res), { before: [before] })
+    const client = connectTo(port)
+    for (let i = 0; i < 3; i++) {
+      client.send({ key: 'k' })
+      expect((await client.reply()).body.toString()).toBe(body)
+    }
+    expect(client.received().byteLength).toBe(0)
+    client.socket.destroy()
+  })
+
+  test('a late write changes nothing of an answer whose end goes on, once its head is out', async () => {
+    const { opened, open } = gate()
+    const before: Step = (_req, res, next) => {
+      const { write, end } = res
+      res.end = function (this: ServerResponse, chunk?: unknown) {
+        write.call(this, chunk as Buffer, 'utf8')
+        void opened.then(() => end.call(this))
+        return this
+      }
+      next()
+    }
+    const handler: Step = async (_req, res) => {
+      res.end('paid')
+      await sending
+      res.write('LATE')
+      open()
+    }
+    const { port } = await serve(binding, handler, { before: [before] })
+    const client = connectTo(port)
+    const sending = client.firstByte
+    client.send({ key: 'k' })
+    expect((await client.reply()).body.toString()).toBe('paid')
+    expect(client.received().byteLength).toBe(0)
+    client.socket.destroy()
+  })
+
   test('trailers pass an end that is wrapped', async () => {
     const before: Step = (_req, res, next) => {
       const { end } = res
       res.end = function (this: ServerResponse, ...args: unknown[]) {
+        this.setHeader('X-Response-Time', '3')
         return end.apply(this, args as never)
       }
       next()
@@ -162,12 +239,22 @@ describe.each(BINDINGS)('$name', (binding) => {
     client.socket.destroy()
   })
 
-  test('a write that sets a header is heard, for an answer that is streamed', async () => {
+  test.each([
+    { when: 'at once', queue: (work: () => void) => work() },
+    { when: 'later', queue: (work: () => void) => void setImmediate(work) },
+  ])('a write that sets a header $when is heard, for an answer that is streamed', async ({ queue }) => {
     const before: Step = (_req, res, next) => {
-      const { write } = res
+      const { write, end } = res
       res.write = function (this: ServerResponse, ...args: Parameters<typeof write>) {
-        if (!this.headersSent) this.setHeader('X-Response-Time', '3')
-        return write.apply(this, args)
+        queue(() => {
+          if (!this.headersSent) this.setHeader('X-Response-Time', '3')
+          write.apply(this, args)
+        })
+        return true
+      }
+      res.end = function (this: ServerResponse, ...args: unknown[]) {
+        queue(() => end.apply(this, args as never))
+        return this
       }
       next()
     }

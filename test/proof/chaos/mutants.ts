@@ -124,7 +124,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'the client of an owner that lost its lease is forgotten',
     file: 'src/express/capture.ts',
-    find: 'sendOther(settled, outlet)\n      }',
+    find: 'sendOther(settled, { outlet, handlerGoesOn: false })\n      }',
     replace: '}',
     check: 'L2',
   },
