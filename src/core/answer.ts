@@ -31,11 +31,16 @@ const NOT_BY_DEFAULT = new Set(['date', 'set-cookie'])
 
 /** The answer with only those headers that a replay gives back. */
 export function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
-  const headers = answer.headers.filter(([name]) => {
+  let connection = ''
+  const headers = answer.headers.filter(([name, value]) => {
     const lowerCaseName = name.toLowerCase()
+    if (lowerCaseName === 'connection') connection += `,${value.toLowerCase()}`
     return !HOP_BY_HOP.has(lowerCaseName) && keepHeader(lowerCaseName, !NOT_BY_DEFAULT.has(lowerCaseName))
   })
-  return { ...answer, headers }
+  if (connection === '') return { ...answer, headers }
+  // RFC 9110 §7.6.1: it names further fields of this connection.
+  const named = new Set(connection.split(',').map((name) => name.trim()))
+  return { ...answer, headers: headers.filter(([name]) => !named.has(name.toLowerCase())) }
 }
 
 /** Lines of one name together, under the name as it was first written: what `setHeader` takes, which knows one value a name. */

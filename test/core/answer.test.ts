@@ -27,6 +27,18 @@ test.each(HOP_BY_HOP)('%s belongs to one connection: no option keeps it', (name)
   expect(keepHeader).not.toHaveBeenCalled()
 })
 
+test('so does what Connection names', () => {
+  const headers = [
+    ['X-Hop', '1'],
+    ['Connection', 'close, x-Hop'],
+    ['x-hop', '2'],
+    ['X-Other', '3'],
+    ['connection', 'X-Third'],
+    ['X-Third', '4'],
+  ] as const
+  expect(withKeptHeaders({ ...answer(), headers }, () => true).headers).toEqual([['X-Other', '3']])
+})
+
 test('the mark of a replay is never kept: an answer that was forwarded from one is marked once', () => {
   expect(keptOf(['Idempotent-Replayed', 'idempotent-replayed'], () => true)).toEqual([])
 })
