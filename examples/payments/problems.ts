@@ -92,7 +92,7 @@ function problemOf(error: unknown): ServiceProblem {
   switch (type) {
     // The types of express.json().
     case 'entity.parse.failed':
-      return new ServiceProblem(400, 'body_not_json', 'The body is not JSON', 'Send one JSON object.')
+      return bodyNotJson()
     case 'entity.too.large':
       return new ServiceProblem(413, 'body_too_large', 'The body is too large', 'Send at most 100 KiB.')
     case 'charset.unsupported':
@@ -103,6 +103,10 @@ function problemOf(error: unknown): ServiceProblem {
     return new ServiceProblem(status, 'request_invalid', 'The request is not valid', 'It could not be read.')
   }
   return new ServiceProblem(500, 'internal_error', 'Something went wrong', 'It is our fault, and was logged.')
+}
+
+export function bodyNotJson(): ServiceProblem {
+  return new ServiceProblem(400, 'body_not_json', 'The body is not JSON', 'Send one JSON object, in UTF-8.')
 }
 
 export function unsupportedMediaType(detail: string): ServiceProblem {

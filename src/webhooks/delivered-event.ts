@@ -1,5 +1,4 @@
 import type { Buffer } from 'node:buffer'
-import { keyFault } from '../core/key.js'
 import { isKnownEvent, parseWebhookEvent, type WebhookEvent } from './event.js'
 import type { WebhookEventError, WebhookEventIssue } from './event-error.js'
 
@@ -30,9 +29,6 @@ export function deliveredEvent(raw: Buffer): Delivered {
     if ((error as WebhookEventError).code !== 'event_invalid') throw error
     return { refusal: 'event_invalid', issues: (error as WebhookEventError).issues }
   }
-  // The id is the key as it is: in a header's value quotes would be its wrapping, here they belong to it.
-  const fault = keyFault(event.id)
-  if (fault !== null) return { refusal: 'event_invalid', issues: [{ path: 'id', message: fault }] }
   const type = isKnownEvent(event) ? event.type : event.sentType
   return { refusal: null, event, type, payload: (sent as { readonly payload: unknown }).payload }
 }

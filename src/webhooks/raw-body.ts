@@ -77,6 +77,6 @@ function consumed(): IdempotencyError {
     'raw_body_consumed',
     'The body has been read before the webhook receiver, and its bytes, which the signature is about, were not kept. ' +
       'Mount the receiver before the parser, or let the parser keep them:\n' +
-      '  express.json({ verify: (req, _res, buf) => { req.rawBody = buf } })',
+      '  express.json({ verify: (req, _res, bytes) => Object.assign(req, { rawBody: bytes }) })',
   )
 }

@@ -11,6 +11,7 @@ import { deliveredEvent } from './delivered-event.js'
 import { typeInPath } from './delivery-path.js'
 import { isKnownEvent, type WebhookEvent, webhookEventTypes } from './event.js'
 import type { WebhookEventIssue } from './event-error.js'
+import { eventKey } from './event-key.js'
 import { readRawBody } from './raw-body.js'
 import {
   resolveReceiverOptions,
@@ -88,7 +89,7 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
     if (handler === undefined) return refused('event_unhandled')
 
     const scope = await resolveSource(source, req)
-    const identity = { namespace: 'webhook', scope, key: event.id, fingerprint } as const
+    const identity = { namespace: 'webhook', scope, key: eventKey(event.id), fingerprint } as const
     const decision = await engine.claim(identity, { request: req, isAbandoned: () => req.socket.destroyed })
     switch (decision.action) {
       case 'execute':

@@ -24,6 +24,8 @@ describe('every refusal has one shape', () => {
     ['no API key, before the body is read', 401, 'unauthenticated', PATH, { apiKey: '', raw: '{', headers: JSON_TYPE }],
     ['the list without an API key', 401, 'unauthenticated', '/operations', { method: 'GET', apiKey: '' }],
     ['broken JSON', 400, 'body_not_json', PATH, { raw: '{"amount":', headers: JSON_TYPE }],
+    ['JSON that is not UTF-8', 400, 'body_not_json', PATH, { raw: notUtf8(0xe9), headers: JSON_TYPE }],
+    ['the same, compressed', 400, 'body_not_json', PATH, encoded('gzip', gzipSync(notUtf8(0xe9)))],
     ['JSON that is no object or array', 400, 'body_not_json', PATH, { raw: '7', headers: JSON_TYPE }],
     ['no body', 400, 'validation_failed', PATH, {}],
     ['an array', 400, 'validation_failed', PATH, { body: [BODY] }],
@@ -69,6 +71,23 @@ describe('every refusal has one shape', () => {
       expect((await service.send(path, { body: BODY, key })).status).toBe(201)
     },
   )
+})
+
+test('bodies that are not UTF-8 are never one operation', async () => {
+  const key = randomUUID()
+  for (const byte of [0xe9, 0xe8]) {
+    const headers = { 'content-type': 'application/json; charset=UTF-8' }
+    expect((await service.send(PATH, { raw: notUtf8(byte), headers, key })).status).toBe(400)
+  }
+  expect(service.log.filter((line) => line.key === key)).toEqual([])
+  expect((await service.send(PATH, { body: BODY, key })).status).toBe(201)
+})
+
+test('JSON in UTF-16 is taken where its content type says so', async () => {
+  const raw = new Uint8Array(Buffer.from(JSON.stringify({ ...BODY, reference: 'é' }), 'utf16le'))
+  const headers = { 'content-type': 'application/json; charset=utf-16le' }
+  const { status, json } = await service.send(PATH, { raw, headers, key: randomUUID() })
+  expect([status, json.reference]).toEqual([201, 'é'])
 })
 
 test('401 says how to authenticate', async () => {
@@ -164,6 +183,11 @@ function expectProblem({ status, headers, json }: Received): void {
 
 function nested(levels: number): string {
   return `{"reference":${'['.repeat(levels)}${']'.repeat(levels)}}`
+}
+
+/** A body that is right but for one byte of its reference. */
+function notUtf8(byte: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array([...Buffer.from('{"amount":100,"currency":"EUR","reference":"'), byte, ...Buffer.from('"}')])
 }
 
 function form(contentType: string): Sent {

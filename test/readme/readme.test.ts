@@ -16,6 +16,11 @@ describe('the README', () => {
     expect(readme).toContain(`\`\`\`ts\n${example}\`\`\``)
   })
 
+  test('shows the body parser in ./raw-body.ts, which the compiler has checked', () => {
+    const [, parser] = read('./raw-body.ts').trimEnd().split('export const keepsBytes = ')
+    expect(readme).toContain(`\`${parser}\``)
+  })
+
   test('lists every option, and no other', () => {
     const section = readme.slice(readme.indexOf('## Options'), readme.indexOf('Mistakes are reported at once'))
     const listed = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)

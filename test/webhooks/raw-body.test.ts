@@ -5,6 +5,7 @@ import express from 'express'
 import express4 from 'express4'
 import { hmacSha256 } from 'once-per-key/webhooks'
 import { describe, expect, test } from 'vitest'
+import { keepsBytes } from '../readme/raw-body.js'
 import { BINDINGS, type Step } from '../support/bindings.js'
 import { begin, deliver, deliveryBytes, merchantUpdated, receive } from '../support/deliveries.js'
 import { failingStore } from '../support/failing-store.js'
@@ -28,7 +29,7 @@ const drain: Step = (req, _res, next) => {
 
 const KEPT: readonly { name: string; step: Step }[] = [
   { name: 'nobody', step: (_req, _res, next) => next() },
-  { name: 'express.json() that keeps them', step: express.json({ verify: keepRaw }) as Step },
+  { name: 'the express.json() that the README shows', step: keepsBytes as Step },
   { name: 'the express.json() of Express 4 that keeps them', step: express4.json({ verify: keepRaw }) as Step },
   { name: 'express.raw()', step: express.raw({ type: '*/*' }) as Step },
   {
@@ -60,7 +61,9 @@ describe.each(BINDINGS)('on $name', (binding) => {
     expect(errors).toEqual([
       expect.objectContaining({
         code: 'raw_body_consumed',
-        message: expect.stringContaining('express.json({ verify: (req, _res, buf) => { req.rawBody = buf } })'),
+        message: expect.stringContaining(
+          'express.json({ verify: (req, _res, bytes) => Object.assign(req, { rawBody: bytes }) })',
+        ),
       }),
     ])
     expect({ handled, sent: store.sent }).toEqual({ handled: [], sent: [] })

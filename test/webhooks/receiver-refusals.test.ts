@@ -103,7 +103,7 @@ const REFUSED: readonly Refused[] = [
     status: 400,
     code: 'event_invalid',
   },
-  ...['', 'a\u0000b', 'a'.repeat(256), `"${'a'.repeat(254)}"`].map((id) => ({
+  ...['', 'a\ud800', `${'a'.repeat(256)}\ud800`].map((id) => ({
     name: `with the id ${JSON.stringify(id).slice(0, 20)}`,
     delivery: { body: { ...event, id } },
     status: 400,
