@@ -1,4 +1,4 @@
-import { type CommandName, type Emit, storeFailure } from './events.js'
+import { type CommandName, type Emit, type IdempotencyEvent, storeFailure } from './events.js'
 import type { Identity } from './identity.js'
 import { isReply } from './reply.js'
 
@@ -56,8 +56,8 @@ const LONGEST_PAUSE_MS = 2_000
 const LONGEST_UNANSWERED_PAUSE_MS = 10_000
 
 /**
- * Asks again, after growing pauses, what was asked once and not answered in time. Whatever is answered late, the first time
- * included, counts. `null`: nothing was answered before `until`.
+ * Asks again, after growing pauses, what was asked once and not answered in time: for the last time at `until`. Whatever is
+ * answered late, the first time included, counts. `null`: nothing was answered.
  */
 export function askAgain<Reply>(
   name: CommandName,
@@ -82,16 +82,24 @@ export function askAgain<Reply>(
 
     async function again(): Promise<void> {
       let pauseMs = FIRST_PAUSE_MS
-      while (monotonicNow() + pauseMs < until) {
-        await pause(pauseMs)
+      let leftMs = until - monotonicNow()
+      while (leftMs > 0) {
+        const isLast = pauseMs >= leftMs
+        await pause(isLast ? Math.ceil(leftMs) : pauseMs)
         if (isOver) return
         const copy = called(command)
         hear(copy)
-        const reply = await ask(name, about, copy, timeoutMs, emit)
-        if (isOver || reply !== null) return over(reply)
+        const reply = await ask(name, about, copy, timeoutMs, tell)
+        if (isOver || isLast || reply !== null) return over(reply)
         pauseMs = Math.min(pauseMs * 2, unanswered > 0 ? LONGEST_UNANSWERED_PAUSE_MS : LONGEST_PAUSE_MS)
+        leftMs = until - monotonicNow()
       }
       over(null)
+    }
+
+    /** Once one copy is answered, nothing depends on another. */
+    function tell(event: IdempotencyEvent): void {
+      if (!isOver) emit(event)
     }
 
     function over(reply: Reply | null): void {

@@ -29,7 +29,7 @@ export interface Engine<Req> extends Operator {
   claim(identity: Identity, asker: Asker<Req>): Promise<Claimed>
   /** A problem as the response to send, in the shape that `renderProblem` gives it. */
   answerOf(problem: Problem, request: Req): Answer
-  /** Resolves when no run is left, and no completion is pending. */
+  /** Resolves when no run is left, and no completion is pending: behind their last events. */
   idle(): Promise<void>
 }
 

@@ -57,6 +57,7 @@ export function startExecution<Req>(
   let renewAt = sentAt + leaseMs / 3
   let lost = false
   let taken = false
+  let renewing: Promise<void> | undefined
   let abort: AbortController | undefined
   let timer = setTimeout(tick, Math.ceil(leaseMs / 3)).unref()
 
@@ -66,7 +67,7 @@ export function startExecution<Req>(
     const inTime = now < sentAt + maxRunMs
     if (inTime && !taken && now >= renewAt) {
       renewAt = now + leaseMs / 3
-      void renew(now)
+      renewing = renew(now)
     }
     const next = Math.min(
       inTime && !taken ? renewAt : Number.POSITIVE_INFINITY,
@@ -74,7 +75,8 @@ export function startExecution<Req>(
       inTime ? sentAt + maxRunMs : Number.POSITIVE_INFINITY,
     )
     if (next < Number.POSITIVE_INFINITY) timer = setTimeout(tick, Math.max(1, Math.ceil(next - now))).unref()
-    else end() // Its time is over, and its lease is gone: whatever the handler still does, nobody waits for it.
+    // Its time is over, and its lease is gone: whatever the handler still does, nobody waits for it.
+    else if (settled === undefined) end()
   }
 
   async function renew(now: number): Promise<void> {
@@ -108,11 +110,13 @@ export function startExecution<Req>(
     abort?.abort(leaseLost())
   }
 
+  /** Called behind the last event of the run; that of a renewal on its way is still waited for. */
   function end(): void {
     if (over) return
     over = true
     clearTimeout(timer)
-    onEnd()
+    if (renewing === undefined) onEnd()
+    else void renewing.then(onEnd)
   }
 
   // --- the end
@@ -137,10 +141,7 @@ export function startExecution<Req>(
       return unconfirmed()
     }
     pending()
-    void repeat('complete', command, asked).then((late) => {
-      if (late === null) givenUp()
-      else close(late, completed, givenUp)
-    })
+    void repeat('complete', command, asked, (late) => close(late, completed, givenUp), givenUp)
     // Whoever took over may have sent another success: without a lease, only a confirmed one is sent.
     return lost || monotonicNow() >= confirmedAt + leaseMs ? unconfirmed() : { action: 'send' }
   }
@@ -157,7 +158,7 @@ export function startExecution<Req>(
     const asked = called(command)
     const done = await ask('release', identity, asked, storeTimeoutMs, emit)
     if (done !== null) return close(done, failed)
-    void repeat('release', command, asked).then((late) => late !== null && close(late, failed))
+    void repeat('release', command, asked, (late) => close(late, failed))
     return { action: 'send' }
   }
 
@@ -183,10 +184,13 @@ export function startExecution<Req>(
     name: 'complete' | 'release',
     command: () => Promise<Done>,
     asked: Promise<Done>,
-  ): Promise<Done | null> {
+    answered: (done: Done) => void,
+    givenUp = () => {},
+  ): Promise<void> {
     const done = await askAgain(name, identity, command, asked, sentAt + maxRunMs, storeTimeoutMs, emit)
-    if (done === null) end()
-    return done
+    if (done !== null) return answered(done)
+    givenUp()
+    end()
   }
 
   function signal(): AbortSignal {

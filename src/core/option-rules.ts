@@ -6,9 +6,7 @@ import { aFunction, aHeaderName, mistakesIn, oneOf, type Rule, wholeNumber } fro
 
 /** All that is wrong with the options of the middleware: each name and value, then the relations between them. */
 export function mistakesInOptions<Req>(given: IdempotencyOptions<Req>, options: ResolvedOptions<Req>): string[] {
-  const mistakes = mistakesIn(given, options, RULES, REQUIRED)
-  // A relation is judged only between values that are right by themselves.
-  return mistakes.length > 0 ? mistakes : brokenRelations(options)
+  return [...mistakesIn(given, options, RULES, REQUIRED), ...brokenRelations(options)]
 }
 
 type RuleSet = Readonly<Record<keyof IdempotencyOptions, Rule>>
@@ -50,10 +48,19 @@ const RULES: RuleSet = {
   onEvent: aFunction,
 }
 
+type Duration = 'leaseMs' | 'storeTimeoutMs' | 'maxRunMs' | 'retentionMs' | 'inFlightWaitMs'
+
+/** A relation is judged only between values that are right by themselves. */
 function brokenRelations<Req>(options: ResolvedOptions<Req>): string[] {
-  const { leaseMs, storeTimeoutMs, maxRunMs, retentionMs, inFlightWaitMs } = options
-  const atLeast = (name: string, value: number, bound: string, boundMs: number, why: string) =>
-    value >= boundMs ? [] : [`${name}: ${value} is less than ${bound} = ${boundMs}: ${why}`]
+  // NaN for the others: it is less than nothing, and nothing is less than it.
+  const rightMs = (name: Duration) => (RULES[name](options[name]) === null ? options[name] : Number.NaN)
+  const leaseMs = rightMs('leaseMs')
+  const storeTimeoutMs = rightMs('storeTimeoutMs')
+  const maxRunMs = rightMs('maxRunMs')
+  const retentionMs = rightMs('retentionMs')
+  const inFlightWaitMs = rightMs('inFlightWaitMs')
+  const atLeast = (name: Duration, valueMs: number, bound: string, boundMs: number, why: string) =>
+    valueMs < boundMs ? [`${name}: ${valueMs} is less than ${bound} = ${boundMs}: ${why}`] : []
   return [
     ...atLeast('leaseMs', leaseMs, '4 × storeTimeoutMs', 4 * storeTimeoutMs, 'a renewal could not be repeated in time'),
     ...atLeast('maxRunMs', maxRunMs, 'leaseMs', leaseMs, 'a run lasts at least one lease'),

@@ -5,13 +5,18 @@ export function isReply(command: CommandName, reply: unknown): boolean {
   if (!isObject(reply)) return false
   switch (command) {
     case 'begin':
-      if (reply.acquired === true) return Number.isInteger(reply.attempt) && OUTCOMES.has(reply.previousOutcome)
+      if (reply.acquired === true) return isAttempt(reply.attempt) && OUTCOMES.has(reply.previousOutcome)
       return reply.acquired === false && isRecord(reply.record)
     case 'inspect':
       return reply.record === null || isRecord(reply.record)
     default:
       return reply.ok === true || (reply.ok === false && (reply.record === null || isRecord(reply.record)))
   }
+}
+
+/** Of a claim that was made: 1, 2, 3 … */
+function isAttempt(attempt: unknown): boolean {
+  return Number.isInteger(attempt) && (attempt as number) >= 1
 }
 
 const OUTCOMES = new Set<unknown>(['none', 'failed', 'unknown'])

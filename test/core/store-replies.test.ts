@@ -30,6 +30,7 @@ describe('a store that answers a claim with what is no reply has failed: 503, an
     ['no verdict', {}],
     ['a verdict that is none', { acquired: 1, attempt: 1, previousOutcome: 'none' }],
     ['a claim without an attempt', { acquired: true, previousOutcome: 'none' }],
+    ['a claim of attempt 0', { acquired: true, attempt: 0, previousOutcome: 'none' }],
     ['a claim that does not say what was before', { acquired: true, attempt: 1 }],
     ['a claim with an outcome that there is not', { acquired: true, attempt: 1, previousOutcome: 'fine' }],
     ['a refusal for null', { acquired: false, record: null }],

@@ -4,7 +4,12 @@ import type { BrokenStore } from './broken-steps.js'
 
 /** A reply as it is on its way to who asked, and the tokens that the store was given. */
 type Change = (reply: Reply, tokens: readonly string[], command: string) => unknown
-type Reply = { readonly acquired?: boolean; readonly ok?: boolean; readonly record?: IdempotencyRecord | null }
+type Reply = {
+  readonly acquired?: boolean
+  readonly attempt?: number
+  readonly ok?: boolean
+  readonly record?: IdempotencyRecord | null
+}
 
 const NO_REPLY = '`'
 const NO_COPY = 'The fields of an answer are its own'
@@ -16,6 +21,9 @@ export const BROKEN_REPLIES: readonly BrokenStore[] = [
     Object.fromEntries(
       Object.entries(reply).map(([name, value]) => [name, typeof value === 'boolean' ? Number(value) : value]),
     ),
+  ),
+  replying('the first attempt is 0', ['begin (none) by', 'fresh: '], NO_REPLY, (reply) =>
+    reply.attempt === 1 ? { ...reply, attempt: 0 } : reply,
   ),
   replying('the lease that is left is told as text', ["renew (another's, in-flight, lease live)"], NO_REPLY, (reply) =>
     withRecord(reply, 'in-flight', (record) => ({ ...record, leaseRemainingMs: `${record.leaseRemainingMs}` })),

@@ -189,8 +189,8 @@ export const mutants: readonly Mutant[] = [
   {
     ...execution,
     name: 'a failure waits for its release for ever',
-    find: "    void repeat('release', command, asked).then((late) => late !== null && close(late, failed))\n",
-    replace: `    await repeat('release', command, asked).then((late) => late !== null && close(late, failed))
+    find: "    void repeat('release', command, asked, (late) => close(late, failed))\n",
+    replace: `    await repeat('release', command, asked, (late) => close(late, failed))
     await new Promise(() => {})
 `,
     check: 'L2',

@@ -3,8 +3,6 @@ import type { Request } from './history.js'
 
 /** For timers that count whole milliseconds. */
 const SLACK_MS = 5
-/** How long before its run's time is over a pending completion may be given up: the longest pause between two tries. */
-const LONGEST_PAUSE_MS = 5_000
 
 /**
  * S1 and S3, where a lease has lapsed: not because its owner, which could have, did not renew it while its handler ran,
@@ -20,12 +18,12 @@ export function checkLapsed(evidence: Evidence, owner: Request, at: number): voi
   const { isCrashed, lastStalledAt } = instanceOf(owner.instance)
   if (isCrashed || lastStalledAt >= attempt.claimSentAt) return
 
-  const { leaseMs, maxRunMs, storeTimeoutMs } = setting.options
+  const { leaseMs, maxRunMs } = setting.options
   const isRenewed = at - attempt.lastSentAt <= leaseMs / 3 + SLACK_MS
   const timeIsOverAt = attempt.claimSentAt + maxRunMs
   if (run.end === null) {
     if (at < timeIsOverAt) expect('S1', isRenewed, owner, 'the lease of a run that goes on is not renewed')
-  } else if (attempt.isPending && run.end.succeeded && at < timeIsOverAt - LONGEST_PAUSE_MS - 2 * storeTimeoutMs) {
+  } else if (attempt.isPending && run.end.succeeded && at < timeIsOverAt) {
     expect('S3', isRenewed, owner, 'the completion of a success that was sent is not tried again')
   }
 }

@@ -10,7 +10,7 @@ export const engineMutants: readonly Mutant[] = (
     {
       name: 'a lease is never renewed',
       file: EXECUTION,
-      find: '      void renew(now)\n',
+      find: '      renewing = renew(now)\n',
       replace: '',
       check: 'S1',
     },

@@ -85,8 +85,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a run is still counted when it has ended',
     file: EXECUTION,
-    find: 'clearTimeout(timer)\n    onEnd()',
-    replace: 'clearTimeout(timer)\n    if (settled !== undefined && !mayHaveHadEffect) onEnd()',
+    find: '    if (renewing === undefined) onEnd()\n',
+    replace: '    if (settled === undefined || mayHaveHadEffect) return\n    if (renewing === undefined) onEnd()\n',
     layer,
     check: 'L3',
   },
