@@ -11,7 +11,10 @@ import { HEADER_NAME, listed, mistakesIn, oneOf, type Rule, wholeNumber } from '
 export interface RecordName {
   readonly scope: string
   readonly key: string
-  /** `'webhook'`: a delivery's record. Its scope is the `source`, its key the event's `id`, or what `onEvent` tells. Absent: a request's. */
+  /**
+   * `'webhook'`: a delivery's record. Its scope is the `source`, its key the event's `id`; where that can be no key, the one
+   * that `onEvent` tells. Absent: a request's.
+   */
   readonly namespace?: 'webhook' | undefined
 }
 
