@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import express, { type RequestHandler } from 'express'
-import { bodyNotJson, unsupportedMediaType } from './problems.js'
+import { bodyNotJson, encodingUnsupported, unsupportedMediaType } from './problems.js'
 
 /** Mounted before the idempotency middleware, which could not compare a body that nobody parsed. */
 export const jsonBody: readonly RequestHandler[] = [
@@ -9,7 +9,8 @@ export const jsonBody: readonly RequestHandler[] = [
     limit: '100kb',
     // The parser would read bytes that are not UTF-8 as U+FFFD, and two different bodies would be the same.
     verify(_req, _res, bytes, charset) {
-      if (charset === 'utf-8' && !isUtf8(bytes)) throw bodyNotJson()
+      if (charset !== 'utf-8') throw encodingUnsupported()
+      if (!isUtf8(bytes)) throw bodyNotJson()
     },
   }),
 ]

@@ -97,7 +97,7 @@ function problemOf(error: unknown): ServiceProblem {
       return new ServiceProblem(413, 'body_too_large', 'The body is too large', 'Send at most 100 KiB.')
     case 'charset.unsupported':
     case 'encoding.unsupported':
-      return unsupportedMediaType('Send JSON in UTF-8, plain or with gzip, deflate or br.')
+      return encodingUnsupported()
   }
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new ServiceProblem(status, 'request_invalid', 'The request is not valid', 'It could not be read.')
@@ -107,6 +107,10 @@ function problemOf(error: unknown): ServiceProblem {
 
 export function bodyNotJson(): ServiceProblem {
   return new ServiceProblem(400, 'body_not_json', 'The body is not JSON', 'Send one JSON object, in UTF-8.')
+}
+
+export function encodingUnsupported(): ServiceProblem {
+  return unsupportedMediaType('Send JSON in UTF-8, plain or with gzip, deflate or br.')
 }
 
 export function unsupportedMediaType(detail: string): ServiceProblem {

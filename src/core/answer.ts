@@ -34,12 +34,18 @@ export function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer 
   let connection = ''
   const headers = answer.headers.filter(([name, value]) => {
     const lowerCaseName = name.toLowerCase()
-    if (lowerCaseName === 'connection') connection += `,${value.toLowerCase()}`
+    if (lowerCaseName === 'connection') connection += `,${value}`
+    if (lowerCaseName === 'content-length') return true // Whoever handed it over needs it.
     return !HOP_BY_HOP.has(lowerCaseName) && keepHeader(lowerCaseName, !NOT_BY_DEFAULT.has(lowerCaseName))
   })
   if (connection === '') return { ...answer, headers }
   // RFC 9110 §7.6.1: it names further fields of this connection.
-  const named = new Set(connection.split(',').map((name) => name.trim()))
+  const named = new Set(
+    connection
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  )
   return { ...answer, headers: headers.filter(([name]) => !named.has(name.toLowerCase())) }
 }
 

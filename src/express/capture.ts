@@ -62,7 +62,7 @@ export function holdResponse(
   // --- what the handler sees
   res.writeHead = ((status: number, reason?: string | HeadArgument, headers?: HeadArgument) => {
     if (head !== undefined) throw headersSent()
-    head = takeHead(req, res, before, status, reason, headers)
+    head = takeHead(req, res, before, status, reason, headers, outlet)
     pretend.begun(res)
     if (clientSocket) req.socket = new Proxy(clientSocket, new GuardedSocket(hangUp)) // Adapters may have none.
     return res

@@ -1,6 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { type HeaderPairs, IdempotencyError } from '../core/index.js'
 import { invalidStatus, invalidStatusMessage } from './node-errors.js'
+import { isEndNodes, type Outlet } from './outlet.js'
 
 /** What a handler handed over with its first byte, or by `writeHead`. */
 export interface Head {
@@ -32,6 +33,7 @@ export function takeHead(
   status: number,
   reason: string | HeadArgument | undefined,
   headers: HeadArgument | undefined,
+  outlet: Outlet,
 ): Head {
   if (!(status >= 100 && status <= 999)) throw invalidStatus(status)
   if (typeof reason === 'string') res.statusMessage = reason
@@ -40,7 +42,8 @@ export function takeHead(
   const given = typeof reason === 'string' ? headers : (headers ?? reason)
   if (given !== undefined && given !== null) setHeadArgument(res, given)
   res.statusCode = Math.trunc(status)
-  const keepLength = !mayHaveBody(req, res.statusCode)
+  // Else it is made anew.
+  const keepLength = !mayHaveBody(req, res.statusCode) || !isEndNodes(outlet)
   return { status: res.statusCode, statusMessage, headers: changedSince(before, res, keepLength) }
 }
 
@@ -58,7 +61,7 @@ export function snapshotOf(res: ServerResponse): HeaderSnapshot {
   return snapshot
 }
 
-/** Headers that were set or changed since a snapshot: whole values, a line each. Lengths are made anew. */
+/** Headers that were set or changed since a snapshot: whole values, a line each. */
 function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
   const changed: [string, string][] = []
   for (const name of rawNamesOf(res)) {
@@ -77,6 +80,7 @@ export function restore(before: HeaderSnapshot, res: ServerResponse): void {
   for (const name of res.getHeaderNames()) res.removeHeader(name)
   res.sendDate = sendDate // To remove a date means to send none.
   for (const [name, value] of before.values()) res.setHeader(name, value)
+  res.statusMessage = ''
 }
 
 /** Sets the headers that were given to `writeHead`: they replace those of the same name, and may repeat a name. */

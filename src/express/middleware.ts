@@ -97,8 +97,9 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
     extraHeaders?: HeaderPairs,
     way?: WayOut,
   ): void {
-    const answer = settled.action === 'replay' ? settled.answer : engine.answerOf(settled.problem, req)
-    sendAnswer(req, res, answer, extraHeaders, way)
+    const isReplay = settled.action === 'replay'
+    const answer = isReplay ? settled.answer : engine.answerOf(settled.problem, req)
+    sendAnswer(req, res, answer, isReplay, extraHeaders, way)
   }
 
   const middleware = (req: IncomingMessage, res: ServerResponse, next: (err?: unknown) => void): void => {

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
 import * as pretend from './internals.js'
 
 /** The functions through which a response leaves, as they were before the middleware took their place. */
@@ -24,6 +24,13 @@ export function sendersOf(outlet: Outlet): Pick<Outlet, 'writeHead' | 'write' | 
   const { writeHead, write, end, flushHeaders } = outlet
   return { writeHead, write, end, flushHeaders }
 }
+
+/** If not, whoever wrapped `end` may add to the body: then a length is announced only where the handler announced one. */
+export function isEndNodes({ end }: Pick<Outlet, 'end'>): boolean {
+  return end === NODES_END
+}
+
+const NODES_END: unknown = ServerResponse.prototype.end
 
 /** Puts back what the middleware replaced: an error page is to follow. */
 export function giveBack(res: ServerResponse, outlet: Outlet): void {

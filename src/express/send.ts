@@ -4,7 +4,7 @@ import { headersByName } from '../core/answer.js'
 import type { Answer, HeaderPairs } from '../core/index.js'
 import { type Head, isCutShort, mayHaveBody, restore, snapshotOf } from './head.js'
 import * as pretend from './internals.js'
-import { type Outlet, outletOf, sendersOf } from './outlet.js'
+import { isEndNodes, type Outlet, outletOf, sendersOf } from './outlet.js'
 
 /** What an answer passes on its way to the client, and whether a handler may still write to the response. */
 export interface WayOut {
@@ -17,6 +17,7 @@ export function sendAnswer(
   req: IncomingMessage,
   res: ServerResponse,
   answer: Answer,
+  isReplay: boolean,
   extraHeaders: HeaderPairs = [],
   { outlet, handlerGoesOn }: WayOut = { outlet: outletOf(res), handlerGoesOn: false },
 ): void {
@@ -24,8 +25,10 @@ export function sendAnswer(
   const before = snapshotOf(res)
   try {
     for (const [name, value] of headersByName(answer.headers)) res.setHeader(name, value)
-    const isNodes = outlet.end === NODES_END
-    if (isNodes && mayHaveBody(req, answer.status)) res.setHeader('Content-Length', body.byteLength)
+    const isNodes = isEndNodes(outlet)
+    if (mayHaveBody(req, answer.status) && (isNodes || !isReplay || res.hasHeader('Content-Length'))) {
+      res.setHeader('Content-Length', body.byteLength)
+    }
     withHead(res, answer, extraHeaders, outlet, { isNodes, handlerGoesOn }, () => sendBody(res, body, outlet))
   } catch (error) {
     // A hook on the head may throw. The application's error page must not find this answer's headers.
@@ -43,13 +46,12 @@ export function sendWhole(
   extraHeaders: HeaderPairs,
   outlet: Outlet,
 ): void {
-  const isNodes = outlet.end === NODES_END
+  const isNodes = isEndNodes(outlet)
   const hasTrailers = pretend.hasTrailers(res)
   // Where the head waits, Node's `end` would announce a length, which leaves no room for trailers; once one is removed, none.
   if (hasTrailers && !res.hasHeader('Content-Length')) res.removeHeader('Content-Length')
   // Trailers and a transfer encoding of the handler's own need chunks. A client must see that an answer is cut short.
   const isChunked = res.hasHeader('Trailer') || res.hasHeader('Transfer-Encoding') || hasTrailers
-  // Who wrapped `end` may add to the body: then only a length that the handler knew of is announced.
   const isCounted = isNodes || res.hasHeader('Content-Length')
   if (isCounted && mayHaveBody(req, head.status) && !isChunked && !isCutShort(req, res, body)) {
     res.setHeader('Content-Length', body.byteLength)
@@ -84,9 +86,8 @@ export function sendOpening(
  * Sets headers on `res`, sends an explicit head, so that the hooks of earlier middleware run on it, and then what follows it.
  *
  * Where `end` or `write` is not Node's own, whoever wrapped it may set headers in it, write, ask for the head, or end later, as
- * where a handler calls it. So the head waits until it does, and the response has the functions that it knew: all of them
- * until the head is out, and `end` until Node's own has run; but only for the time of the call where the handler goes on, whose
- * writes must go nowhere.
+ * where a handler calls it. So the head waits until it does, and until Node's own `end` has run the response has the functions
+ * that it knew; but only for the time of the call where the handler goes on, whose writes must go nowhere.
  */
 function withHead<Result>(
   res: ServerResponse,
@@ -114,10 +115,7 @@ function withHead<Result>(
   const result = sendRest()
   if (handlerGoesOn && !res.headersSent) sendHead()
   if (handlerGoesOn || pretend.nodesEndHasRun(res)) holdAgain()
-  else {
-    if (res.headersSent) Object.assign(res, { ...held, end: outlet.end })
-    res.once('finish', holdAgain)
-  }
+  else res.once('finish', holdAgain)
   return result
 
   function sendHead(): void {
@@ -140,14 +138,12 @@ function sendBody(
 ): void {
   if (byteLength === 0) return void outlet.end.call(res)
   const bytes = Buffer.from(buffer, byteOffset, byteLength)
-  const asText =
-    outlet.end === NODES_END && (res.socket === null || (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)))
+  const asText = isEndNodes(outlet) && (res.socket === null || (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)))
   if (asText) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
   else outlet.end.call(res, bytes)
 }
 
 /** A longer text is copied at a higher price than a second piece is sent. */
 const MOST_BYTES_AS_TEXT = 16_384
-const NODES_END: unknown = ServerResponse.prototype.end
 const NODES_WRITE: unknown = ServerResponse.prototype.write
 const NO_BYTES = Buffer.alloc(0)

@@ -90,7 +90,7 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
 
     const scope = await resolveSource(source, req)
     const identity = { namespace: 'webhook', scope, key: eventKey(event.id), fingerprint } as const
-    const decision = await engine.claim(identity, { request: req, isAbandoned: () => req.socket.destroyed })
+    const decision = await engine.claim(identity, { request: req, isAbandoned: () => req.socket?.destroyed })
     switch (decision.action) {
       case 'execute':
         return run(handler, event, decision.execution, req)

@@ -39,6 +39,12 @@ test('so does what Connection names', () => {
   expect(withKeptHeaders({ ...answer(), headers }, () => true).headers).toEqual([['X-Other', '3']])
 })
 
+test('a length that was handed over is kept: no option is asked', () => {
+  const keepHeader = vi.fn(() => false)
+  expect(keptOf(['Content-Length', 'content-length'], keepHeader)).toEqual(['Content-Length', 'content-length'])
+  expect(keepHeader).not.toHaveBeenCalled()
+})
+
 test('the mark of a replay is never kept: an answer that was forwarded from one is marked once', () => {
   expect(keptOf(['Idempotent-Replayed', 'idempotent-replayed'], () => true)).toEqual([])
 })

@@ -83,11 +83,11 @@ test('bodies that are not UTF-8 are never one operation', async () => {
   expect((await service.send(PATH, { body: BODY, key })).status).toBe(201)
 })
 
-test('JSON in UTF-16 is taken where its content type says so', async () => {
-  const raw = new Uint8Array(Buffer.from(JSON.stringify({ ...BODY, reference: 'é' }), 'utf16le'))
+test('JSON in UTF-16 is refused: RFC 8259 §8.1', async () => {
+  const raw = new Uint8Array(Buffer.from(JSON.stringify(BODY), 'utf16le'))
   const headers = { 'content-type': 'application/json; charset=utf-16le' }
   const { status, json } = await service.send(PATH, { raw, headers, key: randomUUID() })
-  expect([status, json.reference]).toEqual([201, 'é'])
+  expect([status, json.code]).toEqual([415, 'media_type_unsupported'])
 })
 
 test('401 says how to authenticate', async () => {
