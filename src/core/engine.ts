@@ -182,12 +182,9 @@ export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Eng
     const late = pending?.then(markAnswered, markAnswered)
     onStart()
     await null // Where the reply or the error came first, `answered` is true by now.
-    const behind = !answered
+    if (!answered) void late?.then(() => free(asking))
     await free(asking)
     onEnd()
-    if (late === undefined || !behind) return
-    await late
-    await free(asking)
   }
 
   /** Tried until the claim's lease would have ended it anyway. */

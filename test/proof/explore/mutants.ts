@@ -182,8 +182,8 @@ export const mutants: readonly Mutant[] = [
   {
     ...engine,
     name: 'a late claim is not released',
-    find: '    await late\n    await free(asking)\n',
-    replace: '    await late\n',
+    find: '    if (!answered) void late?.then(() => free(asking))\n',
+    replace: '',
     check: 'L1',
   },
   {

@@ -120,8 +120,8 @@ export const engineMutants: readonly Mutant[] = (
     {
       name: 'a claim that was given up is released only once',
       file: ENGINE,
-      find: '    if (late === undefined || !behind) return\n',
-      replace: '    if (late !== undefined || behind) return\n',
+      find: '    if (!answered) void late?.then(() => free(asking))\n',
+      replace: '',
       check: 'L1',
     },
     {
