@@ -13,6 +13,8 @@ const LEAVES: readonly Leave[] = ['destroy', 'reset', 'end']
 
 /** Scripts that are three numbers apart meet at the same server, and use each other's keys again. */
 const RECENT = 8
+/** Beyond all scripts, at the same servers: no other script may take the key before the handler has begun. */
+const OF_ITS_OWN = 3_000_000
 
 /** Several requests on one connection, in pieces as chance has it. */
 export const talk: Play = async (stage) => {
@@ -63,7 +65,7 @@ export const race: Play = async (stage) => {
 /** A client leaves while its handler runs: nobody else runs until it ends, and its end counts. */
 export const disconnect: Play = async (stage) => {
   const { random, script, service, findings, judge } = stage
-  const same = operation(stage, script, random.pick(GATED))
+  const same = operation(stage, script + OF_ITS_OWN, random.pick(GATED))
   const first = requestOf(same, `gate${script}.0`, random)
   const client = connect(stage, same.server, 0)
   const pending = judge.sending(first)
