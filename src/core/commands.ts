@@ -1,4 +1,4 @@
-import { type CommandName, type Emit, type IdempotencyEvent, storeFailure } from './events.js'
+import { type CommandName, type Emit, storeFailure } from './events.js'
 import type { Identity } from './identity.js'
 import { isReply } from './reply.js'
 
@@ -71,6 +71,10 @@ export function askAgain<Reply>(
   return new Promise((resolve) => {
     let isOver = false
     let unanswered = 0
+    /** Once one copy is answered, nothing depends on another. */
+    const tell: Emit = (event) => {
+      if (!isOver) emit(event)
+    }
     hear(asked)
     void again()
 
@@ -95,11 +99,6 @@ export function askAgain<Reply>(
         leftMs = until - monotonicNow()
       }
       over(null)
-    }
-
-    /** Once one copy is answered, nothing depends on another. */
-    function tell(event: IdempotencyEvent): void {
-      if (!isOver) emit(event)
     }
 
     function over(reply: Reply | null): void {

@@ -56,7 +56,7 @@ export function sendWhole(
   if (isCounted && mayHaveBody(req, head.status) && !isChunked && !isCutShort(req, res, body)) {
     res.setHeader('Content-Length', body.byteLength)
   }
-  withHead(res, head, extraHeaders, outlet, { isNodes, handlerGoesOn: false }, () => sendBody(res, body, outlet))
+  withHead(res, head, extraHeaders, outlet, { isNodes }, () => sendBody(res, body, outlet))
 }
 
 /**
@@ -71,13 +71,11 @@ export function sendOpening(
   outlet: Outlet,
 ): boolean {
   if (body.byteLength === 0) {
-    withHead(res, head, extraHeaders, outlet, { isNodes: true, handlerGoesOn: false }, () =>
-      outlet.flushHeaders.call(res),
-    )
+    withHead(res, head, extraHeaders, outlet, { isNodes: true }, () => outlet.flushHeaders.call(res))
     return true
   }
-  const how = { isNodes: outlet.write === NODES_WRITE, handlerGoesOn: false }
-  const flows = withHead(res, head, extraHeaders, outlet, how, () => outlet.write.call(res, body)) !== false
+  const isNodes = outlet.write === NODES_WRITE
+  const flows = withHead(res, head, extraHeaders, outlet, { isNodes }, () => outlet.write.call(res, body)) !== false
   outlet.flush?.call(res) // The handler's own flush came while there was nothing to flush.
   return flows
 }
@@ -94,7 +92,7 @@ function withHead<Result>(
   { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
   extraHeaders: HeaderPairs,
   outlet: Outlet,
-  { isNodes, handlerGoesOn }: { readonly isNodes: boolean } & Pick<WayOut, 'handlerGoesOn'>,
+  { isNodes, handlerGoesOn = false }: { readonly isNodes: boolean; readonly handlerGoesOn?: boolean },
   sendRest: () => Result,
 ): Result {
   for (const [name, value] of extraHeaders) {

@@ -3,6 +3,8 @@ import type { Answer, Claim, Done, IdempotencyRecord, Own, Store } from '../core
 import { heldToItsReplies } from './replies.js'
 import { eyes, promised, type SeenAnswer, type SeenBegun, type SeenDone, type SeenRecord, seenAnswer } from './seen.js'
 
+export const DAY_MS = 86_400_000
+
 /** One store on trial, with a key of its own. */
 export interface Bench {
   readonly store: Store

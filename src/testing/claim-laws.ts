@@ -1,11 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { type Bench, type Claimant, FINGERPRINT, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from './bench.js'
+import {
+  type Bench,
+  type Claimant,
+  DAY_MS,
+  FINGERPRINT,
+  OTHER_ANSWER,
+  OTHER_FINGERPRINT,
+  SEEN_ANSWER,
+} from './bench.js'
 import { everywhere, type Law, outside } from './law.js'
 import { promised } from './seen.js'
 import { completed } from './situations.js'
 
 const CROWD = 50
-const DAY_MS = 86_400_000
 
 /** Exclusive, and fenced: who owns a key, and who no longer does. */
 export const claimLaws: readonly Law[] = [

@@ -1,9 +1,8 @@
-import { type Bench, type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT } from './bench.js'
+import { type Bench, type Claimant, DAY_MS, OTHER_ANSWER, OTHER_FINGERPRINT } from './bench.js'
 import { everywhere, type Law, outside } from './law.js'
 import { promised } from './seen.js'
 import { completed } from './situations.js'
 
-const DAY_MS = 86_400_000
 const NEW = { acquired: true, attempt: 1, previousOutcome: 'none' }
 
 /** Retention: how long a record is there, and that it is gone afterwards. */

@@ -125,18 +125,21 @@ const wrappers: { readonly name: string; readonly wrap: (end: End) => End; reado
   },
 ]
 
+function wrapped(wrap: (end: End) => End): Step {
+  return (_req, res, next) => {
+    res.end = wrap(res.end)
+    next()
+  }
+}
+
 describe.each(BINDINGS)('$name', (binding) => {
   test.each(wrappers)('an end that $name is heard, for an answer and for its replay', async ({ wrap, body }) => {
-    const before: Step = (_req, res, next) => {
-      res.end = wrap(res.end)
-      next()
-    }
     const handler: Step = (_req, res) => {
       res.statusCode = 201
       res.setHeader('Content-Type', 'application/json')
       res.end('{"id":"po_1"}')
     }
-    const { port, runs } = await serve(binding, handler, { before: [before] })
+    const { port, runs } = await serve(binding, handler, { before: [wrapped(wrap)] })
     const client = connectTo(port)
     for (const replayed of [undefined, 'true', 'true']) {
       client.send({ key: 'k' })
@@ -148,12 +151,8 @@ describe.each(BINDINGS)('$name', (binding) => {
   })
 
   test.each(wrappers)('an end that $name is heard where another answer is sent in place', async ({ wrap }) => {
-    const before: Step = (_req, res, next) => {
-      res.end = wrap(res.end)
-      next()
-    }
     const options = { store: takenOver({ completed: true }) }
-    const { port } = await serve(binding, (_req, res) => res.end('{"id":"po_2"}'), { before: [before], options })
+    const { port } = await serve(binding, (_req, res) => res.end('{"id":"po_2"}'), { before: [wrapped(wrap)], options })
     const client = connectTo(port)
     client.send({ key: 'k' })
     expect((await client.reply()).body.toString()).toContain(OTHERS.body?.toString())
@@ -179,11 +178,9 @@ describe.each(BINDINGS)('$name', (binding) => {
         },
     },
   ])('an end that $name leaves its connection in order', async ({ wrap, body }) => {
-    const before: Step = (_req, res, next) => {
-      res.end = wrap(res.end)
-      next()
-    }
-    const { port } = await serve(binding, (_req, res) => void Readable.from(['paid']).pipe(res), { before: [before] })
+    const { port } = await serve(binding, (_req, res) => void Readable.from(['paid']).pipe(res), {
+      before: [wrapped(wrap)],
+    })
     const client = connectTo(port)
     for (let i = 0; i < 3; i++) {
       client.send({ key: 'k' })

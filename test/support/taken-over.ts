@@ -1,4 +1,4 @@
-import type { Answer, Store } from 'once-per-key/core'
+import type { Answer, Done, Own, Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 
 /** What another attempt answered. */
@@ -10,20 +10,12 @@ export const OTHERS: Answer = {
 }
 
 /** A store in which somebody else has taken the record over by the time that the handler ends. */
-export function takenOver(record: { readonly completed: boolean }): Store {
-  const store: Store = new MemoryStore()
-  return {
-    effects: store.effects,
-    begin: (key, claim) => store.begin(key, claim),
-    renew: (key, own) => store.renew(key, own),
-    async complete(_key, { fingerprint }) {
-      if (record.completed)
-        return { ok: false, record: { state: 'completed', fingerprint, attempt: 2, answer: OTHERS } }
-      return {
-        ok: false,
-        record: { state: 'in-flight', fingerprint, attempt: 2, uncertain: true, leaseRemainingMs: 1_000 },
-      }
+export function takenOver({ completed }: { readonly completed: boolean }): Store {
+  const inFlight = { state: 'in-flight', attempt: 2, uncertain: true, leaseRemainingMs: 1_000 } as const
+  return Object.assign(new MemoryStore(), {
+    async complete(_key: string, { fingerprint }: Own): Promise<Done> {
+      if (!completed) return { ok: false, record: { ...inFlight, fingerprint } }
+      return { ok: false, record: { state: 'completed', fingerprint, attempt: 2, answer: OTHERS } }
     },
-    release: (key, own) => store.release(key, own),
-  }
+  })
 }

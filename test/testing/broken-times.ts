@@ -6,7 +6,9 @@ type StoredRecord = machine.StoredRecord
 
 const MAX_TIMER_MS = 2 ** 31 - 1
 const DAYS = ['retention: a completed record is kept for all', 'retention: a claim, and a failure of either kind']
-const LONGER = 'retention: who is refused, or stale, keeps'
+const NO_LONGER = ['a completed record', 'a claim', 'a certain failure', 'an uncertain failure'].map(
+  (what) => `retention: who is refused, or stale, keeps ${what}`,
+)
 
 /** One mistake each in how long a lease or a record is there. */
 export const BROKEN_TIMES: readonly BrokenStore[] = [
@@ -37,36 +39,18 @@ export const BROKEN_TIMES: readonly BrokenStore[] = [
       return step.reply.acquired || !isLive ? step : { ...step, record: withLease(record, now + claim.leaseMs) }
     },
   }),
-  found(
-    'a refused begin keeps the record longer',
-    [
-      `${LONGER} a completed record`,
-      `${LONGER} a claim`,
-      `${LONGER} a certain failure`,
-      `${LONGER} an uncertain failure`,
-    ],
-    {
-      begin: (record, claim, now) => {
-        const step = machine.begin(record, claim, now)
-        return step.reply.acquired ? step : { ...step, record: keptAnew(step.record, now + claim.retentionMs) }
-      },
+  found('a refused begin keeps the record longer', NO_LONGER, {
+    begin: (record, claim, now) => {
+      const step = machine.begin(record, claim, now)
+      return step.reply.acquired ? step : { ...step, record: keptAnew(step.record, now + claim.retentionMs) }
     },
-  ),
-  found(
-    'a stale command keeps the record longer',
-    [
-      `${LONGER} a completed record`,
-      `${LONGER} a claim`,
-      `${LONGER} a certain failure`,
-      `${LONGER} an uncertain failure`,
-    ],
-    {
-      release: (record, own, now) => {
-        const step = machine.release(record, own, now)
-        return step.reply.ok ? step : { ...step, record: keptAnew(step.record, now + own.retentionMs) }
-      },
+  }),
+  found('a stale command keeps the record longer', NO_LONGER, {
+    release: (record, own, now) => {
+      const step = machine.release(record, own, now)
+      return step.reply.ok ? step : { ...step, record: keptAnew(step.record, now + own.retentionMs) }
     },
-  ),
+  }),
   found('a completed record is kept for 2 ** 31 milliseconds at most', DAYS.slice(0, 1), {
     complete: (record, own, now) => machine.complete(record, withTimer(own), now),
   }),
