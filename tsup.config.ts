@@ -7,9 +7,12 @@ const library = defineConfig({
   // Keys are output paths: the entries of package.json's exports.
   entry: {
     index: 'src/index.ts',
-    core: 'src/core/index.ts',
+    core: 'src/core.ts',
+    http: 'src/http/index.ts',
     memory: 'adapters/memory/index.ts',
     redis: 'adapters/redis/index.ts',
+    postgres: 'adapters/postgres/index.ts',
+    sqlite: 'adapters/sqlite/index.ts',
     webhooks: 'src/webhooks/index.ts',
     testing: 'src/testing/index.ts',
   },
@@ -20,6 +23,8 @@ const library = defineConfig({
   treeshake: true,
   target: 'node20',
   clean: true,
+  // With their sources in them: a stack trace and a debugger show what was written.
+  sourcemap: true,
   dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
 })
 
@@ -39,7 +44,7 @@ const example = defineConfig({
   target: 'node20',
   clean: true,
   // Packages stay imports: the built example gets the library by its own name, through package.json's exports.
-  external: [/^once-per-key(\/|$)/, 'express', 'ioredis', 'pino', 'zod'],
+  external: [/^once-per-key(\/|$)/, 'express', 'ioredis', 'pg', 'pino', 'zod'],
   plugins: [
     {
       name: 'page',

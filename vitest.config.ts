@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 
@@ -8,9 +9,12 @@ export default defineConfig({
     // The package by its own name, as its users write it, but from the sources: for coverage, and without a build.
     alias: [
       { find: /^once-per-key$/, replacement: path('src/index.ts') },
-      { find: 'once-per-key/core', replacement: path('src/core/index.ts') },
+      { find: 'once-per-key/core', replacement: path('src/core.ts') },
+      { find: 'once-per-key/http', replacement: path('src/http/index.ts') },
       { find: 'once-per-key/memory', replacement: path('adapters/memory/index.ts') },
       { find: 'once-per-key/redis', replacement: path('adapters/redis/index.ts') },
+      { find: 'once-per-key/postgres', replacement: path('adapters/postgres/index.ts') },
+      { find: 'once-per-key/sqlite', replacement: path('adapters/sqlite/index.ts') },
       { find: 'once-per-key/webhooks', replacement: path('src/webhooks/index.ts') },
       { find: 'once-per-key/testing', replacement: path('src/testing/index.ts') },
     ],
@@ -20,8 +24,11 @@ export default defineConfig({
     // What is in test/browser needs a browser, and has a configuration of its own.
     exclude: [...configDefaults.exclude, 'test/browser/**'],
     globalSetup: 'test/support/global-setup.ts',
-    // Much of it waits for processes and sockets: all cores, rather than all but one.
-    maxWorkers: '100%',
+    // Much of it waits for processes, sockets and leases: more workers than cores.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // What waits, waits for real servers, processes and builds: on a busy machine they take their time.
+    testTimeout: 30_000,
+    hookTimeout: 120_000,
     coverage: {
       provider: 'v8',
       include: ['src/**', 'adapters/**'],

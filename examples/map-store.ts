@@ -10,7 +10,6 @@ export function mapStore(now = () => performance.now()): Store {
   }
 
   return {
-    effects: 'outside',
     begin: (key, claim) => step(key, (stored) => machine.begin(stored, claim, now())),
     renew: (key, own) => step(key, (stored) => machine.renew(stored, own, now())),
     complete: (key, own) => step(key, (stored) => machine.complete(stored, own, now())),

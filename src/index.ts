@@ -1,10 +1,18 @@
 export {
   type Answer,
-  type BodyFieldOptions,
-  bodyField,
+  CertainFailure,
+  type CertainFailureOptions,
+  type FailureReason,
   type IdempotencyContext,
   IdempotencyError,
   type IdempotencyErrorCode,
+  type Store,
+} from './core/index.js'
+export { type IdempotencyRequest, idempotency, type Middleware } from './express/middleware.js'
+export { withoutBody } from './express/without-body.js'
+export {
+  type BodyFieldOptions,
+  bodyField,
   type IdempotencyEvent,
   type IdempotencyOptions,
   ietfDraft,
@@ -12,7 +20,5 @@ export {
   type Problem,
   type ProblemCode,
   type ProblemStatuses,
-  type Store,
   singleTenant,
-} from './core/index.js'
-export { type IdempotencyRequest, idempotency, type Middleware } from './express/middleware.js'
+} from './http/index.js'

@@ -19,12 +19,13 @@ export class KeptAnswer implements Answer {
   constructor({ status, statusMessage, headers, body }: Answer) {
     this.status = status
     this.statusMessage = statusMessage
-    this.#headers = JSON.stringify(headers)
+    this.#headers = textOf(headers)
     this.#body = body === null ? null : keptBytes(body)
+    if (!Number.isInteger(this.byteLength)) throw new TypeError('The answer is not made of text and bytes.')
   }
 
   get headers(): Answer['headers'] {
-    return JSON.parse(this.#headers)
+    return pairsIn(this.#headers)
   }
 
   get body(): Buffer | null {
@@ -35,6 +36,36 @@ export class KeptAnswer implements Answer {
   get byteLength(): number {
     return this.statusMessage.length + this.#headers.length + (this.#body?.length ?? 0)
   }
+}
+
+/**
+ * Headers as one text, a line for each name and each value; where one of them has lines itself, as JSON does. A line feed
+ * begins the first, a bracket the other.
+ */
+function textOf(headers: Answer['headers']): string {
+  let text = ''
+  for (const [name, value] of headers) {
+    if (name.includes('\n') || value.includes('\n')) return inOnePiece(JSON.stringify(headers))
+    text += `\n${name}\n${value}`
+  }
+  return inOnePiece(text)
+}
+
+function pairsIn(text: string): [name: string, value: string][] {
+  if (text.startsWith('[')) return JSON.parse(text)
+  const pairs: [string, string][] = []
+  const lines = text.split('\n')
+  for (let i = 1; i < lines.length; i += 2) pairs.push([lines[i] as string, lines[i + 1] as string])
+  return pairs
+}
+
+/** What stands for an answer that was not kept. */
+export const NO_ANSWER = new KeptAnswer({ status: 200, statusMessage: '', headers: [], body: null })
+
+/** V8 puts a text together when one of its characters is looked at. */
+export function inOnePiece(text: string): string {
+  text.charCodeAt(0)
+  return text
 }
 
 function keptBytes(body: Uint8Array): string | Buffer {

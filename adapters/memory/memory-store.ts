@@ -1,218 +1,215 @@
 import cluster from 'node:cluster'
-import { LRUCache } from 'lru-cache'
-import { safely } from '../../src/core/events.js'
 import {
   type Answer,
-  type Begun,
+  type BeginReply,
   type Claim,
-  type Done,
+  type CommandReply,
+  checkOptions,
   IdempotencyError,
   type IdempotencyRecord,
+  type MaybePromise,
   machine,
-  type Own,
+  type Ownership,
   type Resolution,
+  SINGLE_TENANT,
   type Store,
   type StoreEvent,
+  safeListener,
+  warnOnce,
 } from '../../src/core/index.js'
-import {
-  aFunction,
-  mistakesIn,
-  oneOf,
-  refuseMistakes,
-  refuseNonObject,
-  wholeNumber,
-} from '../../src/core/validation.js'
-import { KeptAnswer } from './kept-answer.js'
-import { Shelves } from './shelves.js'
+import { Bounds } from './bounds.js'
+import { ClaimedRecords } from './claimed-records.js'
+import { Failures } from './failures.js'
+import { inOnePiece, KeptAnswer, NO_ANSWER } from './kept-answer.js'
+import { type MemoryStoreOptions, RULES } from './options.js'
+import type { Entry } from './share.js'
 
 type StoredRecord = machine.StoredRecord
+type Completed = Extract<StoredRecord, { state: 'completed' }>
+/** Whose command it is. */
+type Sender = { readonly scope?: string }
 type Inspected = { readonly record: IdempotencyRecord | null }
 
-export interface MemoryStoreOptions {
-  /**
-   * How much the records may take, in bytes: keys, headers and bodies, with an allowance for the engine's own structures.
-   * A claim beyond it is refused; the completion of a claim that was made never is, so what is in flight may exceed it.
-   * @default 134_217_728 (128 MiB)
-   */
-  readonly maxBytes?: number
+export type { MemoryStoreOptions }
 
-  /**
-   * How many records are kept, certain failures aside.
-   * @default 1_000_000
-   */
-  readonly maxEntries?: number
-
-  /**
-   * What happens when it is full and nothing has expired. `'refuse'`: `begin` throws `store_full`, so a request gets 503.
-   * `'evict'`: the completed record that was written the longest ago is dropped, with an event; a retry of it runs again.
-   * @default 'refuse': a record that is dropped early is a payment made twice
-   */
-  readonly whenFull?: 'refuse' | 'evict'
-
-  /**
-   * The clock, in milliseconds, never going back.
-   * @default performance.now(): a change of the wall clock ends no lease
-   */
-  readonly now?: () => number
-}
-
-const RULES = {
-  maxBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
-  maxEntries: wholeNumber(1, Number.MAX_SAFE_INTEGER),
-  whenFull: oneOf('refuse', 'evict'),
-  now: aFunction,
-}
+/** An operator writes over records alone, which keep their scope. */
+const NOBODY: Sender = {}
 
 /** An allowance for what V8 and lru-cache take besides the text and the bytes. */
 const RECORD_OVERHEAD_BYTES = 600
 
-/** Room for the fences of some hundred failures, however small the store. */
+/** Room for some hundred failures of each kind, however small the store. */
 const LEAST_FAILURE_BYTES = 256 * 1024
 
 /**
  * Keeps records in this process, for one process: nothing survives a restart, and another process sees nothing of it.
- * Bounded by bytes and by count. In-flight and uncertain records are never dropped.
+ * Bounded by bytes and by count, of which no scope can take all from the others. Records in flight are never dropped.
+ * Each command replies at once, and throws at once where the store is full: no request waits for it.
  *
  * @example const once = idempotency({ store: new MemoryStore(), scope: (req) => req.merchantId })
  */
 export class MemoryStore implements Store {
-  readonly effects = 'outside'
-  readonly #maxBytes: number
-  readonly #maxEntries: number
-  readonly #evicts: boolean
   readonly #now: () => number
   readonly #listeners: ((event: StoreEvent) => void)[] = []
+  /** What the listeners are still to be told. */
+  #happened: StoreEvent[] = []
 
-  /** In-flight, completed and uncertain records. */
-  readonly #records = new Shelves(sizeOf)
-  /** Certain failures. They keep only the attempt number and a fence against late commands: the oldest may go. */
-  readonly #failures: LRUCache<string, StoredRecord>
+  readonly #claimed: ClaimedRecords
+  readonly #uncertain: Failures
+  /** They keep only the attempt number and a fence against late commands. */
+  readonly #certain: Failures
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. */
   constructor(options: MemoryStoreOptions = {}) {
-    refuseNonObject('MemoryStore', options)
-    const {
-      maxBytes = 128 * 2 ** 20,
-      maxEntries = 1_000_000,
-      whenFull = 'refuse',
-      now = () => performance.now(),
-    } = options
-    refuseMistakes('MemoryStore', mistakesIn(options, { maxBytes, maxEntries, whenFull, now }, RULES))
-    this.#maxBytes = maxBytes
-    this.#maxEntries = maxEntries
-    this.#evicts = whenFull === 'evict'
+    const given = Object(options) as MemoryStoreOptions
+    const { maxBytes = 128 * 2 ** 20, maxEntries = 1_000_000, maxScopeShare = 0.5, whenFull = 'refuse' } = given
+    const { maxUncertainBytes, now = () => performance.now() } = given
+    const values = { maxBytes, maxEntries, maxUncertainBytes, maxScopeShare, whenFull, now }
+    checkOptions('MemoryStore', options, values, RULES)
     this.#now = now
-    const maxSize = Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 8))
-    this.#failures = new LRUCache({ maxSize, sizeCalculation: sizeOf })
+    this.#claimed = new ClaimedRecords(new Bounds({ maxBytes, maxEntries, maxScopeShare }), whenFull === 'evict')
+    const failures = (bytes: number) =>
+      new Failures(bytes, new Bounds({ maxBytes: bytes, maxEntries: Number.POSITIVE_INFINITY, maxScopeShare }))
+    this.#uncertain = failures(maxUncertainBytes ?? Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 2)))
+    this.#certain = failures(Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 8)))
     warnInClusterWorker()
   }
 
-  async begin(key: string, claim: Claim): Promise<Begun> {
-    let evictions = 0
-    const reply = this.#step(key, (record, now) => {
-      const step = machine.begin(record, claim, now)
-      if (step.reply.acquired && this.#records.find(key) === undefined) {
-        evictions = this.#makeRoom(step.record as StoredRecord, key, now)
-      }
-      return step
-    })
-    // Once the claim stands: a listener may call the store.
-    for (let i = 0; i < evictions; i++) {
-      for (const tell of this.#listeners) tell({ type: 'evicted', state: 'completed' })
+  begin(key: string, claim: Claim): MaybePromise<BeginReply> {
+    const now = this.#now()
+    const before = this.#find(key)
+    const step = machine.begin(recordOf(before), claim, now)
+    if (step.reply.acquired && !isClaimed(before)) {
+      this.#makeRoom(step.record as StoredRecord, key, scopeOf(claim), now)
     }
-    return reply
+    return this.#done(step, key, claim, before, now)
   }
 
-  async renew(key: string, own: Own & { readonly leaseMs: number }): Promise<Done> {
-    return this.#step(key, (record, now) => machine.renew(record, own, now))
+  renew(key: string, own: Ownership & { readonly leaseMs: number }): MaybePromise<CommandReply> {
+    const now = this.#now()
+    const before = this.#find(key)
+    return this.#done(machine.renew(recordOf(before), own, now), key, own, before, now)
   }
 
-  async complete(key: string, own: Parameters<Store['complete']>[1]): Promise<Done> {
+  complete(key: string, own: Parameters<Store['complete']>[1]): MaybePromise<CommandReply> {
     const answer = new KeptAnswer(own.answer)
-    return this.#step(key, (record, now) => machine.complete(record, { ...own, answer }, now))
+    const now = this.#now()
+    const before = this.#find(key)
+    const { record, reply } = machine.complete(recordOf(before), { ...own, answer }, now)
+    const kept =
+      record === recordOf(before) ? record : this.#affordable(record as StoredRecord, key, scopeOf(own), before, now)
+    return this.#done({ record: kept, reply }, key, own, before, now)
   }
 
-  async release(key: string, own: Own & { readonly failedMs: number }): Promise<Done> {
-    return this.#step(key, (record, now) => machine.release(record, own, now))
+  release(key: string, own: Ownership & { readonly failedMs: number }): MaybePromise<CommandReply> {
+    const now = this.#now()
+    const before = this.#find(key)
+    return this.#done(machine.release(recordOf(before), own, now), key, own, before, now)
   }
 
-  async inspect(key: string): Promise<IdempotencyRecord | null> {
-    const { record } = this.#step(key, (stored, now) => {
-      const step = machine.inspect(stored, now)
-      return { ...step, reply: { record: step.reply } }
-    })
-    return record
+  inspect(key: string): MaybePromise<IdempotencyRecord | null> {
+    const now = this.#now()
+    const before = this.#find(key)
+    const { record, reply } = machine.inspect(recordOf(before), now)
+    return this.#done({ record, reply: { record: reply } }, key, NOBODY, before, now).record
   }
 
-  async resolve(key: string, resolution: Resolution): Promise<Done> {
+  /** What an operator says needs no room: it is always kept. */
+  resolve(key: string, resolution: Resolution): MaybePromise<CommandReply> {
     const answer = resolution.answer && new KeptAnswer(resolution.answer)
-    return this.#step(key, (record, now) => machine.resolve(record, { ...resolution, answer }, now))
+    const now = this.#now()
+    const before = this.#find(key)
+    return this.#done(machine.resolve(recordOf(before), { ...resolution, answer }, now), key, NOBODY, before, now)
   }
 
   observe(listener: (event: StoreEvent) => void): void {
-    this.#listeners.push(safely(listener))
+    this.#listeners.push(safeListener(listener))
   }
 
   /** Forgets every record, those in flight included: for tests. */
   clear(): void {
-    this.#records.clear()
-    this.#failures.clear()
+    for (const kind of [this.#claimed, this.#uncertain, this.#certain]) kind.clear()
   }
 
-  #step<Reply extends Begun | Done | Inspected>(
+  /** Writes what a command did, if it did anything, and replies. */
+  #done<Reply extends BeginReply | CommandReply | Inspected>(
+    { record, reply }: machine.Step<Reply>,
     key: string,
-    command: (record: StoredRecord | null, now: number) => machine.Step<Reply>,
+    sender: Sender,
+    before: Entry | undefined,
+    now: number,
   ): Reply {
-    const now = this.#now()
-    const before = this.#records.find(key) ?? this.#failures.peek(key) ?? null
-    const { record, reply } = command(before, now)
-    if (record !== null && record !== before) this.#write(key, record, now)
+    if (record !== null && record !== before?.record) this.#write(key, sender, before, record, now)
+    if (this.#happened.length > 0) this.#tell()
     return withOwnAnswer(reply)
   }
 
-  #write(key: string, record: StoredRecord, now: number): void {
-    if (record.state === 'failed' && !record.uncertain) {
-      this.#failures.set(key, record)
-      this.#records.delete(key)
-    } else {
-      this.#records.put(key, record, now)
-      this.#failures.delete(key)
-    }
+  #find(key: string): Entry | undefined {
+    return this.#claimed.find(key) ?? this.#uncertain.find(key) ?? this.#certain.find(key)
   }
 
-  /**
-   * Expired records go first, then, if evicting, completed ones, but only if that makes room enough. Nothing else goes:
-   * the claim is refused. Returns how many were evicted.
-   */
-  #makeRoom(record: StoredRecord, key: string, now: number): number {
+  #write(key: string, sender: Sender, before: Entry | undefined, record: StoredRecord, now: number): void {
+    inOnePiece(key)
+    if (record.fingerprint !== null) inOnePiece(record.fingerprint)
+    const scope = before?.share.scope ?? scopeOf(sender)
     const bytes = sizeOf(record, key)
-    let evictions = 0
-    while (!this.#fits(bytes, this.#records.total())) {
-      if (this.#records.dropExpired(now)) continue
-      const helps = this.#evicts && this.#fits(bytes, this.#records.total('uncompleted'))
-      if (!helps || !this.#records.dropOldestCompleted()) throw this.#full()
-      evictions++
-    }
-    return evictions
+    if (record.state !== 'failed') this.#claimed.put(key, scope, record, bytes, now, recordOf(before))
+    else if (!record.uncertain) this.#certain.put(key, scope, record, bytes, now)
+    else this.#evicted(this.#uncertain.put(key, scope, record, bytes, now), 'failed')
+    if (before !== undefined) this.#deleteElsewhere(key, record)
   }
 
-  #fits(moreBytes: number, { count, bytes }: { readonly count: number; readonly bytes: number }): boolean {
-    return count < this.#maxEntries && bytes + moreBytes <= this.#maxBytes
+  /** It stands in one place only. */
+  #deleteElsewhere(key: string, record: StoredRecord): void {
+    if (record.state === 'failed') this.#claimed.delete(key)
+    if (record.state !== 'failed' || !record.uncertain) this.#uncertain.delete(key)
+    if (record.state !== 'failed' || record.uncertain) this.#certain.delete(key)
+  }
+
+  /** @throws IdempotencyError `store_full`; nothing was dropped but what had expired. */
+  #makeRoom(record: StoredRecord, key: string, scope: string, now: number): void {
+    const evictions = this.#claimed.makeRoomForClaim(scope, sizeOf(record, key), now)
+    if (evictions === null) throw this.#full()
+    this.#evicted(evictions, 'completed')
+  }
+
+  /** Without its answer, where that would pass the scope's share: that the operation was completed is kept in any case. */
+  #affordable(record: StoredRecord, key: string, scope: string, before: Entry | undefined, now: number): StoredRecord {
+    const growsBy = sizeOf(record, key) - (isClaimed(before) ? before.bytes : 0)
+    const evictions = this.#claimed.makeRoomForAnswer(scope, growsBy, now)
+    if (evictions !== null) {
+      this.#evicted(evictions, 'completed')
+      return record
+    }
+    this.#happened.push({ type: 'answer_dropped' })
+    return { ...(record as Completed), answer: NO_ANSWER }
   }
 
   #full(): IdempotencyError {
-    const { count, bytes } = this.#records.total()
+    const { count, bytes } = this.#claimed.total()
     return new IdempotencyError(
       'store_full',
-      `The memory store is full (${count} records, ${bytes} bytes), and nothing in it may be dropped yet. Raise maxBytes ` +
-        'or maxEntries, shorten retentionMs, or use Redis.',
+      `The memory store is full (${count} records, ${bytes} bytes), or the scope of the claim holds more than is still ` +
+        'free, and nothing in it may be dropped yet. Raise maxBytes or maxEntries, shorten retentionMs, or use Redis; where one scope may take ' +
+        'more of it, raise maxScopeShare.',
     )
+  }
+
+  #evicted(times: number, state: 'completed' | 'failed'): void {
+    for (let i = 0; i < times; i++) this.#happened.push({ type: 'evicted', state })
+  }
+
+  /** Once the command has done its work: a listener may call the store. */
+  #tell(): void {
+    const happened = this.#happened
+    this.#happened = []
+    for (const event of happened) for (const tell of this.#listeners) tell(event)
   }
 }
 
 /** A reader may change what it was given, and so may whoever handed the answer in. */
-function withOwnAnswer<Reply extends Begun | Done | Inspected>(reply: Reply): Reply {
-  if (!('record' in reply) || reply.record?.state !== 'completed') return reply
+function withOwnAnswer<Reply extends BeginReply | CommandReply | Inspected>(reply: Reply): Reply {
+  if (!('record' in reply) || reply.record?.state !== 'completed' || reply.record.answer === null) return reply
   return { ...reply, record: { ...reply.record, answer: copyOf(reply.record.answer) } }
 }
 
@@ -221,19 +218,30 @@ function copyOf({ status, statusMessage, headers, body }: Answer): Answer {
   return { status, statusMessage, headers, body }
 }
 
+function recordOf(entry: Entry | undefined): StoredRecord | null {
+  return entry === undefined ? null : entry.record
+}
+
+/** Its claim has found room. */
+function isClaimed(entry: Entry | undefined): entry is Entry {
+  return entry !== undefined && entry.record.state !== 'failed'
+}
+
+/** A caller without types may name none: it shares with nobody. */
+function scopeOf({ scope }: Sender): string {
+  return scope ?? SINGLE_TENANT
+}
+
 function sizeOf(record: StoredRecord, key: string): number {
   const { answer } = record as { answer?: KeptAnswer }
   return RECORD_OVERHEAD_BYTES + key.length + (answer?.byteLength ?? 0)
 }
 
-let warned = false
-
 function warnInClusterWorker(): void {
-  if (warned || !cluster.isWorker) return
-  warned = true
-  process.emitWarning(
+  if (!cluster.isWorker) return
+  warnOnce(
+    'ONCE_PER_KEY_MEMORY_STORE_IN_CLUSTER',
     'MemoryStore in a node:cluster worker: each worker keeps records of its own, so a retry that reaches another worker ' +
       'runs again. Use RedisStore from once-per-key/redis.',
-    { type: 'OncePerKeyWarning', code: 'ONCE_PER_KEY_MEMORY_STORE_IN_CLUSTER' },
   )
 }

@@ -1,102 +1,72 @@
-import { LRUCache } from 'lru-cache'
-import type { machine } from '../../src/core/index.js'
-
-type StoredRecord = machine.StoredRecord
+import type { Entries } from './entries.js'
+import type { Entry } from './share.js'
 
 /**
- * Records in the order in which they may go. A shelf holds those that are kept equally long, completed ones apart, the
- * one that was written the longest ago first: it is the first to expire, and of completed ones the first to evict. So
- * what may go is found without looking at the rest, however many there are.
+ * Records in the order in which they may go. A shelf holds those that are kept equally long, the one that was written the
+ * longest ago first: it is the first to expire. So what may go is found without looking at the rest, however many there
+ * are.
  */
 export class Shelves {
-  readonly #sizeOf: (record: StoredRecord, key: string) => number
-  /** As many as there are different retentions, twice: a handful. */
+  /** As many as there are different retentions: a handful. */
   #shelves: Shelf[] = []
+  readonly #empty: () => Entries
 
-  constructor(sizeOf: (record: StoredRecord, key: string) => number) {
-    this.#sizeOf = sizeOf
+  constructor(empty: () => Entries) {
+    this.#empty = empty
   }
 
-  find(key: string): StoredRecord | undefined {
-    for (const { records } of this.#shelves) {
-      const record = records.peek(key)
-      if (record !== undefined) return record
+  find(key: string): Entry | undefined {
+    for (const { entries } of this.#shelves) {
+      const entry = entries.find(key)
+      if (entry !== undefined) return entry
     }
     return undefined
   }
 
-  put(key: string, record: StoredRecord, now: number): void {
-    const shelf = this.#shelfFor(record, now)
-    shelf.records.set(key, record) // First: should it throw, the record that stood is still there.
-    for (const other of this.#shelves) if (other !== shelf) other.records.delete(key)
+  /** `isNew`: no record of its key stands on any shelf. */
+  put(entry: Entry, now: number, isNew: boolean): void {
+    const shelf = this.#shelfFor(entry, now)
+    shelf.entries.put(entry) // First: should it throw, the record that stood is still there.
+    if (isNew) return
+    for (const other of this.#shelves) if (other !== shelf) other.entries.delete(entry.key)
   }
 
   delete(key: string): void {
-    for (const { records } of this.#shelves) records.delete(key)
+    for (const { entries } of this.#shelves) entries.delete(key)
   }
 
-  clear(): void {
-    this.#shelves = []
-  }
-
-  /** Number and bytes of all records, or of those in flight or uncertain, which no eviction touches. */
-  total(which: 'all' | 'uncompleted' = 'all'): { readonly count: number; readonly bytes: number } {
-    let count = 0
-    let bytes = 0
-    for (const { completed, records } of this.#shelves) {
-      if (completed && which === 'uncompleted') continue
-      count += records.size
-      bytes += records.calculatedSize
+  /** One that has expired, if there is one. */
+  expired(now: number): Entry | undefined {
+    for (const { entries } of this.#shelves) {
+      const oldest = entries.oldest()
+      if (oldest !== undefined && now >= oldest.record.expiresAt) return oldest
     }
-    return { count, bytes }
+    return undefined
   }
 
-  /** Drops one record that has expired; `false`: there is none. */
-  dropExpired(now: number): boolean {
-    for (const { records } of this.#shelves) {
-      const oldest = oldestOf(records)
-      if (oldest === undefined || now < oldest.expiresAt) continue
-      records.pop()
-      return true
-    }
-    return false
-  }
-
-  /** Drops the completed record that was written the longest ago; `false`: there is none. */
-  dropOldestCompleted(): boolean {
-    let first: Shelf | undefined
+  /** The one that was written the longest ago. */
+  oldest(): Entry | undefined {
+    let first: Entry | undefined
     let firstWrittenAt = Number.POSITIVE_INFINITY
-    for (const shelf of this.#shelves) {
-      const oldest = shelf.completed ? oldestOf(shelf.records) : undefined
-      if (oldest === undefined || oldest.expiresAt - shelf.keptMs >= firstWrittenAt) continue
-      first = shelf
-      firstWrittenAt = oldest.expiresAt - shelf.keptMs
+    for (const { entries, keptMs } of this.#shelves) {
+      const oldest = entries.oldest()
+      if (oldest === undefined || oldest.record.expiresAt - keptMs >= firstWrittenAt) continue
+      first = oldest
+      firstWrittenAt = oldest.record.expiresAt - keptMs
     }
-    return first?.records.pop() !== undefined
+    return first
   }
 
-  #shelfFor(record: StoredRecord, now: number): Shelf {
-    const completed = record.state === 'completed'
+  #shelfFor({ record }: Entry, now: number): Shelf {
     const keptMs = Math.round(record.expiresAt - now) // A clock may tell fractions.
-    for (const shelf of this.#shelves)
-      if (shelf.completed === completed && Object.is(shelf.keptMs, keptMs)) return shelf
-    const shelf = { completed, keptMs, records: unboundedRecords(this.#sizeOf) }
-    this.#shelves = [...this.#shelves.filter(({ records }) => records.size > 0), shelf]
+    for (const shelf of this.#shelves) if (Object.is(shelf.keptMs, keptMs)) return shelf
+    const shelf = { keptMs, entries: this.#empty() }
+    this.#shelves = [...this.#shelves.filter(({ entries }) => entries.size > 0), shelf]
     return shelf
   }
 }
 
 interface Shelf {
-  readonly completed: boolean
   readonly keptMs: number
-  readonly records: LRUCache<string, StoredRecord>
-}
-
-/** The store keeps its bounds by itself, since it knows what may go: lru-cache counts and orders, and drops nothing. */
-function unboundedRecords(sizeOf: (record: StoredRecord, key: string) => number): LRUCache<string, StoredRecord> {
-  return new LRUCache({ maxSize: Number.MAX_SAFE_INTEGER, sizeCalculation: sizeOf })
-}
-
-function oldestOf(records: LRUCache<string, StoredRecord>): StoredRecord | undefined {
-  return records.rvalues().next().value ?? undefined
+  readonly entries: Entries
 }

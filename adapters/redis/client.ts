@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { kindOf } from '../../src/core/index.js'
 
 /**
  * Sends one command, to the node that has the key, and answers with its reply in which every string is a Buffer. What
@@ -25,6 +26,20 @@ export type RedisClient = Ioredis | NodeRedis
 export const EXPECTED_CLIENT =
   'a client of ioredis 5 or 6 (Redis or Cluster) or of redis 5 or 6 (client, cluster or sentinel), awaited and not pooled; ' +
   'for another one give `sendCommand: (key, args) => …` that answers with Buffers'
+
+/** What is wrong where a client, or its URL (which may hold a password), stands in place of the options; `null`: nothing. */
+export function misplacedClient(options: unknown): string | null {
+  if (options === undefined || options === null || isOptions(options)) return null
+  const isUrl = typeof options === 'string' || options instanceof URL
+  const seen = isUrl ? 'a URL' : senderOf(options) !== null ? 'a client' : kindOf(options)
+  return `expected options; seen: ${seen}. Write \`{ client }\`, with a client that is yours: new RedisStore({ client: new Redis(url) })`
+}
+
+function isOptions(options: object): boolean {
+  if (typeof options !== 'object') return false
+  const prototype: unknown = Object.getPrototypeOf(options)
+  return prototype === null || prototype === Object.prototype || Object.hasOwn(options, 'client')
+}
 
 /** `null`: no client that is known. */
 export function senderOf(client: unknown): SendCommand | null {

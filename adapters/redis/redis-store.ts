@@ -1,27 +1,38 @@
 import { Buffer, isAscii } from 'node:buffer'
-import { safely } from '../../src/core/events.js'
-import type {
-  Answer,
-  Begun,
-  Claim,
-  Done,
-  IdempotencyRecord,
-  Own,
-  Resolution,
-  Store,
-  StoreEvent,
+import {
+  type Answer,
+  type BeginReply,
+  type Claim,
+  type CommandReply,
+  checkOptions,
+  type IdempotencyRecord,
+  kindOf,
+  type Ownership,
+  optionRules,
+  type Resolution,
+  type Store,
+  type StoreEvent,
+  safeListener,
 } from '../../src/core/index.js'
-import { aFunction, aString, mistakesIn, refuseMistakes } from '../../src/core/validation.js'
-import { EXPECTED_CLIENT, type RedisClient, type SendCommand, senderOf } from './client.js'
+import { EXPECTED_CLIENT, misplacedClient, type RedisClient, type SendCommand, senderOf } from './client.js'
+import { aPrefix } from './prefix.js'
 import { readBegun, readDone, readInspected } from './reply.js'
 import { BEGIN, COMPLETE, INSPECT, RELEASE, RENEW, RESOLVE, type Script } from './scripts.js'
 
 interface Prefix {
   /**
-   * What every key begins with, to share a database with others.
+   * What every key begins with, to share a database with others: a word and a colon, such as `'payments:'`, or a text that
+   * ends with a sign that is in no key, such as `'shop:payments/'`. Nothing else, since it could meet another's records.
    * @default 'once-per-key:'
    */
   readonly prefix?: string | undefined
+
+  /**
+   * Takes the prefix as it is, be it empty. For records that 0.1.0 wrote under such a one: see that no other store's keys
+   * begin with it, nor its namespaces make another's prefix of it.
+   * @default false: two stores that meet give one merchant's answers to another
+   */
+  readonly prefixMayMeetOthers?: boolean | undefined
 }
 
 export type RedisStoreOptions = Prefix &
@@ -45,7 +56,6 @@ export type RedisStoreOptions = Prefix &
  * @example const store = new RedisStore({ client: new Redis(process.env.REDIS_URL) })
  */
 export class RedisStore implements Store {
-  readonly effects = 'outside'
   readonly #send: SendCommand
   readonly #prefix: string
   readonly #listeners: ((event: StoreEvent) => void)[] = []
@@ -55,31 +65,33 @@ export class RedisStore implements Store {
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: RedisStoreOptions) {
-    const given = typeof options === 'object' && options !== null ? options : {}
-    const { client, sendCommand, prefix = 'once-per-key:' } = given as RedisStoreOptions
+    const misplaced = misplacedClient(options)
+    if (misplaced !== null) checkOptions('RedisStore', {}, {}, {}, { more: [misplaced] })
+    const given = options ?? {}
+    const { client, sendCommand, prefix = 'once-per-key:', prefixMayMeetOthers = false } = given as RedisStoreOptions
     // One of the two is required: where both are missing, a client is.
-    const values = sendCommand === undefined ? { client, prefix } : { sendCommand, prefix }
-    const mistakes = mistakesIn(given, values, RULES, Object.keys(values))
-    if (client !== undefined && sendCommand !== undefined) mistakes.push(ONE_TOO_MANY)
-    refuseMistakes('RedisStore', mistakes)
+    const values = { ...(sendCommand === undefined ? { client } : { sendCommand }), prefix, prefixMayMeetOthers }
+    const rules = prefixMayMeetOthers === true ? { ...RULES, prefix: optionRules.aString } : RULES
+    const more = client !== undefined && sendCommand !== undefined ? [ONE_TOO_MANY] : []
+    checkOptions('RedisStore', given, values, rules, { required: Object.keys(values), more })
     this.#send = sendCommand ?? (senderOf(client) as SendCommand)
     this.#prefix = prefix
   }
 
-  async begin(key: string, claim: Claim): Promise<Begun> {
+  async begin(key: string, claim: Claim): Promise<BeginReply> {
     const { token, fingerprint, leaseMs, retentionMs, unknownOutcome } = claim
     return readBegun(await this.#run(BEGIN, key, [token, fingerprint, `${leaseMs}`, `${retentionMs}`, unknownOutcome]))
   }
 
-  async renew(key: string, own: Own & { readonly leaseMs: number }): Promise<Done> {
+  async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
     return readDone(await this.#run(RENEW, key, [...argumentsOf(own), `${own.leaseMs}`]))
   }
 
-  async complete(key: string, own: Own & { readonly answer: Answer }): Promise<Done> {
+  async complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {
     return readDone(await this.#run(COMPLETE, key, [...argumentsOf(own), ...argumentsOfAnswer(own.answer)]))
   }
 
-  async release(key: string, own: Own & { readonly failedMs: number }): Promise<Done> {
+  async release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
     return readDone(await this.#run(RELEASE, key, [...argumentsOf(own), `${own.failedMs}`]))
   }
 
@@ -87,13 +99,13 @@ export class RedisStore implements Store {
     return readInspected(await this.#run(INSPECT, key, []))
   }
 
-  async resolve(key: string, { token, attempt, answer, retentionMs }: Resolution): Promise<Done> {
+  async resolve(key: string, { token, attempt, answer, retentionMs }: Resolution): Promise<CommandReply> {
     const terms = [token, `${attempt}`, `${retentionMs}`]
     return readDone(await this.#run(RESOLVE, key, answer === null ? terms : [...terms, ...argumentsOfAnswer(answer)]))
   }
 
   observe(listener: (event: StoreEvent) => void): void {
-    const tell = safely(listener)
+    const tell = safeListener(listener)
     this.#listeners.push(tell)
     if (this.#atRisk !== undefined) tell(this.#atRisk)
   }
@@ -146,12 +158,14 @@ function policyIn(info: unknown): string | null {
 const ONE_TOO_MANY = 'client: expected either `client` or `sendCommand`, not both'
 
 const RULES = {
-  client: (value: unknown) => (senderOf(value) === null ? EXPECTED_CLIENT : null),
-  sendCommand: aFunction,
-  prefix: aString,
+  // What was seen is named by its kind: a URL may hold a password.
+  client: (value: unknown) => (senderOf(value) === null ? { expected: EXPECTED_CLIENT, seen: kindOf(value) } : null),
+  sendCommand: optionRules.aFunction,
+  prefix: aPrefix,
+  prefixMayMeetOthers: optionRules.oneOf(true, false),
 }
 
-function argumentsOf({ token, fingerprint, attempt, uncertain, retentionMs }: Own): string[] {
+function argumentsOf({ token, fingerprint, attempt, uncertain, retentionMs }: Ownership): string[] {
   return [token, fingerprint, `${attempt}`, uncertain ? '1' : '0', `${retentionMs}`]
 }
 

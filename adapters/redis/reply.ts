@@ -1,16 +1,16 @@
 import { Buffer } from 'node:buffer'
-import type { Answer, Begun, Done, IdempotencyRecord, PreviousOutcome } from '../../src/core/index.js'
+import type { Answer, BeginReply, CommandReply, IdempotencyRecord, PreviousOutcome } from '../../src/core/index.js'
 
 /** A reply of one of the scripts: strings as Buffers, integers as numbers or as digits. Anything else is a store failure. */
 type Reply = readonly unknown[]
 
-export function readBegun(reply: unknown): Begun {
+export function readBegun(reply: unknown): BeginReply {
   const fields = fieldsOf(reply)
   if (text(fields, 0) !== 'acquired') return { acquired: false, record: readRecord(fields) }
   return { acquired: true, attempt: integer(fields, 1), previousOutcome: text(fields, 2) as PreviousOutcome }
 }
 
-export function readDone(reply: unknown): Done {
+export function readDone(reply: unknown): CommandReply {
   const fields = fieldsOf(reply)
   return text(fields, 0) === 'ok' ? { ok: true } : { ok: false, record: readInspected(fields) }
 }
@@ -39,7 +39,9 @@ function readRecord(fields: Reply): IdempotencyRecord {
   }
 }
 
-function readAnswer(fields: Reply): Answer {
+/** `null`: not shown. */
+function readAnswer(fields: Reply): Answer | null {
+  if (fields.length === 3) return null
   return {
     status: integer(fields, 3),
     statusMessage: text(fields, 4),
@@ -86,7 +88,7 @@ function integer(fields: Reply, index: number): number {
 
 function unexpected(): Error {
   return new TypeError(
-    'Redis answered in a form that the store does not know. A `sendCommand` must answer with strings as Buffers, and with ' +
+    'Redis replied in a form that the store does not know. A `sendCommand` must reply with strings as Buffers, and with ' +
       'integers as numbers.',
   )
 }

@@ -62,7 +62,7 @@ local function acquire_again(record)
 end
 
 local function refuse(record)
-  return shown(record)
+  return shown(record, fingerprint)
 end
 
 local function take_over(record)
@@ -98,8 +98,8 @@ const ALLOW_OOM = `#!lua flags=allow-oom
 const DONE = `
 local OK = { 'ok' }
 
-local function stale(record)
-  return shown(record)
+local function stale(record, asker)
+  return shown(record, asker)
 end
 `
 
@@ -127,7 +127,7 @@ if not record then
   write(claimed(attempt, uncertain), retention_ms)
   return OK
 end
-if record.token ~= token or record.state ~= 'in-flight' then return stale(record) end
+if record.token ~= token or record.state ~= 'in-flight' then return stale(record, fingerprint) end
 write(extended(record), retention_ms)
 return OK
 `)
@@ -137,7 +137,7 @@ local answer = ${answerFrom(6)}
 
 local record = read()
 if record then
-  if record.token ~= token or record.state == 'failed' then return stale(record) end
+  if record.token ~= token or record.state == 'failed' then return stale(record, fingerprint) end
   if record.state == 'completed' then return OK end
   fingerprint, attempt = record.fingerprint, record.attempt
 end
@@ -155,7 +155,7 @@ local failed_ms = tonumber(ARGV[6])
 
 local record = read()
 if record then
-  if record.token ~= token or record.state == 'completed' then return stale(record) end
+  if record.token ~= token or record.state == 'completed' then return stale(record, fingerprint) end
   if record.state == 'failed' then return OK end
   fingerprint, attempt, uncertain = record.fingerprint, record.attempt, uncertain or record.uncertain
   redis.call('DEL', key)

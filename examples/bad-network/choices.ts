@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 /** Choices that look like chance, and come from a seed. */
 export interface Choices {
-  /** A whole number, both ends included. */
+  /** An integer, both ends included. */
   between(least: number, most: number): number
   oneOf<Item>(items: readonly Item[]): Item
   /** `true` in so many of a hundred cases. */

@@ -86,7 +86,7 @@ function valuesOf(args: readonly string[]) {
 function wholeNumber(name: string, given: string, least: number, most: number): number {
   const number = /^\d{1,10}$/.test(given) ? Number(given) : Number.NaN
   if (number >= least && number <= most) return number
-  throw new OptionInvalid(`${name} must be a whole number from ${least} to ${most}; seen: ${JSON.stringify(given)}.`)
+  throw new OptionInvalid(`${name} must be an integer from ${least} to ${most}; seen: ${JSON.stringify(given)}.`)
 }
 
 function originOf(given: string): string {

@@ -37,7 +37,7 @@ export async function startServer(variables: Readonly<Record<string, string>>): 
 
 async function startProcess(variables: Readonly<Record<string, string>>) {
   // What is set for the example in this shell is not meant for this one.
-  const { REDIS_URL: _, DEMO_LEASE_MS: __, ...env } = process.env
+  const { REDIS_URL: _, DEMO_LEASE_MS: __, HOST: ___, ...env } = process.env
   const child = spawn(process.execPath, [PROGRAM], { env: { ...env, ...variables }, stdio: ['ignore', 'pipe', 'pipe'] })
   process.once('exit', () => child.kill('SIGKILL'))
   return { child, origin: await originOf(child) }

@@ -1,22 +1,33 @@
-import express, { type Express, type Request, type RequestHandler } from 'express'
-import { type IdempotencyEvent, type IdempotencyOptions, idempotency, type Middleware, type Store } from 'once-per-key'
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
+import {
+  CertainFailure,
+  type IdempotencyContext,
+  type IdempotencyEvent,
+  type IdempotencyOptions,
+  idempotency,
+  type Middleware,
+  type Store,
+} from 'once-per-key'
 import type { Logger } from 'pino'
 import type { Availability } from './availability.js'
 import { decisionLog } from './decision-log.js'
 import { checkDemoCrash, die, isToCrash, mortal } from './demo-crash.js'
 import { checkDemoDelay, demoDelay } from './demo-delay.js'
 import { demoEvents } from './demo-events.js'
+import { checkDemoHandler, isNaive } from './demo-handler.js'
 import { checkDemoOperation, checkOperationName, countRun, runsOf } from './demo-operation.js'
 import { jsonBody } from './json-body.js'
 import { type Books, BooksUnavailable, type Ledger, memoryLedger } from './ledger.js'
 import { madeOnce } from './made-once.js'
-import { authenticate, merchantOf } from './merchants.js'
+import { authenticate, type Merchant, merchantOf } from './merchants.js'
 import type { Operation } from './operation.js'
 import { subscribersOf } from './operations/webhook-subscription.js'
 import { operations } from './operations.js'
+import { onlyOwnHost } from './own-host.js'
 import { servePage } from './playground/page.js'
 import { recordFeed } from './playground/record-feed.js'
 import { noSuchPath, notFound, onlyMethods, sendProblems, validated } from './problems.js'
+import { samplesOf } from './samples.js'
 import { type EventContent, eventOf } from './webhook-event.js'
 import type { WebhookSender } from './webhook-sender.js'
 
@@ -28,6 +39,8 @@ export interface AppOptions {
   readonly webhooks?: Pick<WebhookSender, 'send'>
   /** Of what store and ledger need; absent: nothing that could go away. */
   readonly availability?: Availability
+  /** A name, besides `localhost` and addresses, by which requests may call it. */
+  readonly host?: string
   /** Where the playground's page is. Absent: it is not served. */
   readonly pageFolder?: string
   /** @default the library's */
@@ -52,6 +65,7 @@ export function createApp(options: AppOptions): App {
     ledger = memoryLedger(),
     webhooks,
     availability,
+    host,
     pageFolder,
     leaseMs,
     unknownOutcome,
@@ -96,37 +110,71 @@ export function createApp(options: AppOptions): App {
   function run(operation: Operation): RequestHandler {
     return async (req, res) => {
       await demoDelay(req)
+      const tellOf = (made: { readonly isFound: boolean; readonly entry: object }): void => {
+        if (made.isFound) res.set('x-demo-outcome', 'found')
+        res.status(operation.status).json(made.entry)
+      }
       const input = validated(operation.schema, req.body)
       const merchant = merchantOf(req)
+      const idempotency = isNaive(req) ? undefined : req.idempotency
       const work = async (books: Books) => {
         const context = { books, now: new Date() }
         let isFound = true
-        const entry = await madeOnce(context, req.idempotency, async () => {
+        // Where effect and record commit together, nobody has to look for what an earlier attempt did.
+        const looked = ledger.answered === undefined ? idempotency : undefined
+        const entry = await madeOnce(context, looked, async () => {
           isFound = false
           const made = await operation.run(input, context)
           await countRun(req, context)
           return made
         })
-        return { entry, isFound, tell: await teller(books, req, operation.emits?.(entry, merchant)) }
+        const content = operation.emits?.(entry, merchant)
+        const tell = content === undefined ? () => {} : await teller(books, merchant, content, idempotency)
+        return { entry, isFound, tell }
       }
-      const { entry, isFound, tell } = await ledger.transaction(merchant.id, work).catch((error: unknown) => {
-        // The effect may be there: the key is not released as if nothing had happened. The next attempt finds out.
-        if (error instanceof BooksUnavailable && error.mayHaveCommitted) req.idempotency?.mayHaveEffect()
-        throw error
-      })
+      if (ledger.answered !== undefined && req.idempotency !== undefined) {
+        if (isToCrash(req)) return dieInside(req, res, merchant, work)
+        const { tell } = await ledger.answered(req.idempotency, merchant.id, work, tellOf)
+        tell()
+        return
+      }
+      const made = await ledger.transaction(merchant.id, work).catch(certainWhereItIs)
       if (isToCrash(req)) return die(req, res)
       // Behind the transaction, and for an outcome that was found too: whoever made it may have died before it could tell.
-      tell()
-      if (isFound) res.set('x-demo-outcome', 'found')
-      res.status(operation.status).json(entry)
+      made.tell()
+      tellOf(made)
     }
   }
 
+  /** Between effect and COMMIT: with the process, its transaction ends. */
+  async function dieInside(
+    req: Request,
+    res: Response,
+    { id }: Merchant,
+    work: (books: Books) => Promise<unknown>,
+  ): Promise<void> {
+    const death = new Error('The demo crash')
+    await ledger
+      .transaction(id, async (books) => {
+        await work(books)
+        throw death
+      })
+      .catch((error: unknown) => {
+        if (error !== death) throw error
+      })
+    return die(req, res)
+  }
+
   /** Tells the subscribers of this moment, later. */
-  async function teller(books: Books, req: Request, content: EventContent | undefined): Promise<() => void> {
-    if (content === undefined || webhooks === undefined) return () => {}
+  async function teller(
+    books: Books,
+    { id }: Merchant,
+    content: EventContent,
+    idempotency: IdempotencyContext | undefined,
+  ): Promise<() => void> {
+    if (webhooks === undefined) return () => {}
     const subscribers = await subscribersOf(books, content.type)
-    return () => webhooks.send(merchantOf(req).id, eventOf(content, req.idempotency), subscribers)
+    return () => webhooks.send(id, eventOf(content, idempotency), subscribers)
   }
 
   const fireDemoEvent: RequestHandler = async (req, res) => {
@@ -141,17 +189,10 @@ export function createApp(options: AppOptions): App {
   }
 
   const listOperations: RequestHandler = async (req, res) => {
-    const list = await ledger.transaction(merchantOf(req).id, async (books) => {
-      const now = new Date()
-      return Promise.all(
-        operations.map(async (each) => ({
-          path: each.path,
-          title: each.title,
-          sample: await each.sample({ books, now }),
-        })),
-      )
-    })
-    res.json(list)
+    const samples = await ledger.transaction(merchantOf(req).id, (books) =>
+      samplesOf(operations, { books, now: new Date() }),
+    )
+    res.json(operations.map(({ path, title }, i) => ({ path, title, sample: samples[i] })))
   }
 
   const tellRuns: RequestHandler = async (req, res) => {
@@ -162,15 +203,16 @@ export function createApp(options: AppOptions): App {
   /** 200 either way: without its store the service still answers, if with 503, and no other process could do better. */
   const health: RequestHandler = async (_req, res) => {
     const isAvailable = (await availability?.check()) ?? true
-    res.json(isAvailable ? { status: 'ok' } : { status: 'degraded', redis: 'away' })
+    res.json(isAvailable ? { status: 'ok' } : { status: 'degraded', [availability?.name ?? 'store']: 'away' })
   }
 
   const app = express()
   app.disable('x-powered-by')
   // One spelling for each path: the path counts when two requests are compared.
   app.enable('case sensitive routing').enable('strict routing')
+  app.use(onlyOwnHost(host))
 
-  const demoChecks = [checkDemoDelay, checkDemoCrash, checkDemoOperation]
+  const demoChecks = [checkDemoDelay, checkDemoCrash, checkDemoHandler, checkDemoOperation]
   for (const operation of operations) {
     const { path } = operation
     app.post(path, authenticate, ...jsonBody, ...demoChecks, onceFor(operation), run(operation))
@@ -197,6 +239,12 @@ export function createApp(options: AppOptions): App {
       await Promise.all(middlewares.map((middleware) => middleware.idle()))
     },
   }
+}
+
+/** A 503 may have had its effect; one that came before the writes were sent has not, and its key is free again. */
+function certainWhereItIs(error: unknown): never {
+  if (!(error instanceof BooksUnavailable) || error.mayHaveCommitted) throw error
+  throw new CertainFailure(error.message, { cause: error })
 }
 
 function isDemoEvent(type: unknown): type is keyof typeof demoEvents {

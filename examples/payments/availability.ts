@@ -4,6 +4,8 @@ import { inTime } from './in-time.js'
 
 /** Whether what the service depends on answers. */
 export interface Availability {
+  /** What it depends on. */
+  readonly name: string
   /** Asks now, for a second at most. */
   check(): Promise<boolean>
   /** What the last look found. */
@@ -48,6 +50,7 @@ export function watchRedis(redis: Redis, logger: Logger): Availability & { stop(
   const timer = setInterval(check, EVERY_MS).unref()
 
   return {
+    name: 'redis',
     check,
     isAway: () => away,
     stop() {

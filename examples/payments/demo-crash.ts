@@ -1,26 +1,23 @@
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
-import type { Request, RequestHandler, Response } from 'express'
+import type { Request, Response } from 'express'
 import type { IdempotencyEvent, IdempotencyOptions, Store } from 'once-per-key'
-import { notValid } from './problems.js'
+import { checkSwitch, type DemoSwitch, isOn } from './demo-switch.js'
 
-const HEADER = 'x-demo-crash'
+const CRASH: DemoSwitch = {
+  header: 'x-demo-crash',
+  value: 'true',
+  code: 'crash_invalid',
+  title: 'The demo crash is not valid',
+}
 /** A crash costs the clients of its key this long. */
 const LEASE_MS = 3_000
 
-/** Refuses a wrong value before the key is claimed. */
-export const checkDemoCrash: RequestHandler = (req, _res, next) => {
-  const given = req.get(HEADER)
-  if (given !== undefined && given !== 'true') {
-    const message = 'Must be true, or absent'
-    throw notValid('crash_invalid', 'The demo crash is not valid', { path: HEADER, message })
-  }
-  next()
-}
+export const checkDemoCrash = checkSwitch(CRASH)
 
 /** Whether the owner of this request is to die between its effect and its answer. */
 export function isToCrash(req: Request): boolean {
-  return req.get(HEADER) === 'true'
+  return isOn(req, CRASH)
 }
 
 /** Options under which an owner can die while its process lives: a short lease, and nothing of the dead arrives. */
@@ -39,7 +36,6 @@ export function mortal<Req>(options: IdempotencyOptions<Req>): IdempotencyOption
 /** The store as a process sees it that dies: its lease is never renewed, and it releases nothing. */
 function untilDeath(store: Store): Store {
   return {
-    effects: store.effects,
     begin: (key, claim) => store.begin(key, claim),
     renew: () => new Promise(() => {}),
     complete: (key, own) => store.complete(key, own),
@@ -54,7 +50,6 @@ function isOfTheDead(event: IdempotencyEvent): boolean {
 
 /** Never answers. When the lease is over, the connection breaks, as it does when a process is gone. */
 export async function die(req: Request, res: Response): Promise<void> {
-  req.idempotency?.mayHaveEffect()
   const lease = req.idempotency?.signal
   if (lease === undefined) await setTimeout(LEASE_MS, undefined, { ref: false })
   else if (!lease.aborted) await once(lease, 'abort')

@@ -9,7 +9,7 @@ const MAX_DELAY_MS = 10_000
 export const checkDemoDelay: RequestHandler = (req, _res, next) => {
   const given = req.get(HEADER)
   if (given !== undefined && !(/^\d{1,5}$/.test(given) && Number(given) <= MAX_DELAY_MS)) {
-    const message = `Must be a whole number from 0 to ${MAX_DELAY_MS}`
+    const message = `Must be an integer from 0 to ${MAX_DELAY_MS}`
     throw notValid('delay_invalid', 'The demo delay is not valid', { path: HEADER, message })
   }
   next()

@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto'
 
-/** The page, and three lines to paste into a shell. */
-export function greeting(origin: string): string {
+export interface Situation {
+  readonly origin: string
+  /** Others than this machine can come. */
+  readonly isOpen: boolean
+  /** Webhooks may go to this machine. */
+  readonly mayReachLoopback: boolean
+}
+
+/** The page, three lines to paste into a shell, and who can reach what. */
+export function greeting({ origin, isOpen, mayReachLoopback }: Situation): string {
   const key = randomUUID()
   const payout = (amount: number) =>
     `curl -i ${origin}/api/service/payout/create -H 'Authorization: Bearer demo_acme' -H 'Content-Type: application/json' ` +
@@ -16,5 +24,14 @@ ${payout(5_000)}
 
 # Another amount with the same key: 409, and no payout.
 ${payout(9_900)}
+
+${isOpen ? OPEN : CLOSED}
+${mayReachLoopback ? TO_LOOPBACK : TO_PUBLIC}
 `
 }
+
+const CLOSED = 'It listens on this machine alone; HOST=0.0.0.0 lets others come, whose API keys are no secret.'
+const OPEN = 'Others can reach it, and its API keys are no secret. Without HOST it listens on this machine alone.'
+const TO_PUBLIC =
+  'Its webhooks go to public addresses alone; DEMO_WEBHOOK_LOOPBACK=true lets them reach this machine, for a demo.'
+const TO_LOOPBACK = 'Its webhooks go to public addresses, and to this machine (DEMO_WEBHOOK_LOOPBACK=true).'

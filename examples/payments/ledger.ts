@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { IdempotencyContext } from 'once-per-key'
 import type { OperationRuns } from './demo-operation.js'
 import type { Outcome } from './made-once.js'
 import type { BeneficiaryPayout } from './operations/beneficiary-payout.js'
@@ -11,6 +12,7 @@ import type { Refund } from './operations/refund.js'
 import type { Subaccount } from './operations/subaccount.js'
 import type { SubscriptionList, WebhookSubscription } from './operations/webhook-subscription.js'
 import { ServiceProblem } from './problems.js'
+import type { SampleLists } from './samples.js'
 
 /** What a merchant's books hold, by kind. One that names a `keptUntil` may be dropped then. */
 export interface Entries {
@@ -23,6 +25,7 @@ export interface Entries {
   readonly outcome: Outcome
   readonly payout: Payout
   readonly refund: Refund
+  readonly sampleLists: SampleLists
   readonly subaccount: Subaccount
   readonly subscriptionList: SubscriptionList
   readonly webhookSubscription: WebhookSubscription
@@ -46,6 +49,16 @@ export interface Ledger {
    * @throws BooksUnavailable
    */
   transaction<T>(merchantId: string, work: (books: Books) => Promise<T>): Promise<T>
+  /**
+   * The same in one transaction with the record of a run: `answer` is called inside of it, and what it sends leaves behind the
+   * COMMIT. Absent: these books know no such transaction.
+   */
+  answered?<T>(
+    context: IdempotencyContext,
+    merchantId: string,
+    work: (books: Books) => Promise<T>,
+    answer: (result: T) => void,
+  ): Promise<T>
 }
 
 /** The books cannot be reached. `mayHaveCommitted`: the writes were on their way, and may have taken place. */

@@ -6,22 +6,24 @@ import { pino } from 'pino'
 import { createApp } from './app.js'
 import { greeting } from './greeting.js'
 import { memoryLedger } from './ledger.js'
+import { originAt } from './own-host.js'
+import { isLoopback } from './reachable-address.js'
 import { SettingInvalid, type Settings, settingsOf } from './settings.js'
 import { gracefulShutdown } from './shutdown.js'
 import { webhookSender } from './webhook-sender.js'
 
 // Synchronous: the last lines before an exit come out, and in order.
 const logger = pino(pino.destination({ sync: true }))
-const { port, redis, firstPauseMs, ...rest } = readSettings()
-// Without a Redis, nothing of it is loaded.
-const backing = redis && (await (await import('./redis.js')).openRedis(redis, logger))
+const { port, host, redis, databaseUrl, firstPauseMs, mayReachLoopback = false, ...rest } = readSettings()
+const backing = await openBacking()
 const ledger = backing?.ledger ?? memoryLedger()
-const webhooks = webhookSender({ ledger, logger, ...(firstPauseMs && { firstPauseMs }) })
+const webhooks = webhookSender({ ledger, logger, mayReachLoopback, ...(firstPauseMs && { firstPauseMs }) })
 const pageFolder = fileURLToPath(new URL('playground/page', import.meta.url))
 const { app, close, idle } = createApp({
   store: new MemoryStore(),
   ...backing,
   ...rest,
+  host,
   ledger,
   webhooks,
   pageFolder,
@@ -31,12 +33,17 @@ const server = createServer(app)
 const shutDown = gracefulShutdown(server, idle)
 
 server.once('error', (error: NodeJS.ErrnoException) => {
+  if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'].includes(error.code ?? '')) {
+    refuse(`Cannot listen on ${host}: ${error.code}. Set HOST to an address of this machine, or leave it out.`)
+  }
   const reason = error.code === 'EADDRINUSE' ? 'it is in use' : error.message
   refuse(`Cannot listen on port ${port}: ${reason}. Set PORT to another one; PORT=0 picks one that is free.`)
 })
 
-server.listen(port, () => {
-  console.log(greeting(`http://localhost:${(server.address() as AddressInfo).port}`))
+server.listen(port, host, () => {
+  const { port, address } = server.address() as AddressInfo
+  const isOpen = !isLoopback(address)
+  console.log(greeting({ origin: originAt(host, port), isOpen, mayReachLoopback }))
 })
 
 let stopping = false
@@ -56,6 +63,14 @@ async function stop(signal: string): Promise<void> {
 
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
+
+/** What is not used is not loaded. `undefined`: records and books live in this process. */
+async function openBacking() {
+  if (redis !== undefined) return (await import('./redis.js')).openRedis(redis, logger)
+  if (databaseUrl === undefined) return undefined
+  const { openPostgres } = await import('./postgres.js')
+  return openPostgres(databaseUrl, logger).catch(({ message }: Error) => refuse(`Postgres cannot be used: ${message}`))
+}
 
 function readSettings(): Settings {
   try {

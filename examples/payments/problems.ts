@@ -1,4 +1,5 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
+import { CertainFailure } from 'once-per-key'
 import type { Logger } from 'pino'
 import { z } from 'zod'
 
@@ -62,7 +63,7 @@ function pathOf(path: readonly PropertyKey[]): string {
 }
 
 export const noSuchPath: RequestHandler = (req) => {
-  throw new ServiceProblem(404, 'path_not_found', 'There is nothing here', `There is no ${req.path}.`)
+  throw new ServiceProblem(404, 'path_not_found', 'Not found', `There is no ${req.path}.`)
 }
 
 export function onlyMethods(...methods: readonly string[]): RequestHandler {
@@ -77,8 +78,9 @@ export function onlyMethods(...methods: readonly string[]): RequestHandler {
 
 /** The last middleware: every error becomes a problem, and only those that are nobody's request are logged. */
 export function sendProblems(logger: Logger): ErrorRequestHandler {
-  return (error, _req, res, next) => {
-    if (res.headersSent) return next(error)
+  return (thrown, _req, res, next) => {
+    if (res.headersSent) return next(thrown)
+    const error = thrown instanceof CertainFailure ? thrown.cause : thrown
     const problem = problemOf(error)
     if (problem !== error && problem.status >= 500) logger.error({ err: error }, 'request failed')
     if (problem.status === 503) logger.warn({ reason: (error as { reason?: unknown }).reason }, problem.code)
@@ -121,5 +123,6 @@ function send(res: Response, { status, code, title, detail, extras }: ServicePro
   const type = `urn:payments-example:problem:${code}`
   res.status(status).set({ ...extras.headers, 'Content-Type': 'application/problem+json' })
   const { errors } = extras
-  res.send(Buffer.from(JSON.stringify({ type, title, status, detail, code, ...(errors && { errors }) })))
+  const members = { type, title, status, detail, message: detail, code, ...(errors && { errors }) }
+  res.send(Buffer.from(JSON.stringify(members)))
 }

@@ -4,7 +4,9 @@ import type { KnownWebhookEvent } from 'once-per-key/webhooks'
 import type { Logger } from 'pino'
 import { BooksUnavailable, type Ledger } from './ledger.js'
 import { narrowLane } from './narrow-lane.js'
+import { isLoopback, isPublic } from './reachable-address.js'
 import { MOST_TRIES, pauseMsAfter } from './webhook-pauses.js'
+import { AddressRefused, post } from './webhook-request.js'
 import { signatureHeaders } from './webhook-signature.js'
 
 export interface WebhookSenderOptions {
@@ -20,6 +22,12 @@ export interface WebhookSenderOptions {
    * @default 5_000
    */
   readonly timeLimitMs?: number
+  /**
+   * A demo setting: subscribers on this machine. Whoever may subscribe could otherwise let this service talk to what only
+   * this machine, or its network, can reach.
+   * @default false: to public addresses alone
+   */
+  readonly mayReachLoopback?: boolean
 }
 
 export interface WebhookSender {
@@ -31,14 +39,16 @@ export interface WebhookSender {
 
 const MOST_AT_ONCE = 4
 const MOST_REMEMBERED = 10_000
+const REFUSED = 'its address is not public (DEMO_WEBHOOK_LOOPBACK=true allows those of this machine)'
 
 /**
  * Delivers events at least once, in no order, as long as this process lives: deliveries are in its memory, with Redis too.
  * What is pending when it ends is lost, unless its operation runs again. A service would write deliveries down in the
- * transaction of their operation, and would refuse addresses inside its own network, which a demo is made of.
+ * transaction of their operation.
  */
 export function webhookSender(options: WebhookSenderOptions): WebhookSender {
-  const { ledger, logger, firstPauseMs = 5_000, timeLimitMs = 5_000 } = options
+  const { ledger, logger, firstPauseMs = 5_000, timeLimitMs = 5_000, mayReachLoopback = false } = options
+  const mayReach = (address: string) => isPublic(address) || (mayReachLoopback && isLoopback(address))
   const sent = new Set<string>()
   const lanes = new Map<string, ReturnType<typeof narrowLane>>()
   const pendingOf = new Map<string, number>()
@@ -77,6 +87,10 @@ export function webhookSender(options: WebhookSenderOptions): WebhookSender {
         return count(subscriptionId, -1)
       }
       const reason = end
+      if (end === REFUSED) {
+        logger.error({ ...facts, tries, reason }, 'webhook refused')
+        return count(subscriptionId, -1)
+      }
       if (tries === MOST_TRIES) logger.error({ ...facts, tries, reason }, 'webhook given up')
       else {
         const pauseMs = pauseMsAfter(tries, firstPauseMs)
@@ -94,20 +108,17 @@ export function webhookSender(options: WebhookSenderOptions): WebhookSender {
     )
     if (!subscription?.events.includes(type)) return 'unsubscribed'
     const { url, secret } = subscription
-    const response = await fetch(`${url.replace(/\/+$/, '')}/api/service/webhook-event/${type}`, {
-      method: 'POST',
+    const status = await post({
+      url: new URL(`${url.replace(/\/+$/, '')}/api/service/webhook-event/${type}`),
       headers: {
         'content-type': 'application/json',
         ...(secret !== null && signatureHeaders(secret, id, body, new Date())),
       },
       body,
-      // A redirect is a failure: what was signed for one address is sent to no other.
-      redirect: 'manual',
-      signal: AbortSignal.timeout(timeLimitMs),
+      timeLimitMs,
+      mayReach,
     })
-    // The status says it all: nothing of the body is waited for.
-    void response.body?.cancel().catch(() => {})
-    return response.ok ? 'delivered' : `status ${response.status}`
+    return status >= 200 && status <= 299 ? 'delivered' : `status ${status}`
   }
 
   /** `false`: it was cut short by the end. */
@@ -140,6 +151,8 @@ export function webhookSender(options: WebhookSenderOptions): WebhookSender {
 /** Words that hold no address and no secret. */
 function reasonOf(error: unknown): string {
   if (error instanceof BooksUnavailable) return error.code
-  const { name, cause } = error as Error
-  return (cause as NodeJS.ErrnoException | undefined)?.code ?? name
+  if (error instanceof AddressRefused) return REFUSED
+  const { name, code, cause } = error as NodeJS.ErrnoException
+  // What aborted it says more than that it was aborted.
+  return cause instanceof Error ? cause.name : (code ?? name)
 }

@@ -23,6 +23,11 @@ export interface ClientOptions {
   readonly maxAttempts?: number
   /** Whoever is told to wait longer gives up for now. */
   readonly maxPauseMs?: number
+  /**
+   * Whether a refusal speaks for every attempt under its key, and not for its own alone: see `isOfTheOperation`.
+   * @default isOfTheOperation
+   */
+  readonly settles?: (refusal: Answer) => boolean
 }
 
 /** As much of the browser's `Storage` as is used. */
@@ -39,7 +44,7 @@ export interface KeyStorage {
  */
 export function retryingClient(options: ClientOptions) {
   const { keys, pause = sleep, random = Math.random } = options
-  const { timeoutMs = 10_000, maxAttempts = 6, maxPauseMs = 30_000 } = options
+  const { timeoutMs = 10_000, maxAttempts = 6, maxPauseMs = 30_000, settles = isOfTheOperation } = options
   const send = options.fetch ?? fetch
 
   return {
@@ -88,9 +93,10 @@ export function retryingClient(options: ClientOptions) {
     }
   }
 
-  /** A refusal speaks for its own attempt alone. Only if there was no other does it say that nothing has happened. */
+  /** Where an earlier attempt may have had its effect, only a refusal that speaks for that one too settles it. */
   function refused(operation: string, answer: Answer, mayHaveHappened: boolean): Outcome {
-    if (mayHaveHappened || codeOf(answer) === 'outcome_unknown') return { outcome: 'unknown', answer }
+    const isOpen = (mayHaveHappened && !settles(answer)) || problemOf(answer).code === 'outcome_unknown'
+    if (isOpen) return { outcome: 'unknown', answer }
     keys.removeItem(operation)
     return { outcome: 'refused', answer }
   }
@@ -98,7 +104,17 @@ export function retryingClient(options: ClientOptions) {
 
 /** Also where the answer itself was too large to keep: the operation succeeded. */
 function hasHappened(answer: Answer): boolean {
-  return (answer.status >= 200 && answer.status < 300) || codeOf(answer) === 'answer_not_kept'
+  return (answer.status >= 200 && answer.status < 300) || problemOf(answer).code === 'answer_not_kept'
+}
+
+/**
+ * Whether a refusal is the operation's own. Its service claimed the key before: had an earlier attempt succeeded, its answer
+ * would have come in place of the refusal; did one run, `in_flight`; and where one had died, the handler was told so, and
+ * looked into its books before it refused. Others come before the claim, and know of no attempt: who asks (401, 403), how
+ * often (429), a gateway's 404, the library's own. A service whose handlers do not look is not believed: `settles: () => false`.
+ */
+function isOfTheOperation(refusal: Answer): boolean {
+  return [400, 402, 409, 410, 422].includes(refusal.status) && !problemOf(refusal).type?.startsWith('urn:once-per-key:')
 }
 
 /** The server's word, where it gives one. Else what a later attempt may change: overload, and whatever broke. */
@@ -115,12 +131,13 @@ function retryAfterMs(answer: Answer | undefined): number {
   return Math.max(0, ms || 0)
 }
 
-function codeOf({ headers, body }: Answer): string | undefined {
-  if (!headers.get('Content-Type')?.startsWith('application/problem+json')) return undefined
+/** RFC 9457. */
+function problemOf({ headers, body }: Answer): { readonly type?: string; readonly code?: string } {
+  if (!headers.get('Content-Type')?.startsWith('application/problem+json')) return {}
   try {
-    return JSON.parse(body).code
+    return JSON.parse(body) ?? {}
   } catch {
-    return undefined
+    return {}
   }
 }
 

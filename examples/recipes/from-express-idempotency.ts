@@ -14,7 +14,7 @@ export function movedApp({ store, createPayout }: { store: Store; createPayout: 
     fingerprint: ({ query, body }) => ({ query, body }), // was intentValidator: a value, not a comparison
     problemStatuses: { mismatched: 417 }, // the status that its clients know; without this line, 409
   })
-  // Without isHit(), since a replay skips the handler, and without reportError(), since a failure frees the key.
+  // Without isHit(), since a replay skips the handler, and without reportError(), since what failed runs again.
   app.post('/payouts', authenticate, express.json(), once, createPayout)
   return app
 }

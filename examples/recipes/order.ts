@@ -27,7 +27,7 @@ export function orderedApp({ store, mayPayOut, createPayout }: Parts): Express {
     once,
     createPayout,
   )
-  app.use(sendProblem) // last: an error that it answers has failed, and its key is free again
+  app.use(sendProblem) // last: its 4xx frees the key; after its 5xx the outcome counts as unknown
   return app
 }
 

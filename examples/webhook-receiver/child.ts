@@ -19,7 +19,7 @@ const PATIENCE_MS = 60_000
 
 /** Starts a program that was built beside this one. */
 export function startChild(program: string, variables: Readonly<Record<string, string>>): Child {
-  const { REDIS_URL: _, ...env } = process.env
+  const { REDIS_URL: _, HOST: __, ...env } = process.env
   const path = fileURLToPath(new URL(program, import.meta.url))
   const child = spawn(process.execPath, [path], {
     env: { ...env, ...variables },

@@ -31,7 +31,11 @@ async function demo(): Promise<boolean> {
       ? 'There is no redis-server on the PATH. The receiver remembers in memory, which does not survive a restart.'
       : 'The receiver remembers in Redis.',
   )
-  const payments = start('../payments/main.js', { PORT: '0', DEMO_WEBHOOK_PAUSE_MS: '200' })
+  const payments = start('../payments/main.js', {
+    PORT: '0',
+    DEMO_WEBHOOK_PAUSE_MS: '200',
+    DEMO_WEBHOOK_LOOPBACK: 'true',
+  })
   const first = startReceiver('0')
   const [origin, url] = await Promise.all([
     payments.until((_lines, text) => /http:\/\/localhost:\d+/.exec(text)?.[0]),

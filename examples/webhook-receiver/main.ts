@@ -10,7 +10,7 @@ const log = (line: object) => console.log(JSON.stringify(line, (_name, value) =>
 /** JSON shows nothing of an error. */
 const wordsOf = (value: unknown) => (value instanceof Error ? value.message : value)
 
-const { PORT, REDIS_URL, WEBHOOK_SECRET, DEMO_LEASE_MS, DEMO_WORK_MS, DEMO_ANSWER_MS } = process.env
+const { PORT, HOST, REDIS_URL, WEBHOOK_SECRET, DEMO_LEASE_MS, DEMO_WORK_MS, DEMO_ANSWER_MS } = process.env
 const leaseMs = Number(DEMO_LEASE_MS || 30_000)
 const { store, close } = await openStore()
 
@@ -36,7 +36,7 @@ const server = createServer((req, res) => {
   if (DEMO_ANSWER_MS) answerLate(res, Number(DEMO_ANSWER_MS))
   receiver(req, res)
 })
-server.listen(Number(PORT || 3_001), () => {
+server.listen(Number(PORT || 3_001), HOST || '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo
   log({ msg: 'listening', url: `http://localhost:${port}`, store: REDIS_URL ? 'redis' : 'memory' })
 })

@@ -1,222 +1,200 @@
-import { ask, askAgain, called, monotonicNow, pause } from './commands.js'
-import type { Decision, RequestFacts } from './decision.js'
+import { Activity } from './activity.js'
+import { type Claiming, Claims, type Sent } from './claims.js'
+import { monotonicNow } from './clock.js'
+import type { CoreParts } from './core-parts.js'
+import { Deadlines } from './deadlines.js'
+import { Duplicates } from './duplicates.js'
+import type { EngineOptions } from './engine-options.js'
+import { resolveEngineOptions } from './engine-rules.js'
 import { isRefusal, safely } from './events.js'
-import { startExecution } from './execution.js'
-import { type Identity, identityReader } from './identity.js'
-import { storageKey } from './key.js'
-import { type Operator, operatorOn } from './operator.js'
-import { optionFunctions } from './option-functions.js'
-import { type IdempotencyOptions, resolveOptions } from './options.js'
-import type { Problem, ProblemCode } from './problem.js'
-import type { Answer, Begun, Claim, IdempotencyRecord } from './record.js'
-import { type Soon, whenever } from './soon.js'
-import { newToken } from './token.js'
-import { rejected, type Verdict, verdictOn } from './verdict.js'
+import type { Identity, RecordName } from './identity.js'
+import type { MaybePromise } from './maybe-promise.js'
+import { inspectRecord, resolveRecord } from './operator-calls.js'
+import type { Refused, Replayed } from './outcome.js'
+import type { Acquired, Answer, CommandReply, IdempotencyRecord } from './record.js'
+import { Run } from './run.js'
+import { StoreCalls } from './store-calls.js'
+import { isInFlight, storeUnavailable, type Verdict, verdictOn } from './verdict.js'
+import { type Waited, waitForOwner } from './wait-for-owner.js'
+import { warnUnheard } from './warning.js'
 
-/** The library without a framework: a binding asks it what to do with each request. */
-export interface Engine<Req> extends Operator {
+/** What becomes of an operation that has a name. */
+export type Claimed = { readonly action: 'execute'; readonly run: Run } | Replayed | Refused
+
+/** What runs operations once, whatever they are. */
+export interface OperationEngine {
   /**
-   * Decides what to do with a request.
+   * Claims an operation: it is to run, has run already, or is refused. At once where the store answers at once.
    *
-   * @throws IdempotencyError for misuse by the application (hand it to the framework's error handling): the handler must
-   * not run; nothing was stored.
+   * Scope and key are well-formed text (`isWellFormed`); nothing else is asked of them here. `isAbandoned` is asked while a
+   * duplicate waits (`inFlightWaitMs`): whether anybody still wants the answer.
    */
-  decide(facts: RequestFacts<Req>): Promise<Decision>
+  claim(identity: Identity, isAbandoned?: () => boolean): MaybePromise<Claimed>
   /**
-   * The same for an operation that is not named by a request's key, such as an event by its id. Scope and key are well-formed
-   * text (`isWellFormed`); nothing else is asked of them here.
+   * The record of an operation as it stands; `null`: there is none. Changes nothing, neither its lease nor its retention.
+   *
+   * @throws IdempotencyError `command_missing`, for a store of one's own without `inspect`; `store_failed`. Nothing changed.
    */
-  claim(identity: Identity, asker: Asker<Req>): Promise<Claimed>
-  /** A problem as the response to send, in the shape that `renderProblem` gives it. */
-  answerOf(problem: Problem, request: Req): Answer
+  inspect(name: RecordName): Promise<IdempotencyRecord | null>
+  /**
+   * Settles an unknown outcome by an operator's word: with an answer, or, `null`, as certainly failed. Not ok: nothing
+   * changed, and `record` says why.
+   *
+   * @throws IdempotencyError `command_missing`, for a store of one's own without `resolve`: nothing changed.
+   * `store_failed`: it is not known whether it was resolved, so inspect it again.
+   */
+  resolve(name: RecordName, attempt: number, answer: Answer | null): Promise<CommandReply>
+  /** Counts work as under way until it has ended: `idle` waits for it too. */
+  during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result>
   /** Resolves when no run is left, and no completion is pending: behind their last events. */
   idle(): Promise<void>
 }
 
-/** Who wants to know: what the option functions are given, and whether anybody still waits for the answer. */
-export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
-
-/** A claim on its way to the store. */
-interface Asking<Req> {
-  readonly identity: Identity
-  readonly recordKey: string
-  readonly claim: Claim
-  readonly asker: Asker<Req>
-}
-
-/** A decision on an operation that has a name. */
-export type Claimed = Exclude<Decision, { action: 'bypass' }>
-
-const FIRST_POLL_MS = 25
-const LONGEST_POLL_MS = 1_000
-
 /**
- * The library without a framework: for a binding of one's own, or an operator's script.
+ * The library without a request: claims operations by their identity, and keeps their records.
+ *
+ * `namespace` is a word of your own, without a colon, a percent sign or a blank: it keeps your operations apart from requests,
+ * which have none, from webhook events (`webhook`), and from those under any other word, though they share scopes, keys and the
+ * store. `fingerprint` is what `fingerprintOf` makes of whatever must be the same in two operations with one key.
  *
  * @example
- * const engine = createEngine<IncomingMessage>({ store, scope: (req) => req.headers.host })
- * const decision = await engine.decide(facts)
+ * const engine = createOperationEngine({ store })
+ * const identity = { namespace: 'invoices', scope: 'acme', key: 'in_7', fingerprint: fingerprintOf(invoice) }
+ * const claimed = await engine.claim(identity)
+ * if (claimed.action === 'execute') {
+ *   const receipt = await send(invoice, claimed.run.context)
+ *   await claimed.run.complete({ status: 200, statusMessage: '', headers: [], body: Buffer.from(receipt) })
+ * }
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function createEngine<Req = unknown>(given: IdempotencyOptions<Req>): Engine<Req> {
-  const options = resolveOptions(given)
-  const { store, leaseMs, maxRunMs, retentionMs, storeTimeoutMs, unknownOutcome, inFlightWaitMs } = options
-  const identityOf = identityReader(options)
-  const emit = safely(options.onEvent)
-  const functions = optionFunctions(options, emit)
-  store.observe?.(emit)
+export function createOperationEngine(given: EngineOptions): OperationEngine {
+  return new RecordEngine(given)
+}
 
-  let active = 0
-  let whenIdle: (() => void)[] = []
+const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
+const UNPROTECTED: Acquired = { acquired: true, attempt: 0, previousOutcome: 'unknown' }
+const neverAbandoned = () => false
 
-  /** Counts what must end before the store's client may be closed. */
-  function onStart(): void {
-    active++
+class RecordEngine implements OperationEngine {
+  readonly #core: CoreParts
+  readonly #deadlines = new Deadlines()
+  readonly #claims: Claims
+
+  constructor(given: EngineOptions) {
+    const options = resolveEngineOptions(given)
+    const { store, storeTimeoutMs, inFlightWaitMs, onEvent, answerFault } = options
+    const emit = safely(onEvent ?? warnUnheard)
+    const deadlines = this.#deadlines
+    const calls = new StoreCalls(store, storeTimeoutMs, deadlines.queue(), emit, answerFault)
+    const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
+    this.#core = { options, calls, deadlines: deadlines.queue(), activity: new Activity(), emit, duplicates }
+    this.#claims = new Claims(this.#core)
+    store.observe?.(emit)
   }
 
-  function onEnd(): void {
-    active--
-    if (active > 0) return
-    for (const resolve of whenIdle) resolve()
-    whenIdle = []
-  }
-
-  /** A request on its way may start a run, although its client has gone. */
-  async function counted<D>(deciding: () => Soon<D>): Promise<D> {
-    onStart()
-    try {
-      return await deciding()
-    } finally {
-      onEnd()
+  claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
+    const claiming = this.#claims.make(identity)
+    const { duplicates } = this.#core
+    if (duplicates?.hasRun(claiming.recordKey, identity.fingerprint)) {
+      return this.#wait(claiming, isAbandoned, null, monotonicNow(), duplicates)
     }
+    const sent = this.#claims.send(claiming)
+    return sent instanceof Promise
+      ? this.during(() => sent.then((later) => this.#claimed(claiming, later, isAbandoned)))
+      : this.#claimed(claiming, sent, isAbandoned)
   }
 
-  function decisionOn(facts: RequestFacts<Req>): Soon<Decision> {
-    return whenever(identityOf(facts), (identified): Soon<Decision> => {
-      switch (identified.kind) {
-        case 'bypass':
-          return { action: 'bypass' }
-        case 'rejected': {
-          const { code, detail, extraHeaders } = identified
-          emit({ type: 'rejected', code })
-          return { ...reject(code, detail), ...(extraHeaders && { extraHeaders }) }
-        }
-        case 'identified': {
-          const { identity, extraHeaders } = identified
-          const claimed = claimFor(identity, facts)
-          return extraHeaders === undefined ? claimed : claimed.then((decision) => ({ ...decision, extraHeaders }))
-        }
-      }
-    })
-  }
-
-  /** Claims the key, or waits for its owner's answer for as long as `inFlightWaitMs` allows: with one token throughout. */
-  async function claimFor(identity: Identity, asker: Asker<Req>): Promise<Claimed> {
-    const { fingerprint } = identity
-    const recordKey = storageKey(identity)
-    const claim: Claim = { token: newToken(), fingerprint, leaseMs, retentionMs, unknownOutcome }
-    const asking: Asking<Req> = { identity, recordKey, claim, asker }
-    const waitUntil = inFlightWaitMs > 0 ? monotonicNow() + inFlightWaitMs : 0
-    let pollMs = 0
-
-    while (true) {
-      const sentAt = monotonicNow()
-      const pending = called(() => store.begin(recordKey, claim))
-      const begun = await ask('begin', identity, pending, storeTimeoutMs, emit)
-      // A reply that is read when the lease is over confirms nothing: the process was stopped in between.
-      const isLate = begun?.acquired && monotonicNow() >= sentAt + leaseMs
-      if (begun === null || isLate) {
-        // A duplicate that waits has heard that its owner runs: it never runs unprotected.
-        if (pollMs === 0 && options.storeFailure === 'runUnprotected') return unprotected(asking, sentAt)
-        void giveUp(asking, pending)
-        return reject('store_unavailable')
-      }
-
-      if (begun.acquired) {
-        if (pollMs === 0 || !asker.isAbandoned()) return execute(asking, begun, sentAt)
-        void giveUp(asking)
-        return reject('in_flight')
-      }
-
-      const decision = verdictOn(begun.record, identity, options)
-      const waitMs = waitUntil - monotonicNow()
-      const waits = decision.action === 'reject' && decision.problem.code === 'in_flight' && waitMs > 0
-      if (!waits || asker.isAbandoned()) return told(decision, identity, begun.record)
-      pollMs = Math.min(pollMs === 0 ? FIRST_POLL_MS : pollMs * 1.5, LONGEST_POLL_MS, waitMs)
-      await pause(Math.ceil(pollMs))
-      if (asker.isAbandoned()) return told(decision, identity, begun.record)
+  /** What the store's first reply means; a duplicate waits for its owner's answer where the options say so. */
+  #claimed(claiming: Claiming, sent: Sent, isAbandoned: () => boolean): MaybePromise<Claimed> {
+    const { options, duplicates } = this.#core
+    const { reply } = sent
+    if (reply === null) {
+      if (options.storeFailure === 'runUnprotected') return this.#runUnprotected(claiming, sent)
+      this.#claims.giveUp(claiming, sent)
+      return storeUnavailable(options)
     }
+    if (reply.acquired) return this.#run(claiming, reply, sent.sentAt)
+    const verdict = verdictOn(reply.record, claiming.identity, options)
+    const waits = duplicates !== undefined && isInFlight(verdict) && !isAbandoned()
+    return waits
+      ? this.#wait(claiming, isAbandoned, reply.record, sent.sentAt, duplicates)
+      : this.#tell(verdict, claiming.identity, reply.record)
   }
 
-  function execute(
-    { identity, claim, asker }: Asking<Req>,
-    begun: Extract<Begun, { acquired: true }>,
-    sentAt: number,
-  ): Extract<Decision, { action: 'execute' }> {
+  /** It has heard that its owner runs: it never runs unprotected. */
+  #wait(
+    claiming: Claiming,
+    isAbandoned: () => boolean,
+    record: IdempotencyRecord | null,
+    since: number,
+    duplicates: Duplicates,
+  ): MaybePromise<Claimed> {
+    const duplicate = { claiming, isAbandoned, record, since }
+    const finish = (waited: Waited): Claimed => {
+      switch (waited.kind) {
+        case 'acquired':
+          return this.#run(claiming, waited.reply, waited.sentAt)
+        case 'told':
+          return this.#tell(waited.verdict, claiming.identity, waited.record)
+        case 'given up':
+          return waited.verdict
+      }
+    }
+    return this.during(() => waitForOwner(duplicate, duplicates, this.#claims, this.#core.options, finish))
+  }
+
+  #run({ identity, recordKey, claim }: Claiming, acquired: Acquired, sentAt: number): Claimed {
     const { scope, key } = identity
-    const { attempt, previousOutcome } = begun
-    if (attempt > 0) emit({ type: 'claimed', scope, key, attempt, previousOutcome })
-    const start = { identity, token: claim.token, attempt, previousOutcome, context: begun.context, sentAt }
-    onStart()
-    const execution = startExecution(start, asker.request, { options, functions, emit, onEnd })
-    return { action: 'execute', execution }
+    const { attempt, previousOutcome } = acquired
+    const because = CLAIM_REASONS[previousOutcome]
+    this.#core.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because })
+    const start = { identity, recordKey, claim, acquired, sentAt, isProtected: true }
+    return { action: 'execute', run: new Run(start, this.#core) }
   }
 
   /** The claim may or may not have been made, and the options say to run all the same. */
-  function unprotected(asking: Asking<Req>, sentAt: number): Claimed {
-    const { scope, key } = asking.identity
-    emit({ type: 'unprotected', scope, key })
-    return execute(asking, { acquired: true, attempt: 0, previousOutcome: 'unknown' }, sentAt)
+  #runUnprotected({ identity, recordKey, claim }: Claiming, { sentAt }: Sent): Claimed {
+    const { scope, key } = identity
+    this.#core.emit({ type: 'unprotected', scope, key })
+    const start = { identity, recordKey, claim, acquired: UNPROTECTED, sentAt, isProtected: false }
+    return { action: 'execute', run: new Run(start, this.#core) }
   }
 
-  /**
-   * Frees a claim that nobody will run: right behind it, and once more when its late reply or error comes, since a command
-   * that waited in the client's queue must not hold the key for nobody.
-   */
-  async function giveUp(asking: Asking<Req>, pending?: Promise<Begun>): Promise<void> {
-    let answered = false
-    const markAnswered = () => {
-      answered = true
+  #tell(verdict: Verdict, { scope, key }: Identity, record: IdempotencyRecord | null): Verdict {
+    const { emit } = this.#core
+    if (verdict.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
+    else if (isRefusal(verdict.code)) emit({ type: verdict.code, scope, key })
+    return verdict
+  }
+
+  inspect(name: RecordName): Promise<IdempotencyRecord | null> {
+    return inspectRecord(name, this.#core)
+  }
+
+  resolve(name: RecordName, attempt: number, answer: Answer | null): Promise<CommandReply> {
+    return resolveRecord(name, attempt, answer, this.#core)
+  }
+
+  during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {
+    const { activity } = this.#core
+    activity.start()
+    let result: MaybePromise<Result>
+    try {
+      result = work()
+    } catch (error) {
+      activity.end()
+      throw error
     }
-    const late = pending?.then(markAnswered, markAnswered)
-    onStart()
-    await null // Where the reply or the error came first, `answered` is true by now.
-    if (!answered) void late?.then(() => free(asking))
-    await free(asking)
-    onEnd()
+    if (!(result instanceof Promise)) {
+      activity.end()
+      return result
+    }
+    return result.finally(() => activity.end())
   }
 
-  /** Tried until the claim's lease would have ended it anyway. */
-  async function free({ identity, recordKey, claim }: Asking<Req>): Promise<void> {
-    const { token, fingerprint } = claim
-    const own = { token, fingerprint, attempt: 0, uncertain: false, retentionMs, failedMs: maxRunMs + leaseMs }
-    const until = monotonicNow() + leaseMs
-    const command = () => store.release(recordKey, own)
-    onStart()
-    const asked = called(command)
-    const done = await ask('release', identity, asked, storeTimeoutMs, emit)
-    if (done === null) await askAgain('release', identity, command, asked, until, storeTimeoutMs, emit)
-    onEnd()
-  }
-
-  function told(decision: Verdict, { scope, key }: Identity, record: IdempotencyRecord): Verdict {
-    if (decision.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record.attempt ?? 0 })
-    else if (isRefusal(decision.problem.code)) emit({ type: decision.problem.code, scope, key })
-    return decision
-  }
-
-  function reject(code: ProblemCode, detail?: string): Verdict {
-    return rejected(code, options, detail)
-  }
-
-  return {
-    decide: (facts) => counted(() => decisionOn(facts)),
-    claim: (identity, asker) => counted(() => claimFor(identity, asker)),
-    answerOf: functions.renderProblem,
-    ...operatorOn(options, functions.keepHeader, emit),
-    idle() {
-      return active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))
-    },
+  async idle(): Promise<void> {
+    await this.#core.activity.idle()
+    this.#deadlines.rest()
   }
 }

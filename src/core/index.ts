@@ -1,15 +1,43 @@
-export type { KeepHeader } from './answer.js'
-export type { Decision, Execution, HeaderPairs, IdempotencyContext, RequestFacts, Settled } from './decision.js'
-export { type Asker, type Claimed, createEngine, type Engine } from './engine.js'
-export { IdempotencyError, type IdempotencyErrorCode } from './errors.js'
-export type { IdempotencyEvent, Refusal, StoreFailure } from './events.js'
-export type { Identity } from './identity.js'
-export { type BodyFieldOptions, bodyField, type LegacyKey } from './legacy-key.js'
+export { CertainFailure, type CertainFailureOptions, isCertainFailure } from './certain-failure.js'
+export { type ActingContext, carryRun, type IdempotencyContext } from './context.js'
+export { fingerprintOf } from './digest.js'
+export { type Claimed, createOperationEngine, type OperationEngine } from './engine.js'
+export type { EngineOptions } from './engine-options.js'
+export { IdempotencyError, type IdempotencyErrorCode, inItsWords, kindOf } from './errors.js'
+export {
+  type CommandName,
+  type EngineEvent,
+  type FailureReason,
+  type Refusal,
+  type StoreFailure,
+  safely as safeListener,
+} from './events.js'
+export { type Identity, keyFault, type RecordName, SINGLE_TENANT, scopeFault, storageKey } from './identity.js'
 export * as machine from './machine.js'
-export type { Operator } from './operator.js'
-export type { IdempotencyOptions } from './options.js'
-export { ietfDraft, type Problem, type ProblemCode, type ProblemStatuses, type RenderProblem } from './problem.js'
-export type { Answer, Begun, Claim, Done, IdempotencyRecord, Own, PreviousOutcome, Resolution } from './record.js'
-export type { AttemptName, GivenAnswer, KnownOutcome, RecordName } from './resolution.js'
-export { singleTenant } from './scope.js'
+export { type MaybePromise, whenever } from './maybe-promise.js'
+export * as optionRules from './option-rules.js'
+export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './outcome.js'
+export type {
+  Answer,
+  BeginReply,
+  Begun,
+  Claim,
+  CommandReply,
+  Done,
+  GivenAnswer,
+  IdempotencyRecord,
+  ListedRecords,
+  Own,
+  Ownership,
+  PreviousOutcome,
+  Resolution,
+} from './record.js'
+export { faultInReply, type ReplyFault } from './reply.js'
+export type { Run } from './run.js'
+export type { Completion, FailureKind } from './run-end.js'
 export type { Store, StoreEvent } from './store.js'
+export { completeByHand, step, type Transactions, transact } from './transact.js'
+export { completeByHandAtOnce, type SynchronousTransactions, stepAtOnce, transactAtOnce } from './transact-at-once.js'
+export { transactionLate, transactionStreamed, transactionsMissing } from './transaction-errors.js'
+export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as OptionRule } from './validation.js'
+export { warnOnce, warnUnheard } from './warning.js'

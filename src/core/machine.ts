@@ -17,7 +17,8 @@
  * | failed, certain                                                    | acquired, attempt + 1, any fingerprint     |
  * | none                                                               | acquired, attempt 1                        |
  *
- * Which refusal it is (a replay, mismatched, in flight), the engine reads from the record that it is shown.
+ * Which refusal it is, the engine reads from the record that it is shown. A command with another fingerprint than a completed
+ * record's is shown it without its answer, `answer: null`: nobody pays for a body that is not sent.
  *
  * The owner's commands:
  *
@@ -50,7 +51,16 @@
  *    failed after it may have had an effect. An attempt that an operator has resolved as failed counts as failed.
  * 8. *Apart.* One record per (scope, key): no command sees another's.
  */
-import type { Answer, Begun, Claim, Done, IdempotencyRecord, Own, PreviousOutcome, Resolution } from './record.js'
+import type {
+  Answer,
+  BeginReply,
+  Claim,
+  CommandReply,
+  IdempotencyRecord,
+  Ownership,
+  PreviousOutcome,
+  Resolution,
+} from './record.js'
 
 /** What a store keeps: the record, and what it shows to nobody. Times are of the store's own clock, in milliseconds. */
 export type StoredRecord = (
@@ -81,39 +91,47 @@ export interface Step<Reply> {
   readonly reply: Reply
 }
 
-export function begin(stored: StoredRecord | null, claim: Claim, now: number): Step<Begun> {
+export function begin(stored: StoredRecord | null, claim: Claim, now: number): Step<BeginReply> {
   const record = unexpired(stored, now)
   if (record === null) return acquire(claim, 1, false, now)
 
   if (record.token === claim.token) {
-    return record.state === 'in-flight' ? acquireAgain(record, claim, now) : refuse(record, now)
+    return record.state === 'in-flight' ? acquireAgain(record, claim, now) : refuse(record, claim, now)
   }
 
   switch (record.state) {
     case 'completed':
-      return refuse(record, now)
+      return refuse(record, claim, now)
     case 'in-flight':
-      if (record.fingerprint !== claim.fingerprint) return refuse(record, now)
-      if (now < record.leaseUntil) return refuse(record, now)
+      if (record.fingerprint !== claim.fingerprint) return refuse(record, claim, now)
+      if (now < record.leaseUntil) return refuse(record, claim, now)
       return takeOver(record, claim, now)
     case 'failed':
       if (!record.uncertain) return acquire(claim, record.attempt + 1, false, now)
-      if (record.fingerprint !== claim.fingerprint) return refuse(record, now)
+      if (record.fingerprint !== claim.fingerprint) return refuse(record, claim, now)
       return takeOver(record, claim, now)
   }
 }
 
-export function renew(stored: StoredRecord | null, own: Own & { leaseMs: number }, now: number): Step<Done> {
+export function renew(
+  stored: StoredRecord | null,
+  own: Ownership & { leaseMs: number },
+  now: number,
+): Step<CommandReply> {
   const record = unexpired(stored, now)
   if (record === null) return { record: claimed(own, own.attempt, own.uncertain, now), reply: OK }
-  if (record.token !== own.token || record.state !== 'in-flight') return stale(record, now)
+  if (record.token !== own.token || record.state !== 'in-flight') return stale(record, now, own)
   return { record: extended(record, own, now), reply: OK }
 }
 
-export function complete(stored: StoredRecord | null, own: Own & { answer: Answer }, now: number): Step<Done> {
+export function complete(
+  stored: StoredRecord | null,
+  own: Ownership & { answer: Answer },
+  now: number,
+): Step<CommandReply> {
   const record = unexpired(stored, now)
   if (record !== null) {
-    if (record.token !== own.token || record.state === 'failed') return stale(record, now)
+    if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)
     if (record.state === 'completed') return { record, reply: OK }
   }
   const { fingerprint, attempt } = record ?? own
@@ -124,10 +142,14 @@ export function complete(stored: StoredRecord | null, own: Own & { answer: Answe
   }
 }
 
-export function release(stored: StoredRecord | null, own: Own & { failedMs: number }, now: number): Step<Done> {
+export function release(
+  stored: StoredRecord | null,
+  own: Ownership & { failedMs: number },
+  now: number,
+): Step<CommandReply> {
   const record = unexpired(stored, now)
   if (record !== null) {
-    if (record.token !== own.token || record.state === 'completed') return stale(record, now)
+    if (record.token !== own.token || record.state === 'completed') return stale(record, now, own)
     if (record.state === 'failed') return { record, reply: OK }
   }
   const { attempt } = record ?? own
@@ -142,7 +164,7 @@ export function inspect(stored: StoredRecord | null, now: number): Step<Idempote
   return { record, reply: record && shown(record, now) }
 }
 
-export function resolve(stored: StoredRecord | null, resolution: Resolution, now: number): Step<Done> {
+export function resolve(stored: StoredRecord | null, resolution: Resolution, now: number): Step<CommandReply> {
   const record = unexpired(stored, now)
   if (record === null) return { record, reply: { ok: false, record } }
   const { token, answer, retentionMs } = resolution
@@ -161,14 +183,9 @@ export function resolve(stored: StoredRecord | null, resolution: Resolution, now
 }
 
 type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
-type Terms = {
-  readonly token: string
-  readonly fingerprint: string
-  readonly leaseMs: number
-  readonly retentionMs: number
-}
+type Terms = Pick<Claim, 'token' | 'fingerprint' | 'leaseMs' | 'retentionMs'>
 
-const OK: Done = Object.freeze({ ok: true })
+const OK: CommandReply = Object.freeze({ ok: true })
 
 function unexpired(stored: StoredRecord | null, now: number): StoredRecord | null {
   return stored !== null && now < stored.expiresAt ? stored : null
@@ -180,11 +197,11 @@ function isUnknown(record: StoredRecord, now: number): record is StoredRecord & 
   return record.state === 'failed' && record.uncertain
 }
 
-function acquire(claim: Claim, attempt: number, uncertain: boolean, now: number): Step<Begun> {
+function acquire(claim: Claim, attempt: number, uncertain: boolean, now: number): Step<BeginReply> {
   return { record: claimed(claim, attempt, uncertain, now), reply: acquired(attempt, uncertain) }
 }
 
-function acquireAgain(record: InFlight, claim: Claim, now: number): Step<Begun> {
+function acquireAgain(record: InFlight, claim: Claim, now: number): Step<BeginReply> {
   return { record: extended(record, claim, now), reply: acquired(record.attempt, record.uncertain) }
 }
 
@@ -198,12 +215,12 @@ function extended(record: InFlight, terms: Terms, now: number): StoredRecord {
   return { ...record, leaseUntil: now + terms.leaseMs, expiresAt: now + terms.retentionMs }
 }
 
-function acquired(attempt: number, uncertain: boolean): Begun {
+function acquired(attempt: number, uncertain: boolean): BeginReply {
   return { acquired: true, attempt, previousOutcome: previousOutcome(attempt, uncertain) }
 }
 
-function takeOver(record: StoredRecord, claim: Claim, now: number): Step<Begun> {
-  return claim.unknownOutcome === 'refuse' ? refuse(record, now) : acquire(claim, record.attempt + 1, true, now)
+function takeOver(record: StoredRecord, claim: Claim, now: number): Step<BeginReply> {
+  return claim.unknownOutcome === 'refuse' ? refuse(record, claim, now) : acquire(claim, record.attempt + 1, true, now)
 }
 
 /** Derived, not stored: so a repeated `begin` is told what the first was told. */
@@ -212,23 +229,27 @@ function previousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
   return attempt > 1 ? 'failed' : 'none'
 }
 
-function refuse(record: StoredRecord, now: number): Step<Begun> {
-  return { record, reply: { acquired: false, record: shown(record, now) } }
+function refuse(record: StoredRecord, claim: Claim, now: number): Step<BeginReply> {
+  return { record, reply: { acquired: false, record: shown(record, now, claim) } }
 }
 
-function stale(record: StoredRecord, now: number): Step<Done> {
-  return { record, reply: { ok: false, record: shown(record, now) } }
+function stale(record: StoredRecord, now: number, asker?: Asker): Step<CommandReply> {
+  return { record, reply: { ok: false, record: shown(record, now, asker) } }
 }
 
-function shown(record: StoredRecord, now: number): IdempotencyRecord {
+/** Whose command it is; an operator's comes with no fingerprint, and is shown everything. */
+type Asker = { readonly fingerprint: string }
+
+function shown(record: StoredRecord, now: number, asker?: Asker): IdempotencyRecord {
   switch (record.state) {
     case 'in-flight': {
       const { state, fingerprint, attempt, uncertain, leaseUntil } = record
       return { state, fingerprint, attempt, uncertain, leaseRemainingMs: leaseUntil - now }
     }
     case 'completed': {
-      const { state, fingerprint, attempt, answer } = record
-      return { state, fingerprint, attempt, answer }
+      const { state, fingerprint, attempt } = record
+      const isOther = asker !== undefined && asker.fingerprint !== fingerprint
+      return { state, fingerprint, attempt, answer: isOther ? null : record.answer }
     }
     case 'failed': {
       const { state, fingerprint, attempt, uncertain } = record

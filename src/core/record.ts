@@ -1,7 +1,7 @@
 /** A response as stored: what a retry is given back. */
 export interface Answer {
   readonly status: number
-  /** The reason phrase that the handler chose; empty for the status code's own. */
+  /** The reason phrase that the handler chose; empty for the status code's own, one blank for none at all. */
   readonly statusMessage: string
   /** Pairs rather than an object, so that two `Link` headers survive. */
   readonly headers: readonly (readonly [name: string, value: string])[]
@@ -9,14 +9,22 @@ export interface Answer {
   readonly body: Uint8Array | null
 }
 
+/** An answer as people write it: an operator, or whoever completes a record by hand. */
+export interface GivenAnswer {
+  /** A success: 200 to 399 except 307 and 308. */
+  readonly status: number
+  /** A string or bytes as they are; an object or an array as JSON, with its content type. Absent: an empty body. */
+  readonly body?: string | Uint8Array | object | undefined
+  /** Of these, only what a handler's answer would keep. The length is counted. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>> | undefined
+}
+
 /** What a store shows of the record that it keeps for one (scope, key). Never its token. */
 export type IdempotencyRecord =
   | {
       readonly state: 'in-flight'
-      /** `null`: a store that cannot see into a running transaction. */
-      readonly fingerprint: string | null
-      /** `null`: a store that cannot see into a running transaction. */
-      readonly attempt: number | null
+      readonly fingerprint: string
+      readonly attempt: number
       readonly uncertain: boolean
       /** At most 0: the lease has lapsed. */
       readonly leaseRemainingMs: number
@@ -25,7 +33,8 @@ export type IdempotencyRecord =
       readonly state: 'completed'
       readonly fingerprint: string
       readonly attempt: number
-      readonly answer: Answer
+      /** `null`: not shown, since the command came with another fingerprint. An answer that was not kept is one without a body. */
+      readonly answer: Answer | null
     }
   | {
       readonly state: 'failed'
@@ -37,7 +46,7 @@ export type IdempotencyRecord =
 
 /**
  * What became of the attempts before this one. `'none'`: there was none. `'failed'`: all failed, certainly without
- * effect. `'unknown'`: one died, stalled, or failed after `mayHaveEffect()`; it may have had its effect.
+ * effect. `'unknown'`: one died, stalled, or failed in a way that leaves its effect open.
  */
 export type PreviousOutcome = 'none' | 'failed' | 'unknown'
 
@@ -45,6 +54,8 @@ export type PreviousOutcome = 'none' | 'failed' | 'unknown'
 export interface Claim {
   /** Random, new for each claim, chosen by the caller: a lost reply can be asked for again. */
   readonly token: string
+  /** Whose the record is: what a store shares its room by. */
+  readonly scope: string
   readonly fingerprint: string
   readonly leaseMs: number
   readonly retentionMs: number
@@ -53,8 +64,10 @@ export interface Claim {
 }
 
 /** What an owner shows of itself with each later command: enough to write its record anew if the store lost it. */
-export interface Own {
+export interface Ownership {
   readonly token: string
+  /** As in its claim. */
+  readonly scope: string
   readonly fingerprint: string
   /** As `begin` told it; 0: the claim was never confirmed. */
   readonly attempt: number
@@ -62,16 +75,15 @@ export interface Own {
   readonly retentionMs: number
 }
 
+/** The key, and what became of the attempts before. */
+export interface Acquired {
+  readonly acquired: true
+  readonly attempt: number
+  readonly previousOutcome: PreviousOutcome
+}
+
 /** The reply to `begin`: the key, or the record that stood in the way. */
-export type Begun =
-  | {
-      readonly acquired: true
-      readonly attempt: number
-      readonly previousOutcome: PreviousOutcome
-      /** What a transactional store hands to the handler. */
-      readonly context?: unknown
-    }
-  | { readonly acquired: false; readonly record: IdempotencyRecord }
+export type BeginReply = Acquired | { readonly acquired: false; readonly record: IdempotencyRecord }
 
 /** An operator's word on an unknown outcome. */
 export interface Resolution {
@@ -89,4 +101,25 @@ export interface Resolution {
  * The reply to `renew`, `complete`, `release` and `resolve`. Not ok: *stale*, with the record that the command met, which
  * is as it was.
  */
-export type Done = { readonly ok: true } | { readonly ok: false; readonly record: IdempotencyRecord | null }
+export type CommandReply = { readonly ok: true } | { readonly ok: false; readonly record: IdempotencyRecord | null }
+
+/** What one step of a store's `list` came across. */
+export interface ListedRecords {
+  /** Those whose outcome is unknown: in flight with a lease that lapsed, or failed and uncertain. */
+  readonly records: readonly {
+    /** The storage key. */
+    readonly key: string
+    readonly record: IdempotencyRecord
+    /** What is left of its retention: the oldest has the least. */
+    readonly retentionRemainingMs: number
+  }[]
+  /** Where the next step goes on; `null`: that was the last. */
+  readonly next: string | null
+}
+
+/** @deprecated The name of 0.1: `Ownership`. */
+export type Own = Ownership
+/** @deprecated The name of 0.1: `BeginReply`. */
+export type Begun = BeginReply
+/** @deprecated The name of 0.1: `CommandReply`. */
+export type Done = CommandReply

@@ -1,56 +1,114 @@
 import type { CommandName } from './events.js'
+import type { Answer } from './record.js'
+
+/** A member of a reply that is not as the interface says. */
+export interface ReplyFault {
+  /** Its path, such as `record.answer.status`; `''`: the reply itself. */
+  readonly member: string
+  /** In words, such as `an integer`. */
+  readonly expected: string
+  readonly seen: unknown
+}
 
 /** Whether a store answered as the interface says. What is no reply is a store failure, like a record that cannot be read. */
-export function isReply(command: CommandName, reply: unknown): boolean {
-  if (!isObject(reply)) return false
+export function isReply(command: CommandName, reply: unknown, fingerprint?: string, faultIn?: AnswerFault): boolean {
+  return faultInReply(command, reply, fingerprint, faultIn) === null
+}
+
+/**
+ * The first member that is wrong. `fingerprint`: what the command came with; an operator's came with none. `faultIn` judges
+ * an answer whose body is there.
+ */
+export function faultInReply(
+  command: CommandName,
+  reply: unknown,
+  fingerprint?: string,
+  faultIn?: AnswerFault,
+): ReplyFault | null {
+  if (!isObject(reply)) return fault('', 'an object', reply)
+  const { record } = reply
   switch (command) {
     case 'begin':
-      if (reply.acquired === true) return isAttempt(reply.attempt) && OUTCOMES.has(reply.previousOutcome)
-      return reply.acquired === false && isRecord(reply.record)
+      if (reply.acquired === true) return faultInClaim(reply)
+      return reply.acquired === false
+        ? faultInRecord(record, fingerprint, faultIn)
+        : fault('acquired', 'true or false', reply.acquired)
     case 'inspect':
-      return reply.record === null || isRecord(reply.record)
+      return record === null ? null : faultInRecord(record, fingerprint, faultIn)
     default:
-      return reply.ok === true || (reply.ok === false && (reply.record === null || isRecord(reply.record)))
+      if (reply.ok === true || (reply.ok === false && record === null)) return null
+      return reply.ok === false ? faultInRecord(record, fingerprint, faultIn) : fault('ok', 'true or false', reply.ok)
   }
 }
 
-/** Of a claim that was made: 1, 2, 3 … */
-function isAttempt(attempt: unknown): boolean {
-  return Number.isInteger(attempt) && (attempt as number) >= 1
+/** What was expected of an answer, in words; `null`: it is right. */
+export type AnswerFault = (answer: Answer) => string | null
+
+/** Of a claim that was made, the attempt is 1, 2, 3 … */
+function faultInClaim({ attempt, previousOutcome }: Members): ReplyFault | null {
+  if (!Number.isInteger(attempt) || (attempt as number) < 1)
+    return fault('attempt', 'an integer of at least 1', attempt)
+  return OUTCOMES.has(previousOutcome)
+    ? null
+    : fault('previousOutcome', "'none', 'failed' or 'unknown'", previousOutcome)
 }
 
 const OUTCOMES = new Set<unknown>(['none', 'failed', 'unknown'])
 
-function isRecord(record: unknown): boolean {
-  if (!isObject(record)) return false
+function faultInRecord(
+  record: unknown,
+  fingerprint: string | undefined,
+  faultIn: AnswerFault | undefined,
+): ReplyFault | null {
+  if (!isObject(record)) return fault('record', 'an object', record)
   switch (record.state) {
     case 'in-flight':
-      return Number.isFinite(record.leaseRemainingMs) && isFingerprint(record.fingerprint)
+      if (Number.isFinite(record.leaseRemainingMs)) return faultInFingerprint(record)
+      return fault('record.leaseRemainingMs', 'a finite number', record.leaseRemainingMs)
     case 'completed':
-      return typeof record.fingerprint === 'string' && isAnswer(record.answer)
+      if (typeof record.fingerprint !== 'string') return fault('record.fingerprint', 'a string', record.fingerprint)
+      if (record.answer !== null) return faultInAnswer(record.answer, faultIn)
+      return fingerprint !== undefined && fingerprint !== record.fingerprint // Not shown.
+        ? null
+        : fault('record.answer', 'the answer, which only another fingerprint is not shown', null)
     case 'failed':
-      return typeof record.uncertain === 'boolean' && isFingerprint(record.fingerprint)
+      if (typeof record.uncertain === 'boolean') return faultInFingerprint(record)
+      return fault('record.uncertain', 'true or false', record.uncertain)
     default:
-      return false
+      return fault('record.state', "'in-flight', 'completed' or 'failed'", record.state)
   }
 }
 
-function isFingerprint(fingerprint: unknown): boolean {
+function faultInFingerprint({ fingerprint }: Members): ReplyFault | null {
   return typeof fingerprint === 'string' || fingerprint === null
+    ? null
+    : fault('record.fingerprint', 'a string or null', fingerprint)
 }
 
-function isAnswer(answer: unknown): boolean {
-  if (!isObject(answer)) return false
+function faultInAnswer(answer: unknown, faultIn: AnswerFault | undefined): ReplyFault | null {
+  if (!isObject(answer)) return fault('record.answer', 'an object', answer)
   const { status, statusMessage, headers, body } = answer
-  return (
-    Number.isInteger(status) &&
-    typeof statusMessage === 'string' &&
-    Array.isArray(headers) &&
-    headers.every(Array.isArray) &&
-    (body === null || ArrayBuffer.isView(body))
-  )
+  if (!Number.isInteger(status)) return fault('record.answer.status', 'an integer', status)
+  if (typeof statusMessage !== 'string') return fault('record.answer.statusMessage', 'a string', statusMessage)
+  if (!Array.isArray(headers) || !headers.every(isPair)) {
+    return fault('record.answer.headers', 'an array of pairs of strings', headers)
+  }
+  if (body === null) return null
+  if (!ArrayBuffer.isView(body)) return fault('record.answer.body', 'bytes or null', body)
+  const expected = faultIn?.(answer as unknown as Answer) ?? null
+  return expected === null ? null : fault('record.answer', expected, answer)
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+function isPair(pair: unknown): boolean {
+  return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+function fault(member: string, expected: string, seen: unknown): ReplyFault {
+  return { member, expected, seen }
+}
+
+function isObject(value: unknown): value is Members {
   return typeof value === 'object' && value !== null
 }

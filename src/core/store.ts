@@ -1,4 +1,13 @@
-import type { Answer, Begun, Claim, Done, IdempotencyRecord, Own, Resolution } from './record.js'
+import type {
+  Answer,
+  BeginReply,
+  Claim,
+  CommandReply,
+  IdempotencyRecord,
+  ListedRecords,
+  Ownership,
+  Resolution,
+} from './record.js'
 
 /**
  * Where records are kept. Four commands, whose effect on a record is the machine's (see `machine.ts`, exported by
@@ -10,28 +19,37 @@ import type { Answer, Begun, Claim, Done, IdempotencyRecord, Own, Resolution } f
  * - Durations go in, never times: the store's own clock decides, so that a skewed application server steals no lease.
  * - A record lives until its retention ends (`retentionMs`, or `failedMs` for a certain failure), counted from the
  *   command that last wrote it; then there is none.
+ * - A store may reply at once or by a promise. Where it replies at once, nothing is waited for on the way of a request; a
+ *   command that throws has failed like one whose promise rejects.
  * - A store throws only when it does not know the outcome, cannot read the record, or is full. A record that it cannot
  *   read is never an absent one.
- * - `key` is the storage key, already encoded: treat it as opaque.
+ * - A completed record is shown without its answer, `answer: null`, to a command that comes with another fingerprint.
+ * - `key` is the storage key, already encoded: treat it as opaque. `scope` is for a store with little room, which must not
+ *   let one scope fill it for the others.
  *
  * `storeLaws` from `once-per-key/testing` checks what of this can be seen from outside. Not in the interface, on purpose:
  * get, set, delete, connect, close, locks. Who opened a client closes it.
  */
 export interface Store {
-  /** `'inside'`: the handler's effects commit together with the record, so an unconfirmed success is not sent. */
-  readonly effects: 'outside' | 'inside'
+  /** @deprecated A store of 0.1.0 says it. Of `'inside'`, an unconfirmed success is withheld, as `unconfirmedSuccess` can say. */
+  readonly effects?: 'outside' | 'inside'
   /** Claims the key, or shows the record that stands in the way. */
-  begin(key: string, claim: Claim): Promise<Begun>
+  begin(key: string, claim: Claim): BeginReply | Promise<BeginReply>
   /** Starts the owner's lease anew. */
-  renew(key: string, own: Own & { readonly leaseMs: number }): Promise<Done>
+  renew(key: string, own: Ownership & { readonly leaseMs: number }): CommandReply | Promise<CommandReply>
   /** Ends the attempt with its answer. */
-  complete(key: string, own: Own & { readonly answer: Answer }): Promise<Done>
+  complete(key: string, own: Ownership & { readonly answer: Answer }): CommandReply | Promise<CommandReply>
   /** Ends the attempt as failed; a certain failure is kept for `failedMs` only, to fence its late commands. */
-  release(key: string, own: Own & { readonly failedMs: number }): Promise<Done>
+  release(key: string, own: Ownership & { readonly failedMs: number }): CommandReply | Promise<CommandReply>
   /** Optional, for operators: the record as it stands. Changes nothing, neither lease nor retention. */
-  inspect?(key: string): Promise<IdempotencyRecord | null>
+  inspect?(key: string): IdempotencyRecord | null | Promise<IdempotencyRecord | null>
   /** Optional, for operators: settles an unknown outcome by their word. Needs room no more than `complete` does. */
-  resolve?(key: string, resolution: Resolution): Promise<Done>
+  resolve?(key: string, resolution: Resolution): CommandReply | Promise<CommandReply>
+  /**
+   * Optional, for operators: one bounded step through all that is kept. Answers with the records of the step whose outcome
+   * is unknown, and where the next step goes on. `from`: `null` at first, then what the last step answered with.
+   */
+  list?(from: string | null): Promise<ListedRecords>
   /** Optional: tells of what happens outside any command, such as an eviction. */
   observe?(listener: (event: StoreEvent) => void): void
 }
@@ -39,6 +57,12 @@ export interface Store {
 /** What a store tells of itself. No keys, no bodies: only what an operator has to know. */
 export type StoreEvent =
   /** A record that was still wanted was dropped to make room: its key is new again. */
-  | { readonly type: 'evicted'; readonly state: 'completed' }
+  | { readonly type: 'evicted'; readonly state: 'completed' | 'failed' }
+  /** An answer was not kept for want of room: retries get 409 `answer_not_kept`, and nothing runs again. */
+  | { readonly type: 'answer_dropped' }
   /** The server may drop records by itself (`policy`; `null`: it does not say), and what to do about it. */
   | { readonly type: 'eviction_policy'; readonly policy: string | null; readonly advice: string }
+  /** Commands wait for a connection, since all of the pool's are in use; told every ten seconds at most. */
+  | { readonly type: 'connections_exhausted'; readonly waiting: number; readonly advice: string }
+  /** Expired records could not be removed. They count as none; but as long as it fails, the store grows. */
+  | { readonly type: 'sweep_failed'; readonly error: { readonly code: string; readonly message: string } }

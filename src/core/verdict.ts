@@ -1,40 +1,57 @@
-import { asReplay } from './answer.js'
-import type { Decision } from './decision.js'
+import type { ResolvedEngineOptions } from './engine-options.js'
 import type { Identity } from './identity.js'
-import type { ResolvedOptions } from './options.js'
-import { type ProblemCode, problemOf } from './problem.js'
+import type { RefusalCode, Refused, Replayed } from './outcome.js'
 import type { IdempotencyRecord } from './record.js'
+import { inFlightPauseMs } from './retry-after.js'
 
-type Options = Pick<ResolvedOptions<never>, 'unknownOutcome' | 'retryAfterMs' | 'problemStatuses'>
-type Rejected = Extract<Decision, { action: 'reject' }>
+type Options = Pick<ResolvedEngineOptions, 'unknownOutcome' | 'retryAfterMs' | 'leaseMs' | 'storeTimeoutMs'>
 
 /** What somebody is told who does not run. */
-export type Verdict = Extract<Decision, { action: 'replay' }> | Rejected
+export type Verdict = Replayed | Refused
 
-/** What the record that stood in the way means for a request. */
+/** What the record that stood in the way means for an operation. */
 export function verdictOn(record: IdempotencyRecord, { fingerprint }: Identity, options: Options): Verdict {
   const bound = record.state === 'failed' && !record.uncertain ? null : record.fingerprint
-  if (bound !== null && bound !== fingerprint) return rejected('mismatched', options)
+  if (bound !== null && bound !== fingerprint) return refused('mismatched')
   switch (record.state) {
     case 'completed':
-      return record.answer.body === null
-        ? rejected('answer_not_kept', options)
-        : { action: 'replay', answer: asReplay(record.answer) }
+      if (record.answer === null) return refused('mismatched') // It is shown to its own fingerprint.
+      return record.answer.body === null ? refused('answer_not_kept') : { action: 'replay', answer: record.answer }
     case 'in-flight':
       return record.leaseRemainingMs > 0 || options.unknownOutcome === 'rerun'
-        ? rejected('in_flight', options)
-        : rejected('outcome_unknown', options)
+        ? inFlight(record.leaseRemainingMs, options)
+        : refused('outcome_unknown')
     case 'failed':
       // A certain failure refuses only its own token: this claim was given up before its reply came.
-      return record.uncertain ? rejected('outcome_unknown', options) : rejected('store_unavailable', options)
+      return record.uncertain ? refused('outcome_unknown') : storeUnavailable(options)
   }
 }
 
 /** What a run that lost its lease tells its client: the answer if there is one, else to come back. */
 export function verdictAfterLoss(record: IdempotencyRecord | null, identity: Identity, options: Options): Verdict {
-  return record?.state === 'completed' ? verdictOn(record, identity, options) : rejected('in_flight', options)
+  if (record?.state === 'completed') return verdictOn(record, identity, options)
+  return inFlight(record?.state === 'in-flight' ? record.leaseRemainingMs : 0, options)
 }
 
-export function rejected(code: ProblemCode, options: Options, detail?: string): Rejected {
-  return { action: 'reject', problem: problemOf(code, options, detail) }
+/** To come back when the owner may have ended: sooner or later by what its lease shows. */
+export function inFlight(leaseRemainingMs: number, options: Options): Refused {
+  return refused('in_flight', inFlightPauseMs(leaseRemainingMs, options))
+}
+
+/** The store has said nothing that counts, and nothing was run. */
+export function storeUnavailable({ retryAfterMs }: Pick<Options, 'retryAfterMs'>): Refused {
+  return refused('store_unavailable', retryAfterMs)
+}
+
+/** What the client of a success is told that could not be stored, and is not sent. */
+export function unconfirmed(options: Pick<Options, 'retryAfterMs'>): Refused {
+  return { ...storeUnavailable(options), mayHaveRun: true }
+}
+
+export function isInFlight(verdict: Verdict): boolean {
+  return verdict.action === 'refuse' && verdict.code === 'in_flight'
+}
+
+function refused(code: RefusalCode, retryAfterMs: number | null = null): Refused {
+  return { action: 'refuse', code, retryAfterMs, mayHaveRun: false }
 }

@@ -1,17 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
-  createEngine,
-  type HeaderPairs,
   type IdempotencyContext,
   IdempotencyError,
+  isCertainFailure,
+  type MaybePromise,
+  type RecordName,
+  whenever,
+} from '../core/index.js'
+import {
+  type AttemptName,
+  createRequestEngine,
+  type Decision,
+  type HeaderPairs,
   type IdempotencyOptions,
+  type KnownOutcome,
   type Operator,
   type RequestFacts,
-  type Settled,
-} from '../core/index.js'
-import { type HoldOptions, holdResponse } from './capture.js'
-import { roomy } from './internals.js'
-import { sendAnswer, type WayOut } from './send.js'
+  type RequestRun,
+} from '../http/index.js'
+import { roomy } from '../node/faked.js'
+import { HeldResponse } from '../node/held-response.js'
+import type { Outlet } from '../node/outlet.js'
+import { sendAnswer } from '../node/send.js'
+import type { Binding, Other } from '../node/way-out.js'
+import { watchCertainFailures } from './certain-failures.js'
 
 declare global {
   namespace Express {
@@ -26,6 +38,8 @@ declare global {
 export type IdempotencyRequest = IncomingMessage &
   Express.Request & {
     originalUrl: string
+    /** The path behind the mount point, as Express tells it; plain `node:http` has none. */
+    path: string
     // biome-ignore lint/suspicious/noExplicitAny: as in Express, where a body is what the parser made
     body?: any
     get(name: string): string | undefined
@@ -56,32 +70,22 @@ export interface Middleware extends Operator {
 export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
   options: IdempotencyOptions<Req>,
 ): Middleware {
-  const engine = createEngine<Req>(options)
+  const engine = createRequestEngine<Req>(options)
+  const binding: Binding = {
+    sendOther: ({ req, res, extraHeaders, outlet }, other) => send(other, req as Req, res, extraHeaders, outlet),
+  }
 
-  async function protect(req: Req & Extended, res: ServerResponse, next: (err?: unknown) => void): Promise<void> {
+  function protect(req: Req & Extended, res: ServerResponse, next: Next): MaybePromise<void> {
     if (req.idempotency !== undefined) return next(mountedTwice())
-    const decision = await engine.decide(factsOf(req))
+    return whenever(engine.decide(factsOf(req)), (decision) => carryOut(decision, req, res, next))
+  }
+
+  function carryOut(decision: Decision, req: Req & Extended, res: ServerResponse, next: Next): MaybePromise<void> {
     switch (decision.action) {
       case 'bypass':
         return next()
-      case 'execute': {
-        const { execution, extraHeaders = [] } = decision
-        if (res.headersSent) {
-          await execution.fail()
-          return refuseBegun(res, next)
-        }
-        const sendOther: HoldOptions['sendOther'] = (settled, way) => send(settled, req, res, extraHeaders, way)
-        try {
-          roomy(req)
-          roomy(res)
-          holdResponse(req, res, execution, { extraHeaders, sendOther, onError: next })
-          req.idempotency = execution
-        } catch (error) {
-          await execution.fail()
-          throw error
-        }
-        return next()
-      }
+      case 'execute':
+        return execute(decision, req, res, next)
       case 'replay':
       case 'reject':
         if (res.headersSent) return refuseBegun(res, next)
@@ -90,26 +94,67 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
     }
   }
 
-  function send(
-    settled: Exclude<Settled, { action: 'send' }>,
-    req: Req,
-    res: ServerResponse,
-    extraHeaders?: HeaderPairs,
-    way?: WayOut,
-  ): void {
-    const isReplay = settled.action === 'replay'
-    const answer = isReplay ? settled.answer : engine.answerOf(settled.problem, req)
-    sendAnswer(req, res, answer, isReplay, extraHeaders, way)
+  function execute({ run, extraHeaders = [] }: Execute, req: Req & Extended, res: ServerResponse, next: Next) {
+    if (res.headersSent) return whenever(run.fail(), () => refuseBegun(res, next))
+    watchCertainFailures(req, tellCertainFailure)
+    try {
+      roomy(req)
+      roomy(res)
+      new HeldResponse(req, res, run, extraHeaders, binding, next)
+      req.idempotency = run.context
+      req[RUN] = run
+    } catch (error) {
+      return whenever(run.fail(), () => next(error))
+    }
+    return next()
   }
 
-  const middleware = (req: IncomingMessage, res: ServerResponse, next: (err?: unknown) => void): void => {
-    protect(req as Req & Extended, res, next).catch(next)
+  function send(decided: Other, req: Req, res: ServerResponse, extraHeaders?: HeaderPairs, outlet?: Outlet): void {
+    const isReplay = decided.action === 'replay'
+    const answer = isReplay ? decided.answer : engine.answerOf(decided.problem, req)
+    sendAnswer(req, res, answer, isReplay, extraHeaders, outlet)
   }
-  const { idle, inspect, resolve } = engine
-  return Object.assign(middleware, { idle, inspect, resolve })
+
+  return asMiddleware(engine, (req, res, next) => protect(req as Req, res, next))
 }
 
+/** What is thrown, at once or later, goes to `next`. */
+function asMiddleware(
+  engine: Pick<Middleware, 'idle' | 'inspect' | 'resolve'>,
+  protect: (req: IncomingMessage, res: ServerResponse, next: Next) => MaybePromise<void>,
+): Middleware {
+  const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
+    const fail = (error: unknown): void => {
+      // What a handler throws at once on plain node:http.
+      if (isCertainFailure(error)) tellCertainFailure(req, true)
+      next(error)
+    }
+    try {
+      const done = protect(req, res, next)
+      if (done instanceof Promise) done.catch(fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+  return Object.assign(middleware, {
+    idle: () => engine.idle(),
+    inspect: (name: RecordName) => engine.inspect(name),
+    resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
+  })
+}
+
+function tellCertainFailure(req: IncomingMessage & Extended, failsCertainly: boolean): void {
+  req[RUN]?.willFailCertainly(failsCertainly)
+}
+
+type Next = (err?: unknown) => void
+type Execute = Extract<Decision, { action: 'execute' }>
+
+/** Where the run of a request is found, for this file alone. */
+const RUN = Symbol('run')
+
 interface Extended {
+  [RUN]?: RequestRun
   readonly originalUrl?: string
   readonly body?: unknown
   idempotency?: IdempotencyContext | undefined

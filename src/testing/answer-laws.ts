@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Answer } from '../core/index.js'
-import { ANSWER, type Bench, FINGERPRINT } from './bench.js'
+import type { Bench } from './bench.js'
+import { ANSWER, FINGERPRINT } from './claimant.js'
 import { everywhere, type Law } from './law.js'
 import { promised, seenAnswer } from './seen.js'
 
@@ -100,5 +101,12 @@ async function read(bench: Bench, key = bench.key): Promise<Answer | null> {
 
 function claimOf(token: string) {
   const hourMs = 3_600_000
-  return { token, fingerprint: FINGERPRINT, leaseMs: hourMs, retentionMs: hourMs, unknownOutcome: 'rerun' } as const
+  return {
+    token,
+    scope: 'laws',
+    fingerprint: FINGERPRINT,
+    leaseMs: hourMs,
+    retentionMs: hourMs,
+    unknownOutcome: 'rerun',
+  } as const
 }

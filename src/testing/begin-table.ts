@@ -1,7 +1,8 @@
-import { type Bench, type Claimant, OTHER_FINGERPRINT } from './bench.js'
+import type { Bench } from './bench.js'
+import { type Claimant, OTHER_FINGERPRINT } from './claimant.js'
 import type { Law } from './law.js'
 import { promised, type SeenBegun } from './seen.js'
-import { type Met, repeatEnd, SITUATIONS, type SituationName } from './situations.js'
+import { type Met, repeatEnd, SITUATIONS, type SituationName, shownTo } from './situations.js'
 
 type Result =
   /** Not acquired: the record is shown, and stays as it was. */
@@ -63,13 +64,13 @@ const ASKERS: readonly [column: keyof Row, asker: string, ask: (bench: Bench, me
 ]
 
 export const beginTable: readonly Law[] = Object.entries(TABLE).flatMap(([situation, row]) => {
-  const { holds, prepare } = SITUATIONS[situation as SituationName]
+  const prepare = SITUATIONS[situation as SituationName]
   return ASKERS.map(([column, asker, ask]): Law => {
     const result = row[column]
     const name = `begin (${situation}) by ${asker}: ${inWords(result)}`
     return {
       name,
-      holds,
+      holds: 'everywhere',
       async check(bench) {
         const met = await prepare(bench)
         const claimant = ask(bench, met)
@@ -83,10 +84,11 @@ export const beginTable: readonly Law[] = Object.entries(TABLE).flatMap(([situat
 })
 
 async function checkRefused(bench: Bench, met: Met, claimant: Claimant, begun: SeenBegun, name: string): Promise<void> {
-  promised(begun, { acquired: false, record: met.record }, `${name}, and shows the record that stands.`)
+  const record = shownTo(claimant.fingerprint, met.record)
+  promised(begun, { acquired: false, record }, `${name}, and shows the record that stands.`)
   promised(await bench.look(), met.record, `${name}, and changes nothing.`)
   if (claimant !== met.owner) {
-    promised(await claimant.renew(), { ok: false, record: met.record }, `${name}, and the claimant owns nothing.`)
+    promised(await claimant.renew(), { ok: false, record }, `${name}, and the claimant owns nothing.`)
   }
   promised(await repeatEnd(met), { ok: true }, `${name}, and the record stays its last owner's.`)
 }

@@ -1,7 +1,9 @@
-import { type Bench, OTHER_FINGERPRINT } from './bench.js'
-import { everywhere, type Law, outside } from './law.js'
+import { randomUUID } from 'node:crypto'
+import type { Bench } from './bench.js'
+import { OTHER_FINGERPRINT } from './claimant.js'
+import { everywhere, type Law } from './law.js'
 import { promised } from './seen.js'
-import { completed, takenOver } from './situations.js'
+import { completed, shownTo, takenOver } from './situations.js'
 
 /** Bound, and fresh means fresh: what a record remembers of the attempts before. */
 export const bindingLaws: readonly Law[] = [
@@ -10,11 +12,24 @@ export const bindingLaws: readonly Law[] = [
       const owner = await bench.claimant().claims()
       await owner.complete()
       const begun = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).begin()
-      promised(
-        begun,
-        { acquired: false, record: completed(owner) },
-        'Another fingerprint is shown the one that is bound.',
-      )
+      const record = shownTo(OTHER_FINGERPRINT, completed(owner))
+      promised(begun, { acquired: false, record }, 'Another fingerprint is shown the one that is bound.')
+    },
+
+    'bound: a command that comes with another fingerprint is not shown the answer': async (bench) => {
+      const owner = await bench.claimant().claims()
+      await owner.complete()
+      const record = { ...completed(owner), answer: null }
+      // The token makes no difference, and nor does what it is that is refused.
+      for (const token of [owner.token, randomUUID()]) {
+        const other = bench.claimant({ token, fingerprint: OTHER_FINGERPRINT, attempt: 1 })
+        promised(await other.begin(), { acquired: false, record }, 'begin shows the record without its answer.')
+        promised(await other.renew(), { ok: false, record }, 'renew shows the record without its answer.')
+        promised(await other.release(), { ok: false, record }, 'release shows the record without its answer.')
+      }
+      const stranger = bench.claimant({ fingerprint: OTHER_FINGERPRINT, attempt: 1 })
+      promised(await stranger.complete(), { ok: false, record }, 'complete shows the record without its answer.')
+      promised(await bench.look(), completed(owner), 'Its own fingerprint is shown the answer.')
     },
 
     'bound: a released key may be claimed with another fingerprint': async (bench) => {
@@ -27,7 +42,7 @@ export const bindingLaws: readonly Law[] = [
     },
   }),
 
-  ...outside({
+  ...everywhere({
     'bound: a key in flight belongs to its fingerprint, lapsed or not': async (bench) => {
       const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
       await bench.pass()
@@ -132,7 +147,7 @@ export const bindingLaws: readonly Law[] = [
       await bench.claimant().claims({ leaseMs: bench.shortMs })
       await bench.pass()
       const refused = await bench.claimant({ unknownOutcome: 'refuse' }).begin()
-      promised(refused.acquired, false, 'Who refuses unknown outcomes does not acquire.')
+      promised({ acquired: refused.acquired }, { acquired: false }, 'Who refuses unknown outcomes does not acquire.')
       await secondIsTold(bench, 'unknown', 'A refusal changes nothing.')
     },
   }),

@@ -1,14 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type Bench,
-  type Claimant,
-  DAY_MS,
-  FINGERPRINT,
-  OTHER_ANSWER,
-  OTHER_FINGERPRINT,
-  SEEN_ANSWER,
-} from './bench.js'
-import { everywhere, type Law, outside } from './law.js'
+import { type Bench, DAY_MS } from './bench.js'
+import { type Claimant, FINGERPRINT, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from './claimant.js'
+import { everywhere, type Law } from './law.js'
 import { promised } from './seen.js'
 import { completed } from './situations.js'
 
@@ -37,7 +30,7 @@ export const claimLaws: readonly Law[] = [
     },
   }),
 
-  ...outside({
+  ...everywhere({
     'exclusive: of 50 begins at once after a lapse, one takes over': async (bench) => {
       await bench.claimant().claims({ leaseMs: bench.shortMs })
       await bench.pass()
@@ -55,7 +48,8 @@ export const claimLaws: readonly Law[] = [
         await bench.claimant().claims({ key, leaseMs: ms })
         await early()
         const begun = await bench.claimant().begin({ key })
-        return () => promised(begun.acquired, false, 'Before leaseMs have passed nobody else claims.')
+        return () =>
+          promised({ acquired: begun.acquired }, { acquired: false }, 'Before leaseMs have passed nobody else claims.')
       }),
 
     'exclusive: a lease ends by itself': async (bench) => {
@@ -97,7 +91,8 @@ export const claimLaws: readonly Law[] = [
       promised(await bench.claimant().begin(), refused, 'A renewed lease outlives the one before.')
       await owner.renew({ leaseMs: bench.shortMs })
       await bench.pass()
-      promised((await bench.claimant().begin()).acquired, true, 'A renewed lease ends as it says, be it earlier.')
+      const { acquired } = await bench.claimant().begin()
+      promised({ acquired }, { acquired: true }, 'A renewed lease ends as it says, be it earlier.')
     },
 
     'exclusive: a begin that is sent again starts the lease anew': async (bench) => {
@@ -185,7 +180,7 @@ export const claimLaws: readonly Law[] = [
       await owner.complete()
       for (let i = 0; i < 3; i++) {
         const { acquired, ...rest } = await bench.claimant().begin()
-        promised(acquired, false, 'A completed key is never claimed again.')
+        promised({ acquired }, { acquired: false }, 'A completed key is never claimed again.')
         const answer = 'record' in rest && 'answer' in rest.record ? rest.record.answer : null
         promised(answer, SEEN_ANSWER, 'A retry is given the answer.')
       }
@@ -202,7 +197,7 @@ async function oneOfACrowd(bench: Bench, due: { attempt: number; outcome: string
 
 async function leaseLeftMs({ store, key }: Bench): Promise<number> {
   const terms = { leaseMs: DAY_MS, retentionMs: DAY_MS, unknownOutcome: 'refuse' } as const
-  const begun = await store.begin(key, { token: randomUUID(), fingerprint: FINGERPRINT, ...terms })
+  const begun = await store.begin(key, { token: randomUUID(), scope: 'laws', fingerprint: FINGERPRINT, ...terms })
   return !begun.acquired && begun.record.state === 'in-flight' ? begun.record.leaseRemainingMs : 0
 }
 

@@ -1,4 +1,5 @@
-import { ANSWER, type Bench } from './bench.js'
+import type { Bench } from './bench.js'
+import { ANSWER } from './claimant.js'
 import { everywhere, type Law } from './law.js'
 import { promised } from './seen.js'
 
@@ -100,7 +101,7 @@ async function ownRecordEach(bench: Bench, keys: readonly string[]): Promise<voi
   }
   for (const [i, key] of keys.entries()) {
     const begun = await bench.claimant({ key }).begin()
-    const status = !begun.acquired && 'answer' in begun.record ? begun.record.answer.status : null
+    const status = !begun.acquired && 'answer' in begun.record ? begun.record.answer?.status : null
     promised(status, 200 + i, `Each key is given its own answer: ${shown(key)}.`)
   }
 }

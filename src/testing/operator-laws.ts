@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer } from '../core/index.js'
-import { ANSWER, type Bench, type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from './bench.js'
+import type { Bench } from './bench.js'
+import { ANSWER, type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from './claimant.js'
 import type { Law } from './law.js'
 import { promised, type SeenRecord, seenAnswer } from './seen.js'
 import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from './situations.js'
@@ -18,7 +19,7 @@ const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
   'failed, uncertain': true,
 }
 
-const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation, { prepare }]): Law => {
+const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation, prepare]): Law => {
   const name = `inspect (${situation}): shows the record`
   return operable(name, async (bench) => {
     const met = await prepare(bench)
@@ -33,7 +34,7 @@ type Outcome = keyof typeof OUTCOMES
 
 const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =>
   Object.entries(OUTCOMES).map(([as, answer]): Law => {
-    const { prepare } = SITUATIONS[situation as SituationName]
+    const prepare = SITUATIONS[situation as SituationName]
     const name = `resolve as ${as} (${situation}): ${isUnknown ? 'ok' : 'stale'}`
     return operable(name, async (bench) => {
       const met = await prepare(bench)
@@ -53,7 +54,7 @@ const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =
 
 const OTHER_ATTEMPT_CELLS = Object.keys(UNKNOWN).flatMap((situation) =>
   [-1, 1].map((difference): Law => {
-    const { prepare } = SITUATIONS[situation as SituationName]
+    const prepare = SITUATIONS[situation as SituationName]
     const name = `resolve (${situation}) of the attempt ${difference < 0 ? 'before' : 'after'}: stale`
     return operable(name, async (bench) => {
       const met = await prepare(bench)
@@ -133,7 +134,8 @@ const LAWS: readonly Law[] = [
       return async () => {
         promised(done, { ok: true }, 'An unknown outcome can be resolved until its retention ends.')
         await late()
-        promised((await bench.inspect(key))?.state, stateOf(answer), 'Its retention counts from the resolution.')
+        const state = (await bench.inspect(key))?.state
+        promised({ state }, { state: stateOf(answer) }, 'Its retention counts from the resolution.')
       }
     }),
   ),
@@ -142,7 +144,8 @@ const LAWS: readonly Law[] = [
     await loseOwner(bench)
     await bench.resolve(1, answer, { retentionMs: bench.shortMs })
     await bench.pass()
-    promised((await bench.inspect())?.state, stateOf(answer), 'It is kept as long as it was to be.')
+    const state = (await bench.inspect())?.state
+    promised({ state }, { state: stateOf(answer) }, 'It is kept as long as it was to be.')
   }),
 
   ...eitherWay('resolve: after its retention the key is new', (bench, answer) =>
@@ -199,7 +202,7 @@ async function loseOwner(bench: Bench): Promise<Claimant> {
 }
 
 function attemptOf({ record }: Met): number {
-  return record !== null && 'attempt' in record ? (record.attempt ?? 0) : 1
+  return record?.attempt ?? 1
 }
 
 function resolved(met: Met, as: Outcome): SeenRecord {

@@ -1,4 +1,5 @@
-import { type Bench, type Claimant, OTHER_ANSWER, SEEN_ANSWER } from './bench.js'
+import type { Bench } from './bench.js'
+import { type Claimant, OTHER_ANSWER, SEEN_ANSWER } from './claimant.js'
 import type { Law } from './law.js'
 import { promised, type SeenRecord } from './seen.js'
 import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from './situations.js'
@@ -29,14 +30,14 @@ const IN_WORDS = { ends: 'ok', repeats: 'ok, no change', stale: 'stale' }
 
 const OWN_CELLS = Object.entries(OWN).flatMap(([situation, row]) =>
   COMMANDS.map((command): Law => {
-    const { holds, prepare } = SITUATIONS[situation as SituationName]
+    const prepare = SITUATIONS[situation as SituationName]
     const result = row[command === 'release as uncertain' ? 'release' : command]
     const name = `${command} (own, ${situation}): ${IN_WORDS[result]}`
     // Sent again, with another answer: what was stored first stays.
     const answer = result === 'repeats' ? OTHER_ANSWER : undefined
     return {
       name,
-      holds: command.startsWith('release') ? 'outside' : holds,
+      holds: 'everywhere',
       async check(bench) {
         const met = await prepare(bench)
         const done = await send(met.owner, command, answer)
@@ -54,11 +55,11 @@ const OWN_CELLS = Object.entries(OWN).flatMap(([situation, row]) =>
 
 const ANOTHERS_CELLS = Object.keys(OWN).flatMap((situation) =>
   COMMANDS.map((command): Law => {
-    const { holds, prepare } = SITUATIONS[situation as SituationName]
+    const prepare = SITUATIONS[situation as SituationName]
     const name = `${command} (another's, ${situation}): stale`
     return {
       name,
-      holds,
+      holds: 'everywhere',
       async check(bench) {
         const met = await prepare(bench)
         const stranger = bench.claimant({ attempt: 7 })
@@ -77,7 +78,7 @@ const NONE_CELLS = COMMANDS.flatMap((command) =>
     const name = `${command} (none${uncertain ? ', of an uncertain attempt' : ''}): ${result}`
     return {
       name,
-      holds: 'outside',
+      holds: 'everywhere',
       async check(bench) {
         const owner = bench.claimant({ attempt: 3, uncertain })
         promised(await send(owner, command), { ok: true }, `${name}.`)

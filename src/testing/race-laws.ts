@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Bench, type Claimant, OTHER_ANSWER } from './bench.js'
+import type { Bench } from './bench.js'
+import { type Claimant, OTHER_ANSWER } from './claimant.js'
 import type { Law } from './law.js'
 import { promised } from './seen.js'
 
@@ -50,7 +51,7 @@ const RACES: readonly [met: Situation, one: Sender, others: readonly Sender[]][]
 export const raceLaws: readonly Law[] = RACES.flatMap(([met, one, others]) =>
   others.map((other): Law => {
     const name = `atomic (${met}): ${one} and ${other} at once come out as one behind the other`
-    return { name, holds: holdsOf(met, [one, other]), check: (bench) => checkRace(bench, met, [one, other], name) }
+    return { name, holds: holdsOf([one, other]), check: (bench) => checkRace(bench, met, [one, other], name) }
   }),
 )
 
@@ -117,7 +118,6 @@ const LAGS = [
   ...[1, 3].map((turns) => ({ ticks: 0, turns })),
 ]
 
-function holdsOf(met: Situation, senders: readonly Sender[]): Law['holds'] {
-  if (senders.some((sender) => sender.startsWith('resolve'))) return 'operable'
-  return met === 'in-flight, lease live' && !senders.includes('release') ? 'everywhere' : 'outside'
+function holdsOf(senders: readonly Sender[]): Law['holds'] {
+  return senders.some((sender) => sender.startsWith('resolve')) ? 'operable' : 'everywhere'
 }

@@ -1,5 +1,5 @@
-import { OTHER_FINGERPRINT } from './bench.js'
-import { everywhere, type Law, outside } from './law.js'
+import { OTHER_FINGERPRINT } from './claimant.js'
+import { everywhere, type Law } from './law.js'
 import { promised } from './seen.js'
 import { completed, takenOver } from './situations.js'
 
@@ -18,7 +18,8 @@ export const repeatLaws: readonly Law[] = [
       const begun = await Promise.all(Array.from({ length: 20 }, () => owner.begin()))
       const first = { acquired: true, attempt: 1, previousOutcome: 'none' }
       promised(begun, Array(20).fill(first), 'One token is one claim, however often it is sent.')
-      promised((await bench.claimant().begin()).acquired, false, 'And it keeps others out.')
+      const { acquired } = await bench.claimant().begin()
+      promised({ acquired }, { acquired: false }, 'And it keeps others out.')
     },
 
     'repeatable: a completion whose reply was lost is confirmed again': async (bench) => {
@@ -36,7 +37,7 @@ export const repeatLaws: readonly Law[] = [
     },
   }),
 
-  ...outside({
+  ...everywhere({
     'repeatable: a begin that is sent again after a failure is told that one failed': async (bench) => {
       await (await bench.claimant().claims()).release()
       const owner = await bench.claimant().claims()
@@ -103,7 +104,8 @@ export const repeatLaws: readonly Law[] = [
       await owner.renew({ attempt: 4 })
       const again = { acquired: true, attempt: 4, previousOutcome: 'failed' }
       promised(await owner.begin(), again, 'A claim that renew restored is the claim.')
-      promised((await bench.claimant().begin()).acquired, false, 'And it keeps others out.')
+      const { acquired } = await bench.claimant().begin()
+      promised({ acquired }, { acquired: false }, 'And it keeps others out.')
     },
   }),
 ]

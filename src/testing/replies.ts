@@ -1,8 +1,14 @@
 import { inspect } from 'node:util'
-import type { CommandName } from '../core/events.js'
-import type { Done, IdempotencyRecord, Store } from '../core/index.js'
-import { isReply } from '../core/reply.js'
-import { promised } from './seen.js'
+import {
+  type CommandName,
+  type CommandReply,
+  faultInReply,
+  type IdempotencyRecord,
+  type MaybePromise,
+  type Store,
+} from '../core/index.js'
+import { inWords } from './difference.js'
+import { broken, promised } from './seen.js'
 
 /** The same store, each of whose replies, whichever law asks, is one that the engine accepts, and shows no token. */
 export function heldToItsReplies(store: Store): Store {
@@ -10,15 +16,20 @@ export function heldToItsReplies(store: Store): Store {
 
   async function sent<Reply extends object>(
     command: CommandName,
-    { token }: { readonly token: string },
-    send: () => Promise<Reply>,
+    { token, fingerprint }: { readonly token: string; readonly fingerprint?: string },
+    send: () => MaybePromise<Reply>,
   ): Promise<Reply> {
     tokens.add(token)
-    return held(command, await send())
+    return held(command, await send(), fingerprint)
   }
 
-  function held<Reply extends object>(command: CommandName, reply: Reply): Reply {
-    promised(isReply(command, reply) ? 'a reply' : reply, 'a reply', `\`${command}\` replies as the interface says.`)
+  function held<Reply extends object>(command: CommandName, reply: Reply, fingerprint?: string): Reply {
+    const fault = faultInReply(command, reply, fingerprint)
+    if (fault !== null) {
+      const { member, expected, seen } = fault
+      const due = inWords('as the interface says')
+      broken(`\`${command}\` replies as the interface says.`, due, reply, [{ member, due: inWords(expected), seen }])
+    }
     promised(fieldsMissingIn(reply), [], 'The fields of an answer are its own: a copy of it has all four.')
     const shown = everythingIn(reply)
     const shownTokens = [...tokens].filter((token) => shown.includes(token))
@@ -32,7 +43,6 @@ export function heldToItsReplies(store: Store): Store {
   }
 
   return {
-    effects: store.effects,
     begin: (key, claim) => sent('begin', claim, () => store.begin(key, claim)),
     renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
     complete: (key, own) => sent('complete', own, () => store.complete(key, own)),
@@ -40,7 +50,7 @@ export function heldToItsReplies(store: Store): Store {
     ...(store.inspect && { inspect: inspected }),
     ...(store.resolve && {
       resolve: (key, resolution) =>
-        sent('resolve', resolution, () => store.resolve?.(key, resolution) as Promise<Done>),
+        sent('resolve', resolution, () => store.resolve?.(key, resolution) as MaybePromise<CommandReply>),
     }),
   }
 }
@@ -49,12 +59,12 @@ const ANSWER_FIELDS = ['status', 'statusMessage', 'headers', 'body']
 
 /** The engine copies an answer with `{ ...answer }`. */
 function fieldsMissingIn(reply: { readonly record?: IdempotencyRecord | null }): string[] {
-  if (reply.record?.state !== 'completed') return []
+  if (reply.record?.state !== 'completed' || reply.record.answer === null) return []
   const own = Object.keys(reply.record.answer)
   return ANSWER_FIELDS.filter((field) => !own.includes(field))
 }
 
-/** As text; but for the context, which is between the store and the handler. */
+/** As text. */
 function everythingIn(reply: object): string {
-  return inspect({ ...reply, context: null }, { depth: Number.POSITIVE_INFINITY, compact: true })
+  return inspect(reply, { depth: Number.POSITIVE_INFINITY, compact: true })
 }

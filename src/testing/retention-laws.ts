@@ -1,5 +1,6 @@
-import { type Bench, type Claimant, DAY_MS, OTHER_ANSWER, OTHER_FINGERPRINT } from './bench.js'
-import { everywhere, type Law, outside } from './law.js'
+import { type Bench, DAY_MS } from './bench.js'
+import { type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT } from './claimant.js'
+import { everywhere, type Law } from './law.js'
 import { promised } from './seen.js'
 import { completed } from './situations.js'
 
@@ -61,7 +62,7 @@ export const retentionLaws: readonly Law[] = [
       }),
   }),
 
-  ...outside({
+  ...everywhere({
     'retention: an uncertain failure is gone when its retention ends': async (bench) => {
       await (await bench.claimant().claims()).release({ uncertain: true, retentionMs: bench.shortMs })
       await bench.pass()
@@ -95,7 +96,8 @@ export const retentionLaws: readonly Law[] = [
         await owner.release({ failedMs: ms })
         await early()
         const begun = await owner.begin()
-        return () => promised(begun.acquired, false, 'Within failedMs the released token is fenced.')
+        return () =>
+          promised({ acquired: begun.acquired }, { acquired: false }, 'Within failedMs the released token is fenced.')
       }),
 
     'retention: a claim, and a failure of either kind, is kept for all of 30 days': async (bench) => {

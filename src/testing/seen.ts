@@ -1,20 +1,24 @@
 import { AssertionError } from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { inspect, isDeepStrictEqual } from 'node:util'
-import type { Answer, Begun, Done, IdempotencyRecord } from '../core/index.js'
+import type { Answer, BeginReply, CommandReply, IdempotencyRecord } from '../core/index.js'
+import { briefly, differencesOf } from './difference.js'
 
 /** Replies reduced to what is promised: plain values, so that prototypes and extra members make no difference. */
 export type SeenRecord =
   | {
       readonly state: 'in-flight'
-      readonly fingerprint: string | null
-      readonly attempt: number | null
+      readonly fingerprint: string
+      readonly attempt: number
       readonly uncertain: boolean
       readonly lease: 'live' | 'lapsed'
     }
-  /** A store that cannot see into a running transaction. */
-  | { readonly state: 'in-flight' }
-  | { readonly state: 'completed'; readonly fingerprint: string; readonly attempt: number; readonly answer: SeenAnswer }
+  | {
+      readonly state: 'completed'
+      readonly fingerprint: string
+      readonly attempt: number
+      readonly answer: SeenAnswer | null
+    }
   | {
       readonly state: 'failed'
       readonly fingerprint: string | null
@@ -36,40 +40,33 @@ export interface SeenAnswer {
   readonly body: string | null
 }
 
-/** Turns replies into what is seen of them; `seesInside`: whether a running attempt shows what it is. */
-export function eyes(seesInside: boolean) {
-  function seenRecord(record: IdempotencyRecord): SeenRecord {
-    const { state, fingerprint, attempt } = record
-    switch (record.state) {
-      case 'in-flight': {
-        if (!seesInside) return { state: record.state }
-        const lease = record.leaseRemainingMs > 0 ? 'live' : 'lapsed'
-        return { state: record.state, fingerprint, attempt, uncertain: record.uncertain, lease }
-      }
-      case 'completed':
-        return {
-          state: record.state,
-          fingerprint: record.fingerprint,
-          attempt: record.attempt,
-          answer: seenAnswer(record.answer),
-        }
-      case 'failed':
-        return { state: record.state, fingerprint, attempt: record.attempt, uncertain: record.uncertain }
-      default:
-        return broken('A record is in-flight, completed or failed.', 'one of the three', state)
+export function seenRecord(record: IdempotencyRecord): SeenRecord {
+  const { state } = record
+  switch (record.state) {
+    case 'in-flight': {
+      const { fingerprint, attempt, uncertain, leaseRemainingMs } = record
+      return { state: record.state, fingerprint, attempt, uncertain, lease: leaseRemainingMs > 0 ? 'live' : 'lapsed' }
     }
+    case 'completed': {
+      const { fingerprint, attempt, answer } = record
+      return { state: record.state, fingerprint, attempt, answer: answer && seenAnswer(answer) }
+    }
+    case 'failed': {
+      const { fingerprint, attempt, uncertain } = record
+      return { state: record.state, fingerprint, attempt, uncertain }
+    }
+    default:
+      return broken('A record is in-flight, completed or failed.', 'one of the three', state)
   }
+}
 
-  function seenBegun(begun: Begun): SeenBegun {
-    if (!begun.acquired) return { acquired: false, record: seenRecord(begun.record) }
-    return { acquired: true, attempt: begun.attempt, previousOutcome: begun.previousOutcome }
-  }
+export function seenBegun(begun: BeginReply): SeenBegun {
+  if (!begun.acquired) return { acquired: false, record: seenRecord(begun.record) }
+  return { acquired: true, attempt: begun.attempt, previousOutcome: begun.previousOutcome }
+}
 
-  function seenDone(done: Done): SeenDone {
-    return done.ok ? { ok: true } : { ok: false, record: done.record === null ? null : seenRecord(done.record) }
-  }
-
-  return { seenRecord, seenBegun, seenDone }
+export function seenDone(done: CommandReply): SeenDone {
+  return done.ok ? { ok: true } : { ok: false, record: done.record === null ? null : seenRecord(done.record) }
 }
 
 export function seenAnswer({ status, statusMessage, headers, body }: Answer): SeenAnswer {
@@ -77,14 +74,21 @@ export function seenAnswer({ status, statusMessage, headers, body }: Answer): Se
   return { status, statusMessage, headers: pairs, body: body === null ? null : hexOf(body) }
 }
 
-/** Throws an AssertionError that says which promise was broken, what was due and what was seen. */
+/** Throws an AssertionError that says which promise was broken, by which members, what was due and what was seen. */
 export function promised(seen: unknown, due: unknown, promise: string): void {
   if (!isDeepStrictEqual(seen, due)) broken(promise, due, seen)
 }
 
-function broken(promise: string, due: unknown, seen: unknown): never {
+/** The members that differ come first: runners cut long messages, and nobody compares two records by eye. */
+const MOST_MEMBERS = 5
+
+export function broken(promise: string, due: unknown, seen: unknown, differences = differencesOf(due, seen)): never {
   const shown = (value: unknown) => inspect(value, { depth: 6, maxStringLength: 200, breakLength: 100 })
-  const message = `Broken: ${promise}\n  due:  ${shown(due)}\n  seen: ${shown(seen)}`
+  const members = differences
+    .slice(0, MOST_MEMBERS)
+    .map(({ member, ...each }) => `\n  ${member}${member && ': '}due ${briefly(each.due)}, seen ${briefly(each.seen)}`)
+  const more = differences.length > MOST_MEMBERS ? `\n  and ${differences.length - MOST_MEMBERS} members more` : ''
+  const message = `Broken: ${promise}${members.join('')}${more}\n\n  due:  ${shown(due)}\n  seen: ${shown(seen)}`
   throw new AssertionError({ message, actual: seen, expected: due, operator: 'deepStrictEqual' })
 }
 

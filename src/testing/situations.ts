@@ -1,4 +1,5 @@
-import { ANSWER, type Bench, type Claimant, SEEN_ANSWER } from './bench.js'
+import type { Bench } from './bench.js'
+import { ANSWER, type Claimant, SEEN_ANSWER } from './claimant.js'
 import { promised, type SeenRecord } from './seen.js'
 
 /** What a command can meet: the record that must stand, and its last owner. */
@@ -7,44 +8,41 @@ export interface Met {
   readonly record: SeenRecord | null
 }
 
-export interface Situation {
-  readonly holds: 'everywhere' | 'outside'
-  readonly prepare: (bench: Bench) => Promise<Met>
-}
+type Prepare = (bench: Bench) => Promise<Met>
 
 /** Every kind of record, brought about by commands alone. */
 export const SITUATIONS = {
-  none: everywhere(async (bench) => ({ owner: bench.claimant(), record: null })),
+  none: async (bench) => ({ owner: bench.claimant(), record: null }),
 
-  'in-flight, lease live': everywhere(async (bench) => {
+  'in-flight, lease live': async (bench) => {
     const owner = await bench.claimant().claims()
     return { owner, record: bench.inFlight(owner) }
-  }),
+  },
 
-  'in-flight, lease lapsed': outside(async (bench) => {
+  'in-flight, lease lapsed': async (bench) => {
     const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
     await bench.pass()
     return { owner, record: bench.inFlight(owner, { lease: 'lapsed' }) }
-  }),
+  },
 
-  'in-flight after a takeover, lease live': outside(async (bench) => {
+  'in-flight after a takeover, lease live': async (bench) => {
     const owner = await takenOver(bench, bench.longMs)
     return { owner, record: bench.inFlight(owner, { attempt: 2, uncertain: true }) }
-  }),
+  },
 
-  'in-flight after a takeover, lease lapsed': outside(async (bench) => {
+  'in-flight after a takeover, lease lapsed': async (bench) => {
     const owner = await takenOver(bench, bench.shortMs)
     await bench.pass()
     return { owner, record: bench.inFlight(owner, { attempt: 2, uncertain: true, lease: 'lapsed' }) }
-  }),
+  },
 
-  completed: everywhere(async (bench) => {
+  completed: async (bench) => {
     const owner = await bench.claimant().claims()
     promised(await owner.complete(), { ok: true }, 'The owner can complete.')
     return { owner, record: completed(owner) }
-  }),
+  },
 
-  'completed, answer not kept': everywhere(async (bench) => {
+  'completed, answer not kept': async (bench) => {
     const owner = await bench.claimant().claims()
     promised(
       await owner.complete({ ...ANSWER, body: null }),
@@ -52,25 +50,31 @@ export const SITUATIONS = {
       'The owner can complete without its answer.',
     )
     return { owner, record: { ...completed(owner), answer: { ...SEEN_ANSWER, body: null } } }
-  }),
+  },
 
-  'failed, certain': outside(async (bench) => {
+  'failed, certain': async (bench) => {
     const owner = await bench.claimant().claims()
     promised(await owner.release(), { ok: true }, 'The owner can release.')
     return { owner, record: { state: 'failed', fingerprint: null, attempt: 1, uncertain: false } }
-  }),
+  },
 
-  'failed, uncertain': outside(async (bench) => {
+  'failed, uncertain': async (bench) => {
     const owner = await bench.claimant().claims()
     promised(await owner.release({ uncertain: true }), { ok: true }, 'The owner can release.')
     return { owner, record: { state: 'failed', fingerprint: owner.fingerprint, attempt: 1, uncertain: true } }
-  }),
-} satisfies Record<string, Situation>
+  },
+} satisfies Record<string, Prepare>
 
 export type SituationName = keyof typeof SITUATIONS
 
 export function completed(owner: Claimant, attempt = 1) {
   return { state: 'completed', fingerprint: owner.fingerprint, attempt, answer: SEEN_ANSWER } as const
+}
+
+/** As it is shown to a command that comes with this fingerprint: a stranger is not given the answer. */
+export function shownTo(fingerprint: string, record: SeenRecord | null): SeenRecord | null {
+  if (record === null || !('answer' in record) || record.fingerprint === fingerprint) return record
+  return { ...record, answer: null }
 }
 
 /** A second owner, after the first one's lease lapsed. */
@@ -90,12 +94,4 @@ export async function repeatEnd(met: Met): Promise<unknown> {
     default:
       return met.owner.renew()
   }
-}
-
-function everywhere(prepare: Situation['prepare']): Situation {
-  return { holds: 'everywhere', prepare }
-}
-
-function outside(prepare: Situation['prepare']): Situation {
-  return { holds: 'outside', prepare }
 }

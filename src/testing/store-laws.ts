@@ -10,7 +10,6 @@ import { ownerTable } from './owner-table.js'
 import { raceLaws } from './race-laws.js'
 import { repeatLaws } from './repeat-laws.js'
 import { retentionLaws } from './retention-laws.js'
-import { promised } from './seen.js'
 
 /** A store to be tried by one test. */
 export interface OpenedStore {
@@ -22,17 +21,12 @@ export interface OpenedStore {
 }
 
 export interface StoreLawsOptions {
-  /**
-   * What the store says of itself. `'inside'`: a transactional store, where a running claim shows neither fingerprint nor
-   * attempt and failures leave no record. The laws that follow from such records are then not registered at all, so no
-   * name passes that was not tried. A store that says otherwise than this fails every test.
-   * @default 'outside': every law
-   */
-  readonly effects?: Store['effects']
+  /** @deprecated A store of 0.1.0 says it. Every store shows what runs, and what failed: all laws are tried. */
+  readonly effects?: 'outside'
 
   /**
-   * Whether the store has the operator's commands, `inspect` and `resolve`, which are optional. Their laws follow from
-   * records that a store with effects `'inside'` does not show, and are registered for no such store.
+   * Whether the store has the operator's commands, `inspect` and `resolve`, which are optional: else their laws are not
+   * registered at all, so no name passes that was not tried.
    * @default false: the four commands are a whole store
    */
   readonly operable?: boolean
@@ -64,7 +58,6 @@ export interface StoreLawsOptions {
  *     return reply
  *   }
  *   return {
- *     effects: 'outside',
  *     begin: async (key, claim) => step(key, (record) => machine.begin(record, claim, now())),
  *     renew: async (key, own) => step(key, (record) => machine.renew(record, own, now())),
  *     complete: async (key, own) => step(key, (record) => machine.complete(record, own, now())),
@@ -93,15 +86,13 @@ export interface StoreLawsOptions {
 export function storeLaws(
   test: (name: string, fn: () => Promise<void>) => unknown,
   open: () => Promise<OpenedStore>,
-  { effects = 'outside', operable = false }: StoreLawsOptions = {},
+  { operable = false }: StoreLawsOptions = {},
 ): void {
   for (const { name, holds, check } of LAWS) {
-    if (holds !== 'everywhere' && effects === 'inside') continue
     if (holds === 'operable' && !operable) continue
     test(name, async () => {
       const { store, advance, close } = await open()
       try {
-        promised(store.effects, effects, 'The store is tried as what it is: storeLaws(test, open, { effects }).')
         await check(createBench(store, advance))
       } finally {
         await close?.()

@@ -1,11 +1,13 @@
+export { CertainFailure, type CertainFailureOptions } from '../core/index.js'
 export type {
   AppSettings,
   ClimateActionMode,
   EmailNotification,
   NotificationSettings,
   WebhookFailureNotification,
-} from './app-settings.js'
-export type { WebhookEnvelope } from './envelope.js'
+} from './events/app-settings.js'
+export { looksLikeEmailAddress } from './events/email-address.js'
+export type { WebhookEnvelope } from './events/envelope.js'
 export {
   isKnownEvent,
   type KnownWebhookEvent,
@@ -15,15 +17,15 @@ export {
   type WebhookEventType,
   webhookEventSchema,
   webhookEventTypes,
-} from './event.js'
-export { WebhookEventError, type WebhookEventIssue } from './event-error.js'
+} from './events/event.js'
+export { WebhookEventError, type WebhookEventIssue } from './events/event-error.js'
 export type {
   MandateCreditor,
   MandateCreditorAddress,
   MandateSetupStartedEvent,
   MandateSetupStartedPayload,
   MandateSignature,
-} from './mandate-setup-started.js'
+} from './events/mandate-setup-started.js'
 export type {
   BlacklistedProviders,
   MarketCapabilities,
@@ -33,22 +35,24 @@ export type {
   MerchantPlan,
   MerchantUpdatedEvent,
   MerchantUpdatedPayload,
-} from './merchant-updated.js'
-export type { Beneficiary, CompanyAddress, IdDoc, OnboardingData } from './onboarding-data.js'
-export { type Receive, type WebhookReceiver, webhookReceiver } from './receiver.js'
+} from './events/merchant-updated.js'
+export type { Beneficiary, CompanyAddress, IdDoc, OnboardingData } from './events/onboarding-data.js'
 export type {
+  EventOfType,
   WebhookContext,
   WebhookHandler,
   WebhookHandlers,
-  WebhookReceiverEvent,
+} from './receiver/handlers.js'
+export type { Parse, ParsedEvent } from './receiver/parse.js'
+export { type Receive, type WebhookReceiver, webhookReceiver } from './receiver/receiver.js'
+export type { AboutDelivery, WebhookReceiverEvent } from './receiver/receiver-event.js'
+export type {
+  CommonReceiverOptions,
+  ParsedReceiverOptions,
   WebhookReceiverOptions,
-} from './receiver-options.js'
-export type { RefusalCode } from './refusal.js'
-export {
-  type HmacSha256Options,
-  hmacSha256,
-  type StandardWebhooksOptions,
-  standardWebhooks,
-  type Verify,
-  type VerifySignature,
-} from './signature.js'
+} from './receiver/receiver-options.js'
+export type { RefusalCode } from './receiver/refusal.js'
+export type { Verify } from './receiver/verify.js'
+export { type HmacSha256Options, hmacSha256 } from './signatures/hmac-sha256.js'
+export { type StandardWebhooksOptions, standardWebhooks } from './signatures/standard-webhooks.js'
+export type { VerifySignature } from './signatures/verify-signature.js'

@@ -2,7 +2,9 @@
 import { Redis } from 'ioredis'
 import { startRedis } from '../support/redis-server.js'
 import { leaveServerCore } from './cores.js'
+import { installEarlier } from './earlier-version.js'
 import { startGenerator } from './generator.js'
+import { nodesOf } from './nodes.js'
 import { installPeers } from './peer-packages.js'
 import { startProgress } from './progress.js'
 import { setUpOf, writeReport } from './report.js'
@@ -12,16 +14,21 @@ import { latencyTable } from './sections/latency.js'
 import { memoryTable } from './sections/memory.js'
 import { measureMicro } from './sections/micro.js'
 import { measureSizes } from './sections/sizes.js'
-import { measureTraffic, trafficTable } from './sections/traffic.js'
+import { measureTraffic, type Traffic, trafficTables } from './sections/traffic.js'
 import { probeWork } from './sections/work.js'
 import { startedOnDemand } from './services.js'
-import { type Section, settingsFrom } from './settings.js'
+import { type Section, settingsFrom, variantNamesFrom } from './settings.js'
 import type { Table } from './table.js'
 import { targetsTable } from './targets.js'
+import { VARIANTS } from './variants.js'
 
 const settings = settingsFrom(process.argv.slice(2), process.env)
 const wants = (section: Section) => settings.sections.includes(section)
 installPeers()
+installEarlier()
+const nodes = nodesOf(settings.nodes)
+const chosen = variantNamesFrom(process.env)
+const variants = VARIANTS.filter(({ name }) => chosen === undefined || chosen.includes(name))
 leaveServerCore()
 
 const server = await startRedis('--appendonly', 'no')
@@ -29,8 +36,8 @@ const redis = new Redis(server.port)
 const services = startedOnDemand(server.port)
 const generator = startGenerator()
 const progress = startProgress()
-const { rounds, warmUpSeconds, seconds, growthSeconds } = settings
-const ground: Ground = { generator, redis, redisPort: server.port, rounds, warmUpSeconds, tell: progress.tell }
+const { rounds, warmUpRequests, seconds, growthSeconds } = settings
+const ground: Ground = { generator, redis, redisPort: server.port, rounds, warmUpRequests, tell: progress.tell }
 
 try {
   const tables: Table[] = []
@@ -38,10 +45,13 @@ try {
   if (work !== undefined) tables.push(work.table)
   const failings = work?.failings ?? new Map()
 
-  const first = wants('first') ? await measureTraffic('first', ground, seconds) : undefined
-  if (first !== undefined) tables.push(trafficTable('first', first, failings))
-  const replay = wants('replay') ? await measureTraffic('replay', ground, seconds) : undefined
-  if (replay !== undefined) tables.push(trafficTable('replay', replay, failings))
+  const traffic: Traffic[] = []
+  for (const phase of ['first', 'replay'] as const) {
+    if (!wants(phase)) continue
+    const measured = await measureTraffic(phase, variants, nodes, ground, seconds)
+    traffic.push(...measured)
+    tables.push(...trafficTables(measured, failings))
+  }
 
   if (wants('latency')) tables.push(await latencyTable(services, ground, growthSeconds))
   const grown = wants('growth') ? await growthTables(services, ground, growthSeconds, settings.mostRecords) : undefined
@@ -53,13 +63,13 @@ try {
   if (micro !== undefined && sizes !== undefined) tables.push(micro.table, sizes.table)
 
   const measured = {
-    ...{ first, replay, roundTrips: work?.roundTrips, recordsInMemory: grown?.recordsInMemory },
-    ...{ decideAndSettle: micro?.decideAndSettle, withMemoryBytes: sizes?.withMemoryBytes },
+    ...{ traffic, roundTrips: work?.roundTrips, growthInMemory: grown?.growthInMemory },
+    ...{ withMemoryBytes: sizes?.withMemoryBytes },
   }
   tables.push(targetsTable(measured))
   const version = /^redis_version:(\S+)/m.exec(await redis.info('server'))?.[1] ?? 'unknown'
   progress.end()
-  await writeReport(setUpOf(settings, version, new Date()), tables, { first, replay })
+  await writeReport(setUpOf(settings, version, new Date()), tables, traffic)
 } finally {
   progress.end()
   await services.end()

@@ -17,11 +17,9 @@ export function leaveServerCore(): void {
   if (pins) execFileSync('taskset', ['-a', '-c', '-p', `${OTHER_CORE}`, `${process.pid}`], { stdio: 'ignore' })
 }
 
-/** Starts a Node program on the server's core. */
-export function spawnOnServerCore(args: readonly string[], options: SpawnOptions) {
-  return pins
-    ? spawn('taskset', ['-c', `${SERVER_CORE}`, process.execPath, ...args], options)
-    : spawn(process.execPath, args, options)
+/** Starts a program on the server's core, by the Node at that path. */
+export function spawnOnServerCore(node: string, args: readonly string[], options: SpawnOptions) {
+  return pins ? spawn('taskset', ['-c', `${SERVER_CORE}`, node, ...args], options) : spawn(node, args, options)
 }
 
 function hasTaskset(): boolean {

@@ -1,22 +1,9 @@
-// The load generator, in a process of its own: autocannon, and what each response took.
+// The load generator, in a process of its own: it costs little, so that the service is what is waited for.
 import { answerCalls } from './calls.js'
+import { Client } from './client.js'
 import type { Load, Seen } from './generator.js'
-import { loadPeer } from './peer-packages.js'
 import { KEY, MERCHANT } from './protection.js'
 import { quantile } from './statistics.js'
-
-type Autocannon = (options: Readonly<Record<string, unknown>>) => PromiseLike<Totals> & {
-  on(event: 'response', listener: (client: unknown, status: number, bytes: number, ms: number) => void): void
-}
-
-interface Totals {
-  readonly '2xx': number
-  readonly non2xx: number
-  readonly errors: number
-  readonly duration: number
-}
-
-const autocannon = loadPeer<Autocannon>('autocannon')
 
 /** How many answers a replay chooses from. */
 const RING = 200
@@ -33,48 +20,75 @@ async function prime({ port, body }: Pick<Load, 'port' | 'body'>): Promise<Seen>
 function fire(load: Load): Promise<Seen> {
   let sent = 0
   const nextKey = load.phase === 'first' ? () => keyCount++ : () => ringFrom + (sent++ % RING)
-  const until = 'amount' in load ? { amount: load.amount } : { duration: load.seconds }
-  return send(load, until, nextKey)
+  return send(load, load, nextKey)
 }
 
 async function send(
   { port, body, connections }: Pick<Load, 'port' | 'body' | 'connections'>,
-  until: { amount: number } | { duration: number },
+  until: { readonly amount: number } | { readonly seconds: number },
   nextKey: () => number,
 ): Promise<Seen> {
-  const headers = { 'content-type': 'application/json', [MERCHANT]: 'merchant_4f9a1c7e2b' }
-  const instance = autocannon({
-    url: `http://127.0.0.1:${port}/payouts`,
-    method: 'POST',
-    connections,
-    ...until,
-    sampleInt: 20,
-    requests: [
-      {
-        body,
-        headers,
-        setupRequest(request: { headers: Record<string, string> }) {
-          request.headers = { ...headers, [KEY]: keyOf(nextKey()) }
-          return request
-        },
-      },
-    ],
-  })
+  const head = headOf(port, body)
   const tookMs: number[] = []
+  let succeeded = 0
+  let left = 'amount' in until ? until.amount : Number.POSITIVE_INFINITY
   const startedAt = performance.now()
-  let lastAt = startedAt
-  instance.on('response', (_client, _status, _bytes, ms) => {
-    tookMs.push(ms)
-    lastAt = performance.now()
-  })
-  const { '2xx': succeeded, non2xx, errors } = await instance
+  const endsAt = 'seconds' in until ? startedAt + until.seconds * 1_000 : Number.POSITIVE_INFINITY
+  const rest = stayAwake()
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const { promise, resolve, reject } = withResolvers()
+      const client = await Client.open(port, reject)
+      const next = (): void => {
+        const sentAt = performance.now()
+        if (left-- <= 0 || sentAt >= endsAt) return void resolve()
+        client.send(`${head}${KEY}: ${keyOf(nextKey())}\r\n\r\n${body}`, (status) => {
+          tookMs.push(performance.now() - sentAt)
+          if (status >= 200 && status < 300) succeeded++
+          next()
+        })
+      }
+      next()
+      await promise
+      client.end()
+    }),
+  )
+  rest()
+  const seconds = (performance.now() - startedAt) / 1_000
   const sorted = Float64Array.from(tookMs).sort()
-  return {
-    succeeded,
-    failed: non2xx + errors,
-    seconds: (lastAt - startedAt) / 1_000,
-    p50Ms: quantile(sorted, 0.5),
-    p99Ms: quantile(sorted, 0.99),
+  const [p50Ms, p99Ms] = [quantile(sorted, 0.5), quantile(sorted, 0.99)]
+  return { succeeded, failed: tookMs.length - succeeded, seconds, p50Ms, p99Ms }
+}
+
+function headOf(port: number, body: string): string {
+  const lines = [
+    'POST /payouts HTTP/1.1',
+    `host: 127.0.0.1:${port}`,
+    'connection: keep-alive',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `${MERCHANT}: merchant_4f9a1c7e2b`,
+  ]
+  return `${lines.join('\r\n')}\r\n`
+}
+
+function withResolvers() {
+  let resolve = (): void => {}
+  let reject = (_error: Error): void => {}
+  const promise = new Promise<void>((onResolve, onReject) => {
+    resolve = onResolve
+    reject = onReject
+  })
+  return { promise, resolve, reject }
+}
+
+/** A client that falls asleep between answers has to be woken, and the server pays for that with each write. */
+function stayAwake(): () => void {
+  let isAwake = true
+  const spin = () => void (isAwake && setImmediate(spin))
+  spin()
+  return () => {
+    isAwake = false
   }
 }
 

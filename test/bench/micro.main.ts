@@ -1,7 +1,7 @@
 // The library without HTTP, in a process of its own.
 import { createEngine } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
-import { fingerprintOf } from '../../src/core/fingerprint.js'
+import { requestFingerprint } from '../../src/http/fingerprint.js'
 import { answerCalls } from './calls.js'
 import { orderOf } from './payout.js'
 
@@ -62,7 +62,7 @@ const RAW_HEADERS = ['Host', '127.0.0.1:3000', 'Content-Type', 'application/json
 
 function fingerprint({ bytes, operations }: { bytes: number; operations: number }): Promise<number[]> {
   const body = JSON.parse(orderOf(bytes))
-  return microsOf(operations, () => fingerprintOf('POST', '/payouts', body))
+  return microsOf(operations, () => requestFingerprint('POST', '/payouts', body))
 }
 
 /** The engine's own cost of awaiting, which stands in every figure. */

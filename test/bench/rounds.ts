@@ -10,7 +10,7 @@ export interface Ground {
   readonly redis: Redis
   readonly redisPort: number
   readonly rounds: number
-  readonly warmUpSeconds: number
+  readonly warmUpRequests: number
   tell(progress: string): void
 }
 
@@ -56,7 +56,7 @@ export async function measureInRounds(
     if (!all.has(name)) all.set(name, { cpuMicros: [], perSecond: [], p50Ms: [], p99Ms: [], mistakes: 0 })
     ground.tell(`${what}: warming up ${name}`)
     await prepare({ ...candidate, records: 0 }, ground)
-    const load = { ...loadOf(candidate), port: service.port, seconds: ground.warmUpSeconds }
+    const load = { ...loadOf(candidate), port: service.port, amount: ground.warmUpRequests }
     pace.set(name, paceOf(await ground.generator.call('fire', load)))
   }
   for (let round = 0; round < ground.rounds; round++) {
@@ -81,7 +81,7 @@ async function measure(candidate: Candidate, ground: Ground, amount: number, fig
   const { service, phase } = candidate
   await prepare(candidate, ground)
   const load = { ...loadOf(candidate), port: service.port }
-  // autocannon wants a request for each connection.
+  // A request for each connection at least.
   const fire = (most: number) => ground.generator.call('fire', { ...load, amount: Math.max(most, load.connections) })
   // The collection between two rounds has shrunk the young generation, and what runs for long has a grown one.
   await fire(Math.ceil(amount / 2))

@@ -7,11 +7,12 @@ export interface Services {
   end(): Promise<void>
 }
 
-export function startedOnDemand(redisPort: number): Services {
+/** `node`: the path of the Node that runs them. */
+export function startedOnDemand(redisPort: number, node = process.execPath): Services {
   const started = new Map<string, Promise<Service>>()
   return {
     of(variant) {
-      const service = started.get(variant) ?? startService(variantOf(variant), redisPort)
+      const service = started.get(variant) ?? startService(variantOf(variant), redisPort, node)
       started.set(variant, service)
       return service
     },

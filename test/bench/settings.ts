@@ -3,6 +3,8 @@ export const SECTIONS = ['work', 'first', 'replay', 'latency', 'growth', 'memory
 export type Section = (typeof SECTIONS)[number]
 
 export interface Settings {
+  /** The major versions of Node on which traffic is measured; absent: the one that runs the benchmark. */
+  readonly nodes?: readonly number[]
   readonly sections: readonly Section[]
   readonly rounds: number
   /** How long a variant is measured in one round. */
@@ -10,7 +12,7 @@ export interface Settings {
   /** The same where it is measured at many sizes. */
   readonly growthSeconds: number
   /** Before the first round, so that the engine has compiled what runs often. */
-  readonly warmUpSeconds: number
+  readonly warmUpRequests: number
   readonly mostRecords: { readonly memory: number; readonly redis: number }
   /** How much is done in the same process. */
   readonly microOperations: number
@@ -18,28 +20,37 @@ export interface Settings {
 
 const FULL: Settings = {
   sections: SECTIONS,
-  rounds: 5,
+  nodes: [20, 24, 26],
+  rounds: 7,
   seconds: 1.6,
   growthSeconds: 0.8,
-  warmUpSeconds: 4,
+  warmUpRequests: 30_000,
   mostRecords: { memory: 1_000_000, redis: 100_000 },
   microOperations: 20_000,
 }
 
+const { nodes: _, ...ON_THIS_NODE } = FULL
+
 /** To see that it works; its figures say little. */
 const QUICK: Settings = {
-  ...FULL,
+  ...ON_THIS_NODE,
   rounds: 2,
   seconds: 0.4,
   growthSeconds: 0.25,
-  warmUpSeconds: 0.3,
+  warmUpRequests: 1_000,
   mostRecords: { memory: 10_000, redis: 10_000 },
   microOperations: 2_000,
 }
 
+/** Only these variants, by their names and with what they are compared with; absent: all. */
+export function variantNamesFrom(env: NodeJS.ProcessEnv): readonly string[] | undefined {
+  return env.BENCH_VARIANTS?.split(',')
+}
+
 /**
- * `npm run bench -- --quick first replay`: the named sections, or all; BENCH_ROUNDS and BENCH_SECONDS change how often and
- * how long.
+ * `npm run bench -- --quick first replay`: the named sections, or all; BENCH_ROUNDS, BENCH_SECONDS and BENCH_WARM_UP (in
+ * requests) change how often and how long, BENCH_NODES (`24,26`) on which Nodes, BENCH_VARIANTS
+ * (`bare,ours-memory`) of which variants traffic is measured, and BENCH_EARLIER (an `npm pack` of an earlier version) adds that.
  */
 export function settingsFrom(args: readonly string[], env: NodeJS.ProcessEnv): Settings {
   const names = args.filter((arg) => arg !== '--quick')
@@ -48,11 +59,14 @@ export function settingsFrom(args: readonly string[], env: NodeJS.ProcessEnv): S
   }
   const base = args.includes('--quick') ? QUICK : FULL
   const seconds = numberFrom(env.BENCH_SECONDS, base.seconds)
+  const nodes = env.BENCH_NODES?.split(',').map((version) => numberFrom(version, 0))
   return {
     ...base,
+    ...(nodes && { nodes }),
     sections: names.length === 0 ? SECTIONS : names.filter(isSection),
     rounds: numberFrom(env.BENCH_ROUNDS, base.rounds),
     seconds,
+    warmUpRequests: numberFrom(env.BENCH_WARM_UP, base.warmUpRequests),
     growthSeconds: (base.growthSeconds * seconds) / base.seconds,
   }
 }

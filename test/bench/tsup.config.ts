@@ -8,6 +8,7 @@ export default defineConfig({
     service: 'test/bench/service.main.ts',
     generator: 'test/bench/generator.main.ts',
     micro: 'test/bench/micro.main.ts',
+    size: 'test/bench/size.main.ts',
   },
   outDir: 'build/bench',
   format: 'esm',

@@ -1,3 +1,4 @@
+import { earlierIoredis, earlierLabel, earlierMemory } from './earlier-version.js'
 import { peerVersion } from './peer-packages.js'
 import type { Open } from './protection.js'
 import { bare } from './protections/bare.js'
@@ -48,7 +49,17 @@ const PEERS: readonly Variant[] = [
   peer('@aws-lambda-powertools/idempotency', 'redis', 'floor-node-redis', powertoolsRedis),
 ]
 
-export const VARIANTS: readonly Variant[] = [...FLOORS, ...OURS, ...PEERS].sort((a, b) => storeOrder(a) - storeOrder(b))
+const EARLIER: readonly Variant[] =
+  earlierLabel === undefined
+    ? []
+    : [
+        { ...ours('earlier-memory', '', 'memory', 'floor-memory', earlierMemory), label: `${earlierLabel}: memory` },
+        { ...ours('earlier-ioredis', '', 'redis', 'floor-ioredis', earlierIoredis), label: `${earlierLabel}: ioredis` },
+      ]
+
+export const VARIANTS: readonly Variant[] = [...FLOORS, ...OURS, ...EARLIER, ...PEERS].sort(
+  (a, b) => storeOrder(a) - storeOrder(b),
+)
 
 export function variantOf(name: string): Variant {
   const variant = VARIANTS.find((one) => one.name === name)

@@ -3,7 +3,7 @@ import { BARE, BINDINGS_AND_STACKS } from '../support/bindings.js'
 import { connectTo } from '../support/raw-client.js'
 import { serve } from '../support/serve.js'
 import { ANSWER_STYLES } from './answer-styles.js'
-import { essenceOf } from './essence.js'
+import { essenceOf } from './same-answer.js'
 
 describe.each(BINDINGS_AND_STACKS)('$name', ({ binding, stack }) => {
   const styles = ANSWER_STYLES.filter(

@@ -5,11 +5,13 @@ import { BINDINGS, BINDINGS_AND_STACKS, type ErrorStep, type Step } from '../sup
 import { gate } from '../support/gate.js'
 import { connectTo, type RawReply, request } from '../support/raw-client.js'
 import { serve } from '../support/serve.js'
-import { essenceOf } from './essence.js'
+import { essenceOf } from './same-answer.js'
 
 interface Failure {
   readonly name: string
   readonly fail: Step
+  /** A refusal, which is certainly without effect. */
+  readonly isCertain?: true
   readonly needsRejections?: true
   readonly onError?: ErrorStep
 }
@@ -47,6 +49,7 @@ const TOLD: readonly Failure[] = [
   },
   {
     name: 'an answer of 400',
+    isCertain: true,
     fail(_req, res) {
       res.statusCode = 400
       res.end('no amount')
@@ -139,35 +142,42 @@ function failingSource(): Readable {
 describe.each(BINDINGS_AND_STACKS)('$name', ({ binding, stack }) => {
   const applies = ({ needsRejections }: Failure) => binding.seesRejections || !needsRejections
 
-  test.each(TOLD.filter(applies))('$name frees the key before its failure is sent', async ({ fail, onError }) => {
-    const seen: unknown[] = []
-    const handler: Step = (req, res, next) => {
-      if (req.idempotency !== undefined) seen.push([req.idempotency.attempt, req.idempotency.previousOutcome])
-      if (req.body.amount === 0) return fail(req, res, next)
-      res.end('paid')
-    }
-    const setting = { stack, ...(onError && { onError }) }
-    const plain = await serve(binding, handler, { ...setting, isProtected: false })
-    const serving = await serve(binding, handler, setting)
-    const own = await request(plain.port, { key: 'k', body: { amount: 0 } })
+  test.each(TOLD.filter(applies))(
+    '$name releases the key before its failure is sent',
+    async ({ fail, isCertain = false, onError }) => {
+      const seen: unknown[] = []
+      const handler: Step = (req, res, next) => {
+        if (req.idempotency !== undefined) seen.push([req.idempotency.attempt, req.idempotency.previousOutcome])
+        if (broken) return fail(req, res, next)
+        res.end('paid')
+      }
+      let broken = true
+      const setting = { stack, ...(onError && { onError }) }
+      const plain = await serve(binding, handler, { ...setting, isProtected: false })
+      const serving = await serve(binding, handler, setting)
+      const own = await request(plain.port, { key: 'k', body: { amount: 0 } })
 
-    const corrected = connectTo(serving.port)
-    const wrong = connectTo(serving.port)
-    // In the callback that brings the failure's first byte: no turn of the loop lies between them.
-    wrong.socket.once('data', () => corrected.send({ key: 'k', body: { amount: 1 } }))
-    wrong.send({ key: 'k', body: { amount: 0 } })
+      const retry = connectTo(serving.port)
+      const wrong = connectTo(serving.port)
+      // In the callback that brings the failure's first byte: no turn of the loop lies between them.
+      wrong.socket.once('data', () => {
+        broken = false
+        retry.send({ key: 'k', body: { amount: 0 } })
+      })
+      wrong.send({ key: 'k', body: { amount: 0 } })
 
-    const failure = await wrong.reply()
-    expect(withoutStack(failure)).toEqual(withoutStack(own))
-    expect((await corrected.reply()).body.toString()).toBe('paid')
-    expect(seen).toEqual([
-      [1, 'none'],
-      [2, 'failed'],
-    ])
-    const replay = await request(serving.port, { key: 'k', body: { amount: 1 } })
-    expect(replay.header('Idempotent-Replayed')).toBe('true')
-    expect(replay.body.toString()).toBe('paid')
-  })
+      const failure = await wrong.reply()
+      expect(withoutStack(failure)).toEqual(withoutStack(own))
+      expect((await retry.reply()).body.toString()).toBe('paid')
+      expect(seen).toEqual([
+        [1, 'none'],
+        [2, isCertain ? 'failed' : 'unknown'],
+      ])
+      const replay = await request(serving.port, { key: 'k', body: { amount: 0 } })
+      expect(replay.header('Idempotent-Replayed')).toBe('true')
+      expect(replay.body.toString()).toBe('paid')
+    },
+  )
 
   test.each(CUT.filter(applies))('$name frees the key, and closes the connection', async ({ fail }) => {
     let runs = 0

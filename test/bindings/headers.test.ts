@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { BINDINGS, BINDINGS_AND_STACKS, FULL, type Stack, type Step } from '../support/bindings.js'
 import { connectTo, decoded, request } from '../support/raw-client.js'
 import { serve } from '../support/serve.js'
-import { essenceOf } from './essence.js'
+import { essenceOf } from './same-answer.js'
 
 /** What applications put in front: headers of this one request. Mounted after the stack, since helmet sets some too. */
 function withFreshHeaders(stack: Stack): Stack {

@@ -3,9 +3,9 @@ import { BINDINGS, BINDINGS_AND_STACKS } from '../support/bindings.js'
 import { gate } from '../support/gate.js'
 import { connectTo, request } from '../support/raw-client.js'
 import { serve } from '../support/serve.js'
-import { essenceOf } from './essence.js'
+import { essenceOf } from './same-answer.js'
 
-const TRIES = 200
+const TRIES = 50
 const TWINS = 50
 
 describe.each(BINDINGS_AND_STACKS)('$name', ({ binding, stack }) => {
@@ -58,7 +58,7 @@ describe.each(BINDINGS)('$name', (binding) => {
     expect(refusals).toHaveLength(TWINS - 1)
     for (const refusal of refusals) {
       expect(refusal.json()).toMatchObject({ code: 'in_flight' })
-      expect(refusal.header('Retry-After')).toBe('1')
+      expect(refusal.header('Retry-After')).toMatch(/^[1-8]$/)
       expect(refusal.header('X-Should-Retry')).toBe('true')
     }
     expect((await request(serving.port, { key: 'k', body: { amount: 1 } })).header('Idempotent-Replayed')).toBe('true')

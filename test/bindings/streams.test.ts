@@ -24,7 +24,7 @@ interface Streaming {
 
 const EVENTS = ['data: 1\n\n', 'data: 2\n\n']
 
-/** All of these complete their record without an answer, before the first byte leaves. */
+/** All of these complete their record without an answer, before their end leaves. */
 const STREAMINGS: readonly Streaming[] = [
   { name: 'an end with too much', handler: (_req, res) => res.end(LARGE), body: LARGE },
   {
@@ -128,15 +128,10 @@ const STREAMINGS: readonly Streaming[] = [
 describe.each(BINDINGS_AND_STACKS)('$name', ({ binding, stack }) => {
   test.each(STREAMINGS)('$name is sent, and its record completes without it', async ({ handler, body }) => {
     const serving = await serve(binding, handler, { stack, options: { maxAnswerBytes: LIMIT } })
-    const retry = connectTo(serving.port)
-    const first = connectTo(serving.port)
-    first.socket.once('data', () => retry.send({ key: 'k' }))
-    first.send({ key: 'k', headers: { 'Accept-Encoding': 'gzip' } })
-
-    const reply = await first.reply()
+    const reply = await request(serving.port, { key: 'k', headers: { 'Accept-Encoding': 'gzip' } })
     expect(reply.status).toBe(200)
     expect(decoded(reply).equals(body)).toBe(true)
-    const refusal = await retry.reply()
+    const refusal = await request(serving.port, { key: 'k' })
     expect(refusal.status).toBe(409)
     expect(refusal.json()).toMatchObject({ code: 'answer_not_kept' })
     expect(refusal.header('X-Should-Retry')).toBe('false')
@@ -181,10 +176,12 @@ describe.each(BINDINGS_AND_STACKS)('$name', ({ binding, stack }) => {
     )
     const events = await eventsFrom(serving.port)
     expect((await events.next()).value).toBe(EVENTS[0])
-    expect(serving.events.map(({ type }) => type)).toEqual(['claimed', 'completed'])
+    expect(serving.events.map(({ type }) => type)).toEqual(['claimed'])
+    expect((await request(serving.port, { key: 'k' })).json()).toMatchObject({ code: 'in_flight' })
     next.open()
     expect((await events.next()).value).toBe(EVENTS[1])
     expect((await events.next()).done).toBe(true)
+    expect(serving.events.map(({ type }) => type)).toEqual(['claimed', 'in_flight', 'completed'])
   })
 
   test.each([
@@ -193,11 +190,13 @@ describe.each(BINDINGS_AND_STACKS)('$name', ({ binding, stack }) => {
     { name: 'by destroy()', fail: (res) => void res.destroy() },
     { name: 'by destroy() later', fail: (res) => void setImmediate(() => res.destroy()) },
   ] satisfies { name: string; fail: (res: ServerResponse, next: Next) => void }[])(
-    'a handler that fails after its stream has begun cuts it, and the record stands: $name',
+    'a handler that fails after its stream has begun cuts it, and its outcome is unknown: $name',
     async ({ fail }) => {
       const serving = await serve(
         binding,
-        (_req, res, next) => {
+        (req, res, next) => {
+          const { previousOutcome } = req.idempotency
+          if (previousOutcome !== 'none') return res.end(previousOutcome)
           res.flushHeaders()
           res.write('half')
           fail(res, next)
@@ -208,18 +207,24 @@ describe.each(BINDINGS_AND_STACKS)('$name', ({ binding, stack }) => {
       client.send({ key: 'k' })
       await client.closed
       expect(client.received().toString('latin1')).not.toContain('0\r\n\r\n')
-      expect((await request(serving.port, { key: 'k' })).json()).toMatchObject({ code: 'answer_not_kept' })
+      expect((await request(serving.port, { key: 'k' })).body.toString()).toBe('unknown')
     },
   )
 
-  test('a client that leaves in the middle of a stream ends it as without the middleware', async () => {
+  test('a client that leaves in the middle of an event stream ends it as without the middleware', async () => {
     const failed = gate<string>()
     const closed = gate()
-    const handler: Step = async (_req, res) => {
+    const handler: Step = async (req, res, next) => {
+      const { previousOutcome } = req.idempotency
+      if (previousOutcome !== 'none') return res.end(previousOutcome)
+      res.setHeader('Content-Type', 'text/event-stream')
       res.flushHeaders()
       res.once('close', () => closed.open())
       const endless = new Readable({ read() { this.push(NOISE) } }) // biome-ignore format: one idea
-      await pipeline(endless, res).catch((error) => failed.open(error.code))
+      await pipeline(endless, res).catch((error) => {
+        failed.open(error.code)
+        next(error)
+      })
     }
     const serving = await serve(binding, handler, { stack })
     const client = connectTo(serving.port)
@@ -228,6 +233,39 @@ describe.each(BINDINGS_AND_STACKS)('$name', ({ binding, stack }) => {
     client.socket.destroy()
     expect(await failed.opened).toBe('ERR_STREAM_PREMATURE_CLOSE')
     await closed.opened
+    await serving.seen('failed')
+    expect((await request(serving.port, { key: 'k' })).body.toString()).toBe('unknown')
+  })
+
+  test('a client that leaves in the middle of any other stream does not stop it, and its end counts', async () => {
+    const left = gate()
+    const ended = gate<'resolved' | 'rejected'>()
+    const order: string[] = []
+    const handler: Step = async (req, res) => {
+      req.socket.once('close', () => left.open())
+      for (const event of ['finish', 'close']) res.once(event, () => order.push(event))
+      const source = new PassThrough()
+      const piped = pipeline(source, res)
+      source.write(LARGE)
+      await left.opened
+      for (let i = 0; i < 50; i++) source.write(NOISE)
+      source.end()
+      order.push('end')
+      ended.open(await piped.then(
+        () => 'resolved',
+        () => 'rejected',
+      )) // biome-ignore format: one idea
+    }
+    const serving = await serve(binding, handler, { stack, options: { maxAnswerBytes: LIMIT } })
+    const client = connectTo(serving.port)
+    client.send({ key: 'k' })
+    await client.firstByte
+    client.socket.destroy()
+    expect(await ended.opened).toBe('resolved')
+    await serving.once.idle()
+    expect(order).toEqual(['end', 'finish', 'close'])
+    expect((await request(serving.port, { key: 'k' })).json()).toMatchObject({ code: 'answer_not_kept' })
+    expect(serving.events.map(({ type }) => type)).toEqual(['claimed', 'completed', 'answer_not_kept'])
   })
 })
 
@@ -265,13 +303,13 @@ describe.each(BINDINGS)('$name', (binding) => {
     reader.destroy()
   })
 
-  test('write callbacks are called and backpressure ends with drain', async () => {
-    const order: string[] = []
-    const done = gate()
-    const serving = await serve(
-      binding,
-      (_req, res) => {
-        const flows = res.write(LARGE, () => order.push('first'))
+  test('write callbacks are called and backpressure ends with drain, as without the middleware', async () => {
+    const huge = Buffer.alloc(500_000, 'paid ') // More than a socket takes without asking to wait.
+    const orderOf = async (isProtected: boolean): Promise<string[]> => {
+      const order: string[] = []
+      const done = gate()
+      const handler: Step = (_req, res) => {
+        const flows = res.write(huge, () => order.push('first'))
         order.push(`flows: ${flows}`)
         const flowsOn = res.write('x', () => order.push('second'))
         order.push(`flows on: ${flowsOn}`)
@@ -282,13 +320,16 @@ describe.each(BINDINGS)('$name', (binding) => {
             done.open()
           })
         })
-      },
-      { options: { maxAnswerBytes: LIMIT } },
-    )
-    const reply = await request(serving.port, { key: 'k' })
-    await done.opened
-    expect(reply.body.length).toBe(LARGE.length + 2)
-    expect(order).toEqual(['flows: false', 'flows on: false', 'first', 'second', 'drain', 'end'])
+      }
+      const serving = await serve(binding, handler, { isProtected, options: { maxAnswerBytes: LIMIT } })
+      const reply = await request(serving.port, { key: 'k' })
+      await done.opened
+      expect(reply.body.length).toBe(huge.length + 2)
+      return order
+    }
+    const order = await orderOf(true)
+    expect(order.slice().sort()).toEqual(['drain', 'end', 'first', 'flows on: false', 'flows: false', 'second'])
+    expect(order).toEqual(await orderOf(false))
   })
 
   test('trailers reach the first client, and are not replayed', async () => {

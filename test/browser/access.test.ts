@@ -72,7 +72,7 @@ describe('by keyboard alone', () => {
     expect(seen).toEqual([
       'theme',
       ...['send', 'again', 'change', 'ten', 'hang-up', 'fail', 'crash'],
-      ...['SUMMARY', 'operation', 'merchant', 'takes', 'INPUT', 'key', 'new-key', 'reset-body', 'body'],
+      ...['SUMMARY', 'operation', 'merchant', 'takes', 'INPUT', 'INPUT', 'key', 'new-key', 'reset-body', 'body'],
       ...['events-scroll', 'chip', 'chip', 'BODY'],
     ])
   })

@@ -80,6 +80,16 @@ describe('the curl line of a request', () => {
     const { status, body } = await runInShell((await playground.page.locator('.curl').textContent()) ?? '')
     expect([status, JSON.parse(body).code]).toEqual([409, 'mismatched'])
   })
+
+  test('holds no header of the demo, where nothing of it was chosen', async () => {
+    const playground = await openPlayground()
+    await playground.choose({ takes: '0' })
+    await playground.play('send')
+    await playground.page.locator('.chip').click()
+    const line = await playground.page.locator('.curl').textContent()
+    expect(line).toContain('Idempotency-Key: ')
+    expect(line).not.toContain('x-demo')
+  })
 })
 
 test('a request shows the headers that matter, its body, and what they mean', async () => {

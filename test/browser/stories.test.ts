@@ -93,6 +93,37 @@ describe('a story tells what happened: in bars, in the number, in the record, in
     expect(await playground.record()).toMatchObject({ state: 'completed', attempt: '2' })
     expect(await playground.play('again')).toMatch(/nothing ran again/)
   })
+
+  test('crash the owner, where the handler looks in no books: it runs twice, and the story says why', async () => {
+    const playground = await openPlayground()
+    const { page } = playground
+    await page.getByLabel('Naive').check()
+    const told = await playground.play('crash')
+    expect(told).toMatch(/^The owner died after its effect, before its answer\..* naive handler did not look/)
+    const [client = []] = await playground.clients()
+    expect([client[0], client.at(-1)]).toEqual(['gave up', '201 ran'])
+    expect(await playground.runs()).toBe(2)
+    expect(await page.locator('#count').getAttribute('data-runs')).toBe('many')
+    expect(await playground.record()).toMatchObject({ state: 'completed', attempt: '2' })
+    await page.locator('.chip').last().click()
+    expect(await page.locator('.curl').textContent()).toContain("-H 'x-demo-handler: naive'")
+  })
+
+  test('ten at once, where the handler looks in no books: it runs once all the same', async () => {
+    const playground = await openPlayground()
+    await playground.page.getByLabel('Naive').check()
+    expect(await playground.play('ten')).toMatch(/^Ten requests, one run/)
+    expect(await playground.runs()).toBe(1)
+  })
+
+  test('crash the owner, whose naive successor meets its effect: it is refused, and the story says what that means', async () => {
+    const playground = await openPlayground()
+    await playground.choose({ operation: '/api/service/order/expire' })
+    await playground.page.getByLabel('Naive').check()
+    expect(await playground.play('crash')).toMatch(/refused what it had done itself \(422 order_expired\)/)
+    expect(await playground.runs()).toBe(1)
+    expect(await playground.record()).toMatchObject({ state: 'uncertain', attempt: '2' })
+  })
 })
 
 test('a race by hand: what is sent again while the first one runs is told to come back', async () => {

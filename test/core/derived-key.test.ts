@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { engineOnTrial, executionOf } from '../support/engine-on-trial.js'
+import { engineOnTrial, runOf } from '../support/engine-on-trial.js'
+import { answer } from '../support/request-facts.js'
 
 interface Golden {
   readonly method: string
@@ -21,12 +22,12 @@ test.each(GOLDEN.keys)('the derived key of $scope, $key and $label is frozen', a
   const { method, target, json } = GOLDEN
   const wireKey = Buffer.from(key).toString('latin1')
   const execution = await run({ scope, key: wireKey, method, target, body: JSON.parse(json) })
-  expect(execution.deriveKey(label)).toBe(uuid)
+  expect(execution.context.deriveKey(label)).toBe(uuid)
 })
 
 test('a derived key is a UUID of version 8 and RFC 9562’s variant, whatever the label', async () => {
   const { run } = engineOnTrial()
-  const { deriveKey } = await run()
+  const { deriveKey } = (await run()).context
   const keys = Array.from({ length: 500 }, (_, i) => deriveKey(`label ${i}`))
   for (const key of keys) expect(key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   expect(new Set(keys).size).toBe(keys.length)
@@ -36,12 +37,12 @@ test('a derived key is a UUID of version 8 and RFC 9562’s variant, whatever th
 test('a derived key is the same for every attempt, and in every process', async () => {
   const trial = engineOnTrial()
   const first = await trial.run()
-  const key = first.deriveKey('bank transfer')
-  await first.fail()
+  const key = first.context.deriveKey('bank transfer')
+  await first.settle(answer(422))
   const second = await trial.run()
-  expect(second.attempt).toBe(2)
-  expect(second.deriveKey('bank transfer')).toBe(key)
-  expect((await engineOnTrial().run()).deriveKey('bank transfer')).toBe(key)
+  expect(second.context.attempt).toBe(2)
+  expect(second.context.deriveKey('bank transfer')).toBe(key)
+  expect((await engineOnTrial().run()).context.deriveKey('bank transfer')).toBe(key)
 })
 
 test('a derived key differs by label, scope, key and fingerprint', async () => {
@@ -53,30 +54,30 @@ test('a derived key differs by label, scope, key and fingerprint', async () => {
     await run({ key: 'order-3', body: { amount: 1 } }),
     await run({ key: 'order-4', body: { amount: 2 } }),
   ]
-  const keys = runs.flatMap(({ deriveKey }) => [deriveKey('a'), deriveKey('b')])
+  const keys = runs.flatMap(({ context: { deriveKey } }) => [deriveKey('a'), deriveKey('b')])
   expect(new Set(keys).size).toBe(keys.length)
 
   const one = engineOnTrial()
   const failed = await one.run({ body: { amount: 1 } })
-  await failed.fail()
+  await failed.settle(answer(422))
   const corrected = await one.run({ body: { amount: 2 } })
-  expect(corrected.deriveKey('a')).not.toBe(failed.deriveKey('a'))
+  expect(corrected.context.deriveKey('a')).not.toBe(failed.context.deriveKey('a'))
 })
 
 test('a derived key differs by namespace: what is no request never gets the key of a request', async () => {
   const trial = engineOnTrial()
   const identity = { scope: 'acme', key: 'order-1', fingerprint: 'f'.repeat(64) }
   const claimed = { request: {}, isAbandoned: () => false }
-  const ofRequest = executionOf(await trial.engine.claim(identity, claimed))
-  const ofEvent = executionOf(await trial.engine.claim({ namespace: 'webhook', ...identity }, claimed))
-  expect(ofEvent.deriveKey('a')).not.toBe(ofRequest.deriveKey('a'))
+  const ofRequest = runOf(await trial.engine.claim(identity, claimed))
+  const ofEvent = runOf(await trial.engine.claim({ namespace: 'webhook', ...identity }, claimed))
+  expect(ofEvent.context.deriveKey('a')).not.toBe(ofRequest.context.deriveKey('a'))
 })
 
 test('the parts of a derived key cannot be shifted into each other', async () => {
   const { run } = engineOnTrial()
   const a = await run({ scope: 'a","b', key: 'c' })
   const b = await run({ scope: 'a', key: 'b","c' })
-  expect(a.deriveKey('x')).not.toBe(b.deriveKey('x'))
+  expect(a.context.deriveKey('x')).not.toBe(b.context.deriveKey('x'))
 })
 
 test.each([
@@ -85,7 +86,7 @@ test.each([
   { label: 17, seen: 'a number' },
   { label: {}, seen: 'an object (Object)' },
 ])('a label that is $seen is misuse', async ({ label, seen }) => {
-  const { deriveKey } = await engineOnTrial().run()
+  const { deriveKey } = (await engineOnTrial().run()).context
   expect(() => deriveKey(label as string)).toThrow(
     expect.objectContaining({ code: 'label_invalid', message: expect.stringContaining(seen) }),
   )

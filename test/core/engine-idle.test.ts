@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { engineOnTrial, executionOf, TIMES } from '../support/engine-on-trial.js'
+import { engineOnTrial, runOf, TIMES } from '../support/engine-on-trial.js'
 import { answerLate, failBefore, gated, hang } from '../support/faults.js'
 import { answer } from '../support/request-facts.js'
 
@@ -123,7 +123,7 @@ test('idle waits for a handler whose lease was taken, and which still runs', asy
   const execution = await running
   trial.store.always('renew', () => Promise.resolve({ ok: false, record: null } as never))
   await vi.advanceTimersByTimeAsync(2 * TIMES.leaseMs)
-  expect(execution.signal.aborted).toBe(true)
+  expect(execution.context.signal.aborted).toBe(true)
   const idle = idleOf(trial)
   expect(await idle()).toBe(false)
   trial.store.next('complete', () => Promise.resolve({ ok: false, record: null } as never))
@@ -142,7 +142,7 @@ test('a run that ends when its time is long over counts once: idle still waits f
 
 test('an end that is told twice counts once: idle still waits for another run', async () => {
   const trial = engineOnTrial()
-  const [one] = [executionOf(await trial.send({ key: 'a' })), executionOf(await trial.send({ key: 'b' }))]
+  const [one] = [runOf(await trial.send({ key: 'a' })), runOf(await trial.send({ key: 'b' }))]
   await one.settle(answer())
   await one.settle(answer())
   await one.fail()

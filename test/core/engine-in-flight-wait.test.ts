@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { engineOnTrial, executionOf, outcomeOf, TIMES } from '../support/engine-on-trial.js'
+import { engineOnTrial, type Options, outcomeOf, runOf, TIMES } from '../support/engine-on-trial.js'
+import { failingStore } from '../support/failing-store.js'
 import { answerLate, failBefore, hang } from '../support/faults.js'
 import { answer } from '../support/request-facts.js'
 
@@ -8,8 +9,11 @@ afterEach(() => void vi.useRealTimers())
 
 const WAIT_MS = 10_000
 
-function waiting(options: Parameters<typeof engineOnTrial>[0] = {}) {
-  return engineOnTrial({ inFlightWaitMs: WAIT_MS, ...options })
+/** Where duplicates come, and `run`: a run of another process. What they hear is of the former. */
+function waiting(options: Options = {}) {
+  const store = failingStore()
+  const trial = engineOnTrial({ inFlightWaitMs: WAIT_MS, ...options }, store)
+  return { ...trial, run: engineOnTrial({}, store).run, runHere: trial.run }
 }
 
 test('a duplicate does not wait by default', async () => {
@@ -50,10 +54,10 @@ test('a duplicate is refused when the wait is over, with one event', async () =>
   await run()
   const duplicate = send()
   await vi.advanceTimersByTimeAsync(WAIT_MS - 1)
-  expect(types()).toEqual(['claimed'])
+  expect(types()).toEqual([])
   await vi.advanceTimersByTimeAsync(1)
   expect(outcomeOf(await duplicate)).toBe('in_flight')
-  expect(types()).toEqual(['claimed', 'in_flight'])
+  expect(types()).toEqual(['in_flight'])
 })
 
 test('a duplicate becomes the owner when the key falls free', async () => {
@@ -61,9 +65,9 @@ test('a duplicate becomes the owner when the key falls free', async () => {
   const owner = await run()
   const duplicate = send()
   await vi.advanceTimersByTimeAsync(500)
-  await owner.fail()
+  await owner.settle(answer(422))
   await vi.advanceTimersByTimeAsync(1_000)
-  expect(executionOf(await duplicate)).toMatchObject({ attempt: 2, previousOutcome: 'failed' })
+  expect(runOf(await duplicate).context).toMatchObject({ attempt: 2, previousOutcome: 'failed' })
 })
 
 test('of many duplicates, one becomes the owner and the others get its answer', async () => {
@@ -71,10 +75,8 @@ test('of many duplicates, one becomes the owner and the others get its answer', 
   const owner = await run()
   const duplicates = Array.from({ length: 10 }, () => send())
   await vi.advanceTimersByTimeAsync(500)
-  await owner.fail()
-  const heir = executionOf(
-    await Promise.race(duplicates.map((one) => vi.advanceTimersByTimeAsync(1_000).then(() => one))),
-  )
+  await owner.settle(answer(422))
+  const heir = runOf(await Promise.race(duplicates.map((one) => vi.advanceTimersByTimeAsync(1_000).then(() => one))))
   await heir.settle(answer())
   await vi.advanceTimersByTimeAsync(1_000)
   const outcomes = (await Promise.all(duplicates)).map(outcomeOf)
@@ -88,7 +90,7 @@ test('a duplicate takes over after a lapse, and is told that the outcome is unkn
   await vi.advanceTimersByTimeAsync(TIMES.leaseMs - 2_000)
   const duplicate = send()
   await vi.advanceTimersByTimeAsync(3_000)
-  expect(executionOf(await duplicate)).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
+  expect(runOf(await duplicate).context).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
 })
 
 test('a duplicate under `unknownOutcome: "refuse"` stops at a lapse', async () => {
@@ -113,7 +115,7 @@ test.each(['refuse', 'runUnprotected'] as const)(
     expect(outcomeOf(await duplicate)).toBe('store_unavailable')
     expect(outcomeOf(await owner.settle(answer()))).toBe('send')
     await engine.idle()
-    expect(types()).toEqual(['claimed', 'store_failed', 'completed'])
+    expect(types()).toEqual(['store_failed'])
   },
 )
 
@@ -132,7 +134,7 @@ test('a duplicate whose client leaves during a pause asks no more', async () => 
   await vi.advanceTimersByTimeAsync(3_000)
   const asked = store.countOf('begin')
   left = true
-  await owner.fail()
+  await owner.settle(answer(422))
   await vi.advanceTimersByTimeAsync(WAIT_MS)
   expect(outcomeOf(await duplicate)).toBe('in_flight')
   expect(store.countOf('begin')).toBe(asked)
@@ -144,15 +146,15 @@ test('a duplicate whose client leaves while it claims releases the claim: no han
   let left = false
   const duplicate = send({ isAbandoned: () => left })
   await vi.advanceTimersByTimeAsync(0)
-  await owner.fail()
+  await owner.settle(answer(422))
   store.next('begin', answerLate(500))
   await vi.advanceTimersByTimeAsync(100)
   left = true
   await vi.advanceTimersByTimeAsync(500)
   expect(outcomeOf(await duplicate)).toBe('in_flight')
   await engine.idle()
-  expect(types()).toEqual(['claimed', 'failed'])
-  expect(await run()).toMatchObject({ attempt: 3, previousOutcome: 'failed' })
+  expect(types()).toEqual([])
+  expect((await run()).context).toMatchObject({ attempt: 3, previousOutcome: 'failed' })
 })
 
 test('a claim that becomes unanswered while a duplicate waits is refused, released, and leaves no ghost', async () => {
@@ -160,13 +162,13 @@ test('a claim that becomes unanswered while a duplicate waits is refused, releas
   const owner = await run()
   const duplicate = send()
   await vi.advanceTimersByTimeAsync(0)
-  await owner.fail()
+  await owner.settle(answer(422))
   store.next('begin', answerLate(5_000))
   await vi.advanceTimersByTimeAsync(2_000)
   expect(outcomeOf(await duplicate)).toBe('store_unavailable')
   await vi.advanceTimersByTimeAsync(5_000)
   await engine.idle()
-  expect(await run()).toMatchObject({ attempt: 3, previousOutcome: 'failed' })
+  expect((await run()).context).toMatchObject({ attempt: 3, previousOutcome: 'failed' })
 })
 
 test('a waiting duplicate whose store hangs is refused in time', async () => {

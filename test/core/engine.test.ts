@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { engineOnTrial, executionOf, outcomeOf, TIMES } from '../support/engine-on-trial.js'
+import { engineOnTrial, outcomeOf, TIMES } from '../support/engine-on-trial.js'
 import { failBefore } from '../support/faults.js'
-import { answer, requestFacts } from '../support/request-facts.js'
+import { answer } from '../support/request-facts.js'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -11,16 +11,18 @@ const OTHER = { body: { amount: 999 } }
 describe('a request', () => {
   test('with a new key runs, as attempt 1 with nothing before it', async () => {
     const { run, events } = engineOnTrial()
-    const { key, scope, attempt, previousOutcome, maxAnswerBytes, context } = await run()
-    expect({ key, scope, attempt, previousOutcome, maxAnswerBytes, context }).toEqual({
+    const { context, maxAnswerBytes } = await run()
+    const { key, scope, attempt, previousOutcome } = context
+    expect({ key, scope, attempt, previousOutcome, maxAnswerBytes }).toEqual({
       key: 'order-1',
       scope: 'acme',
       attempt: 1,
       previousOutcome: 'none',
       maxAnswerBytes: 1_048_576,
-      context: undefined,
     })
-    expect(events).toEqual([{ type: 'claimed', scope: 'acme', key: 'order-1', attempt: 1, previousOutcome: 'none' }])
+    expect(events).toEqual([
+      { type: 'claimed', scope: 'acme', key: 'order-1', attempt: 1, previousOutcome: 'none', because: 'new' },
+    ])
   })
 
   test('in flight is refused to its retry, and mismatched to another request', async () => {
@@ -67,22 +69,29 @@ describe('a request', () => {
   ])('that failed lets $name run as the next attempt', async ({ request }) => {
     const { run, events } = engineOnTrial()
     expect(await (await run()).settle(answer(400))).toEqual({ action: 'send' })
-    expect(events[1]).toEqual({ type: 'failed', scope: 'acme', key: 'order-1', attempt: 1, uncertain: false })
-    expect(await run(request)).toMatchObject({ attempt: 2, previousOutcome: 'failed' })
+    expect(events[1]).toEqual({
+      type: 'failed',
+      scope: 'acme',
+      key: 'order-1',
+      attempt: 1,
+      uncertain: false,
+      because: 'refused',
+    })
+    expect((await run(request)).context).toMatchObject({ attempt: 2, previousOutcome: 'failed' })
   })
 
   test('that failed after mayHaveEffect() leaves the outcome unknown, and the key bound', async () => {
     const { run, send, events } = engineOnTrial()
     const first = await run()
-    first.mayHaveEffect()
-    await first.fail()
+    first.context.mayHaveEffect()
+    await first.settle(answer(422))
     expect(events[1]).toMatchObject({ type: 'failed', uncertain: true })
     expect(outcomeOf(await send(OTHER))).toBe('mismatched')
     const second = await run()
-    expect(second).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
+    expect(second.context).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
     await second.settle(answer(500))
     expect(events.at(-1)).toMatchObject({ type: 'failed', attempt: 2, uncertain: true })
-    expect(await run()).toMatchObject({ attempt: 3, previousOutcome: 'unknown' })
+    expect((await run()).context).toMatchObject({ attempt: 3, previousOutcome: 'unknown' })
   })
 
   test('whose process died runs again after the lapse, and is told that the outcome is unknown', async () => {
@@ -93,7 +102,7 @@ describe('a request', () => {
     expect(outcomeOf(await send())).toBe('in_flight')
     await vi.advanceTimersByTimeAsync(1)
     expect(outcomeOf(await send(OTHER))).toBe('mismatched')
-    expect(await run()).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
+    expect((await run()).context).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
   })
 
   test('is new again when the retention of its record has ended', async () => {
@@ -102,14 +111,14 @@ describe('a request', () => {
     await vi.advanceTimersByTimeAsync(TIMES.retentionMs - 1)
     expect(outcomeOf(await send())).toBe('replay')
     await vi.advanceTimersByTimeAsync(1)
-    expect(await run(OTHER)).toMatchObject({ attempt: 1, previousOutcome: 'none' })
+    expect((await run(OTHER)).context).toMatchObject({ attempt: 1, previousOutcome: 'none' })
   })
 
   test('is not concerned by the same key in another scope', async () => {
     const { run, send } = engineOnTrial()
     await (await run()).settle(answer(201, 'of acme'))
     const globex = await run({ scope: 'globex' })
-    expect(globex).toMatchObject({ scope: 'globex', attempt: 1, previousOutcome: 'none' })
+    expect(globex.context).toMatchObject({ scope: 'globex', attempt: 1, previousOutcome: 'none' })
     await globex.settle(answer(201, 'of globex'))
     const replays = [await send(), await send({ scope: 'globex' })]
     expect(replays.map((one) => one.action === 'replay' && String(one.answer.body))).toEqual(['of acme', 'of globex'])
@@ -125,8 +134,8 @@ describe('a request', () => {
   test('under `unknownOutcome: "refuse"` does not run where an earlier attempt died or may have had its effect', async () => {
     const { store, run, send, types } = engineOnTrial({ unknownOutcome: 'refuse' })
     const failed = await run()
-    failed.mayHaveEffect()
-    await failed.fail()
+    failed.context.mayHaveEffect()
+    await failed.settle(answer(422))
     expect(outcomeOf(await send())).toBe('outcome_unknown')
     await run({ key: 'order-2' })
     store.always('renew', failBefore())
@@ -138,8 +147,8 @@ describe('a request', () => {
 
   test('under `unknownOutcome: "refuse"` runs again after a certain failure', async () => {
     const { run } = engineOnTrial({ unknownOutcome: 'refuse' })
-    await (await run()).fail()
-    expect(await run()).toMatchObject({ attempt: 2, previousOutcome: 'failed' })
+    await (await run()).settle(answer(422))
+    expect((await run()).context).toMatchObject({ attempt: 2, previousOutcome: 'failed' })
   })
 
   test('that is not covered is bypassed, and its store never asked', async () => {
@@ -160,14 +169,4 @@ describe('a request', () => {
     ])
     expect(store.sent).toEqual([])
   })
-})
-
-test('what a transactional store hands over reaches the handler', async () => {
-  const { engine, store } = engineOnTrial()
-  const transaction = { query: () => {} }
-  store.next('begin', () =>
-    Promise.resolve({ acquired: true, attempt: 1, previousOutcome: 'none', context: transaction } as never),
-  )
-
-  expect(executionOf(await engine.decide(requestFacts())).context).toBe(transaction)
 })

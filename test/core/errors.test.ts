@@ -2,17 +2,17 @@ import { IdempotencyError } from 'once-per-key/core'
 import { expect, test } from 'vitest'
 import { kindOf } from '../../src/core/errors.js'
 
-test('an error says its name, its code, what to do, and why', () => {
+test('an error says its name, its code, what to do, where to read on, and why', () => {
   const cause = new Error('cause')
   const error = new IdempotencyError('scope_invalid', 'Do this.', { cause })
   expect(error).toBeInstanceOf(Error)
   expect([error.name, error.code, error.message, error.cause]).toEqual([
     'IdempotencyError',
     'scope_invalid',
-    'Do this.',
+    'Do this. See once-per-key/docs/errors.md#scope_invalid',
     cause,
   ])
-  expect(String(error)).toBe('IdempotencyError: Do this.')
+  expect(String(error)).toBe('IdempotencyError: Do this. See once-per-key/docs/errors.md#scope_invalid')
 })
 
 test.each([

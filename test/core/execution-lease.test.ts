@@ -21,7 +21,7 @@ function timesOf({ store }: ReturnType<typeof engineOnTrial>, command: Command):
 describe('while the handler runs, the lease', () => {
   test('is renewed at every third of it, so that a retry never takes over', async () => {
     const trial = engineOnTrial()
-    const { signal } = await trial.run()
+    const { signal } = (await trial.run()).context
     await vi.advanceTimersByTimeAsync(leaseMs * 3)
     expect(timesOf(trial, 'renew')).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => (i * leaseMs) / 3))
     expect(outcomeOf(await trial.send())).toBe('in_flight')
@@ -40,7 +40,7 @@ describe('while the handler runs, the lease', () => {
 
   test('is renewed until maxRunMs, and then lapses', async () => {
     const trial = engineOnTrial()
-    const { signal } = await trial.run()
+    const { signal } = (await trial.run()).context
     await vi.advanceTimersByTimeAsync(maxRunMs)
     const lastRenewalAt = timesOf(trial, 'renew').at(-1) ?? 0
     expect(lastRenewalAt).toBeLessThan(maxRunMs)
@@ -56,13 +56,13 @@ describe('while the handler runs, the lease', () => {
       attempt: 1,
       reason: 'lapsed',
     })
-    expect(await trial.run()).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
+    expect((await trial.run()).context).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
     expect(timesOf(trial, 'renew').at(-1)).toBe(lastRenewalAt)
   })
 
   test('survives renewals that fail or hang, as long as one in leaseMs is confirmed', async () => {
     const trial = engineOnTrial()
-    const { signal } = await trial.run()
+    const { signal } = (await trial.run()).context
     trial.store.next('renew', failBefore(), hang)
     await vi.advanceTimersByTimeAsync(leaseMs + 1)
     // The third renewal is sent in the instant in which the lease is over: too late.
@@ -72,7 +72,7 @@ describe('while the handler runs, the lease', () => {
     const execution = await spared.run()
     spared.store.next('renew', failBefore(), answerLate(500))
     await vi.advanceTimersByTimeAsync(2 * leaseMs)
-    expect(execution.signal.aborted).toBe(false)
+    expect(execution.context.signal.aborted).toBe(false)
     expect(spared.types()).toEqual(['claimed', 'store_failed'])
   })
 })
@@ -84,7 +84,7 @@ describe('the lease is lost', () => {
     trial.store.always('renew', hang)
     const running = trial.run()
     await vi.advanceTimersByTimeAsync(900)
-    const { signal } = await running
+    const { signal } = (await running).context
     await vi.advanceTimersByTimeAsync(leaseMs - 900 - 1)
     expect(signal.aborted).toBe(false)
     await vi.advanceTimersByTimeAsync(1)
@@ -93,7 +93,7 @@ describe('the lease is lost', () => {
 
   test('counted from the sending of a renewal, too', async () => {
     const trial = engineOnTrial()
-    const { signal } = await trial.run()
+    const { signal } = (await trial.run()).context
     trial.store.next('renew', answerLate(900))
     await vi.advanceTimersByTimeAsync(leaseMs / 3 + 900)
     trial.store.always('renew', hang)
@@ -105,7 +105,7 @@ describe('the lease is lost', () => {
 
   test('on a stale renewal, at once; no further renewal is sent', async () => {
     const trial = engineOnTrial()
-    const { signal } = await trial.run()
+    const { signal } = (await trial.run()).context
     trial.store.next('renew', () => Promise.resolve(OTHERS_RECORD as never))
     const aborted = vi.fn()
     signal.addEventListener('abort', aborted)
@@ -123,8 +123,8 @@ describe('the lease is lost', () => {
     const execution = await trial.run()
     trial.store.always('renew', failBefore())
     await vi.advanceTimersByTimeAsync(leaseMs)
-    expect(execution.signal.aborted).toBe(true)
-    expect(execution.signal).toBe(execution.signal)
+    expect(execution.context.signal.aborted).toBe(true)
+    expect(execution.context.signal).toBe(execution.context.signal)
   })
 
   test('by time only: a renewal that gets through later keeps the key, and the run completes', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { engineOnTrial, outcomeOf } from '../support/engine-on-trial.js'
+import { engineOnTrial, outcomeOf, TIMES } from '../support/engine-on-trial.js'
 import { gated, loseReply } from '../support/faults.js'
 import { answer } from '../support/request-facts.js'
 
@@ -21,7 +21,7 @@ describe('the end of a run', () => {
 
   test('without an answer is a failure', async () => {
     const { run, types } = engineOnTrial()
-    expect(await (await run()).fail()).toBeUndefined()
+    expect(await (await run()).fail()).toEqual({ action: 'send' })
     expect(types()).toEqual(['claimed', 'failed'])
   })
 
@@ -46,7 +46,7 @@ describe('the end of a run', () => {
       const { fault, open } = gated()
       store.next(command, fault)
       const settled = vi.fn()
-      const settling = (await run()).settle(answer(status)).then(settled)
+      const settling = Promise.resolve((await run()).settle(answer(status))).then(settled)
       await vi.advanceTimersByTimeAsync(storeTimeoutMs - 1)
       expect(settled).not.toHaveBeenCalled()
       open()
@@ -71,10 +71,10 @@ describe('the end of a run', () => {
   test('by failure counts once as well: a late answer completes nothing', async () => {
     const { run, store } = engineOnTrial()
     const execution = await run()
-    await execution.fail()
+    await execution.settle(answer(422))
     await execution.settle(answer())
     expect(store.names()).toEqual(['begin', 'release'])
-    expect(await run()).toMatchObject({ attempt: 2, previousOutcome: 'failed' })
+    expect((await run()).context).toMatchObject({ attempt: 2, previousOutcome: 'failed' })
   })
 
   test('keeps the headers that a replay gives back, and no others', async () => {
@@ -101,7 +101,7 @@ describe('mayHaveEffect()', () => {
   test('before a success changes nothing: it is completed', async () => {
     const { run, send, events } = engineOnTrial()
     const execution = await run()
-    execution.mayHaveEffect()
+    execution.context.mayHaveEffect()
     await execution.settle(answer())
     expect(events.at(-1)).toMatchObject({ type: 'completed' })
     expect(outcomeOf(await send())).toBe('replay')
@@ -110,34 +110,34 @@ describe('mayHaveEffect()', () => {
   test('after the end of the run changes nothing', async () => {
     const { run } = engineOnTrial()
     const execution = await run()
-    await execution.fail()
-    execution.mayHaveEffect()
-    expect(await run()).toMatchObject({ previousOutcome: 'failed' })
+    await execution.settle(answer(422))
+    execution.context.mayHaveEffect()
+    expect((await run()).context).toMatchObject({ previousOutcome: 'failed' })
   })
 
   test('holds for a release whose first reply is lost', async () => {
     const { run, store } = engineOnTrial()
     const execution = await run()
-    execution.mayHaveEffect()
+    execution.context.mayHaveEffect()
     store.next('release', loseReply)
     const settling = execution.settle(answer(500))
-    await vi.advanceTimersByTimeAsync(storeTimeoutMs + 100)
+    await vi.advanceTimersByTimeAsync(TIMES.leaseMs / 2) // A renewal was answered in between: it will not come any more.
     await settling
     expect(store.sent.filter(({ command }) => command === 'release').map(({ terms }) => terms.uncertain)).toEqual([
       true,
       true,
     ])
-    expect(await run()).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
+    expect((await run()).context).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
   })
 
   test('of an earlier attempt is not forgotten by a later certain failure, nor ended but by completion', async () => {
     const { run, send } = engineOnTrial()
     const first = await run()
-    first.mayHaveEffect()
+    first.context.mayHaveEffect()
     await first.fail()
     for (const attempt of [2, 3]) {
       const execution = await run()
-      expect(execution).toMatchObject({ attempt, previousOutcome: 'unknown' })
+      expect(execution.context).toMatchObject({ attempt, previousOutcome: 'unknown' })
       await execution.settle(answer(422))
     }
     await (await run()).settle(answer())

@@ -1,4 +1,4 @@
-import { machine, type Own } from 'once-per-key/core'
+import { machine, type Ownership } from 'once-per-key/core'
 import { describe, expect, test } from 'vitest'
 import {
   ANSWER,
@@ -71,7 +71,7 @@ describe('begin', () => {
   test.each(refusing)('on $name by $asker is not acquired and changes nothing', ({ name, claim }) => {
     const stored = RECORDS[name]
     const { record, reply } = machine.begin(stored, claim, NOW)
-    expect(reply).toEqual({ acquired: false, record: shown(stored) })
+    expect(reply).toEqual({ acquired: false, record: shown(stored, claim.fingerprint) })
     expect(record).toBe(stored)
   })
 
@@ -109,7 +109,7 @@ describe('begin', () => {
 
 type Command = 'renew' | 'complete' | 'release'
 
-function send(command: Command, stored: StoredRecord | null, own: Own, answer = ANSWER) {
+function send(command: Command, stored: StoredRecord | null, own: Ownership, answer = ANSWER) {
   switch (command) {
     case 'renew':
       return machine.renew(stored, { ...own, leaseMs: LEASE_MS }, NOW)
@@ -146,7 +146,7 @@ describe("the owner's commands", () => {
   test.each(cells)('$command on its own, $name: $due', ({ name, command, due }) => {
     const stored = RECORDS[name]
     const { record, reply } = send(command, stored, said, OTHER_ANSWER)
-    if (due === 'stale') expect(reply).toEqual({ ok: false, record: shown(stored) })
+    if (due === 'stale') expect(reply).toEqual({ ok: false, record: shown(stored, said.fingerprint) })
     else expect(reply).toEqual({ ok: true })
     if (due !== 'ends') return expect(record).toBe(stored)
 
@@ -168,6 +168,12 @@ describe("the owner's commands", () => {
     const { record, reply } = send(command, stored, ownOf({ token: 'former', uncertain: true }), OTHER_ANSWER)
     expect(reply).toEqual({ ok: false, record: shown(stored) })
     expect(record).toBe(stored)
+  })
+
+  test.each(COMMANDS)("$command on another's with another fingerprint is not shown the answer", (command) => {
+    const stored = RECORDS.completed
+    const { reply } = send(command, stored, ownOf({ token: 'former', fingerprint: 'g' }), OTHER_ANSWER)
+    expect(reply).toEqual({ ok: false, record: { ...shown(stored), answer: null } })
   })
 
   const none = [null, ...NAMES.map((name) => ({ ...RECORDS[name], expiresAt: NOW }))]
@@ -235,13 +241,13 @@ describe('the state machine, row by row', () => {
       'completed',
       RECORDS.completed,
       { acquired: false, record: { state: 'completed', answer: ANSWER } },
-      { acquired: false, record: { fingerprint: 'f' } },
+      { acquired: false, record: { fingerprint: 'f', answer: null } },
     ],
     [
       'completed, answer not kept',
       RECORDS['completed, answer not kept'],
       { acquired: false, record: { state: 'completed', answer: { body: null } } },
-      { acquired: false, record: { fingerprint: 'f' } },
+      { acquired: false, record: { fingerprint: 'f', answer: null } },
     ],
   ]
 

@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 
 beforeAll(async () => {
   await build({
-    entry: { core: join(root, 'src/core/index.ts'), memory: join(root, 'adapters/memory/index.ts') },
+    entry: { core: join(root, 'src/core.ts'), memory: join(root, 'adapters/memory/index.ts') },
     outDir: directory,
     outExtension: () => ({ js: '.mjs' }),
     format: 'esm',
@@ -34,7 +34,7 @@ async function exitOf(body: string): Promise<string> {
     const hang = () => new Promise(() => {})
     const inner = new MemoryStore()
     const commands = Object.fromEntries(['begin', 'renew', 'complete', 'release'].map((name) => [name, (...args) => inner[name](...args)]))
-    const store = { effects: 'outside', ...commands }
+    const store = { ...commands }
     const engine = createEngine({ store, scope: () => 'acme', inFlightWaitMs: 600_000, leaseMs: 600_000, storeTimeoutMs: 100_000 })
     const decide = () => engine.decide({ request: {}, method: 'POST', target: '/', rawHeaders: ['Idempotency-Key', 'a'], body: {},
       bodyWasRead: true, isAbandoned: () => false })

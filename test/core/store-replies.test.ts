@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { requestFingerprint } from '../../src/http/fingerprint.js'
 import { engineOnTrial, outcomeOf } from '../support/engine-on-trial.js'
 import { answerWith } from '../support/faults.js'
 import { answer } from '../support/request-facts.js'
 
+/** Of the request that `requestFacts` describes. */
+const OWN = requestFingerprint('POST', '/payouts', { amount: 100 }) as string
 const IN_FLIGHT = { state: 'in-flight', fingerprint: 'f', attempt: 1, uncertain: false, leaseRemainingMs: 1 }
 const COMPLETED = { state: 'completed', fingerprint: 'f', attempt: 1, answer: answer() }
 
@@ -19,7 +22,11 @@ const NO_RECORDS = {
   'an answer without a reason': { ...COMPLETED, answer: { ...answer(), statusMessage: null } },
   'an answer whose headers are an object': { ...COMPLETED, answer: { ...answer(), headers: {} } },
   'an answer with a header that is no pair': { ...COMPLETED, answer: { ...answer(), headers: [null] } },
+  'an answer with a header of three': { ...COMPLETED, answer: { ...answer(), headers: [['a', 'b', 'c']] } },
+  'an answer with a header that is a number': { ...COMPLETED, answer: { ...answer(), headers: [['a', 1]] } },
   'an answer whose body is a text': { ...COMPLETED, answer: { ...answer(), body: 'paid' } },
+  'an answer that cannot be sent': { ...COMPLETED, answer: { ...answer(), status: 600 } },
+  'a completion whose answer is hidden from its own fingerprint': { ...COMPLETED, answer: null, fingerprint: OWN },
 }
 
 describe('a store that answers a claim with what is no reply has failed: 503, and the handler does not run', () => {

@@ -140,9 +140,9 @@ test('whoever reads it may stop: it ends without a word', async () => {
 test.each([
   [['--speed', '9'], "Unknown option '--speed'. See --help."],
   [['stray'], "Unexpected argument 'stray'. See --help."],
-  [['--seed', 'abc'], '--seed must be a whole number from 0 to 4294967295; seen: "abc".'],
-  [['--operations', '0'], '--operations must be a whole number from 1 to 100000; seen: "0".'],
-  [['--clients', '1e3'], '--clients must be a whole number from 1 to 200; seen: "1e3".'],
+  [['--seed', 'abc'], '--seed must be an integer from 0 to 4294967295; seen: "abc".'],
+  [['--operations', '0'], '--operations must be an integer from 1 to 100000; seen: "0".'],
+  [['--clients', '1e3'], '--clients must be an integer from 1 to 200; seen: "1e3".'],
   [['--url', 'localhost:3000'], '--url must be like http://localhost:3000.'],
   [
     ['--redis', 'http://:secret@localhost'],

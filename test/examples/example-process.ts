@@ -22,7 +22,7 @@ export async function startExample(
   variables: Readonly<Record<string, string>> = {},
   atEnd: (end: () => void) => void = onTestFinished,
 ): Promise<ExampleProcess> {
-  const child = spawn(process.execPath, [main], { env: { ...process.env, PORT: '0', ...variables } })
+  const child = spawn(process.execPath, [main], { env: { ...process.env, PORT: '0', HOST: '', ...variables } })
   atEnd(() => void child.kill('SIGKILL'))
   let text = ''
   for (const stream of [child.stdout, child.stderr]) {
@@ -34,7 +34,7 @@ export async function startExample(
     if (text.match(/^curl .*\n/gm)?.length !== 3) throw new Error(`It has not started: ${text}`)
   }
   await vi.waitFor(greeted, { interval: 5, timeout: 10_000 })
-  const [origin = ''] = /http:\/\/localhost:\d+/.exec(text) ?? []
+  const [origin = ''] = /http:\/\/\S+:\d+/.exec(text) ?? []
 
   return {
     child,

@@ -34,12 +34,22 @@ test('a client moves from the field to the header between two tries', async () =
   expect(retry.headers.get('deprecation')).toBeNull()
 })
 
-test('where both are there, the header wins', async () => {
-  const key = randomUUID()
-  const first = await service.send(PATH, { body: { ...BODY, idempotencyKey: randomUUID() }, key })
-  const retry = await service.send(PATH, { body: BODY, key })
-  expect(first.headers.get('deprecation')).toBeNull()
+test('where both are there, the field wins: the official SDK adds a new header to every call', async () => {
+  const idempotencyKey = randomUUID()
+  const operation = randomUUID()
+  const asTheSdkDoes = () =>
+    service.send(PATH, {
+      body: { ...BODY, idempotencyKey },
+      headers: { 'idempotency-key': `sdk-retry-${randomUUID()}`, 'x-demo-operation': operation },
+    })
+  const first = await asTheSdkDoes()
+  const retry = await asTheSdkDoes()
+  expect([first.status, retry.status]).toEqual([201, 201])
   expect(retry.bytes.equals(first.bytes)).toBe(true)
+  expect(retry.headers.get('idempotent-replayed')).toBe('true')
+  for (const { headers } of [first, retry]) expect(headers.get('deprecation')).toBe(DEPRECATION)
+  const { json } = await service.send(`/demo/operations/${operation}`, { method: 'GET' })
+  expect(json.runs).toBe(1)
 })
 
 test('null in the field is no key; another value that is no string is refused', async () => {

@@ -140,7 +140,6 @@ function dyingStore(store: Store) {
   const { opened, open } = gate<{ readonly body: Uint8Array | null }>()
   const lost = () => new Promise<never>(() => {})
   const dying: Store = {
-    effects: 'outside',
     begin: (key, claim) => store.begin(key, claim),
     renew: lost,
     release: lost,

@@ -5,7 +5,7 @@ import type { Store } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
 import { pino } from 'pino'
 import { createApp } from '../../examples/payments/app.js'
-import { type Ledger, memoryLedger } from '../../examples/payments/ledger.js'
+import { type Books, type Ledger, memoryLedger } from '../../examples/payments/ledger.js'
 
 /** The POST paths as the service's document lists them. */
 export const PATHS = [
@@ -111,26 +111,35 @@ function watchedLedger(inner: Ledger) {
   let gate = Promise.resolve()
   let enter = () => {}
 
+  const passed = async (): Promise<void> => {
+    const pause = gate
+    gate = Promise.resolve() // The next one passes: a duplicate that is not kept from running must show, not hang.
+    enter()
+    await pause
+  }
+  const watched = (books: Books): Books => ({
+    get: (kind, id) => books.get(kind, id),
+    put(kind, entry) {
+      writes++
+      books.put(kind, entry)
+    },
+    delete(kind, id) {
+      writes++
+      books.delete(kind, id)
+    },
+  })
+  const { answered } = inner
   const ledger: Ledger = {
     async transaction(merchantId, work) {
-      const pause = gate
-      gate = Promise.resolve() // The next one passes: a duplicate that is not kept from running must show, not hang.
-      enter()
-      await pause
-      return inner.transaction(merchantId, (books) =>
-        work({
-          get: (kind, id) => books.get(kind, id),
-          put(kind, entry) {
-            writes++
-            books.put(kind, entry)
-          },
-          delete(kind, id) {
-            writes++
-            books.delete(kind, id)
-          },
-        }),
-      )
+      await passed()
+      return inner.transaction(merchantId, (books) => work(watched(books)))
     },
+    ...(answered && {
+      async answered(context, merchantId, work, answer) {
+        await passed()
+        return answered(context, merchantId, (books) => work(watched(books)), answer)
+      },
+    }),
   }
 
   /** The next transaction waits until `open`. `entered`: it does. */

@@ -177,6 +177,7 @@ function expectProblem({ status, headers, json }: Received): void {
     title: expect.stringMatching(/\w/),
     status,
     detail: expect.stringMatching(/\w/),
+    message: json.detail,
     code: expect.stringMatching(/^[a-z_]+$/),
   })
 }

@@ -73,7 +73,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   async (signal) => {
     const { child, origin, exit } = await startExample(example)
     await send(`${origin}/health`, { method: 'GET' }) // fetch keeps its connection for later.
-    const silent = connect(Number(new URL(origin).port), 'localhost')
+    const silent = connect(Number(new URL(origin).port), '127.0.0.1')
     await once(silent, 'connect')
     child.kill(signal)
     expect(await exit()).toBe(0)
@@ -95,15 +95,19 @@ test('a second signal ends it at once', async () => {
 }, 20_000)
 
 test.each([
-  [{ PORT: 'abc' }, 'PORT must be a whole number from 0 to 65535; seen: "abc".'],
-  [{ PORT: '-1' }, 'PORT must be a whole number from 0 to 65535; seen: "-1".'],
-  [{ PORT: '65536' }, 'PORT must be a whole number from 0 to 65535; seen: "65536".'],
-  [{ PORT: '80.5' }, 'PORT must be a whole number from 0 to 65535; seen: "80.5".'],
+  [{ PORT: 'abc' }, 'PORT must be an integer from 0 to 65535; seen: "abc".'],
+  [{ PORT: '-1' }, 'PORT must be an integer from 0 to 65535; seen: "-1".'],
+  [{ PORT: '65536' }, 'PORT must be an integer from 0 to 65535; seen: "65536".'],
+  [{ PORT: '80.5' }, 'PORT must be an integer from 0 to 65535; seen: "80.5".'],
   [
     { REDIS_URL: 'http://:secret@localhost' },
     'REDIS_URL must be like redis://localhost:6379 or rediss://user:password@host:6379/0.',
   ],
-  [{ DEMO_LEASE_MS: '1' }, 'DEMO_LEASE_MS must be a whole number from 1000 to 60000; seen: "1".'],
+  [
+    { HOST: '192.0.2.1', PORT: '0' },
+    'Cannot listen on 192.0.2.1: EADDRNOTAVAIL. Set HOST to an address of this machine, or leave it out.',
+  ],
+  [{ DEMO_LEASE_MS: '1' }, 'DEMO_LEASE_MS must be an integer from 1000 to 60000; seen: "1".'],
 ])('%o: one line, exit 1', (variables, line) => {
   expect(run(variables)).toEqual({ status: 1, stdout: '', stderr: `${line}\n` })
 })
@@ -120,14 +124,14 @@ test('a port in use: one line, exit 1', async () => {
 
 /** To its end. */
 function run(variables: object) {
-  const env = { ...process.env, ...variables }
+  const env = { ...process.env, HOST: '', ...variables }
   const { status, stdout, stderr } = spawnSync(process.execPath, [example.main], { env, encoding: 'utf8' })
   return { status, stdout, stderr }
 }
 
 function canConnect(origin: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(Number(new URL(origin).port), 'localhost')
+    const socket = connect(Number(new URL(origin).port), '127.0.0.1')
     socket.once('connect', () => {
       socket.destroy()
       resolve(true)

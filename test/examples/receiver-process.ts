@@ -8,7 +8,7 @@ type Line = Readonly<Record<string, unknown>>
 
 /** The example's receiver of webhooks as a process of its own, for one test: without Redis, it remembers in memory. */
 export async function startExampleReceiver({ demo }: BuiltExample, variables: Readonly<Record<string, string>>) {
-  const { REDIS_URL: _, ...env } = process.env
+  const { REDIS_URL: _, HOST: __, ...env } = process.env
   const main = join(dirname(demo), 'main.js')
   const child = spawn(process.execPath, [main], { env: { ...env, PORT: '0', ...variables } })
   onTestFinished(() => void child.kill('SIGKILL'))

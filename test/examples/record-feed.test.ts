@@ -71,7 +71,7 @@ test('it holds no token, no body and no other key', async () => {
   await service.send(PATH, { body: { ...BODY, reference: 'private' }, key })
   const messages = [await feed.nextEvent(), await feed.nextEvent()]
   expect(messages.map((message) => message?.event)).toEqual([
-    { type: 'claimed', scope: 'mer_acme', key, attempt: 1, previousOutcome: 'none' },
+    { type: 'claimed', scope: 'mer_acme', key, attempt: 1, previousOutcome: 'none', because: 'new' },
     { type: 'completed', scope: 'mer_acme', key, attempt: 1, status: 201, answerKept: true },
   ])
   expect(JSON.stringify(messages)).not.toContain('private')

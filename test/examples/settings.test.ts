@@ -1,9 +1,29 @@
 import { expect, test } from 'vitest'
 import { SettingInvalid, settingsOf } from '../../examples/payments/settings.js'
 
-test('without any variable: port 3000, and no Redis', () => {
-  expect(settingsOf({})).toEqual({ port: 3_000 })
-  expect(settingsOf({ PORT: '', REDIS_URL: '', DEMO_LEASE_MS: '' })).toEqual({ port: 3_000 })
+test('without any variable: port 3000 of this machine alone, and no Redis', () => {
+  const settings = { port: 3_000, host: '127.0.0.1' }
+  expect(settingsOf({})).toEqual(settings)
+  expect(settingsOf({ PORT: '', HOST: '', REDIS_URL: '', DEMO_LEASE_MS: '', DEMO_WEBHOOK_LOOPBACK: '' })).toEqual(
+    settings,
+  )
+})
+
+test.each(['0.0.0.0', '::', '::1', 'localhost', 'my-machine.example'])('HOST=%s', (host) => {
+  expect(settingsOf({ HOST: host }).host).toBe(host)
+})
+
+test.each(['[::1]', 'http://localhost', 'a b', 'localhost/'])('HOST=%s is refused', (host) => {
+  expect(errorOf(() => settingsOf({ HOST: host })).message).toBe(
+    `HOST must be an address or a name of this machine, such as 127.0.0.1 or 0.0.0.0; seen: "${host}".`,
+  )
+})
+
+test('DEMO_WEBHOOK_LOOPBACK is true, or absent', () => {
+  expect(settingsOf({ DEMO_WEBHOOK_LOOPBACK: 'true' }).mayReachLoopback).toBe(true)
+  expect(errorOf(() => settingsOf({ DEMO_WEBHOOK_LOOPBACK: '1' })).message).toBe(
+    'DEMO_WEBHOOK_LOOPBACK must be true, or absent; seen: "1".',
+  )
 })
 
 test.each([
@@ -43,7 +63,7 @@ test.each([
 
 test.each(['999', '60001', '1e3', '-1000', '1000.5', 'short'])('DEMO_LEASE_MS=%s is refused', (given) => {
   expect(errorOf(() => settingsOf({ DEMO_LEASE_MS: given })).message).toBe(
-    `DEMO_LEASE_MS must be a whole number from 1000 to 60000; seen: "${given}".`,
+    `DEMO_LEASE_MS must be an integer from 1000 to 60000; seen: "${given}".`,
   )
 })
 
@@ -64,3 +84,24 @@ function errorOf(fn: () => unknown): Error {
   }
   throw new Error('it was accepted')
 }
+
+test.each(['postgres://localhost/payments', 'postgresql://user:secret@10.0.0.1:5433/payments?sslmode=require'])(
+  'DATABASE_URL=%s',
+  (url) => {
+    expect(settingsOf({ DATABASE_URL: url }).databaseUrl).toBe(url)
+  },
+)
+
+test.each(['localhost:5432', 'mysql://:secret@localhost', 'postgres://', 'secret'])(
+  'DATABASE_URL=%s is refused, and its password is not shown',
+  (url) => {
+    const refusal = errorOf(() => settingsOf({ DATABASE_URL: url }))
+    expect(refusal).toBeInstanceOf(SettingInvalid)
+    expect(refusal.message).toBe('DATABASE_URL must be like postgres://user:password@localhost:5432/payments.')
+  },
+)
+
+test('records are in Redis or in Postgres, not in both', () => {
+  const both = { REDIS_URL: 'redis://localhost', DATABASE_URL: 'postgres://localhost/payments' }
+  expect(errorOf(() => settingsOf(both)).message).toBe('Set either REDIS_URL or DATABASE_URL, not both.')
+})

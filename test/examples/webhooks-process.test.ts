@@ -23,7 +23,7 @@ afterAll(() => example.remove())
 
 test('SIGTERM with deliveries pending: one line says how many are lost', async () => {
   const subscriber = await startSubscriber((res) => res.writeHead(500).end())
-  const { child, origin, log, exit } = await startExample(example)
+  const { child, origin, log, exit } = await startExample(example, { DEMO_WEBHOOK_LOOPBACK: 'true' })
   await send(`${origin}/api/service/webhook-subscription/create`, {
     body: { url: subscriber.url, events: ['merchant_updated'] },
   })
@@ -40,7 +40,7 @@ test('SIGTERM with deliveries pending: one line says how many are lost', async (
 test('with Redis, what was subscribed through one process is told by the other', async () => {
   const redis = await startRedis()
   onTestFinished(() => redis.close())
-  const variables = { REDIS_URL: redis.url }
+  const variables = { REDIS_URL: redis.url, DEMO_WEBHOOK_LOOPBACK: 'true' }
   const [one, two] = await Promise.all([startExample(example, variables), startExample(example, variables)])
   const subscriber = await startSubscriber()
   const body = { url: subscriber.url, events: ['merchant_updated'] }

@@ -9,7 +9,7 @@ import { type WebhookSenderOptions, webhookSender } from '../../examples/payment
 import type { Ground, Sent } from './payments-service.js'
 import { send } from './payments-service.js'
 
-type Times = Pick<WebhookSenderOptions, 'firstPauseMs' | 'timeLimitMs'>
+type Times = Pick<WebhookSenderOptions, 'firstPauseMs' | 'timeLimitMs' | 'mayReachLoopback'>
 
 /** The example with its webhooks, for one test. */
 export async function startWithWebhooks(
@@ -18,7 +18,7 @@ export async function startWithWebhooks(
 ) {
   const log: Record<string, unknown>[] = []
   const logger = pino({}, { write: (line: string) => void log.push(JSON.parse(line)) })
-  const sender = webhookSender({ ledger, logger, ...times })
+  const sender = webhookSender({ ledger, logger, mayReachLoopback: true, ...times })
   const server = createServer(createApp({ store, ledger, logger, webhooks: sender }).app)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -238,6 +238,21 @@ describe('an operation', () => {
     expect(subscriber.delivered.map(({ event }) => event.id)).toContain(last.id)
   })
 
+  test('that a naive handler runs again tells another event: it has done another thing', async () => {
+    const clock = { now: 0 }
+    const { store, completing } = losesFirstAnswer(new MemoryStore({ now: () => clock.now }))
+    const service = await startWithWebhooks({ store })
+    const subscriber = await startSubscriber()
+    await service.subscribe(subscriber.url)
+    const sent = { key: 'k', headers: { 'x-demo-handler': 'naive' } }
+    void service.post(...SUBACCOUNT, sent).catch(() => null)
+    await completing
+    clock.now += 60_000
+    expect((await service.post(...SUBACCOUNT, sent)).status).toBe(201)
+    const [one, two] = await subscriber.reached(2)
+    expect(two?.event.id).not.toBe(one?.event.id)
+  })
+
   test('that another process runs again tells the same event, under the same id', async () => {
     const clock = { now: 0 }
     const inner = new MemoryStore({ now: () => clock.now })
@@ -320,7 +335,6 @@ function losesFirstAnswer(inner: MemoryStore): { readonly store: Store; readonly
   const completing = gate()
   let lost: string | undefined
   const store: Store = {
-    effects: inner.effects,
     begin: (key, claim) => inner.begin(key, claim),
     renew: (key, own) => (own.token === lost ? new Promise(() => {}) : inner.renew(key, own)),
     complete(key, own) {

@@ -8,7 +8,7 @@ import { npm, ROOT, run } from '../support/packed-package.js'
 vi.setConfig({ testTimeout: 120_000 })
 
 /** What is under version control, and goes into the package or makes it. */
-const SOURCES = ['adapters', 'examples', 'src', 'CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']
+const SOURCES = ['adapters', 'examples', 'src', 'docs', 'CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']
 const SETTINGS = ['tsconfig.json', 'tsup.config.ts']
 
 test('a checkout that nobody has built is packed whole', async () => {
@@ -21,7 +21,7 @@ test('a checkout that nobody has built is packed whole', async () => {
     files: { path: string }[]
   }[]
   const paths = packed?.files.map(({ path }) => path) ?? []
-  for (const entry of ['index', 'core', 'memory', 'redis', 'webhooks', 'testing']) {
+  for (const entry of ['index', 'core', 'http', 'memory', 'redis', 'postgres', 'sqlite', 'webhooks', 'testing']) {
     expect(paths).toEqual(expect.arrayContaining(['js', 'cjs', 'd.ts', 'd.cts'].map((kind) => `dist/${entry}.${kind}`)))
   }
 })

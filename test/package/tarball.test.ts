@@ -24,15 +24,69 @@ afterAll(() => packed?.remove())
 
 /** The names of SPEC §9 that stand for values; those of a store author included. */
 const NAMES = {
-  face: ['IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant'],
-  core: ['IdempotencyError', 'bodyField', 'createEngine', 'ietfDraft', 'machine', 'singleTenant'],
+  face: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
+  core: [
+    'CertainFailure',
+    'IdempotencyError',
+    'SINGLE_TENANT',
+    'bodyField',
+    'carryRun',
+    'checkOptions',
+    'completeByHand',
+    'completeByHandAtOnce',
+    'createEngine',
+    'createOperationEngine',
+    'faultInReply',
+    'fingerprintOf',
+    'ietfDraft',
+    'inItsWords',
+    'isCertainFailure',
+    'keyFault',
+    'kindOf',
+    'machine',
+    'mistakesIn',
+    'optionRules',
+    'safeListener',
+    'scopeFault',
+    'singleTenant',
+    'step',
+    'stepAtOnce',
+    'storageKey',
+    'transact',
+    'transactAtOnce',
+    'transactionLate',
+    'transactionStreamed',
+    'transactionsMissing',
+    'warnOnce',
+    'warnUnheard',
+    'whenever',
+  ],
+  http: [
+    'aHeaderName',
+    'bodyField',
+    'createRequestEngine',
+    'ietfDraft',
+    'mistakesInOptions',
+    'problemAnswer',
+    'problemBody',
+    'problemCatalogue',
+    'problemFrom',
+    'requestFingerprint',
+    'scopeReader',
+    'singleTenant',
+    'withoutBody',
+  ],
   memory: ['MemoryStore'],
   redis: ['RedisStore'],
+  postgres: ['PostgresStore', 'PostgresStoreError'],
+  sqlite: ['SqliteStore', 'SqliteStoreError'],
   testing: ['storeLaws'],
   webhooks: [
+    'CertainFailure',
     'WebhookEventError',
     'hmacSha256',
     'isKnownEvent',
+    'looksLikeEmailAddress',
     'parseWebhookEvent',
     'standardWebhooks',
     'webhookEventSchema',
@@ -44,10 +98,11 @@ const NAMES = {
 describe('what is in the tarball', () => {
   test('the build, the documents and the manifest, and nothing else', async () => {
     const files = await filesUnder(join(project('module'), 'node_modules/once-per-key'))
-    const outside = files.filter((file) => !file.startsWith('dist/'))
+    const outside = files.filter((file) => !file.startsWith('dist/') && !/^docs\/[\w/-]+\.md$/.test(file))
     expect(outside.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+    expect(files).toContain('docs/errors.md') // what messages point to
     const kinds = new Set(files.filter((file) => file.startsWith('dist/')).map((file) => file.replace(/^[^.]+/, '')))
-    expect([...kinds].sort()).toEqual(['.cjs', '.d.cts', '.d.ts', '.js'])
+    expect([...kinds].sort()).toEqual(['.cjs', '.cjs.map', '.d.cts', '.d.ts', '.js', '.js.map'])
   })
 
   test('every file that the manifest points to', async () => {
@@ -69,10 +124,25 @@ describe('what is in the tarball', () => {
 
   test('no path of the machine that built it, and no map without its sources', async () => {
     const home = join(project('module'), 'node_modules/once-per-key')
-    for (const file of await filesUnder(home)) {
+    const files = await filesUnder(home)
+    for (const file of files) {
       const text = await readFile(join(home, file), 'utf8')
       expect(text.includes(ROOT), file).toBe(false)
-      expect(/sourceMappingURL/.test(text), file).toBe(false)
+      const [, map] = /\n\/\/# sourceMappingURL=(\S+)/.exec(text) ?? []
+      if (map !== undefined) expect(files, file).toContain(`dist/${map}`)
+      if (!file.endsWith('.map')) continue
+      const { sources, sourcesContent = [] } = JSON.parse(text) // an entry that only re-exports has none
+      expect(sourcesContent.filter((source: unknown) => typeof source === 'string')).toHaveLength(sources.length)
+      for (const source of sources) expect(source, file).toMatch(/^\.\.\/(?:src|adapters)\//)
+    }
+  })
+
+  test('docstrings, which an editor shows', async () => {
+    const home = join(project('module'), 'node_modules/once-per-key/dist')
+    const types = (await filesUnder(home)).filter((file) => file.endsWith('.d.ts'))
+    const text = (await Promise.all(types.map((file) => readFile(join(home, file), 'utf8')))).join('\n')
+    for (const words of ['How long an owner may stay silent', '@example', '@throws IdempotencyError', '@default']) {
+      expect(text).toContain(words)
     }
   })
 })

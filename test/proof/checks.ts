@@ -4,7 +4,7 @@ export const CHECKS = {
   S2: 'all successes that clients saw are byte-identical',
   S3: 'a success that a client saw was stored before, and is replayed until retention ends, unless an event said that its completion was pending',
   S4: 'no claim between completion and the end of retention, unless the store itself lost the record',
-  S5: 'fresh means fresh; effects are at most 1 + takeovers, and at most 1 where unknown outcomes are refused',
+  S5: 'fresh means fresh: a failure is told as unknown exactly where it may have had its effect; effects are at most 1 + takeovers, and at most 1 where unknown outcomes are refused',
   S6: "a command without the owner's token changes no record that exists, and attempts only grow",
   S7: 'a begin that is sent again gets its first reply',
   S8: 'every answer came from a real run',

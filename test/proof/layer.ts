@@ -8,6 +8,8 @@ export interface Budget {
   readonly scale: number
   /** The same seed takes the same choices. */
   readonly seed: number
+  /** Nothing more is looked for once this check has failed. Absent: the layer goes on, so that each check that fails is named. */
+  readonly until?: Check
   /** How much is done, from 0 to 1. */
   progress(share: number): void
 }
@@ -40,6 +42,10 @@ export class Findings {
     this.checked[check] = (this.checked[check] ?? 0) + 1
     if (holds || this.#violations.has(check)) return
     this.#violations.set(check, { check, story: story() })
+  }
+
+  hasViolated(check: Check | undefined): boolean {
+    return check !== undefined && this.#violations.has(check)
   }
 
   get violations(): readonly Violation[] {

@@ -1,11 +1,13 @@
-// One layer in a process of its own: node run-layer.js <name> <scale> <seed>. Its report goes to its parent, as a message.
+// One layer in a process of its own: node run-layer.js <name> <scale> <seed> [<until>]. Its report goes to its parent, as a message.
+import type { Check } from './checks.js'
 import { LAYERS, type LayerName } from './layers.js'
 
-const [name, scale, seed] = process.argv.slice(2)
+const [name, scale, seed, until] = process.argv.slice(2)
 const layer = await LAYERS[name as LayerName]()
 const report = await layer({
   scale: Number(scale),
   seed: Number(seed),
+  ...(until !== undefined && { until: until as Check }),
   progress: (share) => void process.send?.({ progress: share }),
 })
 process.send?.({ report }, () => process.disconnect())

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
+import type { Check } from './checks.js'
 import type { Report } from './layer.js'
 import type { LayerName } from './layers.js'
 
@@ -7,6 +8,7 @@ export interface Run {
   readonly layer: LayerName
   readonly scale: number
   readonly seed: number
+  readonly until?: Check
 }
 
 /** A layer that hangs is itself a finding. */
@@ -18,12 +20,12 @@ const LAST_WORDS = 4_000
  * report, or does not end behind it.
  */
 export async function runLayer(
-  { layer, scale, seed }: Run,
+  { layer, scale, seed, until }: Run,
   root: string,
   onProgress: (share: number) => void = () => {},
 ): Promise<Report> {
   const program = join(root, 'build/proof/run-layer.js')
-  const child = fork(program, [layer, `${scale}`, `${seed}`], {
+  const child = fork(program, [layer, `${scale}`, `${seed}`, ...(until === undefined ? [] : [until])], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     execArgv: ['--expose-gc', '--enable-source-maps'],

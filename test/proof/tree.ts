@@ -1,10 +1,11 @@
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Options } from 'tsup'
 import configs from '../../tsup.config.js'
 import type { Mutant } from './mutants/mutant.js'
+import { plant, readSources, SOURCE_FOLDERS } from './mutants/planting.js'
 import proof from './tsup.config.js'
 
 /** The same from here as from the built program, which lies as deep. */
@@ -29,19 +30,12 @@ export async function buildTree(): Promise<Tree> {
 export async function plantedTree(mutant: Mutant, pattern: Tree): Promise<Tree> {
   const tree = await emptyTree()
   const sources = join(tree.root, 'sources')
-  for (const folder of ['src', 'adapters']) await cp(join(ROOT, folder), join(sources, folder), { recursive: true })
-  const path = join(sources, mutant.file)
-  await writeFile(path, planted(await readFile(path, 'utf8'), mutant))
+  for (const folder of SOURCE_FOLDERS) await cp(join(ROOT, folder), join(sources, folder), { recursive: true })
+  const { path, text } = plant(mutant, await readSources(ROOT))
+  await writeFile(join(sources, path), text)
   await buildLibrary(sources, tree.root)
   await cp(join(pattern.root, 'build'), join(tree.root, 'build'), { recursive: true })
   return tree
-}
-
-/** @throws Error when the text to replace is not there exactly once: the fault would be another than its name says. */
-export function planted(text: string, { name, file, find, replace }: Mutant): string {
-  const parts = text.split(find)
-  if (parts.length !== 2) throw new Error(`"${name}": its text stands ${parts.length - 1} times in ${file}: ${find}`)
-  return parts.join(replace)
 }
 
 async function emptyTree(): Promise<Tree> {

@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type ClientOptions, type KeyStorage, retryingClient } from '../../examples/recipes/client.js'
+import { type ClientOptions, retryingClient } from '../../examples/recipes/client.js'
 import { payoutsApp } from '../../examples/recipes/payouts-app.js'
 import { listen } from '../support/bindings.js'
+import { keyStorage } from './key-storage.js'
 
 /** `timeUp` ends the time of the attempt that is under way. */
 type Step = (res: ServerResponse, timeUp: () => void) => void
@@ -15,28 +16,20 @@ const PROBLEM = { 'Content-Type': 'application/problem+json' }
 const problem =
   (status: number, code: string, headers: Record<string, string> = {}): Step =>
   (res) =>
-    void res.writeHead(status, { ...PROBLEM, ...headers }).end(JSON.stringify({ status, code }))
+    void res
+      .writeHead(status, { ...PROBLEM, ...headers })
+      .end(JSON.stringify({ type: `urn:once-per-key:problem:${code}`, status, code }))
 
 const done: Step = (res) => void res.writeHead(201).end('{"id":"po_1"}')
 const broken: Step = (res) => void res.writeHead(500).end()
 const refusal: Step = (res) => void res.writeHead(400).end('{"error":"amount"}')
+const loggedOut: Step = (res) => void res.writeHead(401).end()
 const inFlight = problem(409, 'in_flight', { 'Retry-After': '2', 'X-Should-Retry': 'true' })
 const hangUp: Step = (res) => void res.destroy()
 const silence: Step = (_res, timeUp) => timeUp()
 const halfAnAnswer: Step = (res) => {
   res.writeHead(201, { 'Content-Length': '100' }).write('{"id":')
   setImmediate(() => res.destroy())
-}
-
-/** A browser's storage: it outlives the page, and so the client. */
-function keyStorage(): KeyStorage & { readonly all: Map<string, string> } {
-  const all = new Map<string, string>()
-  return {
-    all,
-    getItem: (name) => all.get(name) ?? null,
-    setItem: (name, value) => void all.set(name, value),
-    removeItem: (name) => void all.delete(name),
-  }
 }
 
 /** A server that takes one step for each request, and a client whose pauses and time limits take no time. */
@@ -138,7 +131,11 @@ describe('a client that gives up says that the outcome is unknown, and keeps the
       steps: [problem(503, 'store_unavailable', { 'Retry-After': '3600', 'X-Should-Retry': 'true' })],
       sent: 1,
     },
-    { name: 'where a refusal follows an attempt whose end it did not see', steps: [hangUp, refusal], sent: 2 },
+    {
+      name: 'where a refusal that knows of no attempt follows one whose end it did not see',
+      steps: [hangUp, loggedOut],
+      sent: 2,
+    },
     { name: 'on outcome_unknown', steps: [problem(409, 'outcome_unknown', { 'X-Should-Retry': 'false' })], sent: 1 },
     {
       name: 'where the body was changed after a success that it did not see',
@@ -183,9 +180,17 @@ describe('a key', () => {
     expect(keys[3]).not.toBe(keys[0])
   })
 
-  test('after a reload, a refusal does not say that nothing has happened', async () => {
+  test.each([401, 403, 404, 413])('after a reload, %i does not say that nothing has happened', async (status) => {
+    const refusal: Step = (res) => void res.writeHead(status).end()
     const { post, keys } = await start([hangUp, refusal, done], { maxAttempts: 1 })
     await post()
+    expect(await post()).toMatchObject({ outcome: 'unknown', answer: { status } })
+    expect(keys.all.size).toBe(1)
+    expect(await post()).toMatchObject({ outcome: 'done' })
+  })
+
+  test('is kept through a refusal by a service whose handlers do not look into their books', async () => {
+    const { post, keys } = await start([hangUp, refusal, done], { settles: () => false })
     expect(await post()).toMatchObject({ outcome: 'unknown', answer: { status: 400 } })
     expect(keys.all.size).toBe(1)
     expect(await post()).toMatchObject({ outcome: 'done' })

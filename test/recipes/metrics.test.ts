@@ -63,9 +63,9 @@ test('however many keys and scopes there are, the time series are as many', asyn
 const about = { scope: 'mer_acme', key: 'order-1' }
 const error = { name: 'Error', message: 'The store is away' }
 const detailed: readonly (readonly [IdempotencyEvent, string])[] = [
-  [{ ...about, type: 'claimed', attempt: 2, previousOutcome: 'unknown' }, 'unknown'],
-  [{ ...about, type: 'failed', attempt: 1, uncertain: true }, 'uncertain'],
-  [{ ...about, type: 'failed', attempt: 1, uncertain: false }, 'certain'],
+  [{ ...about, type: 'claimed', attempt: 2, previousOutcome: 'unknown', because: 'outcome_unknown' }, 'unknown'],
+  [{ ...about, type: 'failed', attempt: 1, uncertain: true, because: 'status' }, 'uncertain'],
+  [{ ...about, type: 'failed', attempt: 1, uncertain: false, because: 'refused' }, 'certain'],
   [{ ...about, type: 'resolved', attempt: 1, as: 'failed' }, 'failed'],
   [{ ...about, type: 'lease_lost', attempt: 1, reason: 'taken' }, 'taken'],
   [{ ...about, type: 'store_failed', command: 'renew', error }, 'renew'],

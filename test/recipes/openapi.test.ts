@@ -4,8 +4,8 @@ import { type IdempotencyOptions, idempotency } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
 import { authenticate } from '../../examples/recipes/merchant.js'
-import { DEFAULTS } from '../../src/core/options.js'
-import { PROBLEM_CODES, type ProblemCode, problemOf } from '../../src/core/problem.js'
+import { DEFAULTS } from '../../src/http/options.js'
+import { PROBLEM_CODES, type ProblemCode, problemOf } from '../../src/http/problem.js'
 import { failingStore } from '../support/failing-store.js'
 import { counted, served } from './served.js'
 
@@ -59,9 +59,9 @@ test('its codes, statuses and headers are the library’s catalogue', () => {
   )
   const catalogue = PROBLEM_CODES.map((code) => {
     const { status } = problemOf(code, { retryAfterMs: 0, problemStatuses: {} })
-    return [code, status, status]
+    return [code, status, status] as const
   })
-  expect(listed).toEqual(catalogue)
+  expect(listed).toEqual(catalogue.sort(([, one], [, other]) => one - other)) // A document lists by status.
   expect(document.components.schemas.IdempotencyProblem.properties.code.enum).toEqual(PROBLEM_CODES)
 })
 
@@ -77,6 +77,8 @@ describe('what the library answers is what the document says', () => {
     key_missing: async () => (await start({ required: true })).post({ key: null }),
     key_invalid: async () => (await start()).post({ key: 'x'.repeat(256) }),
     body_too_deep: async () => (await start()).post({ body: `${'[1,'.repeat(1_001)}1${']'.repeat(1_001)}` }),
+    content_type_unsupported: async () =>
+      (await start()).post({ body: 'amount=1', headers: { 'Content-Type': 'text/plain' } }),
     async in_flight() {
       const never = new Promise(() => {})
       const { post, runs } = await start({}, () => never)
@@ -114,6 +116,7 @@ describe('what the library answers is what the document says', () => {
     const reply = responses[refused.status] as Reply
     const body = JSON.parse(refused.text)
     expect(body.code).toBe(code)
+    expect(body.message).toBe(body.detail)
     expect(codesOf(reply)).toContain(code)
     expect(refused.header('Content-Type')).toBe('application/problem+json')
     expect(mistakesIn(body, schemaOf(reply))).toEqual([])

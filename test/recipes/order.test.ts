@@ -48,14 +48,27 @@ describe('the order of middleware', () => {
     expect(await post()).toMatchObject({ status: 201, replayed: false })
   })
 
-  test('frees the key where the error handler answers', async () => {
+  test('frees the key where the error handler answers with a refusal', async () => {
     let isBroken = true
     const { post } = await start((_req, res) => {
-      if (isBroken) throw new Error('secret')
+      if (isBroken) throw Object.assign(new Error('Too much'), { status: 422, expose: true })
+      res.status(201).json({})
+    })
+    expect(await post()).toMatchObject({ status: 422, text: '{"error":"Too much"}' })
+    isBroken = false
+    expect(await post({ body: { amount: 200 } })).toMatchObject({ status: 201, replayed: false })
+  })
+
+  test('keeps the key for its request where the error handler answers with 500, and tells the retry', async () => {
+    const told: (string | undefined)[] = []
+    const { post } = await start((req, res) => {
+      told.push(req.idempotency?.previousOutcome)
+      if (told.length === 1) throw new Error('secret')
       res.status(201).json({})
     })
     expect(await post()).toMatchObject({ status: 500, text: '{"error":"Something went wrong."}' })
-    isBroken = false
-    expect(await post({ body: { amount: 200 } })).toMatchObject({ status: 201, replayed: false })
+    expect(await post({ body: { amount: 200 } })).toMatchObject({ status: 409 })
+    expect(await post()).toMatchObject({ status: 201, replayed: false })
+    expect(told).toEqual(['none', 'unknown'])
   })
 })

@@ -28,7 +28,7 @@ test('each decision is one line, with its scope and its key', async () => {
   await post({ body: { amount: 200 } })
   const about = { level: INFO, scope: 'mer_acme', key: 'order-1' }
   expect(lines).toEqual([
-    { ...about, msg: 'claimed', attempt: 1, previousOutcome: 'none' },
+    { ...about, msg: 'claimed', attempt: 1, previousOutcome: 'none', because: 'new' },
     { ...about, msg: 'completed', attempt: 1, status: 201, answerKept: true },
     { ...about, msg: 'replayed', attempt: 1 },
     { ...about, msg: 'mismatched' },

@@ -26,7 +26,7 @@ test('a body that only `headers` tells of, and that nothing has read, is misuse'
   const req = Object.assign(new IncomingMessage(new Socket()), {
     method: 'POST',
     url: '/payouts',
-    headers: { 'content-type': 'text/plain', 'content-length': 15, 'idempotency-key': 'order-1001' },
+    headers: { 'content-type': 'application/json', 'content-length': 15, 'idempotency-key': 'order-1001' },
   })
   const once = idempotency({ store: new MemoryStore(), scope: () => 'acme' })
   const error = await new Promise((resolve) => once(req, new ServerResponse(req), resolve))

@@ -12,19 +12,22 @@ afterAll(() => files.remove())
 test('executions share a hidden class, signals looked at or not', async () => {
   const script = await files.write(
     'classes.mjs',
-    `import { createEngine } from 'once-per-key/core'
+    `import { createRequestEngine } from 'once-per-key/http'
     import { MemoryStore } from 'once-per-key/memory'
-    const engine = createEngine({ store: new MemoryStore(), scope: () => 'acme' })
+    const engine = createRequestEngine({ store: new MemoryStore(), scope: () => 'acme' })
+    const runs = []
     const execution = async (key) => {
       const facts = { request: {}, method: 'POST', target: '/', rawHeaders: ['Idempotency-Key', key], body: {} }
-      return (await engine.decide({ ...facts, bodyWasRead: true, isAbandoned: () => false })).execution
+      const { run } = await engine.decide({ ...facts, bodyWasRead: true, isAbandoned: () => false })
+      runs.push(run)
+      return run.context
     }
     const [a, b, c] = [await execution('a'), await execution('b'), await execution('c')]
     const { signal } = b
     const isPlain = new Function('one', 'return %HasFastProperties(one)')
     const share = new Function('one', 'other', 'return %HaveSameMap(one, other)')
     console.log(isPlain(a), share(a, b), share(b, c), signal.aborted, { ...c }.signal === c.signal)
-    await Promise.all([a.fail(), b.fail(), c.fail()])`,
+    for (const run of runs) await run.fail()`,
   )
   expect(await runNode('--allow-natives-syntax', script)).toEqual({
     exitCode: 0,

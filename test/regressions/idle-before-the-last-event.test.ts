@@ -41,7 +41,7 @@ const ENDS: readonly {
     name: 'a release, where nothing is answered and the lease is lost',
     faults: { release: hang, renew: hang },
     status: 500,
-    last: 'store_failed',
+    last: 'lease_lost',
   },
   { name: 'a release that is confirmed late', faults: { release: LATE }, status: 500, last: 'failed' },
   {

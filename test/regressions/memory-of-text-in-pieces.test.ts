@@ -1,8 +1,8 @@
-import { createEngine } from 'once-per-key/core'
+import { createRequestEngine, singleTenant } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { expect, test } from 'vitest'
 import { footprint } from '../proof/soak/footprint.js'
-import { executionOf } from '../support/engine-on-trial.js'
+import { runOf } from '../support/engine-on-trial.js'
 import { requestFacts } from '../support/request-facts.js'
 
 const MAX_BYTES = 4 * 2 ** 20
@@ -13,7 +13,7 @@ test('a full store takes what it says, although tokens and headers were put toge
   timeout: 30_000,
 }, async () => {
   const store = new MemoryStore({ maxBytes: MAX_BYTES })
-  const engine = createEngine({ store, scope: () => 'acme' })
+  const engine = createRequestEngine({ store, scope: singleTenant })
   await answered(engine, -1) // What is compiled and set up once is in place when measuring begins.
   const before = await footprint()
   for (let i = 0; await answered(engine, i); i++);
@@ -24,10 +24,10 @@ test('a full store takes what it says, although tokens and headers were put toge
 })
 
 /** Whether there was room. */
-async function answered(engine: ReturnType<typeof createEngine>, i: number): Promise<boolean> {
+async function answered(engine: ReturnType<typeof createRequestEngine>, i: number): Promise<boolean> {
   const decision = await engine.decide(requestFacts({ key: `key-${i}` }))
   if (decision.action === 'reject') return false
   const headers = [0, 1, 2].map((n) => [`x-header-${n}`, `W/"${i}-${n}-${'made of pieces'.slice(n)}"`] as const)
-  await executionOf(decision).settle({ status: 201, statusMessage: '', headers, body: Buffer.from(`{"id":${i}}`) })
+  await runOf(decision).settle({ status: 201, statusMessage: '', headers, body: Buffer.from(`{"id":${i}}`) })
   return true
 }

@@ -1,4 +1,4 @@
-import { createEngine, type IdempotencyOptions } from 'once-per-key/core'
+import { createRequestEngine, type IdempotencyOptions } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { expect, test } from 'vitest'
 import { mistakesOf } from '../support/mistakes-of.js'
@@ -10,7 +10,7 @@ const scope = () => 'acme'
 
 /** The names of the options that the mistakes are about, in their order. */
 function namesOf(options: object): string[] {
-  const mistakes = mistakesOf(() => createEngine(options as IdempotencyOptions))
+  const mistakes = mistakesOf(() => createRequestEngine(options as IdempotencyOptions))
   return mistakes.map((mistake) =>
     mistake
       .replace(/:.* (?=is less than)/, ' ')

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { RedisStore, type SendCommand } from 'once-per-key/redis'
 import { afterAll, expect, test } from 'vitest'
-import { claimOf } from '../adapters/redis/claims.js'
+import { claimOf } from '../adapters/claims.js'
 import { startRedis } from '../support/redis-server.js'
 
 const server = await startRedis()

@@ -1,4 +1,4 @@
-import { createEngine } from 'once-per-key/core'
+import { createRequestEngine } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { expect, test } from 'vitest'
 import { requestFacts } from '../support/request-facts.js'
@@ -15,7 +15,7 @@ test.each([
 ])('an error %s that throws when it is looked at is a store failure', async (_name, error) => {
   const store = new MemoryStore()
   store.begin = () => Promise.reject(error)
-  const engine = createEngine({ store, scope: () => 'acme' })
+  const engine = createRequestEngine({ store, scope: () => 'acme' })
   expect(await engine.decide(requestFacts())).toMatchObject({
     action: 'reject',
     problem: { code: 'store_unavailable' },

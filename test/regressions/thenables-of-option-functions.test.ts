@@ -1,4 +1,4 @@
-import { createEngine } from 'once-per-key/core'
+import { createRequestEngine } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
 import { answer, requestFacts } from '../support/request-facts.js'
@@ -40,24 +40,27 @@ function fault(): never {
 
 describe.each(Object.entries(FULFILLED))('an answer whose then %s', (_name, answerOf) => {
   test('is awaited as a scope', async () => {
-    const engine = createEngine({ store: new MemoryStore(), scope: () => answerOf('acme') as Promise<string> })
-    expect(await engine.decide(requestFacts())).toMatchObject({ action: 'execute', execution: { scope: 'acme' } })
+    const engine = createRequestEngine({ store: new MemoryStore(), scope: () => answerOf('acme') as Promise<string> })
+    expect(await engine.decide(requestFacts())).toMatchObject({
+      action: 'execute',
+      run: { context: { scope: 'acme' } },
+    })
   })
 
   test('is awaited as what makes requests the same', async () => {
     const contents = ['one', 'other']
     const fingerprint = () => answerOf(contents.shift())
-    const engine = createEngine({ store: new MemoryStore(), scope: () => 'acme', fingerprint })
+    const engine = createRequestEngine({ store: new MemoryStore(), scope: () => 'acme', fingerprint })
     const first = await engine.decide(requestFacts())
-    if (first.action === 'execute') await first.execution.settle(answer())
+    if (first.action === 'execute') await first.run.settle(answer())
     expect(await engine.decide(requestFacts())).toMatchObject({ action: 'reject', problem: { code: 'mismatched' } })
   })
 })
 
 test.each(Object.entries(FAILED))('an answer whose then %s is misuse', async (_name, answerOf) => {
   const store = new MemoryStore()
-  const scoped = createEngine({ store, scope: () => answerOf() as Promise<string> })
-  await expect(scoped.decide(requestFacts())).rejects.toMatchObject({ code: 'scope_invalid' })
-  const printed = createEngine({ store, scope: () => 'acme', fingerprint: answerOf })
-  await expect(printed.decide(requestFacts())).rejects.toMatchObject({ code: 'fingerprint_invalid' })
+  const scoped = createRequestEngine({ store, scope: () => answerOf() as Promise<string> })
+  await expect(async () => scoped.decide(requestFacts())).rejects.toMatchObject({ code: 'scope_invalid' })
+  const printed = createRequestEngine({ store, scope: () => 'acme', fingerprint: answerOf })
+  await expect(async () => printed.decide(requestFacts())).rejects.toMatchObject({ code: 'fingerprint_invalid' })
 })

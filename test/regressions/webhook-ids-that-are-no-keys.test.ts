@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createEngine, singleTenant } from 'once-per-key/core'
+import { createRequestEngine, singleTenant } from 'once-per-key/http'
 import { describe, expect, test } from 'vitest'
 import { BINDINGS } from '../support/bindings.js'
 import { deliver, merchantUpdated, receive } from '../support/deliveries.js'
@@ -60,6 +60,6 @@ test('an operator finds the record by the key that events name', async () => {
   const { port, store, events } = await receive(express5)
   await deliver(port, { body: merchantUpdated({ id: LONG }) })
   const key = events.flatMap((event) => (event.type === 'completed' ? [event.key] : []))[0] as string
-  const operator = createEngine({ store, scope: singleTenant })
+  const operator = createRequestEngine({ store, scope: singleTenant })
   expect(await operator.inspect({ namespace: 'webhook', scope: 'payments', key })).toMatchObject({ state: 'completed' })
 })

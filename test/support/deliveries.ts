@@ -2,8 +2,12 @@ import { Buffer } from 'node:buffer'
 import type { Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import {
+  type CommonReceiverOptions,
   type MerchantUpdatedEvent,
+  type Parse,
+  type ParsedEvent,
   type WebhookContext,
+  type WebhookHandler,
   type WebhookReceiver,
   type WebhookReceiverEvent,
   type WebhookReceiverOptions,
@@ -72,7 +76,12 @@ export interface Receiving extends Running {
 }
 
 export interface Setting {
-  readonly options?: Partial<WebhookReceiverOptions>
+  /** Of a receiver of the payments service's events, or with `parse` of any sender's. */
+  readonly options?: Partial<CommonReceiverOptions> & {
+    readonly parse?: Parse<ParsedEvent> | undefined
+    readonly on?: object
+    readonly onUnknownEvent?: WebhookHandler<never>
+  }
   readonly handler?: (event: MerchantUpdatedEvent, context: WebhookContext) => unknown
   /** Mounted before the receiver. */
   readonly before?: readonly Step[]
@@ -91,18 +100,18 @@ export async function receive(binding: Binding, setting: Setting = {}): Promise<
     source: 'payments',
     verify: false,
     on: {
-      merchant_updated(event, context) {
+      merchant_updated(event: MerchantUpdatedEvent, context: WebhookContext) {
         handled.push({ event, context })
         return handler(event, context)
       },
     },
     ...options,
     store,
-    onEvent(event) {
+    onEvent(event: WebhookReceiverEvent) {
       events.push(event)
       for (const look of listeners) look()
     },
-  })
+  } as unknown as WebhookReceiverOptions)
   const handedOn: Step = (_req, res) => {
     res.statusCode = 418
     res.end()

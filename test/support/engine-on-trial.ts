@@ -1,11 +1,11 @@
+import type { Store } from 'once-per-key/core'
 import {
-  createEngine,
+  createRequestEngine,
   type Decision,
-  type Execution,
   type IdempotencyEvent,
   type IdempotencyOptions,
-  type Store,
-} from 'once-per-key/core'
+  type RequestRun,
+} from 'once-per-key/http'
 import { type FailingStore, failingStore } from './failing-store.js'
 import { type Request, requestFacts } from './request-facts.js'
 
@@ -17,7 +17,7 @@ export type Options = Partial<IdempotencyOptions<Request>>
 /** An engine over a store that fails on command, and all that it tells. Use it under a fake clock. */
 export function engineOnTrial(options: Options = {}, store: FailingStore = failingStore()) {
   const events: IdempotencyEvent[] = []
-  const engine = createEngine<Request>({
+  const engine = createRequestEngine<Request>({
     store: store as Store,
     scope: ({ scope = 'acme' }) => scope,
     onEvent: (event) => events.push(event),
@@ -25,21 +25,21 @@ export function engineOnTrial(options: Options = {}, store: FailingStore = faili
     ...options,
   })
 
+  const send = async (request?: Request): Promise<Decision> => engine.decide(requestFacts(request))
+
   return {
     engine,
     store,
     events,
     types: () => events.map(({ type }) => type),
-    send: (request?: Request) => engine.decide(requestFacts(request)),
+    send,
     /** Sends a request that must be told to run. */
-    async run(request?: Request): Promise<Execution> {
-      return executionOf(await engine.decide(requestFacts(request)))
-    },
+    run: async (request?: Request): Promise<RequestRun> => runOf(await send(request)),
   }
 }
 
-export function executionOf(decision: Decision): Execution {
-  if (decision.action === 'execute') return decision.execution
+export function runOf(decision: Decision): RequestRun {
+  if (decision.action === 'execute') return decision.run
   throw new Error(`expected a run; seen: ${outcomeOf(decision)}`)
 }
 

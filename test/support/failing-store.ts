@@ -10,7 +10,12 @@ export type Fault = <Reply>(take: () => Promise<Reply>) => Promise<Reply>
 export interface Sent {
   readonly command: Command
   readonly key: string
-  readonly terms: { readonly token: string; readonly attempt?: number; readonly uncertain?: boolean }
+  readonly terms: {
+    readonly token: string
+    readonly attempt?: number
+    readonly uncertain?: boolean
+    readonly retentionMs?: number
+  }
   readonly at: number
   answered: boolean
 }
@@ -28,10 +33,7 @@ export interface FailingStore extends Store {
 }
 
 /** A right store behind a wrong network. */
-export function failingStore(
-  inner: Store = new MemoryStore(),
-  effects: Store['effects'] = inner.effects,
-): FailingStore {
+export function failingStore(inner: Store = new MemoryStore()): FailingStore {
   const sent: Sent[] = []
   const once = new Map<Command, Fault[]>()
   const always = new Map<Command, Fault>()
@@ -46,11 +48,10 @@ export function failingStore(
   }
 
   return {
-    effects,
-    begin: (key, claim) => send('begin', key, claim, () => inner.begin(key, claim)),
-    renew: (key, own) => send('renew', key, own, () => inner.renew(key, own)),
-    complete: (key, own) => send('complete', key, own, () => inner.complete(key, own)),
-    release: (key, own) => send('release', key, own, () => inner.release(key, own)),
+    begin: (key, claim) => send('begin', key, claim, async () => inner.begin(key, claim)),
+    renew: (key, own) => send('renew', key, own, async () => inner.renew(key, own)),
+    complete: (key, own) => send('complete', key, own, async () => inner.complete(key, own)),
+    release: (key, own) => send('release', key, own, async () => inner.release(key, own)),
     sent,
     next: (command, ...faults) => void once.set(command, [...(once.get(command) ?? []), ...faults]),
     always: (command, fault) => void always.set(command, fault),

@@ -13,6 +13,8 @@ export interface FaultProxy {
   dropRequest(text: string): Promise<void>
   /** Half of the next request that contains `text` reaches the server; the rest is dropped, and its connection with it. */
   tearRequest(text: string): Promise<void>
+  /** From now on, asks for each HTTP request, by its first bytes, what of it is lost. */
+  loseWhat(choose: (request: string) => Loss | undefined): void
   /** Forgets what it was told to lose and has not lost yet. */
   disarm(): void
   /** Delays each direction. */
@@ -27,40 +29,48 @@ export interface FaultProxy {
   close(): Promise<void>
 }
 
-/** How much of a request reaches the server. */
-type Passes = 'none' | 'half' | 'all'
+export type Loss = 'the request' | 'half of the request' | 'its reply' | 'the end of its reply'
+
+interface Losing {
+  readonly loss: Loss
+  readonly done: () => void
+}
+
+/** As HTTP/1.1 begins one. */
+const REQUEST = /^[A-Z]+ \//
 
 export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   const links = new Set<() => void>()
   let isCut = false
   let isFrozen = false
   let delayMs = 0
-  let armed: { readonly text: string; readonly passes: Passes; readonly done: () => void } | undefined
+  let armed: (Losing & { readonly text: string }) | undefined
+  let choose: (request: string) => Loss | undefined = () => undefined
 
   const proxy = createServer((client) => {
     if (isCut) return void client.destroy()
     const server = connect(targetPort, '127.0.0.1')
     const [toServer, toClient] = [passage(server), passage(client)]
-    let losing: (() => void) | undefined
+    let losing: Losing | undefined
 
     client.on('data', (bytes) => {
       if (isFrozen) return
-      if (armed === undefined || !bytes.includes(armed.text)) return toServer(bytes)
-      const { passes, done } = armed
-      armed = undefined
-      if (passes === 'all') {
-        losing = done
+      const found = losingOf(bytes)
+      if (found === undefined) return toServer(bytes)
+      if (found.loss === 'its reply' || found.loss === 'the end of its reply') {
+        losing = found
         return toServer(bytes)
       }
-      if (passes === 'half') toServer(bytes.subarray(0, bytes.length / 2))
+      if (found.loss === 'half of the request') toServer(bytes.subarray(0, bytes.length / 2))
       end()
-      done()
+      found.done()
     })
     server.on('data', (bytes) => {
       if (isFrozen) return
       if (losing === undefined) return toClient(bytes)
+      if (losing.loss === 'the end of its reply') toClient(bytes.subarray(0, -1))
       end()
-      losing()
+      losing.done()
     })
     // No reset: it overtakes bytes that are not read yet, and one that meets an error keeps Node from exiting (20.20).
     function end(): void {
@@ -73,6 +83,16 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   })
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')
+
+  function losingOf(bytes: Buffer): Losing | undefined {
+    if (armed !== undefined && bytes.includes(armed.text)) {
+      const found = armed
+      armed = undefined
+      return found
+    }
+    const loss = REQUEST.test(bytes.toString('latin1', 0, 16)) ? choose(bytes.toString('latin1')) : undefined
+    return loss && { loss, done() {} }
+  }
 
   /** Bytes come out as they went in, also where the delay has changed in between. */
   function passage(to: Socket): (bytes: Buffer) => void {
@@ -87,9 +107,9 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     }
   }
 
-  function arm(text: string, passes: Passes): Promise<void> {
+  function arm(text: string, loss: Loss): Promise<void> {
     return new Promise((done) => {
-      armed = { text, passes, done }
+      armed = { text, loss, done }
     })
   }
 
@@ -99,9 +119,12 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
 
   return {
     port: (proxy.address() as AddressInfo).port,
-    dropReplyTo: (text) => arm(text, 'all'),
-    dropRequest: (text) => arm(text, 'none'),
-    tearRequest: (text) => arm(text, 'half'),
+    dropReplyTo: (text) => arm(text, 'its reply'),
+    dropRequest: (text) => arm(text, 'the request'),
+    tearRequest: (text) => arm(text, 'half of the request'),
+    loseWhat(given) {
+      choose = given
+    },
     disarm: () => {
       armed = undefined
     },

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Begun, Done, Store } from 'once-per-key/core'
+import type { BeginReply, CommandReply, Store } from 'once-per-key/core'
 import { machine } from 'once-per-key/core'
 
 /** A command, or the clock moving on. */
@@ -15,7 +15,7 @@ interface Advance {
   readonly ms: number
 }
 
-export type Reply = Begun | Done
+export type Reply = BeginReply | CommandReply
 
 /** What histories came across. Each must have happened, or the run showed nothing. */
 export interface Visits {
@@ -66,7 +66,8 @@ export function histories(unitMs = 1, maxLength = 90): fc.Arbitrary<Event[]> {
     }),
     body: fc.option(fc.uint8Array({ maxLength: 8 }), { freq: 5 }),
   })
-  const own = { token, fingerprint, attempt: fc.nat({ max: 3 }), uncertain: fc.boolean(), retentionMs }
+  const scope = fc.constantFrom('acme')
+  const own = { token, scope, fingerprint, attempt: fc.nat({ max: 3 }), uncertain: fc.boolean(), retentionMs }
 
   const event: fc.Arbitrary<Event> = fc.oneof(
     {
@@ -76,6 +77,7 @@ export function histories(unitMs = 1, maxLength = 90): fc.Arbitrary<Event[]> {
         key,
         claim: fc.record({
           token,
+          scope,
           fingerprint,
           leaseMs,
           retentionMs,
@@ -176,7 +178,7 @@ export function step(command: Command, stored: machine.StoredRecord | null, now:
   }
 }
 
-export function send(command: Command, store: Store, key: string): Promise<Reply> {
+export async function send(command: Command, store: Store, key: string): Promise<Reply> {
   switch (command.type) {
     case 'begin':
       return store.begin(key, command.claim)

@@ -4,6 +4,8 @@ import { delimiter, join } from 'node:path'
 export interface Program {
   /** What it may be called on the PATH; the first that runs is taken. */
   readonly names: readonly string[]
+  /** Folders besides those of the PATH, looked through first. */
+  readonly folders?: readonly string[]
   readonly debianPackage: string
   /** Whether what it says to `--version` is good enough. */
   readonly suits?: (version: string) => boolean
@@ -24,8 +26,8 @@ export function runs(path: string, suits: (version: string) => boolean = () => t
   }
 }
 
-function found({ names, suits }: Program): string | undefined {
-  const folders = (process.env.PATH ?? '').split(delimiter)
+function found({ names, folders: others = [], suits }: Program): string | undefined {
+  const folders = [...others, ...(process.env.PATH ?? '').split(delimiter)]
   return names.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => runs(path, suits))
 }
 

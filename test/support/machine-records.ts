@@ -1,4 +1,4 @@
-import type { Answer, Claim, machine, Own } from 'once-per-key/core'
+import type { Answer, Claim, machine, Ownership } from 'once-per-key/core'
 
 export type StoredRecord = machine.StoredRecord
 
@@ -39,14 +39,16 @@ export const NAMES = Object.keys(RECORDS) as RecordName[]
 
 export const claimOf = (changes: Partial<Claim> = {}): Claim => ({
   token: 'other',
+  scope: 'acme',
   fingerprint: 'f',
   leaseMs: LEASE_MS,
   retentionMs: RETENTION_MS,
   unknownOutcome: 'rerun',
   ...changes,
 })
-export const ownOf = (changes: Partial<Own> = {}): Own => ({
+export const ownOf = (changes: Partial<Ownership> = {}): Ownership => ({
   token: 'owner',
+  scope: 'acme',
   fingerprint: 'f',
   attempt: 3,
   uncertain: false,
@@ -54,9 +56,10 @@ export const ownOf = (changes: Partial<Own> = {}): Own => ({
   ...changes,
 })
 
-/** What a reply shows of a record: all but the token and the times of the store's clock. */
-export function shown(record: StoredRecord) {
+/** What a reply shows of a record: all but the token and the times of the store's clock; an answer only to its own fingerprint. */
+export function shown(record: StoredRecord, asker = record.fingerprint) {
   const { token: _, expiresAt: __, ...rest } = record
+  if (rest.state === 'completed' && asker !== rest.fingerprint) return { ...rest, answer: null }
   if (rest.state !== 'in-flight') return rest
   const { leaseUntil, ...inFlight } = rest
   return { ...inFlight, leaseRemainingMs: leaseUntil - NOW }

@@ -17,7 +17,6 @@ export function mapStore(
   }
 
   return {
-    effects: 'outside',
     begin: async (key, claim) => step(key, (record) => steps.begin(record, claim, now())),
     renew: async (key, own) => step(key, (record) => steps.renew(record, own, now())),
     complete: async (key, own) => step(key, (record) => steps.complete(record, own, now())),

@@ -7,7 +7,8 @@ export function mistakesOf(construct: () => unknown): readonly string[] {
   } catch (error) {
     const { code, message } = error as IdempotencyError
     if (code !== 'options_invalid') throw error
-    return message.split('\n  - ').slice(1)
+    const [list = ''] = message.split('\nSee ') // what the docs say of it
+    return list.split('\n  - ').slice(1)
   }
   return []
 }

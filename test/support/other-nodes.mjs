@@ -1,12 +1,11 @@
 // npm run test:nodes [-- what vitest takes]: the suite on the other Nodes that the package supports, one line for each.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { installNode } from './node-binary.mjs'
 
 const VERSIONS = [22, 24]
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const FOLDER = join(ROOT, 'node_modules/.other-nodes')
 const WINDOWS = process.platform === 'win32'
 
 let failed = false
@@ -22,7 +21,7 @@ for (const version of VERSIONS) {
 process.exitCode = failed ? 1 : 0
 
 async function tryOn(version) {
-  const node = install(version)
+  const node = installNode(version)
   if (node === undefined) return { sentence: 'could not be installed', output: '' }
   const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` }
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
@@ -31,20 +30,6 @@ async function tryOn(version) {
   const seen = spawnSync(node, ['--version']).stdout.toString().trim()
   const ended = run.code === 0 ? 'passed' : `FAILED (exit code ${run.code})`
   return { sentence: [`${seen} ${ended}`, ...sentence].join(' · '), output: run.code === 0 ? undefined : run.output }
-}
-
-/** The path of a real binary of that version, from the registry that npm is set to. */
-function install(version) {
-  const prefix = join(FOLDER, String(version))
-  const name = `node-${WINDOWS ? 'win' : process.platform}-${process.arch}`
-  const node = join(prefix, 'node_modules', name, WINDOWS ? 'bin/node.exe' : 'bin/node')
-  if (!existsSync(node)) {
-    mkdirSync(prefix, { recursive: true })
-    writeFileSync(join(prefix, 'package.json'), '{ "private": true }')
-    const args = ['install', '--no-save', '--no-audit', '--no-fund', '--prefix', prefix, `${name}@${version}`]
-    spawnSync('npm', args, { cwd: prefix, stdio: ['ignore', 'ignore', 'inherit'], shell: WINDOWS })
-  }
-  return existsSync(node) ? node : undefined
 }
 
 function outputOf(command, args, env) {

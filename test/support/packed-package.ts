@@ -23,7 +23,7 @@ export async function run(command: string, args: readonly string[], cwd: string)
 
 /** Packs the package as it would be published, from the build that is there, into a new temporary folder. */
 export async function packPackage(): Promise<{ folder: string; tarball: string; remove(): Promise<void> }> {
-  if (!existsSync(join(ROOT, 'dist/index.cjs'))) await run(npm, ['run', '--silent', 'build'], ROOT)
+  if (!existsSync(join(ROOT, 'dist/index.d.cts'))) await run(npm, ['run', '--silent', 'build'], ROOT)
   const folder = await mkdtemp(join(tmpdir(), 'once-per-key-'))
   return {
     folder,

@@ -1,4 +1,4 @@
-import type { Answer, Done, Own, Store } from 'once-per-key/core'
+import type { Answer, CommandReply, Ownership, Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 
 /** What another attempt answered. */
@@ -13,7 +13,7 @@ export const OTHERS: Answer = {
 export function takenOver({ completed }: { readonly completed: boolean }): Store {
   const inFlight = { state: 'in-flight', attempt: 2, uncertain: true, leaseRemainingMs: 1_000 } as const
   return Object.assign(new MemoryStore(), {
-    async complete(_key: string, { fingerprint }: Own): Promise<Done> {
+    async complete(_key: string, { fingerprint }: Ownership): Promise<CommandReply> {
       if (!completed) return { ok: false, record: { ...inFlight, fingerprint } }
       return { ok: false, record: { state: 'completed', fingerprint, attempt: 2, answer: OTHERS } }
     },

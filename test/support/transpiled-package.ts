@@ -8,8 +8,10 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 const EXPORTS = {
   '.': './src/index.js',
-  './core': './src/core/index.js',
+  './core': './src/core.js',
+  './http': './src/http/index.js',
   './memory': './adapters/memory/index.js',
+  './sqlite': './adapters/sqlite/index.js',
   './testing': './src/testing/index.js',
   './webhooks': './src/webhooks/index.js',
 }

@@ -1,4 +1,11 @@
-import type { Answer, IdempotencyRecord, Store } from 'once-per-key/core'
+import {
+  type Answer,
+  type BeginReply,
+  type IdempotencyRecord,
+  type MaybePromise,
+  machine,
+  type Store,
+} from 'once-per-key/core'
 import { mapStore } from '../support/map-store.js'
 import type { BrokenStore } from './broken-steps.js'
 
@@ -35,10 +42,22 @@ export const BROKEN_REPLIES: readonly BrokenStore[] = [
     reply.record ? { ...reply, record: undefined } : reply,
   ),
   replying('an answer is a view of what is stored', ['begin (completed) by', 'answer: '], NO_COPY, (reply) =>
-    withRecord(reply, 'completed', (record) => ({ ...record, answer: new AnswerView(record.answer) })),
+    withRecord(reply, 'completed', (record) => ({ ...record, answer: record.answer && new AnswerView(record.answer) })),
   ),
   replying('an answer shows its body through a getter', ['begin (completed) by', 'answer: '], NO_COPY, (reply) =>
-    withRecord(reply, 'completed', (record) => ({ ...record, answer: withHiddenBody(record.answer) })),
+    withRecord(reply, 'completed', (record) => ({ ...record, answer: record.answer && withHiddenBody(record.answer) })),
+  ),
+  {
+    breaks: 'whoever comes with another fingerprint is shown the answer',
+    foundBy: [
+      'begin (completed) by another token with another',
+      'bound: a command that comes with another fingerprint',
+    ],
+    open: (now) =>
+      mapStore(now, { ...machine, begin: (record, claim, at) => withAnswer(machine.begin(record, claim, at)) }),
+  },
+  replying('nobody is shown the answer', ['begin (completed) by', 'answer: '], NO_REPLY, (reply) =>
+    withRecord(reply, 'completed', (record) => ({ ...record, answer: null })),
   ),
   replying(
     'a refused begin shows the token',
@@ -67,14 +86,13 @@ function changing(store: Required<Store>, change: Change): Store {
   const changed =
     <Terms extends { readonly token: string }, R extends Reply>(
       command: string,
-      send: (key: string, terms: Terms) => Promise<R>,
+      send: (key: string, terms: Terms) => MaybePromise<R>,
     ) =>
     async (key: string, terms: Terms) => {
       tokens.push(terms.token)
       return change(await send(key, terms), tokens, command) as R
     }
   return {
-    effects: store.effects,
     begin: changed('begin', store.begin),
     renew: changed('renew', store.renew),
     complete: changed('complete', store.complete),
@@ -95,6 +113,11 @@ function withRecord<State extends IdempotencyRecord['state']>(
   const { record } = reply
   if (record?.state !== state) return reply
   return { ...reply, record: change(record as Extract<IdempotencyRecord, { state: State }>) }
+}
+
+function withAnswer({ record, reply }: machine.Step<BeginReply>): machine.Step<BeginReply> {
+  if (reply.acquired || reply.record.state !== 'completed' || record?.state !== 'completed') return { record, reply }
+  return { record, reply: { ...reply, record: { ...reply.record, answer: record.answer } } }
 }
 
 class AnswerView implements Answer {

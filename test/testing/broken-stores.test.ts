@@ -1,7 +1,6 @@
 import { storeLaws } from 'once-per-key/testing'
 import { describe, expect, test } from 'vitest'
 import { mapStore } from '../support/map-store.js'
-import { transactionalMapStore } from '../support/transactional-map-store.js'
 import { BROKEN_OPERATORS } from './broken-operators.js'
 import { BROKEN_RACES } from './broken-races.js'
 import { BROKEN_REPLIES } from './broken-replies.js'
@@ -78,39 +77,6 @@ describe('the operator’s commands', () => {
     const { broken, laws } = await verdictOn(openFour, { operable: true })
     expect([...broken.keys()]).toEqual(laws.filter(isOfOperators))
     expect(broken.size).toBeGreaterThan(50)
-  })
-
-  test('of a transactional store are not tried', async () => {
-    const { laws } = await verdictOn(transactionalMapStore, { effects: 'inside', operable: true })
-    expect(laws.filter(isOfOperators)).toEqual([])
-  })
-})
-
-describe('a transactional store', () => {
-  test('keeps every law that holds for it, and no other is registered', async () => {
-    const { broken, laws } = await verdictOn(transactionalMapStore, { effects: 'inside' })
-    expect([...broken.keys()]).toEqual([])
-    expect(laws.length).toBeGreaterThan(30)
-    expect(laws.filter((name) => /lapsed|takeover|\(failed|failedMs|tombstone|fresh:/.test(name))).toEqual([])
-  })
-
-  test('is found out where it breaks one', async () => {
-    const { broken } = await verdictOn(
-      (now) => {
-        const store = transactionalMapStore(now)
-        return { ...store, begin: async () => ({ acquired: true, attempt: 1, previousOutcome: 'none' }) }
-      },
-      { effects: 'inside' },
-    )
-    expect([...broken.keys()]).toContain('exclusive: of 50 begins at once, one acquires')
-  })
-
-  test.each([
-    ['inside', mapStore],
-    ['outside', transactionalMapStore],
-  ] as const)('that is tried as if its effects were %s fails every test', async (effects, open) => {
-    const { broken, laws } = await verdictOn((now) => open(now), { effects })
-    expect([...broken.keys()]).toEqual(laws)
   })
 })
 

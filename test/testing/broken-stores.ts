@@ -104,7 +104,6 @@ function around(breaks: string, foundBy: readonly string[], wrap: (store: Store)
 
 function named(store: Store, name: (key: string) => string): Store {
   return {
-    effects: store.effects,
     begin: (key, claim) => store.begin(name(key), claim),
     renew: (key, own) => store.renew(name(key), own),
     complete: (key, own) => store.complete(name(key), own),

@@ -1,4 +1,4 @@
-import { type Begun, machine } from 'once-per-key/core'
+import { type BeginReply, machine } from 'once-per-key/core'
 import { mapStore } from '../support/map-store.js'
 import { alone, type BrokenStore, broken } from './broken-steps.js'
 
@@ -82,7 +82,7 @@ function keptAnew(record: StoredRecord | null, expiresAt: number): StoredRecord 
   return record && { ...record, expiresAt }
 }
 
-function inSeconds(step: machine.Step<Begun>): machine.Step<Begun> {
+function inSeconds(step: machine.Step<BeginReply>): machine.Step<BeginReply> {
   const { reply } = step
   if (reply.acquired || reply.record.state !== 'in-flight') return step
   const leaseRemainingMs = reply.record.leaseRemainingMs / 1_000

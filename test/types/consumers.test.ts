@@ -27,6 +27,8 @@ const RESOLUTIONS = {
 
 type Resolution = keyof typeof RESOLUTIONS
 const resolutions = Object.keys(RESOLUTIONS) as Resolution[]
+/** For what differs by a package's version: what its resolution finds is tried with all of them. */
+const OLDEST_AND_NEWEST = ['the old node10', 'NodeNext ESM'] as const satisfies readonly Resolution[]
 
 let packed: Awaited<ReturnType<typeof packPackage>>
 let compiler: ChildProcess
@@ -45,6 +47,9 @@ const EXPRESS_4 = { express: 'express4' }
 const EXPRESS_5 = { express: 'express' }
 const CONNECT = { connect: 'connect' }
 const NO_FRAMEWORK = {}
+const POSTGRES_CLIENTS = { pg: 'pg' }
+/** `node:sqlite` has types since Node 22. */
+const SQLITE_DRIVERS = { 'better-sqlite3': 'better-sqlite3', node: 'node24' }
 /** These bring types of their own. */
 const REDIS_CLIENTS = { ioredis: '../ioredis', ioredis5: '../ioredis5', redis: '../redis', redis5: '../redis5' }
 
@@ -53,12 +58,12 @@ describe('the types compile', () => {
     expect(await mistakesIn(['express-app.ts'], { resolution, types: EXPRESS_5 })).toEqual([])
   })
 
-  test.each(resolutions)('with @types/express 4, as %s', async (resolution) => {
+  test.each(OLDEST_AND_NEWEST)('with @types/express 4, as %s', async (resolution) => {
     expect(await mistakesIn(['express-app.ts'], { resolution, types: EXPRESS_4 })).toEqual([])
   })
 
   test.each(resolutions)('with no framework installed, as %s', async (resolution) => {
-    const files = ['http-app.ts', 'options.ts', 'names.ts', 'redis.ts']
+    const files = ['http-app.ts', 'options.ts', 'names.ts', 'redis.ts', 'postgres.ts', 'sqlite.ts']
     expect(await mistakesIn(files, { resolution, types: NO_FRAMEWORK })).toEqual([])
   })
 
@@ -67,7 +72,7 @@ describe('the types compile', () => {
     expect(await mistakesIn(['webhooks.ts'], { resolution, types: NO_FRAMEWORK, options })).toEqual([])
   })
 
-  test.each(resolutions.flatMap((resolution) => (['zod', 'zod3'] as const).map((zod) => ({ resolution, zod }))))(
+  test.each(OLDEST_AND_NEWEST.flatMap((resolution) => (['zod', 'zod3'] as const).map((zod) => ({ resolution, zod }))))(
     'of webhook events with $zod, as $resolution',
     async ({ resolution, zod }) => {
       const files = ['webhooks.ts', 'webhooks-schema.ts']
@@ -78,6 +83,16 @@ describe('the types compile', () => {
   test('with each client of Redis', async () => {
     const resolution = 'NodeNext ESM'
     expect(await mistakesIn(['redis-clients.ts'], { resolution, types: REDIS_CLIENTS })).toEqual([])
+  })
+
+  test('with the pool of pg', async () => {
+    const setting = { resolution: 'NodeNext ESM', types: POSTGRES_CLIENTS, options: { skipLibCheck: true } } as const
+    expect(await mistakesIn(['postgres-clients.ts'], setting)).toEqual([])
+  })
+
+  test('with each driver of SQLite', async () => {
+    const setting = { resolution: 'NodeNext ESM', types: SQLITE_DRIVERS } as const
+    expect(await mistakesIn(['sqlite-drivers.ts'], setting)).toEqual([])
   })
 
   test('with the types of Connect', async () => {
@@ -129,7 +144,7 @@ async function mistakesIn(files: readonly string[], { resolution, types, options
   const project = await mkdtemp(join(packed.folder, 'project-'))
   await mkdir(join(project, 'node_modules/@types'), { recursive: true })
   await writeFile(join(project, 'package.json'), JSON.stringify({ type }))
-  for (const [name, source] of Object.entries({ ...types, node: 'node' })) {
+  for (const [name, source] of Object.entries({ node: 'node', ...types })) {
     await symlink(join(ROOT, 'node_modules/@types', source), join(project, 'node_modules/@types', name), 'junction')
   }
   if (zod !== undefined) {

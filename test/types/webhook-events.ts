@@ -6,16 +6,16 @@ import {
   type UnknownEvent,
   type WebhookEvent,
   type webhookEventSchema,
-} from '../../src/webhooks/event.js'
+} from '../../src/webhooks/events/event.js'
 import type {
   MandateSetupStartedEvent,
   mandateSetupStartedEventSchema,
-} from '../../src/webhooks/mandate-setup-started.js'
+} from '../../src/webhooks/events/mandate-setup-started.js'
 import type {
   MerchantUpdatedEvent,
   MerchantUpdatedPayload,
   merchantUpdatedEventSchema,
-} from '../../src/webhooks/merchant-updated.js'
+} from '../../src/webhooks/events/merchant-updated.js'
 
 /** A type without the index signatures of open objects, and without `readonly`, at every level. */
 type Plain<T> = T extends readonly (infer Element)[]

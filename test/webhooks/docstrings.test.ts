@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 
-const FOLDER = new URL('../../src/webhooks/', import.meta.url)
+const FOLDER = new URL('../../src/webhooks/events/', import.meta.url)
 const FILES = [
   'envelope.ts',
   'event.ts',

@@ -1,13 +1,5 @@
 /** What the payments service documents of each field of its events, written by hand from its tables: path and kind. */
-export type Kind =
-  | 'string'
-  | 'enumeration'
-  | 'e-mail address'
-  | 'number'
-  | 'boolean'
-  | 'object'
-  | 'array'
-  | 'not specified'
+export type Kind = 'string' | 'enumeration' | 'number' | 'boolean' | 'object' | 'array' | 'not specified'
 export type Fields = Readonly<Record<string, Kind>>
 
 /** Table 2.1. */
@@ -17,7 +9,7 @@ export const envelopeFields: Fields = { id: 'string', type: 'enumeration', date:
 const mandateSetupStarted: Fields = {
   referenceId: 'string',
   reference: 'string',
-  userNotificationEmail: 'e-mail address',
+  userNotificationEmail: 'string',
   signature: 'object',
   'signature.ip': 'string',
   'signature.signedAt': 'not specified',
@@ -56,7 +48,7 @@ const repeatedInApps: Fields = {
   'notificationSettings.webhookFailure.emailNotification': 'object',
   'notificationSettings.webhookFailure.emailNotification.active': 'boolean',
   'notificationSettings.webhookFailure.emailNotification.emails': 'array',
-  'notificationSettings.webhookFailure.emailNotification.emails[0]': 'e-mail address',
+  'notificationSettings.webhookFailure.emailNotification.emails[0]': 'string',
   manuallyApproved: 'boolean',
 }
 

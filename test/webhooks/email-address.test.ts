@@ -1,9 +1,9 @@
 import fc from 'fast-check'
+import { looksLikeEmailAddress } from 'once-per-key/webhooks'
 import { expect, test } from 'vitest'
-import { parseWebhookEvent } from '../../src/webhooks/event.js'
 
-test('every address of the common form is taken', () => {
-  fc.assert(fc.property(fc.emailAddress(), isTaken))
+test('every address of the common form looks like one', () => {
+  fc.assert(fc.property(fc.emailAddress(), looksLikeEmailAddress))
 })
 
 test.each([
@@ -19,8 +19,8 @@ test.each([
   'ada@[192.0.2.1]',
   'ada@[IPv6:2001:db8::1]',
   `${'a'.repeat(64)}@${'b'.repeat(63)}.example`,
-])('a real address is taken: %s', (address) => {
-  expect(isTaken(address)).toBe(true)
+])('a real address looks like one: %s', (address) => {
+  expect(looksLikeEmailAddress(address)).toBe(true)
 })
 
 test.each([
@@ -47,23 +47,17 @@ test.each([
   'ada@.example.com',
   'ada@example.com.',
   'ada@[]',
-])('what is no address is not taken: %j', (text) => {
-  expect(isTaken(text)).toBe(false)
+])('what is no bare address does not: %j', (text) => {
+  expect(looksLikeEmailAddress(text)).toBe(false)
+})
+
+test.each([null, undefined])('what is absent looks like none: %s', (address) => {
+  expect(looksLikeEmailAddress(address)).toBe(false)
 })
 
 // A pattern that goes back and forth would take days here, and the test its time limit.
 test('a text of a million characters is judged in one pass', () => {
   for (const text of [`${'a.'.repeat(500_000)}@`, `a@${'b.'.repeat(500_000)}`, `"${'" '.repeat(500_000)}`]) {
-    expect(isTaken(text)).toBe(false)
+    expect(looksLikeEmailAddress(text)).toBe(false)
   }
 })
-
-function isTaken(userNotificationEmail: string): boolean {
-  try {
-    const payload = { userNotificationEmail }
-    parseWebhookEvent({ id: 'evt_1', type: 'mandate_setup_started', date: '2026-01-01', payload })
-    return true
-  } catch {
-    return false
-  }
-}

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { envelopeSchema } from '../../src/webhooks/envelope.js'
-import { isKnownEvent, parseWebhookEvent } from '../../src/webhooks/event.js'
-import { WebhookEventError } from '../../src/webhooks/event-error.js'
-import { mandateSetupStartedEventSchema } from '../../src/webhooks/mandate-setup-started.js'
-import { merchantUpdatedEventSchema } from '../../src/webhooks/merchant-updated.js'
+import { envelopeSchema } from '../../src/webhooks/events/envelope.js'
+import { isKnownEvent, parseWebhookEvent } from '../../src/webhooks/events/event.js'
+import { WebhookEventError } from '../../src/webhooks/events/event-error.js'
+import { mandateSetupStartedEventSchema } from '../../src/webhooks/events/mandate-setup-started.js'
+import { merchantUpdatedEventSchema } from '../../src/webhooks/events/merchant-updated.js'
 import { sentFor } from './arbitrary-events.js'
 
 const known = {

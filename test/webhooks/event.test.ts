@@ -1,7 +1,12 @@
 import { Buffer } from 'node:buffer'
 import { describe, expect, test } from 'vitest'
-import { isKnownEvent, parseWebhookEvent, webhookEventSchema, webhookEventTypes } from '../../src/webhooks/event.js'
-import { WebhookEventError } from '../../src/webhooks/event-error.js'
+import {
+  isKnownEvent,
+  parseWebhookEvent,
+  webhookEventSchema,
+  webhookEventTypes,
+} from '../../src/webhooks/events/event.js'
+import { WebhookEventError } from '../../src/webhooks/events/event-error.js'
 import { put, wholeEvent } from './whole-event.js'
 
 const envelope = { id: 'evt_1', date: '2026-01-01' }
@@ -41,7 +46,7 @@ describe('an error', () => {
   delete wrong.date
   put(wrong, 'payload.apps', [{}, {}, { hasApiKey: 'secret' }])
   put(wrong, 'payload.users', ['a', null])
-  put(wrong, 'payload.notificationSettings.webhookFailure.emailNotification.emails', ['secret', 'a@example.com'])
+  put(wrong, 'payload.notificationSettings.webhookFailure.emailNotification.emails', [17, 'secret'])
   put(wrong, 'payload.onboardingData.beneficiaries', [{ idDocs: [{ number: 1 }] }])
   put(wrong, 'payload.applicationFeeShare', JSON.parse('1e400'))
 
@@ -52,7 +57,7 @@ describe('an error', () => {
     { path: 'payload.apps[2].hasApiKey', message: 'expected a boolean; seen: a string' },
     {
       path: 'payload.notificationSettings.webhookFailure.emailNotification.emails[0]',
-      message: 'expected an e-mail address; seen: a string',
+      message: 'expected a string; seen: a number',
     },
     { path: 'payload.onboardingData.beneficiaries[0].idDocs[0].number', message: 'expected a string; seen: a number' },
     { path: 'payload.users[1]', message: 'expected a string; seen: null' },

@@ -5,7 +5,7 @@ import express from 'express'
 import express4 from 'express4'
 import { hmacSha256 } from 'once-per-key/webhooks'
 import { describe, expect, test } from 'vitest'
-import { keepsBytes } from '../readme/raw-body.js'
+import { keepsBytes } from '../../examples/recipes/webhooks/keeps-bytes.js'
 import { BINDINGS, type Step } from '../support/bindings.js'
 import { begin, deliver, deliveryBytes, merchantUpdated, receive } from '../support/deliveries.js'
 import { failingStore } from '../support/failing-store.js'
@@ -29,7 +29,7 @@ const drain: Step = (req, _res, next) => {
 
 const KEPT: readonly { name: string; step: Step }[] = [
   { name: 'nobody', step: (_req, _res, next) => next() },
-  { name: 'the express.json() that the README shows', step: keepsBytes as Step },
+  { name: 'the express.json() that the page shows', step: keepsBytes as Step },
   { name: 'the express.json() of Express 4 that keeps them', step: express4.json({ verify: keepRaw }) as Step },
   { name: 'express.raw()', step: express.raw({ type: '*/*' }) as Step },
   {

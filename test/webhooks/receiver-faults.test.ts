@@ -1,10 +1,11 @@
+import { CertainFailure } from 'once-per-key'
 import type { Answer, Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
 import { BINDINGS } from '../support/bindings.js'
 import { begin, deliver, merchantUpdated, receive } from '../support/deliveries.js'
 import { failingStore } from '../support/failing-store.js'
-import { answerWith, failBefore, gated, hang, throwAtOnce } from '../support/faults.js'
+import { answerWith, failBefore, failLate, gated, hang, throwAtOnce } from '../support/faults.js'
 import { gate } from '../support/gate.js'
 import { problemIn } from './problem-in.js'
 
@@ -30,7 +31,7 @@ describe.each(BINDINGS)('on $name', (binding) => {
 
   test('a completion that the store does not confirm in time is answered 200, and stored later', async () => {
     const store = failingStore()
-    store.next('complete', hang)
+    store.next('complete', failLate(50))
     const { port, handled, receiver, events } = await receive(binding, { options: { ...QUICK, store } })
     expect((await deliver(port)).status).toBe(200)
     await receiver.idle()
@@ -125,8 +126,20 @@ describe('an outcome that is unknown', () => {
     expect(handled.map(({ context }) => context.previousOutcome)).toEqual(['none', 'unknown'])
   })
 
-  test('without it is a certain failure: a corrected event may follow', async () => {
+  test('is that of any throw: an event with another content is refused, the same runs again', async () => {
     const { port, handled } = await receive(express5, { handler: failing(false) })
+    expect((await deliver(port)).status).toBe(500)
+    expect((await deliver(port, { body: merchantUpdated({ payload: { id: 'mer_2' } }) })).status).toBe(409)
+    expect((await deliver(port)).status).toBe(200)
+    expect(handled.map(({ context }) => context.previousOutcome)).toEqual(['none', 'unknown'])
+  })
+
+  test('is not that of a CertainFailure: a corrected event may follow', async () => {
+    let runs = 0
+    const handler = () => {
+      if (++runs === 1) throw new CertainFailure('no such merchant')
+    }
+    const { port, handled } = await receive(express5, { handler })
     expect((await deliver(port)).status).toBe(500)
     expect((await deliver(port, { body: merchantUpdated({ payload: { id: 'mer_2' } }) })).status).toBe(200)
     expect(handled.map(({ context }) => context.previousOutcome)).toEqual(['none', 'failed'])
@@ -200,7 +213,6 @@ function takenOver(completed: boolean): Store {
           record: { state: 'in-flight', fingerprint, attempt: 2, uncertain: true, leaseRemainingMs: 1_000 },
         } as const)
   return {
-    effects: store.effects,
     begin: (key, claim) => store.begin(key, claim),
     renew: (key, own) => store.renew(key, own),
     complete: (_key, { fingerprint }) => stale(fingerprint),

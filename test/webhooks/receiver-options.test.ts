@@ -32,12 +32,12 @@ test('all mistakes are told at once', () => {
     expect.stringMatching(/^source: expected a name of 1 to 255 characters, .*; seen: ""$/),
     expect.stringMatching(/^verify: expected standardWebhooks\(…\), .*; seen: true$/),
     'onUnknownEvent: expected a function; seen: 1',
-    'maxBodyBytes: expected a whole number from 1 to 9007199254740991; seen: 0',
+    'maxBodyBytes: expected an integer from 1 to 9007199254740991; seen: 0',
     'onEvent: expected a function; seen: an array',
     'on.merchant_update: did you mean merchant_updated?',
     'on.mandate_setup_started: expected a function; seen: "later"',
     expect.stringMatching(/^store: expected a store, .*; seen: undefined$/),
-    'leaseMs: expected a whole number from 1 to 2147483647; seen: 1.5',
+    'leaseMs: expected an integer from 1 to 2147483647; seen: 1.5',
   ])
 })
 
@@ -61,6 +61,32 @@ test.each(['undefined', 'null', 'NaN', '[object Object]', 'a'.repeat(256), '\ud8
   },
 )
 
+test('with `parse`, `on` is a plain object of functions: what else is in it must not be called', () => {
+  const parse = () => ({ id: '1', type: 'a', payload: 1 })
+  expect(mistakes({ ...right, parse, on: { 'any.type': () => {}, none: undefined } })).toEqual([])
+  expect(mistakes({ ...right, parse, on: Object.create(null) })).toEqual([])
+  expect(mistakes({ ...right, parse: 'json', on: { 'any.type': 1 } })).toEqual([
+    'parse: expected a function; seen: "json"',
+    'on.any.type: expected a function; seen: 1',
+  ])
+  class Handlers {
+    close() {}
+  }
+  expect(mistakes({ ...right, parse, on: new Handlers() })).toEqual([
+    expect.stringMatching(/^on: expected a plain object where `parse` is given/),
+  ])
+})
+
+test('what concerns an unknown outcome is the core’s', () => {
+  const given = { effects: 'declared', unknownRetentionMs: 86_400_000, unconfirmedSuccess: 'withhold' }
+  expect(mistakes({ ...right, ...given })).toEqual([])
+  expect(mistakes({ ...right, effects: 'none', unknownRetentionMs: 929_999, unconfirmedSuccess: true })).toEqual([
+    expect.stringMatching(/^effects: expected "assumed" or "declared"/),
+    expect.stringMatching(/^unconfirmedSuccess: expected "send" or "withhold"/),
+    expect.stringMatching(/^unknownRetentionMs: 929999 is less than/),
+  ])
+})
+
 test('the relations of durations hold as for the middleware', () => {
   expect(mistakes({ ...right, leaseMs: 7_999 })).toEqual([
     expect.stringMatching(/^leaseMs: 7999 is less than 4 × storeTimeoutMs/),
@@ -83,7 +109,7 @@ test('the options reach the store', async () => {
   }
   const claims = store.sent.filter(({ command }) => command === 'begin').map(({ terms }) => terms)
   expect(claims).toMatchObject([
-    { leaseMs: 30_000, retentionMs: 691_200_000, unknownOutcome: 'rerun' },
+    { leaseMs: 30_000, retentionMs: 2_678_400_000, unknownOutcome: 'rerun' },
     { leaseMs: 10_000, retentionMs: 2_000_000, unknownOutcome: 'refuse' },
   ])
 })

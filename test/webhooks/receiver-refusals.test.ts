@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { createHmac } from 'node:crypto'
-import { hmacSha256, type WebhookReceiverOptions } from 'once-per-key/webhooks'
+import { hmacSha256, type UnknownEvent, type WebhookContext, type WebhookReceiverOptions } from 'once-per-key/webhooks'
 import { describe, expect, test } from 'vitest'
 import { BINDINGS } from '../support/bindings.js'
 import { type Delivery, deliver, MERCHANT_PATH, merchantUpdated, receive } from '../support/deliveries.js'
@@ -9,6 +9,7 @@ import { problemIn } from './problem-in.js'
 
 const SECRET = 'a-secret-that-nobody-shows'
 const event = merchantUpdated()
+const TOLD = { eventId: 'evt_1', eventType: 'merchant_updated' }
 const nested = (depth: number) =>
   `{"id":"e","type":"merchant_updated","date":"d","payload":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`
 
@@ -19,6 +20,8 @@ interface Refused {
   readonly code: string
   readonly options?: Partial<WebhookReceiverOptions>
   readonly retried?: boolean
+  /** What `onEvent` hears of the event, besides whose it is. */
+  readonly told?: { readonly eventId: string; readonly eventType: string }
 }
 
 const REFUSED: readonly Refused[] = [
@@ -102,32 +105,43 @@ const REFUSED: readonly Refused[] = [
     delivery: { body: { ...event, payload: { hasApiKey: 'yes' } } },
     status: 400,
     code: 'event_invalid',
+    told: TOLD,
   },
   ...['', 'a\ud800', `${'a'.repeat(256)}\ud800`].map((id) => ({
     name: `with the id ${JSON.stringify(id).slice(0, 20)}`,
     delivery: { body: { ...event, id } },
     status: 400,
     code: 'event_invalid',
+    told: { ...TOLD, eventId: id.slice(0, 255) },
   })),
   {
     name: 'whose type is not the path’s',
     delivery: { path: '/api/service/webhook-event/mandate_setup_started' },
     status: 400,
     code: 'type_disagrees',
+    told: TOLD,
   },
   {
     name: 'of an unknown type on the path of a known one',
     delivery: { body: { ...event, type: 'other' } },
     status: 400,
     code: 'type_disagrees',
+    told: { ...TOLD, eventType: 'other' },
   },
   {
     name: 'on a path that cannot be decoded',
     delivery: { path: '/api/service/webhook-event/%zz' },
     status: 400,
     code: 'type_disagrees',
+    told: TOLD,
   },
-  { name: 'nested 5,000 levels deep', delivery: { body: nested(5_000) }, status: 400, code: 'body_too_deep' },
+  {
+    name: 'nested 5,000 levels deep',
+    delivery: { body: nested(5_000) },
+    status: 400,
+    code: 'body_too_deep',
+    told: { ...TOLD, eventId: 'e' },
+  },
   {
     name: 'of a known type without a handler',
     delivery: {
@@ -137,6 +151,7 @@ const REFUSED: readonly Refused[] = [
     status: 501,
     code: 'event_unhandled',
     retried: true,
+    told: { ...TOLD, eventType: 'mandate_setup_started' },
   },
   {
     name: 'of an unknown type without onUnknownEvent',
@@ -144,6 +159,7 @@ const REFUSED: readonly Refused[] = [
     status: 501,
     code: 'event_unhandled',
     retried: true,
+    told: { ...TOLD, eventType: 'other' },
   },
   {
     name: 'of a type that every object has a member of',
@@ -151,19 +167,22 @@ const REFUSED: readonly Refused[] = [
     status: 501,
     code: 'event_unhandled',
     retried: true,
+    told: { ...TOLD, eventType: 'constructor' },
   },
 ]
 
 describe.each(BINDINGS)('on $name', (binding) => {
   test.each(REFUSED)('a delivery $name is answered $status $code: nothing runs, nothing is stored', async (one) => {
-    const { delivery, options, status, code, retried = false } = one
+    const { delivery, options, status, code, retried = false, told } = one
     const store = failingStore()
     const { port, handled, events, errors } = await receive(binding, { options: { ...options, store } })
     const reply = await deliver(port, delivery)
     expect(problemIn(reply)).toEqual({ status, code, shouldRetry: String(retried), retryAfter: undefined })
     expect(reply.header('allow')).toBe(status === 405 ? 'POST' : undefined)
     expect({ handled, errors, sent: store.sent }).toEqual({ handled: [], errors: [], sent: [] })
-    expect(events).toEqual([{ type: 'rejected', code }])
+    const issues = code === 'event_invalid' ? { issues: (reply.json() as { errors: unknown }).errors } : {}
+    expect(events).toEqual([{ type: 'rejected', code, source: 'payments', ...told, ...issues }])
+    expect(JSON.stringify(events)).not.toContain('Acme')
     expect(JSON.stringify(reply.body.toString())).not.toContain('Acme')
   })
 })
@@ -208,7 +227,10 @@ describe('a delivery is taken', () => {
   test('of an unknown type where onUnknownEvent handles it', async () => {
     const seen: unknown[] = []
     const { port } = await receive(express5, {
-      options: { onUnknownEvent: (unknown, { source }) => void seen.push([unknown.sentType, unknown.payload, source]) },
+      options: {
+        onUnknownEvent: (unknown: UnknownEvent, { source }: WebhookContext) =>
+          void seen.push([unknown.sentType, unknown.payload, source]),
+      },
     })
     const delivery = { path: '/api/service/webhook-event/other%20type', body: { ...event, type: 'other type' } }
     expect((await deliver(port, delivery)).status).toBe(200)
@@ -285,11 +307,11 @@ describe('verify', () => {
       verify: () => {
         throw new Error('no keys')
       },
-      message: /^verify\(\) failed\./,
+      message: /^verify\(\) failed: no keys\./,
     },
-    { name: 'rejects', verify: () => Promise.reject(new Error('no keys')), message: /^verify\(\) failed\./ },
-    { name: 'answers nothing', verify: () => undefined, message: /^verify\(\) answered undefined\./ },
-    { name: 'answers a truthy value', verify: () => ({ ok: false }), message: /^verify\(\) answered an object/ },
+    { name: 'rejects', verify: () => Promise.reject(new Error('no keys')), message: /^verify\(\) failed: no keys\./ },
+    { name: 'answers nothing', verify: () => undefined, message: /^verify\(\) returned undefined\./ },
+    { name: 'answers a truthy value', verify: () => ({ ok: false }), message: /^verify\(\) returned an object/ },
   ])('that $name is misuse, passed to next: nothing runs, nothing is stored', async ({ verify: broken, message }) => {
     const store = failingStore()
     const options = { store, verify: broken as never }
@@ -315,7 +337,7 @@ describe('source', () => {
     expect(errors).toEqual([
       expect.objectContaining({
         code: 'scope_invalid',
-        message: expect.stringMatching(/^source\(\) (answered|failed)/),
+        message: expect.stringMatching(/^source\(\) (returned|failed)/),
       }),
     ])
     expect({ handled, sent: store.sent }).toEqual({ handled: [], sent: [] })

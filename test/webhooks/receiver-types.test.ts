@@ -57,3 +57,59 @@ test('a receiver fits where each framework takes middleware', () => {
   createServer((req, res) => receiver(req, res))
   createServer(receiver.handle)
 })
+
+interface Paid {
+  readonly id: string
+  readonly type: 'invoice.paid'
+  readonly payload: { readonly amount: number }
+}
+interface Deleted {
+  readonly id: string
+  readonly type: 'customer.deleted'
+  readonly payload: { readonly customer: string }
+}
+const parseUnion = (raw: Buffer): Paid | Deleted => JSON.parse(raw.toString())
+
+test('with parse, each handler gets what parse answers for its type', () => {
+  webhookReceiver({
+    ...rest,
+    parse: parseUnion,
+    on: {
+      'invoice.paid': (event, { source }) => {
+        expectTypeOf(event).toEqualTypeOf<Paid>()
+        expectTypeOf(source).toEqualTypeOf<string>()
+      },
+      'customer.deleted': (event) => expectTypeOf(event).toEqualTypeOf<Deleted>(),
+    },
+    onUnknownEvent: (event) => expectTypeOf(event).toEqualTypeOf<Paid | Deleted>(),
+  })
+  // @ts-expect-error a type that parse does not answer
+  webhookReceiver({ ...rest, parse: parseUnion, on: { 'invoice.payed': () => {} } })
+  // @ts-expect-error a field that the event of this type does not have
+  webhookReceiver({ ...rest, parse: parseUnion, on: { 'invoice.paid': (event) => event.payload.customer } })
+  // @ts-expect-error an event without an id
+  webhookReceiver({ ...rest, parse: () => ({ type: 'a', payload: {} }), on: {} })
+})
+
+test('with a parse of any types, handlers may have any name', () => {
+  webhookReceiver({
+    ...rest,
+    parse: (raw, headers) => {
+      expectTypeOf(raw).toEqualTypeOf<Buffer>()
+      const payload = JSON.parse(raw.toString()) as { readonly amount: number }
+      return { id: String(headers['x-id']), type: String(headers['x-type']), payload }
+    },
+    on: {
+      'orders/create': ({ payload }) => expectTypeOf(payload.amount).toEqualTypeOf<number>(),
+      ping: ({ id, type }) => expectTypeOf([id, type]).toEqualTypeOf<string[]>(),
+    },
+  })
+})
+
+test('one event may have several types, and parse may take its time', () => {
+  webhookReceiver({
+    ...rest,
+    parse: async () => ({ id: '1', type: 'a' as 'a' | 'b', payload: { n: 1 }, more: true }),
+    on: { a: (event) => expectTypeOf(event).toMatchTypeOf<{ type: 'a'; payload: { n: number }; more: boolean }>() },
+  })
+})

@@ -18,7 +18,7 @@ describe.each(BINDINGS)('on $name', (binding) => {
     expect([repeat.status, repeat.body.length, repeat.header('idempotent-replayed')]).toEqual([200, 0, 'true'])
     expect(handled.map(({ event }) => event)).toEqual([merchantUpdated()])
     expect(events).toEqual([
-      { type: 'claimed', scope: 'payments', key: 'evt_1', attempt: 1, previousOutcome: 'none' },
+      { type: 'claimed', scope: 'payments', key: 'evt_1', attempt: 1, previousOutcome: 'none', because: 'new' },
       { type: 'completed', scope: 'payments', key: 'evt_1', attempt: 1, status: 200, answerKept: true },
       { type: 'replayed', scope: 'payments', key: 'evt_1', attempt: 1 },
     ])
@@ -42,13 +42,13 @@ describe.each(BINDINGS)('on $name', (binding) => {
     expect(failed.body.toString()).not.toContain('database')
     expect(events.slice(1)).toEqual([
       { type: 'handler_failed', scope: 'payments', key: 'evt_1', attempt: 1, error: oops },
-      { type: 'failed', scope: 'payments', key: 'evt_1', attempt: 1, uncertain: false },
+      { type: 'failed', scope: 'payments', key: 'evt_1', attempt: 1, uncertain: true, because: 'status' },
     ])
     failing = false
     expect((await deliver(port)).status).toBe(200)
     expect(handled.map(({ context: { attempt, previousOutcome } }) => [attempt, previousOutcome])).toEqual([
       [1, 'none'],
-      [2, 'failed'],
+      [2, 'unknown'],
     ])
   })
 
@@ -211,11 +211,11 @@ describe('what counts', () => {
     }
   })
 
-  test('an event is remembered for eight days, and longer where that is configured', async () => {
+  test('an event is remembered for 31 days, and longer where that is configured', async () => {
     const day = 24 * 3_600_000
     for (const { options, days } of [
-      { options: {}, days: 8 },
-      { options: { retentionMs: 20 * day }, days: 20 },
+      { options: {}, days: 31 },
+      { options: { retentionMs: 60 * day }, days: 60 },
     ]) {
       let now = 1
       const store = new MemoryStore({ now: () => now })
@@ -259,7 +259,7 @@ describe('a handler gets', () => {
     const { port, handled } = await receive(express5)
     await deliver(port)
     expect(Object.keys(handled[0]?.context ?? {}).sort()).toEqual(
-      ['attempt', 'context', 'deriveKey', 'mayHaveEffect', 'previousOutcome', 'signal', 'source'].sort(),
+      ['attempt', 'deriveKey', 'mayHaveEffect', 'previousOutcome', 'signal', 'source'].sort(),
     )
   })
 })

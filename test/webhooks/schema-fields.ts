@@ -1,5 +1,4 @@
 import { z } from 'zod/v4'
-import { emailAddress } from '../../src/webhooks/fields.js'
 import type { Kind } from './document-fields.js'
 
 /** The fields that a schema names, by path, with their kinds: what the schema itself says of them. */
@@ -18,7 +17,6 @@ export function bare(schema: z.core.$ZodType): z.core.$ZodType {
 }
 
 function kindOf(schema: z.core.$ZodType): Kind {
-  if (schema === emailAddress) return 'e-mail address'
   if (schema instanceof z.ZodString || schema instanceof z.ZodLiteral) return 'string'
   if (schema instanceof z.ZodNumber) return 'number'
   if (schema instanceof z.ZodBoolean) return 'boolean'

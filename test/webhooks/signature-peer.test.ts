@@ -10,7 +10,7 @@ const NOW_S = 1_800_000_000
 beforeEach(() => void vi.useFakeTimers({ now: NOW_S * 1_000 + 999 }))
 afterEach(() => void vi.useRealTimers())
 
-const secret = fc.uint8Array({ minLength: 1, maxLength: 64 }).map((bytes) => Buffer.from(bytes).toString('base64'))
+const secret = fc.uint8Array({ minLength: 24, maxLength: 64 }).map((bytes) => Buffer.from(bytes).toString('base64'))
 const prefix = fc.constantFrom('', 'whsec_')
 const id = fc.stringMatching(/^[\x21-\x7e]{1,40}$/)
 const text = fc.string({ unit: 'grapheme', maxLength: 200 })

@@ -220,7 +220,7 @@ describe('the options', () => {
       given: { secrets: ['whsec_hush!'], toleranceMs: 0, tolerance: 1 },
       mistakes: [
         'tolerance: did you mean toleranceMs?',
-        'toleranceMs: expected a whole number from 1 to 9007199254740991; seen: 0',
+        'toleranceMs: expected an integer from 1 to 9007199254740991; seen: 0',
         'secrets[0]: expected base64, with or without whsec_ before it',
       ],
     },

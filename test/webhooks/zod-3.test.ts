@@ -1,8 +1,8 @@
 // With the release of zod 3 that brings `zod/v4` too: what the other files say of events holds there as well.
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod3/v4'
-import { webhookEventSchema } from '../../src/webhooks/event.js'
-import { merchantUpdatedEventSchema } from '../../src/webhooks/merchant-updated.js'
+import { webhookEventSchema } from '../../src/webhooks/events/event.js'
+import { merchantUpdatedEventSchema } from '../../src/webhooks/events/merchant-updated.js'
 import { runNode } from '../support/run-node.js'
 import { transpiledPackage } from '../support/transpiled-package.js'
 import { wholeEvent } from './whole-event.js'

@@ -34,7 +34,8 @@ export const executeFx: Operation<typeof schema, FxConversion> = {
   title: 'Execute an FX conversion',
   status: 201,
   schema,
-  legacyKey: bodyField('idempotencyKey', { deprecatedSince: new Date('2026-01-01') }),
+  // The official SDK adds a header of its own to every call: where it is there too, the field is what the client means.
+  legacyKey: bodyField('idempotencyKey', { deprecatedSince: new Date('2026-01-01'), whenBoth: 'field' }),
   async run({ sellAmount, sellCurrency, buyCurrency }, { books, now }) {
     const buyAmount = convert(sellAmount, sellCurrency, buyCurrency)
     if (buyAmount < 1) throw ruleBroken('amount_too_small', `It buys less than the smallest amount of ${buyCurrency}.`)

@@ -107,7 +107,7 @@ function shownRecord(record: IdempotencyRecord | null): object | null {
     case 'in-flight':
       return { state, attempt, uncertain: record.uncertain, leaseRemainingMs: record.leaseRemainingMs }
     case 'completed':
-      return { state, attempt, status: record.answer.status }
+      return { state, attempt, status: record.answer?.status }
     case 'failed':
       return { state, attempt, uncertain: record.uncertain }
   }

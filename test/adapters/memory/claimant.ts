@@ -1,4 +1,11 @@
-import type { Answer, Begun, Done, Own, Store } from 'once-per-key/core'
+import {
+  type Answer,
+  type BeginReply,
+  type CommandReply,
+  type Ownership,
+  SINGLE_TENANT,
+  type Store,
+} from 'once-per-key/core'
 
 export const RETENTION_MS = 86_400_000
 export const LEASE_MS = 30_000
@@ -10,21 +17,28 @@ export function answerOf(bytes: number): Answer {
 
 let tokens = 0
 
-/** Somebody with a token of its own who sends commands for one key. */
-export function claimant(store: Store, key: string, retentionMs = RETENTION_MS) {
+/** Somebody with a token of its own who sends commands for one key; of a scope that shares the store with no other. */
+export function claimant(store: Store, key: string, retentionMs = RETENTION_MS, scope = SINGLE_TENANT) {
   const token = `token ${++tokens}`
-  const own: Own = { token, fingerprint: 'f', attempt: 1, uncertain: false, retentionMs }
+  const own: Ownership = { token, scope, fingerprint: 'f', attempt: 1, uncertain: false, retentionMs }
   return {
-    begin(): Promise<Begun> {
-      return store.begin(key, { token, fingerprint: 'f', leaseMs: LEASE_MS, retentionMs, unknownOutcome: 'rerun' })
+    async begin(): Promise<BeginReply> {
+      return store.begin(key, {
+        token,
+        scope,
+        fingerprint: 'f',
+        leaseMs: LEASE_MS,
+        retentionMs,
+        unknownOutcome: 'rerun',
+      })
     },
-    complete(answer = answerOf(0)): Promise<Done> {
+    async complete(answer = answerOf(0)): Promise<CommandReply> {
       return store.complete(key, { ...own, answer })
     },
-    fail({ uncertain = false } = {}): Promise<Done> {
+    async fail({ uncertain = false } = {}): Promise<CommandReply> {
       return store.release(key, { ...own, uncertain, failedMs: FAILED_MS })
     },
-    renew(): Promise<Done> {
+    async renew(): Promise<CommandReply> {
       return store.renew(key, { ...own, leaseMs: LEASE_MS })
     },
   }

@@ -10,7 +10,7 @@ const KIB = 1024
 describe("whenFull: 'evict'", () => {
   test('drops the oldest completed record, with an event, and never one in flight or uncertain', async () => {
     const clock = fakeClock()
-    const store = new MemoryStore({ maxEntries: 4, whenFull: 'evict', now: clock.now })
+    const store = new MemoryStore({ maxEntries: 3, whenFull: 'evict', now: clock.now })
     const events: StoreEvent[] = []
     store.observe((event) => events.push(event))
     await claimant(store, 'in-flight').begin()

@@ -1,7 +1,7 @@
 import { MemoryStore } from 'once-per-key/memory'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { fakeClock } from '../../support/fake-clock.js'
-import { answerOf, claimant, LEASE_MS, RETENTION_MS, stateOf } from './claimant.js'
+import { answerOf, claimant, FAILED_MS, LEASE_MS, RETENTION_MS, stateOf } from './claimant.js'
 
 const FULL = { code: 'store_full' }
 const KIB = 1024
@@ -205,14 +205,16 @@ type Claimant = ReturnType<typeof claimant>
 describe('options', () => {
   test('that are wrong are told all at once, with a hint', () => {
     // biome-ignore lint/suspicious/noExplicitAny: what a JavaScript user may write.
-    const wrong: any = { maxByte: 5, maxEntries: 0, whenFull: 'drop', now: 7, maxBytes: '1 GiB' }
+    const wrong: any = { maxByte: 5, maxEntries: 0, maxScopeShare: 0, whenFull: 'drop', now: 7, maxBytes: '1 GiB' }
     const lines = [
       'The options of MemoryStore are not right:',
       '  - maxByte: did you mean maxBytes?',
-      '  - maxBytes: expected a whole number from 1 to 9007199254740991; seen: "1 GiB"',
-      '  - maxEntries: expected a whole number from 1 to 9007199254740991; seen: 0',
+      '  - maxBytes: expected an integer from 1 to 9007199254740991; seen: "1 GiB"',
+      '  - maxEntries: expected an integer from 1 to 9007199254740991; seen: 0',
+      '  - maxScopeShare: expected a number above 0, and at most 1; seen: 0',
       '  - whenFull: expected "refuse" or "evict"; seen: "drop"',
       '  - now: expected a function; seen: 7',
+      'See once-per-key/docs/errors.md#options_invalid',
     ]
     expect(() => new MemoryStore(wrong)).toThrow(
       expect.objectContaining({ code: 'options_invalid', message: lines.join('\n') }),
@@ -223,6 +225,7 @@ describe('options', () => {
     const lines = [
       'The options of MemoryStore are not right:',
       `  - expected an object; seen: ${given === null ? 'null' : `a ${typeof given}`}`,
+      'See once-per-key/docs/errors.md#options_invalid',
     ]
     expect(() => new MemoryStore(given as never)).toThrow(
       expect.objectContaining({ code: 'options_invalid', message: lines.join('\n') }),
@@ -233,5 +236,21 @@ describe('options', () => {
     // biome-ignore lint/suspicious/noExplicitAny: what a JavaScript user may write.
     const store = new MemoryStore({ maxBytes: undefined, now: undefined } as any)
     expect(await claimant(store, 'a').begin()).toMatchObject({ acquired: true })
+  })
+})
+
+test('each command replies at once, and one for which there is no room throws at once', () => {
+  const store = new MemoryStore({ maxEntries: 1 })
+  const own = { token: 't', scope: 'acme', fingerprint: 'f', attempt: 1, uncertain: false, retentionMs: RETENTION_MS }
+  const claim = { ...own, leaseMs: LEASE_MS, unknownOutcome: 'rerun' } as const
+  expect(store.begin('k', claim)).toEqual({ acquired: true, attempt: 1, previousOutcome: 'none' })
+  expect(store.renew('k', claim)).toEqual({ ok: true })
+  expect(() => store.begin('another', { ...claim, token: 'u' })).toThrow(expect.objectContaining(FULL))
+  expect(store.complete('k', { ...own, answer: answerOf(1) })).toEqual({ ok: true })
+  expect(store.inspect('k')).toMatchObject({ state: 'completed' })
+  expect(store.release('failed', { ...own, token: 'u', failedMs: FAILED_MS })).toEqual({ ok: true })
+  expect(store.resolve('none', { token: 'o', attempt: 1, answer: null, retentionMs: 1 })).toEqual({
+    ok: false,
+    record: null,
   })
 })

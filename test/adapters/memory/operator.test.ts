@@ -5,6 +5,7 @@ import { fakeClock } from '../../support/fake-clock.js'
 
 const TERMS = {
   token: 'owner',
+  scope: 'acme',
   fingerprint: 'f',
   leaseMs: 1_000,
   retentionMs: 10_000,
@@ -31,13 +32,13 @@ test('an operator may reuse the bytes that it handed in, and change the answer t
   const first = await store.inspect('k')
   const kept = { headers: [['x-first', '1']], body: Buffer.from('answer') }
   expect(first).toMatchObject({ state: 'completed', answer: kept })
-  if (first?.state === 'completed') first.answer.body?.fill(0)
+  if (first?.state === 'completed') first.answer?.body?.fill(0)
   expect(await store.inspect('k')).toMatchObject({ answer: kept })
 })
 
 test('a store that is full refuses claims, and is resolved all the same', async () => {
   const { store } = await stalled({ maxBytes: 700, maxEntries: 1 })
-  await expect(store.begin('new', TERMS)).rejects.toMatchObject({ code: 'store_full' })
+  await expect(async () => store.begin('new', TERMS)).rejects.toMatchObject({ code: 'store_full' })
   const answer = { status: 201, statusMessage: '', headers: [], body: Buffer.alloc(10_000) }
   expect(await store.resolve('k', { ...RESOLVED, answer })).toEqual({ ok: true })
   expect(await store.inspect('k')).toMatchObject({ state: 'completed' })

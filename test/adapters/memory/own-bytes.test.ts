@@ -2,7 +2,7 @@ import type { Answer, Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { expect, test } from 'vitest'
 
-const TERMS = { fingerprint: 'f', leaseMs: 1_000, retentionMs: 10_000 }
+const TERMS = { scope: 'acme', fingerprint: 'f', leaseMs: 1_000, retentionMs: 10_000 }
 const OWN = { ...TERMS, token: 'owner', attempt: 1, uncertain: false }
 
 test('a caller may reuse the bytes and the headers that it handed in', async () => {
@@ -38,6 +38,34 @@ async function completed(store: Store, answer: Answer): Promise<void> {
 
 async function replayed(store: Store): Promise<Answer> {
   const begun = await store.begin('key', { ...TERMS, token: 'reader', unknownOutcome: 'rerun' })
-  if (begun.acquired || begun.record.state !== 'completed') throw new Error('There is no answer.')
+  if (begun.acquired || begun.record.state !== 'completed' || begun.record.answer === null) {
+    throw new Error('There is no answer.')
+  }
   return begun.record.answer
 }
+
+test.each([
+  [
+    'two lines of one name',
+    [
+      ['x', '1'],
+      ['X', '2'],
+      ['x', ''],
+    ],
+  ],
+  ['none', []],
+  [
+    'a line feed in a value',
+    [
+      ['x', 'one\ntwo'],
+      ['y', '3'],
+    ],
+  ],
+  ['a line feed in a name', [['x\ny', 'one']]],
+  ['an empty name and value', [['', '']]],
+  ['a bracket at its begin', [['[x', '[1]']]],
+] as const)('headers are kept as they are: %s', async (_what, headers) => {
+  const store = new MemoryStore()
+  await completed(store, { status: 201, statusMessage: '', headers, body: null })
+  expect((await replayed(store)).headers).toEqual(headers)
+})

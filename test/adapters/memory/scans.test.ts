@@ -33,7 +33,7 @@ afterEach(() => {
 async function filled(
   options: ConstructorParameters<typeof MemoryStore>[0],
   key: string,
-  ends: 'fail' | 'complete',
+  ends: 'never' | 'fail' | 'complete',
   times = RECORDS,
 ) {
   const store = new MemoryStore({ maxEntries: RECORDS, maxBytes: 2 ** 40, ...options })
@@ -41,7 +41,7 @@ async function filled(
     const owner = claimant(store, `${key} ${i}`)
     await owner.begin()
     if (ends === 'complete') await owner.complete()
-    else await owner.fail({ uncertain: true })
+    else if (ends === 'fail') await owner.fail({ uncertain: true })
   }
   looks = 0
   return store
@@ -92,8 +92,8 @@ test('a full store finds what expired behind older records that are kept longer 
   expect(looks).toBeLessThan(FEW)
 })
 
-test('a store that evicts goes past older uncertain records without a scan', async () => {
-  const store = await filled({ whenFull: 'evict' }, 'uncertain', 'fail', RECORDS - BEGINS)
+test('a store that evicts goes past older records in flight without a scan', async () => {
+  const store = await filled({ whenFull: 'evict' }, 'in flight', 'never', RECORDS - BEGINS)
   for (let i = 0; i < BEGINS; i++) {
     const owner = claimant(store, `completed ${i}`)
     await owner.begin()
@@ -102,6 +102,19 @@ test('a store that evicts goes past older uncertain records without a scan', asy
   looks = 0
   expect(await begin(store)).toEqual(Array(BEGINS).fill('acquired'))
   expect(looks).toBeGreaterThan(0)
+  expect(looks).toBeLessThan(FEW)
+})
+
+test('the oldest of many failures is forgotten without a scan', async () => {
+  const store = await filled({ maxUncertainBytes: 610 * RECORDS }, 'uncertain', 'fail')
+  const events: string[] = []
+  store.observe(({ type }) => events.push(type))
+  for (let i = 0; i < BEGINS; i++) {
+    const failing = claimant(store, `uncertain ${RECORDS + i}`)
+    await failing.begin()
+    await failing.fail({ uncertain: true })
+  }
+  expect(events.length).toBeGreaterThanOrEqual(BEGINS)
   expect(looks).toBeLessThan(FEW)
 })
 

@@ -4,7 +4,7 @@ import type { Store } from 'once-per-key/core'
 import { RedisStore } from 'once-per-key/redis'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { startRedis } from '../../support/redis-server.js'
-import { ANSWER, claimOf, ownOf } from './claims.js'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
 import type { OpenClient } from './clients.js'
 import { REDIS, REDIS_CLUSTER, REDIS_SENTINEL } from './grounds.js'
 

@@ -5,7 +5,7 @@ import { RedisStore, type SendCommand } from 'once-per-key/redis'
 import { describe, expect, test, vi } from 'vitest'
 import { gate } from '../../support/gate.js'
 import { type RedisServer, startRedis } from '../../support/redis-server.js'
-import { claimOf, ownOf } from './claims.js'
+import { claimOf, ownOf } from '../claims.js'
 import { CLUSTER, type OpenClient, SINGLE } from './clients.js'
 import { REDIS_CLUSTER } from './grounds.js'
 

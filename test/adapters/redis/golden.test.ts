@@ -3,8 +3,8 @@ import { Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { startRedis } from '../../support/redis-server.js'
-import { claimOf, ownOf } from './claims.js'
-import { RECORDS } from './records.js'
+import { claimOf, ownOf } from '../claims.js'
+import { RECORDS } from '../records.js'
 
 // The bytes of version 1, in hex: frozen. A record that was written before a deployment must be read after it, and the
 // other way round. The lease is the only time in them: `leaseUntilMs` is what it was.
@@ -17,7 +17,7 @@ const LEASE = lease(GOLDEN.leaseUntilMs)
 
 const server = await startRedis()
 const redis = new Redis(server.port)
-const store = new RedisStore({ client: redis, prefix: '' })
+const store = new RedisStore({ client: redis, prefix: '', prefixMayMeetOthers: true })
 afterAll(async () => {
   redis.disconnect()
   await server.close()
@@ -48,7 +48,7 @@ describe.each(Object.entries(RECORDS))('a record of version 1: %s', (name, { wri
 
   test('is read as what it was', async () => {
     await redis.set('k', golden, 'PX', 600_000)
-    const done = await store.renew('k', { ...ownOf('stranger'), leaseMs: 1 })
+    const done = await store.renew('k', { ...ownOf('stranger', 'fingerprint'), leaseMs: 1 })
     const record = { ...shown, ...(shown.state === 'in-flight' && { leaseRemainingMs: expect.any(Number) }) }
     expect(structuredClone(done)).toEqual({ ok: false, record })
   })

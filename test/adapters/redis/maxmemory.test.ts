@@ -1,11 +1,11 @@
 import { Redis } from 'ioredis'
 import { singleTenant } from 'once-per-key'
-import { createEngine } from 'once-per-key/core'
+import { createRequestEngine } from 'once-per-key/http'
 import { RedisStore } from 'once-per-key/redis'
 import { afterAll, expect, test } from 'vitest'
 import { startRedis } from '../../support/redis-server.js'
 import { requestFacts } from '../../support/request-facts.js'
-import { ANSWER, claimOf, ownOf } from './claims.js'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
 
 const server = await startRedis('--maxmemory-policy', 'noeviction')
 const redis = new Redis(server.port)
@@ -44,7 +44,7 @@ test('where maxmemory is reached only claims fail: every owner still ends, and e
 test('where maxmemory is reached claims that were refused leave nothing behind, so they cannot fill Redis', async () => {
   await redis.flushall()
   await redis.config('SET', 'maxmemory', '1')
-  const once = createEngine({ store, scope: singleTenant })
+  const once = createRequestEngine({ store, scope: singleTenant })
   for (let i = 0; i < 20; i++) {
     const decision = await once.decide(requestFacts({ key: `refused-${i}` }))
     expect(decision).toMatchObject({ action: 'reject', problem: { code: 'store_unavailable' } })

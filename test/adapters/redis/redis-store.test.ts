@@ -5,7 +5,7 @@ import { RedisStore, type RedisStoreOptions, type SendCommand } from 'once-per-k
 import { createClient, createClientPool, createCluster } from 'redis'
 import { createClientPool as createClientPool5 } from 'redis5'
 import { describe, expect, test } from 'vitest'
-import { claimOf, ownOf } from './claims.js'
+import { claimOf, ownOf } from '../claims.js'
 
 const idle = { lazyConnect: true } as const
 
@@ -36,10 +36,16 @@ describe('a wrong client is a mistake that names what was expected:', () => {
   })
 
   test('all mistakes are listed at once', () => {
-    const { message } = mistakeOf({ sendCommand: 'GET', prefix: 7, cleint: {} } as unknown as RedisStoreOptions)
+    const { message } = mistakeOf({
+      sendCommand: 'GET',
+      prefix: 7,
+      prefixMayMeetOthers: 1,
+      cleint: {},
+    } as unknown as RedisStoreOptions)
     expect(message).toMatch(/cleint: did you mean client\?/)
     expect(message).toMatch(/sendCommand: expected a function; seen: "GET"/)
     expect(message).toMatch(/prefix: expected a string; seen: 7/)
+    expect(message).toMatch(/prefixMayMeetOthers: expected true or false; seen: 1/)
   })
 
   test('a client and a sendCommand are one too many', () => {
@@ -55,8 +61,8 @@ describe('a wrong client is a mistake that names what was expected:', () => {
 describe('the prefix', () => {
   test.each([
     [undefined, 'once-per-key:k'],
-    ['', 'k'],
-    ['payments/', 'payments/k'],
+    ['payments:', 'payments:k'],
+    ['shop:payments/', 'shop:payments/k'],
   ])('%s makes the key %s', async (prefix, key) => {
     const keys: unknown[] = []
     const sendCommand: SendCommand = async (to, args) => {
@@ -69,7 +75,7 @@ describe('the prefix', () => {
   })
 })
 
-describe('a reply in another form is a store failure, that says what a sendCommand must answer with:', () => {
+describe('a reply in another form is a store failure, that says what a sendCommand must reply with:', () => {
   const inFlight = ['in-flight', 'f', 1, 0, 5]
   const completed = ['completed', 'f', 1, 200, '', '[]', 1, 'body']
   test.each<[string, unknown]>([
@@ -86,7 +92,7 @@ describe('a reply in another form is a store failure, that says what a sendComma
     ['an attempt of null', buffers(['acquired', null, 'none'])],
   ])('%s', async (_name, reply) => {
     const store = new RedisStore({ sendCommand: async () => reply })
-    await expect(store.begin('k', claimOf('t'))).rejects.toThrow(/must answer with strings as Buffers/)
+    await expect(store.begin('k', claimOf('t'))).rejects.toThrow(/must reply with strings as Buffers/)
   })
 
   test('integers in digits are integers', async () => {

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RedisServer, startRedis } from '../../support/redis-server.js'
-import { ANSWER, claimOf, ownOf } from './claims.js'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
 
 describe('RedisStore', async () => {
   let server: RedisServer

@@ -6,15 +6,15 @@ import { RedisStore } from 'once-per-key/redis'
 import request from 'supertest'
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { startRedis } from '../../support/redis-server.js'
-import { ANSWER, claimOf, ownOf } from './claims.js'
-import { RECORDS } from './records.js'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
+import { RECORDS } from '../records.js'
 
 // Real servers and many connections, on a machine that may be busy.
 vi.setConfig({ testTimeout: 30_000 })
 
 const server = await startRedis('--appendonly', 'no')
 const redis = new Redis(server.port)
-const store = new RedisStore({ client: redis, prefix: '' })
+const store = new RedisStore({ client: redis, prefix: '', prefixMayMeetOthers: true })
 afterAll(async () => {
   redis.disconnect()
   await server.close()
@@ -22,10 +22,10 @@ afterAll(async () => {
 beforeEach(() => redis.flushdb())
 
 const COMMANDS: Readonly<Record<string, (store: Store, key: string, token: string) => Promise<unknown>>> = {
-  begin: (store, key, token) => store.begin(key, claimOf(token, 'fingerprint')),
-  renew: (store, key, token) => store.renew(key, { ...ownOf(token, 'fingerprint'), leaseMs: 30_000 }),
-  complete: (store, key, token) => store.complete(key, { ...ownOf(token, 'fingerprint'), answer: ANSWER }),
-  release: (store, key, token) => store.release(key, { ...ownOf(token, 'fingerprint'), failedMs: 60_000 }),
+  begin: async (store, key, token) => store.begin(key, claimOf(token, 'fingerprint')),
+  renew: async (store, key, token) => store.renew(key, { ...ownOf(token, 'fingerprint'), leaseMs: 30_000 }),
+  complete: async (store, key, token) => store.complete(key, { ...ownOf(token, 'fingerprint'), answer: ANSWER }),
+  release: async (store, key, token) => store.release(key, { ...ownOf(token, 'fingerprint'), failedMs: 60_000 }),
 }
 
 const pack = (fields: unknown[]) => redis.callBuffer('EVAL', PACK, '0', JSON.stringify(fields)) as Promise<Buffer>
@@ -117,7 +117,9 @@ test.each(['nonsense', '{}', '[["a"]]', '[["a",1]]', '["ab"]', 'null'])(
   'headers that are %s fail a replay, and are not quoted',
   async (headers) => {
     await redis.set('k', await pack(['completed', 'owner', 'fingerprint', 1, 200, '', headers, true, 0]))
-    await expect(store.begin('k', claimOf('stranger'))).rejects.toThrow(/^The headers in the record are damaged\.$/)
+    await expect(store.begin('k', claimOf('stranger', 'fingerprint'))).rejects.toThrow(
+      /^The headers in the record are damaged\.$/,
+    )
   },
 )
 

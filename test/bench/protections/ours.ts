@@ -39,7 +39,7 @@ function protection(store: Store, work: Work, closeClient?: () => Promise<unknow
 }
 
 async function complete(store: Store, key: string): Promise<void> {
-  const terms = { token: `t-${key}`, fingerprint: `v1.${key}`, retentionMs: RETENTION_MS }
+  const terms = { token: `t-${key}`, scope: 'filled', fingerprint: `v1.${key}`, retentionMs: RETENTION_MS }
   await store.begin(key, { ...terms, leaseMs: 30_000, unknownOutcome: 'rerun' })
   const headers = [['Location', `/payouts/${key}`]] as const
   const answer = { status: 201, statusMessage: '', headers, body: Buffer.from(`{"id":"${key}"}`) }

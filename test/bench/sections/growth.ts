@@ -74,8 +74,8 @@ function growths(mostRecords: { readonly memory: number; readonly redis: number 
 
 export interface Grown {
   readonly tables: readonly Table[]
-  /** What a request costs us in memory among the most records, against what it costs among the fewest. */
-  readonly recordsInMemory: Spread
+  /** What a request costs in memory among the most records, against what it costs among the fewest: ours, and the floor. */
+  readonly growthInMemory: { readonly ours: Spread; readonly floor: Spread }
 }
 
 /** How the cost of a request grows with what it depends on. */
@@ -86,18 +86,21 @@ export async function growthTables(
   mostRecords: { readonly memory: number; readonly redis: number },
 ): Promise<Grown> {
   // Their engines are warm after the first few.
-  const quicker = { ...ground, warmUpSeconds: ground.warmUpSeconds / 3 }
+  const quicker = { ...ground, warmUpRequests: Math.ceil(ground.warmUpRequests / 100) }
   const tables: Table[] = []
-  let recordsInMemory: Spread | undefined
+  let growthInMemory: Grown['growthInMemory'] | undefined
   for (const growth of growths(mostRecords)) {
     const figures = await measureGrowth(growth, services, quicker, seconds)
     tables.push(growthTable(growth, figures))
     if (growth.variants.includes('ours-memory') && growth.column === RECORDS) {
-      const of = (step: number | undefined) => figures('ours-memory', step ?? 0).cpuMicros
-      recordsInMemory = ratioOf(of(growth.steps.at(-1)), of(growth.steps[0]))
+      const grownBy = (variant: string) => {
+        const of = (step: number | undefined) => figures(variant, step ?? 0).cpuMicros
+        return ratioOf(of(growth.steps.at(-1)), of(growth.steps[0]))
+      }
+      growthInMemory = { ours: grownBy('ours-memory'), floor: grownBy('floor-memory') }
     }
   }
-  return { tables, recordsInMemory: recordsInMemory as Spread }
+  return { tables, growthInMemory: growthInMemory as Grown['growthInMemory'] }
 }
 
 type FiguresOf = (variant: string, step: number) => Figures

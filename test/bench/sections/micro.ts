@@ -15,7 +15,8 @@ const SIZES = [200, 2_048, 16_384, 131_072, 1_048_576]
 
 /** The library by itself, without HTTP: microseconds. */
 export async function measureMicro(ground: Ground, operations: number): Promise<Micro> {
-  const child = spawnOnServerCore(['--expose-gc', join(process.cwd(), 'build/bench/micro.js')], {
+  const args = ['--expose-gc', join(process.cwd(), 'build/bench/micro.js')]
+  const child = spawnOnServerCore(process.execPath, args, {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const program = programOf<MicroCalls>(child, 'The micro benchmark')

@@ -1,94 +1,123 @@
+import type { MeasuredNode } from '../nodes.js'
 import type { Phase } from '../protection.js'
 import { type Figures, type Ground, inTurn, measureInRounds } from '../rounds.js'
 import { startedOnDemand } from '../services.js'
-import { ratioOf, type Spread, spreadOf } from '../statistics.js'
-import { countCell, spreadCell, type Table } from '../table.js'
-import { VARIANTS, type Variant } from '../variants.js'
+import { differenceOf, ratioOf, type Spread, spreadOf } from '../statistics.js'
+import { spreadCell, type Table } from '../table.js'
+import type { Variant } from '../variants.js'
 
-/** What one variant costs. */
+/** What one variant costs on one Node. */
 export interface TrafficRow {
   readonly variant: Variant
   readonly cpuMicros: Spread
   readonly timesBare: Spread
+  /** What is added to unprotected Express, in microseconds a request. */
+  readonly extraMicros: Spread
   /** `null`: it is one, or has none. */
   readonly timesFloor: Spread | null
-  readonly perSecond: Spread
-  readonly p50Ms: Spread
-  readonly p99Ms: Spread
   readonly mistakes: number
 }
 
+/** What all variants cost in one phase, on one Node. */
+export interface Traffic {
+  readonly phase: Phase
+  readonly node: MeasuredNode
+  readonly rows: readonly TrafficRow[]
+}
+
 /**
- * Every variant under the same load. In each round by processes of its own: two processes of one program differ, by how the
- * engine compiled it, as much as two variants do.
+ * Every variant under the same load, on each Node. In each round by processes of its own: two processes of one program differ,
+ * by how the engine compiled it, as much as two variants do.
  */
-export async function measureTraffic(phase: Phase, ground: Ground, seconds: number): Promise<readonly TrafficRow[]> {
-  const figures = new Map<string, Figures>()
+export async function measureTraffic(
+  phase: Phase,
+  variants: readonly Variant[],
+  nodes: readonly MeasuredNode[],
+  ground: Ground,
+  seconds: number,
+): Promise<readonly Traffic[]> {
+  const figuresOf = new Map(nodes.map((node) => [node, new Map<string, Figures>()]))
   for (let round = 0; round < ground.rounds; round++) {
-    const services = startedOnDemand(ground.redisPort)
-    try {
-      const candidates = await Promise.all(
-        inTurn(VARIANTS, round).map(async ({ name }) => ({ name, service: await services.of(name), phase, seconds })),
-      )
-      await measureInRounds(`${phase} ${round + 1} of ${ground.rounds}`, candidates, { ...ground, rounds: 1 }, figures)
-    } finally {
-      await services.end()
+    for (const [node, figures] of figuresOf) {
+      const services = startedOnDemand(ground.redisPort, node.path)
+      try {
+        const candidates = await Promise.all(
+          inTurn(variants, round).map(async ({ name }) => ({ name, service: await services.of(name), phase, seconds })),
+        )
+        const what = `${phase}, Node ${node.version}, ${round + 1} of ${ground.rounds}`
+        await measureInRounds(what, candidates, { ...ground, rounds: 1 }, figures)
+      } finally {
+        await services.end()
+      }
     }
   }
+  return nodes.map((node) => ({ phase, node, rows: rowsOf(variants, figuresOf.get(node) as Map<string, Figures>) }))
+}
+
+function rowsOf(variants: readonly Variant[], figures: ReadonlyMap<string, Figures>): readonly TrafficRow[] {
   const of = (name: string) => figures.get(name) as Figures
-  return VARIANTS.map((variant) => {
-    const { cpuMicros, perSecond, p50Ms, p99Ms, mistakes } = of(variant.name)
+  const bare = of('bare').cpuMicros
+  return variants.map((variant) => {
+    const { cpuMicros, mistakes } = of(variant.name)
+    const floor = variant.floor === undefined ? undefined : figures.get(variant.floor)
     return {
       variant,
       cpuMicros: spreadOf(cpuMicros),
-      timesBare: ratioOf(cpuMicros, of('bare').cpuMicros),
-      timesFloor: variant.floor === undefined ? null : ratioOf(cpuMicros, of(variant.floor).cpuMicros),
-      perSecond: spreadOf(perSecond),
-      p50Ms: spreadOf(p50Ms),
-      p99Ms: spreadOf(p99Ms),
+      timesBare: ratioOf(cpuMicros, bare),
+      extraMicros: differenceOf(cpuMicros, bare),
+      timesFloor: floor === undefined ? null : ratioOf(cpuMicros, floor.cpuMicros),
       mistakes,
     }
   })
 }
 
-export function trafficTable(
-  phase: Phase,
-  rows: readonly TrafficRow[],
+/** One table for what stays in the process, which is compared with Express alone, and one for Redis, with its floors. */
+export function trafficTables(
+  measured: readonly Traffic[],
+  failings: ReadonlyMap<string, readonly string[]>,
+): readonly Table[] {
+  return (['memory', 'redis'] as const).map((store) => trafficTable(store, measured, failings))
+}
+
+function trafficTable(
+  store: 'memory' | 'redis',
+  measured: readonly Traffic[],
   failings: ReadonlyMap<string, readonly string[]>,
 ): Table {
+  const [first] = measured as readonly [Traffic]
+  const isShown = ({ variant }: TrafficRow) => variant.store === store || variant.kind === 'bare'
+  const names = first.rows.filter(isShown).map(({ variant }) => variant)
+  const against = store === 'memory' ? '× Express' : '× floor'
   return {
-    title: TITLES[phase],
-    columns: ['', 'CPU µs a request', '× bare', '× floor', 'requests/s', 'p50 ms', 'p99 ms', 'fails'],
-    rows: rows.map(({ variant, cpuMicros, timesBare, timesFloor, perSecond, p50Ms, p99Ms, mistakes }) => [
-      variant.label,
-      spreadCell(cpuMicros, 1),
-      spreadCell(timesBare, 2),
-      timesFloor === null ? '' : spreadCell(timesFloor, 2),
-      countCell(perSecond.median),
-      p50Ms.median.toFixed(2),
-      spreadCell(p99Ms, 2),
-      [...(failings.get(variant.name) ?? []), ...(mistakes > 0 ? [`${mistakes} wrong answers under load`] : [])].join(
-        ', ',
-      ),
-    ]),
-    notes: NOTES[phase],
+    title: `${TITLES[first.phase]}, ${store === 'memory' ? 'in memory' : 'in Redis'}`,
+    columns: ['', ...measured.flatMap(({ node }) => [`Node ${node.version}: ${against}`, '+ µs']), 'gets wrong'],
+    rows: names.map((variant) => {
+      const rows = measured.map(({ rows }) => rows.find((row) => row.variant === variant) as TrafficRow)
+      const mistakes = rows.reduce((sum, row) => sum + row.mistakes, 0)
+      const wrong = [...(failings.get(variant.name) ?? []), ...(mistakes > 0 ? [`${mistakes} wrong answers`] : [])]
+      return [variant.label, ...rows.flatMap((row) => cellsOf(row, store)), wrong.join(', ')]
+    }),
+    notes: NOTES[first.phase],
   }
 }
 
-const TITLES = {
-  first: 'First execution: each request with a key of its own',
-  replay: 'Replay: answers that are stored',
+function cellsOf({ variant, cpuMicros, timesBare, timesFloor, extraMicros }: TrafficRow, store: string): string[] {
+  if (variant.kind === 'bare') return [`1 = ${cpuMicros.median.toFixed(0)} µs`, '']
+  const times = store === 'memory' ? timesBare : timesFloor
+  return [times === null ? '1.00' : spreadCell(times, 2), spreadCell(extraMicros, 0)]
 }
 
+const TITLES = { first: 'First execution', replay: 'Replay' }
+
 const ALL = [
-  'CPU: user and system time of the server process, by request; another process in each round. Median of the rounds (least–most).',
-  '× bare: against unprotected Express running the same handler. × floor: against the least with the same store and client.',
+  'CPU (user and system) of the server process by request; median of the rounds (least–most), another process in each.',
+  '+ µs: what is added to unprotected Express, which runs the same handler.',
 ]
 
 const NOTES = {
   first: [
     ...ALL,
-    'Floors: one Map look-up and one set; `SET … NX GET` and `SET`. They protect from nothing but a late retry.',
+    'Floors: one Map look-up and one set; `SET … NX GET` and `SET`. They protect from a late retry alone.',
   ],
   replay: [...ALL, 'Floors: one Map look-up; one `GET`. Unprotected Express runs its handler again.'],
 }

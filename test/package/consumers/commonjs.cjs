@@ -3,9 +3,12 @@ const exercise = require('./exercise.cjs')
 const entries = {
   memory: require('once-per-key/memory'),
   redis: require('once-per-key/redis'),
+  postgres: require('once-per-key/postgres'),
+  sqlite: require('once-per-key/sqlite'),
   testing: require('once-per-key/testing'),
   webhooks: require('once-per-key/webhooks'),
   core: require('once-per-key/core'),
+  http: require('once-per-key/http'),
   face: require('once-per-key'),
   manifest: require('once-per-key/package.json'),
 }

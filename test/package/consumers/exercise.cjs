@@ -2,7 +2,8 @@
 const { createServer } = require('node:http')
 const { once: event } = require('node:events')
 
-module.exports = async function exercise({ face, core, memory, redis, testing, webhooks, manifest }) {
+module.exports = async function exercise({ manifest, ...entries }) {
+  const { face, core, memory, testing, webhooks } = entries
   let runs = 0
   const once = face.idempotency({ store: new memory.MemoryStore(), scope: face.singleTenant })
   const server = createServer((req, res) => {
@@ -29,12 +30,7 @@ module.exports = async function exercise({ face, core, memory, redis, testing, w
     event: await received(webhooks, memory),
     engineError: errorOf(() => core.createEngine({}), face.IdempotencyError),
     laws: await lawsOf(testing, memory),
-    names: Object.fromEntries(
-      Object.entries({ face, core, memory, redis, testing, webhooks }).map(([entry, exports]) => [
-        entry,
-        namesOf(exports),
-      ]),
-    ),
+    names: Object.fromEntries(Object.entries(entries).map(([entry, exports]) => [entry, namesOf(exports)])),
   }
 }
 

@@ -8,8 +8,11 @@ const require = createRequire(import.meta.url)
 const entries = {
   face,
   core,
+  http: require('once-per-key/http'),
   memory: require('once-per-key/memory'),
   redis: require('once-per-key/redis'),
+  postgres: require('once-per-key/postgres'),
+  sqlite: require('once-per-key/sqlite'),
   testing: require('once-per-key/testing'),
   webhooks: require('once-per-key/webhooks'),
   manifest: require('once-per-key/package.json'),

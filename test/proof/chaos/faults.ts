@@ -1,5 +1,5 @@
-import type { Calm } from './calm.js'
 import type { Choices } from './choices.js'
+import type { Calm } from './one-fault-at-a-time.js'
 
 /** Something that goes wrong, and is over when its promise resolves. */
 export interface Fault {

@@ -1,14 +1,14 @@
-import type { Begun, Done, Store } from 'once-per-key/core'
+import type { BeginReply, CommandReply, MaybePromise, Store } from 'once-per-key/core'
 import type { CommandFacts, CommandName, Note, Reply } from './journal.js'
 
 /** A store that notes each command as it leaves, and its reply as it comes. */
 export function journaledStore(store: Store, note: (note: Note) => void): Store {
   let commands = 0
 
-  async function noted<R extends Begun | Done>(
+  async function noted<R extends BeginReply | CommandReply>(
     command: CommandName,
     about: CommandFacts,
-    send: () => Promise<R>,
+    send: () => MaybePromise<R>,
   ): Promise<R> {
     const id = ++commands
     note({ what: 'sent', id, command, about })
@@ -23,7 +23,6 @@ export function journaledStore(store: Store, note: (note: Note) => void): Store 
   }
 
   return {
-    effects: store.effects,
     begin: (recordKey, claim) => noted('begin', { recordKey, token: claim.token }, () => store.begin(recordKey, claim)),
     renew: (recordKey, own) => noted('renew', { recordKey, ...facts(own) }, () => store.renew(recordKey, own)),
     complete: (recordKey, own) => noted('complete', { recordKey, ...facts(own) }, () => store.complete(recordKey, own)),
@@ -36,7 +35,7 @@ function facts({ token, uncertain }: { token: string; uncertain: boolean }) {
   return { token, uncertain }
 }
 
-function shown(reply: Begun | Done): Reply {
+function shown(reply: BeginReply | CommandReply): Reply {
   if ('ok' in reply) return reply.ok ? { outcome: 'ok' } : { outcome: 'stale', ...met(reply.record?.state) }
   if (!reply.acquired) return { outcome: 'refused', met: reply.record.state }
   const { attempt, previousOutcome } = reply

@@ -1,10 +1,10 @@
 import { type Ask, type Payment, SCOPES } from './asking.js'
-import type { Calm } from './calm.js'
 import type { Choices } from './choices.js'
 import { isFinal } from './clients.js'
 import { type FaultLane, pause } from './faults.js'
 import type { Fleet } from './fleet.js'
 import { instant } from './journal.js'
+import type { Calm } from './one-fault-at-a-time.js'
 
 /** For a handler that is stopped in its midst. */
 const HANDLER_MS = 400

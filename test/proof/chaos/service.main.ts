@@ -30,6 +30,7 @@ const { app, idle } = createApp({
   logger,
   leaseMs,
   unknownOutcome,
+  host: 'test', // As the proof's clients call it.
 })
 const server = createServer((req, res) => requests.run(req as Handled, () => app(req, res)))
 const shutDown = gracefulShutdown(server, idle)

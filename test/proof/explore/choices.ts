@@ -39,7 +39,7 @@ const DELIVERY_FAULTS = [
   'broken_after',
 ] as const satisfies readonly Delivery[]
 
-const ENDS: readonly End[] = ['success', 'failure', 'uncertain']
+const ENDS: readonly End[] = ['success', 'refusal', 'late_refusal', 'breakdown', 'no_answer']
 
 /** Whose key it is, and who else uses the same one. */
 export const SCOPE = 'acme'

@@ -73,12 +73,12 @@ export function createClient(
     if (execution === undefined) throw new Error(`request ${index} has no run to end`)
     client.stage = 'ending'
     record({ type: 'ended', by: index, end: how })
-    if (how === 'uncertain') {
-      execution.mayHaveEffect()
+    if (how === 'no_answer') {
       void execution.fail().then(() => tell({ kind: 'failure' }))
       return
     }
-    const answer = how === 'success' ? successOf(index) : FAILURE
+    if (how === 'late_refusal') execution.mayHaveEffect()
+    const answer = how === 'success' ? successOf(index) : failureOf(how === 'breakdown' ? 500 : 422)
     void execution.settle(answer).then((settled) => {
       if (settled.action !== 'send') follow(settled)
       else tell(how === 'success' ? { kind: 'success', text: textOf(answer) } : { kind: 'failure' })
@@ -101,7 +101,9 @@ function successOf(index: number): Answer {
   return { status: 201, statusMessage: '', headers: [['Content-Type', 'text/plain']], body }
 }
 
-const FAILURE: Answer = { status: 500, statusMessage: '', headers: [], body: Buffer.from('failed') }
+function failureOf(status: number): Answer {
+  return { status, statusMessage: '', headers: [], body: Buffer.from('failed') }
+}
 
 function factsOf(scope: string, content: Content): RequestFacts<string> {
   return {

@@ -1,4 +1,4 @@
-import type { Begun, Done } from 'once-per-key/core'
+import type { BeginReply, CommandReply } from 'once-per-key/core'
 import { type Content, type Executed, textOf } from './history.js'
 import type { Expect } from './invariants.js'
 import type { Book, Standing } from './ledger.js'
@@ -19,14 +19,14 @@ export function watchCommand(
     const unchanged = before === after || JSON.stringify(before) === JSON.stringify(after)
     expect('S6', unchanged, `${command.name} of request ${standing.by} changed a record that was not its own`)
   }
-  if (command.name === 'begin') watchBegin(book, standing, reply as Begun, entry.at, refusesUnknown, expect)
-  else if ((reply as Done).ok) watchEnd(book, standing, entry, expect)
+  if (command.name === 'begin') watchBegin(book, standing, reply as BeginReply, entry.at, refusesUnknown, expect)
+  else if ((reply as CommandReply).ok) watchEnd(book, standing, entry, expect)
 }
 
 function watchBegin(
   book: Book,
   { by, content, now }: Standing,
-  reply: Begun,
+  reply: BeginReply,
   at: number,
   refusesUnknown: boolean,
   expect: Expect,
@@ -39,10 +39,12 @@ function watchBegin(
     expect('S7', isSame, `the claim of request ${by} was sent again and got another reply than at first`)
   }
   if (!reply.acquired) {
+    const answer = reply.record.state === 'completed' ? reply.record.answer : null
     if (book.stored !== null && book.bound === content) {
-      const { record } = reply
-      const shown = record.state === 'completed' && textOf(record.answer) === book.stored
-      expect('S3', shown, `request ${by} is not shown the answer that was stored`)
+      const isShown = answer !== null && textOf(answer) === book.stored
+      expect('S3', isShown, `request ${by} is not shown the answer that was stored`)
+    } else if (book.stored !== null) {
+      expect('S9', answer === null, `request ${by} is shown the answer to other content`)
     }
     return
   }
@@ -73,6 +75,11 @@ function hold(book: Book, by: number, at: number, content: Content): void {
   book.livesUntil = at + TIMES.retentionMs
 }
 
+/** Whether a run that has failed may have had its effect, or one before it. A claim that nobody ran had none. */
+function isOpenEnd(run: Standing['run']): boolean {
+  return run !== null && (run.previousOutcome === 'unknown' || run.end !== 'refusal')
+}
+
 /** An owner's command that was accepted. Where there was no record, it is written anew from what the owner shows. */
 function watchEnd(book: Book, standing: Standing, { command, at }: Executed & { at: number }, expect: Expect): void {
   if (command.name === 'begin') return
@@ -101,6 +108,7 @@ function watchEnd(book: Book, standing: Standing, { command, at }: Executed & { 
     }
     case 'release': {
       expect('S6', book.stored === null, `request ${by} releases a key that was completed`)
+      expect('S5', own.uncertain === isOpenEnd(run), `request ${by} is released with uncertain ${own.uncertain}`)
       if (now.released && !isAnew) break
       const uncertain = own.uncertain || now.uncertain
       Object.assign(now, { released: true, uncertain })

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { machine } from 'once-per-key/core'
 import type { Client } from './client.js'
-import { type Reply, textOf } from './history.js'
+import { isCertain, type Reply, textOf } from './history.js'
 import { type Book, type Ledger, mayHaveHadEffect, mayLeaveDoubt, type Standing } from './ledger.js'
 import type { Message } from './network.js'
 import { FAILED_MS, TIMES } from './times.js'
@@ -36,9 +36,14 @@ function requestOf(client: Client, standing: Standing, { network, clock }: World
     const { ran, stored } = standing.now
     return JSON.stringify([standing.scope, ran, mayHaveHadEffect(standing), mayLeaveDoubt(standing), stored])
   }
-  const { by: _, waitsSince, ...rest } = standing
+  const { by: _, waitsSince, run, ...rest } = standing
   const waitsForMs = waitsSince === null || standing.wasStopped ? waitsSince === null : now - waitsSince
-  return JSON.stringify([rest, waitsForMs, isOver || processOf(client, clock.timersOf(index), now)])
+  return JSON.stringify([rest, run && runOf(run), waitsForMs, isOver || processOf(client, clock.timersOf(index), now)])
+}
+
+/** Ways to end that leave the effect open go on alike: whoever treats them differently shows it in what it sends. */
+function runOf({ end, ...run }: Exclude<Standing['run'], null>): unknown {
+  return [run, end === null || isCertain(end) ? end : 'open']
 }
 
 /** All that an engine still remembers, as far as it can matter. */

@@ -1,7 +1,7 @@
 import { Findings, type Layer } from '../layer.js'
 import type { Bounds, Choice } from './choices.js'
+import { countIn, noHappenings } from './happenings.js'
 import { type Policy, startProcesses } from './processes.js'
-import { countIn, noSights } from './sights.js'
 import { installVirtualClock } from './virtual-clock.js'
 import { type State, type Way, walk } from './walk.js'
 
@@ -15,9 +15,9 @@ interface Search extends Bounds {
  * Breadth-first over all that the requests with one key, their processes, the network and the store can do, with so many
  * faults on each path. Nothing is left to chance: the seed changes nothing.
  */
-export const explore: Layer = async ({ scale, progress }) => {
+export const explore: Layer = async ({ scale, until, progress }) => {
   const findings = new Findings()
-  const sights = noSights()
+  const happenings = noHappenings()
   const figures = { states: 0, transitions: 0, 'choices in the longest path': 0 }
   const found: Record<string, number> = {}
   const searches = searchesFor(scale)
@@ -27,6 +27,7 @@ export const explore: Layer = async ({ scale, progress }) => {
   Error.stackTraceLimit = 0 // Most errors here are time limits that pass, and nobody reads where.
   try {
     for (const [index, search] of searches.entries()) {
+      if (findings.hasViolated(until)) break
       const { policy, attempts, faults } = search
       const way = { processes: startProcesses(policy), clock, bounds: search, findings }
       const states = await exploreAll(way, (share) => progress((index + share) / searches.length))
@@ -39,7 +40,7 @@ export const explore: Layer = async ({ scale, progress }) => {
   return {
     figures: { ...figures, ...found },
     checked: findings.checked,
-    tried: sights,
+    tried: happenings,
     violations: findings.violations,
   }
 
@@ -47,7 +48,7 @@ export const explore: Layer = async ({ scale, progress }) => {
     const rested = new Set<string>()
     const fewestFaults = new Map<string, number>()
     let frontier = [(await walk(null, null, way)).state]
-    while (frontier.length > 0) {
+    while (frontier.length > 0 && !findings.hasViolated(until)) {
       const next: State[] = []
       for (const state of frontier) {
         for (const choice of state.choices) next.push(...(await visit(state, choice)))
@@ -61,7 +62,7 @@ export const explore: Layer = async ({ scale, progress }) => {
     async function visit(from: State, choice: Choice): Promise<State[]> {
       figures.transitions++
       const { state, digest, entries, resolve } = await walk(from, choice, way)
-      for (const entry of entries) countIn(sights, entry)
+      for (const entry of entries) countIn(happenings, entry)
       const known = fewestFaults.get(digest)
       if (known !== undefined && known <= state.faults) return []
       fewestFaults.set(digest, state.faults)
@@ -84,7 +85,7 @@ function searchesFor(scale: number): readonly Search[] {
   if (scale < 1) {
     return [
       ...both({ attempts: 3, faults: 0, others: true }),
-      { policy: 'rerun', attempts: 2, faults: 1, others: false },
+      { policy: 'rerun', attempts: scale < 0.05 ? 1 : 2, faults: 1, others: false },
     ]
   }
   return [

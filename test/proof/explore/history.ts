@@ -1,7 +1,7 @@
 import type {
   Answer,
-  Begun,
-  Done,
+  BeginReply,
+  CommandReply,
   IdempotencyEvent,
   machine,
   PreviousOutcome,
@@ -43,10 +43,17 @@ export type Command =
   | { readonly name: 'complete'; readonly own: Parameters<Store['complete']>[1] }
   | { readonly name: 'release'; readonly own: Parameters<Store['release']>[1] }
 
-export type Reply = Begun | Done
+export type Reply = BeginReply | CommandReply
 
-/** How a handler ends; `uncertain`: it fails after `mayHaveEffect()`. */
-export type End = 'success' | 'failure' | 'uncertain'
+/**
+ * How a handler ends: it succeeds; it refuses, without effect or after `mayHaveEffect()`; it breaks down (a 5xx); or it
+ * ends without an answer. Only of the first two is it certain whether there was an effect.
+ */
+export type End = 'success' | 'refusal' | 'late_refusal' | 'breakdown' | 'no_answer'
+
+export function isCertain(end: End): boolean {
+  return end === 'success' || end === 'refusal'
+}
 
 export type Told =
   | { readonly kind: 'success'; readonly text: string }

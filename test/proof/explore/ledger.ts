@@ -1,4 +1,4 @@
-import type { Begun } from 'once-per-key/core'
+import type { BeginReply } from 'once-per-key/core'
 import type { Content, End } from './history.js'
 
 /** What the history says of one scope's key, for as long as its record lives. Nothing here asks the machine. */
@@ -40,7 +40,7 @@ export interface Standing {
 
 /** A request's part in a record: it ends with the record. */
 export interface Part {
-  firstReply: Begun | null
+  firstReply: BeginReply | null
   claimed: boolean
   /** The reply to its last claim reached it. */
   heard: boolean
@@ -99,9 +99,9 @@ export function forget(ledger: Ledger, scope: string): void {
   for (const standing of ledger.standings) if (standing.scope === scope) standing.now = noPart()
 }
 
-/** Its handler ran and may have had its effect: anything but a failure that had none. */
+/** Its handler ran and may have had its effect: anything but a refusal that says so. */
 export function mayHaveHadEffect({ now, run }: Standing): boolean {
-  return now.ran && run !== null && run.end !== 'failure'
+  return now.ran && run !== null && run.end !== 'refusal'
 }
 
 /**

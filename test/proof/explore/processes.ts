@@ -13,9 +13,8 @@ export interface Outside {
 /** An engine for each request, as if each went to another process. */
 export interface Processes {
   readonly policy: Policy
-  /** The engines are the same on each path, since they remember nothing of what has ended. */
   engineOf(by: number): Engine<string>
-  /** Whom the engines talk to from now on. */
+  /** Whom the engines talk to from now on. They are new ones: an engine knows what its store has not answered. */
   connect(outside: Outside): void
 }
 
@@ -27,7 +26,6 @@ export function startProcesses(policy: Policy): Processes {
     const send = <R extends Reply>(key: string, command: Command) => (outside as Outside).send<R>(by, key, command)
     return createEngine<string>({
       store: {
-        effects: 'outside',
         begin: (key, claim) => send(key, { name: 'begin', claim }),
         renew: (key, own) => send(key, { name: 'renew', own }),
         complete: (key, own) => send(key, { name: 'complete', own }),
@@ -48,6 +46,7 @@ export function startProcesses(policy: Policy): Processes {
     },
     connect(to) {
       outside = to
+      engines.length = 0
     },
   }
 }

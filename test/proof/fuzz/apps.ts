@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { RequestListener } from 'node:http'
 import express from 'express'
 import express4 from 'express4'
-import { bodyField, IdempotencyError, idempotency } from 'once-per-key'
+import { bodyField, CertainFailure, IdempotencyError, idempotency } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
 import type { ErrorStep, Next, Step } from '../../support/bindings.js'
 import { answer, describe, PlannedFailure } from './handlers.js'
@@ -31,7 +31,7 @@ export function createApp(server: ServerName, outside: Outside): App {
   for (const name of Object.keys(MOUNTS) as MountName[]) {
     const once = protectionOf(MOUNTS[name], store)
     protections.set(name, once)
-    routes[`/${name}`] = [...parsersOf(MOUNTS[name]), once as Step, handlerOf(server, name, outside)]
+    routes[`/${name}`] = [authenticate, ...aroundBody(MOUNTS[name], once as Step), handlerOf(server, name, outside)]
   }
   const listener = server === 'http' ? plainly(routes) : viaExpress(server, routes)
   return { listener, idle: () => Promise.all([...protections.values()].map((once) => once.idle())) }
@@ -43,7 +43,7 @@ function protectionOf(mount: Mount, store: MemoryStore) {
     deprecatedSince: new Date(0),
     sunset: new Date(1e12),
     link: 'https://example.test/keys',
-    whenBoth: legacy === 'reject' ? 'reject' : 'header',
+    whenBoth: legacy === 'field wins' ? 'field' : legacy === 'header wins' ? 'header' : 'reject',
   } as const
   return idempotency({
     store: storingMs === 0 ? store : slowly(store, storingMs),
@@ -84,7 +84,27 @@ function parsersOf({ countsBytes }: Mount): readonly Step[] {
         express.raw({ type: 'application/octet-stream' }),
         express.urlencoded({ extended: true }),
       ]
-  return [authenticate, ...(parsers as Step[])]
+  return parsers as Step[]
+}
+
+function aroundBody(mount: Mount, once: Step): readonly Step[] {
+  switch (mount.bodyIsRead) {
+    case 'before':
+      return [...parsersOf(mount), once]
+    case 'behind':
+      return [once, ...parsersOf(mount)]
+    case 'elsewhere':
+      return [keepRawBody, once]
+  }
+}
+
+const keepRawBody: Step = (req, _res, next) => {
+  const pieces: Buffer[] = []
+  req.on('data', (piece: Buffer) => pieces.push(piece))
+  req.once('end', () => {
+    req.rawBody = Buffer.concat(pieces)
+    next()
+  })
 }
 
 const authenticate: Step = (req, res, next) => {
@@ -124,10 +144,10 @@ function handlerOf(server: ServerName, mount: MountName, { journal, began, relea
       released: () => released(request),
     }
     if (kind === 'throws') {
-      run.ended('failure')
+      run.ended('open')
       throw new PlannedFailure(situation)
     }
-    const done = answer(kind, res, next, situation)
+    const done = answer(kind, req, res, next, situation)
     // Express 5 sees the rejection by itself; elsewhere a handler must pass it on.
     return server === 'express5' ? done : void done.catch(next)
   }
@@ -145,11 +165,13 @@ function linesOf(rawHeaders: readonly string[]): Buffer[] {
 const ANSWERED = { scope_invalid: 403, body_not_parsed: 415, fingerprint_required: 415 } as const
 
 const onError: ErrorStep = (err, req, res, next) => {
-  if (res.headersSent) return req.idempotency === undefined ? undefined : next(err)
-  if (err instanceof PlannedFailure) {
+  if (res.headersSent) return req.idempotency === undefined && res.writableEnded ? undefined : next(err)
+  const planned = err instanceof CertainFailure ? err.cause : err
+  if (planned instanceof PlannedFailure) {
     res.setHeader('X-Planned', 'true')
-    describe(res, err.situation, null)
-    res.statusCode = 500
+    describe(res, planned.situation, null)
+    // Nothing but Express shows the middleware what was thrown; elsewhere a status has to say that it is certain.
+    res.statusCode = req.app === undefined && err !== planned ? err.status : 500
     return res.end('planned')
   }
   const misuse = err instanceof IdempotencyError ? ANSWERED[err.code as keyof typeof ANSWERED] : undefined
@@ -162,6 +184,7 @@ function viaExpress(server: 'express4' | 'express5', routes: Readonly<Record<str
   const app = (server === 'express4' ? (express4 as unknown as typeof express) : express)()
   for (const [path, steps] of Object.entries(routes)) app.use(path, ...steps)
   app.use(onError)
+  app.set('env', 'test') // Else it writes each error to the console.
   return app as unknown as RequestListener
 }
 

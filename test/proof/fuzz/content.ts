@@ -16,8 +16,11 @@ export type Content =
 
 export type Header = readonly [name: string, value: string]
 
-/** `deep`: the library must refuse it; `refused`: the parser must, or the library; `unsure`: either, or it runs. */
-export type Fault = 'deep' | 'refused' | 'unsure'
+/**
+ * `deep`: the library must refuse it; `refused`: the parser must, or the library; `unsure`: either, or it runs. `unseen`:
+ * the application reads it where the library cannot see it, and that is misuse.
+ */
+export type Fault = 'deep' | 'refused' | 'unsure' | 'unseen'
 
 /** A body as it is sent. */
 export interface Written {
@@ -30,7 +33,7 @@ export interface Written {
 export function contentOf(random: Random, number: number): Content {
   const share = random.below(20)
   if (share < 2) return { type: 'none' }
-  if (share === 2) return { type: 'value', text: random.pick(VALUES) }
+  if (share === 2) return { type: 'value', text: random.pick(WHOLE_VALUES) }
   if (share === 3) return { type: 'text', text: `text ${number} é☃ \0` }
   if (share === 4) return { type: 'octets', bytes: Buffer.concat([Buffer.from(`${number} `), random.bytes(20)]) }
   const others = random.shuffled(VALUES).slice(0, random.below(5))
@@ -120,6 +123,8 @@ const VALUES: readonly string[] = [
   '{"":"","a b":1,"\\u0061":2}',
   nested(900),
 ]
+/** As a whole body `null` shows nothing of what was sent: misuse. */
+const WHOLE_VALUES = VALUES.filter((text) => text !== 'null')
 const NAMES = ['"__proto__"', '"toJSON"', '"length"', '"é"', '"\\ud800"']
 
 const JSON_TYPE = ['Content-Type', 'application/json'] as const

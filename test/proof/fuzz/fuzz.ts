@@ -1,7 +1,7 @@
 import { Findings, type Layer, type Report } from '../layer.js'
 import { inTime, type Patience } from './client.js'
+import { again, attack, closing, cut, disconnect, type Play, race, talk } from './client-behaviours.js'
 import { createJudge } from './judge.js'
-import { attack, closing, cut, disconnect, type Play, race, talk } from './plays.js'
 import { randomOf } from './random.js'
 import { type Service, startService } from './service.js'
 import type { Tried } from './stage.js'
@@ -15,7 +15,22 @@ const PATIENCE_MS = 10_000
 /** One hang is a violation; more of them only take time. */
 const MOST_LATE = 5
 
-const PLAYS: readonly Play[] = [talk, talk, talk, talk, talk, talk, race, race, disconnect, cut, cut, attack, attack]
+const PLAYS: readonly Play[] = [
+  talk,
+  talk,
+  talk,
+  talk,
+  talk,
+  talk,
+  race,
+  race,
+  disconnect,
+  cut,
+  cut,
+  again,
+  attack,
+  attack,
+]
 
 /** Hostile and honest clients on real servers: Express 4, Express 5 and plain node:http. */
 export const fuzz: Layer = async ({ scale, seed, progress }) => {
@@ -152,6 +167,7 @@ function reportOf(findings: Findings, totals: Readonly<Record<string, number>>):
       races: of('races'),
       disconnects: of('disconnects'),
       cuts: of('cuts'),
+      repeated: of('repeated'),
       keyless: of('keyless'),
     },
     violations: findings.violations,

@@ -1,11 +1,12 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { CertainFailure } from 'once-per-key'
 import type { Next } from '../../support/bindings.js'
 import type { Run } from './journal.js'
 import { KINDS, type Kind, type KindName } from './mounts.js'
@@ -23,24 +24,33 @@ export interface Situation {
 // biome-ignore lint/suspicious/noExplicitAny: handlers use what Express adds to a response, where it is there
 type Response = ServerResponse & Record<string, any>
 
-/** An error that a handler means: the service answers it with 500, and no input alone causes it. */
+/** An error that a handler means: no input alone causes it. */
 export class PlannedFailure extends Error {
   constructor(readonly situation: Situation) {
     super('planned')
   }
 }
 
+/** The same, where the handler knows that there was no effect. */
+export function plannedCertainFailure(situation: Situation): CertainFailure {
+  return new CertainFailure('planned', { cause: new PlannedFailure(situation) })
+}
+
 const FILE = fileURLToPath(import.meta.url)
 
 /** Answers as the kind says. What becomes of its promise is the framework's business, as in an application. */
-export async function answer(kind: KindName, res: Response, next: Next, situation: Situation): Promise<void> {
+export async function answer(
+  kind: KindName,
+  req: IncomingMessage,
+  res: Response,
+  next: Next,
+  situation: Situation,
+): Promise<void> {
   const { run } = situation
   const { gated, outcome }: Kind = KINDS[kind]
   if (gated) await situation.released()
-  if (kind === 'uncertain') situation.mayHaveEffect()
-  if (kind !== 'throws' && kind !== 'rejects' && kind !== 'passes') {
-    run.ended(outcome === 'success' ? 'success' : 'failure', kind === 'uncertain')
-  }
+  if (kind === 'late-refusal') situation.mayHaveEffect()
+  run.ended(outcome)
   const body = bodyOf(situation)
   const head = (of: Buffer | null) => describe(res, situation, of)
 
@@ -122,6 +132,7 @@ export async function answer(kind: KindName, res: Response, next: Next, situatio
       res.end(body)
       return
     case 'refusal':
+    case 'late-refusal':
     case 'gated-refusal':
       head(body)
       res.statusCode = 422
@@ -131,14 +142,33 @@ export async function answer(kind: KindName, res: Response, next: Next, situatio
       head(null)
       res.writeHead(307, { Location: '/again' }).end()
       return
-    case 'uncertain':
-      head(body)
-      res.statusCode = 500
-      res.setHeader('X-Planned', 'true')
-      res.end(body)
-      return
     case 'destroys':
       res.destroy()
+      return
+    case 'flushed-then-throws':
+      head(null)
+      res.flushHeaders()
+      await pause(run.number % 3)
+      throw new PlannedFailure(situation)
+    case 'events-broken-off':
+      head(null)
+      res.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      res.write('data: 0\n\n')
+      await pause(1)
+      res.destroy()
+      return
+    case 'source-fails':
+      head(null)
+      await pipeline(Readable.from(thatFails(body)), res)
+      return
+    case 'ends-connection':
+      head(body)
+      res.end(body)
+      CONNECTION_ENDS[run.number % CONNECTION_ENDS.length]?.(req, res)
+      return
+    case 'drops-request':
+      head(null)
+      REQUEST_DROPS[run.number % REQUEST_DROPS.length]?.(req)
       return
     case 'half':
       head(null)
@@ -146,12 +176,12 @@ export async function answer(kind: KindName, res: Response, next: Next, situatio
       res.destroy()
       return
     case 'passes':
-      run.ended('failure')
       next(new PlannedFailure(situation))
       return
+    case 'certain-failure':
+      throw plannedCertainFailure(situation)
     case 'throws':
     case 'rejects':
-      run.ended('failure')
       throw new PlannedFailure(situation)
   }
 }
@@ -171,6 +201,30 @@ export function describe(res: Response, { run, request, sameness }: Situation, b
 function bodyOf({ run, request }: Situation): Buffer {
   const bytes = Buffer.from([0, 0x80, 0xff, 0xc3, 0x28, run.number & 255])
   return Buffer.concat([Buffer.from(`run ${run.number} of ${request}: ünï ☃ `), bytes])
+}
+
+type Request = IncomingMessage
+
+const CONNECTION_ENDS: readonly ((req: Request, res: ServerResponse) => unknown)[] = [
+  (req) => req.socket.end(),
+  (_req, res) => res.socket?.end(),
+  (req) => req.connection.end(),
+  (req) => req.socket.destroySoon(),
+  (_req, res) => res.socket?.destroySoon(),
+]
+
+const REQUEST_DROPS: readonly ((req: Request) => unknown)[] = [
+  (req) => req.socket.destroy(),
+  (req) => req.socket.end(),
+  (req) => req.socket.destroySoon(),
+  (req) => req.socket.resetAndDestroy(),
+  (req) => req.connection.destroy(),
+]
+
+/** More than the mount `small` keeps, and then an error. */
+function* thatFails(body: Buffer): Generator<Buffer> {
+  yield Buffer.alloc(5_000, body)
+  throw new Error('planned')
 }
 
 function* inPieces(bytes: Buffer, length: number): Generator<Buffer> {

@@ -25,6 +25,7 @@ export function readingOf({ mount, method, keyLines, body }: Asked): Reading {
   const { legacy }: Mount = MOUNTS[mount]
   const inBody = legacy === 'none' ? 'absent' : readField(body)
   if (keyLines.length === 0) return inBody
+  if (legacy === 'field wins' && inBody !== 'absent') return inBody
   const [line, second] = keyLines
   if (line === undefined || second !== undefined) return 'invalid'
   const inHeader = readText(textOf(line))
@@ -62,6 +63,7 @@ function readText(text: string): Reading {
   const key = unquoted(text) ?? text
   const characters = [...key]
   const isValid =
+    !['undefined', 'null', 'NaN', '[object Object]'].includes(key) &&
     characters.length >= 1 &&
     characters.length <= 255 &&
     characters.every((character) => {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { IdempotencyContext } from 'once-per-key'
 import type { Check } from '../checks.js'
 import type { Reading } from './identity.js'
+import type { Kind } from './mounts.js'
 
 /** A run as it starts, and what the service itself read of its request. */
 export interface Start {
@@ -18,7 +19,7 @@ export interface Start {
 export interface Run {
   readonly number: number
   /** To be told before the handler's last step. */
-  ended(outcome: 'success' | 'failure', hadEffect?: boolean): void
+  ended(outcome: Kind['outcome']): void
 }
 
 /** What the service can tell when it closes. */
@@ -35,7 +36,8 @@ interface History {
   /** The run that has not ended. */
   running: { readonly request: string; readonly run: number; readonly socket: Socket } | null
   success: string | null
-  uncertain: string | null
+  /** The run whose effect is open: nothing but a success makes up for it. */
+  open: string | null
 }
 
 /** Knows each run of the service, from its handler's side. */
@@ -75,10 +77,10 @@ export function createJournal(onViolation: (check: Check, request: string, story
   function protectedRun(start: Start, number: number, name: string, by: string, told: string): Run {
     const { request, socket } = start
     counts.protectedRuns++
-    const history = histories.get(name) ?? { running: null, success: null, uncertain: null }
+    const history = histories.get(name) ?? { running: null, success: null, open: null }
     histories.set(name, history)
 
-    const { running, success, uncertain } = history
+    const { running, success, open } = history
     if (running?.socket.destroyed) {
       expect('S11', false, request, () => `${by} ran while ${running.request}, whose client had left, was running`)
     }
@@ -86,15 +88,15 @@ export function createJournal(onViolation: (check: Check, request: string, story
     expect('S5', success === null, request, () => `${by} ran although ${success} had succeeded: ${name}`)
     expect(
       'S5',
-      (told === 'unknown') === (uncertain !== null),
+      (told === 'unknown') === (open !== null),
       request,
-      () => `${by} was told that the outcome before it is ${told}; may have had its effect: ${uncertain}`,
+      () => `${by} was told that the outcome before it is ${told}; may have had its effect: ${open}`,
     )
     const current = { request, run: number, socket }
     history.running = current
     return {
       number,
-      ended(outcome, hadEffect = false) {
+      ended(outcome) {
         if (history.running !== current) return
         history.running = null
         if (socket.destroyed) {
@@ -104,7 +106,7 @@ export function createJournal(onViolation: (check: Check, request: string, story
         if (outcome === 'success') {
           counts.successes++
           history.success = request
-        } else if (hadEffect) history.uncertain = request
+        } else if (outcome === 'open') history.open = request
       },
     }
   }

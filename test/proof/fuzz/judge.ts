@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { RawReply } from '../../support/raw-reply.js'
 import type { Check } from '../checks.js'
 import type { Findings } from '../layer.js'
-import { KINDS, MOUNTS } from './mounts.js'
+import { KINDS, type Kind, MOUNTS } from './mounts.js'
 import type { SentRequest } from './requests.js'
 
 /** A request that was sent, and what was known then: a reply must fit to that. */
@@ -82,6 +82,10 @@ export function createJudge(findings: Findings, storyOf: (request: SentRequest) 
     function expectConflict(record: string, problem: string): void {
       counts.conflicts++
       expect('S9', (uses.get(record) ?? 0) > 1, `Nobody else had used the key, and yet it is ${problem}`)
+      if (problem === 'answer_not_kept') {
+        const isPossible = KINDS[request.kind].outcome === 'success' && !request.isKept
+        expect('S8', isPossible, 'No run gave an answer that was not to be kept')
+      }
       if (seen === undefined) return
       const right = seen.sameness !== request.sameness ? 'mismatched' : seen.essence === null ? 'answer_not_kept' : ''
       const what = right === '' ? `Run ${seen.run}'s success must be replayed` : `It must be refused with ${right}`
@@ -152,10 +156,11 @@ function refusalOf({ reading, fault, scope, mount }: SentRequest): readonly (str
   const isCovered =
     reading === 'invalid' || typeof reading === 'object' || (reading === 'absent' && MOUNTS[mount].required)
   if (!isCovered || fault === 'unsure') return undefined
-  if (fault === 'refused') return [400, 413, 415, 403, 'key_invalid', 'key_missing']
+  if (fault === 'refused') return [400, 413, 415, 403, 'key_invalid', 'key_missing', 'content_type_unsupported']
   if (reading === 'invalid') return ['key_invalid']
   if (reading === 'absent') return ['key_missing']
   if (scope === null) return [403]
+  if (fault === 'unseen') return [415]
   return fault === 'deep' ? ['body_too_deep'] : undefined
 }
 
@@ -193,7 +198,7 @@ function shown({ status, statusMessage, headers, body }: RawReply): string {
   ].join('\n')
 }
 
-/** Whether the answer of this request may stay out: its handler destroys its response. */
+/** Whether the answer of this request may stay out. */
 export function mayStayUnanswered({ kind }: SentRequest): boolean {
-  return KINDS[kind].outcome === 'destroyed'
+  return (KINDS[kind] as Kind).breaksOff === true
 }

@@ -64,6 +64,8 @@ const VALID: readonly ((number: string) => readonly Text[])[] = [
 const INVALID: readonly ((number: string) => readonly Text[])[] = [
   () => [''],
   () => ['""'],
+  () => ['undefined'],
+  () => ['"[object Object]"'],
   (n) => [`${n}${'k'.repeat(256 - n.length)}`],
   (n) => [`"${n}${'k'.repeat(256 - n.length)}"`],
   (n) => [`${n}${'é'.repeat(256 - n.length)}`],

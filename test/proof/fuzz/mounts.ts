@@ -2,9 +2,11 @@
 export interface Mount {
   readonly required: boolean
   /** Whether the key may stand in the body, and what happens where both places have one. */
-  readonly legacy: 'none' | 'header wins' | 'reject'
+  readonly legacy: 'none' | 'header wins' | 'field wins' | 'reject'
   /** Whether `fingerprint` stands for query and body: the body's bytes, whatever their type. */
   readonly countsBytes: boolean
+  /** Where the body is read: before the middleware, into `req.body`; behind it; or before it, into `req.rawBody` alone. */
+  readonly bodyIsRead: 'before' | 'behind' | 'elsewhere'
   readonly maxAnswerBytes: number
   /** How long the store takes to end a record. */
   readonly storingMs: number
@@ -14,6 +16,7 @@ const USUAL: Mount = {
   required: false,
   legacy: 'none',
   countsBytes: false,
+  bodyIsRead: 'before',
   maxAnswerBytes: 2 ** 20,
   storingMs: 0,
 }
@@ -22,8 +25,11 @@ export const MOUNTS = {
   plain: USUAL,
   required: { ...USUAL, required: true },
   legacy: { ...USUAL, legacy: 'header wins' },
+  sdk: { ...USUAL, legacy: 'field wins' },
   strict: { ...USUAL, legacy: 'reject' },
   bytes: { ...USUAL, countsBytes: true },
+  late: { ...USUAL, countsBytes: true, bodyIsRead: 'behind' },
+  elsewhere: { ...USUAL, bodyIsRead: 'elsewhere' },
   small: { ...USUAL, maxAnswerBytes: 4096 },
   slow: { ...USUAL, storingMs: 20 },
   closing: { ...USUAL, storingMs: 250 },
@@ -38,7 +44,12 @@ export type ServerName = (typeof SERVERS)[number]
 
 /** How handlers answer. */
 export interface Kind {
-  readonly outcome: 'success' | 'failure' | 'destroyed'
+  /** `certain`: it fails, and certainly had no effect; `open`: it fails, and may have had its effect. */
+  readonly outcome: 'success' | 'certain' | 'open'
+  /** Whether it breaks its answer off: its reply may stay out. */
+  readonly breaksOff?: boolean
+  /** Whether it ends its connection, and with it whatever else is asked for on it. */
+  readonly endsConnection?: boolean
   /** Whether its answer can be kept. */
   readonly kept: boolean
   /** Whether its answer is larger than the mount `small` keeps. */
@@ -48,7 +59,8 @@ export interface Kind {
 }
 
 const SUCCESS: Kind = { outcome: 'success', kept: true }
-const FAILURE: Kind = { outcome: 'failure', kept: false }
+const CERTAIN: Kind = { outcome: 'certain', kept: false }
+const OPEN: Kind = { outcome: 'open', kept: false }
 
 export const KINDS = {
   raw: SUCCESS,
@@ -64,18 +76,24 @@ export const KINDS = {
   late: SUCCESS,
   events: { ...SUCCESS, kept: false },
   flushed: { ...SUCCESS, kept: false },
-  refusal: FAILURE,
-  temporary: FAILURE,
-  throws: FAILURE,
-  rejects: FAILURE,
-  passes: FAILURE,
-  uncertain: FAILURE,
-  destroys: { outcome: 'destroyed', kept: false },
-  half: { outcome: 'destroyed', kept: false },
+  refusal: CERTAIN,
+  'certain-failure': CERTAIN,
+  'late-refusal': OPEN,
+  temporary: OPEN,
+  throws: OPEN,
+  rejects: OPEN,
+  passes: OPEN,
+  destroys: { ...OPEN, breaksOff: true },
+  half: { ...OPEN, breaksOff: true },
+  'flushed-then-throws': { ...OPEN, breaksOff: true, endsConnection: true },
+  'events-broken-off': { ...OPEN, breaksOff: true },
+  'source-fails': { ...OPEN, breaksOff: true, endsConnection: true },
+  'drops-request': { ...OPEN, breaksOff: true, endsConnection: true },
+  'ends-connection': { ...SUCCESS, endsConnection: true },
   gated: { ...SUCCESS, gated: true },
   'gated-stream': { ...SUCCESS, gated: true },
   'gated-big': { ...SUCCESS, big: true, gated: true },
-  'gated-refusal': { ...FAILURE, gated: true },
+  'gated-refusal': { ...CERTAIN, gated: true },
 } as const satisfies Record<string, Kind>
 
 export type KindName = keyof typeof KINDS

@@ -3,7 +3,17 @@ import { type Content, changed, contentOf, type Fault, faultyContent, type Heade
 import { type Reading, readingOf, samenessOf } from './identity.js'
 import { collidingKey, fieldOf, invalidKey, type Key, NO_KEY, validKey } from './keys.js'
 import { ACCIDENTS, scopeOf, TRUE_MERCHANTS } from './merchants.js'
-import { isKept, KINDS, type KindName, MOUNTS, type Mount, type MountName, SERVERS, type ServerName } from './mounts.js'
+import {
+  isKept,
+  KINDS,
+  type Kind,
+  type KindName,
+  MOUNTS,
+  type Mount,
+  type MountName,
+  SERVERS,
+  type ServerName,
+} from './mounts.js'
 import type { Random } from './random.js'
 import { dressing, framed } from './wire.js'
 
@@ -41,9 +51,21 @@ export interface SentRequest {
   readonly isKept: boolean
   /** Nothing may follow it on its connection. */
   readonly isLast: boolean
+  /** Nor may anything come before it. */
+  readonly isAlone: boolean
 }
 
-const USUAL_MOUNTS: readonly MountName[] = ['plain', 'plain', 'required', 'legacy', 'strict', 'bytes', 'small', 'slow']
+const USUAL_MOUNTS: readonly MountName[] = [
+  'plain',
+  'plain',
+  'required',
+  'legacy',
+  'sdk',
+  'strict',
+  'bytes',
+  'small',
+  'slow',
+]
 const USUAL_KINDS = (Object.keys(KINDS) as KindName[]).filter((kind) => !kind.startsWith('gated'))
 const METHODS = ['POST', 'POST', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -83,10 +105,17 @@ const otherQuery: Change = (operation, random) => ({ ...operation, query: `?othe
 const otherMethod: Change = (operation, random) => ({ ...operation, method: random.pick(METHODS) })
 const otherKind: Change = (operation, random) => ({ ...operation, kind: random.pick(['raw', 'json', 'refusal']) })
 
+/** Where a parser takes the body apart. */
+const otherFault: Change = (operation, random) => {
+  const { countsBytes, bodyIsRead }: Mount = MOUNTS[operation.mount]
+  return countsBytes || bodyIsRead !== 'before' ? operation : { ...operation, content: faultyContent(random) }
+}
+
 const CHANGES: readonly Change[] = [
   (operation, random) => ({ ...operation, mount: 'legacy', oddField: random.pick(ODD_FIELDS) }),
   (operation, random) => ({ ...operation, mount: 'strict', oddField: random.pick(ODD_FIELDS) }),
   (operation) => ({ ...operation, origin: 'http://test' }),
+  (operation, random) => ({ ...operation, mount: random.pick(['late', 'elsewhere']) }),
   otherContent,
   otherContent,
   otherQuery,
@@ -99,8 +128,8 @@ const CHANGES: readonly Change[] = [
   (operation) => ({ ...operation, key: NO_KEY }),
   (operation, random) => ({ ...operation, merchant: random.pick(ACCIDENTS) }),
   (operation, random) => ({ ...operation, method: random.pick(['GET', 'OPTIONS', 'PROPFIND']) }),
-  (operation, random) => (operation.mount === 'bytes' ? operation : { ...operation, content: faultyContent(random) }),
-  (operation, random) => (operation.mount === 'bytes' ? operation : { ...operation, content: faultyContent(random) }),
+  otherFault,
+  otherFault,
 ]
 
 /** The operation of two merchants, with keys that give the same text where scope and key are joined without care. */
@@ -124,7 +153,7 @@ const ALONE: Place = { version: '1.1', isFirst: true }
 export function requestOf(operation: Operation, id: string, random: Random, place: Place = ALONE): SentRequest {
   const { server, mount, kind, method, merchant, key, content, query, origin, number, oddField } = operation
   const { version, isFirst } = place
-  const { countsBytes, legacy }: Mount = MOUNTS[mount]
+  const { countsBytes, legacy, bodyIsRead }: Mount = MOUNTS[mount]
   const hasField = legacy !== 'none' && content.type === 'object'
   const inField = hasField && oddField === undefined && isPlainKey(key) && random.chance(0.6)
   const field = inField ? fieldOf(key) : hasField ? oddField : undefined
@@ -135,7 +164,9 @@ export function requestOf(operation: Operation, id: string, random: Random, plac
 
   const reading = readingOf(asked)
   const scope = scopeOf(merchant)
-  const fault = content.type === 'faulty' ? content.fault : 'none'
+  const { breaksOff = false, endsConnection = false }: Kind = KINDS[kind]
+  const isUnseen = bodyIsRead !== 'before' && bytes.length > 0
+  const fault = isUnseen ? 'unseen' : content.type === 'faulty' ? content.fault : 'none'
   const hasRecord = typeof reading === 'object' && scope !== null && (fault === 'none' || fault === 'unsure')
   const spelledHeaders: (Header | readonly [string, Buffer])[] = [
     ['Host', 'test'],
@@ -162,7 +193,8 @@ export function requestOf(operation: Operation, id: string, random: Random, plac
     sameness: hasRecord ? samenessOf(asked) : '',
     isKept: isKept(kind, mount),
     // After a late error Express hangs up, once the answer is out.
-    isLast: version === '1.0' || kind === 'late' || KINDS[kind].outcome === 'destroyed',
+    isLast: version === '1.0' || kind === 'late' || breaksOff || endsConnection,
+    isAlone: endsConnection,
   }
 }
 

@@ -23,7 +23,7 @@ export interface Stage {
   tried(what: Tried, times?: number): void
 }
 
-export type Tried = 'connections' | 'pipelined' | 'races' | 'disconnects' | 'cuts' | 'hostile'
+export type Tried = 'connections' | 'pipelined' | 'races' | 'disconnects' | 'cuts' | 'repeated' | 'hostile'
 
 export function serverOf(script: number): ServerName {
   return SERVERS[script % SERVERS.length] as ServerName

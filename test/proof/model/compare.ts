@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Answer, Begun, Done, IdempotencyRecord } from 'once-per-key/core'
+import type { Answer, BeginReply, CommandReply, IdempotencyRecord } from 'once-per-key/core'
 import type { Command, Reply } from '../../support/histories.js'
 import type { StoredRecord } from '../../support/machine-records.js'
 import type { Check } from '../checks.js'
@@ -34,8 +34,8 @@ const NEVER_ENDS = -1
 function aspectsOfBegun(
   command: Command,
   record: StoredRecord | null,
-  due: Begun,
-  seen: Begun,
+  due: BeginReply,
+  seen: BeginReply,
   slackMs: number,
 ): Aspect[] {
   const isAgain = command.type === 'begin' && record?.token === command.claim.token
@@ -59,7 +59,7 @@ function checkOfClaim(command: Command, record: StoredRecord | null, isAgain: bo
   return record.state === 'in-flight' && command.claim.unknownOutcome === 'rerun' ? 'S1' : 'S5'
 }
 
-function aspectsOfDone(command: Command, due: Done, seen: Done, slackMs: number): Aspect[] {
+function aspectsOfDone(command: Command, due: CommandReply, seen: CommandReply, slackMs: number): Aspect[] {
   const check = due.ok ? CHECK_OF_REFUSAL[command.type] : 'S6'
   const aspects: Aspect[] = [[check, due.ok === seen.ok]]
   if (due.ok || seen.ok) return aspects
@@ -84,6 +84,7 @@ function aspectsOfRecord(due: IdempotencyRecord, seen: IdempotencyRecord, slackM
     aspects.push(['S5', due.uncertain === seen.uncertain], ['S1', passedMs >= 0 && passedMs <= slackMs])
   }
   if (due.state === 'completed' && seen.state === 'completed') {
+    aspects.push(['S9', due.answer !== null || seen.answer === null])
     aspects.push(['S2', isDeepStrictEqual(plain(due.answer), plain(seen.answer))])
   }
   if (due.state === 'failed' && seen.state === 'failed') aspects.push(['S5', due.uncertain === seen.uncertain])
@@ -91,6 +92,8 @@ function aspectsOfRecord(due: IdempotencyRecord, seen: IdempotencyRecord, slackM
 }
 
 /** Bytes are bytes, be they in a Buffer or not. */
-function plain({ body, ...rest }: Answer): unknown {
+function plain(answer: Answer | null): unknown {
+  if (answer === null) return null
+  const { body, ...rest } = answer
   return { ...rest, body: body === null ? null : [...body] }
 }

@@ -45,7 +45,7 @@ const KEYS = ['k1', 'k2', 'k3']
 /** One store for all, with room for the records of one history: what has expired must make room. */
 function memoryWay(): Way {
   const clock = fakeClock()
-  const store = new MemoryStore({ maxEntries: KEYS.length, now: clock.now })
+  const store = new MemoryStore({ maxEntries: KEYS.length, maxScopeShare: 1, now: clock.now })
   return {
     name: 'calls',
     atOnce: 1,
@@ -90,7 +90,7 @@ function redisWay(name: string, client: unknown): Way {
     atOnce: 20,
     unitMs: UNIT_MS,
     setting(number) {
-      const prefix = `${name} ${number}:`
+      const prefix = `${name.replaceAll(' ', '-')}-${number}:`
       return {
         // biome-ignore lint/suspicious/noExplicitAny: senderOf has looked at it
         store: new RedisStore({ client: client as any, prefix }),

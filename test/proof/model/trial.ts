@@ -49,7 +49,7 @@ export async function compare(
       return agree([['L1', false]], command.key, due, error)
     }
     const agrees = agree(aspectsOf(command, met, due, seen, slackMs), command.key, due, seen)
-    if ('record' in seen && seen.record?.state === 'completed') seen.record.answer.body?.fill(0)
+    if ('record' in seen && seen.record?.state === 'completed') seen.record.answer?.body?.fill(0)
     return agrees
   }
 
@@ -85,7 +85,11 @@ export async function compare(
   /** Changes no record that is bound: the fingerprint is of no other request. */
   function strangersBegin(key: string): Command {
     const terms = { leaseMs: 50 * unitMs, retentionMs: 200 * unitMs, unknownOutcome: 'refuse' as const }
-    return { type: 'begin', key, claim: { token: `stranger ${++strangers}`, fingerprint: STRANGE, ...terms } }
+    return {
+      type: 'begin',
+      key,
+      claim: { token: `stranger ${++strangers}`, scope: 's', fingerprint: STRANGE, ...terms },
+    }
   }
 
   for (const event of history) if (!(await play(event))) return true

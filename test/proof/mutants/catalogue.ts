@@ -1,10 +1,14 @@
-import { mutants as chaos } from '../chaos/mutants.js'
-import { mutants as explore } from '../explore/mutants.js'
-import { mutants as fuzz } from '../fuzz/mutants.js'
-import { mutants as model } from '../model/mutants.js'
-import { mutants as simulate } from '../simulate/mutants.js'
-import { mutants as soak } from '../soak/mutants.js'
+import { mutants as chaos } from '../chaos/process-mutants.js'
+import { mutants as commit } from '../commit/transaction-mutants.js'
+import { mutants as explore } from '../explore/interleaving-mutants.js'
+import { mutants as fuzz } from '../fuzz/http-mutants.js'
+import { mutants as model } from '../model/store-mutants.js'
+import { engineMutants } from '../simulate/engine-mutants.js'
+import { machineMutants } from '../simulate/machine-mutants.js'
+import { mutants as soak } from '../soak/leak-mutants.js'
 import type { Mutant } from './mutant.js'
 
+const simulate = [...machineMutants, ...engineMutants]
+
 /** Every fault that is planted; each layer knows those that it finds. */
-export const MUTANTS: readonly Mutant[] = [...explore, ...simulate, ...model, ...fuzz, ...soak, ...chaos]
+export const MUTANTS: readonly Mutant[] = [...explore, ...simulate, ...model, ...fuzz, ...soak, ...chaos, ...commit]

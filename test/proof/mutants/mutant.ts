@@ -5,9 +5,7 @@ import type { LayerName } from '../layers.js'
 export interface Mutant {
   /** What is wrong with it, in a few words: 'a completion is not fenced'. */
   readonly name: string
-  /** The source file, from the project's root. */
-  readonly file: string
-  /** Text that stands in the file exactly once. */
+  /** Text that stands in the sources exactly once: in whichever file, and however it is broken into lines. */
   readonly find: string
   readonly replace: string
   readonly layer: LayerName

@@ -21,14 +21,16 @@ const SCALES: Readonly<Record<LayerName, number>> = {
   fuzz: 0.05,
   soak: 0.02,
   chaos: 0.05,
+  commit: 0.02,
 }
 
-export async function tryMutant(mutant: Mutant, pattern: Tree, seed: number): Promise<Trial> {
+/** `once`: it is enough that the check that it was planted for finds it; who else would, is not asked. */
+export async function tryMutant(mutant: Mutant, pattern: Tree, seed: number, once = false): Promise<Trial> {
   let tree: Tree | undefined
   try {
     tree = await plantedTree(mutant, pattern)
     const { violations } = await runLayer(
-      { layer: mutant.layer, scale: mutant.scale ?? SCALES[mutant.layer], seed },
+      { layer: mutant.layer, scale: mutant.scale ?? SCALES[mutant.layer], seed, ...(once && { until: mutant.check }) },
       tree.root,
     )
     return { mutant, foundBy: violations.map(({ check }) => check).sort(byNumber) }

@@ -1,16 +1,19 @@
 import type { Answer } from 'once-per-key/core'
 import type { Evidence } from './evidence.js'
-import type { Request, Run, RunEnd } from './history.js'
+import type { Arrival, Request, Run, RunEnd } from './history.js'
 import { textOf } from './story.js'
 
 /** S2 and S3: a success is sent once it is stored, and no other has been seen. */
-export function checkOwnSuccess({ tally, expect, ledgerOf, attemptOf }: Evidence, request: Request, end: RunEnd): void {
+export function checkOwnSuccess(evidence: Evidence, request: Request, end: RunEnd): void {
+  const { setting, tally, expect, ledgerOf, attemptOf } = evidence
   if (end.answer === null) return
   const attempt = attemptOf(request)
   const isCompleted = attempt.completedIn !== null
-  expect('S3', isCompleted || attempt.isPending, request, 'a success is sent that is not stored')
-  // An unprotected run is outside of this law.
-  if (request.run?.attempt === 0) return
+  // An unprotected run is outside of these laws.
+  const isUnprotected = request.run?.attempt === 0
+  const maySend = setting.options.unconfirmedSuccess === 'send' || isUnprotected
+  expect('S3', isCompleted || (attempt.isPending && maySend), request, 'a success is sent that is not stored')
+  if (isUnprotected) return
   const text = textOf(end.answer)
   const life = ledgerOf(request).life(attempt.completedIn ?? attempt.epoch)
   const isSeen = isCompleted ? life.seen : null
@@ -40,13 +43,19 @@ export function checkReplay(evidence: Evidence, request: Request, answer: Answer
     expect('S9', content === request.content, request, 'the answer to another body is replayed')
   }
 
-  const { epoch } = attemptOf(request).told ?? {}
+  const { epoch } = attemptOf(request).told ?? shownMeanwhile(evidence, request) ?? {}
   expect('S3', epoch !== undefined, request, 'a replay is sent that no reply of the store showed')
   if (epoch === undefined) return
   const life = ledgerOf(request).life(epoch)
   expect('S3', life.stored === text, request, 'an answer is replayed that is not stored')
   expect('S2', life.seen === null || life.seen === text, request, 'a client sees another success than one before')
   life.seen = text
+}
+
+/** A duplicate that waits is told by the run that it waits for, or by another duplicate: of the same instance, in any case. */
+function shownMeanwhile({ instanceOf }: Evidence, { instance, scope, key, askedAt }: Request): Arrival | undefined {
+  const shown = instanceOf(instance).shown.get(`${scope} ${key}`)
+  return shown !== undefined && shown.at >= askedAt ? shown.arrival : undefined
 }
 
 function runOf({ headers }: Answer): number {

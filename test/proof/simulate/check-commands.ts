@@ -11,9 +11,15 @@ export function checkSent({ expect, attemptOf }: Evidence, command: Command): vo
   const { run } = request
   const attempt = attemptOf(request)
   attempt.lastSentAt = sentAt
+  if (name === 'renew') attempt.unansweredRenewal = command
   if (name === 'release') attempt.releases.push(command)
   if (name !== 'release' || run === null) return
-  expect('S11', run.end !== null && !run.end.succeeded, request, 'a run is released that has not failed')
+  const { end, attempt: number, previousOutcome } = run
+  expect('S11', end !== null && !end.succeeded, request, 'a run is released that has not failed')
+  if (end === null || end.succeeded) return
+  const isUncertain = !end.isCertain || (number > 0 && previousOutcome === 'unknown')
+  const what = isUncertain ? 'a failure that may have had its effect' : 'a failure that certainly had no effect'
+  expect('S5', command.terms.uncertain === isUncertain, request, `${what} is released as if it were not so`)
 }
 
 /** S1, S4 to S7 and S9, where a command meets the record. */
@@ -79,7 +85,7 @@ function checkGrantedClaim(
     if (entry?.state === 'held') checkLapsed(evidence, entry.request, at)
     attempt.claimSentAt = command.sentAt
     attempt.mayBeFresh = [...ledger.life().attempts].every(({ request: { run } }) => {
-      return run === null || run.request === request || (run.end !== null && !run.end.succeeded && !run.mayHaveEffect)
+      return run === null || run.request === request || run.end?.isCertain
     })
     if (reply.previousOutcome === 'unknown') {
       tally.takeovers++
@@ -117,7 +123,8 @@ function checkRefusedClaim({ tally, expect }: Evidence, arrival: Arrival, entry:
   }
   if (entry.content !== request.content && (entry.state !== 'failed' || entry.isUncertain)) return
   if (entry.state === 'completed') {
-    const isReplayed = record?.state === 'completed' && textOf(record.answer) === entry.answer
+    const answer = record?.state === 'completed' ? record.answer : null
+    const isReplayed = answer !== null && textOf(answer) === entry.answer
     expect('S3', isReplayed, request, 'the stored answer is not what is replayed')
   } else if (entry.state === 'failed' ? entry.isUncertain : at >= entry.leaseUntil) {
     tally['refused takeovers']++

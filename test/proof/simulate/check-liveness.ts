@@ -36,7 +36,8 @@ export function livenessOf(evidence: Evidence) {
 
   function unavailable(request: Request, stalledMs: number, at: number): void {
     if (request.run !== null) {
-      tally['unconfirmed successes withheld']++
+      const byChoice = setting.options.unconfirmedSuccess === 'withhold'
+      tally[byChoice ? 'unconfirmed successes withheld by choice' : 'unconfirmed successes withheld']++
       return
     }
     const isInTime = request.asked !== null && at <= request.asked.sentAt + storeTimeoutMs + stalledMs + SLACK_MS

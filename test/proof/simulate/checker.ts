@@ -4,7 +4,7 @@ import { checkArrived, checkSent } from './check-commands.js'
 import { livenessOf } from './check-liveness.js'
 import { checkAffected, checkStarted } from './check-runs.js'
 import { evidenceOf } from './evidence.js'
-import type { Arrival, Observation, Run } from './history.js'
+import type { Arrival, Command, Observation, Run } from './history.js'
 import type { Attempt } from './ledger.js'
 import type { Setting } from './setting.js'
 import type { Tally } from './tally.js'
@@ -44,8 +44,11 @@ export function checkerOf(
         checkArrived(evidence, observation.arrival, at)
         break
       case 'heard':
-        hear(observation.arrival)
+        hear(observation.arrival, at)
         liveness.heard(observation.arrival, at)
+        break
+      case 'failed':
+        answered(observation.command)
         break
       case 'started':
         start(observation.run, at)
@@ -72,9 +75,21 @@ export function checkerOf(
     }
   }
 
-  function hear(arrival: Arrival): void {
+  function hear(arrival: Arrival, at: number): void {
     const { command, reply } = arrival
-    if ('record' in reply && reply.record?.state === 'completed') attemptOf(command.request).told = arrival
+    const { request, name, sentAt } = command
+    const { heard, shown } = evidence.instanceOf(request.instance)
+    answered(command)
+    if (sentAt > (heard.at(-1)?.sentAt ?? Number.NEGATIVE_INFINITY)) heard.push({ sentAt, at })
+    const showsCompleted = 'record' in reply && reply.record?.state === 'completed'
+    if (showsCompleted) attemptOf(request).told = arrival
+    const hasCompleted = name === 'complete' && 'ok' in reply && reply.ok
+    if (showsCompleted || hasCompleted) shown.set(`${request.scope} ${request.key}`, { arrival, at })
+  }
+
+  function answered(command: Command): void {
+    const attempt = attemptOf(command.request)
+    if (attempt.unansweredRenewal === command) attempt.unansweredRenewal = null
   }
 
   function start(run: Run, at: number): void {
@@ -90,7 +105,7 @@ export function checkerOf(
     switch (told.type) {
       case 'own':
         if (told.end.succeeded) checkOwnSuccess(evidence, request, told.end)
-        else if (request.run?.mayHaveEffect) tally['uncertain failures']++
+        else tally[told.end.isCertain ? 'certain failures' : 'uncertain failures']++
         break
       case 'replayed':
         checkReplay(evidence, request, told.answer, runs)

@@ -1,6 +1,6 @@
 import type { Check } from '../checks.js'
 import type { Findings } from '../layer.js'
-import type { Observation, Request } from './history.js'
+import type { Arrival, Observation, Request } from './history.js'
 import { type Attempt, Ledger } from './ledger.js'
 import type { Setting } from './setting.js'
 import { storyOf } from './story.js'
@@ -21,6 +21,10 @@ export interface Health {
   isCrashed: boolean
   /** When it last stood still; before the beginning of time: never. */
   lastStalledAt: number
+  /** Replies that it has heard: of each, when the command was sent, and when it was heard. Only those to ever later commands. */
+  readonly heard: { readonly sentAt: number; readonly at: number }[]
+  /** The replies that showed it a completed record, by scope and key. */
+  readonly shown: Map<string, { readonly arrival: Arrival; readonly at: number }>
 }
 
 const noStory = () => ''
@@ -63,6 +67,7 @@ export function evidenceOf(
           releases: [],
           claimSentAt: null,
           lastSentAt: null,
+          unansweredRenewal: null,
           told: null,
         }
         attempts.set(request, attempt)
@@ -72,7 +77,7 @@ export function evidenceOf(
     instanceOf(id) {
       let health = instances.get(id)
       if (health === undefined) {
-        health = { isCrashed: false, lastStalledAt: Number.NEGATIVE_INFINITY }
+        health = { isCrashed: false, lastStalledAt: Number.NEGATIVE_INFINITY, heard: [], shown: new Map() }
         instances.set(id, health)
       }
       return health

@@ -1,11 +1,9 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, Execution, Settled } from 'once-per-key/core'
+import { type Ending, endingOf, isCertain, isSuccess, NO_ANSWER } from './endings.js'
 import type { Request, Run, RunEnd, Told } from './history.js'
 import { type Instance, stallForAMoment } from './instance.js'
 import { isTroubled, type World } from './world.js'
-
-const SUCCESSES = [200, 201, 202, 302, 303]
-const FAILURES = [400, 409, 422, 500, 503, 307]
 
 /** Runs the handler: it takes its time, has its effect or not, and ends in one of many ways, or never. */
 export function runHandler(
@@ -23,6 +21,7 @@ export function runHandler(
     attempt: execution.attempt,
     previousOutcome: execution.previousOutcome,
     mayHaveEffect: false,
+    hasPaid: false,
     end: null,
   }
   request.run = run
@@ -31,12 +30,12 @@ export function runHandler(
 
   const isHung = !request.isProbe && isTroubled(world) && random.chance(0.04)
   const endsAt = isHung ? hungUntil() : startedAt + durationMs()
-  const willSucceed = request.isProbe || random.chance(0.55)
+  const ending = endingOf(random, request.isProbe || random.chance(0.55))
   if (!request.isProbe && random.chance(0.4)) {
     const at = startedAt + random.between(0, Math.min(endsAt - startedAt, 2_000))
-    clock.plan(at, mayHaveEffect, instance)
+    clock.plan(at, pay, instance)
   }
-  if (endsAt < Number.POSITIVE_INFINITY) clock.plan(endsAt, end, instance)
+  if (endsAt < Number.POSITIVE_INFINITY) clock.plan(endsAt, () => end(ending), instance)
   if (isHung) tally['handlers that never ended']++
   if (random.chance(0.4)) watchSignal()
   if (isTroubled(world) && random.chance(setting.faults.stallInRun)) {
@@ -63,10 +62,19 @@ export function runHandler(
     return setting.faultsEndAt + random.between(0, 1_000)
   }
 
-  function mayHaveEffect(): void {
+  /** It says so first, where its failure would count as certain otherwise. */
+  function pay(): void {
     if (run.end !== null) return
-    execution.mayHaveEffect()
-    run.mayHaveEffect = true
+    const { effects } = setting.options
+    if (effects === 'declared' || isCertain(setting, run, ending) || random.chance(0.5)) {
+      execution.mayHaveEffect()
+      run.mayHaveEffect = true
+    } else if (!isSuccess(setting, ending)) tally['effects before a failure that nobody announced']++
+    haveEffect()
+  }
+
+  function haveEffect(): void {
+    run.hasPaid = true
     observe({ at: clock.now, type: 'affected', run })
   }
 
@@ -75,33 +83,27 @@ export function runHandler(
     execution.signal.addEventListener('abort', () => {
       if (run.end !== null) return
       tally[obeys ? 'obeyed signals' : 'ignored signals']++
-      if (obeys) clock.plan(clock.now + random.between(0, 20), fail, instance)
+      if (obeys) clock.plan(clock.now + random.between(0, 20), () => end(NO_ANSWER), instance)
     })
   }
 
-  function end(): void {
+  function end(how: Ending): void {
     if (run.end !== null) return
-    if (!willSucceed && random.chance(0.4)) {
-      fail()
-      return
-    }
-    const answer = answerOf(willSucceed ? random.pick(SUCCESSES) : random.pick(FAILURES))
-    const succeeded = setting.succeeds(answer.status)
-    if (succeeded && !run.mayHaveEffect) observe({ at: clock.now, type: 'affected', run })
-    run.end = { succeeded, answer, at: clock.now }
+    const { status, isThrown } = how
+    const succeeded = isSuccess(setting, how)
+    if (succeeded && !run.hasPaid) haveEffect()
+    const answer = status === null ? null : answerOf(status)
+    run.end = { succeeded, isCertain: !succeeded && isCertain(setting, run, how), answer, at: clock.now }
     observe({ at: clock.now, type: 'ended', run })
-    void settled(run.end, execution.settle(answer))
-    if (random.chance(0.1)) failLate()
+    if (isThrown) tally['certain failures that were thrown']++
+    execution.willFailCertainly(isThrown)
+    void settled(run.end, answer === null ? noAnswer() : execution.settle(answer))
+    if (answer !== null && random.chance(0.1)) failLate()
   }
 
-  function fail(): void {
-    if (run.end !== null) return
-    run.end = { succeeded: false, answer: null, at: clock.now }
-    observe({ at: clock.now, type: 'ended', run })
-    void settled(
-      run.end,
-      execution.fail().then(() => ({ action: 'send' })),
-    )
+  async function noAnswer(): Promise<Settled> {
+    await execution.fail()
+    return { action: 'send' }
   }
 
   async function settled(how: RunEnd, settling: Promise<Settled>): Promise<void> {

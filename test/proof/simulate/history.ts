@@ -1,4 +1,13 @@
-import type { Answer, Begun, Claim, Done, IdempotencyEvent, machine, Own, PreviousOutcome } from 'once-per-key/core'
+import type {
+  Answer,
+  BeginReply,
+  Claim,
+  CommandReply,
+  IdempotencyEvent,
+  machine,
+  Ownership,
+  PreviousOutcome,
+} from 'once-per-key/core'
 
 /** A client's request, as one instance was asked. */
 export interface Request {
@@ -25,7 +34,7 @@ export interface Request {
 
 export type CommandName = 'begin' | 'renew' | 'complete' | 'release'
 export type Terms = { readonly token: string } & Partial<
-  Claim & Own & { readonly answer: Answer; readonly failedMs: number }
+  Claim & Ownership & { readonly answer: Answer; readonly failedMs: number }
 >
 
 /** A command, as an instance sent it. */
@@ -45,7 +54,7 @@ export interface Command {
 /** A command that the store took; of a duplicated one there are two. */
 export interface Arrival {
   readonly command: Command
-  readonly reply: Begun | Done
+  readonly reply: BeginReply | CommandReply
   /** What stood before and stands now, where the store lets us see it. */
   readonly before?: machine.StoredRecord | null
   readonly after?: machine.StoredRecord | null
@@ -59,12 +68,20 @@ export interface Run {
   readonly request: Request
   readonly attempt: number
   readonly previousOutcome: PreviousOutcome
+  /** It has said so. */
   mayHaveEffect: boolean
+  hasPaid: boolean
   /** How it ended, and with what; `null`: not yet. */
   end: RunEnd | null
 }
 
-export type RunEnd = { readonly succeeded: boolean; readonly answer: Answer | null; readonly at: number }
+export interface RunEnd {
+  readonly succeeded: boolean
+  /** It failed, and certainly had no effect. */
+  readonly isCertain: boolean
+  readonly answer: Answer | null
+  readonly at: number
+}
 
 /** What a client is told. */
 export type Told =

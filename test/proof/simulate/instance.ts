@@ -57,6 +57,7 @@ export function bootInstance(world: World, records: Records): Instance {
   const engine = createEngine<Request>({
     ...setting.options,
     ...(setting.isSuccess && { isSuccess: setting.isSuccess }),
+    ...(setting.isCertainFailure && { isCertainFailure: setting.isCertainFailure }),
     store: storeBehindNetwork(world, records, () => instance),
     scope: (request) => request.scope,
     onEvent(event: IdempotencyEvent) {

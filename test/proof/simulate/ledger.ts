@@ -34,6 +34,8 @@ export interface Attempt {
   /** When its claim that was granted was sent, and the last of its commands. */
   claimSentAt: number | null
   lastSentAt: number | null
+  /** Its last renewal that nothing was heard of. */
+  unansweredRenewal: Command | null
   /** The last reply that showed it a completed record. */
   told: Arrival | null
 }

@@ -50,8 +50,8 @@ export function storeBehindNetwork(world: World, records: Records, instanceOf: (
   function claimantOf(token: string): Request {
     let request = world.claimants.get(token)
     if (request === undefined) {
-      if (world.serving === null) throw new Error('a claim that no request asked for')
-      request = world.serving
+      request = world.inHand.request
+      if (request === undefined) throw new Error('a claim that no request asked for')
       request.token = token
       world.claimants.set(token, request)
     }
@@ -182,7 +182,6 @@ export function storeBehindNetwork(world: World, records: Records, instanceOf: (
   }
 
   return {
-    effects: setting.effects,
     begin: (key, claim) => send('begin', key, claim),
     renew: (key, own) => send('renew', key, own),
     complete: (key, own) => send('complete', key, own),

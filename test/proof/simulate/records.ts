@@ -1,9 +1,9 @@
-import { type Begun, type Done, machine, type Store } from 'once-per-key/core'
+import { type BeginReply, type CommandReply, machine, type Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import type { Command, Request } from './history.js'
 import type { Random } from './random.js'
 
-export type Reply = Begun | Done
+export type Reply = BeginReply | CommandReply
 type StoredRecord = machine.StoredRecord
 
 /** A command was taken; `before` and `after`, where the records can be seen. */
@@ -85,7 +85,7 @@ function step({ name, terms }: Command, record: StoredRecord | null, now: number
   }
 }
 
-function send(store: Store, { name, storageKey, terms }: Command): Promise<Reply> {
+async function send(store: Store, { name, storageKey, terms }: Command): Promise<Reply> {
   switch (name) {
     case 'begin':
       return store.begin(storageKey, terms as Parameters<Store['begin']>[1])

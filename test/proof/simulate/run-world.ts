@@ -12,6 +12,7 @@ import type { Tally } from './tally.js'
 import { startTroubles } from './troubles.js'
 import { VirtualClock } from './virtual-clock.js'
 import { enter, type Timekeeper } from './virtual-time.js'
+import { workInHand } from './work-in-hand.js'
 import type { World } from './world.js'
 
 /** Far above what any world takes; who goes on beyond it never comes to rest. */
@@ -37,7 +38,7 @@ export async function runWorld(seed: number, number: number, findings: Findings,
     instances: [],
     claimants: new Map(),
     keys: new Map(),
-    serving: null,
+    inHand: workInHand(setting.options.inFlightWaitMs > 0),
     requests: 0,
     commands: 0,
     runs: 0,
@@ -91,7 +92,6 @@ export async function runWorld(seed: number, number: number, findings: Findings,
         continue
       }
       enter(owner === null ? nobody : owner.timekeeper)
-      world.serving = null
       if (++steps > MOST_STEPS) {
         expectRest(false, 'the instances never come to rest')
         return false
@@ -111,5 +111,6 @@ export async function runWorld(seed: number, number: number, findings: Findings,
     expectRest(instance.timers === 0, `instance ${instance.id} is idle, but has timers`)
   }
   checker.end()
+  world.inHand.end()
   return { steps, history }
 }

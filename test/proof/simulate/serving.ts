@@ -38,9 +38,8 @@ export function ask(world: World, instance: Instance, asking: Asking, onTold: (t
   clock.plan(clock.now, () => void serve().catch(unanswered), instance)
 
   async function serve(): Promise<void> {
-    world.serving = request
     observe({ at: clock.now, type: 'asked', request })
-    const decision = await instance.engine.decide(factsOf(request))
+    const decision = await world.inHand.of(request, () => instance.engine.decide(factsOf(request)))
     switch (decision.action) {
       case 'execute':
         return runHandler(world, instance, request, decision.execution, tell)

@@ -6,14 +6,25 @@ export interface Setting {
   readonly options: Required<
     Pick<
       IdempotencyOptions,
-      'leaseMs' | 'storeTimeoutMs' | 'maxRunMs' | 'retentionMs' | 'inFlightWaitMs' | 'unknownOutcome' | 'storeFailure'
+      | 'leaseMs'
+      | 'storeTimeoutMs'
+      | 'maxRunMs'
+      | 'retentionMs'
+      | 'unknownRetentionMs'
+      | 'inFlightWaitMs'
+      | 'unknownOutcome'
+      | 'effects'
+      | 'unconfirmedSuccess'
+      | 'storeFailure'
     >
   >
   readonly isSuccess?: (answer: Answer) => boolean
   /** What `isSuccess`, or its default where it fails, comes to. */
   readonly succeeds: (status: number) => boolean
+  readonly isCertainFailure?: (answer: Answer) => boolean
+  /** What `isCertainFailure`, where it is asked, comes to. */
+  readonly isCalledCertain: (status: number) => boolean
   readonly records: 'map' | 'memory'
-  readonly effects: 'outside' | 'inside'
   readonly instances: number
   readonly clients: number
   /** How long a client dwells on the newest keys before there are newer ones. */
@@ -67,13 +78,16 @@ export function settingOf(random: Random): Setting {
       storeTimeoutMs,
       maxRunMs,
       retentionMs,
+      unknownRetentionMs: pick([retentionMs, retentionMs, maxRunMs + leaseMs, 2 * retentionMs]),
       inFlightWaitMs: chance(0.5) ? 0 : between(20, 3_000),
       unknownOutcome: pick(['rerun', 'rerun', 'refuse']),
+      effects: pick(['assumed', 'assumed', 'declared']),
+      unconfirmedSuccess: pick(['send', 'send', 'withhold']),
       storeFailure: isUnprotected ? 'runUnprotected' : 'refuse',
     },
     ...pick(SUCCESSES),
+    ...pick(CERTAIN_FAILURES),
     records,
-    effects: records === 'map' && !isUnprotected && chance(0.15) ? 'inside' : 'outside',
     instances: between(1, 4),
     clients: between(2, 6),
     keyMs: between(500, 5_000),
@@ -91,6 +105,18 @@ const SUCCESSES: readonly Pick<Setting, 'isSuccess' | 'succeeds'>[] = [
       throw new Error('isSuccess fails')
     },
     succeeds: isSuccessByDefault,
+  },
+]
+
+/** Absent, a bank whose 503 means that it did nothing, and a function that fails, so that nothing is certain. */
+const CERTAIN_FAILURES: readonly Pick<Setting, 'isCertainFailure' | 'isCalledCertain'>[] = [
+  { isCalledCertain: () => false },
+  { isCertainFailure: ({ status }) => status === 503, isCalledCertain: (status) => status === 503 },
+  {
+    isCertainFailure: () => {
+      throw new Error('isCertainFailure fails')
+    },
+    isCalledCertain: () => false,
   },
 ]
 

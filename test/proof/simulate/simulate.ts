@@ -12,7 +12,7 @@ const REPEATED = 5
  * Deterministic simulation: worlds of clients, application instances and a store, each on a clock of its own, over the
  * real engine. A step is one happening: a message arrives, a timer fires, a client or a handler acts.
  */
-export const simulate: Layer = async ({ scale, seed, progress }) => {
+export const simulate: Layer = async ({ scale, seed, until, progress }) => {
   const findings = new Findings()
   const tally = emptyTally()
   const leastSteps = Math.ceil(STEPS * scale)
@@ -23,7 +23,7 @@ export const simulate: Layer = async ({ scale, seed, progress }) => {
 
   const restore = installVirtualTime()
   try {
-    while (steps < leastSteps) {
+    while (steps < leastSteps && !findings.hasViolated(until)) {
       const lived = await runWorld(seed, worlds, findings, tally)
       if (worlds < REPEATED && (await isReproduced(seed, worlds, digestOf(lived.history)))) reproduced++
       steps += lived.steps

@@ -4,6 +4,7 @@ import type { Random } from './random.js'
 import type { Setting } from './setting.js'
 import type { Tally } from './tally.js'
 import type { VirtualClock } from './virtual-clock.js'
+import type { WorkInHand } from './work-in-hand.js'
 
 /** What all that lives in one world shares. */
 export interface World {
@@ -17,8 +18,7 @@ export interface World {
   readonly claimants: Map<string, Request>
   /** Every key that anybody has asked for. */
   readonly keys: Map<string, { readonly scope: string; readonly key: string }>
-  /** The request that is handed to its engine in this very step. */
-  serving: Request | null
+  readonly inHand: WorkInHand
   requests: number
   commands: number
   runs: number

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Answer, createEngine, type Engine, type RequestFacts, type Store } from 'once-per-key/core'
+import { type Answer, createEngine, type Engine, type RequestFacts, type Store, singleTenant } from 'once-per-key/core'
 import type { Random } from './random.js'
 
 /** How an attempt ends, and what of it is then to be kept. */
@@ -21,7 +21,7 @@ export const TIMES = { leaseMs: 8_000, storeTimeoutMs: 2_000, maxRunMs: 8_000, r
 
 /** The engine over a store, in front of which no framework stands. */
 export function engineOver(store: Store): Engine<unknown> {
-  return createEngine({ store, scope: () => 'merchant_4f9a1c7e2b', ...TIMES })
+  return createEngine({ store, scope: singleTenant, ...TIMES })
 }
 
 /** One request under a key of its own, from claim to end. `null`: the store refused the claim. */
@@ -36,7 +36,7 @@ export async function attempt(engine: Engine<unknown>, kind: Kind, random: Rando
       await execution.fail()
       return key
     case 'failed':
-      await execution.fail()
+      await execution.settle({ ...NO_BODY, status: 422 })
       return key
     default:
       await execution.settle(answerOf(kind, random))

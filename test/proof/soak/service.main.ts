@@ -47,7 +47,6 @@ function engineOver(store: Store) {
 function memoryStoreBut(changes: Partial<Store>): Store {
   const inner = new MemoryStore()
   return {
-    effects: 'outside',
     begin: (key, claim) => inner.begin(key, claim),
     renew: (key, own) => inner.renew(key, own),
     complete: (key, own) => inner.complete(key, own),

@@ -53,6 +53,10 @@ export async function startService(now: () => number): Promise<Service> {
   const once = idempotency({ store, scope: () => 'acme', maxAnswerBytes: MAX_ANSWER_BYTES, ...TIMES })
 
   const app = express()
+  app.use((req, res, next) => {
+    res.locals.socket = req.socket // What a handler sees of it later is a view.
+    next()
+  })
   app.use(express.json())
   app.post('/make', once, (req, res) => {
     res
@@ -116,7 +120,7 @@ interface OwnDoor extends Door {
 function handlerBehind(doors: ReadonlyMap<string, OwnDoor>, inside: WeakMap<Socket, OwnDoor>): RequestHandler {
   return async (req, res) => {
     const door = doors.get(keyOf(req))
-    if (door !== undefined) inside.set(req.socket, door)
+    if (door !== undefined) inside.set(res.locals.socket, door)
     await door?.pass()
     res.status(201).json({ waited: keyOf(req) })
   }

@@ -9,10 +9,11 @@ import {
   ietfDraft,
   type Problem,
   singleTenant,
+  withoutBody,
 } from 'once-per-key'
 import {
   type AttemptName,
-  type Begun,
+  type BeginReply,
   type Claim,
   createEngine,
   type Decision,
@@ -32,6 +33,7 @@ export const values = [
   idempotency,
   bodyField,
   singleTenant,
+  withoutBody,
   ietfDraft,
   IdempotencyError,
   createEngine,
@@ -46,7 +48,7 @@ export type Types = [
   Problem,
   Store,
   Claim,
-  Begun,
+  BeginReply,
   Decision,
   RequestFacts,
 ]
@@ -54,7 +56,7 @@ export type Types = [
 // A store of one's own, and its laws under any runner.
 export class OwnStore implements Store {
   readonly effects = 'outside'
-  async begin(_key: string, claim: Claim): Promise<Begun> {
+  async begin(_key: string, claim: Claim): Promise<BeginReply> {
     return { acquired: true, attempt: claim.token.length, previousOutcome: 'none' }
   }
   async renew() {

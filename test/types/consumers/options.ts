@@ -7,6 +7,7 @@ import {
   ietfDraft,
   type Problem,
   singleTenant,
+  withoutBody,
 } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
 
@@ -20,12 +21,12 @@ const all: IdempotencyOptions<IdempotencyRequest> = {
   header: 'Idempotency-Key',
   required: false,
   methods: ['POST', 'PUT', 'PATCH', 'DELETE'],
-  skip: (req) => req.url === '/health',
+  skip: (req) => req.path === '/health',
   legacyKey: bodyField('idempotencyKey', {
     deprecatedSince: new Date(0),
     sunset: new Date(1),
     link: 'https://example.com/keys',
-    whenBoth: 'reject',
+    whenBoth: 'field',
   }),
   fingerprint: (req) => req.body,
   isSuccess: (answer) => answer.status < 300,
@@ -44,6 +45,9 @@ const all: IdempotencyOptions<IdempotencyRequest> = {
   onEvent: (event) => sentence(event),
 }
 idempotency(all)
+idempotency({ store, scope, skip: (req) => req.path === '/health', fingerprint: (req) => req.path })
+idempotency({ store, scope, fingerprint: withoutBody((req) => req.get('Content-Digest') ?? null) })
+idempotency({ store, scope: (req) => req.path, fingerprint: withoutBody(({ path }: { path: string }) => path) })
 idempotency({ store, scope, unknownOutcome: 'refuse', storeFailure: 'runUnprotected' })
 idempotency({ store, scope, renderProblem: (problem) => ({ body: problem.detail }) })
 
@@ -69,6 +73,8 @@ idempotency({ store, scope, problemStatuses: { conflict: 422 } })
 idempotency({ store: new Map(), scope })
 // @ts-expect-error the date is required
 bodyField('idempotencyKey', {})
+// @ts-expect-error none of the three
+bodyField('idempotencyKey', { deprecatedSince: new Date(0), whenBoth: 'body' })
 // @ts-expect-error no such option
 new MemoryStore({ maxSize: 1 })
 
@@ -86,6 +92,7 @@ function sentence(event: IdempotencyEvent): string {
     case 'replayed':
     case 'completion_pending':
     case 'completion_given_up':
+    case 'transaction_not_committed':
       return `${event.type}: attempt ${event.attempt}`
     case 'resolved':
       return `attempt ${event.attempt}, ${event.as}`
@@ -94,6 +101,7 @@ function sentence(event: IdempotencyEvent): string {
     case 'answer_not_kept':
     case 'outcome_unknown':
     case 'unprotected':
+    case 'store_paused':
       // @ts-expect-error it names no attempt
       event.attempt
       return `${event.type}: ${event.scope} ${event.key}`
@@ -107,6 +115,12 @@ function sentence(event: IdempotencyEvent): string {
       return `${event.option}: ${event.error}`
     case 'evicted':
       return event.state
+    case 'answer_dropped':
+      return event.type
+    case 'connections_exhausted':
+      return `${event.waiting}: ${event.advice}`
+    case 'sweep_failed':
+      return `${event.error.code}: ${event.error.message}`
     case 'eviction_policy':
       return `${event.policy ?? 'unknown'}: ${event.advice}`
     default:

@@ -1,16 +1,20 @@
 // Webhook events, with zod and without: the interfaces are real types either way.
 import {
+  type AboutDelivery,
   type AppSettings,
   type Beneficiary,
   hmacSha256,
   isKnownEvent,
   type KnownWebhookEvent,
+  looksLikeEmailAddress,
   type MandateSetupStartedEvent,
   type MandateSetupStartedPayload,
   type MerchantApp,
   type MerchantUpdatedEvent,
   type MerchantUpdatedPayload,
   type OnboardingData,
+  type ParsedEvent,
+  type ParsedReceiverOptions,
   parseWebhookEvent,
   standardWebhooks,
   type UnknownEvent,
@@ -58,6 +62,9 @@ false satisfies IsAny<WebhookReceiver>
 false satisfies IsAny<WebhookContext>
 false satisfies IsAny<Parameters<WebhookHandler<WebhookEvent>>[0]>
 false satisfies IsAny<typeof webhookEventTypes>
+false satisfies IsAny<AboutDelivery>
+false satisfies IsAny<ParsedEvent>
+false satisfies IsAny<ParsedReceiverOptions<ParsedEvent>>
 
 export function subjectOf(sent: unknown): string | null | undefined {
   const event = parseWebhookEvent(sent)
@@ -84,7 +91,7 @@ export const problems = ({ issues }: WebhookEventError): string[] => issues.map(
 export const thrown: Error = new WebhookEventError([])
 
 export declare const store: WebhookReceiverOptions['store']
-const verify = standardWebhooks({ secrets: ['whsec_c2VjcmV0'] })
+const verify = standardWebhooks({ secrets: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'] })
 export const receiver: WebhookReceiver = webhookReceiver({
   store,
   source: 'payments',
@@ -104,3 +111,30 @@ webhookReceiver({ store, source: 'payments', verify, on: { merchant_update: () =
 webhookReceiver({ store, source: 'payments', on: {} })
 // @ts-expect-error no such encoding
 hmacSha256({ header: 'X-Signature', secrets: ['secret'], encoding: 'base32' })
+
+// Any sender's events: handlers are typed by what `parse` answers.
+type Sent =
+  | { id: string; type: 'invoice.paid'; payload: { amount: number } }
+  | { id: string; type: 'ping'; payload: null }
+export const ofAnySender: WebhookReceiver = webhookReceiver({
+  store,
+  source: 'billing',
+  verify,
+  parse: (raw, headers): Sent => ({ ...JSON.parse(raw.toString()), id: headers['webhook-id'] }),
+  on: {
+    'invoice.paid': async ({ payload }, { source }) => [payload.amount.toFixed(), source.trim()],
+    // @ts-expect-error a ping has no payload
+    ping: ({ payload }) => payload.amount,
+  },
+  onUnknownEvent: ({ type }) => type.trim(),
+})
+webhookReceiver({
+  store,
+  source: 'billing',
+  verify,
+  parse: async (raw) => ({ id: '1', type: raw.toString(), payload: raw.length }),
+  on: { 'any/type': ({ payload }) => payload.toFixed() },
+})
+// @ts-expect-error an event without an id
+webhookReceiver({ store, source: 'billing', verify, parse: () => ({ type: 'ping', payload: null }), on: {} })
+export const address = (text: string | null | undefined): string => (looksLikeEmailAddress(text) ? text : '')

@@ -164,7 +164,7 @@ function wordsOf(state, record) {
     case 'failed':
       return 'It had no effect. The next request runs, corrected or not.'
     case 'uncertain':
-      return 'Its owner went silent, perhaps after the effect. The next request runs, and is told so.'
+      return 'Its owner fell silent, or broke, perhaps after the effect. The next one runs, and is told so.'
   }
 }
 

@@ -6,7 +6,7 @@ import { listOperations, merchants } from './service.js'
  * @typedef {import('./service.js').Merchant} Merchant
  * @typedef {import('./service.js').Operation} Operation
  * @typedef {import('./changed-body.js').Body} Body
- * @typedef {{ readonly path: string, readonly body: Body, readonly delayMs: number }} Request
+ * @typedef {{ readonly path: string, readonly body: Body, readonly delayMs: number, readonly isNaive: boolean }} Request
  */
 
 const FIRST_CHOICE = '/api/service/payout/create'
@@ -26,6 +26,7 @@ export function createRequestForm({ onChange, onEdit }) {
   const bodyError = existing('body-error', HTMLElement)
   const summary = existing('request-summary', HTMLElement)
   const keyKinds = document.querySelectorAll('input[name=key-kind]')
+  const handlers = document.querySelectorAll('input[name=handler]')
 
   /** @type {readonly Operation[]} */
   let operations = []
@@ -33,6 +34,7 @@ export function createRequestForm({ onChange, onEdit }) {
 
   const chosenMerchant = () => /** @type {Merchant} */ (merchants.find(({ id }) => id === merchant.value))
   const chosenOperation = () => operations.find(({ path }) => path === operation.value)
+  const isNaive = () => document.querySelector('input[name=handler]:checked')?.getAttribute('value') === 'naive'
   const isFresh = () => document.querySelector('input[name=key-kind]:checked')?.getAttribute('value') === 'fresh'
 
   merchant.append(...merchants.map(({ id, name }) => element('option', { value: id }, name)))
@@ -46,6 +48,12 @@ export function createRequestForm({ onChange, onEdit }) {
     await load().catch(() => {})
     onChange()
   })
+  for (const handler of handlers) {
+    handler.addEventListener('change', () => {
+      summarize()
+      onChange()
+    })
+  }
   for (const kind of keyKinds) {
     kind.addEventListener('change', () => {
       key.readOnly = isFresh()
@@ -95,7 +103,8 @@ export function createRequestForm({ onChange, onEdit }) {
   }
 
   function summarize() {
-    summary.textContent = `${chosenOperation()?.title ?? ''}, ${chosenMerchant().name}`
+    const naive = isNaive() ? ', naive handler' : ''
+    summary.textContent = `${chosenOperation()?.title ?? ''}, ${chosenMerchant().name}${naive}`
   }
 
   function renewKey() {
@@ -125,7 +134,8 @@ export function createRequestForm({ onChange, onEdit }) {
       const isKeyRight = showMistake(key, keyError, mistakeInKey(key.value))
       const isBodyRight = showMistake(body, bodyError, mistakeInBody(body.value))
       if (isKeyRight && isBodyRight) {
-        return { path: operation.value, body: JSON.parse(body.value), delayMs: Number(takes.value) }
+        const delayMs = Number(takes.value)
+        return { path: operation.value, body: JSON.parse(body.value), delayMs, isNaive: isNaive() }
       }
       existing('request', HTMLDetailsElement).open = true
       if (isKeyRight) body.focus()

@@ -9,7 +9,7 @@ export function toldOf({ decision, status, code, retryAfterMs }) {
     case 'run':
       return 'The operation ran. Its answer was stored before the client saw it, so from now on it is safe to send again.'
     case 'found':
-      return 'An earlier attempt had its effect and never answered. This one found the effect in the books, and answered for it; nothing ran again.'
+      return 'An earlier attempt had its effect and never answered. The handler of this one found the effect in its books, and answered for it; nothing ran again.'
     case 'replayed':
       return 'The request got the stored answer of the first one with its key; nothing ran again.'
     case 'in_flight':
@@ -19,6 +19,8 @@ export function toldOf({ decision, status, code, retryAfterMs }) {
     case 'failed':
       if (retryAfterMs !== null)
         return `The service could not do it now (${status} ${code}). Send it again with the same key.`
+      if (status >= 500)
+        return `The service broke (${status} ${code}), perhaps after the effect. Send the same again with the same key: its handler is told.`
       return `The service refused it (${status} ${code}). It had no effect, so the key is free: correct it, and send again.`
     default:
       return 'The client heard nothing, and cannot know whether it ran. With the same key it may simply ask again.'

@@ -22,6 +22,7 @@ import { authorization, countRuns } from './service.js'
  * @property {string} path
  * @property {unknown} body
  * @property {number} delayMs
+ * @property {boolean} isNaive the handler does not look in its books
  * @property {boolean} [crash]
  * @property {number} [leaveAfterMs]
  * @property {string} [leaving] what the client does then
@@ -81,7 +82,7 @@ export function openSession(merchant, key, { onMessage, onFeedState, onCount }) 
   }
 
   /** @param {Sent} sent */
-  function send({ story, path, body, delayMs, crash = false, leaveAfterMs, leaving = '' }) {
+  function send({ story, path, body, delayMs, isNaive, crash = false, leaveAfterMs, leaving = '' }) {
     /** @type {[name: string, value: string][]} */
     const headers = [
       ['Authorization', authorization(merchant)],
@@ -90,6 +91,7 @@ export function openSession(merchant, key, { onMessage, onFeedState, onCount }) 
       ['x-demo-operation', operationName],
     ]
     if (delayMs > 0) headers.push(['x-demo-delay-ms', `${delayMs}`])
+    if (isNaive) headers.push(['x-demo-handler', 'naive'])
     if (crash) headers.push(['x-demo-crash', 'true'])
     /** @type {import('./exchange.js').Exchange} */
     const exchange = {

@@ -167,8 +167,25 @@ export const stories = [
       const client = stage.client('Client')
       await client.send({ crash: true, delayMs: 0, leaveAfterMs: GIVE_UP_AFTER_MS, leaving: 'gave up' })
       const last = await client.sendPolitely()
-      if (last.decision !== 'found' || (await stage.runs()) !== 1) return toldOf(last)
-      return 'The owner died after its effect, before its answer. When its lease had lapsed, attempt 2 found the effect in the books and answered for it: it still ran once.'
+      return toldOfCrash(last, await stage.runs())
     },
   },
 ]
+
+/**
+ * What is the library's work, and what the handler's.
+ *
+ * @param {Exchange} last
+ * @param {number} runs
+ */
+function toldOfCrash(last, runs) {
+  const told =
+    'The owner died after its effect, before its answer. Once its lease had lapsed, the library told attempt 2 so;'
+  if (last.decision === 'found' && runs === 1)
+    return `${told} the handler looked in its books, under a derived key, and answered from there. It ran once.`
+  if (last.decision === 'run' && runs > 1)
+    return `${told} the naive handler did not look, and ran again. A look in its books under a deriveKey prevents that.`
+  if (last.decision === 'failed' && runs === 1)
+    return `${told} the naive handler did not look, and refused what it had done itself (${last.status} ${last.code}): the client believes that nothing has happened.`
+  return toldOf(last)
+}

@@ -4,7 +4,6 @@ import type { Store } from 'once-per-key/core'
 export function behindADeadOwner(whenDead: () => void): (store: Store) => Store {
   let isFirst = true
   return (store) => ({
-    effects: store.effects,
     async begin(key, claim) {
       if (isFirst) {
         isFirst = false

@@ -156,7 +156,6 @@ function countRenewals(beforeOne: () => void) {
   return {
     thirdConfirmed: third.opened,
     around: (store: Store): Store => ({
-      effects: store.effects,
       begin: (key, claim) => store.begin(key, claim),
       complete: (key, own) => store.complete(key, own),
       release: (key, own) => store.release(key, own),

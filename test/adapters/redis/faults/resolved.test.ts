@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { singleTenant } from 'once-per-key'
-import { createEngine, type KnownOutcome } from 'once-per-key/core'
+import { createRequestEngine, type KnownOutcome } from 'once-per-key/http'
 import { RedisStore } from 'once-per-key/redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RawReply } from '../../../support/raw-client.js'
@@ -45,7 +45,7 @@ describe('the owner is killed (-9), and an operator in a process of its own reso
     await owner.kill()
     await unanswered
 
-    const operator = createEngine({ store: new RedisStore({ client }), scope: singleTenant })
+    const operator = createRequestEngine({ store: new RedisStore({ client }), scope: singleTenant })
     const name = { scope: singleTenant(), key }
     const tooEarly = await operator.resolve({ ...name, attempt: 1 }, as)
     expect(tooEarly).toMatchObject({ ok: false, record: { state: 'in-flight', attempt: 1 } })

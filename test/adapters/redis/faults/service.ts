@@ -55,8 +55,9 @@ let warmings = 0
 
 /** The server has seen each script once: from here on a command is one request and one reply. */
 async function warm(store: Store): Promise<void> {
-  const claim: Claim = { token: 'a', fingerprint: 'f', leaseMs: 1_000, retentionMs: 1_000, unknownOutcome: 'rerun' }
-  const own = { token: 'a', fingerprint: 'f', attempt: 1, uncertain: false, retentionMs: 1_000 }
+  const terms = { token: 'a', scope: 'acme', fingerprint: 'f', retentionMs: 1_000 }
+  const claim: Claim = { ...terms, leaseMs: 1_000, unknownOutcome: 'rerun' }
+  const own = { ...terms, attempt: 1, uncertain: false }
   const key = `warm:${++warmings}`
   await store.begin(key, claim)
   await store.renew(key, { ...own, leaseMs: 1_000 })

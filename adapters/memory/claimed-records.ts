@@ -1,0 +1,113 @@
+import type { machine } from '../../src/core/index.js'
+import type { Bounds } from './bounds.js'
+import { KeptEntries, PassingEntries } from './entries.js'
+import { Room } from './room.js'
+import type { Entry, Holding } from './share.js'
+
+/** What there must be room for: a claim of so many bytes, or an answer by which a record grows. */
+interface Need {
+  readonly scope: string
+  readonly claimBytes: number
+  readonly growsBy: number
+}
+
+/** Records in flight and completed ones, within their bounds. */
+export class ClaimedRecords {
+  readonly #inFlight = new Room(() => new PassingEntries())
+  readonly #completed = new Room(() => new KeptEntries())
+  readonly #bounds: Bounds
+  readonly #evicts: boolean
+
+  constructor(bounds: Bounds, evicts: boolean) {
+    this.#bounds = bounds
+    this.#evicts = evicts
+  }
+
+  total(): Holding {
+    return sum(this.#inFlight, this.#completed)
+  }
+
+  find(key: string): Entry | undefined {
+    return this.#inFlight.find(key) ?? this.#completed.find(key)
+  }
+
+  /** `before`: the record that stood under the key; `null`: there was none. */
+  put(
+    key: string,
+    scope: string,
+    record: machine.StoredRecord,
+    bytes: number,
+    now: number,
+    before: machine.StoredRecord | null,
+  ): void {
+    const isCompleted = record.state === 'completed'
+    const room = isCompleted ? this.#completed : this.#inFlight
+    room.put(key, scope, record, bytes, now)
+    if (before === null) return
+    const other = isCompleted ? this.#inFlight : this.#completed
+    other.delete(key)
+  }
+
+  delete(key: string): void {
+    this.#inFlight.delete(key)
+    this.#completed.delete(key)
+  }
+
+  clear(): void {
+    this.#inFlight.clear()
+    this.#completed.clear()
+  }
+
+  /** Makes room for one claim more. How many records were evicted for it; `null`: there is no room, and none was. */
+  makeRoomForClaim(scope: string, claimBytes: number, now: number): number | null {
+    return this.#makeRoom({ scope, claimBytes, growsBy: 0 }, now)
+  }
+
+  /** The same for the answer by which a record of the scope grows: only its share counts, since its claim stands. */
+  makeRoomForAnswer(scope: string, growsBy: number, now: number): number | null {
+    return this.#makeRoom({ scope, claimBytes: 0, growsBy }, now)
+  }
+
+  /** Expired records go first, then, if evicting, completed ones: the scope's own before others, and only if that helps. */
+  #makeRoom(need: Need, now: number): number | null {
+    while (!this.#isRoom(need)) {
+      if (this.#inFlight.dropExpired(now) || this.#completed.dropExpired(now)) continue
+      return this.#evicts && this.#wouldBeRoom(need) ? this.#evict(need) : null
+    }
+    return 0
+  }
+
+  #evict(need: Need): number {
+    let evictions = 0
+    for (; !this.#isRoom(need); evictions++) {
+      if (!this.#completed.dropOldestOf(need.scope)) this.#completed.dropOldest()
+    }
+    return evictions
+  }
+
+  #isRoom(need: Need): boolean {
+    const own = sum(this.#inFlight.heldBy(need.scope), this.#completed.heldBy(need.scope))
+    const total = this.total()
+    return this.#isFair(need, own, total) && this.#fits(need, total)
+  }
+
+  /** Once what may be evicted is gone: its own, so that the scope keeps to its share, and for want of room all. */
+  #wouldBeRoom(need: Need): boolean {
+    const { count, bytes } = this.#completed.heldBy(need.scope)
+    const total = sum(this.total(), { count: -count, bytes: -bytes })
+    return this.#isFair(need, this.#inFlight.heldBy(need.scope), total) && this.#fits(need, this.#inFlight)
+  }
+
+  #isFair({ scope, growsBy }: Need, own: Holding, total: Holding): boolean {
+    const growth = { count: 0, bytes: growsBy }
+    return this.#bounds.isFair(scope, sum(own, growth), sum(total, growth))
+  }
+
+  #fits({ claimBytes }: Need, total: Holding): boolean {
+    return claimBytes === 0 || this.#bounds.fits(total, claimBytes)
+  }
+}
+
+function sum(a: Holding, b: Holding): Holding {
+  return { count: a.count + b.count, bytes: a.bytes + b.bytes }
+}

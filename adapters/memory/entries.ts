@@ -1,0 +1,85 @@
+import { LRUCache } from 'lru-cache'
+import type { Entry } from './share.js'
+
+/** Records that are kept equally long, in the order in which they were written: the oldest is the first to expire. */
+export interface Entries {
+  readonly size: number
+  find(key: string): Entry | undefined
+  /** Puts it behind all others. */
+  put(entry: Entry): void
+  delete(key: string): void
+  oldest(): Entry | undefined
+}
+
+/** What is kept for long, by lru-cache. The store keeps its bounds by itself, since it knows what may go: here nothing is dropped. */
+export class KeptEntries implements Entries {
+  readonly #entries = new LRUCache<string, Entry>({ maxSize: Number.MAX_SAFE_INTEGER })
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  find(key: string): Entry | undefined {
+    return this.#entries.peek(key)
+  }
+
+  put(entry: Entry): void {
+    this.#entries.set(entry.key, entry, ONE)
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key)
+  }
+
+  oldest(): Entry | undefined {
+    return this.#entries.rvalues().next().value ?? undefined
+  }
+}
+
+const ONE = { size: 1 }
+
+/** What comes and goes, such as records in flight: a list, and a map into it. */
+export class PassingEntries implements Entries {
+  readonly #byKey = new Map<string, Entry>()
+  #oldest: Entry | null = null
+  #newest: Entry | null = null
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  find(key: string): Entry | undefined {
+    return this.#byKey.get(key)
+  }
+
+  put(entry: Entry): void {
+    this.#unlink(this.#byKey.get(entry.key))
+    this.#byKey.set(entry.key, entry)
+    entry.writtenBefore = this.#newest
+    if (this.#newest === null) this.#oldest = entry
+    else this.#newest.writtenAfter = entry
+    this.#newest = entry
+  }
+
+  delete(key: string): void {
+    const entry = this.#byKey.get(key)
+    if (entry === undefined) return
+    this.#byKey.delete(key)
+    this.#unlink(entry)
+  }
+
+  oldest(): Entry | undefined {
+    return this.#oldest ?? undefined
+  }
+
+  #unlink(entry: Entry | undefined): void {
+    if (entry === undefined) return
+    const { writtenBefore, writtenAfter } = entry
+    if (writtenBefore === null) this.#oldest = writtenAfter
+    else writtenBefore.writtenAfter = writtenAfter
+    if (writtenAfter === null) this.#newest = writtenBefore
+    else writtenAfter.writtenBefore = writtenBefore
+    entry.writtenBefore = null
+    entry.writtenAfter = null
+  }
+}

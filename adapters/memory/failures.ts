@@ -1,0 +1,51 @@
+import type { machine } from '../../src/core/index.js'
+import type { Bounds } from './bounds.js'
+import { KeptEntries } from './entries.js'
+import { Room } from './room.js'
+import type { Entry } from './share.js'
+
+/** Failures of one kind, in a budget of their own: beyond it, the oldest of whoever failed last are forgotten. */
+export class Failures {
+  readonly #room = new Room(() => new KeptEntries())
+  readonly #bounds: Bounds
+  readonly #maxBytes: number
+
+  constructor(maxBytes: number, bounds: Bounds) {
+    this.#maxBytes = maxBytes
+    this.#bounds = bounds
+  }
+
+  find(key: string): Entry | undefined {
+    return this.#room.find(key)
+  }
+
+  /** How many were forgotten before their time. */
+  put(key: string, scope: string, record: machine.StoredRecord, bytes: number, now: number): number {
+    this.#room.put(key, scope, record, bytes, now)
+    let forgotten = 0
+    while (this.#isOver(scope)) {
+      if (this.#room.dropExpired(now)) continue
+      if (!this.#forgetOne(scope)) break
+      forgotten++
+    }
+    return forgotten
+  }
+
+  delete(key: string): void {
+    this.#room.delete(key)
+  }
+
+  clear(): void {
+    this.#room.clear()
+  }
+
+  #isOver(scope: string): boolean {
+    return this.#room.bytes > this.#maxBytes || !this.#bounds.isFair(scope, this.#room.heldBy(scope), this.#room)
+  }
+
+  /** One of another's only where so many scopes share that not even one for each has room. */
+  #forgetOne(scope: string): boolean {
+    if (this.#room.heldBy(scope).count > 1) return this.#room.dropOldestOf(scope)
+    return this.#room.bytes > this.#maxBytes && this.#room.count > 1 && this.#room.dropOldest()
+  }
+}

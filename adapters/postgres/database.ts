@@ -1,0 +1,55 @@
+import { type PostgresPool, type PostgresQuery, type Send, sendOver } from './client.js'
+import { storeError } from './errors.js'
+import { type Row, rowOf, rowsOf } from './reply.js'
+import { isSerializationFailure } from './sql-state.js'
+import type { Statement } from './statement.js'
+
+/** A statement that needs no template: it is only ever sent by the store. */
+type Text = Pick<Statement, 'text' | 'values'>
+
+/**
+ * Sends a statement, and again where the database undid it for another's sake: under REPEATABLE READ and SERIALIZABLE that
+ * is how commands on one record come one behind the other.
+ */
+export class Database {
+  readonly #send: Send
+  readonly #schema: string
+
+  constructor(
+    client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery },
+    schema: string,
+    onWait: (waiting: number) => void,
+  ) {
+    this.#send = 'pool' in client ? sendOver(client.pool, onWait) : sendBy(client.query)
+    this.#schema = schema
+  }
+
+  /** @throws PostgresStoreError */
+  async rows(statement: Text): Promise<readonly Row[]> {
+    return rowsOf(await this.#answerTo(statement))
+  }
+
+  /** @throws PostgresStoreError */
+  async row(statement: Text): Promise<Row> {
+    return rowOf(await this.#answerTo(statement))
+  }
+
+  async #answerTo(statement: Text): Promise<unknown> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#send(statement)
+      } catch (error) {
+        if (tries === MOST_TRIES || !isSerializationFailure(error)) throw storeError(error, this.#schema)
+        // At random, so that those who met do not meet again.
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_PAUSE_MS * 2 ** tries))
+      }
+    }
+  }
+}
+
+const MOST_TRIES = 10
+const FIRST_PAUSE_MS = 2
+
+function sendBy(query: PostgresQuery): Send {
+  return async ({ text, values }) => query(text, [...values])
+}

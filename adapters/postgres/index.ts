@@ -1,0 +1,6 @@
+export type { PostgresConnection, PostgresPool, PostgresQuery } from './client.js'
+export { PostgresStoreError, type PostgresStoreErrorCode } from './errors.js'
+export type { PostgresStoreOptions } from './options.js'
+export { PostgresStore } from './postgres-store.js'
+export type { Statement, StatementValue } from './statement.js'
+export type { AnyTransactions, PoolTransactionOptions, PostgresTransactions } from './transactions.js'

@@ -1,0 +1,89 @@
+import { checkOptions, type OptionRule } from '../../src/core/index.js'
+import { EXPECTED_POOL, isPool, type PostgresPool, type PostgresQuery } from './client.js'
+import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './transactions.js'
+
+export interface SchemaOptions {
+  /**
+   * The schema of the database that holds the records. Stores with the same one share their records. Letters, digits and
+   * underscores.
+   * @default 'once_per_key'
+   */
+  readonly schema?: string | undefined
+}
+
+interface CommonOptions<Given> extends SchemaOptions {
+  /**
+   * How the application opens transactions: a pool of `pg`, or two functions of another client (`{ transaction, run }`). Needed
+   * for `transaction` and `step`, and for `completeIn` with its `run` alone. Not the pool of the store: a handler that waits in
+   * a transaction would starve the commands of the others.
+   * @default none: `transaction`, `step` and `completeIn` are misuse
+   */
+  readonly transactions?: Given | undefined
+
+  /**
+   * Whether this process removes expired rows by itself: in small steps, one process at a time. If not, call `sweep()`.
+   * @default true
+   */
+  readonly sweeps?: boolean | undefined
+}
+
+export type PostgresStoreOptions<Given extends AnyTransactions = AnyTransactions> = CommonOptions<Given> &
+  (
+    | {
+        /**
+         * A pool of `pg` for the store alone, of some 2 to 5 connections: handlers that hold every connection of a shared one
+         * would starve the commands that end them. Opened, configured and closed by the application.
+         */
+        readonly pool: PostgresPool
+        readonly query?: never
+      }
+    | {
+        /** For any other client. */
+        readonly query: PostgresQuery
+        readonly pool?: never
+      }
+  )
+
+export interface ReadOptions {
+  readonly client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery }
+  readonly schema: string
+  readonly sweeps: boolean
+  readonly transactions: AnyTransactions | undefined
+}
+
+/** @throws IdempotencyError `options_invalid`, which lists every mistake. */
+export function readOptions(options: PostgresStoreOptions): ReadOptions {
+  const given = typeof options === 'object' && options !== null ? options : {}
+  const { pool, query, schema = DEFAULT_SCHEMA, sweeps = true, transactions } = given as PostgresStoreOptions
+  // One of the two is required: where both are missing, a pool is.
+  const client = query === undefined ? { pool } : { query }
+  const values = { ...client, schema, sweeps, ...(transactions !== undefined && { transactions }) }
+  const more = pool !== undefined && query !== undefined ? [ONE_TOO_MANY] : []
+  checkOptions('PostgresStore', given, values, RULES, { required: Object.keys(values), more })
+  return { client: query === undefined ? { pool: pool as PostgresPool } : { query }, schema, sweeps, transactions }
+}
+
+/** @throws IdempotencyError `options_invalid`. */
+export function readSchema(options: SchemaOptions): string {
+  const { schema = DEFAULT_SCHEMA } = options
+  checkOptions('PostgresStore.schemaSql', options, { schema }, { schema: aSchema })
+  return schema
+}
+
+const DEFAULT_SCHEMA = 'once_per_key'
+
+const ONE_TOO_MANY = 'pool: expected either `pool` or `query`, not both'
+
+/** At most 63 bytes, as Postgres cuts longer names off; names with `pg_` are its own. */
+const aSchema: OptionRule = (value) =>
+  typeof value === 'string' && /^(?!pg_)[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(value)
+    ? null
+    : 'a name of letters, digits and underscores, at most 63 of them, that does not begin with pg_'
+
+const RULES = {
+  pool: (value: unknown) => (isPool(value) ? null : EXPECTED_POOL),
+  query: (value: unknown) => (typeof value === 'function' ? null : 'a function'),
+  schema: aSchema,
+  transactions: (value: unknown) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
+  sweeps: (value: unknown) => (typeof value === 'boolean' ? null : 'true or false'),
+}

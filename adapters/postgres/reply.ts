@@ -1,0 +1,145 @@
+import { Buffer } from 'node:buffer'
+import type {
+  Answer,
+  BeginReply,
+  CommandReply,
+  IdempotencyRecord,
+  ListedRecords,
+  PreviousOutcome,
+} from '../../src/core/index.js'
+import { PostgresStoreError } from './errors.js'
+
+/** A row that one of the functions answered with. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** Clients answer with `{ rows }`, with the rows alone, or with a list that begins with the rows. */
+export function rowsOf(result: unknown): readonly Row[] {
+  const rows = isObject(result) && 'rows' in result ? result.rows : result
+  const list = Array.isArray(rows) && Array.isArray(rows[0]) ? rows[0] : rows
+  if (!Array.isArray(list) || !list.every(isObject)) throw unexpected()
+  return list
+}
+
+export function rowOf(result: unknown): Row {
+  const [row] = rowsOf(result)
+  if (row === undefined) throw unexpected()
+  return row
+}
+
+export function readBegun(row: Row): BeginReply {
+  if (text(row, 'reply') !== 'acquired') return { acquired: false, record: readRecord(row) }
+  const attempt = integer(row, 'attempt')
+  return { acquired: true, attempt, previousOutcome: previousOutcome(attempt, isUncertain(row)) }
+}
+
+export function readDone(row: Row): CommandReply {
+  return text(row, 'reply') === 'ok' ? { ok: true } : { ok: false, record: readInspected(row) }
+}
+
+export function readInspected(row: Row): IdempotencyRecord | null {
+  return text(row, 'reply') === 'none' ? null : readRecord(row)
+}
+
+/** The last row says where the next step goes on. */
+export function readListed(rows: readonly Row[]): ListedRecords {
+  const last = rows.at(-1)
+  if (last === undefined) throw unexpected()
+  const records = rows.slice(0, -1).map((row) => ({
+    key: text(row, 'name'),
+    record: readRecord(row),
+    retentionRemainingMs: integer(row, 'retention'),
+  }))
+  return { records, next: last.block === null ? null : text(last, 'block') }
+}
+
+function readRecord(row: Row): IdempotencyRecord {
+  const attempt = integer(row, 'attempt')
+  switch (text(row, 'reply')) {
+    case 'in-flight': {
+      const fingerprint = text(row, 'fingerprint')
+      return {
+        state: 'in-flight',
+        fingerprint,
+        attempt,
+        uncertain: isUncertain(row),
+        leaseRemainingMs: integer(row, 'lease'),
+      }
+    }
+    case 'completed':
+      return { state: 'completed', fingerprint: text(row, 'fingerprint'), attempt, answer: readAnswer(row) }
+    case 'failed': {
+      const uncertain = isUncertain(row)
+      return { state: 'failed', fingerprint: uncertain ? text(row, 'fingerprint') : null, attempt, uncertain }
+    }
+    default:
+      throw unexpected()
+  }
+}
+
+/** As the machine derives it. */
+function previousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
+  if (uncertain) return 'unknown'
+  return attempt > 1 ? 'failed' : 'none'
+}
+
+/** `null`: it is not shown to another fingerprint. */
+function readAnswer(row: Row): Answer | null {
+  if (row.status === null) return null
+  return { status: integer(row, 'status'), ...readHead(text(row, 'head')), body: readBody(row.body) }
+}
+
+function readHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> {
+  let head: unknown
+  try {
+    head = JSON.parse(json)
+  } catch {} // The parser's own error would quote what it read.
+  if (!isHead(head))
+    throw new PostgresStoreError('record_unreadable', 'The head of the answer in the record is damaged.')
+  const [statusMessage, headers] = head
+  return { statusMessage, headers }
+}
+
+function isHead(head: unknown): head is [string, Answer['headers']] {
+  if (!Array.isArray(head) || head.length !== 2) return false
+  const [statusMessage, headers] = head
+  return typeof statusMessage === 'string' && Array.isArray(headers) && headers.every(isPair)
+}
+
+function isPair(pair: unknown): boolean {
+  return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
+}
+
+/** Some clients answer with bytes that are no Buffer. */
+function readBody(body: unknown): Uint8Array | null {
+  if (body === null || Buffer.isBuffer(body)) return body
+  if (!(body instanceof Uint8Array)) throw unexpected()
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+}
+
+export function text(row: Row, column: string): string {
+  const value = row[column]
+  if (typeof value !== 'string') throw unexpected()
+  return value
+}
+
+export function integer(row: Row, column: string): number {
+  const digits = text(row, column)
+  if (!/^-?\d+$/.test(digits)) throw unexpected()
+  return Number(digits)
+}
+
+function isUncertain(row: Row): boolean {
+  return text(row, 'uncertain') === 'true'
+}
+
+function isObject(value: unknown): value is Row {
+  return typeof value === 'object' && value !== null
+}
+
+function unexpected(): PostgresStoreError {
+  return new PostgresStoreError(
+    'client_unsuitable',
+    'The client answered in a form that the store does not know. Expected { rows } or the rows, each an object with a ' +
+      'string for each column of text, and a Buffer for bytes.',
+  )
+}

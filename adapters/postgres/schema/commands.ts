@@ -1,0 +1,214 @@
+/** The machine (`src/core/machine.ts`) in PL/pgSQL, line by line: same order. A property test holds both to the same histories. */
+import {
+  ANSWER,
+  after,
+  CLAIM_WAITS,
+  command,
+  deeper,
+  IS_UNKNOWN,
+  OWNERSHIP,
+  read,
+  SHOWN,
+  SHOWN_TO_ITS_OWN,
+  UNCHANGED,
+  untilUnchanged,
+  write,
+} from './plpgsql.js'
+
+/** The four commands, and the operator's two. */
+export function commands(schema: string): string {
+  return [begin, renew, complete, release, inspect, resolve].map((each) => each(schema)).join('')
+}
+
+/**
+ * A claim that meets a transaction with the row in its hands is refused as in flight, with what was read of it: whoever
+ * holds it, be it by a transaction that is completing it, is not done yet. So where a lapse is only to be told of, the row
+ * is locked, too (and nobody waits for the log): that nobody holds it is what makes the outcome unknown.
+ */
+function begin(schema: string): string {
+  return command(schema, {
+    name: 'begin_v1',
+    parameters:
+      'p_key text, p_token text, p_fingerprint text, p_lease_ms bigint, p_retention_ms bigint, p_unknown_outcome text',
+    waits: CLAIM_WAITS,
+    declare: '\n  step text;',
+    body: untilUnchanged(
+      schema,
+      `
+    step := CASE
+      WHEN NOT unexpired THEN 'acquire'
+      WHEN r.token = p_token AND r.state = 'in-flight' THEN 'acquire again'
+      WHEN r.token = p_token OR r.state = 'completed' THEN 'refuse'
+      WHEN r.state = 'failed' AND NOT r.uncertain THEN 'acquire'
+      WHEN r.fingerprint <> p_fingerprint THEN 'refuse'
+      WHEN r.state = 'in-flight' AND now < r.lease_until THEN 'refuse'
+      WHEN p_unknown_outcome <> 'refuse' THEN 'take over'
+      WHEN r.state = 'in-flight' THEN 'refuse unless it is held'
+      ELSE 'refuse'
+    END;
+
+    IF step IN ('refuse', 'refuse unless it is held') THEN${SHOWN_TO_ITS_OWN}
+      IF step = 'refuse' THEN
+        RETURN;
+      END IF;
+    ELSE
+      IF step = 'acquire again' THEN
+        n := r;
+      ELSE
+        n := NULL;
+        n.state := 'in-flight'; n.token := p_token; n.fingerprint := p_fingerprint;
+        n.attempt := CASE WHEN unexpired THEN r.attempt + 1 ELSE 1 END;
+        n.uncertain := step = 'take over';
+      END IF;
+      n.lease_until := ${after('p_lease_ms')};
+      n.expires_at := ${after('p_retention_ms')};
+      reply := 'acquired'; attempt := n.attempt::text; uncertain := n.uncertain::text;
+    END IF;
+
+    BEGIN
+      IF step = 'refuse unless it is held' THEN
+        PERFORM set_config('synchronous_commit', 'off', true);
+        PERFORM FROM ${schema}.records t WHERE ${UNCHANGED} FOR NO KEY UPDATE;
+        IF FOUND THEN
+          RETURN;
+        END IF;
+        CONTINUE;
+      END IF;
+${deeper(write(schema))}
+    EXCEPTION WHEN lock_not_available THEN
+      reply := 'in-flight'; lease := '1';
+      fingerprint := p_fingerprint; attempt := '1'; uncertain := 'false';
+      IF unexpired THEN
+        fingerprint := coalesce(r.fingerprint, p_fingerprint); attempt := r.attempt::text; uncertain := r.uncertain::text;
+      END IF;
+      RETURN;
+    END;`,
+    ),
+  })
+}
+
+const STALE = `${SHOWN_TO_ITS_OWN}
+      RETURN;`
+
+const OK = `
+      reply := 'ok';
+      RETURN;`
+
+function renew(schema: string): string {
+  return command(schema, {
+    name: 'renew_v1',
+    parameters: `${OWNERSHIP}, p_lease_ms bigint`,
+    body: untilUnchanged(
+      schema,
+      `
+    IF unexpired AND (r.token <> p_token OR r.state <> 'in-flight') THEN${STALE}
+    END IF;
+
+    IF unexpired THEN
+      n := r;
+    ELSE
+      n := NULL;
+      n.state := 'in-flight'; n.token := p_token; n.fingerprint := p_fingerprint;
+      n.attempt := p_attempt; n.uncertain := p_uncertain;
+    END IF;
+    n.lease_until := ${after('p_lease_ms')};
+    n.expires_at := ${after('p_retention_ms')};
+    reply := 'ok';
+${write(schema)}`,
+    ),
+  })
+}
+
+function complete(schema: string): string {
+  return command(schema, {
+    name: 'complete_v1',
+    parameters: `${OWNERSHIP}, ${ANSWER}`,
+    body: untilUnchanged(
+      schema,
+      `
+    IF unexpired AND (r.token <> p_token OR r.state = 'failed') THEN${STALE}
+    ELSIF unexpired AND r.state = 'completed' THEN${OK}
+    END IF;
+
+    n := NULL;
+    n.state := 'completed'; n.token := p_token; n.uncertain := false;
+    n.fingerprint := CASE WHEN unexpired THEN r.fingerprint ELSE p_fingerprint END;
+    n.attempt := CASE WHEN unexpired THEN r.attempt ELSE p_attempt END;
+    n.expires_at := ${after('p_retention_ms')};
+    n.status := p_status; n.head := p_head; n.body := p_body;
+    reply := 'ok';
+${write(schema)}`,
+    ),
+  })
+}
+
+/** It waits for a transaction that holds the row, so its reply is proof of what became of that: of a lost COMMIT, too. */
+function release(schema: string): string {
+  return command(schema, {
+    name: 'release_v1',
+    parameters: `${OWNERSHIP}, p_failed_ms bigint`,
+    body: untilUnchanged(
+      schema,
+      `
+    IF unexpired AND (r.token <> p_token OR r.state = 'completed') THEN${STALE}
+    ELSIF unexpired AND r.state = 'failed' THEN${OK}
+    END IF;
+
+    n := NULL;
+    n.state := 'failed'; n.token := p_token;
+    n.attempt := CASE WHEN unexpired THEN r.attempt ELSE p_attempt END;
+    n.uncertain := p_uncertain OR (unexpired AND r.uncertain);
+    IF n.uncertain THEN
+      n.fingerprint := CASE WHEN unexpired THEN r.fingerprint ELSE p_fingerprint END;
+      n.expires_at := ${after('p_retention_ms')};
+    ELSE
+      n.expires_at := ${after('p_failed_ms')};
+    END IF;
+    reply := 'ok';
+${write(schema)}`,
+    ),
+  })
+}
+
+const NONE = `
+    IF NOT unexpired THEN
+      reply := 'none';
+      RETURN;
+    END IF;`
+
+function inspect(schema: string): string {
+  return command(schema, {
+    name: 'inspect_v1',
+    parameters: 'p_key text',
+    volatility: 'STABLE',
+    body: `${read(schema)}${NONE}${SHOWN}`,
+  })
+}
+
+function resolve(schema: string): string {
+  return command(schema, {
+    name: 'resolve_v1',
+    parameters: `p_key text, p_token text, p_attempt bigint, p_retention_ms bigint, ${ANSWER}`,
+    body: untilUnchanged(
+      schema,
+      `${NONE}
+    IF r.token = p_token AND r.state <> 'in-flight' THEN${OK}
+    END IF;
+    IF r.attempt <> p_attempt OR NOT ${IS_UNKNOWN} THEN${SHOWN}
+      RETURN;
+    END IF;
+
+    n := NULL;
+    n.token := p_token; n.attempt := r.attempt + 1; n.uncertain := false;
+    n.expires_at := greatest(r.expires_at, ${after('p_retention_ms')});
+    IF p_status IS NULL THEN
+      n.state := 'failed';
+    ELSE
+      n.state := 'completed'; n.fingerprint := r.fingerprint;
+      n.status := p_status; n.head := p_head; n.body := p_body;
+    END IF;
+    reply := 'ok';
+${write(schema)}`,
+    ),
+  })
+}

@@ -1,0 +1,47 @@
+import { FORMAT } from './plpgsql.js'
+
+/**
+ * The table, and a row that says how far it was swept. Half of each page stays free, and nothing but `id` is indexed, so
+ * that a record changes within its page and no index grows. The checks are format 1's, and hold whoever writes.
+ */
+export function tables(schema: string): string {
+  return `
+CREATE TABLE IF NOT EXISTS ${schema}.records (
+  id bytea PRIMARY KEY,
+  name text NOT NULL,
+  format smallint NOT NULL,
+  state text NOT NULL,
+  token text NOT NULL,
+  fingerprint text,
+  attempt bigint NOT NULL,
+  uncertain boolean NOT NULL,
+  lease_until timestamptz,
+  expires_at timestamptz NOT NULL,
+  status integer,
+  head text,
+  body bytea,
+  CONSTRAINT records_format_1 CHECK (format <> ${FORMAT} OR CASE state
+    WHEN 'in-flight' THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
+      AND status IS NULL AND head IS NULL AND body IS NULL
+    WHEN 'completed' THEN fingerprint IS NOT NULL AND NOT uncertain AND lease_until IS NULL
+      AND status IS NOT NULL AND head IS NOT NULL
+    WHEN 'failed' THEN (fingerprint IS NOT NULL) = uncertain AND lease_until IS NULL
+      AND status IS NULL AND head IS NULL AND body IS NULL
+    ELSE false
+  END)
+) WITH (fillfactor = 50);
+
+COMMENT ON TABLE ${schema}.records IS
+  'once-per-key: a row a record. Changed by the functions of this schema alone. id is sha256(name), name the storage key; in every format, a row is no record any more once expires_at is over.';
+COMMENT ON COLUMN ${schema}.records.head IS 'The reason phrase and the headers of the answer, as JSON.';
+COMMENT ON COLUMN ${schema}.records.body IS 'NULL with state completed: the answer was not kept.';
+
+CREATE TABLE IF NOT EXISTS ${schema}.sweeps (
+  id smallint PRIMARY KEY CHECK (id = 1),
+  next_block bigint NOT NULL,
+  due_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
+INSERT INTO ${schema}.sweeps (id, next_block, due_at) VALUES (1, 0, '-infinity') ON CONFLICT DO NOTHING;
+`
+}

@@ -1,0 +1,119 @@
+import {
+  ANSWER,
+  after,
+  BY_INDEX,
+  COMMAND_WAITS,
+  DURABLY,
+  FORMAT,
+  NOW,
+  ON_A_PRIMARY,
+  RECORD_ID,
+  read,
+} from './plpgsql.js'
+
+/** Where the mark is: a setting of the transaction, gone with it. */
+const MARK = 'once_per_key.token'
+
+/**
+ * What runs inside a transaction of the application's. Each raises where it may not go on, and so undoes all of the
+ * transaction: nobody has to look at a reply.
+ *
+ * The mark says that this is the transaction which was opened for the run with this token: the same connection, the same
+ * database, and still the same transaction. Whether anything was written does not tell (an `UPDATE` of a second try may
+ * meet no row), but where the application opened it elsewhere, by hand, it is all that there is to see.
+ */
+export function transactions(schema: string): string {
+  return `
+CREATE OR REPLACE FUNCTION ${schema}.mark_v1(p_token text, p_idle_ms bigint, OUT isolation text)
+LANGUAGE plpgsql VOLATILE
+AS $body$
+DECLARE
+  mark CONSTANT text := coalesce(current_setting('${MARK}', true), '');
+  idle_ms CONSTANT numeric :=
+    extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval) * 1000;
+BEGIN${ON_A_PRIMARY}
+  IF mark NOT IN ('', p_token) THEN
+    RAISE EXCEPTION USING ERRCODE = 'OP006',
+      MESSAGE = 'once-per-key: this transaction is another run''s';
+  END IF;
+  PERFORM set_config('${MARK}', p_token, true);
+  IF idle_ms = 0 OR idle_ms > p_idle_ms THEN
+    PERFORM set_config('idle_in_transaction_session_timeout', p_idle_ms::text, true);
+  END IF;
+  isolation := current_setting('transaction_isolation');
+END
+$body$;
+${inside(schema, {
+  name: 'step_v1',
+  parameters: 'p_key text, p_token text',
+  check: MARKED,
+  change: 'uncertain = true',
+})}${inside(schema, {
+  name: 'complete_in_v1',
+  parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
+  check: MARKED,
+  change: COMPLETED,
+})}${inside(schema, {
+  name: 'complete_by_hand_v1',
+  parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
+  check: WRITTEN,
+  change: COMPLETED,
+})}`
+}
+
+const MARKED = `
+  IF coalesce(current_setting('${MARK}', true), '') <> p_token THEN
+    RAISE EXCEPTION USING ERRCODE = 'OP002',
+      MESSAGE = 'once-per-key: this is not the transaction that was opened for this run, or it was rolled back in between';
+  END IF;`
+
+const WRITTEN = `
+  IF pg_current_xact_id_if_assigned() IS NULL THEN
+    RAISE EXCEPTION USING ERRCODE = 'OP007',
+      MESSAGE = 'once-per-key: nothing was written before in this transaction, so it is not that of the effects: complete as its last statement, on its own connection';
+  END IF;`
+
+const COMPLETED = `state = 'completed', uncertain = false, lease_until = NULL, expires_at = ${after('p_retention_ms')},
+    status = p_status, head = p_head, body = p_body`
+
+interface Inside {
+  readonly name: string
+  readonly parameters: string
+  readonly check: string
+  readonly change: string
+}
+
+/** Locks the record to the end of the transaction, and changes it; raises unless it is in flight, and this token's. */
+function inside(schema: string, { name, parameters, check, change }: Inside): string {
+  return `
+CREATE OR REPLACE FUNCTION ${schema}.${name}(
+  ${parameters}, OUT reply text
+) LANGUAGE plpgsql VOLATILE ${BY_INDEX} SET lock_timeout = '${COMMAND_WAITS}'
+AS $body$
+DECLARE
+  ${RECORD_ID}
+  ${NOW}
+  r ${schema}.records;
+  stored boolean;
+  unexpired boolean;
+BEGIN${ON_A_PRIMARY}${check}${DURABLY}
+  UPDATE ${schema}.records t SET ${change}
+  WHERE t.id = record_id AND t.format = ${FORMAT} AND t.token = p_token AND t.state = 'in-flight' AND now < t.expires_at;
+  IF FOUND THEN
+    reply := 'ok';
+    RETURN;
+  END IF;
+${read(schema)}
+  IF NOT unexpired THEN
+    RAISE EXCEPTION USING ERRCODE = 'OP003',
+      MESSAGE = 'once-per-key: there is no record of this run here: its retention is over, or this is another database';
+  ELSIF r.token = p_token AND r.state <> 'in-flight' THEN
+    RAISE EXCEPTION USING ERRCODE = 'OP005',
+      MESSAGE = format('once-per-key: this run has ended already: its record is %s', r.state);
+  END IF;
+  RAISE EXCEPTION USING ERRCODE = 'OP004',
+    MESSAGE = 'once-per-key: the record is another attempt''s by now: this one lost its lease';
+END
+$body$;
+`
+}

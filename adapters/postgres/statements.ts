@@ -1,0 +1,77 @@
+import { Buffer } from 'node:buffer'
+import type { Answer, Claim, Completion, Ownership, Resolution } from '../../src/core/index.js'
+import { quoted } from './schema/schema.js'
+import { call, type Statement, type StatementValue } from './statement.js'
+
+export type Statements = ReturnType<typeof statementsOf>
+
+/** The statements of the store, on the functions of one schema. */
+export function statementsOf(schemaName: string) {
+  const schema = quoted(schemaName)
+  const own = ['text', 'text', 'text', 'bigint', 'boolean', 'bigint'] as const
+  const answer = ['integer', 'text', 'bytea'] as const
+
+  const begin = call(`${schema}.begin_v1`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
+  const renew = call(`${schema}.renew_v1`, ...own, 'bigint')
+  const complete = call(`${schema}.complete_v1`, ...own, ...answer)
+  const release = call(`${schema}.release_v1`, ...own, 'bigint')
+  const inspect = call(`${schema}.inspect_v1`, 'text')
+  const resolve = call(`${schema}.resolve_v1`, 'text', 'text', 'bigint', 'bigint', ...answer)
+  const list = call(`${schema}.list_v1`, 'bigint', 'bigint')
+  const sweep = call(`${schema}.sweep_v1`, 'bigint', 'bigint')
+  const sweepInTurn = call(`${schema}.sweep_in_turn_v1`, 'bigint', 'bigint', 'bigint')
+  const revision = call(`${schema}.revision_v1`)
+  const mark = call(`${schema}.mark_v1`, 'text', 'bigint')
+  const step = call(`${schema}.step_v1`, 'text', 'text')
+  const completeIn = call(`${schema}.complete_in_v1`, 'text', 'text', 'bigint', ...answer)
+  const completeByHand = call(`${schema}.complete_by_hand_v1`, 'text', 'text', 'bigint', ...answer)
+
+  return {
+    begin: (key: string, { token, fingerprint, leaseMs, retentionMs, unknownOutcome }: Claim) =>
+      begin(key, token, fingerprint, `${leaseMs}`, `${retentionMs}`, unknownOutcome),
+    renew: (key: string, given: Ownership & { readonly leaseMs: number }) =>
+      renew(key, ...shownBy(given), `${given.leaseMs}`),
+    complete: (key: string, given: Ownership & { readonly answer: Answer }) =>
+      complete(key, ...shownBy(given), ...valuesOf(given.answer)),
+    release: (key: string, given: Ownership & { readonly failedMs: number }) =>
+      release(key, ...shownBy(given), `${given.failedMs}`),
+    inspect: (key: string) => inspect(key),
+    resolve: (key: string, { token, attempt, retentionMs, answer: found }: Resolution) =>
+      resolve(key, token, `${attempt}`, `${retentionMs}`, ...(found === null ? NO_ANSWER : valuesOf(found))),
+    list: (fromBlock: number, blocks: number) => list(`${fromBlock}`, `${blocks}`),
+    sweep: (fromBlock: number, blocks: number) => sweep(`${fromBlock}`, `${blocks}`),
+    sweepInTurn: (blocks: number, pauseMs: number, restMs: number) =>
+      sweepInTurn(`${blocks}`, `${pauseMs}`, `${restMs}`),
+    revision: (): Statement => revision(),
+
+    /** The first statement of a run's transaction; `idleMs`: how long the session may do nothing before it is ended. */
+    mark: (token: string, idleMs: number) => mark(token, `${idleMs}`),
+    /** Locks the record, and makes it uncertain. */
+    step: (key: string, token: string) => step(key, token),
+    /** Completes the record, in a transaction that is marked. */
+    completeIn: (key: string, { token, retentionMs, answer: given }: Completion) =>
+      completeIn(key, token, `${retentionMs}`, ...valuesOf(given)),
+    /** The same in a transaction that was opened elsewhere, and has written something. */
+    completeByHand: (key: string, { token, retentionMs, answer: given }: Completion) =>
+      completeByHand(key, token, `${retentionMs}`, ...valuesOf(given)),
+  }
+}
+
+function shownBy({ token, fingerprint, attempt, uncertain, retentionMs }: Ownership): string[] {
+  return [token, fingerprint, `${attempt}`, `${uncertain}`, `${retentionMs}`]
+}
+
+const NO_ANSWER: readonly StatementValue[] = [null, null, null]
+
+function valuesOf({ status, statusMessage, headers, body }: Answer): readonly StatementValue[] {
+  const bytes = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return [`${status}`, asciiJson([statusMessage, headers]), bytes]
+}
+
+/** A database of any encoding takes it, and a text of Postgres no U+0000. */
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}

@@ -1,0 +1,178 @@
+import type { Completion, Transactions } from '../../src/core/index.js'
+import { answered, isPool, type PostgresConnection, type PostgresPool } from './client.js'
+import { PostgresStoreError } from './errors.js'
+import { InTransaction } from './in-transaction.js'
+import { isLostConnection, isRefusedStatement, sqlStateOf } from './sql-state.js'
+import type { Statement } from './statement.js'
+import type { Statements } from './statements.js'
+
+/** How a client other than `pg` opens transactions, and runs a statement inside of one. */
+export interface PostgresTransactions<Tx, Options> {
+  /**
+   * Opens a transaction, calls `work` with it, and commits when that has resolved; rolls back where it rejects, and rejects as
+   * well. `options` are what was given to `transaction` or `step`.
+   */
+  transaction(work: (tx: Tx) => Promise<void>, options?: Options): Promise<unknown>
+  /** Runs a statement inside of it: by its `text` with `$1`, `$2` … and `values`, or as a tagged template by its `strings`. */
+  run(tx: Tx, statement: Statement): Promise<unknown>
+}
+
+/** What a transaction on a pool of `pg` is begun with. */
+export interface PoolTransactionOptions {
+  /** @default the database's own, which is READ COMMITTED unless it was changed */
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
+}
+
+/** What can be given as `transactions`. */
+// biome-ignore lint/suspicious/noExplicitAny: the types of whichever client is given are read from it
+export type AnyTransactions = PostgresPool | PostgresTransactions<any, any>
+
+/** The type of `tx`: of a client, what its `run` takes, or else what its `transaction` gives to the work; of a pool, what it hands out. */
+export type TxOf<Given> = Given extends { run(tx: infer OfRun, statement: infer _): unknown }
+  ? IsAny<OfRun> extends true
+    ? OfWork<Given>
+    : OfRun
+  : // biome-ignore lint/suspicious/noExplicitAny: `connect` of `pg` has an overload with a callback
+    Given extends { connect: { (): Promise<infer Client>; (callback: any): any } }
+    ? Client
+    : Given extends { connect(): Promise<infer Client> }
+      ? Client
+      : never
+
+type OfWork<Given> = Given extends { transaction(work: (tx: infer Tx) => Promise<void>, options?: infer _): unknown }
+  ? Tx
+  : never
+
+/** A parameter that was declared without a type is `any` here, and says nothing. */
+type IsAny<Type> = 0 extends 1 & Type ? true : false
+
+export type TransactionOptionsOf<Given> =
+  Given extends PostgresTransactions<infer _Tx, infer Options> ? Options : PoolTransactionOptions
+
+/** As the option is to be described where it is wrong. */
+export const EXPECTED_TRANSACTIONS =
+  'a Pool of `pg`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
+
+export function areTransactions(value: unknown): value is AnyTransactions {
+  if (isPool(value)) return true
+  if (typeof value !== 'object' || value === null) return false
+  const { transaction, run } = value as Partial<PostgresTransactions<unknown, unknown>>
+  return typeof transaction === 'function' && typeof run === 'function'
+}
+
+/** The transactions of a client, with the statements of a run inside of them. */
+export function transactionsOf(
+  given: AnyTransactions,
+  statements: Statements,
+  schema: string,
+): InClientsTransaction<unknown, unknown> {
+  return new InClientsTransaction(isPool(given) ? onPool(given) : given, statements, schema)
+}
+
+export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Options> {
+  readonly #client: PostgresTransactions<Tx, Options>
+  readonly #inside: InTransaction<Tx>
+  /** A transaction without options was seen to admit renewals: the others will. */
+  #admitsRenewals = false
+
+  constructor(client: PostgresTransactions<Tx, Options>, statements: Statements, schema: string) {
+    this.#client = client
+    this.#inside = new InTransaction((tx, statement) => client.run(tx, statement), statements, schema)
+  }
+
+  get inside(): InTransaction<Tx> {
+    return this.#inside
+  }
+
+  transaction(work: (tx: Tx) => Promise<void>, options: Options | undefined): Promise<unknown> {
+    return this.#client.transaction(work, options)
+  }
+
+  async mark(tx: Tx, token: string, idleMs: number): Promise<boolean> {
+    const isolation = await this.#inside.mark(tx, token, idleMs)
+    this.#admitsRenewals = isolation === 'read committed'
+    return this.#admitsRenewals
+  }
+
+  step(tx: Tx, recordKey: string, token: string): Promise<void> {
+    return this.#inside.step(tx, recordKey, token)
+  }
+
+  complete(tx: Tx, recordKey: string, completion: Completion): Promise<void> {
+    return this.#inside.complete(tx, recordKey, completion)
+  }
+
+  needsRenewal(options: Options | undefined): boolean {
+    return options !== undefined || !this.#admitsRenewals
+  }
+
+  /** An error of the database's own says that it has rolled back, unless it says that the session is at its end. */
+  leavesOpen(error: unknown): boolean {
+    if (error instanceof PostgresStoreError) return error.code === 'connection_lost'
+    return !isRefusedStatement(error) || sqlStateOf(error) === STATEMENT_COMPLETION_UNKNOWN
+  }
+}
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const STATEMENT_COMPLETION_UNKNOWN = '40003'
+
+/** Transactions on connections of a pool of `pg`. */
+function onPool(pool: PostgresPool): PostgresTransactions<PostgresConnection, PoolTransactionOptions> {
+  return {
+    run: (tx, { text, values }) => tx.query(text, [...values]),
+
+    async transaction(work, options) {
+      const connection = await pool.connect()
+      // Without a listener, a session that the database ends would end the process; the statements on it fail anyway.
+      connection.on('error', ignored)
+      let isGood = false
+      try {
+        await connection.query(beginOf(options), [])
+        await work(connection)
+        const tag = commandOf(await answered(connection.query('COMMIT', [])))
+        isGood = true
+        if (tag !== 'COMMIT') throw rolledBack()
+      } catch (error) {
+        isGood ||= !isLostConnection(error) && (await rollsBack(connection))
+        throw error
+      } finally {
+        connection.release(!isGood)
+        connection.off('error', ignored)
+      }
+    },
+  }
+}
+
+/** Whether that is certain: if not, the connection is closed, and the database rolls back. */
+async function rollsBack(connection: PostgresConnection): Promise<boolean> {
+  try {
+    await answered(connection.query('ROLLBACK', []))
+    return true
+  } catch {
+    return false
+  }
+}
+
+function beginOf({ isolation }: PoolTransactionOptions = {}): string {
+  return isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${ISOLATION[isolation]}`
+}
+
+const ISOLATION = {
+  'read committed': 'READ COMMITTED',
+  'repeatable read': 'REPEATABLE READ',
+  serializable: 'SERIALIZABLE',
+} as const
+
+function commandOf(result: unknown): unknown {
+  return (result as { readonly command?: unknown } | null)?.command
+}
+
+/** The database answers COMMIT with ROLLBACK, and no error, where a statement of the transaction had failed. */
+function rolledBack(): PostgresStoreError {
+  return new PostgresStoreError(
+    'transaction_rolled_back',
+    'The database rolled the transaction back at its COMMIT, since a statement in it had failed.',
+  )
+}
+
+function ignored(): void {}

@@ -1,0 +1,82 @@
+/** What the store uses of an open `DatabaseSync` of `node:sqlite`, or of an open `Database` of better-sqlite3. */
+export interface SqliteDatabase {
+  exec(sql: string): unknown
+  prepare(sql: string): SqliteStatement
+}
+
+export interface SqliteStatement {
+  get(...values: SqliteValue[]): unknown
+  all(...values: SqliteValue[]): unknown
+  run(...values: SqliteValue[]): unknown
+}
+
+export type SqliteValue = string | number | null | Uint8Array
+
+/** A row as both drivers answer with it. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** Rows as objects and numbers as numbers, whatever the application has set for its own statements. */
+export function prepared(database: SqliteDatabase, sql: string): SqliteStatement {
+  const statement = database.prepare(sql) as SqliteStatement & Partial<Record<Mode, (on: boolean) => void>>
+  for (const mode of MODES) statement[mode]?.(false)
+  return statement
+}
+
+type Mode = (typeof MODES)[number]
+/** Of node:sqlite the first two, the third of better-sqlite3. */
+const MODES = ['setReadBigInts', 'setReturnArrays', 'safeIntegers'] as const
+
+const EXPECTED =
+  'an open DatabaseSync of node:sqlite, or an open Database of better-sqlite3, on a file of this machine: ' +
+  "`new DatabaseSync('payments.db')`"
+
+const IN_MEMORY = 'a database without a file (:memory:, or a temporary one), which keeps nothing'
+
+/** A rule of the options. */
+export function databaseFault(value: unknown): string | { readonly expected: string; readonly seen: string } | null {
+  if (!hasMethods(value)) return EXPECTED
+  try {
+    const databases = prepared(value, 'PRAGMA database_list').all() as readonly Row[]
+    const main = databases.find(({ name }) => name === 'main')
+    if (main === undefined) return EXPECTED
+    return main.file === '' ? { expected: EXPECTED, seen: IN_MEMORY } : null
+  } catch (error) {
+    return { expected: EXPECTED, seen: `one that failed (${wordsOf(error)})` }
+  }
+}
+
+function hasMethods(value: unknown): value is SqliteDatabase {
+  if (typeof value !== 'object' || value === null) return false
+  const { exec, prepare } = value as Partial<SqliteDatabase>
+  return typeof exec === 'function' && typeof prepare === 'function'
+}
+
+/** SQLite's primary result codes that mean something to the store: https://www.sqlite.org/rescode.html */
+const RESULTS = {
+  SQLITE_ERROR: 1,
+  SQLITE_BUSY: 5,
+  SQLITE_LOCKED: 6,
+  SQLITE_NOMEM: 7,
+  SQLITE_READONLY: 8,
+  SQLITE_CORRUPT: 11,
+  SQLITE_FULL: 13,
+  SQLITE_NOTADB: 26,
+} as const
+
+export type ResultCode = keyof typeof RESULTS
+
+/** An error's primary result code; `null`: it is none of these, or none of SQLite's. */
+export function resultCodeOf(error: unknown): ResultCode | null {
+  if (typeof error !== 'object' || error === null) return null
+  // node:sqlite has a number with the extended code in its upper bits, better-sqlite3 its name: SQLITE_READONLY_DBMOVED.
+  const { code, errcode } = error as { readonly code?: unknown; readonly errcode?: unknown }
+  const names = Object.keys(RESULTS) as ResultCode[]
+  const isIt = (name: ResultCode) =>
+    typeof errcode === 'number' ? (errcode & 0xff) === RESULTS[name] : `${code}_`.startsWith(`${name}_`)
+  return names.find(isIt) ?? null
+}
+
+export function wordsOf(error: unknown): string {
+  const { message } = (typeof error === 'object' && error !== null ? error : {}) as { readonly message?: unknown }
+  return typeof message === 'string' && message !== '' ? message : 'nothing'
+}

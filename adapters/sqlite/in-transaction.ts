@@ -1,0 +1,91 @@
+import type { Completion, machine, SynchronousTransactions } from '../../src/core/index.js'
+import { wordsOf } from './client.js'
+import type { Connection } from './connection.js'
+import { SqliteStoreError, storeError } from './errors.js'
+import type { Records } from './records.js'
+import type { WaitingLine } from './waiting-line.js'
+
+type InFlight = Extract<machine.StoredRecord, { state: 'in-flight' }>
+
+/**
+ * The transactions in which a run's effects and its record commit together, on the store's own connection. Each part throws where
+ * it may not go on, and so undoes all of the transaction.
+ */
+export class InTransaction implements SynchronousTransactions {
+  readonly #connection: Connection
+  readonly #records: Records
+  readonly #line: WaitingLine
+
+  constructor(connection: Connection, records: Records, line: WaitingLine) {
+    this.#connection = connection
+    this.#records = records
+    this.#line = line
+  }
+
+  async transaction(work: () => void): Promise<void> {
+    let hasBegun = false
+    const failed = await this.#line.run(() => {
+      try {
+        this.#connection.write(() => {
+          hasBegun = true
+          this.#connection.mark()
+          work()
+          this.#connection.checkMark()
+        })
+        return null
+      } catch (error) {
+        if (!hasBegun) throw error
+        // The work is never run again, whatever it met; its error reaches the handler as it is.
+        return { error }
+      }
+    })
+    if (failed !== null) throw failed.error
+  }
+
+  step(key: string, token: string): void {
+    const now = this.#records.now()
+    this.#records.write(key, { ...owned(this.#records.find(key, now), token), uncertain: true })
+  }
+
+  complete(key: string, completion: Completion): void {
+    this.#connection.checkMark()
+    completeIn(this.#records, key, completion)
+  }
+}
+
+/**
+ * Completes a record in a transaction of the application's, on a connection of its own or on the store's.
+ *
+ * @throws SqliteStoreError: the transaction is to be rolled back.
+ */
+export function completeByHand(connection: Connection, records: Records, key: string, completion: Completion): void {
+  try {
+    connection.checkApplicationsTransaction()
+    completeIn(records, key, completion)
+  } catch (error) {
+    throw /no such table/.test(wordsOf(error)) ? absent() : storeError(error)
+  }
+}
+
+function completeIn(records: Records, key: string, { token, retentionMs, answer }: Completion): void {
+  const now = records.now()
+  const { fingerprint, attempt } = owned(records.find(key, now), token)
+  records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt: now + retentionMs })
+}
+
+function owned(record: machine.StoredRecord | null, token: string): InFlight {
+  if (record === null) throw absent()
+  if (record.token !== token) {
+    throw new SqliteStoreError('record_taken', 'This run lost its lease, and another attempt owns the record.')
+  }
+  if (record.state !== 'in-flight') throw new SqliteStoreError('record_ended', 'This run has ended already.')
+  return record
+}
+
+function absent(): SqliteStoreError {
+  return new SqliteStoreError(
+    'record_absent',
+    'There is no record of this run in the database: its retention is over, or the transaction is of another database than ' +
+      'the store’s.',
+  )
+}

@@ -1,0 +1,71 @@
+import { checkOptions, type OptionRule } from '../../src/core/index.js'
+import { databaseFault, type SqliteDatabase } from './client.js'
+
+export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteDatabase> {
+  /**
+   * An open `DatabaseSync` of `node:sqlite` (Node 22.13 or later), or an open `Database` of better-sqlite3, on a file of this
+   * machine: network file systems lose what SQLite promises, and a database in memory keeps nothing. The store sets WAL and
+   * `synchronous = FULL` on it. Opened and closed by the application.
+   */
+  readonly database: Database
+
+  /**
+   * What the names of the store's tables begin with. Stores with the same one share their records. Letters, digits and
+   * underscores.
+   * @default 'once_per_key_'
+   */
+  readonly prefix?: string | undefined
+
+  /**
+   * How long a command waits for others that write to the file, in milliseconds: at first some milliseconds by waiting, then
+   * by a timer. Less than the `storeTimeoutMs` of who uses the store, so that a command that was given up is not done later.
+   * @default 1_500: below the default of `storeTimeoutMs`, two seconds
+   */
+  readonly busyTimeoutMs?: number | undefined
+
+  /**
+   * Whether each claim removes some expired rows. If not, call `sweep()`.
+   * @default true
+   */
+  readonly sweeps?: boolean | undefined
+
+  /**
+   * The clock, in milliseconds, the same for all processes on one file.
+   * @default Date.now
+   */
+  readonly now?: (() => number) | undefined
+}
+
+export type ReadOptions<Database extends SqliteDatabase> = {
+  readonly [Name in keyof SqliteStoreOptions]-?: NonNullable<SqliteStoreOptions<Database>[Name]>
+}
+
+/** @throws IdempotencyError `options_invalid`, which lists every mistake. */
+export function readOptions<Database extends SqliteDatabase>(
+  options: SqliteStoreOptions<Database>,
+): ReadOptions<Database> {
+  const given = (typeof options === 'object' && options !== null ? options : {}) as SqliteStoreOptions<Database>
+  const { database, prefix = 'once_per_key_', busyTimeoutMs = 1_500, sweeps = true, now = Date.now } = given
+  const read = { database, prefix, busyTimeoutMs, sweeps, now }
+  checkOptions('SqliteStore', given, read, RULES, { required: ['database'] })
+  return read
+}
+
+/** SQLite keeps `sqlite_` for itself. */
+const aPrefix: OptionRule = (value) =>
+  typeof value === 'string' && /^(?!sqlite_)[a-z_][a-z0-9_]{0,62}$/i.test(value)
+    ? null
+    : 'letters, digits and underscores, at most 63 of them, that do not begin with sqlite_'
+
+const someMs: OptionRule = (value) =>
+  Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31
+    ? null
+    : 'an integer of milliseconds that a timer can hold'
+
+const RULES: Readonly<Record<keyof SqliteStoreOptions, OptionRule>> = {
+  database: databaseFault,
+  prefix: aPrefix,
+  busyTimeoutMs: someMs,
+  sweeps: (value) => (typeof value === 'boolean' ? null : 'true or false'),
+  now: (value) => (typeof value === 'function' ? null : 'a function'),
+}

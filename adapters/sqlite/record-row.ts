@@ -1,0 +1,103 @@
+import type { Answer, machine } from '../../src/core/index.js'
+import type { Row, SqliteValue } from './client.js'
+import { SqliteStoreError } from './errors.js'
+import { FORMAT } from './table.js'
+
+type StoredRecord = machine.StoredRecord
+
+/**
+ * A record as its row holds it; `null`: there is none, or its time is over.
+ *
+ * @throws SqliteStoreError `record_unreadable`.
+ */
+export function recordIn(row: Row | undefined, now: number): StoredRecord | null {
+  if (row === undefined || now >= integer(row, 'expires_at')) return null
+  if (row.format !== FORMAT) {
+    throw unreadable('it was written by a later version of the library, whose format this one does not know')
+  }
+  const last = { token: text(row, 'token'), expiresAt: integer(row, 'expires_at') }
+  const attempt = integer(row, 'attempt')
+  switch (row.state) {
+    case 'in-flight': {
+      const leaseUntil = integer(row, 'lease_until')
+      const uncertain = isUncertain(row)
+      return { ...last, state: 'in-flight', fingerprint: text(row, 'fingerprint'), attempt, uncertain, leaseUntil }
+    }
+    case 'completed':
+      return { ...last, state: 'completed', fingerprint: text(row, 'fingerprint'), attempt, answer: answerIn(row) }
+    case 'failed': {
+      const uncertain = isUncertain(row)
+      const fingerprint = uncertain ? text(row, 'fingerprint') : null
+      return { ...last, state: 'failed', fingerprint, attempt, uncertain }
+    }
+    default:
+      throw damaged('state')
+  }
+}
+
+/** In the order in which a row is written. */
+export function valuesOf(record: StoredRecord): SqliteValue[] {
+  const { state, token, fingerprint, attempt, expiresAt } = record
+  const uncertain = state !== 'completed' && record.uncertain ? 1 : 0
+  const leaseUntil = state === 'in-flight' ? record.leaseUntil : null
+  const answer = state === 'completed' ? answerValuesOf(record.answer) : [null, null, null]
+  return [FORMAT, state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt, ...answer]
+}
+
+/** The head as JSON escapes U+0000 and lone surrogates, which a text of SQLite does not keep. */
+function answerValuesOf({ status, statusMessage, headers, body }: Answer): SqliteValue[] {
+  return [status, JSON.stringify([statusMessage, headers]), body]
+}
+
+function answerIn(row: Row): Answer {
+  const { body } = row
+  if (body !== null && !(body instanceof Uint8Array)) throw damaged('body')
+  const head = parsed(text(row, 'head'))
+  if (!isHead(head)) throw damaged('head')
+  const [statusMessage, headers] = head
+  return { status: integer(row, 'status'), statusMessage, headers, body }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined // The parser's own error would quote what it read.
+  }
+}
+
+function isHead(head: unknown): head is [string, Answer['headers']] {
+  if (!Array.isArray(head) || head.length !== 2) return false
+  const [statusMessage, headers] = head
+  return typeof statusMessage === 'string' && Array.isArray(headers) && headers.every(isPair)
+}
+
+function isPair(pair: unknown): boolean {
+  return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
+}
+
+function text(row: Row, column: string): string {
+  const value = row[column]
+  if (typeof value !== 'string') throw damaged(column)
+  return value
+}
+
+export function integer(row: Row, column: string): number {
+  const value = row[column]
+  if (!Number.isInteger(value)) throw damaged(column)
+  return value as number
+}
+
+function isUncertain(row: Row): boolean {
+  const { uncertain } = row
+  if (uncertain !== 0 && uncertain !== 1) throw damaged('uncertain')
+  return uncertain === 1
+}
+
+function damaged(column: string): SqliteStoreError {
+  return unreadable(`its column ${column} is damaged`)
+}
+
+function unreadable(because: string): SqliteStoreError {
+  return new SqliteStoreError('record_unreadable', `The record cannot be read, and was left as it is: ${because}.`)
+}

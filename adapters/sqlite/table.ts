@@ -1,0 +1,71 @@
+/** The version of the tables. Another one than this is not touched. */
+export const SCHEMA_VERSION = 1
+
+/** What rows are written as: see `record-row.ts`. */
+export const FORMAT = 1
+
+/** The names of the tables, ready for SQL: of the file that was opened, not of one that was attached to it. */
+export function tablesOf(prefix: string): { readonly records: string; readonly schema: string } {
+  return { records: `main."${prefix}records"`, schema: `main."${prefix}schema"` }
+}
+
+/**
+ * The records, and a row that says of which version the tables are. The body is the last column, so that whoever reads a row
+ * without it does not read its pages. In every format, a row is no record any more once `expires_at` is over; times are
+ * milliseconds of the store's clock. The checks are format 1's, and hold whoever writes.
+ */
+export function schemaSql(prefix: string): string {
+  const { records, schema } = tablesOf(prefix)
+  return `
+CREATE TABLE ${records} (
+  id INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,
+  format INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  token TEXT NOT NULL,
+  fingerprint TEXT,
+  attempt INTEGER NOT NULL,
+  uncertain INTEGER NOT NULL,
+  lease_until INTEGER,
+  expires_at INTEGER NOT NULL,
+  status INTEGER,
+  head TEXT,
+  body BLOB,
+  CONSTRAINT format_1 CHECK (format <> ${FORMAT} OR CASE state
+    WHEN 'in-flight' THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
+      AND status IS NULL AND head IS NULL AND body IS NULL
+    WHEN 'completed' THEN fingerprint IS NOT NULL AND uncertain = 0 AND lease_until IS NULL
+      AND status IS NOT NULL AND head IS NOT NULL
+    WHEN 'failed' THEN (fingerprint IS NOT NULL) = uncertain AND lease_until IS NULL
+      AND status IS NULL AND head IS NULL AND body IS NULL
+    ELSE 0
+  END)
+) STRICT;
+CREATE INDEX main."${prefix}records_expires_at" ON "${prefix}records" (expires_at);
+CREATE TABLE ${schema} (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL) STRICT;
+INSERT INTO ${schema} (id, version) VALUES (1, ${SCHEMA_VERSION});
+`
+}
+
+const WRITTEN = [
+  ...['format', 'state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'],
+  ...['status', 'head', 'body'],
+]
+
+/** The statements on the tables; each is prepared when it is first used. */
+export function statementsOn(prefix: string) {
+  const { records, schema } = tablesOf(prefix)
+  const kept = WRITTEN.map((column) => `${column} = excluded.${column}`).join(', ')
+  return {
+    version: `SELECT version FROM ${schema}`,
+    read: `SELECT * FROM ${records} WHERE key = ?`,
+    write:
+      `INSERT INTO ${records} (key, ${WRITTEN.join(', ')}) VALUES (?${', ?'.repeat(WRITTEN.length)}) ` +
+      `ON CONFLICT (key) DO UPDATE SET ${kept}`,
+    /** All but the answer, which those whose outcome is unknown have not. */
+    list:
+      `SELECT id, key, format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at FROM ${records} ` +
+      'WHERE id > ? ORDER BY id LIMIT ?',
+    sweep: `DELETE FROM ${records} WHERE id IN (SELECT id FROM ${records} WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
+  } as const
+}

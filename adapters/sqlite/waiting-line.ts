@@ -1,0 +1,71 @@
+import { isBusy, storeError } from './errors.js'
+
+/** A command that another connection was in the way of. */
+interface Waiting {
+  /** Tries it once more. */
+  attempt(): void
+  refuse(error: unknown): void
+  readonly until: number
+}
+
+/** How long the head of the line pauses between two tries: at first, and at most. */
+const FIRST_PAUSE_MS = 1
+const MOST_PAUSE_MS = 25
+
+/**
+ * Commands that wait for other connections, first come, first served: SQLite knows no order, and of many that try by
+ * themselves each would hold up the process for the short time that SQLite waits. Only the head tries, by a timer, which
+ * keeps no process alive.
+ */
+export class WaitingLine {
+  readonly #waitMs: number
+  readonly #line: Waiting[] = []
+  #pauseMs = FIRST_PAUSE_MS
+
+  /** `waitMs`: how long a command waits at most. */
+  constructor(waitMs: number) {
+    this.#waitMs = waitMs
+  }
+
+  /**
+   * Runs a command: now, or behind those that wait.
+   *
+   * @throws SqliteStoreError as the promise's rejection.
+   */
+  async run<Result>(command: () => Result): Promise<Result> {
+    const until = performance.now() + this.#waitMs
+    if (this.#line.length === 0) {
+      try {
+        return command()
+      } catch (error) {
+        if (!isBusy(error)) throw storeError(error)
+      }
+    }
+    return new Promise((resolve, reject) => {
+      this.#line.push({ attempt: () => resolve(command()), refuse: (error) => reject(storeError(error)), until })
+      if (this.#line.length === 1) this.#tryIn(FIRST_PAUSE_MS)
+    })
+  }
+
+  #tryIn(pauseMs: number): void {
+    this.#pauseMs = pauseMs
+    // At random, so that processes that met do not meet again.
+    setTimeout(() => this.#tryHead(), pauseMs * (0.5 + Math.random())).unref()
+  }
+
+  #tryHead(): void {
+    const head = this.#line[0] as Waiting
+    try {
+      head.attempt()
+    } catch (error) {
+      if (isBusy(error) && performance.now() < head.until) {
+        this.#tryIn(Math.min(this.#pauseMs * 2, MOST_PAUSE_MS))
+        return
+      }
+      head.refuse(error)
+    }
+    this.#line.shift()
+    // Between two commands others have their turn.
+    if (this.#line.length > 0) this.#tryIn(0)
+  }
+}

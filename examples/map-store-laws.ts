@@ -1,0 +1,11 @@
+import { storeLaws } from 'once-per-key/testing'
+import { test } from 'vitest'
+import { mapStore } from './map-store.js'
+
+storeLaws(test, async () => {
+  let nowMs = 0
+  const advance = (ms: number) => {
+    nowMs += ms
+  }
+  return { store: mapStore(() => nowMs), advance }
+})

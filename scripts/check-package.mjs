@@ -1,0 +1,39 @@
+// `npm run check:package`: what would be published is judged, from the build that is there, and its sizes are printed.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+const folder = mkdtempSync(join(tmpdir(), 'once-per-key-'))
+
+try {
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
+  const [packed] = JSON.parse(execFileSync(npm, args, { encoding: 'utf8' }))
+  run('publint', '--strict')
+  run('attw', join(folder, packed.filename))
+  print(packed)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+function run(program, ...args) {
+  execFileSync(npm, ['exec', '--', program, ...args], { stdio: 'inherit' })
+}
+
+function print({ files, size, unpackedSize }) {
+  const kinds = new Map()
+  for (const { path, size: bytes } of files) {
+    const kind = path.startsWith('dist/') ? path.replace(/^[^.]+/, '*') : path.replace(/^docs\/.*/, 'docs/*')
+    const { count, total } = kinds.get(kind) ?? { count: 0, total: 0 }
+    kinds.set(kind, { count: count + 1, total: total + bytes })
+  }
+  for (const [kind, { count, total }] of [...kinds].sort(([, a], [, b]) => b.total - a.total)) {
+    console.log(`${kb(total)}  ${kind}${count === 1 ? '' : ` (${count} files)`}`)
+  }
+  console.log(`${kb(size)}  packed\n${kb(unpackedSize)}  unpacked`)
+}
+
+function kb(bytes) {
+  return `${(bytes / 1_000).toFixed(1)} kB`.padStart(10)
+}

@@ -1,0 +1,21 @@
+/** Counts what must end before a store's client may be closed. */
+export class Activity {
+  #active = 0
+  #whenIdle: (() => void)[] = []
+
+  start(): void {
+    this.#active++
+  }
+
+  end(): void {
+    this.#active--
+    if (this.#active > 0) return
+    for (const resolve of this.#whenIdle) resolve()
+    this.#whenIdle = []
+  }
+
+  /** Resolves when nothing is under way. */
+  idle(): Promise<void> {
+    return this.#active === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve))
+  }
+}

@@ -1,0 +1,89 @@
+import { monotonicNow } from './clock.js'
+import type { CoreParts } from './core-parts.js'
+import { type Identity, storageKey, storageScope } from './identity.js'
+import { type MaybePromise, whenever } from './maybe-promise.js'
+import type { BeginReply, Claim } from './record.js'
+import type { StoreCall } from './store-calls.js'
+import { newToken } from './token.js'
+
+/** A claim of a key, with what it takes to send it. It does not hold the request. */
+export interface Claiming {
+  readonly identity: Identity
+  readonly recordKey: string
+  readonly claim: Claim
+}
+
+/** A claim that was sent, or refused without being sent. */
+export interface Sent {
+  /** `null`: the store said nothing that counts. Whoever does not run gives the claim up. */
+  readonly reply: BeginReply | null
+  /** The store has said that the key is ours. */
+  readonly isHeld: boolean
+  readonly sentAt: number
+  /** `undefined`: it was not sent. */
+  readonly call: StoreCall<BeginReply> | undefined
+}
+
+/** Makes claims, sends them, and frees those that nobody will run. */
+export class Claims {
+  readonly #core: CoreParts
+
+  constructor(core: CoreParts) {
+    this.#core = core
+  }
+
+  make(identity: Identity): Claiming {
+    const { leaseMs, unknownRetentionMs: retentionMs, unknownOutcome } = this.#core.options
+    const { fingerprint } = identity
+    const scope = storageScope(identity)
+    const claim = { token: newToken(), scope, fingerprint, leaseMs, retentionMs, unknownOutcome }
+    return { identity, recordKey: storageKey(identity, scope), claim }
+  }
+
+  /** Sends it once. May be repeated: the token makes the second claim the first. */
+  send(claiming: Claiming): MaybePromise<Sent> {
+    const { calls, emit } = this.#core
+    const now = monotonicNow()
+    if (!calls.backlog.mayClaim(now)) {
+      const { scope, key } = claiming.identity
+      emit({ type: 'store_paused', scope, key, unanswered: calls.backlog.unanswered })
+      return { reply: null, isHeld: false, sentAt: now, call: undefined }
+    }
+    const call = calls.send('begin', claiming, claiming.claim)
+    return whenever(call.reply, (reply) => this.#sent(reply, call))
+  }
+
+  #sent(reply: BeginReply | null, call: StoreCall<BeginReply>): Sent {
+    const { sentAt } = call
+    const isHeld = reply?.acquired === true
+    // A reply that is read when the lease is over confirms nothing: the process was stopped in between.
+    const isLate = isHeld && monotonicNow() >= sentAt + this.#core.options.leaseMs
+    return { reply: isLate ? null : reply, isHeld, sentAt, call }
+  }
+
+  /**
+   * Frees a claim that nobody will run: right behind it, and once more when its late reply or error comes, since a command
+   * that waited in the client's queue must not hold the key for nobody.
+   */
+  giveUp(claiming: Claiming, { isHeld, call }: Sent): void {
+    if (call === undefined) return
+    if (!call.isAnswered) call.onLateAnswer = (late) => void this.#free(claiming, late?.acquired === true)
+    void this.#free(claiming, isHeld)
+  }
+
+  /** Tried until the claim's lease would have ended it anyway. */
+  async #free(claiming: Claiming, isHeld: boolean): Promise<void> {
+    const { options, calls, activity } = this.#core
+    const { leaseMs, maxRunMs } = options
+    const { token, scope, fingerprint, retentionMs } = claiming.claim
+    if (!calls.backlog.startRelease(isHeld)) return
+    activity.start()
+    const terms = { token, scope, fingerprint, attempt: 0, uncertain: false, retentionMs, failedMs: maxRunMs + leaseMs }
+    const until = monotonicNow() + leaseMs
+    const call = calls.send('release', claiming, terms)
+    const reply = await call.reply
+    if (reply === null) await calls.sendAgain('release', claiming, terms, call, until)
+    calls.backlog.endRelease()
+    activity.end()
+  }
+}

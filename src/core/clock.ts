@@ -1,0 +1,4 @@
+/** Milliseconds on a clock that never jumps. */
+export function monotonicNow(): number {
+  return performance.now()
+}

@@ -1,0 +1,17 @@
+import type { Activity } from './activity.js'
+import type { DeadlineQueue } from './deadlines.js'
+import type { Duplicates } from './duplicates.js'
+import type { ResolvedEngineOptions } from './engine-options.js'
+import type { Emit } from './events.js'
+import type { StoreCalls } from './store-calls.js'
+
+/** What the parts of an engine share. */
+export interface CoreParts {
+  readonly options: ResolvedEngineOptions
+  readonly calls: StoreCalls
+  readonly deadlines: DeadlineQueue
+  readonly activity: Activity
+  readonly emit: Emit
+  /** Where duplicates wait for a run's end; `undefined`: nowhere. */
+  readonly duplicates: Duplicates | undefined
+}

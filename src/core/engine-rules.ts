@@ -1,0 +1,75 @@
+import { ENGINE_DEFAULTS, type EngineOptions, type ResolvedEngineOptions } from './engine-options.js'
+import { aFunction, anInteger, oneOf } from './option-rules.js'
+import type { Store } from './store.js'
+import { checkOptions, presentIn, type Rule } from './validation.js'
+
+/**
+ * Reads the options once, at construction.
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function resolveEngineOptions(given: EngineOptions): ResolvedEngineOptions {
+  const options = { ...ENGINE_DEFAULTS, ...(presentIn(given) as Pick<EngineOptions, 'store'>) }
+  const more = mistakesInRelations({ unknownRetentionMs: undefined, ...options })
+  checkOptions('createOperationEngine()', given, options, ENGINE_RULES, { required: ['store'], more })
+  return Object.freeze({ unknownRetentionMs: options.retentionMs, ...options })
+}
+
+/** The longest delay that a timer holds: Node fires at once for a longer one. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** What each option of an engine must be. */
+export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
+  store: aStore,
+  leaseMs: anInteger(1, MAX_TIMER_MS),
+  maxRunMs: anInteger(1, MAX_TIMER_MS),
+  retentionMs: anInteger(1, 2 ** 52),
+  unknownRetentionMs: anInteger(1, 2 ** 52),
+  inFlightWaitMs: anInteger(0, MAX_TIMER_MS),
+  retryAfterMs: anInteger(0, MAX_TIMER_MS),
+  unknownOutcome: oneOf('rerun', 'refuse'),
+  effects: oneOf('assumed', 'declared'),
+  unconfirmedSuccess: oneOf('send', 'withhold'),
+  storeTimeoutMs: anInteger(1, MAX_TIMER_MS),
+  storeFailure: oneOf('refuse', 'runUnprotected'),
+  onEvent: aFunction,
+  answerFault: aFunction,
+}
+
+type Duration = 'leaseMs' | 'storeTimeoutMs' | 'maxRunMs' | 'retentionMs' | 'unknownRetentionMs' | 'inFlightWaitMs'
+
+/** A relation is judged only between values that are right by themselves. */
+export function mistakesInRelations(options: Readonly<Record<Duration, number | undefined>>): string[] {
+  // Invalid values become NaN, so comparisons are false and no second mistake is reported.
+  const rightMs = (name: Duration) =>
+    ENGINE_RULES[name](options[name]) === null ? (options[name] as number) : Number.NaN
+  const leaseMs = rightMs('leaseMs')
+  const storeTimeoutMs = rightMs('storeTimeoutMs')
+  const maxRunMs = rightMs('maxRunMs')
+  const retentionMs = rightMs('retentionMs')
+  const unknownRetentionMs = rightMs('unknownRetentionMs')
+  const inFlightWaitMs = rightMs('inFlightWaitMs')
+  const atLeast = (name: Duration, valueMs: number, bound: string, boundMs: number, why: string) =>
+    valueMs < boundMs ? [`${name}: ${valueMs} is less than ${bound} = ${boundMs}: ${why}`] : []
+  return [
+    ...atLeast('leaseMs', leaseMs, '4 × storeTimeoutMs', 4 * storeTimeoutMs, 'a renewal could not be repeated in time'),
+    ...atLeast('maxRunMs', maxRunMs, 'leaseMs', leaseMs, 'a run lasts at least one lease'),
+    ...atLeast('retentionMs', retentionMs, 'maxRunMs + leaseMs', maxRunMs + leaseMs, 'a record must outlive its run'),
+    ...atLeast(
+      'unknownRetentionMs',
+      unknownRetentionMs,
+      'maxRunMs + leaseMs',
+      maxRunMs + leaseMs,
+      'a record must outlive its run',
+    ),
+    ...atLeast('maxRunMs', maxRunMs, 'inFlightWaitMs', inFlightWaitMs, 'there is nothing to wait for after it'),
+  ]
+}
+
+function aStore(value: unknown): string | null {
+  const store = value as Partial<Store> | null | undefined
+  const commands = [store?.begin, store?.renew, store?.complete, store?.release]
+  return commands.every((command) => typeof command === 'function')
+    ? null
+    : "a store, such as new MemoryStore() from 'once-per-key/memory'"
+}

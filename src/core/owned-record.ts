@@ -1,0 +1,187 @@
+import type { CoreParts } from './core-parts.js'
+import type { FailureReason } from './events.js'
+import type { Identity } from './identity.js'
+import { Lease, type Leased } from './lease.js'
+import { type MaybePromise, whenever } from './maybe-promise.js'
+import { SEND, type Settled } from './outcome.js'
+import type { Acquired, Answer, Claim, CommandReply, IdempotencyRecord, Ownership } from './record.js'
+import type { StoreCall } from './store-calls.js'
+import { unconfirmed, verdictAfterLoss } from './verdict.js'
+
+/** What a run starts from. */
+export interface Start {
+  readonly identity: Identity
+  readonly recordKey: string
+  readonly claim: Claim
+  readonly acquired: Acquired
+  /** When the claim was sent: the lease counts from here. */
+  readonly sentAt: number
+  /** `false`: the store did not confirm the claim, and the options say to run all the same. */
+  readonly isProtected: boolean
+}
+
+/** How a failure is recorded. */
+export interface Failure {
+  /** It may have had its effect. */
+  readonly uncertain: boolean
+  readonly because: FailureReason
+}
+
+/**
+ * The record of one attempt, for its owner: the end of the attempt is sent to the store, and again in the background where the
+ * store does not confirm it in time; all the while the lease is renewed. It is over (`isOver`) when the store has spoken, or
+ * the time of the run is over.
+ */
+export abstract class OwnedRecord implements Leased {
+  readonly identity: Identity
+  readonly recordKey: string
+  readonly attempt: number
+  /** `false`: nothing keeps another attempt from running at the same time. */
+  readonly isProtected: boolean
+  protected readonly core: CoreParts
+  protected readonly ownership: Ownership
+  protected readonly lease: Lease
+  /** The record stands, and nothing more is sent for it. */
+  protected isOver = false
+
+  constructor({ identity, recordKey, claim, acquired, sentAt, isProtected }: Start, core: CoreParts) {
+    const { attempt, previousOutcome } = acquired
+    this.identity = identity
+    this.recordKey = recordKey
+    this.attempt = attempt
+    this.isProtected = isProtected
+    this.core = core
+    const { token, scope, fingerprint } = claim
+    const uncertain = isProtected && previousOutcome === 'unknown'
+    this.ownership = { token, scope, fingerprint, attempt, uncertain, retentionMs: core.options.retentionMs }
+    this.lease = new Lease(this, core, sentAt, isProtected)
+    core.activity.start()
+    if (isProtected) core.duplicates?.enter(recordKey, this.ownership)
+  }
+
+  // --- its end
+
+  /** `mustBeConfirmed`: where the store does not confirm it in time, a refusal is to be sent in its place. */
+  protected store(answer: Answer, mustBeConfirmed: boolean): MaybePromise<Settled> {
+    const { calls } = this.core
+    const terms = { ...this.ownership, answer }
+    const call = calls.send('complete', this, terms)
+    return whenever(call.reply, (reply): Settled => {
+      if (reply !== null) return this.completed(reply, answer, false)
+      this.tell('completion_pending')
+      void calls.sendAgain('complete', this, terms, call, this.lease.until).then((late) => {
+        if (late === null) this.completionGivenUp()
+        else this.completed(late, answer, true)
+      })
+      // Whoever took over may have sent another success: without a lease, only a confirmed one is sent.
+      return mustBeConfirmed || !this.lease.check() ? unconfirmed(this.core.options) : SEND
+    })
+  }
+
+  /** `wasPending`: it is confirmed late, and its client has been told already. */
+  protected completed(reply: CommandReply, answer: Answer, wasPending: boolean): Settled {
+    if (reply.ok) {
+      const { scope, key } = this.identity
+      const { status, body } = answer
+      const answerKept = body !== null
+      this.core.emit({ type: 'completed', scope, key, attempt: this.attempt, status, answerKept })
+      this.core.duplicates?.completed(this.recordKey, this.ownership, answer)
+    } else if (this.isTaken(reply.record)) {
+      return this.lost(reply.record)
+    } else {
+      if (!wasPending) this.tell('completion_pending')
+      this.tell('completion_given_up')
+    }
+    this.end()
+    return SEND
+  }
+
+  protected completionGivenUp(): void {
+    this.tell('completion_given_up')
+    this.end()
+  }
+
+  protected release(failure: Failure): MaybePromise<Settled> {
+    const { calls } = this.core
+    const terms = this.#releaseTerms(failure)
+    const call = calls.send('release', this, terms)
+    return whenever(call.reply, (reply): Settled => {
+      if (reply !== null) return this.#released(reply, failure)
+      void calls.sendAgain('release', this, terms, call, this.lease.until).then((late) => {
+        if (late === null) this.end()
+        else this.#released(late, failure)
+      })
+      return SEND
+    })
+  }
+
+  #releaseTerms({ uncertain }: Failure) {
+    const { maxRunMs, leaseMs, unknownRetentionMs } = this.core.options
+    return { ...this.ownership, retentionMs: unknownRetentionMs, uncertain, failedMs: maxRunMs + leaseMs }
+  }
+
+  #released(reply: CommandReply, { uncertain, because }: Failure): Settled {
+    if (!reply.ok && this.isTaken(reply.record)) return this.lost(reply.record)
+    const { scope, key } = this.identity
+    if (reply.ok) this.core.emit({ type: 'failed', scope, key, attempt: this.attempt, uncertain, because })
+    this.end()
+    return SEND
+  }
+
+  /**
+   * What became of a transaction that completes the record: a release waits for one that is still open, so its reply is
+   * proof, where a look would see what was before. `null`: the store said nothing until `maxRunMs` was over.
+   */
+  protected async endByTransaction(failure: Failure): Promise<CommandReply | null> {
+    const { calls } = this.core
+    const terms = this.#releaseTerms(failure)
+    const call = calls.send('release', this, terms)
+    return (await call.reply) ?? calls.sendAgain('release', this, terms, call, this.lease.until)
+  }
+
+  /** The answer of this attempt, where it is what the record was completed with. */
+  protected ownAnswerIn(reply: CommandReply): Answer | null {
+    if (reply.ok || reply.record?.state !== 'completed' || reply.record.attempt !== this.attempt) return null
+    return reply.record.answer
+  }
+
+  /** The record is another attempt's: its client gets what that says. */
+  protected lost(record: IdempotencyRecord | null): Settled {
+    this.lease.take()
+    this.end()
+    return verdictAfterLoss(record, this.identity, this.core.options)
+  }
+
+  /** Whether the record that a command met is another's who runs, or has run. To an unprotected run a failure is nobody's. */
+  protected isTaken(record: IdempotencyRecord | null): boolean {
+    return this.isProtected || record?.state !== 'failed'
+  }
+
+  /** Behind the last event of the run; that of a renewal on its way is still waited for. */
+  protected end(): void {
+    if (this.isOver) return
+    this.isOver = true
+    const { activity, duplicates } = this.core
+    duplicates?.leave(this.recordKey, this.ownership)
+    const renewal = this.lease.end()
+    if (renewal === undefined) activity.end()
+    else void whenever(renewal.reply, () => activity.end())
+  }
+
+  protected tell(type: 'completion_pending' | 'completion_given_up' | 'transaction_not_committed'): void {
+    const { scope, key } = this.identity
+    this.core.emit({ type, scope, key, attempt: this.attempt })
+  }
+
+  // --- its lease
+
+  renew(): StoreCall<CommandReply> {
+    const { leaseMs, unknownRetentionMs } = this.core.options
+    // While it is in flight, its outcome would be unknown if its owner died.
+    return this.core.calls.send('renew', this, { ...this.ownership, retentionMs: unknownRetentionMs, leaseMs })
+  }
+
+  abstract renewalRefused(record: IdempotencyRecord | null): void
+  abstract leaseLost(reason: 'lapsed' | 'taken'): void
+  abstract leaseOver(): void
+}

@@ -1,7 +1,0 @@
-/** What may have to be waited for. */
-export type Soon<Value> = Value | Promise<Value>
-
-/** Goes on at once where there is nothing to wait for: on the way of each request, a wait costs more than the work. */
-export function whenever<Value, Result>(value: Soon<Value>, next: (value: Value) => Soon<Result>): Soon<Result> {
-  return value instanceof Promise ? value.then(next) : next(value)
-}

@@ -1,0 +1,258 @@
+import { type Backlog, backlogOf } from './backlog.js'
+import { monotonicNow } from './clock.js'
+import { Deadline, type DeadlineQueue } from './deadlines.js'
+import { type CommandName, type Emit, storeFailure } from './events.js'
+import type { Identity } from './identity.js'
+import type { MaybePromise } from './maybe-promise.js'
+import type { BeginReply, CommandReply } from './record.js'
+import { type AnswerFault, isReply } from './reply.js'
+import type { Store } from './store.js'
+
+/** Which record a command is about, as events name it, and what it comes with. */
+export interface About {
+  readonly identity: Pick<Identity, 'scope' | 'key'> & { readonly fingerprint?: string }
+}
+
+/** What a command is sent with, and what it is answered with. */
+interface Commands {
+  readonly begin: { readonly terms: Parameters<Store['begin']>[1]; readonly reply: BeginReply }
+  readonly renew: { readonly terms: Parameters<Store['renew']>[1]; readonly reply: CommandReply }
+  readonly complete: { readonly terms: Parameters<Store['complete']>[1]; readonly reply: CommandReply }
+  readonly release: { readonly terms: Parameters<Store['release']>[1]; readonly reply: CommandReply }
+}
+
+/** A command that was not answered in time. It may still take effect. */
+class StoreTimeout extends Error {
+  override readonly name = 'StoreTimeout'
+}
+
+const FIRST_PAUSE_MS = 100
+/** When the store is back, no key waits much longer for what is pending. */
+const LONGEST_PAUSE_MS = 2_000
+/** While a copy may still be answered: its answer ends the pause. */
+const LONGEST_PAUSE_WHILE_OUT_MS = 10_000
+
+/** The commands that an engine sends to its store: each with a time limit, and, in the background, again. */
+export class StoreCalls {
+  readonly backlog: Backlog
+  readonly timeoutMs: number
+  readonly deadlines: DeadlineQueue
+  readonly answerFault: AnswerFault | undefined
+  readonly #store: Store
+  readonly #emit: Emit
+
+  constructor(
+    store: Store,
+    timeoutMs: number,
+    deadlines: DeadlineQueue,
+    emit: Emit,
+    answerFault: AnswerFault | undefined,
+  ) {
+    this.answerFault = answerFault
+    this.backlog = backlogOf(store)
+    this.timeoutMs = timeoutMs
+    this.deadlines = deadlines
+    this.#store = store
+    this.#emit = emit
+  }
+
+  /** Never throws: a store of somebody's own may throw before it returns a promise, or return what is no reply. */
+  send<Name extends keyof Commands>(
+    name: Name,
+    about: About & { readonly recordKey: string },
+    terms: Commands[Name]['terms'],
+    emit = this.#emit,
+  ): StoreCall<Commands[Name]['reply']> {
+    const call = new StoreCall<Commands[Name]['reply']>(name, about, this, emit)
+    try {
+      call.await(this.#store[name](about.recordKey, terms as never))
+    } catch (error) {
+      call.fail(error)
+    }
+    return call
+  }
+
+  /** The same for a command of an operator's. */
+  ask<Reply>(
+    name: 'inspect' | 'resolve',
+    about: About,
+    command: () => MaybePromise<Reply>,
+    emit: Emit,
+  ): StoreCall<Reply> {
+    const call = new StoreCall<Reply>(name, about, this, emit)
+    try {
+      call.await(command())
+    } catch (error) {
+      call.fail(error)
+    }
+    return call
+  }
+
+  /**
+   * Sends again, after growing pauses, what was sent once and not answered in time: for the last time at `until`. One copy
+   * at a time: the next follows when the one before has failed, or was lost. Whatever is answered late, the first copy
+   * included, counts. `null`: nothing was answered.
+   */
+  sendAgain<Name extends keyof Commands>(
+    name: Name,
+    about: About & { readonly recordKey: string },
+    terms: Commands[Name]['terms'],
+    first: StoreCall<Commands[Name]['reply']>,
+    until: number,
+  ): Promise<Commands[Name]['reply'] | null> {
+    type Reply = Commands[Name]['reply']
+    return new Promise((resolve) => {
+      let isOver = false
+      let wake = (): void => {}
+      const over = (reply: Reply | null): void => {
+        isOver = true
+        resolve(reply)
+        wake()
+      }
+      /** Once one copy is answered, nothing depends on another. */
+      const tell: Emit = (event) => {
+        if (!isOver) this.#emit(event)
+      }
+      const hear = (reply: Reply | null): void => {
+        if (reply === null) wake()
+        else over(reply)
+      }
+      const rest = (ms: number): Promise<void> =>
+        new Promise((rested) => {
+          const timer = setTimeout(rested, Math.ceil(ms)).unref()
+          wake = () => {
+            clearTimeout(timer)
+            rested()
+          }
+        })
+
+      const again = async (): Promise<void> => {
+        let copy = first
+        let pauseMs = FIRST_PAUSE_MS
+        let lostAfterMs = this.timeoutMs
+        for (let leftMs = until - monotonicNow(); leftMs > 0 && !isOver; leftMs = until - monotonicNow()) {
+          const isLast = pauseMs >= leftMs
+          await rest(Math.min(pauseMs, leftMs))
+          if (isOver) return
+          const isOut = !copy.isAnswered && !this.isLost(copy, lostAfterMs)
+          pauseMs = Math.min(pauseMs * 2, isOut ? LONGEST_PAUSE_WHILE_OUT_MS : LONGEST_PAUSE_MS)
+          if (isOut) continue
+          if (!copy.isAnswered) lostAfterMs *= 2
+          copy = this.send(name, about, terms, tell)
+          copy.onLateAnswer = hear
+          const reply = await copy.reply
+          if (reply !== null || isLast) return over(reply)
+        }
+        if (!isOver) over(null)
+      }
+
+      first.onLateAnswer = hear
+      void again()
+    })
+  }
+
+  /** Whether a copy that is unanswered will stay so: the store has answered what was asked so much later. */
+  isLost(copy: Pick<StoreCall<unknown>, 'sentAt'>, laterMs = this.timeoutMs): boolean {
+    return this.backlog.isLost(copy, laterMs)
+  }
+}
+
+/** One copy of a command, sent. Its deadline is its time limit. */
+export class StoreCall<Reply> extends Deadline {
+  readonly sentAt = monotonicNow()
+  /** `null`: it failed or was not answered in time, so the outcome is not known; an event has said so. */
+  reply: MaybePromise<Reply | null> = null
+  /** A reply or an error has come, be it late. */
+  isAnswered = false
+  /** Called with what comes behind the time limit; `null`: an error. */
+  onLateAnswer: ((reply: Reply | null) => void) | undefined
+
+  readonly #name: CommandName
+  readonly #about: About
+  readonly #calls: StoreCalls
+  readonly #emit: Emit
+  /** Of `reply`, while it is a promise that waits. */
+  #resolve: ((reply: Reply | null) => void) | undefined
+  /** Its place in the backlog, from the time limit on: no more than that, since it may stay there for long. */
+  #overdue: { readonly sentAt: number } | undefined
+
+  constructor(name: CommandName, about: About, calls: StoreCalls, emit: Emit) {
+    super()
+    this.#name = name
+    this.#about = about
+    this.#calls = calls
+    this.#emit = emit
+  }
+
+  /** Takes what the store returned: a reply at once, or what will be one. */
+  await(answer: MaybePromise<Reply>): void {
+    if (!isThenable(answer)) {
+      this.#hear(answer)
+      return
+    }
+    this.reply = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    this.#calls.deadlines.set(this, this.sentAt + this.#calls.timeoutMs)
+    // Adopted, as with `await`: a foreign `then` may throw, or call back twice.
+    Promise.resolve(answer).then(
+      (reply) => this.#hear(reply),
+      (error) => this.fail(error),
+    )
+  }
+
+  fail(error: unknown): void {
+    if (this.#overdue === undefined) this.#tell(error)
+    this.#end(null)
+  }
+
+  override onDue(): void {
+    this.#overdue = { sentAt: this.sentAt }
+    this.#calls.backlog.overdue(this.#overdue)
+    this.#tell(new StoreTimeout(`The store did not answer within ${this.#calls.timeoutMs} ms (storeTimeoutMs).`))
+    this.#resolve?.(null)
+  }
+
+  #hear(reply: Reply): void {
+    const fault = this.#faultOf(reply)
+    if (fault !== null) {
+      this.fail(fault)
+      return
+    }
+    this.#calls.backlog.heard(this)
+    this.#end(reply)
+  }
+
+  /** Why it is no reply, if it is none. */
+  #faultOf(reply: Reply): unknown {
+    try {
+      return isReply(this.#name, reply, this.#about.identity.fingerprint, this.#calls.answerFault)
+        ? null
+        : new TypeError(`The store answered what is no reply to \`${this.#name}\`.`)
+    } catch (error) {
+      return error // It throws where it is looked at.
+    }
+  }
+
+  #end(reply: Reply | null): void {
+    this.isAnswered = true
+    if (this.#overdue !== undefined) {
+      this.#calls.backlog.answered(this.#overdue)
+      this.onLateAnswer?.(reply)
+    } else if (this.#resolve === undefined) {
+      this.reply = reply
+    } else {
+      this.#calls.deadlines.remove(this)
+      this.#resolve(reply)
+    }
+  }
+
+  #tell(error: unknown): void {
+    const { scope, key } = this.#about.identity
+    this.#emit({ type: 'store_failed', scope, key, command: this.#name, error: storeFailure(error) })
+  }
+}
+
+function isThenable(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value
+}

@@ -1,0 +1,90 @@
+import type { Completion } from './run-end.js'
+import { RunTransaction, usableRun } from './run-transaction.js'
+import type { Store } from './store.js'
+import { ROLL_BACK } from './transact.js'
+import { transactionAsynchronous } from './transaction-errors.js'
+
+/** What a store brings whose transactions are synchronous, on one connection. */
+export interface SynchronousTransactions {
+  /**
+   * Opens a transaction, as soon as the database lets it, and in the same turn calls the work and commits; rolls back where the
+   * work or the COMMIT throws, and rejects.
+   */
+  transaction(work: () => void): Promise<void>
+  /** Makes the record uncertain. Throws unless the token owns it. */
+  step(recordKey: string, token: string): void
+  /** Completes the record. Throws unless the token owns it. */
+  complete(recordKey: string, completion: Completion): void
+}
+
+/** As `transact`, for a store on whose connection any other statement would join an open transaction. */
+export async function transactAtOnce<Value>(
+  store: Store,
+  context: unknown,
+  transactions: SynchronousTransactions,
+  work: () => Value,
+): Promise<Value> {
+  const transaction = new RunTransaction(context, store, 'transaction')
+  let value: Value | undefined
+  let isRefused = false
+  try {
+    await transactions.transaction(() => {
+      transaction.begun()
+      value = settled(work())
+      const completion = settled(transaction.resolved(value)) as Completion | null
+      isRefused = completion === null
+      if (completion === null) throw ROLL_BACK
+      transactions.complete(transaction.recordKey, completion)
+    })
+  } catch (error) {
+    await (isRefused ? transaction.failed() : transaction.rolledBack())
+    if (!isRefused) throw error
+    return value as Value
+  }
+  transaction.committed()
+  return value as Value
+}
+
+/** As `step`, for such a store. */
+export async function stepAtOnce<Value>(
+  store: Store,
+  context: unknown,
+  transactions: SynchronousTransactions,
+  work: () => Value,
+): Promise<Value> {
+  const transaction = new RunTransaction(context, store, 'step')
+  let value: Value | undefined
+  let isCommitted = false
+  try {
+    await transactions.transaction(() => {
+      transactions.step(transaction.recordKey, transaction.token)
+      value = settled(work())
+    })
+    isCommitted = true
+  } finally {
+    await transaction.stepOver(isCommitted)
+  }
+  return value as Value
+}
+
+/** As `completeByHand`, for such a store: at once, since other statements would join a transaction that waits. */
+export function completeByHandAtOnce(
+  store: Store,
+  context: unknown,
+  answer: unknown,
+  complete: (recordKey: string, completion: Completion) => void,
+): void {
+  const run = usableRun(context, store)
+  run.mayEnter()
+  const completion = run.completionByHand(answer)
+  complete(run.recordKey, completion)
+  run.lockLease()
+  run.completedByHand()
+}
+
+/** @throws IdempotencyError `transaction_asynchronous` */
+function settled<Value>(value: Value): Value {
+  const mayHaveThen = typeof value === 'object' && value !== null && 'then' in value
+  if (mayHaveThen && typeof value.then === 'function') throw transactionAsynchronous()
+  return value
+}

@@ -1,0 +1,96 @@
+import type { Claiming, Claims } from './claims.js'
+import { monotonicNow } from './clock.js'
+import type { Duplicates, Place } from './duplicates.js'
+import type { ResolvedEngineOptions } from './engine-options.js'
+import type { Acquired, IdempotencyRecord } from './record.js'
+import { inFlight, isInFlight, storeUnavailable, type Verdict, verdictOn } from './verdict.js'
+
+/** What became of a duplicate that waited. */
+export type Waited =
+  /** The key fell free, and is its own now. */
+  | { readonly kind: 'acquired'; readonly reply: Acquired; readonly sentAt: number }
+  /** The record stands in its way: as it was seen last, or `null` where a run of this engine holds the key. */
+  | { readonly kind: 'told'; readonly verdict: Verdict; readonly record: IdempotencyRecord | null }
+  /** Its claim was given up: the store failed, or its client has gone. */
+  | { readonly kind: 'given up'; readonly verdict: Verdict }
+
+/** A duplicate as it begins to wait. */
+export interface Duplicate {
+  readonly claiming: Claiming
+  readonly isAbandoned: () => boolean
+  /** The record in flight, as the store has just shown it; `null`: a run of this engine holds the key, and nobody has asked. */
+  readonly record: IdempotencyRecord | null
+  /** When it came. */
+  readonly since: number
+}
+
+/**
+ * Waits for the owner's answer as long as `inFlightWaitMs` allows: for a run of this engine until it ends, for another
+ * process's by asking the store from time to time, with one token throughout. `finish` is called before the next in the
+ * line looks, so that it finds the run of whoever has acquired the key.
+ */
+export async function waitForOwner<Result>(
+  duplicate: Duplicate,
+  duplicates: Duplicates,
+  claims: Claims,
+  options: ResolvedEngineOptions,
+  finish: (waited: Waited) => Result,
+): Promise<Result> {
+  const { record } = duplicate
+  const { recordKey, claim, identity } = duplicate.claiming
+  const place = duplicates.join(recordKey, claim.fingerprint, identity.scope)
+  if (place === null) {
+    const verdict = record === null ? inFlight(options.leaseMs, options) : verdictOn(record, identity, options)
+    return finish({ kind: 'told', verdict, record })
+  }
+  try {
+    return finish(await untilTold(duplicate, place, claims, options))
+  } finally {
+    duplicates.part(recordKey, identity.scope, place)
+  }
+}
+
+async function untilTold(
+  { claiming, isAbandoned, record: firstSeen, since }: Duplicate,
+  place: Place,
+  claims: Claims,
+  options: ResolvedEngineOptions,
+): Promise<Waited> {
+  const { identity } = claiming
+  const { leaseMs, inFlightWaitMs } = options
+  let record = firstSeen
+  while (true) {
+    if (place.record !== undefined) return toldBy(place.record)
+    const waitedMs = monotonicNow() - since
+    const asks = place.asks
+    if (waitedMs >= inFlightWaitMs || isAbandoned()) {
+      if (asks && record !== null) return toldBy(record)
+      // Somebody renews the lease: all that is known is that it has run for so long.
+      return { kind: 'told', verdict: inFlight(leaseMs - Math.min(waitedMs, leaseMs / 3), options), record }
+    }
+
+    await place.turn(inFlightWaitMs - waitedMs)
+    if (!asks || !place.asks || place.record !== undefined || isAbandoned()) continue
+    const sent = await claims.send(claiming)
+    const { reply } = sent
+    if (reply === null) {
+      claims.giveUp(claiming, sent)
+      return { kind: 'given up', verdict: storeUnavailable(options) }
+    }
+    if (reply.acquired) {
+      if (!isAbandoned()) return { kind: 'acquired', reply, sentAt: sent.sentAt }
+      claims.giveUp(claiming, sent)
+      return { kind: 'given up', verdict: inFlight(leaseMs, options) }
+    }
+    record = reply.record
+    if (isInFlight(verdictOn(record, identity, options))) continue
+    // The others are told what is for good, and was shown in full.
+    const isFinal = record.state === 'completed' || (record.state === 'failed' && record.uncertain)
+    if (isFinal && record.fingerprint === identity.fingerprint) place.tell(record)
+    return toldBy(record)
+  }
+
+  function toldBy(record: IdempotencyRecord): Waited {
+    return { kind: 'told', verdict: verdictOn(record, identity, options), record }
+  }
+}

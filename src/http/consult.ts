@@ -1,0 +1,29 @@
+import type { MaybePromise } from '../core/maybe-promise.js'
+
+/**
+ * Asks an application's function about a request, and reads its answer as `await` would take it. Throws, or rejects with, what
+ * `failed` makes of a failure, and what `read` throws.
+ */
+export function consult<Req, Result>(
+  ask: (request: Req) => unknown,
+  request: Req,
+  read: (answer: unknown) => Result,
+  failed: (cause: unknown) => Error,
+): MaybePromise<Result> {
+  let answer: MaybePromise<unknown>
+  try {
+    answer = adopted(ask(request))
+  } catch (cause) {
+    throw failed(cause)
+  }
+  if (!(answer instanceof Promise)) return read(answer)
+  return answer.then(read, (cause) => {
+    throw failed(cause)
+  })
+}
+
+/** What has a `then` becomes a promise of our own, as with `await`: a foreign `then` may throw, or call back twice. */
+function adopted(value: unknown): MaybePromise<unknown> {
+  const mayHaveThen = (typeof value === 'object' && value !== null) || typeof value === 'function'
+  return mayHaveThen && 'then' in value ? Promise.resolve(value) : value
+}

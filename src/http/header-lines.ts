@@ -1,0 +1,13 @@
+/** The values of a header (its name in lower case), one for each line. */
+export function headerLines(rawHeaders: readonly string[], name: string): readonly string[] {
+  let lines: string[] | undefined
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const each = rawHeaders[i] as string
+    if (each.length !== name.length || each.toLowerCase() !== name) continue
+    lines ??= []
+    lines.push(rawHeaders[i + 1] as string)
+  }
+  return lines ?? NO_LINES
+}
+
+const NO_LINES: readonly string[] = []

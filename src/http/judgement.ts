@@ -1,0 +1,32 @@
+import { isRefusalStatus } from '../core/certain-failure.js'
+import type { FailureReason } from '../core/events.js'
+import type { Answer } from '../core/record.js'
+import type { OptionFunctions } from './option-functions.js'
+
+/** How a run has ended, as its answer tells. */
+export type Judgement = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
+
+/** What is known of a run at its end, besides its answer. */
+export interface RunFacts {
+  /** A failure would leave the outcome unknown, whatever its answer: nobody has to be asked. */
+  readonly isUncertain: boolean
+  /** The handler threw a `CertainFailure`. */
+  readonly failsCertainly: boolean
+}
+
+/** Judges a run by its answer (`null`: it has none). A failure is certain only where something says so. */
+export function judge<Req>(
+  answer: Answer | null,
+  request: Req,
+  { isUncertain, failsCertainly }: RunFacts,
+  functions: Pick<OptionFunctions<Req>, 'isSuccess' | 'isCertainFailure'>,
+): Judgement {
+  if (failsCertainly) return { how: 'certainly', because: 'certain_failure' }
+  if (answer === null) return { how: 'perhaps', because: 'no_answer' }
+  if (functions.isSuccess(answer, request)) return 'success'
+  if (isRefusalStatus(answer.status)) return { how: 'certainly', because: 'refused' }
+  if (!isUncertain && functions.isCertainFailure(answer, request)) {
+    return { how: 'certainly', because: 'judged_certain' }
+  }
+  return { how: 'perhaps', because: 'status' }
+}

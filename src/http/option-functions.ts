@@ -1,0 +1,87 @@
+import type { Answer } from '../core/record.js'
+import { isSuccessStatus, type KeepHeader } from './answer.js'
+import type { ResolvedOptions } from './options.js'
+import { type Problem, problemAnswer, type RenderProblem } from './problem.js'
+import type { IdempotencyEvent } from './request-events.js'
+
+type OptionName = Extract<IdempotencyEvent, { type: 'option_failed' }>['option']
+
+/** Functions of the application's that are called where nothing may fail: the handler has run, or must not run. */
+export interface OptionFunctions<Req> {
+  readonly isSuccess: (answer: Answer, request: Req) => boolean
+  readonly isCertainFailure: (answer: Answer, request: Req) => boolean
+  readonly keepHeader: KeepHeader
+  readonly renderProblem: (problem: Problem, request: Req) => Answer
+}
+
+/** Each with its default, which also stands in, with an event, where the application's function fails. */
+export function optionFunctions<Req>(
+  options: ResolvedOptions<Req>,
+  emit: (event: IdempotencyEvent) => void,
+): OptionFunctions<Req> {
+  const { isSuccess, isCertainFailure, keepHeader, renderProblem } = options
+  return {
+    isSuccess: guarded('isSuccess', isSuccess && ((answer, request) => verdict(isSuccess(answer, request))), (answer) =>
+      isSuccessStatus(answer.status),
+    ),
+    isCertainFailure: guarded(
+      'isCertainFailure',
+      isCertainFailure && ((answer, request) => verdict(isCertainFailure(answer, request))),
+      () => false,
+    ),
+    keepHeader: guarded(
+      'keepHeader',
+      keepHeader && ((name, byDefault) => verdict(keepHeader(name, byDefault))),
+      (_name, byDefault) => byDefault,
+    ),
+    renderProblem: guarded(
+      'renderProblem',
+      renderProblem && ((problem, request) => problemAnswer(problem, rendering(renderProblem(problem, request)))),
+      (problem) => problemAnswer(problem),
+    ),
+  }
+
+  function guarded<Args extends unknown[], Result>(
+    option: OptionName,
+    given: ((...args: Args) => Result) | undefined,
+    byDefault: (...args: Args) => Result,
+  ): (...args: Args) => Result {
+    if (given === undefined) return byDefault
+    return (...args) => {
+      try {
+        return given(...args)
+      } catch (error) {
+        emit({ type: 'option_failed', option, error })
+        return byDefault(...args)
+      }
+    }
+  }
+}
+
+/** A promise, which is truthy, is no verdict. */
+function verdict(value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  disown(value)
+  throw new TypeError(
+    `The function must return true or false, not ${value === null ? 'null' : `a value of type ${typeof value}`}.`,
+  )
+}
+
+/** What is not a rendering must not become an empty body, or fail where the response is sent. */
+function rendering(value: ReturnType<RenderProblem<never>>): ReturnType<RenderProblem<never>> {
+  const { contentType, body } = value ?? {}
+  const right =
+    (typeof body === 'string' || (typeof body === 'object' && body !== null)) &&
+    (contentType === undefined || (typeof contentType === 'string' && FIELD_VALUE.test(contentType)))
+  if (right) return value
+  disown(value)
+  throw new TypeError('The function must return { contentType?: a media type, body: a string or an object }.')
+}
+
+/** What a header can carry: RFC 9110 §5.5, "field-content". */
+const FIELD_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
+
+/** A promise that nobody waits for must not end the process when it rejects. */
+function disown(value: unknown): void {
+  if (value instanceof Promise) value.catch(() => {})
+}

@@ -1,0 +1,188 @@
+import { Buffer } from 'node:buffer'
+import type { Answer } from '../core/record.js'
+
+/** Errors that a client can cause. Closed: a new one is a minor release. */
+export type ProblemCode =
+  | 'key_missing'
+  | 'key_invalid'
+  | 'body_too_deep'
+  | 'content_type_unsupported'
+  | 'in_flight'
+  | 'mismatched'
+  | 'answer_not_kept'
+  | 'outcome_unknown'
+  | 'store_unavailable'
+
+/** A refusal, as RFC 9457 describes one, with what its headers say. */
+export interface Problem<Code extends string = ProblemCode> {
+  readonly code: Code
+  /** A URN that identifies the code. */
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  /** `Retry-After`, in seconds: an integer of at least 1; `null`: the header is not sent. */
+  readonly retryAfterSeconds: number | null
+  /** `X-Should-Retry`: whether the same request may succeed later. */
+  readonly shouldRetry: boolean
+}
+
+/** Another shape for a problem's body; an object is sent as JSON. Status and headers stay. */
+export type RenderProblem<Req> = (
+  problem: Problem,
+  request: Req,
+) => { readonly contentType?: string; readonly body: string | object }
+
+/** Statuses in place of the catalogue's. */
+export type ProblemStatuses = Readonly<Partial<Record<ProblemCode, number>>>
+
+/**
+ * The statuses of the IETF draft (draft-ietf-httpapi-idempotency-key-header §2.7): a key that is reused with another
+ * request is 422.
+ */
+export const ietfDraft: ProblemStatuses = Object.freeze({ key_missing: 400, in_flight: 409, mismatched: 422 })
+
+/** What a catalogue of problems says of each. */
+export interface ProblemEntry {
+  /** 400 to 599. */
+  readonly status: number
+  /** Short, and the same each time. */
+  readonly title: string
+  /** Sentences: what to do about it. */
+  readonly detail: string
+  /** Whether the same request may succeed later: `X-Should-Retry`. */
+  readonly retry: boolean
+}
+
+/** Problems by their code: for those that a binding or a receiver of one's own adds. */
+export type ProblemCatalogue<Code extends string = string> = Readonly<Record<Code, ProblemEntry>>
+
+/** The engine's own. Two conflicts, one status, opposite advice: the code and the headers tell them apart. */
+export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
+  key_missing: {
+    status: 400,
+    title: 'An idempotency key is required',
+    detail: 'Send a key of your own choice, new for each operation, so that it can be retried safely.',
+    retry: false,
+  },
+  key_invalid: {
+    status: 400,
+    title: 'The idempotency key is invalid',
+    detail: 'A key is one line of 1 to 255 characters without control characters.',
+    retry: false,
+  },
+  body_too_deep: {
+    status: 400,
+    title: 'The body is nested too deeply',
+    detail: 'Nest at most 1,000 levels.',
+    retry: false,
+  },
+  content_type_unsupported: {
+    status: 415,
+    title: 'The content type is not supported',
+    detail: 'Send the body in a content type that is read here.',
+    retry: false,
+  },
+  in_flight: {
+    status: 409,
+    title: 'A request with this idempotency key is in flight',
+    detail: 'It has not ended yet. Send the same request again after a short delay to get its answer.',
+    retry: true,
+  },
+  mismatched: {
+    status: 409,
+    title: 'The idempotency key was used for another request',
+    detail:
+      'Method, path, query or body differ from the first request with this key. Use a new key for a new operation.',
+    retry: false,
+  },
+  answer_not_kept: {
+    status: 409,
+    title: 'The operation succeeded, but its answer was not kept',
+    detail: 'It is not run again. Look its result up where the operation keeps it.',
+    retry: false,
+  },
+  outcome_unknown: {
+    status: 409,
+    title: 'The outcome of an earlier attempt is unknown',
+    detail:
+      'It was interrupted and may have had its effect, so it is not run again. Find out before you use a new key.',
+    retry: false,
+  },
+  store_unavailable: {
+    status: 503,
+    title: 'Idempotency keys cannot be checked at the moment',
+    detail: 'The request was not run unprotected. Send it again with the same key after a short delay.',
+    retry: true,
+  },
+}
+
+export const PROBLEM_CODES = Object.keys(problemCatalogue) as readonly ProblemCode[]
+
+/** What the client of a success is told that could not be stored, and is not sent. */
+export const MAY_HAVE_RUN =
+  'The operation may have been carried out, but that could not be stored. Send the same request again with the same key after ' +
+  'a short delay, and never with a new one.'
+
+/** One of the engine's own, by its options. */
+export function problemOf(
+  code: ProblemCode,
+  options: { readonly retryAfterMs: number; readonly problemStatuses: ProblemStatuses },
+  detail?: string,
+): Problem {
+  const retryAfterMs = problemCatalogue[code].retry ? options.retryAfterMs : undefined
+  return problemFrom(problemCatalogue, code, { status: options.problemStatuses[code], detail, retryAfterMs })
+}
+
+/** What is said of one problem in place of its catalogue's words. */
+export interface ProblemTerms {
+  readonly status?: number | undefined
+  readonly detail?: string | undefined
+  /** In milliseconds: sent as `Retry-After`, rounded up to seconds. Absent: the header is not sent. */
+  readonly retryAfterMs?: number | undefined
+}
+
+/**
+ * A problem of a catalogue. Its `type` is `urn:once-per-key:problem:` and the code.
+ *
+ * @example
+ * const catalogue = { body_too_large: { status: 413, title: 'The body is too large', detail: 'Send at most 1 MiB.', retry: false } }
+ * const answer = problemAnswer(problemFrom(catalogue, 'body_too_large'))
+ */
+export function problemFrom<Code extends string>(
+  catalogue: ProblemCatalogue<Code>,
+  code: Code,
+  { status, detail, retryAfterMs }: ProblemTerms = {},
+): Problem<Code> {
+  const entry = catalogue[code]
+  return {
+    code,
+    type: `urn:once-per-key:problem:${code}`,
+    title: entry.title,
+    status: status ?? entry.status,
+    detail: detail ?? entry.detail,
+    retryAfterSeconds: retryAfterMs === undefined ? null : Math.max(1, Math.ceil(retryAfterMs / 1_000)),
+    shouldRetry: entry.retry,
+  }
+}
+
+/** The members of a problem's JSON. `message` is what many SDKs show of an error; RFC 9457 §3.2 allows members of one's own. */
+export function problemBody({ type, title, status, detail, code }: Problem<string>) {
+  return { type, title, status, detail, message: detail, code }
+}
+
+/** The problem as a response: `application/problem+json` (RFC 9457 §3), or what `rendered` says. */
+export function problemAnswer(problem: Problem<string>, rendered?: ReturnType<RenderProblem<never>>): Answer {
+  const { status, retryAfterSeconds, shouldRetry } = problem
+  const body = rendered?.body ?? problemBody(problem)
+  const headers: [string, string][] = [['Content-Type', rendered?.contentType ?? 'application/problem+json']]
+  if (retryAfterSeconds !== null) headers.push(['Retry-After', String(retryAfterSeconds)])
+  // Generated SDKs obey this header; without it they retry every 409.
+  headers.push(['X-Should-Retry', String(shouldRetry)])
+  return {
+    status,
+    statusMessage: '',
+    headers,
+    body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+  }
+}

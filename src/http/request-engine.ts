@@ -1,0 +1,133 @@
+import { createOperationEngine, type OperationEngine } from '../core/engine.js'
+import { safely } from '../core/events.js'
+import type { Identity } from '../core/identity.js'
+import { type MaybePromise, whenever } from '../core/maybe-promise.js'
+import type { Answer } from '../core/record.js'
+import { warnUnheard } from '../core/warning.js'
+import { sendingFault } from './answer.js'
+import type { Decision, RequestFacts } from './decision.js'
+import { type Operator, operatorOn } from './operator.js'
+import { optionFunctions } from './option-functions.js'
+import { engineOptionsIn, resolveOptions } from './option-rules.js'
+import type { IdempotencyOptions } from './options.js'
+import type { Problem } from './problem.js'
+import type { IdempotencyEvent } from './request-events.js'
+import { type Identified, identityReader } from './request-identity.js'
+import { RequestRules } from './request-rules.js'
+import { JudgedRun } from './request-run.js'
+
+/** The deciding part of a binding: it is asked what to do with each request. */
+export interface RequestEngine<Req> extends Operator {
+  /**
+   * Decides what to do with a request: at once where store and options answer at once.
+   *
+   * @throws IdempotencyError (or rejects with it) for misuse by the application: hand it to the framework's error handling.
+   * The handler must not run; nothing was stored.
+   */
+  decide(facts: RequestFacts<Req>): MaybePromise<Decision>
+  /**
+   * The same for an operation that is not named by a request's key, such as an event by its id. Scope and key are well-formed
+   * text (`isWellFormed`); nothing else is asked of them here.
+   */
+  claim(identity: Identity, asker: Asker<Req>): MaybePromise<Exclude<Decision, { action: 'bypass' }>>
+  /** A problem as the response to send, in the shape that `renderProblem` gives it. */
+  answerOf(problem: Problem, request: Req): Answer
+  /** Counts work as under way until it has ended: `idle` waits for it too. Returns, throws or rejects as the work does. */
+  during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result>
+  /** Resolves when no run is left, and no completion is pending: behind their last events. */
+  idle(): Promise<void>
+}
+
+/** Who wants to know: what the option functions are given, and whether anybody still waits for the answer. */
+export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
+
+/**
+ * What decides on requests, without a framework: for a binding of one's own.
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req>): RequestEngine<Req> {
+  const options = resolveOptions(given)
+  const emit = safely<IdempotencyEvent>(options.onEvent ?? warnUnheard)
+  const rules = new RequestRules(options, optionFunctions(options, emit))
+  const engine = createOperationEngine({ ...engineOptionsIn(options), onEvent: emit, answerFault: sendingFault })
+  return new Decider(rules, engine, identityReader(options), emit, operatorOn(engine, rules))
+}
+
+class Decider<Req> implements RequestEngine<Req> {
+  readonly inspect: Operator['inspect']
+  readonly resolve: Operator['resolve']
+  readonly #rules: RequestRules<Req>
+  readonly #engine: OperationEngine
+  readonly #identityOf: (facts: RequestFacts<Req>) => MaybePromise<Identified>
+  readonly #emit: (event: IdempotencyEvent) => void
+
+  constructor(
+    rules: RequestRules<Req>,
+    engine: OperationEngine,
+    identityOf: (facts: RequestFacts<Req>) => MaybePromise<Identified>,
+    emit: (event: IdempotencyEvent) => void,
+    { inspect, resolve }: Operator,
+  ) {
+    this.#rules = rules
+    this.#engine = engine
+    this.#identityOf = identityOf
+    this.#emit = emit
+    this.inspect = inspect
+    this.resolve = resolve
+  }
+
+  decide(facts: RequestFacts<Req>): MaybePromise<Decision> {
+    const identified = this.#identityOf(facts)
+    return identified instanceof Promise
+      ? // It may start a run, although its client has gone.
+        this.#engine.during(() => identified.then((later) => this.#decideOn(later, facts)))
+      : this.#decideOn(identified, facts)
+  }
+
+  #decideOn(identified: Identified, facts: RequestFacts<Req>): MaybePromise<Decision> {
+    switch (identified.kind) {
+      case 'bypass':
+        return BYPASS
+      case 'rejected': {
+        const { code, detail, extraHeaders } = identified
+        this.#emit({ type: 'rejected', code })
+        return withHeaders(this.#rules.reject(code, detail), extraHeaders)
+      }
+      case 'identified': {
+        const { identity, extraHeaders } = identified
+        return whenever(this.claim(identity, facts), (decision) => withHeaders(decision, extraHeaders))
+      }
+    }
+  }
+
+  claim(identity: Identity, asker: Asker<Req>): MaybePromise<Exclude<Decision, { action: 'bypass' }>> {
+    const claimed = this.#engine.claim(identity, () => asker.isAbandoned())
+    return whenever(claimed, (outcome) =>
+      outcome.action === 'execute'
+        ? { action: 'execute', run: new JudgedRun(outcome.run, asker.request, this.#rules) }
+        : this.#rules.inHttp(outcome),
+    )
+  }
+
+  answerOf(problem: Problem, request: Req): Answer {
+    return this.#rules.functions.renderProblem(problem, request)
+  }
+
+  during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {
+    return this.#engine.during(work)
+  }
+
+  idle(): Promise<void> {
+    return this.#engine.idle()
+  }
+}
+
+const BYPASS = Object.freeze({ action: 'bypass' })
+
+function withHeaders<Each extends object>(
+  decision: Each,
+  extraHeaders: readonly (readonly [string, string])[] | undefined,
+): Each {
+  return extraHeaders === undefined ? decision : { ...decision, extraHeaders }
+}

@@ -1,0 +1,69 @@
+import { IdempotencyError, inItsWords } from '../core/errors.js'
+import { type MaybePromise, whenever } from '../core/maybe-promise.js'
+import { consult } from './consult.js'
+import { contentTypeOf } from './content-type.js'
+import type { RequestFacts } from './decision.js'
+import { requestFingerprint } from './fingerprint.js'
+import type { ResolvedOptions } from './options.js'
+import type { Rejection } from './request-events.js'
+import { checkWasRead, isComparable } from './sent-body.js'
+import { unsupportedDetail, warnOfUnsupported } from './unsupported-types.js'
+import { isWithoutBody } from './without-body.js'
+
+/** Why there can be no fingerprint of a request, by the client's mistake. */
+interface Unreadable {
+  readonly refused: Rejection
+  readonly detail?: string
+}
+
+/**
+ * Reads what makes two requests the same, by the rules of the options: method, path, query and body, or what `fingerprint`
+ * returns for the last two.
+ *
+ * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
+ */
+export function fingerprintReader<Req>(
+  options: Pick<ResolvedOptions<Req>, 'fingerprint' | 'legacyKey'>,
+): (facts: RequestFacts<Req>) => MaybePromise<string | Unreadable> {
+  const { fingerprint, legacyKey } = options
+  const ignoredMember = legacyKey?.field
+  if (fingerprint === undefined) return (facts) => fingerprintOfBody(facts, ignoredMember)
+  const looksAtBody = !isWithoutBody(fingerprint)
+  return (facts) => {
+    if (looksAtBody) checkWasRead(facts)
+    // The given value stands for the query as well.
+    return whenever(consult(fingerprint, facts.request, checkedContent, fingerprintFailed), (content) =>
+      readingOf(requestFingerprint(facts.method, pathOf(facts.target), content, ignoredMember)),
+    )
+  }
+}
+
+function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefined): string | Unreadable {
+  if (!isComparable(facts)) {
+    const contentType = contentTypeOf(facts.rawHeaders)
+    warnOfUnsupported(contentType)
+    return { refused: 'content_type_unsupported', detail: unsupportedDetail(contentType) }
+  }
+  return readingOf(requestFingerprint(facts.method, facts.target, facts.body, ignoredMember))
+}
+
+function readingOf(print: string | null): string | Unreadable {
+  return print === null ? { refused: 'body_too_deep' } : print
+}
+
+function checkedContent(content: unknown): unknown {
+  if (content !== undefined) return content
+  throw new IdempotencyError('fingerprint_invalid', `fingerprint() returned undefined. ${WAY_OUT}`)
+}
+
+function fingerprintFailed(cause: unknown): IdempotencyError {
+  return new IdempotencyError('fingerprint_invalid', `fingerprint() failed${inItsWords(cause)}. ${WAY_OUT}`, { cause })
+}
+
+const WAY_OUT =
+  'It must return what makes two requests the same, as a JSON value, a string or bytes; null if nothing but method and path counts.'
+
+function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return query === -1 ? target : target.slice(0, query)
+}

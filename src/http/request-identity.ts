@@ -1,0 +1,104 @@
+import { Buffer } from 'node:buffer'
+import { IdempotencyError, inItsWords } from '../core/errors.js'
+import type { Identity } from '../core/identity.js'
+import { type MaybePromise, whenever } from '../core/maybe-promise.js'
+import { consult } from './consult.js'
+import { contentTypeOf, hasMembers } from './content-type.js'
+import type { RequestFacts } from './decision.js'
+import { headerLines } from './header-lines.js'
+import type { KeyReading } from './key.js'
+import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
+import type { ResolvedOptions } from './options.js'
+import type { Rejection } from './request-events.js'
+import { fingerprintReader } from './request-fingerprint.js'
+import { chosenKey } from './request-key.js'
+import { scopeReader } from './scope.js'
+import { bodyNotParsed, isUnseen } from './sent-body.js'
+import type { HeaderPairs } from './settled.js'
+
+/** What a request is to the library: not covered, refused as sent, or an operation with a name. */
+export type Identified =
+  | { readonly kind: 'bypass' }
+  | {
+      readonly kind: 'rejected'
+      readonly code: Rejection
+      readonly detail?: string
+      readonly extraHeaders?: HeaderPairs
+    }
+  | { readonly kind: 'identified'; readonly identity: Identity; readonly extraHeaders?: HeaderPairs }
+
+const BYPASS: Identified = { kind: 'bypass' }
+
+/**
+ * Reads requests by the rules of the options: which are covered, whose they are, what makes two the same.
+ *
+ * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
+ */
+export function identityReader<Req>(
+  options: ResolvedOptions<Req>,
+): (facts: RequestFacts<Req>) => MaybePromise<Identified> {
+  const { header, required, legacyKey, scope } = options
+  const methods = new Set(options.methods)
+  const headerName = header.toLowerCase()
+  const deprecation = legacyKey && deprecationHeaders(legacyKey)
+  const whenBoth = legacyKey?.whenBoth ?? 'reject'
+  const scopeOf = scopeReader(scope)
+  const fingerprintOf = fingerprintReader(options)
+
+  return function identityOf(facts) {
+    if (!methods.has(facts.method)) return BYPASS
+    const lines = headerLines(facts.rawHeaders, headerName)
+    const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
+    if (lines.length === 0 && legacy === null && !required && !mayHideKey(facts)) return BYPASS
+    if (options.skip === undefined) return covered(facts, lines, legacy)
+    return whenever(consult(options.skip, facts.request, Boolean, skipFailed), (isSkipped) =>
+      isSkipped ? BYPASS : covered(facts, lines, legacy),
+    )
+  }
+
+  function covered(
+    facts: RequestFacts<Req>,
+    lines: readonly string[],
+    legacy: KeyReading | null,
+  ): MaybePromise<Identified> {
+    if (mayHideKey(facts) && (lines.length === 0 || whenBoth !== 'header')) {
+      throw bodyNotParsed(contentTypeOf(facts.rawHeaders))
+    }
+    const reading = chosenKey(lines, legacy, options)
+    if (reading === null) {
+      return {
+        kind: 'rejected',
+        code: 'key_missing',
+        detail: `Send the header ${header}, with a value of your own choice that is new for each operation.`,
+      }
+    }
+    const extra = legacy !== null && deprecation !== undefined ? { extraHeaders: deprecation } : undefined
+    if ('invalid' in reading) return { kind: 'rejected', code: 'key_invalid', detail: reading.invalid, ...extra }
+
+    return whenever(scopeOf(facts.request), (owner) =>
+      whenever(fingerprintOf(facts), (print) => {
+        if (typeof print === 'string') {
+          return { kind: 'identified', identity: { scope: owner, key: reading.key, fingerprint: print }, ...extra }
+        }
+        const { refused: code, detail } = print
+        return { kind: 'rejected', code, ...(detail !== undefined && { detail }), ...extra }
+      }),
+    )
+  }
+
+  /** JSON, or a form, that no parser has taken apart: the key may be in it, and would not be seen. */
+  function mayHideKey(facts: RequestFacts<Req>): boolean {
+    if (legacyKey === undefined || !hasMembers(contentTypeOf(facts.rawHeaders))) return false
+    const { body } = facts
+    if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body).includes(legacyKey.field)
+    return isUnseen(facts)
+  }
+}
+
+function skipFailed(cause: unknown): IdempotencyError {
+  return new IdempotencyError(
+    'skip_failed',
+    `skip() failed${inItsWords(cause)}. So it is not known whether the request is to be protected. It must return true or false.`,
+    { cause },
+  )
+}

@@ -1,0 +1,31 @@
+import { type KeyReading, readKeyLines } from './key.js'
+import type { LegacyKey } from './legacy-key.js'
+
+/** Where a request may have its key. */
+interface KeyPlaces {
+  readonly header: string
+  readonly legacyKey?: LegacyKey | undefined
+}
+
+/** The key of a request: what the header's lines say, or what the deprecated field says. `null`: it has neither. */
+export function chosenKey(
+  lines: readonly string[],
+  legacy: KeyReading | null,
+  { header, legacyKey }: KeyPlaces,
+): KeyReading | null {
+  if (lines.length === 0 || (legacy !== null && legacyKey?.whenBoth === 'field')) {
+    return legacy && placed(legacy, 'The key in the body is not one')
+  }
+  const inHeader = placed(readKeyLines(lines), `The header ${header} is not a key`)
+  if (legacy === null || legacyKey?.whenBoth === 'header' || 'invalid' in inHeader) return inHeader
+  if ('invalid' in legacy) return placed(legacy, 'The key in the body is not one')
+  if (legacy.key === inHeader.key) return inHeader
+  return {
+    invalid: `The header ${header} and the body's ${JSON.stringify(legacyKey?.field)} differ; send one of them.`,
+  }
+}
+
+/** What is wrong becomes a sentence for the client. */
+function placed(reading: KeyReading, place: string): KeyReading {
+  return 'invalid' in reading ? { invalid: `${place}: ${reading.invalid}.` } : reading
+}

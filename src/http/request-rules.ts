@@ -1,0 +1,45 @@
+import type { Refused, Replayed } from '../core/outcome.js'
+import type { Answer } from '../core/record.js'
+import { asReplay } from './answer.js'
+import type { OptionFunctions } from './option-functions.js'
+import type { ResolvedOptions } from './options.js'
+import { MAY_HAVE_RUN, type ProblemCode, problemOf } from './problem.js'
+import type { Rejected, Replay } from './settled.js'
+
+/** What the core's words mean in HTTP, by the options. */
+export class RequestRules<Req> {
+  readonly options: ResolvedOptions<Req>
+  readonly functions: OptionFunctions<Req>
+
+  constructor(options: ResolvedOptions<Req>, functions: OptionFunctions<Req>) {
+    this.options = options
+    this.functions = functions
+  }
+
+  /** An answer that a record holds becomes a replay, a refusal a problem; anything else is as it is. */
+  inHttp<Other extends { readonly action: string }>(
+    outcome: Other | Replayed | Refused,
+  ): Exclude<Other, Replayed | Refused> | Replay | Rejected {
+    switch (outcome.action) {
+      case 'replay':
+        return { action: 'replay', answer: answerIn(outcome as Replayed) }
+      case 'refuse': {
+        const { code, retryAfterMs, mayHaveRun } = outcome as Refused
+        return this.reject(code, mayHaveRun ? MAY_HAVE_RUN : undefined, retryAfterMs)
+      }
+      default:
+        return outcome as Exclude<Other, Replayed | Refused>
+    }
+  }
+
+  reject(code: ProblemCode, detail?: string, retryAfterMs?: number | null): Rejected {
+    const { problemStatuses } = this.options
+    const terms = { problemStatuses, retryAfterMs: retryAfterMs ?? this.options.retryAfterMs }
+    return { action: 'reject', problem: problemOf(code, terms, detail) }
+  }
+}
+
+/** Marked as a replay, unless it is the run's own. */
+function answerIn({ answer, isOwn }: Replayed): Answer {
+  return isOwn ? answer : asReplay(answer)
+}

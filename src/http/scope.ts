@@ -1,0 +1,50 @@
+import { IdempotencyError, inItsWords } from '../core/errors.js'
+import { SINGLE_TENANT, scopeFault } from '../core/identity.js'
+import type { MaybePromise } from '../core/maybe-promise.js'
+import { consult } from './consult.js'
+
+/**
+ * The scope of an application with a single tenant. It says so aloud, since a default would leak one merchant's answers
+ * to another.
+ */
+export function singleTenant(): string {
+  return SINGLE_TENANT
+}
+
+/** An option that names the account whose key it is. */
+export type Scope<Req> = (request: Req) => string | null | undefined | Promise<string | null | undefined>
+
+/** How messages speak of a scope. */
+export interface ScopeWords {
+  /** The option's name. */
+  readonly option: string
+  /** What to do about a wrong one, in sentences. */
+  readonly wayOut: string
+}
+
+/**
+ * Reads whose key it is, the merchant account, by an option of the application's. Nothing is coerced. `words` is for a binding or
+ * a receiver whose option has another name.
+ *
+ * The reader throws IdempotencyError (or rejects with it) `scope_invalid`: nothing ran and nothing was stored.
+ */
+export function scopeReader<Req>(
+  scope: Scope<Req>,
+  { option, wayOut }: ScopeWords = OF_REQUESTS,
+): (request: Req) => MaybePromise<string> {
+  const checked = (given: unknown): string => {
+    const fault = scopeFault(given)
+    if (fault !== null) throw new IdempotencyError('scope_invalid', `${option}() returned ${fault}. ${wayOut}`)
+    return given as string
+  }
+  const failed = (cause: unknown) =>
+    new IdempotencyError('scope_invalid', `${option}() failed${inItsWords(cause)}. ${wayOut}`, { cause })
+  return (request) => consult(scope, request, checked, failed)
+}
+
+const OF_REQUESTS: ScopeWords = {
+  option: 'scope',
+  wayOut:
+    'It must name the account whose key this is, as a string of 1 to 255 characters: mount authentication before the ' +
+    'middleware, and answer requests that have no account there. An application with a single tenant says `scope: singleTenant`.',
+}

@@ -1,0 +1,22 @@
+import type { Answer } from '../core/record.js'
+import type { Problem } from './problem.js'
+
+/** Send the stored answer; the handler does not run. */
+export interface Replay {
+  readonly action: 'replay'
+  readonly answer: Answer
+  readonly extraHeaders?: HeaderPairs
+}
+
+/** Send the problem; the handler does not run. */
+export interface Rejected {
+  readonly action: 'reject'
+  readonly problem: Problem
+  readonly extraHeaders?: HeaderPairs
+}
+
+/** Headers to add to whatever response this one request gets; never stored. */
+export type HeaderPairs = readonly (readonly [name: string, value: string])[]
+
+/** What to send once a run has ended: the response as the handler made it, another attempt's answer, or a problem. */
+export type Settled = { readonly action: 'send' } | Replay | Rejected

@@ -1,0 +1,115 @@
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { HeaderPairs } from '../http/index.js'
+import { type HeaderSnapshot, headerOf, headersOf, isSame, valueIn } from './headers.js'
+import { invalidStatus, invalidStatusMessage } from './node-errors.js'
+import { isEndNodes, type Outlet } from './outlet.js'
+
+/** What a handler handed over with its first byte, or by `writeHead`. */
+export interface Head {
+  readonly status: number
+  readonly statusMessage: string
+  /** Those that were set or changed since the middleware. */
+  readonly headers: HeaderPairs
+  /** If not, the bytes on the wire are Node's to choose: see `wire-head.ts`. */
+  readonly isAscii: boolean
+  /** Its texts stand for the bytes on the wire, a character a byte. */
+  readonly isAsOnWire?: true
+}
+
+/**
+ * An empty reason phrase, which only `writeHead(status, '')` sends. In records, an empty one is the status's own; this is none
+ * that anybody writes.
+ */
+export const NO_REASON = ' '
+
+/** What `writeHead` takes besides the status: an object, a flat array, or pairs. */
+type HeadArgument =
+  | OutgoingHttpHeaders
+  | readonly OutgoingHttpHeader[]
+  | readonly (readonly [string, OutgoingHttpHeader])[]
+
+/** RFC 9110 §6.4.1: no content after HEAD, and none with 1xx, 204 and 304. */
+export function mayHaveBody(req: IncomingMessage, status: number): boolean {
+  return req.method !== 'HEAD' && status !== 204 && status !== 304 && status >= 200
+}
+
+/** Without a body, the head alone would be the whole answer. */
+export function canStream(req: IncomingMessage, res: ServerResponse): boolean {
+  return mayHaveBody(req, res.statusCode) && Number(headerOf(res, 'content-length')) !== 0
+}
+
+/** Does to `res` what Node's `writeHead` would, short of writing, and reads the result. Throws what it would throw. */
+export function takeHead(
+  req: IncomingMessage,
+  res: ServerResponse,
+  before: HeaderSnapshot,
+  status: number,
+  reason: unknown,
+  headers: unknown,
+  outlet: Outlet,
+): Head {
+  if (!(status >= 100 && status <= 999)) throw invalidStatus(status)
+  if (typeof reason === 'string') res.statusMessage = reason
+  const statusMessage = reason === '' ? NO_REASON : `${res.statusMessage || ''}` // Node takes whatever makes a string.
+  if (statusMessage !== '' && /[^\t\x20-\x7e\x80-\xff]/.test(statusMessage)) throw invalidStatusMessage()
+  const given = typeof reason === 'string' ? headers : (headers ?? reason)
+  if (given !== undefined && given !== null) setHeadArgument(res, given as HeadArgument)
+  res.statusCode = Math.trunc(status)
+  // Else it is made anew.
+  const keepLength = !mayHaveBody(req, res.statusCode) || !isEndNodes(outlet)
+  const changed = changedSince(before, res, keepLength)
+  return { status: res.statusCode, statusMessage, headers: changed, isAscii: isAscii(statusMessage, changed) }
+}
+
+function isAscii(statusMessage: string, headers: HeaderPairs): boolean {
+  for (const [, value] of headers) if (NOT_ASCII.test(value)) return false
+  return statusMessage === '' || !NOT_ASCII.test(statusMessage)
+}
+
+const NOT_ASCII = /[\x80-\xff]/
+
+/** A handler that announced more bytes than it wrote was itself cut off, such as by its own upstream. */
+export function isCutShort(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
+  return Number(headerOf(res, 'content-length')) > body.byteLength && mayHaveBody(req, res.statusCode)
+}
+
+/** RFC 9112 §6.1: a transfer coding other than `chunked` changes the bytes, and is of one connection. A replay would lack it. */
+export function isRecoded(res: ServerResponse): boolean {
+  const given = headerOf(res, 'transfer-encoding')
+  if (given === undefined) return false
+  const codings = `${given}`.split(',')
+  return codings.some((coding) => !/^\s*(?:chunked|identity)\s*$/i.test(coding))
+}
+
+/** Headers that were set or changed since a snapshot: whole values, a line each. */
+function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
+  const changed: [string, string][] = []
+  const headers = headersOf(res)
+  for (const lowerCaseName in headers) {
+    if (lowerCaseName === 'content-length' && !keepLength) continue
+    const [name, value] = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]
+    if (isSame(valueIn(before, lowerCaseName), value)) continue
+    if (Array.isArray(value)) for (const line of value) changed.push([name, String(line)])
+    else changed.push([name, String(value)])
+  }
+  return changed
+}
+
+/** Sets the headers that were given to `writeHead`: they replace those of the same name, and may repeat a name. */
+function setHeadArgument(res: ServerResponse, given: HeadArgument): void {
+  if (!Array.isArray(given)) {
+    for (const [name, value] of Object.entries(given as OutgoingHttpHeaders)) {
+      if (value !== undefined) res.setHeader(name, value)
+    }
+    return
+  }
+  const pairs = Array.isArray(given[0]) ? given : pairsOf(given)
+  for (const [name] of pairs) res.removeHeader(name)
+  for (const [name, value] of pairs) res.appendHeader(name, typeof value === 'number' ? String(value) : value)
+}
+
+function pairsOf(flat: readonly OutgoingHttpHeader[]): [string, OutgoingHttpHeader][] {
+  const pairs: [string, OutgoingHttpHeader][] = []
+  for (let i = 0; i < flat.length; i += 2) pairs.push([String(flat[i]), flat[i + 1] as OutgoingHttpHeader])
+  return pairs
+}

@@ -1,0 +1,82 @@
+import { type IncomingMessage, type OutgoingHttpHeader, ServerResponse } from 'node:http'
+import { IdempotencyError } from '../core/index.js'
+
+/** What a response has by now: by a name in lower case, the name as it was written, and the value. */
+type Headers = Readonly<Record<string, readonly [name: string, value: OutgoingHttpHeader]>>
+
+/** The headers of a response at one moment: a name in lower case, the name as it was written, the value, and so on. */
+export type HeaderSnapshot = readonly OutgoingHttpHeader[]
+
+/**
+ * Node's own map, where a response has one. Its functions validate each name, or copy all: on the way of each request that
+ * costs more than the rest of what is done to a head.
+ */
+export function headersOf(res: ServerResponse): Headers {
+  if (NODES_HEADERS !== undefined) {
+    const headers = (res as unknown as Record<symbol, Headers | null | undefined>)[NODES_HEADERS]
+    if (headers !== undefined) return headers ?? NONE
+  }
+  const headers: Record<string, readonly [string, OutgoingHttpHeader]> = Object.create(null)
+  for (const name of rawNamesOf(res)) headers[name.toLowerCase()] = [name, res.getHeader(name) as OutgoingHttpHeader]
+  return headers
+}
+
+/** By its name in lower case. */
+export function headerOf(res: ServerResponse, name: string): OutgoingHttpHeader | undefined {
+  return headersOf(res)[name]?.[1]
+}
+
+const NONE: Headers = Object.freeze(Object.create(null))
+const NODES_HEADERS = Object.getOwnPropertySymbols(new ServerResponse({} as IncomingMessage)).find(
+  ({ description }) => description === 'kOutHeaders',
+)
+
+export function snapshotOf(res: ServerResponse): HeaderSnapshot {
+  const headers = headersOf(res)
+  const snapshot: OutgoingHttpHeader[] = []
+  for (const lowerCaseName in headers) {
+    const [name, value] = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]
+    snapshot.push(lowerCaseName, name, Array.isArray(value) ? [...value] : value) // appendHeader adds in place.
+  }
+  return snapshot
+}
+
+export function valueIn(snapshot: HeaderSnapshot, lowerCaseName: string): OutgoingHttpHeader | undefined {
+  for (let i = 0; i < snapshot.length; i += 3) if (snapshot[i] === lowerCaseName) return snapshot[i + 2]
+  return undefined
+}
+
+/** Takes back all that changed since a snapshot. */
+export function restore(before: HeaderSnapshot, res: ServerResponse): void {
+  const { sendDate } = res
+  for (const name of res.getHeaderNames()) res.removeHeader(name)
+  res.sendDate = sendDate // To remove a date means to send none.
+  for (let i = 0; i < before.length; i += 3) res.setHeader(before[i + 1] as string, before[i + 2] as OutgoingHttpHeader)
+  res.statusMessage = ''
+}
+
+export function isSame(a: OutgoingHttpHeader | undefined, b: OutgoingHttpHeader): boolean {
+  if (!Array.isArray(a) || !Array.isArray(b)) return a === b
+  return a.length === b.length && a.every((line, i) => line === b[i])
+}
+
+/** One of HTTP/2 can be sent, though not held: it has neither raw names nor a reason phrase. */
+export function isHttp1(res: ServerResponse): boolean {
+  return 'getRawHeaderNames' in res
+}
+
+/** `@types/node` knows it on client requests only; HTTP/2's responses do not have it. */
+function rawNamesOf(res: ServerResponse): string[] {
+  const response = res as ServerResponse & { getRawHeaderNames?(): string[] }
+  return response.getRawHeaderNames?.() ?? res.getHeaderNames()
+}
+
+/** @throws IdempotencyError `response_unsupported` */
+export function refuseUnlessHttp1(res: ServerResponse): void {
+  if (isHttp1(res)) return
+  throw new IdempotencyError(
+    'response_unsupported',
+    'The response is not one of node:http or node:https, such as one of HTTP/2 or a mock, so it cannot be held until it is ' +
+      'stored. Serve HTTP/1.1, with HTTP/2 at the proxy.',
+  )
+}

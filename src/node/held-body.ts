@@ -1,0 +1,42 @@
+import { Buffer } from 'node:buffer'
+import { invalidChunk } from './node-errors.js'
+
+/** Bytes that a handler has written, and that have not left. */
+export class HeldBody {
+  #pieces: Buffer[] = []
+  #byteLength = 0
+
+  get byteLength(): number {
+    return this.#byteLength
+  }
+
+  add(bytes: Buffer): void {
+    this.#pieces.push(bytes)
+    this.#byteLength += bytes.byteLength
+  }
+
+  /** The bytes in one piece; none are left. */
+  take(): Buffer {
+    const [first = NO_BYTES, second] = this.#pieces
+    const body = second === undefined ? first : Buffer.concat(this.#pieces)
+    this.#pieces = []
+    this.#byteLength = 0
+    return body
+  }
+}
+
+/** A copy: the caller may reuse its buffer before the response is sent. Refuses what Node's own `write` refuses. */
+export function bytesOf(chunk: unknown, encoding: unknown): Buffer {
+  return typeof chunk === 'string' ? viewOf(chunk, encoding) : Buffer.from(viewOf(chunk, encoding))
+}
+
+/** The same without a copy, for bytes that leave at once. */
+export function viewOf(chunk: unknown, encoding: unknown): Buffer {
+  if (typeof chunk === 'string') {
+    return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
+  }
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  throw invalidChunk()
+}
+
+const NO_BYTES = Buffer.alloc(0)

@@ -1,0 +1,259 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { transactionLate, whenever } from '../core/index.js'
+import { isEventStream } from '../http/answer.js'
+import type { HeaderPairs, HeldAnswer, RequestRun } from '../http/index.js'
+import { type Callback, callbackOf } from './callbacks.js'
+import * as faked from './faked.js'
+import { canStream, type Head, isCutShort, isRecoded, mayHaveBody, takeHead } from './head.js'
+import { headerOf } from './headers.js'
+import { bytesOf, HeldBody } from './held-body.js'
+import type { HeldState } from './held-state.js'
+import { HeldStream } from './held-stream.js'
+import { alreadyFinished, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
+import { isEndNodes, isWriteNodes } from './outlet.js'
+import { ResponseEntry } from './response-entry.js'
+import { settleStream, settleWhole } from './settle.js'
+import type { HangUp } from './socket-view.js'
+import { type Binding, WayOut } from './way-out.js'
+import { asOnWire, type Beginning } from './wire-head.js'
+
+/**
+ * Holds a response from the handler's first byte to its last, has its run settled with it, and only then sends; of a stream
+ * it holds the end. The response outlives its client: a handler that runs when the client leaves runs on, and its end counts.
+ */
+export class HeldResponse implements faked.Holder, HeldAnswer {
+  readonly #req: IncomingMessage
+  readonly #res: ServerResponse
+  readonly #run: RequestRun
+  readonly #wayOut: WayOut
+
+  /** How far the handler has come. `#become` alone changes it. */
+  #state: HeldState = 'holding'
+  /** What the handler handed over with its first byte, or by `writeHead`; until then `undefined`. */
+  #head: Head | undefined
+  /** What it wrote while `holding`, and what it ended with. */
+  readonly #body = new HeldBody()
+  /** Where its bytes leave; `undefined` unless it came to stream. */
+  #stream: HeldStream | undefined
+  /** It hung up behind its end: the connection ends once the answer is out. */
+  #hangsUp = false
+  /** Its state when a transaction of the handler's was opened; `undefined` unless one is open: nothing leaves before its end. */
+  #entry: ResponseEntry | undefined
+
+  /** From here on the handler writes to this in place of Node's response. */
+  constructor(
+    req: IncomingMessage,
+    res: ServerResponse,
+    run: RequestRun,
+    extraHeaders: HeaderPairs,
+    binding: Binding,
+    onError: (error: unknown) => void,
+  ) {
+    this.#req = req
+    this.#res = res
+    this.#run = run
+    this.#wayOut = new WayOut(req, res, extraHeaders, binding, onError, this)
+    run.heldBy(this)
+    faked.hold(res, this)
+  }
+
+  #become(state: HeldState): void {
+    if (this.#state === 'ended' && state === 'holding') faked.notEnded(this.#res)
+    this.#state = state
+    if (state === 'broken') faked.destroyed(this.#res, true)
+    if (state === 'finished' && this.#hangsUp) faked.lastOnConnection(this.#res)
+  }
+
+  // --- what the handler does
+
+  writeHead(status: number, reason: unknown, headers: unknown): void {
+    const res = this.#res
+    const { before, outlet } = this.#wayOut
+    if (this.#head === undefined) {
+      this.#head = takeHead(this.#req, res, before, status, reason, headers, outlet)
+      faked.begun(res)
+      return
+    }
+    // Whoever wrapped `write` may let a stream's head wait: it is Node that asks for it then.
+    if (this.#stream === undefined || res.headersSent) throw headersSent()
+    outlet.writeHead.call(res, status, reason, headers)
+  }
+
+  write(chunk: unknown, encoding: unknown, callback: unknown): boolean {
+    const done = callbackOf(encoding, callback)
+    switch (this.#state) {
+      case 'holding':
+        this.#accept(chunk, encoding, 'write')
+        if (!this.#keeps(this.#body.byteLength) && canStream(this.#req, this.#res)) return this.#open(done)
+        if (done !== undefined) process.nextTick(done)
+        return true
+      case 'streaming':
+        return (this.#stream as HeldStream).write(chunk, encoding, done)
+      case 'broken':
+        return refuseDestroyed(done)
+      case 'ended':
+      case 'finished':
+        return refuseLate(done)
+    }
+  }
+
+  end(chunk: unknown, encoding: unknown, callback: unknown): void {
+    const done = callbackOf(chunk, callbackOf(encoding, callback))
+    const last = typeof chunk === 'function' ? undefined : chunk
+    if (this.#state === 'finished') {
+      if (done !== undefined) process.nextTick(done, alreadyFinished())
+      return
+    }
+    if (this.#state === 'streaming' && this.#stream?.isDisowned) return void this.destroy(undefined)
+    const isFirst = this.#state === 'holding' || this.#state === 'streaming'
+    if (isFirst && last) this.#accept(last, encoding, 'end')
+    else if (isFirst) this.#handOver('end')
+    if (done !== undefined) this.#res.once('finish', done)
+    // A second end is silent, and one of an abandoned response must not touch the answer that is being sent.
+    if (!isFirst) return
+    this.#become('ended')
+    this.#settle()
+    if (!this.#wayOut.isGivenBack && !faked.nodesEndHasRun(this.#res)) faked.ended(this.#res) // Else Node says so.
+  }
+
+  flushHeaders(): void {
+    if (this.#state === 'streaming') this.#wayOut.outlet.flushHeaders.call(this.#res)
+    if (this.#state !== 'holding') return
+    this.#handOver('flushHeaders')
+    if (canStream(this.#req, this.#res)) this.#open(undefined)
+  }
+
+  destroy(error: Error | undefined): void {
+    if (this.#wayOut.isAborted(error)) return void this.#connectionCloses(error)
+    switch (this.#state) {
+      case 'holding':
+      case 'streaming':
+        this.#become('broken')
+        void whenever(this.#run.fail(), () => this.#wayOut.cut(error, this.#stream))
+        return
+      case 'ended':
+        this.#hangsUp = true // Its client gets the answer first.
+        return
+      case 'finished':
+        this.#wayOut.outlet.destroy.call(this.#res, error)
+        return
+      case 'broken':
+    }
+  }
+
+  /** By a socket of the request or the response. */
+  hangUp(by: HangUp, args: unknown[]): void {
+    if (this.#state !== 'finished') this.#res.destroy(by === 'destroy' ? (args[0] as Error | undefined) : undefined)
+    else Reflect.apply(this.#wayOut.socket[by], this.#wayOut.socket, args)
+  }
+
+  /** Through `res`, so that hooks on the head which were mounted behind the middleware run before the head is read. */
+  #handOver(by: Beginning['by'], chunk?: unknown, encoding?: unknown): void {
+    const { outlet } = this.#wayOut
+    const isExplicit = this.#head !== undefined
+    if (!isExplicit) this.#res.writeHead(this.#res.statusCode)
+    const head = this.#head as Head
+    if (head.isAscii || !isEndNodes(outlet) || !isWriteNodes(outlet)) return
+    this.#head = asOnWire(this.#req, this.#res, head, { isExplicit, by, chunk, encoding })
+  }
+
+  #accept(chunk: unknown, encoding: unknown, by: 'write' | 'end'): void {
+    const bytes = bytesOf(chunk, encoding)
+    this.#handOver(by, chunk, encoding)
+    if (mayHaveBody(this.#req, this.#res.statusCode)) this.#body.add(bytes)
+  }
+
+  #keeps(byteLength: number): boolean {
+    return this.#run.keepsBody(byteLength, this.#contentType())
+  }
+
+  #contentType(): unknown {
+    return headerOf(this.#res, 'content-type')
+  }
+
+  // --- what a transaction of the handler's does
+
+  entered(): void {
+    if (this.#state !== 'holding' || this.#head !== undefined) throw transactionLate()
+    this.#entry = new ResponseEntry(this.#res)
+  }
+
+  reset(): void {
+    this.#head = undefined
+    this.#hangsUp = false
+    this.#body.take()
+    this.#entry?.restore()
+    if (this.#state === 'ended') this.#become('holding')
+  }
+
+  resolved(): void {
+    this.#entry?.refuseStream()
+  }
+
+  left(): void {
+    this.#entry = undefined
+  }
+
+  // --- what its client does
+
+  emit(event: string | symbol, args: unknown[]): boolean {
+    const { outlet } = this.#wayOut
+    if (event === 'close' && !this.#wayOut.isLifted) return this.#clientLeaves()
+    if (event === 'finish') this.#become('finished')
+    if (event === 'finish' || event === 'close') this.#wayOut.freeSocket()
+    const given = event === 'socket' ? [this.#wayOut.take(args[0] as Socket)] : args
+    return outlet.emit.call(this.#res, event, ...given)
+  }
+
+  /** Before its turn on it: Node destroys such a response, from 24 on. */
+  #connectionCloses(error: Error | undefined): void {
+    if (this.#wayOut.isLifted) {
+      this.#wayOut.outlet.destroy.call(this.#res, error)
+      return
+    }
+    faked.closed(this.#res, true)
+    this.#clientLeaves()
+  }
+
+  /** Its handler goes on, and hears nothing, unless it is one that waits for just that. */
+  #clientLeaves(): boolean {
+    this.#stream?.clientLeft()
+    const goesOn = this.#state === 'holding' || this.#state === 'streaming'
+    const wasHeard = goesOn && isEventStream(this.#contentType()) && this.#wayOut.tellClose()
+    if (!wasHeard) this.#wayOut.withholdClose()
+    if (this.#state === 'broken') faked.destroyed(this.#res, true)
+    return wasHeard
+  }
+
+  // --- what becomes of it
+
+  /** The head leaves, and with it what was written so far. */
+  #open(done: Callback | undefined): boolean {
+    if (this.#entry !== undefined) {
+      this.#body.take()
+      return this.#entry.drop(done)
+    }
+    this.#become('streaming')
+    this.#stream = new HeldStream(this.#wayOut)
+    try {
+      return this.#stream.open(this.#head as Head, this.#body.take(), done)
+    } catch (error) {
+      if (this.#res.headersSent) throw error
+      // A hook on the head has thrown, and nothing has left: an error page is to follow.
+      this.#head = undefined
+      this.#stream = undefined
+      this.#become('holding')
+      throw error
+    }
+  }
+
+  /** The handler has ended. At once where the store answers at once: its answer leaves while it ends. */
+  #settle(): void {
+    const head = this.#head as Head
+    const body = this.#body.take()
+    const isKept = this.#keeps(body.byteLength) && !isCutShort(this.#req, this.#res, body) && !isRecoded(this.#res)
+    if (this.#stream === undefined) settleWhole(this.#run, this.#wayOut, head, body, isKept)
+    else settleStream(this.#run, this.#wayOut, head, body, this.#stream)
+  }
+}

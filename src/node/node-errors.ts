@@ -1,0 +1,40 @@
+import type { Callback } from './callbacks.js'
+
+/** As Node throws it, so that handlers which look at the code keep working. */
+function nodeError(Kind: typeof Error | typeof TypeError | typeof RangeError, code: string, message: string): Error {
+  return Object.assign(new Kind(message), { code })
+}
+
+export function headersSent(): Error {
+  return nodeError(Error, 'ERR_HTTP_HEADERS_SENT', 'Cannot write headers after they are sent to the client')
+}
+
+export function invalidStatus(status: unknown): Error {
+  return nodeError(RangeError, 'ERR_HTTP_INVALID_STATUS_CODE', `Invalid status code: ${status}`)
+}
+
+export function invalidStatusMessage(): Error {
+  return nodeError(TypeError, 'ERR_INVALID_CHAR', 'Invalid character in statusMessage')
+}
+
+export function invalidChunk(): Error {
+  return nodeError(TypeError, 'ERR_INVALID_ARG_TYPE', 'The "chunk" argument must be a string, a Buffer or a Uint8Array')
+}
+
+/** What a write is told that comes after the end. Node emits 'error' as well; here nothing that comes late does harm. */
+export function refuseLate(done: Callback | undefined): false {
+  if (done !== undefined) process.nextTick(done, nodeError(Error, 'ERR_STREAM_WRITE_AFTER_END', 'write after end'))
+  return false
+}
+
+/** What a write is told that comes after `destroy()`. */
+export function refuseDestroyed(done: Callback | undefined): false {
+  const message = 'Cannot call write after a stream was destroyed'
+  if (done !== undefined) process.nextTick(done, nodeError(Error, 'ERR_STREAM_DESTROYED', message))
+  return false
+}
+
+/** What an `end` is told that comes after the response has been sent. */
+export function alreadyFinished(): Error {
+  return nodeError(Error, 'ERR_STREAM_ALREADY_FINISHED', 'Cannot call end after a stream was finished')
+}

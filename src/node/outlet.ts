@@ -1,0 +1,67 @@
+import { ServerResponse } from 'node:http'
+
+/** The functions through which a response leaves, as they were before the middleware took their place. */
+export interface Outlet extends Senders {
+  readonly destroy: ServerResponse['destroy']
+  readonly emit: (this: ServerResponse, event: string | symbol, ...args: unknown[]) => boolean
+  readonly on: ServerResponse['on']
+  /** compression's. */
+  readonly flush?: () => void
+}
+
+/** Those of them that send. */
+export interface Senders {
+  readonly writeHead: (this: ServerResponse, status: number, ...rest: unknown[]) => ServerResponse
+  readonly write: (this: ServerResponse, chunk: unknown, encoding?: unknown, callback?: unknown) => boolean
+  readonly end: (this: ServerResponse, chunk?: unknown, encoding?: unknown, callback?: unknown) => ServerResponse
+  readonly flushHeaders: ServerResponse['flushHeaders']
+}
+
+export function outletOf(res: ServerResponse): Outlet {
+  if (isNodes(res as ServerResponse & Outlet)) return NODES
+  const { writeHead, write, end, flushHeaders, destroy, emit, on, flush } = res as ServerResponse & Outlet
+  return { writeHead, write, end, flushHeaders, destroy, emit, on, flush } as Outlet
+}
+
+export function sendersOf({ writeHead, write, end, flushHeaders }: Senders): Senders {
+  return { writeHead, write, end, flushHeaders }
+}
+
+/** If not, whoever wrapped `end` may add to the body: then a length is announced only where the handler announced one. */
+export function isEndNodes({ end }: Pick<Outlet, 'end'>): boolean {
+  return end === NODES_END
+}
+
+export function isWriteNodes({ write }: Pick<Outlet, 'write'>): boolean {
+  return write === NODES_WRITE
+}
+
+const { writeHead, write, end, flushHeaders, destroy, emit, on } = ServerResponse.prototype
+/** One for all responses that nobody has touched. */
+const NODES = Object.freeze({ writeHead, write, end, flushHeaders, destroy, emit, on }) as unknown as Outlet
+
+function isNodes(res: ServerResponse & Outlet): boolean {
+  return (
+    res.end === end &&
+    res.write === write &&
+    res.writeHead === writeHead &&
+    res.flushHeaders === flushHeaders &&
+    res.destroy === destroy &&
+    res.emit === emit &&
+    res.on === on &&
+    res.flush === undefined
+  )
+}
+
+const NODES_END: unknown = ServerResponse.prototype.end
+const NODES_WRITE: unknown = ServerResponse.prototype.write
+
+/** Lets a handler go on that waits for 'drain'. compression keeps its listeners on its own stream, and answers `on` with that. */
+export function drain(res: ServerResponse, outlet: Outlet): void {
+  const sink = outlet.on.call(res, 'drain', ignore)
+  sink.off('drain', ignore)
+  res.emit('drain')
+  if (sink !== res) sink.emit('drain')
+}
+
+function ignore(): void {}

@@ -1,0 +1,44 @@
+import type { ServerResponse } from 'node:http'
+import { transactionStreamed } from '../core/index.js'
+import type { Callback } from './callbacks.js'
+import * as faked from './faked.js'
+import { type HeaderSnapshot, restore, snapshotOf } from './headers.js'
+
+/** A response as it was when a transaction of its handler's was opened: what the handler answers since may not count. */
+export class ResponseEntry {
+  /** More was written than can be kept, or it is to leave before its end. Those bytes are dropped. */
+  isStreamed = false
+  readonly #res: ServerResponse
+  readonly #headers: HeaderSnapshot
+  readonly #status: number
+  readonly #statusMessage: string
+
+  constructor(res: ServerResponse) {
+    this.#res = res
+    this.#headers = snapshotOf(res)
+    this.#status = res.statusCode
+    this.#statusMessage = res.statusMessage
+  }
+
+  /** Puts it back. */
+  restore(): void {
+    const res = this.#res
+    this.isStreamed = false
+    faked.notBegun(res)
+    restore(this.#headers, res)
+    res.statusCode = this.#status
+    res.statusMessage = this.#statusMessage
+  }
+
+  /** Nothing may leave before the COMMIT: the transaction will be refused. */
+  drop(done: Callback | undefined): boolean {
+    this.isStreamed = true
+    if (done !== undefined) process.nextTick(done)
+    return true
+  }
+
+  /** @throws IdempotencyError `transaction_streamed` */
+  refuseStream(): void {
+    if (this.isStreamed) throw transactionStreamed()
+  }
+}

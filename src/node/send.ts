@@ -1,0 +1,175 @@
+import { Buffer, isAscii } from 'node:buffer'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Answer } from '../core/index.js'
+import type { HeaderPairs } from '../http/index.js'
+import type { Callback } from './callbacks.js'
+import * as faked from './faked.js'
+import { type Head, isCutShort, mayHaveBody, NO_REASON } from './head.js'
+import { headerOf, isHttp1, restore, snapshotOf } from './headers.js'
+import { isEndNodes, isWriteNodes, type Outlet, outletOf, type Senders } from './outlet.js'
+import { setHeaders } from './wire-head.js'
+
+/** What is on its way out. */
+export interface Leaving {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly extraHeaders: HeaderPairs
+  readonly outlet: Outlet
+}
+
+/** Sends an answer that the handler did not make just now: a replay or a problem. */
+export function sendAnswer(
+  req: IncomingMessage,
+  res: ServerResponse,
+  answer: Answer,
+  isReplay: boolean,
+  extraHeaders: HeaderPairs = [],
+  outlet: Outlet = outletOf(res),
+): void {
+  const body = answer.body ?? NO_BYTES
+  const before = snapshotOf(res)
+  try {
+    setHeaders(res, answer)
+    if (mayHaveBody(req, answer.status) && (isEndNodes(outlet) || !isReplay || res.hasHeader('Content-Length'))) {
+      res.setHeader('Content-Length', body.byteLength)
+    }
+    setHead(res, answer, extraHeaders)
+    sendAll(res, answer, body, outlet)
+  } catch (error) {
+    // A hook on the head may throw. The application's error page must not find this answer's headers.
+    if (!res.headersSent) restore(before, res)
+    throw error
+  }
+}
+
+/** Sends the response as its handler made it, in one piece. */
+export function sendWhole({ req, res, extraHeaders, outlet }: Leaving, head: Head, body: Uint8Array): void {
+  if (head.isAsOnWire) setHeaders(res, head)
+  const hasTrailers = faked.hasTrailers(res)
+  // Where the head waits, Node's `end` would announce a length, which leaves no room for trailers; once one is removed, none.
+  const length = headerOf(res, 'content-length')
+  if (hasTrailers && length === undefined) res.removeHeader('Content-Length')
+  // Trailers and a transfer encoding of the handler's own need chunks. A client must see that an answer is cut short.
+  const isChunked =
+    hasTrailers || headerOf(res, 'trailer') !== undefined || headerOf(res, 'transfer-encoding') !== undefined
+  const isCounted = isEndNodes(outlet) || length !== undefined
+  if (isCounted && mayHaveBody(req, head.status) && !isChunked && !isCutShort(req, res, body)) {
+    if (`${length}` !== `${body.byteLength}`) res.setHeader('Content-Length', body.byteLength)
+  }
+  setHead(res, head, extraHeaders)
+  sendAll(res, head, body, outlet)
+}
+
+/** Sends the head of a stream, and the first piece of its body. Whether more may follow at once, rather than at 'drain'. */
+export function sendOpening(
+  { res, extraHeaders, outlet }: Leaving,
+  head: Head,
+  body: Uint8Array,
+  done: Callback | undefined,
+): boolean {
+  if (head.isAsOnWire) setHeaders(res, head)
+  setHead(res, head, extraHeaders)
+  if (body.byteLength === 0) {
+    sendHead(res, head, outlet)
+    if (head.isAsOnWire)
+      outlet.write.call(res, NO_BYTES) // A head that is flushed is sent as UTF-8.
+    else outlet.flushHeaders.call(res)
+    if (done !== undefined) process.nextTick(done)
+    return true
+  }
+  if (isWriteNodes(outlet)) {
+    sendHead(res, head, outlet)
+    return outlet.write.call(res, body, undefined, done)
+  }
+  // As where the handler calls it: whoever wrapped `write` may set headers in it, ask for the head, and know no callbacks.
+  if (done !== undefined) process.nextTick(done)
+  const held = faked.replaceSenders(res, outlet)
+  try {
+    return outlet.write.call(res, body) !== false
+  } finally {
+    faked.replaceSenders(res, held)
+  }
+}
+
+/** Sends what a stream ends with. */
+export function sendEnd({ res, outlet }: Leaving, rest: Uint8Array): void {
+  const held = faked.replaceSenders(res, outlet)
+  if (rest.byteLength === 0) outlet.end.call(res)
+  else outlet.end.call(res, rest)
+  holdAgain(res, held)
+}
+
+/** Hooks on the head (on-headers) take the status from `res`; and another message may have been left there, or set since. */
+function setHead(
+  res: ServerResponse,
+  { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
+  extraHeaders: HeaderPairs,
+): void {
+  for (const [name, value] of extraHeaders) {
+    // A handler's own links stand beside the deprecation's; whatever else is set here belongs to this request alone.
+    if (name === 'Link') res.appendHeader(name, value)
+    else res.setHeader(name, value)
+  }
+  res.statusCode = status
+  if (isHttp1(res)) res.statusMessage = statusMessage === NO_REASON ? '' : statusMessage
+}
+
+/** Explicitly, so that the hooks of earlier middleware run on it. */
+function sendHead(
+  res: ServerResponse,
+  { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
+  outlet: Outlet,
+): void {
+  if (statusMessage === '') outlet.writeHead.call(res, status)
+  else outlet.writeHead.call(res, status, statusMessage === NO_REASON ? '' : statusMessage)
+}
+
+/**
+ * Where `end` is not Node's own, whoever wrapped it may set headers in it, write, ask for the head, or end later, as where a
+ * handler calls it. So the head waits until it does, and until Node's own `end` has run the response has the functions that
+ * it knew.
+ */
+function sendAll(
+  res: ServerResponse,
+  head: Pick<Head, 'status' | 'statusMessage'>,
+  body: Uint8Array,
+  outlet: Outlet,
+): void {
+  if (isEndNodes(outlet)) {
+    sendHead(res, head, outlet)
+    sendBody(res, body, outlet)
+    return
+  }
+  if (head.statusMessage === NO_REASON) sendHead(res, head, outlet) // Node sends it where it is told to, alone.
+  const held = faked.replaceSenders(res, outlet)
+  sendBody(res, body, outlet)
+  holdAgain(res, held)
+}
+
+function holdAgain(res: ServerResponse, held: Senders): void {
+  if (faked.nodesEndHasRun(res)) faked.replaceSenders(res, held)
+  else res.once('finish', () => void faked.replaceSenders(res, held))
+}
+
+/**
+ * As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it; and a wrapped
+ * `end` may know bytes alone, as Express sends them. Node's own `end` is given Latin-1 text, one byte a character, in two
+ * cases, since head and body then leave in one piece: short ASCII, which saves time, and which a socket that ignores the
+ * encoding reads the same; and a response that waits behind another on its connection, where the `100 Continue` of its own
+ * request would come in between.
+ */
+function sendBody(
+  res: ServerResponse,
+  { buffer, byteOffset, byteLength }: Uint8Array,
+  outlet: Pick<Outlet, 'end'>,
+): void {
+  if (byteLength === 0) return void outlet.end.call(res)
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  const asText = isEndNodes(outlet) && (res.socket === null || (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)))
+  if (asText) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
+  else outlet.end.call(res, bytes)
+}
+
+/** A longer text is copied at a higher price than a second piece is sent. */
+const MOST_BYTES_AS_TEXT = 16_384
+const NO_BYTES = Buffer.alloc(0)

@@ -1,0 +1,140 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Callback } from './callbacks.js'
+import * as faked from './faked.js'
+
+// Classes, not literals: V8 may put a literal among its old objects once such literals have lived long. A dead one there
+// keeps its closures, and with them the whole request, until the old space is collected.
+
+type Listener = (...args: unknown[]) => void
+
+/** How one hangs up by a socket. */
+export type HangUp = 'destroy' | 'destroySoon' | 'end' | 'resetAndDestroy'
+
+/** What hears that somebody hangs up: it means the response. */
+export interface Hanging {
+  hangUp(by: HangUp, args: unknown[]): void
+}
+
+/** The client's socket, but for hanging up: that is how a final error handler ends a response, and many a handler. */
+export class GuardedSocket implements ProxyHandler<Socket> {
+  readonly #response: Hanging
+
+  constructor(response: Hanging) {
+    this.#response = response
+  }
+
+  get(socket: Socket, property: string | symbol, view: Socket): unknown {
+    switch (property) {
+      case 'destroy':
+      case 'destroySoon':
+      case 'end':
+      case 'resetAndDestroy':
+        return (...args: unknown[]) => {
+          this.#response.hangUp(property, args)
+          return view
+        }
+      default:
+        return own(socket, property, view)
+    }
+  }
+}
+
+/**
+ * What a handler sees of its response's socket while the response is held: one that outlives the client, too. Libraries that
+ * watch the socket (on-finished, and with it `sendFile`) would otherwise stop a stream when the client leaves.
+ */
+export class OutlivingSocket extends GuardedSocket {
+  readonly #res: ServerResponse
+  #socket: Socket | undefined
+  #view: Socket | undefined
+  #revealed = false
+  #waiting: readonly { readonly event: string; readonly listener: Listener; readonly add: 'on' | 'once' }[] = []
+
+  constructor(res: ServerResponse, response: Hanging) {
+    super(response)
+    this.#res = res
+    if (res.socket !== null) this.take(res.socket)
+  }
+
+  /** A pipelined response gets its socket late. Returns the view that stands in its place. */
+  take(socket: Socket): Socket {
+    this.#socket = socket
+    this.#view = new Proxy(socket, this)
+    faked.socketOfResponse(this.#res, this.#view)
+    return this.#view
+  }
+
+  /** Node's own socket or the view of it, as `res.socket`. */
+  show(isOwn: boolean): void {
+    const [from, to] = isOwn ? [this.#view, this.#socket] : [this.#socket, this.#view]
+    if (to !== undefined && this.#res.socket === from) faked.socketOfResponse(this.#res, to)
+  }
+
+  /** Puts the socket back: the view is the socket from now on, and the listeners that waited are on it. */
+  reveal(): void {
+    this.#revealed = true
+    const socket = this.#socket
+    if (socket === undefined) return
+    this.show(true)
+    for (const { event, listener, add } of this.#waiting) {
+      if (!socket.closed) socket[add](event, listener)
+      else if (event === 'close') process.nextTick(listener, socket.errored !== null)
+    }
+  }
+
+  /** The view's trap. */
+  override get(socket: Socket, property: string | symbol, view: Socket): unknown {
+    if (this.#revealed) return super.get(socket, property, view)
+    switch (property) {
+      case 'writable':
+        return true
+      case 'destroyed':
+        return false
+      case 'write':
+        return socket.writable === false ? swallow : own(socket, property, view)
+      case 'on':
+      case 'addListener':
+        return (event: string, listener: Listener) => this.#add(socket, event, listener, 'on')
+      case 'once':
+        return (event: string, listener: Listener) => this.#add(socket, event, listener, 'once')
+      case 'off':
+      case 'removeListener':
+        return (event: string, listener: Listener) => this.#remove(socket, event, listener)
+      default:
+        return super.get(socket, property, view)
+    }
+  }
+
+  #add(socket: Socket, event: string, listener: Listener, add: 'on' | 'once'): Socket | undefined {
+    const waits = !this.#revealed && (event === 'close' || event === 'error')
+    if (waits) this.#waiting = [...this.#waiting, { event, listener, add }]
+    else socket[add](event, listener)
+    return this.#view
+  }
+
+  #remove(socket: Socket, event: string, listener: Listener): Socket | undefined {
+    this.#waiting = this.#waiting.filter((one) => one.event !== event || one.listener !== listener)
+    socket.off(event, listener)
+    return this.#view
+  }
+}
+
+/** What is left to be written for a client that has left. */
+function swallow(_chunk: unknown, encoding: unknown, callback: unknown): boolean {
+  const done = typeof encoding === 'function' ? encoding : callback
+  if (done !== undefined && done !== null) process.nextTick(done as Callback)
+  return true
+}
+
+/** Methods run on the socket, since native ones insist on it; a chain goes on with the view. What is fixed is shown as it is. */
+function own(socket: Socket, property: string | symbol, view: Socket): unknown {
+  const value: unknown = socket[property as keyof Socket]
+  if (typeof value !== 'function' || property === 'constructor') return value
+  const { configurable, writable } = Reflect.getOwnPropertyDescriptor(socket, property) ?? { configurable: true }
+  if (!configurable && !writable) return value
+  return (...args: unknown[]) => {
+    const result = Reflect.apply(value, socket, args)
+    return result === socket ? view : result
+  }
+}

@@ -1,0 +1,78 @@
+import { Buffer } from 'node:buffer'
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Writable } from 'node:stream'
+import { headersByName } from '../http/answer.js'
+import type { Head } from './head.js'
+import { headersOf, isSame } from './headers.js'
+
+/*
+ * Which bytes stand for what is not ASCII in a head is Node's to choose, by how the body begins: in front of a text they are
+ * the text's encoding, else Latin-1, and `Content-Disposition` is re-read where a length is known. An answer is not sent as
+ * its handler began it, and its replay not at all: so Node is asked, with a response that goes nowhere, and both are sent a
+ * byte for a character of what it says.
+ */
+
+/** How a handler begins its body. */
+export interface Beginning {
+  /** The head was handed over before it, by `writeHead`. */
+  readonly isExplicit: boolean
+  readonly by: 'write' | 'end' | 'flushHeaders'
+  readonly chunk: unknown
+  readonly encoding: unknown
+}
+
+/** The head as Node sends it in front of such a beginning. */
+export function asOnWire(req: IncomingMessage, res: ServerResponse, head: Head, beginning: Beginning): Head {
+  const [statusLine = '', ...fields] = linesOf(headBytes(req, res, head, beginning))
+  const headers = head.headers.map(([name, value]) => {
+    const at = fields.findIndex((field) => field.startsWith(`${name}: `))
+    const [field] = at < 0 ? [] : fields.splice(at, 1)
+    return [name, field?.slice(name.length + 2) ?? value] as const
+  })
+  // HTTP/1.1 201 Reason
+  const statusMessage = head.statusMessage === '' ? '' : statusLine.slice(13) || head.statusMessage
+  return { status: head.status, statusMessage, headers, isAscii: true, isAsOnWire: true }
+}
+
+/** Has the response say what a head or an answer says. A length comes last: behind it, Node re-reads `Content-Disposition`. */
+export function setHeaders(res: ServerResponse, { headers }: Pick<Head, 'headers'>): void {
+  for (const [name, value] of headersByName(headers))
+    if (!isSame(res.getHeader(name), value)) res.setHeader(name, value)
+  const length = res.getHeader('Content-Length')
+  if (length === undefined) return
+  res.removeHeader('Content-Length')
+  res.setHeader('Content-Length', length)
+}
+
+function headBytes(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { status, statusMessage }: Head,
+  { isExplicit, by, chunk, encoding }: Beginning,
+): Buffer {
+  const pieces: Buffer[] = []
+  const sink = new Writable({
+    write(bytes, _encoding, done) {
+      pieces.push(bytes)
+      done()
+    },
+  })
+  const asked = new ServerResponse(req)
+  asked.sendDate = false
+  for (const [name, value] of Object.values(headersOf(res))) {
+    asked.setHeader(name, Array.isArray(value) ? [...value] : value)
+  }
+  asked.assignSocket(sink as unknown as Socket)
+  asked.statusCode = status
+  if (statusMessage !== '') asked.statusMessage = statusMessage
+  if (isExplicit) asked.writeHead(status)
+  if (by === 'flushHeaders') asked.flushHeaders()
+  else asked[by](chunk, encoding as BufferEncoding)
+  if (by !== 'end') asked.end()
+  return Buffer.concat(pieces)
+}
+
+function linesOf(bytes: Buffer): string[] {
+  return bytes.toString('latin1', 0, bytes.indexOf('\r\n\r\n')).split('\r\n')
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+import type { Answer, Claim, Ownership, Store } from '../core/index.js'
+import { promised, type SeenAnswer, type SeenBegun, type SeenDone, seenAnswer, seenBegun, seenDone } from './seen.js'
+
+/** Outlasts every test. */
+export const LONG_MS = 3_600_000
+
+export interface Terms {
+  readonly key: string
+  readonly token: string
+  readonly fingerprint: string
+  readonly leaseMs: number
+  readonly retentionMs: number
+  readonly failedMs: number
+  readonly unknownOutcome: Claim['unknownOutcome']
+  /** What an owner says of itself; unless given, what `begin` told it. */
+  readonly attempt: number
+  readonly uncertain: boolean
+}
+
+export interface Claimant {
+  readonly token: string
+  readonly fingerprint: string
+  begin(terms?: Partial<Terms>): Promise<SeenBegun>
+  renew(terms?: Partial<Terms>): Promise<SeenDone>
+  complete(answer?: Answer, terms?: Partial<Terms>): Promise<SeenDone>
+  release(terms?: Partial<Terms>): Promise<SeenDone>
+  /** Claims, which must succeed. */
+  claims(terms?: Partial<Terms>): Promise<Claimant>
+}
+
+export const FINGERPRINT = 'a'.repeat(64)
+export const OTHER_FINGERPRINT = 'b'.repeat(64)
+
+export const ANSWER: Answer = {
+  status: 201,
+  statusMessage: '',
+  headers: [['content-type', 'application/json']],
+  body: new TextEncoder().encode('{"id":"payout_1"}'),
+}
+export const OTHER_ANSWER: Answer = { ...ANSWER, status: 200, body: new TextEncoder().encode('{"id":"payout_2"}') }
+export const SEEN_ANSWER: SeenAnswer = seenAnswer(ANSWER)
+
+/** Somebody with a token of its own, who claims `key` of the store unless told otherwise. */
+export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Claimant {
+  const token = usual.token ?? randomUUID()
+  const scope = 'laws'
+  const fingerprint = usual.fingerprint ?? FINGERPRINT
+  const defaults: Terms = {
+    key,
+    leaseMs: LONG_MS,
+    retentionMs: 2 * LONG_MS,
+    failedMs: 2 * LONG_MS,
+    unknownOutcome: 'rerun',
+    attempt: 0,
+    uncertain: false,
+    ...usual,
+    token,
+    fingerprint,
+  }
+  let told = { attempt: defaults.attempt, uncertain: defaults.uncertain }
+
+  const own = (terms: Partial<Terms>): Ownership & { key: string; leaseMs: number; failedMs: number } => {
+    const { key, attempt, uncertain, retentionMs, leaseMs, failedMs } = { ...defaults, ...told, ...terms }
+    return { key, token, scope, fingerprint, attempt, uncertain, retentionMs, leaseMs, failedMs }
+  }
+
+  async function begin(terms: Partial<Terms> = {}): Promise<SeenBegun> {
+    const { key, leaseMs, retentionMs, unknownOutcome } = { ...defaults, ...terms }
+    const begun = seenBegun(await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome }))
+    if (begun.acquired) told = { attempt: begun.attempt, uncertain: begun.previousOutcome === 'unknown' }
+    return begun
+  }
+
+  const self: Claimant = {
+    token,
+    fingerprint,
+    begin,
+    async renew(terms = {}) {
+      const { key, failedMs: _, ...rest } = own(terms)
+      return seenDone(await store.renew(key, rest))
+    },
+    async complete(answer = ANSWER, terms = {}) {
+      const { key, failedMs: _, leaseMs: __, ...rest } = own(terms)
+      return seenDone(await store.complete(key, { ...rest, answer }))
+    },
+    async release(terms = {}) {
+      const { key, leaseMs: _, ...rest } = own(terms)
+      return seenDone(await store.release(key, rest))
+    },
+    async claims(terms = {}) {
+      const { acquired } = await begin(terms)
+      promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
+      return self
+    },
+  }
+  return self
+}

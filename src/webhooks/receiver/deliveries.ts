@@ -1,0 +1,174 @@
+import type { Buffer } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import {
+  type Answer,
+  carryRun,
+  type IdempotencyContext,
+  IdempotencyError,
+  inItsWords,
+  isCertainFailure,
+  kindOf,
+  type MaybePromise,
+  safeListener,
+} from '../../core/index.js'
+import { createRequestEngine, type RequestEngine, type RequestRun } from '../../http/index.js'
+import type { WebhookEventIssue } from '../events/event-error.js'
+import { type Delivered, deliveredEvent } from './delivered-event.js'
+import { eventKey } from './event-key.js'
+import { ACKNOWLEDGED, HandledDelivery } from './handled-delivery.js'
+import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
+import { parsedEvent } from './parse.js'
+import { readRawBody } from './raw-body.js'
+import { type AboutDelivery, eventIn, printUnheard, type WebhookReceiverEvent } from './receiver-event.js'
+import type { ResolvedReceiverOptions } from './receiver-options.js'
+import { eventProblem, type RefusalCode, refusalAnswer } from './refusal.js'
+import { sourceReader } from './source.js'
+
+/** What deliveries are answered with: read, verified, claimed and handled, in this order. */
+export class Deliveries<Req extends IncomingMessage> {
+  readonly #options: ResolvedReceiverOptions<Req>
+  readonly #handlerOf: HandlerOf
+  readonly #sourceOf: (req: Req) => MaybePromise<string>
+  readonly #engine: RequestEngine<Req>
+  readonly emit: (event: WebhookReceiverEvent) => void
+
+  constructor(options: ResolvedReceiverOptions<Req>) {
+    const { on, onUnknownEvent, parse, source, onEvent, ofEngine } = options
+    this.#options = options
+    this.#handlerOf = handlersIn(on, onUnknownEvent, parse !== undefined)
+    this.#sourceOf = sourceReader(source)
+    this.emit = safeListener(onEvent ?? printUnheard)
+    this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: this.emit, renderProblem: eventProblem })
+  }
+
+  /** `typeOfPath`: the type that the path names; `null`: it names none. `null` as the answer: nobody is left to answer. */
+  async answerTo(req: Req, typeOfPath: string | null): Promise<Answer | null> {
+    const { source, parse, maxBodyBytes } = this.#options
+    const about: AboutDelivery = typeof source === 'string' ? { source } : {}
+    if (req.method !== 'POST') return this.refused('method_not_allowed', about)
+    const isExpected = parse !== undefined || JSON_TYPE.test(req.headers['content-type'] ?? '')
+    if (!isExpected) return this.refused('content_type_unsupported', about)
+
+    const raw = await readRawBody(req, maxBodyBytes)
+    if (raw.kind === 'abandoned') return null
+    if (raw.kind === 'too_large') return this.refused('body_too_large', about)
+    if (raw.kind === 'encoded') return this.refused('content_type_unsupported', about)
+    if (!(await this.#isVerified(raw.bytes, req))) return this.refused('signature_refused', about)
+
+    const scope = await this.#sourceOf(req)
+    const delivered = parse ? await parsedEvent(parse, raw.bytes, req.headers) : deliveredEvent(raw.bytes)
+    switch (delivered.refusal) {
+      case 'body_malformed':
+        return this.refused('body_malformed', { source: scope })
+      case 'event_invalid':
+        return this.refused('event_invalid', { source: scope, ...eventIn(delivered.of) }, delivered.issues)
+      case null:
+        return this.#answerToEvent(delivered, scope, req, typeOfPath)
+    }
+  }
+
+  refused(code: Refused, about: AboutDelivery, issues?: readonly WebhookEventIssue[]): Answer {
+    this.emit({ type: 'rejected', code, ...about, ...(issues && { issues }) })
+    return refusalAnswer(code, issues)
+  }
+
+  /** Counts a delivery as under way: it may start a run, although its client has gone. */
+  during(receiving: () => Promise<void>): void {
+    void this.#engine.during(receiving)
+  }
+
+  /** Resolves when no delivery is under way, no run is left, and no completion is pending. */
+  idle(): Promise<void> {
+    return this.#engine.idle()
+  }
+
+  async #answerToEvent(
+    { event, id, type, fingerprint }: Extract<Delivered, { refusal: null }>,
+    scope: string,
+    req: Req,
+    typeOfPath: string | null,
+  ): Promise<Answer> {
+    const about = { source: scope, ...eventIn({ id, type }) }
+    if (typeOfPath !== null && typeOfPath !== type) return this.refused('type_disagrees', about)
+    if (fingerprint === null) return this.refused('body_too_deep', about)
+    const handler = this.#handlerOf(type)
+    if (handler === undefined) {
+      if (this.#options.parse === undefined) return this.refused('event_unhandled', about)
+      this.emit({ type: 'ignored', source: scope, eventId: id, eventType: type })
+      return ACKNOWLEDGED
+    }
+
+    const identity = { namespace: 'webhook', scope, key: eventKey(id), fingerprint } as const
+    const decision = await this.#engine.claim(identity, { request: req, isAbandoned: () => req.socket?.destroyed })
+    switch (decision.action) {
+      case 'execute':
+        return this.#run(handler, event, decision.run, req)
+      case 'replay':
+        return decision.answer
+      case 'reject':
+        return this.#engine.answerOf(decision.problem, req)
+    }
+  }
+
+  async #run(handler: WebhookHandler<never>, event: object, run: RequestRun, req: Req): Promise<Answer> {
+    const delivery = new HandledDelivery(run)
+    run.heldBy(delivery)
+    const ended = await this.#endOf(handler, event, run)
+    // What was committed stays so, whatever the handler did behind it.
+    const answer = delivery.isAcknowledged ? ACKNOWLEDGED : ended
+    // The record changes first: whoever has seen the answer can send the event again at once.
+    const settled = await run.settle(answer)
+    switch (settled.action) {
+      case 'send':
+        return answer
+      case 'replay':
+        return settled.answer
+      case 'reject':
+        return this.#engine.answerOf(settled.problem, req)
+    }
+  }
+
+  async #endOf(handler: WebhookHandler<never>, event: object, run: RequestRun): Promise<Answer> {
+    const { scope, key, attempt } = run.context
+    try {
+      await handler(event as never, contextOf(run.context))
+      return ACKNOWLEDGED
+    } catch (error) {
+      if (isCertainFailure(error)) run.willFailCertainly(true)
+      this.emit({ type: 'handler_failed', scope, key, attempt, error })
+      return refusalAnswer('handler_failed')
+    }
+  }
+
+  /** @throws IdempotencyError `verify_failed`: nothing ran and nothing was stored. */
+  async #isVerified(raw: Buffer, { headers }: Req): Promise<boolean> {
+    const { verify } = this.#options
+    if (verify === false) return true
+    let verdict: unknown
+    try {
+      verdict = await verify(raw, headers)
+    } catch (cause) {
+      throw new IdempotencyError('verify_failed', `verify() failed${inItsWords(cause)}. ${VERIFY_WAY_OUT}`, { cause })
+    }
+    if (typeof verdict === 'boolean') return verdict
+    throw new IdempotencyError('verify_failed', `verify() returned ${kindOf(verdict)}. ${VERIFY_WAY_OUT}`)
+  }
+}
+
+type Refused = Exclude<RefusalCode, 'handler_failed' | 'receiver_failed'>
+
+/** "Content-Type: application/json", with parameters or without. Other JSON types have envelopes of their own. */
+const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i
+
+function contextOf(context: IdempotencyContext): WebhookContext {
+  const { scope: source, attempt, previousOutcome, deriveKey, mayHaveEffect } = context
+  return carryRun(context, {
+    ...{ source, attempt, previousOutcome, deriveKey, mayHaveEffect },
+    get signal() {
+      return context.signal
+    },
+  })
+}
+
+const VERIFY_WAY_OUT =
+  'It must return true or false: wrap a library that throws for a wrong signature in a `try`, and return false there.'

@@ -1,0 +1,61 @@
+import { Buffer } from 'node:buffer'
+import { kindOf, type OptionRule, optionRules } from '../../core/index.js'
+import { aHeaderName } from '../../http/index.js'
+import { withKeys } from './secrets.js'
+import { BASE64_SHA256, isSignedBy, type VerifySignature } from './verify-signature.js'
+
+export interface HmacSha256Options {
+  /** The header that carries the signature, in any case. */
+  readonly header: string
+  /** What the sender signs with; several while one is being replaced. A string counts as its bytes in UTF-8. */
+  readonly secrets: readonly (string | Uint8Array)[]
+  /**
+   * How the signature is written.
+   * @default 'hex': what most senders write
+   */
+  readonly encoding?: 'hex' | 'base64'
+  /**
+   * What stands before the signature, such as `'sha256='`.
+   * @default '': nothing
+   */
+  readonly prefix?: string
+}
+
+/**
+ * Verifies HMAC-SHA256 (RFC 2104) over the body's bytes, in constant time.
+ *
+ * Such a signature has no date: whoever records a delivery can send it again at any time. While the event's record is
+ * kept (`retentionMs`), that is a repeat, which runs nothing; after that it runs again. Prefer `standardWebhooks`.
+ *
+ * @example verify: hmacSha256({ header: 'X-Signature-256', secrets: [secret], prefix: 'sha256=' })
+ * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
+ */
+export function hmacSha256(options: HmacSha256Options): VerifySignature {
+  const { header, secrets, encoding = 'hex', prefix = '' } = withKeys('hmacSha256()', options, RULES, keyOf)
+  const name = header.toLowerCase()
+  const form = encoding === 'hex' ? HEX_SHA256 : BASE64_SHA256
+
+  return (raw, headers) => {
+    const sent = headers[name]
+    if (typeof sent !== 'string' || !sent.startsWith(prefix)) return false
+    const text = sent.slice(prefix.length)
+    return form.test(text) && isSignedBy(secrets, [raw], [Buffer.from(text, encoding)])
+  }
+}
+
+const HEX_SHA256 = /^[0-9a-f]{64}$/i
+
+const RULES: Readonly<Record<string, OptionRule>> = {
+  header: aHeaderName,
+  encoding: optionRules.oneOf('hex', 'base64'),
+  prefix: optionRules.aString,
+}
+
+/** The key, or what is wrong with the secret. */
+function keyOf(secret: unknown): Uint8Array | string {
+  if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
+    return `expected a string or bytes; seen: ${kindOf(secret)}`
+  }
+  if (secret.length === 0) return 'it is empty'
+  return Buffer.from(secret) // A copy: bytes that the caller overwrites later stay the key.
+}

@@ -1,0 +1,21 @@
+import { checkOptions, kindOf, type OptionRule } from '../../core/index.js'
+
+/** The options with their secrets as keys. Mistakes name the kind of a secret, never the secret. */
+export function withKeys<Options extends { readonly secrets: readonly unknown[] }>(
+  of: string,
+  options: Options,
+  rules: Readonly<Record<string, OptionRule>>,
+  keyOf: (secret: unknown) => Uint8Array | string,
+): Omit<Options, 'secrets'> & { readonly secrets: readonly Uint8Array[] } {
+  const { secrets, ...others } = Object(options) as Options
+  const keys = Array.isArray(secrets) ? secrets.map(keyOf) : []
+  const more = keys.flatMap((key, index) => (typeof key === 'string' ? [`secrets[${index}]: ${key}`] : []))
+  const required = ['header', 'secrets']
+  checkOptions(of, options, { ...others, secrets }, { ...rules, secrets: someSecrets }, { required, more })
+  return { ...others, secrets: keys as Uint8Array[] }
+}
+
+const someSecrets: OptionRule = (value) => {
+  if (Array.isArray(value) && value.length > 0) return null
+  return { expected: 'an array of at least one secret', seen: Array.isArray(value) ? 'an empty array' : kindOf(value) }
+}

@@ -1,0 +1,97 @@
+import type { PoolClient } from 'pg'
+import { describe, expect, test, vi } from 'vitest'
+import { InTransaction } from '../../../adapters/postgres/in-transaction.js'
+import { statementsOf } from '../../../adapters/postgres/statements.js'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
+import { openPool, openStore, storeOn } from './open-store.js'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const { store, query, url } = await openStore()
+
+/** What the statistics of the server say of the table; they come a little late. */
+async function statistics(): Promise<Record<string, number>> {
+  await query('SELECT pg_stat_force_next_flush()').catch(() => {})
+  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  const [row] = await query(
+    "SELECT * FROM pg_stat_user_tables WHERE schemaname = 'once_per_key' AND relname = 'records'",
+  )
+  return Object.fromEntries(Object.entries(row ?? {}).map(([name, value]) => [name, Number(value)]))
+}
+
+async function live(key: string): Promise<void> {
+  await store.begin(key, claimOf('t1'))
+  await store.renew(key, { ...ownOf('t1'), leaseMs: 30_000 })
+  await store.complete(key, { ...ownOf('t1'), answer: ANSWER })
+  await store.begin(key, claimOf('t2'))
+}
+
+describe('the table', () => {
+  test('is never read as a whole, however small it is, and records change within their pages', async () => {
+    const before = await statistics()
+    for (let i = 0; i < 100; i++) await live(`k${i}`)
+    await store.release('failed', { ...ownOf('t1'), uncertain: true, failedMs: 1_000 })
+    await store.resolve('failed', { token: 'o', attempt: 1, answer: null, retentionMs: 1_000 })
+    await store.inspect('failed')
+    await store.list(null)
+    await store.sweep()
+    const { seq_scan, n_tup_upd, n_tup_hot_upd } = await statistics()
+    expect(seq_scan).toBe(before.seq_scan)
+    expect(n_tup_upd).toBeGreaterThanOrEqual(200)
+    // One whose page was full has to move.
+    expect(n_tup_hot_upd).toBeGreaterThan((n_tup_upd as number) * 0.9)
+  })
+
+  test('at SERIALIZABLE, commands on other keys undo no transaction that completes inside', async () => {
+    const options = '-c default_transaction_isolation=serializable'
+    const [application, own] = [openPool(url, { options, max: 1 }), openPool(url, { options })]
+    const serializable = storeOn({ pool: own })
+    await application.query(
+      'CREATE TABLE accounts (id int PRIMARY KEY, balance int); INSERT INTO accounts VALUES (1, 0)',
+    )
+    const tx = await application.connect()
+    tx.on('error', () => {})
+    const inside = new InTransaction<PoolClient>(
+      (client, { text, values }) => client.query(text, [...values]),
+      statementsOf('once_per_key'),
+      'once_per_key',
+    )
+    for (let i = 0; i < 30; i++) {
+      await query('TRUNCATE once_per_key.records')
+      const others = Array.from({ length: 4 }, (_, n) => `other ${i} ${n}`)
+      const eachOther = (send: (key: string) => Promise<unknown>) => Promise.all(others.map(send))
+      await serializable.begin(`inside ${i}`, claimOf('t1'))
+      // One that is known to be small would be read as a whole.
+      await query('VACUUM ANALYZE once_per_key.records')
+      await tx.query('BEGIN')
+      await inside.mark(tx, 't1', 30_000)
+      await eachOther((key) => serializable.begin(key, claimOf('t1')))
+      await tx.query('UPDATE accounts SET balance = balance + 1')
+      await inside.complete(tx, `inside ${i}`, { token: 't1', retentionMs: 60_000, answer: ANSWER })
+      await eachOther((key) => serializable.complete(key, { ...ownOf('t1'), answer: ANSWER }))
+      await eachOther((key) => serializable.begin(`new ${key}`, claimOf('t1')))
+      await tx.query('COMMIT')
+    }
+    expect((await tx.query('SELECT balance FROM accounts')).rows).toEqual([{ balance: 30 }])
+    tx.release()
+    await Promise.all([application.end(), own.end()])
+  })
+})
+
+test('each command is one statement', async () => {
+  const sent: string[] = []
+  const counting = storeOn({
+    query: (text, values) => {
+      sent.push(/"\.(\w+)\(/.exec(text)?.[1] ?? text)
+      return query(text, values)
+    },
+  })
+  await counting.begin('one', claimOf('t1'))
+  await counting.renew('one', { ...ownOf('t1'), leaseMs: 1_000 })
+  await counting.complete('one', { ...ownOf('t1'), answer: ANSWER })
+  await counting.begin('one', claimOf('t2'))
+  await counting.release('one', { ...ownOf('t2'), failedMs: 1_000 })
+  await counting.resolve('one', { token: 'o', attempt: 1, answer: null, retentionMs: 1_000 })
+  await counting.inspect('one')
+  expect(sent).toEqual(['begin_v1', 'renew_v1', 'complete_v1', 'begin_v1', 'release_v1', 'resolve_v1', 'inspect_v1'])
+})

@@ -1,0 +1,78 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type WebhookContext, webhookReceiver } from 'once-per-key/webhooks'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { merchantUpdated } from '../../support/deliveries.js'
+import { openPool, openStore, storeOn } from './open-store.js'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const { pool, query, url } = await openStore()
+const store = storeOn({ pool, transactions: openPool(url) })
+await query('CREATE TABLE effects (id text)')
+
+let server: Server | undefined
+let idle: () => Promise<void>
+beforeEach(() => query('TRUNCATE once_per_key.records, effects'))
+afterEach(async () => {
+  server?.close()
+  await idle()
+})
+
+async function receive(handler: (context: WebhookContext) => Promise<unknown>): Promise<void> {
+  const on = { merchant_updated: (_event: unknown, context: WebhookContext) => handler(context) }
+  const receiver = webhookReceiver({ store, source: 'payments', verify: false, on, onEvent: () => {} })
+  idle = () => receiver.idle()
+  server = createServer((req, res) => receiver(req, res))
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
+}
+
+async function deliver(): Promise<number> {
+  const { port } = (server as Server).address() as AddressInfo
+  const response = await fetch(`http://127.0.0.1:${port}/api/service/webhook-event/merchant_updated`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(merchantUpdated()),
+  })
+  return response.status
+}
+
+const effects = async () => (await query('SELECT id FROM effects')).length
+
+test('the effects of an event commit with its record: that the work resolves is the answer', async () => {
+  await receive((context) => store.transaction(context, (tx) => tx.query("INSERT INTO effects VALUES ('e')")))
+  expect([await deliver(), await deliver()]).toEqual([200, 200])
+  expect(await effects()).toBe(1)
+})
+
+test('an event whose work throws is redelivered, and leaves nothing behind', async () => {
+  let runs = 0
+  await receive((context) =>
+    store.transaction(context, async (tx) => {
+      await tx.query("INSERT INTO effects VALUES ('e')")
+      if (++runs === 1) throw new Error('no')
+    }),
+  )
+  expect(await deliver()).toBe(500)
+  expect(await effects()).toBe(0)
+  expect(await deliver()).toBe(200)
+  expect(await effects()).toBe(1)
+})
+
+test('what a handler throws behind its COMMIT changes nothing', async () => {
+  await receive(async (context) => {
+    await store.transaction(context, (tx) => tx.query("INSERT INTO effects VALUES ('e')"))
+    throw new Error('late')
+  })
+  expect([await deliver(), await deliver()]).toEqual([200, 200])
+  expect(await effects()).toBe(1)
+})
+
+test('a step of an event commits, and the event goes on', async () => {
+  await receive(async (context) => {
+    await store.step(context, (tx) => tx.query("INSERT INTO effects VALUES ('reserved')"))
+    await store.transaction(context, (tx) => tx.query("INSERT INTO effects VALUES ('e')"))
+  })
+  expect(await deliver()).toBe(200)
+  expect(await effects()).toBe(2)
+})

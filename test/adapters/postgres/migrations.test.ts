@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto'
+import { PostgresStore } from 'once-per-key/postgres'
+import type { Pool } from 'pg'
+import { describe, expect, test, vi } from 'vitest'
+import { REVISION } from '../../../adapters/postgres/schema/schema.js'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
+import { openPool, openStore, storeOn } from './open-store.js'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const { server } = await openStore()
+
+/** The text of each revision. */
+const DIGESTS: Readonly<Record<number, string>> = {
+  1: 'aa348491dcf53f6ddda612174cca00f1e3e380cf56a1e9b88281416a04a34301',
+}
+
+async function inDatabase(name: string, work: (pool: Pool, url: string) => Promise<void>): Promise<void> {
+  const url = await server.createDatabase(name)
+  const pool = openPool(url)
+  try {
+    await work(pool, url)
+  } finally {
+    await pool.end()
+  }
+}
+
+/** The store claims and completes. */
+async function works(store: PostgresStore, key = 'k'): Promise<void> {
+  expect(await store.begin(key, claimOf('t1'))).toMatchObject({ acquired: true })
+  expect(await store.complete(key, { ...ownOf('t1'), answer: ANSWER })).toEqual({ ok: true })
+  expect(await store.begin(key, claimOf('t2'))).toMatchObject({ record: { answer: { status: 201 } } })
+}
+
+describe('migrate()', () => {
+  test.each(['read committed', 'serializable'])('is safe from many processes at once, at %s', (isolation) =>
+    inDatabase(`at_once_${isolation.length}`, async (_, url) => {
+      const config = { max: 1, options: `-c default_transaction_isolation=${isolation.replace(' ', '\\ ')}` }
+      const pools = Array.from({ length: 20 }, () => openPool(url, config))
+      await Promise.all(pools.map((pool) => storeOn({ pool }).migrate()))
+      await works(storeOn({ pool: pools[0] as Pool }))
+      await Promise.all(pools.map((pool) => pool.end()))
+    }),
+  )
+
+  test('keeps what is there', () =>
+    inDatabase('again', async (pool) => {
+      const store = storeOn({ pool })
+      await store.migrate()
+      await works(store)
+      await store.migrate()
+      await pool.query(PostgresStore.schemaSql())
+      expect(await store.inspect('k')).toMatchObject({ state: 'completed' })
+    }))
+
+  test('replaces functions of an earlier revision, and leaves those of a later one', () =>
+    inDatabase('revisions', async (pool) => {
+      const store = storeOn({ pool })
+      await store.migrate()
+      const installed = () => pool.query("SELECT oid, prosrc FROM pg_proc WHERE proname = 'begin_v1'")
+      const ours = (await installed()).rows
+      const become = (revision: string) =>
+        pool.query(`CREATE OR REPLACE FUNCTION once_per_key.revision_v1(OUT revision text) LANGUAGE sql IMMUTABLE
+          AS $$ SELECT '${revision}' $$`)
+
+      for (const [revision, replaced] of [
+        ['999', false],
+        ['0', true],
+      ] as const) {
+        await become(revision)
+        await pool.query('ALTER FUNCTION once_per_key.begin_v1 SET lock_timeout = 77')
+        await store.migrate()
+        const { rows } = await pool.query(
+          "SELECT 'lock_timeout=77' = ANY (proconfig) AS kept FROM pg_proc WHERE proname = 'begin_v1'",
+        )
+        expect(rows, revision).toEqual([{ kept: !replaced }])
+      }
+      expect((await installed()).rows).toEqual(ours)
+      await works(store)
+    }))
+
+  test('while other processes run their commands, none of these fails', () =>
+    inDatabase('deployment', async (pool) => {
+      const store = storeOn({ pool })
+      await store.migrate()
+      let isOver = false
+      let commands = 0
+      const running = Array.from({ length: 4 }, async (_, worker) => {
+        while (!isOver) await works(store, `${worker}-${commands++}`)
+      })
+      for (let i = 0; i < 5 || commands <= 10; i++) await pool.query(PostgresStore.schemaSql())
+      isOver = true
+      await Promise.all(running)
+      expect(commands).toBeGreaterThan(10)
+    }))
+
+  test('makes stores in two schemas of one database, apart from each other', () =>
+    inDatabase('two_schemas', async (pool) => {
+      const [one, other] = ['payouts', 'Refunds_2'].map((schema) => storeOn({ pool, schema })) as [
+        PostgresStore,
+        PostgresStore,
+      ]
+      await one.migrate()
+      await other.migrate()
+      await works(one)
+      expect(await other.inspect('k')).toBeNull()
+      await works(other)
+      const { rows } = await pool.query(`SELECT name FROM "Refunds_2".records`)
+      expect(rows).toEqual([{ name: 'k' }])
+    }))
+})
+
+describe('a role that may not create functions', () => {
+  test('is told what to run; once that was run, migrate() and every command work', () =>
+    inDatabase('with_roles', async (pool, url) => {
+      await pool.query('CREATE ROLE the_role LOGIN')
+      const limited = openPool(url.replace('postgres@', 'the_role@'))
+      const store = storeOn({ pool: limited })
+      await expect(store.migrate()).rejects.toMatchObject({
+        code: 'permission_denied',
+        message: expect.stringMatching(/schemaSql\(\).*GRANT USAGE ON SCHEMA "once_per_key" TO the_role/),
+      })
+
+      await pool.query(PostgresStore.schemaSql())
+      await expect(store.begin('k', claimOf('t1'))).rejects.toMatchObject({ code: 'permission_denied' })
+
+      // As the message says.
+      const refusal = await store.migrate().then(String, String)
+      for (const grant of refusal.match(/GRANT [^;.]+/g) ?? []) await pool.query(grant)
+      await store.migrate()
+      await works(store)
+      expect(await store.sweep()).toBe(0)
+      expect(await store.list(null)).toEqual({ records: [], next: null })
+      await limited.end()
+    }))
+
+  test('may be given the schema by somebody else, and creates the rest by itself', () =>
+    inDatabase('with_a_schema', async (pool, url) => {
+      await pool.query('CREATE ROLE another LOGIN; CREATE SCHEMA once_per_key AUTHORIZATION another')
+      const limited = openPool(url.replace('postgres@', 'another@'))
+      await storeOn({ pool: limited }).migrate()
+      await works(storeOn({ pool: limited }))
+      await limited.end()
+    }))
+})
+
+test.each(['LATIN1', 'SQL_ASCII'])('a database in %s keeps every answer', async (encoding) => {
+  const name = `in_${encoding}`.toLowerCase()
+  await server.run(`CREATE DATABASE ${name} ENCODING '${encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'`)
+  const pool = openPool(server.url(name))
+  const store = storeOn({ pool })
+  await store.migrate()
+  await store.complete('k', { ...ownOf('t1'), answer: ANSWER })
+  expect(structuredClone(await store.inspect('k'))).toMatchObject({ answer: ANSWER })
+  await pool.end()
+})
+
+test('a schema whose name has to be quoted is refused', () => {
+  expect(() => PostgresStore.schemaSql({ schema: 'a b' })).toThrow(/schema: expected a name of letters/)
+})
+
+test('a changed text of the schema has a new revision: migrate() leaves functions of the same one alone', () => {
+  const seen = createHash('sha256').update(PostgresStore.schemaSql()).digest('hex')
+  // A revision that was published stays as it is: raise REVISION, and add a line. One that was not gets its new digest.
+  expect({ [REVISION]: seen }).toEqual({ [REVISION]: DIGESTS[REVISION] })
+})

@@ -1,0 +1,593 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type Express, type NextFunction, type Request, type Response } from 'express'
+import {
+  type IdempotencyContext,
+  type IdempotencyEvent,
+  type IdempotencyOptions,
+  idempotency,
+  singleTenant,
+} from 'once-per-key'
+import type { PoolTransactionOptions } from 'once-per-key/postgres'
+import type { Pool, PoolClient } from 'pg'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { startFaultProxy } from '../../support/fault-proxy.js'
+import { gate } from '../../support/gate.js'
+import { openPool, openStore, storeOn } from './open-store.js'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const { server: database, pool, query, url } = await openStore()
+const application: Pool = openPool(url)
+const store = storeOn({ pool, transactions: application })
+await query('CREATE TABLE effects (id text PRIMARY KEY)')
+
+type Handler = (req: Request, res: Response, context: IdempotencyContext) => Promise<unknown>
+
+let server: Server | undefined
+let events: IdempotencyEvent[]
+let errors: unknown[]
+let idle: () => Promise<void>
+
+beforeEach(async () => {
+  await query('TRUNCATE once_per_key.records, effects')
+  events = []
+  errors = []
+})
+afterEach(async () => {
+  server?.closeAllConnections()
+  server?.close()
+  await idle()
+})
+
+const FAST: Partial<IdempotencyOptions> = { leaseMs: 2_000, maxRunMs: 3_000, storeTimeoutMs: 500 }
+
+async function serve(handler: Handler, options: Partial<IdempotencyOptions> = {}): Promise<void> {
+  const app: Express = express()
+  const once = idempotency({ store, scope: singleTenant, onEvent: (event) => events.push(event), ...options })
+  idle = () => once.idle()
+  app.post('/payouts', express.json(), once, (req, res, next) => {
+    handler(req, res, req.idempotency as IdempotencyContext).catch(next)
+  })
+  app.use((error: { status?: number }, _req: Request, res: Response, next: NextFunction) => {
+    errors.push(error)
+    if (res.headersSent) return next(error)
+    res.status(error.status ?? 500).json({ failed: true })
+  })
+  server = await new Promise<Server>((resolve) => {
+    const listening = app.listen(0, '127.0.0.1', () => resolve(listening))
+  })
+}
+
+async function post(
+  key: string | null = 'k',
+): Promise<{ status: number; body: unknown; replayed: string | null; extra: string | null }> {
+  const { port } = (server as Server).address() as AddressInfo
+  const response = await fetch(`http://127.0.0.1:${port}/payouts`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...(key !== null && { 'Idempotency-Key': key }) },
+    body: '{"amount":5}',
+  })
+  const text = await response.text()
+  return {
+    status: response.status,
+    body: text.startsWith('{') ? JSON.parse(text) : text,
+    replayed: response.headers.get('idempotent-replayed'),
+    extra: response.headers.get('x-extra'),
+  }
+}
+
+const insert = (tx: PoolClient, id = 'e1') => tx.query('INSERT INTO effects VALUES ($1)', [id])
+const effects = async () => (await query('SELECT id FROM effects ORDER BY id')).map(({ id }) => id)
+const record = () => store.inspect('single-tenant:k')
+const types = () => events.map(({ type }) => type)
+
+describe('a transaction', () => {
+  test('commits effects and record together, and the answer leaves behind its COMMIT', async () => {
+    let seenInside: unknown
+    await serve(async (_req, res, context) => {
+      const value = await store.transaction(context, async (tx) => {
+        await insert(tx)
+        res.status(201).json({ id: 'e1' })
+        seenInside = (await record())?.state
+        return 7
+      })
+      expect(value).toBe(7)
+    })
+    expect(await post()).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: null })
+    expect(seenInside).toBe('in-flight')
+    expect(await effects()).toEqual(['e1'])
+    expect(await post()).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: 'true' })
+    expect(types()).toEqual(['claimed', 'completed', 'replayed'])
+  })
+
+  test('that throws leaves nothing behind: the response is as it was, and the error page is sent', async () => {
+    await serve(async (_req, res, context) => {
+      res.setHeader('X-Extra', 'kept')
+      await store.transaction(context, async (tx) => {
+        await insert(tx)
+        res.setHeader('X-Extra', 'dropped')
+        res.status(201).json({ id: 'e1' })
+        throw Object.assign(new Error('no'), { status: 503 })
+      })
+    })
+    expect(await post()).toEqual({ status: 503, body: { failed: true }, replayed: null, extra: 'kept' })
+    expect(await effects()).toEqual([])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('that was rolled back can be followed by another', async () => {
+    await serve(async (_req, res, context) => {
+      await store
+        .transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(200).json({ from: 1 })
+          throw new Error('no')
+        })
+        .catch(() => {})
+      expect([res.headersSent, res.writableEnded, res.statusCode]).toEqual([false, false, 200])
+      await store.transaction(context, async (tx) => {
+        await insert(tx, 'e2')
+        res.status(201).json({ from: 2 })
+      })
+    })
+    expect(await post()).toMatchObject({ status: 201, body: { from: 2 } })
+    expect(await effects()).toEqual(['e2'])
+    expect(await post()).toMatchObject({ status: 201, body: { from: 2 }, replayed: 'true' })
+  })
+
+  test('whose answer is a failure is rolled back, and the answer is sent', async () => {
+    await serve(async (_req, res, context) => {
+      const value = await store.transaction(context, async (tx) => {
+        await insert(tx)
+        res.status(422).json({ declined: true })
+        return 'declined'
+      })
+      expect(value).toBe('declined')
+    })
+    expect(await post()).toMatchObject({ status: 422, body: { declined: true } })
+    expect(await effects()).toEqual([])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: false })
+    expect(errors).toEqual([])
+  })
+
+  test('keeps the writes of a declined payment where isSuccess says so', async () => {
+    await serve(
+      async (_req, res, context) => {
+        await store.transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(422).json({ declined: true })
+        })
+      },
+      { isSuccess: ({ status }) => status < 500 },
+    )
+    expect(await post()).toMatchObject({ status: 422, replayed: null })
+    expect(await effects()).toEqual(['e1'])
+    expect(await post()).toMatchObject({ status: 422, replayed: 'true' })
+  })
+
+  test('without an answer is misuse, which names the line to move', async () => {
+    await serve(async (_req, res, context) => {
+      await store.transaction(context, (tx) => insert(tx))
+      res.status(201).json({})
+    })
+    expect(await post()).toMatchObject({ status: 500 })
+    expect(errors).toMatchObject([
+      { code: 'transaction_unanswered', message: expect.stringContaining('Move the line') },
+    ])
+    expect(await effects()).toEqual([])
+  })
+
+  test.each<[string, (res: Response) => unknown]>([
+    ['that is flushed', (res) => res.flushHeaders()],
+    ['that is an event stream', (res) => res.type('text/event-stream').write('data: 1\n\n')],
+    ['that is written in pieces, beyond what is kept', (res) => res.write('x'.repeat(2_000))],
+  ])('with an answer %s is misuse', async (_title, answer) => {
+    await serve(
+      async (_req, res, context) => {
+        await store.transaction(context, async (tx) => {
+          await insert(tx)
+          answer(res)
+          res.end('x')
+        })
+      },
+      { maxAnswerBytes: 1_000 },
+    )
+    expect(await post()).toMatchObject({ status: 500, body: { failed: true } })
+    expect(errors).toMatchObject([{ code: 'transaction_streamed' }])
+    expect(await effects()).toEqual([])
+  })
+
+  test('with a whole answer that is too large to keep completes without it', async () => {
+    await serve(
+      async (_req, res, context) => {
+        await store.transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(200).send('x'.repeat(2_000))
+        })
+      },
+      { maxAnswerBytes: 1_000 },
+    )
+    expect(await post()).toMatchObject({ status: 200, body: 'x'.repeat(2_000) })
+    expect(await post()).toMatchObject({ status: 409, body: { code: 'answer_not_kept' } })
+  })
+
+  test('whose SQL fails, is caught, and is then answered is rolled back', async () => {
+    await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await insert(tx)
+        await insert(tx).catch(() => {})
+        res.status(201).json({})
+      })
+    })
+    expect(await post()).toMatchObject({ status: 500 })
+    expect(await effects()).toEqual([])
+    expect(await record()).toMatchObject({ state: 'failed' })
+  })
+
+  test('that a deferred constraint undoes at COMMIT is rolled back', async () => {
+    await query('CREATE TABLE IF NOT EXISTS once (id text UNIQUE DEFERRABLE INITIALLY DEFERRED)')
+    await query('TRUNCATE once')
+    await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await insert(tx)
+        await tx.query("INSERT INTO once VALUES ('x'), ('x')")
+        res.status(201).json({})
+      })
+    })
+    expect(await post()).toMatchObject({ status: 500 })
+    expect(errors).toMatchObject([{ code: '23505' }])
+    expect(await effects()).toEqual([])
+  })
+
+  test('of a stale owner is not committed', async () => {
+    await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await insert(tx)
+        await query("UPDATE once_per_key.records SET token = 'other', attempt = attempt + 1")
+        res.status(201).json({})
+      })
+    })
+    expect(await post()).toMatchObject({ status: 409, body: { code: 'in_flight' } })
+    expect(errors).toMatchObject([{ code: 'record_taken' }])
+    expect(await effects()).toEqual([])
+  })
+
+  test.each<NonNullable<PoolTransactionOptions['isolation']>>(['repeatable read', 'serializable'])(
+    'at %s outlives a third of its lease without a renewal',
+    async (isolation) => {
+      await serve(async (_req, res, context) => {
+        await store.transaction(
+          context,
+          async (tx) => {
+            await insert(tx)
+            await new Promise((resolve) => setTimeout(resolve, 1_200))
+            res.status(201).json({})
+          },
+          { isolation },
+        )
+      }, FAST)
+      expect(await post()).toMatchObject({ status: 201 })
+      expect(await effects()).toEqual(['e1'])
+    },
+  )
+
+  test('at READ COMMITTED has its lease renewed', async () => {
+    await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await insert(tx)
+        // A session that does nothing for as long as a lease is ended.
+        for (let i = 0; i < 3; i++) await tx.query('SELECT pg_sleep(0.9)')
+        expect(context.signal.aborted).toBe(false)
+        res.status(201).json({})
+      })
+    }, FAST)
+    expect(await post()).toMatchObject({ status: 201 })
+    expect(types()).toEqual(['claimed', 'completed'])
+  })
+
+  test('that waits for a connection keeps its lease', async () => {
+    const narrow = openPool(url, { max: 1 })
+    onTestFinished(() => narrow.end())
+    const waiting = storeOn({ pool, transactions: narrow })
+    await serve(
+      async (_req, res, context) => {
+        await waiting.transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(201).json({})
+        })
+      },
+      { ...FAST, store: waiting },
+    )
+    const held = await narrow.connect()
+    const response = post()
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    held.release()
+    expect(await response).toMatchObject({ status: 201 })
+    expect(types()).toEqual(['claimed', 'completed'])
+  })
+
+  test.each<[string, string, (context: IdempotencyContext, res: Response) => Promise<unknown>]>([
+    ['without a context', 'context_missing', async (_context, res) => store.transaction(undefined, () => res.end())],
+    [
+      'of another store',
+      'context_foreign',
+      async (context, res) => storeOn({ pool, transactions: application }).transaction(context, () => res.end()),
+    ],
+    [
+      'inside another',
+      'transaction_nested',
+      async (context, res) =>
+        store.transaction(context, async () => {
+          await store.transaction(context, () => res.end())
+        }),
+    ],
+    [
+      'beside another',
+      'transaction_nested',
+      async (context, res) =>
+        Promise.all([store.transaction(context, () => res.end()), store.transaction(context, () => res.end())]),
+    ],
+    [
+      'behind one that committed',
+      'transaction_committed',
+      async (context, res) => {
+        await store.transaction(context, () => res.end('done'))
+        await store.transaction(context, () => {})
+      },
+    ],
+    [
+      'behind the answer',
+      'transaction_late',
+      async (context, res) => {
+        res.end('done')
+        await store.transaction(context, (tx) => insert(tx))
+      },
+    ],
+    [
+      'behind the first byte',
+      'transaction_late',
+      async (context, res) => {
+        res.write('do')
+        await store.transaction(context, (tx) => insert(tx))
+      },
+    ],
+    [
+      'by a store without transactions',
+      'transactions_missing',
+      async (context) => storeOn({ pool }).transaction(context, () => {}),
+    ],
+  ])('%s is misuse: %s', async (_title, code, misuse) => {
+    await serve((_req, res, context) => misuse(context, res))
+    await post().catch(() => {}) // Behind the first byte, the error page is a closed connection.
+    await idle()
+    expect(errors).toMatchObject([{ name: 'IdempotencyError', code }])
+    expect(await effects()).toEqual([])
+  })
+})
+
+describe('a step', () => {
+  test('commits writes, and makes the record uncertain', async () => {
+    const seen: unknown[] = []
+    await serve(async (_req, res, context) => {
+      expect(await store.step(context, async (tx) => (await insert(tx)).rowCount)).toBe(1)
+      seen.push(await record(), await effects())
+      await store.step(context, (tx) => insert(tx, 'e2'))
+      await store.transaction(context, async (tx) => {
+        await insert(tx, 'e3')
+        res.status(201).json({})
+      })
+    })
+    expect(await post()).toMatchObject({ status: 201 })
+    expect(seen).toMatchObject([{ state: 'in-flight', uncertain: true }, ['e1']])
+    expect(await effects()).toEqual(['e1', 'e2', 'e3'])
+    expect(await record()).toMatchObject({ state: 'completed' })
+  })
+
+  test('behind which a refusal leaves the outcome unknown', async () => {
+    await serve(async (_req, res, context) => {
+      await store.step(context, (tx) => insert(tx))
+      res.status(422).json({})
+    })
+    await post()
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('that was rolled back does not', async () => {
+    await serve(async (_req, res, context) => {
+      await store
+        .step(context, async (tx) => {
+          await insert(tx)
+          throw new Error('no')
+        })
+        .catch(() => {})
+      res.status(422).json({})
+    })
+    await post()
+    expect(await effects()).toEqual([])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: false })
+  })
+
+  test('of an attempt that lost its record commits nothing', async () => {
+    await serve(async (_req, _res, context) => {
+      await query("UPDATE once_per_key.records SET token = 'other'")
+      await store.step(context, (tx) => insert(tx))
+    })
+    await post()
+    expect(errors).toMatchObject([{ code: 'record_taken' }])
+    expect(await effects()).toEqual([])
+  })
+
+  test('answers nothing: what is answered meanwhile is completed behind it', async () => {
+    await serve(async (_req, res, context) => {
+      await store.step(context, async (tx) => {
+        await insert(tx)
+        res.status(201).json({ from: 'step' })
+      })
+    })
+    expect(await post()).toMatchObject({ status: 201, body: { from: 'step' } })
+    expect(await post()).toMatchObject({ status: 201, replayed: 'true' })
+  })
+})
+
+describe('a completion by hand', () => {
+  async function byHand(context: IdempotencyContext, end: 'COMMIT' | 'ROLLBACK'): Promise<void> {
+    const tx = await application.connect()
+    try {
+      await tx.query('BEGIN')
+      await insert(tx)
+      await store.completeIn(tx, context, { status: 201, body: { id: 'e1' }, headers: { 'X-Extra': 'kept' } })
+      await tx.query(end)
+    } finally {
+      tx.release()
+    }
+  }
+
+  test('is what is sent, whatever the handler answers', async () => {
+    await serve(async (_req, res, context) => {
+      await byHand(context, 'COMMIT')
+      res.status(500).json({ other: true })
+    })
+    const answer = { status: 201, body: { id: 'e1' }, extra: 'kept' }
+    expect(await post()).toEqual({ ...answer, replayed: null })
+    expect(await post()).toEqual({ ...answer, replayed: 'true' })
+    expect(types()).toEqual(['claimed', 'completed', 'replayed'])
+  })
+
+  test('that was rolled back leaves the outcome unknown, and the client is told to come back', async () => {
+    await serve(async (_req, res, context) => {
+      await byHand(context, 'ROLLBACK')
+      res.status(201).json({})
+    })
+    expect(await post()).toMatchObject({ status: 503, body: { code: 'store_unavailable' } })
+    expect(types()).toContain('transaction_not_committed')
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('on a connection that has written nothing is refused', async () => {
+    await serve(async (_req, res, context) => {
+      const tx = await application.connect()
+      try {
+        await store.completeIn(tx, context, { status: 201 })
+      } finally {
+        tx.release()
+      }
+      res.end()
+    })
+    await post()
+    expect(errors).toMatchObject([{ code: 'nothing_written' }])
+  })
+
+  test('is asked for only when its transaction is over', async () => {
+    const answered = gate()
+    await serve(async (_req, res, context) => {
+      const tx = await application.connect()
+      await tx.query('BEGIN')
+      await insert(tx)
+      await store.completeIn(tx, context, { status: 201, body: 'early' })
+      res.end('early')
+      answered.open()
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      await tx.query('COMMIT')
+      tx.release()
+    })
+    const response = post()
+    await answered.opened
+    expect(await response).toMatchObject({ status: 201, body: 'early' })
+  })
+})
+
+describe('a COMMIT without a reply', () => {
+  /** The application's connections, by way of a proxy that loses what it is told to lose. */
+  async function throughProxy() {
+    const proxy = await startFaultProxy(database.port)
+    const behindProxy = openPool(url.replace(`:${database.port}`, `:${proxy.port}`))
+    onTestFinished(async () => {
+      await behindProxy.end()
+      await proxy.close()
+    })
+    return { proxy, inProxy: storeOn({ pool, transactions: behindProxy }) }
+  }
+
+  test('that was carried out is found out, and the answer is sent', async () => {
+    const { proxy, inProxy } = await throughProxy()
+    await serve(
+      async (_req, res, context) => {
+        await inProxy.transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(201).json({ id: 'e1' })
+          void proxy.dropReplyTo('COMMIT')
+        })
+      },
+      { ...FAST, store: inProxy },
+    )
+    expect(await post()).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: null })
+    expect(await effects()).toEqual(['e1'])
+    expect(types()).toEqual(['claimed', 'completion_pending', 'completed'])
+    expect(await post()).toMatchObject({ status: 201, replayed: 'true' })
+  })
+
+  test('that never arrived is found out, the answer is discarded, and the handler hears it', async () => {
+    const { proxy, inProxy } = await throughProxy()
+    await serve(
+      async (_req, res, context) => {
+        await inProxy.transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(201).json({ id: 'e1' })
+          void proxy.dropRequest('COMMIT')
+        })
+      },
+      { ...FAST, store: inProxy },
+    )
+    expect(await post()).toMatchObject({ status: 500, body: { failed: true } })
+    expect(await effects()).toEqual([])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('lets no success out that the handler answers behind it', async () => {
+    const { proxy, inProxy } = await throughProxy()
+    await serve(
+      async (_req, res, context) => {
+        await inProxy
+          .transaction(context, async (tx) => {
+            await insert(tx)
+            res.status(201).json({ id: 'e1' })
+            void proxy.dropRequest('COMMIT')
+          })
+          .catch(() => {})
+        res.status(200).json({ careless: true })
+      },
+      { ...FAST, store: inProxy },
+    )
+    expect(await post()).toMatchObject({ status: 409, body: { code: 'in_flight' } })
+    expect(await effects()).toEqual([])
+  })
+
+  test('that nobody can resolve until maxRunMs is over is 503, and the key is as after a crash', async () => {
+    const { proxy, inProxy } = await throughProxy()
+    const commands = await startFaultProxy(database.port)
+    const small = openPool(url.replace(`:${database.port}`, `:${commands.port}`))
+    onTestFinished(async () => {
+      await small.end()
+      await commands.close()
+    })
+    const cutOff = storeOn({ pool: small, transactions: openPool(url.replace(`:${database.port}`, `:${proxy.port}`)) })
+    void inProxy
+    await serve(
+      async (_req, res, context) => {
+        await cutOff.transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(201).json({ id: 'e1' })
+          void proxy.dropReplyTo('COMMIT').then(() => commands.cut())
+        })
+      },
+      { ...FAST, store: cutOff },
+    )
+    expect(await post()).toMatchObject({ status: 503, body: { code: 'store_unavailable' } })
+    expect(types()).toEqual(expect.arrayContaining(['completion_pending', 'completion_given_up']))
+    await idle()
+    commands.heal()
+    expect(await effects()).toEqual(['e1'])
+    expect(await record()).toMatchObject({ state: 'completed' })
+  })
+})

@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto'
+import express from 'express'
+import { idempotency, singleTenant } from 'once-per-key'
+import request from 'supertest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
+import { openPool, openStore, storeOn } from './open-store.js'
+
+const { server, pool, store, query } = await openStore()
+/** ONCE_PER_KEY_RACES=50 races for 5,000 keys at each level. */
+const TIMES = Number(process.env.ONCE_PER_KEY_RACES ?? '1')
+const KEYS = 100 * TIMES
+const CLIENTS = 32
+/** Each with a pool of its own. */
+const PROCESSES = 4
+const KEYS_AT_ONCE = 4
+
+vi.setConfig({ testTimeout: 120_000 * TIMES, hookTimeout: 60_000 })
+
+describe.each(['read committed', 'serializable'])(`of ${CLIENTS} clients a key, at %s,`, async (isolation) => {
+  const database = `races_${isolation.replace(' ', '_')}`
+  const url = await server.createDatabase(database, { default_transaction_isolation: isolation })
+  const pools = Array.from({ length: PROCESSES }, () => openPool(url, { max: 8 }))
+  afterAll(() => Promise.all(pools.map((pool) => pool.end())))
+  const stores = pools.map((pool) => storeOn({ pool }))
+  const storeOf = (client: number) => stores[client % PROCESSES] as (typeof stores)[0]
+  await storeOf(0).migrate()
+
+  async function forEachKey(work: (key: string) => Promise<void>): Promise<void> {
+    const keys = Array.from({ length: KEYS }, () => randomUUID())
+    const worker = async () => {
+      for (let key = keys.pop(); key !== undefined; key = keys.pop()) await work(key)
+    }
+    await Promise.all(Array.from({ length: KEYS_AT_ONCE }, worker))
+  }
+
+  const all = <Result>(work: (client: number) => Promise<Result>) =>
+    Promise.all(Array.from({ length: CLIENTS }, (_, client) => work(client)))
+
+  test('one claims, one takes over when it dies, and all are given the answer of that one', () =>
+    forEachKey(async (key) => {
+      const begun = await all((client) =>
+        storeOf(client).begin(key, { ...claimOf(`first ${client}`), leaseMs: 60_000 }),
+      )
+      expect(begun.filter(({ acquired }) => acquired)).toEqual([
+        { acquired: true, attempt: 1, previousOutcome: 'none' },
+      ])
+
+      await pools[0]?.query(
+        "UPDATE once_per_key.records SET lease_until = now() - interval '1 second' WHERE id = sha256(convert_to($1, 'UTF8'))",
+        [key],
+      )
+      const taken = await all((client) => storeOf(client).begin(key, claimOf(`second ${client}`)))
+      const second = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
+      expect(taken.filter(({ acquired }) => acquired)).toEqual([second])
+
+      // The dead owner comes back, and everybody tries to complete.
+      const owner = taken.findIndex(({ acquired }) => acquired)
+      const completions = await all((client) => {
+        const own = client % 2 === 0 ? `first ${client}` : `second ${client}`
+        return storeOf(client).complete(key, { ...ownOf(own), answer: { ...ANSWER, status: 200 + client } })
+      })
+      await storeOf(owner).complete(key, { ...ownOf(`second ${owner}`), answer: { ...ANSWER, status: 200 + owner } })
+      for (const [client, done] of completions.entries()) expect(done.ok).toBe(client % 2 === 1 && client === owner)
+
+      const replays = await all((client) => storeOf(client).begin(key, claimOf(`third ${client}`)))
+      for (const replay of replays) {
+        expect(replay).toMatchObject({
+          acquired: false,
+          record: { state: 'completed', answer: { status: 200 + owner } },
+        })
+      }
+    }))
+})
+
+test('a pool of two connections serves 64 requests at once, each key once', async () => {
+  const url = await server.createDatabase('small_pool')
+  const pool = openPool(url, { max: 2 })
+  const store = storeOn({ pool })
+  await store.migrate()
+  const runs = new Map<string, number>()
+  const once = idempotency({ store, scope: singleTenant, inFlightWaitMs: 10_000 })
+  const app = express().post('/payouts', once, async (req, res) => {
+    const { key } = req.idempotency as { key: string }
+    runs.set(key, (runs.get(key) ?? 0) + 1)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    res.status(201).json({ key })
+  })
+  const listening = app.listen(0, '127.0.0.1')
+  const responses = await Promise.all(
+    Array.from({ length: 64 }, (_, i) =>
+      request(listening)
+        .post('/payouts')
+        .set('Idempotency-Key', `key-${i % 16}`),
+    ),
+  )
+  expect(responses.map(({ status }) => status)).toEqual(Array(64).fill(201))
+  for (const [i, { body }] of responses.entries()) expect(body).toEqual({ key: `key-${i % 16}` })
+  expect([...runs.values()]).toEqual(Array(16).fill(1))
+  await once.idle()
+  await new Promise((resolve) => listening.close(resolve))
+  await pool.end()
+})
+
+describe('a command that waits for another one is decided on what that has left', () => {
+  /** The other one is in a transaction, over when the command waits for it. */
+  async function behind<Reply>(sql: string, command: () => Promise<Reply>): Promise<Reply> {
+    const holder = await pool.connect()
+    await holder.query(`BEGIN; SELECT set_config('once_per_key.token', 't1', true); ${sql}`)
+    let isOver = false
+    const replied = command().finally(() => {
+      isOver = true
+    })
+    const waits = async () => (await query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length > 0
+    while (!isOver && !(await waits()));
+    await holder.query('COMMIT')
+    holder.release()
+    return replied
+  }
+
+  test('a renewal behind a step keeps the record uncertain', async () => {
+    await store.begin('stepped', claimOf('t1'))
+    const renew = () => store.renew('stepped', { ...ownOf('t1'), leaseMs: 30_000 })
+    expect(await behind("SELECT once_per_key.step_v1('stepped', 't1')", renew)).toEqual({ ok: true })
+    expect(await store.inspect('stepped')).toMatchObject({ uncertain: true })
+  })
+
+  test('of two operators, one as fast as the other, the second is told of the first', async () => {
+    await store.release('resolved', { ...ownOf('t1'), uncertain: true, failedMs: 1_000 })
+    // With a retention so short that not even the expiry changes.
+    const first = "SELECT once_per_key.resolve_v1('resolved', 'o1', 1, 1, NULL, NULL, NULL)"
+    const second = () => store.resolve('resolved', { token: 'o2', attempt: 1, answer: ANSWER, retentionMs: 1 })
+    const record = { state: 'failed', fingerprint: null, attempt: 2, uncertain: false }
+    expect(await behind(first, second)).toEqual({ ok: false, record })
+  })
+
+  test('of two late completions of a record whose retention is over, the second is stale', async () => {
+    await store.complete('late', { ...ownOf('t0'), answer: ANSWER })
+    await query("UPDATE once_per_key.records SET expires_at = now() - interval '1 second' WHERE name = 'late'")
+    const first = "SELECT once_per_key.complete_v1('late', 't1', 'f', 1, false, 60000, 200, '[\"\",[]]', '')"
+    const second = () => store.complete('late', { ...ownOf('t2'), answer: ANSWER })
+    expect(await behind(first, second)).toMatchObject({
+      ok: false,
+      record: { state: 'completed', answer: { status: 200 } },
+    })
+  })
+
+  test('a claim behind a claim is refused', async () => {
+    const first = "SELECT once_per_key.begin_v1('claimed', 't1', 'f', 30000, 60000, 'rerun')"
+    expect(await behind(first, () => store.begin('claimed', claimOf('t2')))).toMatchObject({
+      acquired: false,
+      record: { attempt: 1 },
+    })
+    const record = { state: 'in-flight', attempt: 1, uncertain: false }
+    expect(await store.begin('claimed', claimOf('t3'))).toMatchObject({ acquired: false, record })
+  })
+})

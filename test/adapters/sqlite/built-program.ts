@@ -1,0 +1,29 @@
+import { readFile, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { transpiledPackage } from '../../support/transpiled-package.js'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+
+export interface BuiltProgram {
+  readonly path: string
+  remove(): Promise<void>
+}
+
+/** Builds a program of this folder from today's sources, once for many processes. It may import `drivers.ts`. */
+export async function buildProgram(name: string): Promise<BuiltProgram> {
+  const built = await transpiledPackage()
+  await symlink(
+    join(ROOT, 'node_modules/better-sqlite3'),
+    join(built.folder, 'node_modules/better-sqlite3'),
+    'junction',
+  )
+  const [drivers, main] = await Promise.all([sourceOf('drivers.ts'), sourceOf(name)])
+  await built.write('drivers.mjs', drivers)
+  const path = await built.write('main.mjs', main.replace('./drivers.js', './drivers.mjs'))
+  return { path, remove: built.remove }
+}
+
+function sourceOf(name: string): Promise<string> {
+  return readFile(new URL(name, import.meta.url), 'utf8')
+}

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest'
+import { claimOf } from '../claims.js'
+import { COMMANDS, WRITES } from './commands.js'
+import { DRIVER_NAMES } from './drivers.js'
+import { openStore } from './open-store.js'
+
+describe.each(DRIVER_NAMES)('on %s', (driver) => {
+  describe('a transaction of the application’s on the connection', () => {
+    test.each(Object.entries(COMMANDS))('is not joined by %s, which fails at once', async (_name, send) => {
+      const { database, store, query } = openStore(driver)
+      database.exec('CREATE TABLE payouts (id TEXT)')
+      await store.migrate()
+      database.exec("BEGIN; INSERT INTO payouts VALUES ('p1')")
+      await expect(send(store)).rejects.toMatchObject({ name: 'SqliteStoreError', code: 'connection_in_use' })
+      database.exec('COMMIT')
+      expect(query('SELECT id FROM payouts')).toHaveLength(1)
+      expect(query('SELECT * FROM once_per_key_records')).toEqual([])
+      await send(store)
+    })
+
+    test('is seen before there are tables, and in any mode of the journal', async () => {
+      const { database, store } = openStore(driver)
+      database.exec('CREATE TABLE payouts (id TEXT); SAVEPOINT s; INSERT INTO payouts VALUES (1)')
+      await expect(store.begin('k', claimOf('t1'))).rejects.toMatchObject({ code: 'connection_in_use' })
+      database.exec('ROLLBACK TO s; RELEASE s')
+      expect(await store.begin('k', claimOf('t1'))).toMatchObject({ acquired: true })
+    })
+  })
+
+  describe('another connection that writes', () => {
+    test('is waited for by a timer: the process goes on, and the command is done behind it', async () => {
+      const { store, connect, query } = openStore(driver)
+      await store.migrate()
+      const other = connect()
+      other.exec('BEGIN IMMEDIATE')
+      const begun = store.begin('k', claimOf('t1'))
+      // While it waits, timers have their turn: it is by one of them that the other one ends.
+      await new Promise((resolve) => setTimeout(resolve, 60))
+      expect(query('SELECT * FROM once_per_key_records')).toEqual([])
+      other.exec('COMMIT')
+      expect(await begun).toEqual({ acquired: true, attempt: 1, previousOutcome: 'none' })
+    })
+
+    test('is waited for in the order of the commands', async () => {
+      const { store, connect } = openStore(driver)
+      await store.migrate()
+      const other = connect()
+      other.exec('BEGIN IMMEDIATE')
+      const order: string[] = []
+      const claim = async (token: string) => {
+        const { acquired } = await store.begin('k', claimOf(token))
+        order.push(`${token} ${acquired}`)
+      }
+      const all = ['t1', 't2', 't3'].map(claim)
+      other.exec('ROLLBACK')
+      // The file is free, but others were there before.
+      all.push(claim('t4'))
+      await Promise.all(all)
+      expect(order).toEqual(['t1 true', 't2 false', 't3 false', 't4 false'])
+    })
+
+    test.each(Object.entries(WRITES))('for longer than the store may wait is a failure of %s', async (_name, send) => {
+      const { store, storeOn, connect, query } = openStore(driver)
+      await store.migrate()
+      const impatient = storeOn({ busyTimeoutMs: 30 })
+      const other = connect()
+      other.exec('BEGIN IMMEDIATE')
+      const startedAt = performance.now()
+      await expect(Promise.all([send(impatient), send(impatient)])).rejects.toMatchObject({ code: 'database_busy' })
+      expect(performance.now() - startedAt).toBeGreaterThanOrEqual(29)
+      other.exec('COMMIT')
+      expect(query('SELECT * FROM once_per_key_records')).toEqual([])
+      await send(impatient)
+    })
+
+    test('is nothing to those who read', async () => {
+      const { store, connect } = openStore(driver)
+      await store.begin('k', claimOf('t1'))
+      connect().exec('BEGIN IMMEDIATE; DELETE FROM once_per_key_records')
+      expect(await store.inspect('k')).toMatchObject({ state: 'in-flight' })
+      expect(await store.list(null)).toEqual({ records: [], next: null })
+    })
+
+    test('is waited for by the application’s own statements as long as it has said', async () => {
+      const { database, store, connect } = openStore(driver, { busyTimeoutMs: 20 })
+      await store.migrate()
+      database.exec('PRAGMA busy_timeout = 4321')
+      const other = connect()
+      await store.begin('k', claimOf('t1'))
+      other.exec('BEGIN IMMEDIATE')
+      await expect(store.begin('k', claimOf('t1'))).rejects.toMatchObject({ code: 'database_busy' })
+      expect(Object.values(database.prepare('PRAGMA busy_timeout').get() as object)).toEqual([4321])
+    })
+  })
+
+  test('a command that waits keeps no process alive', async () => {
+    const { store, connect } = openStore(driver)
+    await store.migrate()
+    const other = connect()
+    other.exec('BEGIN IMMEDIATE')
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+    const before = timers()
+    const begun = store.begin('k', claimOf('t1'))
+    expect(timers()).toBe(before)
+    other.exec('COMMIT')
+    await begun
+  })
+})

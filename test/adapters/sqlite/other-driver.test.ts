@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process'
+import { dirname, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test, vi } from 'vitest'
+import { installNode } from '../../support/node-binary.mjs'
+import { DRIVER_NAMES } from './drivers.js'
+
+vi.setConfig({ testTimeout: 900_000 })
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const HERE = relative(ROOT, dirname(fileURLToPath(import.meta.url)))
+
+test('some driver is tried', () => {
+  expect(DRIVER_NAMES).not.toEqual([])
+})
+
+// Node 20 has no `node:sqlite`: there the tests of this folder run once more, on a Node that has it.
+test('node:sqlite is tried, here or on another Node', async () => {
+  if (DRIVER_NAMES.includes('node:sqlite')) return
+  const node = installNode(24)
+  if (node === undefined) throw new Error('A Node with node:sqlite could not be installed, so it was not tried.')
+  const { code, output } = await outputOf(node, ['node_modules/vitest/vitest.mjs', 'run', HERE])
+  expect(code, output).toBe(0)
+  const passed = /Tests\s+(\d+) passed/.exec(output)?.[1]
+  expect(Number(passed), output).toBeGreaterThan(500)
+})
+
+function outputOf(
+  node: string,
+  args: readonly string[],
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(VITEST|NODE_|FORCE_COLOR|TEST$)/.test(name))
+  const env = { ...Object.fromEntries(kept), NO_COLOR: '1' }
+  return new Promise((resolve, reject) => {
+    const child = spawn(node, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+      })
+    }
+    child.once('error', reject).once('close', (code) => resolve({ code, output }))
+  })
+}

@@ -1,0 +1,40 @@
+import type { Store } from 'once-per-key/core'
+import { storeLaws } from 'once-per-key/testing'
+import { describe, test } from 'vitest'
+import { fakeClock } from '../../support/fake-clock.js'
+import { DRIVER_NAMES } from './drivers.js'
+import { openStore } from './open-store.js'
+
+describe.each(DRIVER_NAMES)('SqliteStore obeys the store laws, on %s', (driver) => {
+  describe('on one connection', () => {
+    const open = async () => {
+      const { now, advance } = fakeClock()
+      return { store: openStore(driver, { now }).store, advance }
+    }
+    storeLaws(test, open, { operable: true })
+  })
+
+  describe('whichever of two connections a command goes over', () => {
+    const open = async () => {
+      const { now, advance } = fakeClock()
+      const { store, storeOn } = openStore(driver, { now })
+      return { store: inTurns(store, storeOn()), advance }
+    }
+    storeLaws(test, open, { operable: true })
+  })
+})
+
+/** The first command to one store, the second to the other, and so on. */
+function inTurns(one: Required<Omit<Store, 'effects' | 'observe'>>, other: typeof one): Store {
+  let commands = 0
+  const next = () => (commands++ % 2 === 0 ? one : other)
+  return {
+    begin: (key, claim) => next().begin(key, claim),
+    renew: (key, own) => next().renew(key, own),
+    complete: (key, own) => next().complete(key, own),
+    release: (key, own) => next().release(key, own),
+    inspect: (key) => next().inspect(key),
+    resolve: (key, resolution) => next().resolve(key, resolution),
+    list: (from) => next().list(from),
+  }
+}

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { page, read } from './pages.js'
+
+const errors = page('docs/errors.md')
+
+/** Each closed union of codes, as its source writes it. */
+const UNIONS = [
+  ['src/http/problem.ts', 'ProblemCode', 9],
+  ['src/core/errors.ts', 'IdempotencyErrorCode', 19],
+  ['adapters/postgres/errors.ts', 'PostgresStoreErrorCode', 18],
+  ['adapters/sqlite/errors.ts', 'SqliteStoreErrorCode', 15],
+] as const
+
+describe('the page of errors has a heading for each code', () => {
+  test.each(UNIONS)('of %s: %s', (path, name, least) => {
+    const [, union = ''] = new RegExp(`export type ${name} =((?:\\s*\\| '\\w+')+)`).exec(read(path)) ?? []
+    expectHeadings(
+      [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code),
+      least,
+    )
+  })
+
+  test('of refusals by a webhook receiver', () => {
+    const source = read('src/webhooks/receiver/refusal.ts')
+    const catalogue = source.slice(source.indexOf('const CATALOGUE'), source.indexOf('as const satisfies'))
+    expectHeadings(
+      [...catalogue.matchAll(/^ {2}(\w+): (?:\{$|problemCatalogue\.)/gm)].map(([, code = '']) => code),
+      12,
+    )
+  })
+
+  function expectHeadings(codes: readonly string[], least: number) {
+    expect(codes.length).toBeGreaterThanOrEqual(least)
+    const headings = [...errors.matchAll(/^### `(\w+)`$/gm)].map(([, code]) => code)
+    for (const code of codes) expect(headings).toContain(code)
+  }
+})
+
+test('each heading is there once, so that a link to it is one', () => {
+  const headings = [...errors.matchAll(/^#+ (.+)$/gm)].map(([, title]) => title)
+  expect(new Set(headings).size).toBe(headings.length)
+})
+
+test('each entry says what happened, in more than a word', () => {
+  for (const entry of errors.split(/^### /m).slice(1)) expect(entry.length, entry).toBeGreaterThan(50)
+})

@@ -1,0 +1,76 @@
+import { existsSync } from 'node:fs'
+import { posix } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { BLOCKS, PAGES, type Page, page, proseOf, ROOT, read } from './pages.js'
+
+const { scripts } = JSON.parse(read('package.json'))
+
+interface Link {
+  readonly from: string
+  readonly path: string
+  readonly heading: string
+}
+
+describe('what the pages point to is there', () => {
+  const links = PAGES.flatMap(linksOf)
+
+  test('links are found', () => {
+    expect(links.length).toBeGreaterThan(100)
+  })
+
+  test.each(links)('$from: $path#$heading', ({ path, heading }) => {
+    expect(existsSync(`${ROOT}${path}`)).toBe(true)
+    if (heading !== '') expect(headingsOf(page(path))).toContain(heading)
+  })
+
+  test('each page is linked from another', () => {
+    const reached = new Set(links.filter(({ from, path }) => from !== path).map(({ path }) => path))
+    for (const { path } of PAGES) if (path !== 'README.md') expect(reached).toContain(path)
+  })
+
+  test('the picture of the playground, for light and for dark, and what it shows', () => {
+    const readme = page('README.md')
+    expect(readme.match(/(?:src|srcset)="[^"]+\.png"/g)).toHaveLength(2)
+    expect(readme).toMatch(/<img [^>]*alt="[^"]{50,}"/)
+  })
+})
+
+describe('the commands that the pages name are there', () => {
+  const all = PAGES.map(({ text }) => text).join('\n')
+  const commands = [...all.matchAll(/npm run ([\w:]+)/g)].map(([, command = '']) => command)
+
+  test.each([...new Set([...commands, 'start', 'test'])])('npm run %s', (command) => {
+    expect(Object.keys(scripts)).toContain(command)
+  })
+
+  const lines = BLOCKS.filter(({ language }) => language === 'sh').flatMap(({ code }) => code.trimEnd().split('\n'))
+
+  test.each([...new Set(lines)])('%s', (line) => {
+    expect(line).toMatch(/^npm (?:ci|i [\w\s-]+|start|test|run [\w:]+)(?: && npm (?:start|test))?(?:\s+#.*)?$/)
+  })
+})
+
+function linksOf({ path, text }: Page): Link[] {
+  const prose = proseOf({ path, text })
+  return [...prose.matchAll(/(?:\]\(|(?:src|srcset)=")(?!https?:)([^)"#\s]*)(?:#([^)"\s]*))?/g)].map(
+    ([, link = '', heading = '']) => ({
+      from: path,
+      path: link === '' ? path : posix.join(posix.dirname(path), link),
+      heading,
+    }),
+  )
+}
+
+/** As GitHub names them: in lower case, without punctuation, a dash for each space, a number for the second of a name. */
+function headingsOf(text: string): string[] {
+  const seen = new Map<string, number>()
+  return [...proseOf({ path: '', text }).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => {
+    const name = title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-')
+    const times = seen.get(name) ?? 0
+    seen.set(name, times + 1)
+    return times === 0 ? name : `${name}-${times}`
+  })
+}

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import { PROBLEM_CODES, problemOf } from '../../src/http/problem.js'
+import { page } from './pages.js'
+
+const proof = page('docs/proof.md')
+
+const readme = page('README.md')
+
+describe('the README', () => {
+  test('is read in two minutes: at most 1,400 words, code included', () => {
+    expect(readme.split(/\s+/).filter((word) => word !== '').length).toBeLessThanOrEqual(1_400)
+  })
+
+  test('says first what it is, then how it is installed, and what happens on a crash', () => {
+    const order = [
+      '# once-per-key',
+      'npm i once-per-key',
+      '## When a process dies',
+      '## Which store',
+      '## Contributing',
+    ]
+    const places = order.map((text) => readme.indexOf(text))
+    expect(places).not.toContain(-1)
+    expect(places).toEqual(places.toSorted((a, b) => a - b))
+  })
+
+  test('says of the proof what its page shows', () => {
+    const rows = [...proof.matchAll(/^\| \w+ \| .* \| (\d+) \| (\d+) of (\d+) \| \d+ s \|$/gm)]
+    expect(rows).toHaveLength(6)
+    for (const [, violations, found, planted] of rows) expect([violations, found]).toEqual(['0', planted])
+    const planted = rows.reduce((sum, [, , , each]) => sum + Number(each), 0)
+    expect(readme.replace(/\s+/g, ' ')).toContain(`found no violation, and all ${planted} planted faults`)
+  })
+
+  test('has a table of refusals that is the catalogue', () => {
+    const section = readme.slice(
+      readme.indexOf('## What a client can get wrong'),
+      readme.indexOf('## What this is not'),
+    )
+    const rows = [...section.matchAll(/^\| (`.*`) \| (\d+) \| (.*?) ?\| `(true|false)` \|$/gm)]
+    const listed = rows.flatMap(([, codes = '', status, retryAfter, shouldRetry]) =>
+      [...codes.matchAll(/\w+/g)].map(([code]) => [code, Number(status), retryAfter !== '', shouldRetry === 'true']),
+    )
+    const catalogue = PROBLEM_CODES.map((code) => {
+      const { status, retryAfterSeconds } = problemOf(code, { retryAfterMs: 0, problemStatuses: {} })
+      return [code, status, retryAfterSeconds !== null, retryAfterSeconds !== null]
+    })
+    expect(listed).toEqual(catalogue)
+  })
+})

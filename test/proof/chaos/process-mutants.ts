@@ -1,0 +1,119 @@
+import type { Mutant } from '../mutants/mutant.js'
+
+const planted: readonly Omit<Mutant, 'layer'>[] = [
+  {
+    name: 'a replay loses the headers of its answer',
+    find: 'headers: [...answer.headers, REPLAYED]',
+    replace: 'headers: [REPLAYED]',
+    check: 'S2',
+  },
+  {
+    name: 'Redis gives a key away while its lease is live',
+    find: 'if now < record.lease_until then return refuse(record) end',
+    replace: '',
+    check: 'S1',
+  },
+  {
+    name: 'a success is sent before the store has confirmed it',
+    find: `const call = calls.send('complete', this, terms)
+`,
+    replace: `const call = calls.send('complete', this, terms)
+    if (this.isProtected) {
+      void whenever(call.reply, (reply) => reply && this.completed(reply, answer, true))
+      return SEND
+    }
+`,
+    check: 'S3',
+  },
+  {
+    name: 'an owner that lost its lease sends its own answer',
+    find: 'return verdictAfterLoss(record, this.identity, this.core.options)',
+    replace: 'return SEND',
+    check: 'S3',
+  },
+  {
+    name: 'a completed key is claimed again',
+    find: `if record.state == 'completed' then
+  return refuse(record)`,
+    replace: `if record.state == 'completed' then
+  return acquire(record.attempt + 1, false)`,
+    check: 'S4',
+  },
+  {
+    name: 'who takes over is told that nothing was before',
+    find: 'return acquire(record.attempt + 1, true)',
+    replace: 'return acquire(record.attempt + 1, false)',
+    check: 'S5',
+  },
+  {
+    name: 'a failure whose outcome is unknown counts as certain',
+    find: 'retentionMs: unknownRetentionMs, uncertain, failedMs',
+    replace: 'retentionMs: unknownRetentionMs, uncertain: false, failedMs',
+    check: 'S5',
+    scale: 0.15,
+  },
+  {
+    name: 'Redis completes for whoever asks',
+    find: `if record.token ~= token or record.state == 'failed' then return stale(record, fingerprint) end`,
+    replace: `if record.state == 'failed' then return stale(record, fingerprint) end`,
+    check: 'S6',
+  },
+  {
+    name: 'a failure takes the attempts with it',
+    find: 'if not record.uncertain then return acquire(record.attempt + 1, false) end',
+    replace: 'if not record.uncertain then return acquire(1, false) end',
+    check: 'S6',
+  },
+  {
+    name: 'an answer is stored with another body',
+    find: `['1', bulk(body)]`,
+    replace: `['1', Buffer.from('{}')]`,
+    check: 'S8',
+  },
+  {
+    name: 'two scopes share their keys',
+    find: 'encodeURIComponent(scope)',
+    replace: `''`,
+    check: 'S9',
+  },
+  {
+    name: 'another body gets the answer of the first',
+    find: 'const claiming = this.#claims.make(identity)',
+    replace: `const claiming = this.#claims.make({ ...identity, fingerprint: 'f' })`,
+    check: 'S9',
+  },
+  {
+    name: 'a handler runs without a confirmed claim',
+    find: `options.storeFailure === 'runUnprotected'`,
+    replace: 'options.leaseMs > 0',
+    check: 'S10',
+  },
+  {
+    name: 'a disconnect releases the key',
+    find: 'this.#stream?.clientLeft()',
+    replace: 'this.#stream?.clientLeft()\n    void this.#run.fail()',
+    check: 'S11',
+  },
+  {
+    name: 'a lease never lapses',
+    find: 'if now < record.lease_until then',
+    replace: 'if now then',
+    check: 'L1',
+    scale: 0.15,
+  },
+  {
+    name: 'the client of an owner that lost its lease is forgotten',
+    find: 'this.#binding.sendOther(this, settled)',
+    replace: '',
+    check: 'L2',
+  },
+  {
+    name: 'a timer keeps the process alive',
+    find: 'store.observe?.(emit)',
+    replace: 'store.observe?.(emit)\n  setInterval(() => {}, 60_000)',
+    check: 'L3',
+  },
+]
+
+/** Faults that real processes show; chaos is a matter of chance, and these are found at nearly every seed. */
+export const mutants: readonly Mutant[] = planted.map((mutant) => ({ ...mutant, layer: 'chaos' }))

@@ -1,0 +1,57 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Choices } from '../chaos/choices.js'
+import type { Order } from './order.js'
+import type { Services } from './services.js'
+
+/** What the clients of one key were told: the ids of the effects that they saw, and how many gave up. */
+export interface Told {
+  readonly ids: Set<string>
+  unanswered: number
+  /** Requests whose client left before the answer, or whose answer was lost. */
+  aborted: number
+}
+
+/** Several clients send the same order, each until it is told that it was carried out, or `isOver`. */
+export async function placeOrder(
+  key: string,
+  order: Order,
+  clients: number,
+  services: Services,
+  size: number,
+  choices: Choices,
+  isOver: () => boolean,
+): Promise<Told> {
+  const told: Told = { ids: new Set(), unanswered: 0, aborted: 0 }
+  const ask = async (): Promise<void> => {
+    while (!isOver()) {
+      const port = services.port(choices.between(0, size - 1))
+      const patienceMs = choices.chance(0.2) ? choices.between(5, 100) : choices.between(1_000, 10_000)
+      const id = await send(port, key, order, patienceMs)
+      if (id === 'aborted') told.aborted++
+      else if (id !== null) {
+        told.ids.add(id)
+        return
+      }
+      await pause(choices.between(5, 300))
+    }
+    told.unanswered++
+  }
+  await Promise.all(Array.from({ length: clients }, ask))
+  return told
+}
+
+/** The id of the effect; `null`: to come back. */
+async function send(port: number, key: string, order: Order, patienceMs: number): Promise<string | 'aborted' | null> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/effects`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
+      body: JSON.stringify(order),
+      signal: AbortSignal.timeout(patienceMs),
+    })
+    const body = await response.text()
+    return response.status === 201 ? JSON.parse(body).id : null
+  } catch {
+    return 'aborted'
+  }
+}

@@ -1,0 +1,181 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { PostgresStore } from 'once-per-key/postgres'
+import { Pool } from 'pg'
+import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js'
+import { type PostgresServer, startPostgres } from '../../support/postgres-server.js'
+import { type Choices, choicesOf } from '../chaos/choices.js'
+import { inLanes } from '../lanes.js'
+import { Findings, type Layer } from '../layer.js'
+import { placeOrder, type Told } from './clients.js'
+import { LEASE_MS, type Order } from './order.js'
+import { type Services, startServices } from './services.js'
+
+const KEYS = 10_000
+const FEWEST_KEYS = 100
+const MOST_ROUNDS = 50
+const SERVICES = 3
+const KEYS_AT_A_TIME = 24
+/** For so long the clients of a key go on when the faults have stopped. */
+const PATIENCE_MS = 12 * LEASE_MS
+
+/**
+ * Handlers whose effects commit with their records, in real processes over a real Postgres: processes are killed and stopped,
+ * the database is crashed, connections are cut, COMMITs and their replies are lost, while clients abort, repeat and race.
+ * The database itself says how many effects each key had.
+ */
+export const commit: Layer = async ({ scale, seed, progress }) => {
+  const findings = new Findings()
+  const choices = choicesOf(seed, 'commit')
+  const database = await startPostgres({ synchronous_commit: 'off' })
+  const operator = new Pool({ connectionString: database.url(), max: 2 }).on('error', () => {})
+  await new PostgresStore({ pool: operator, sweeps: false }).migrate()
+  await operator.query(
+    'CREATE TABLE effects (key text, id uuid, attempt bigint); CREATE TABLE reservations (key text PRIMARY KEY)',
+  )
+  const commands = await startFaultProxy(database.port)
+  const application = await startFaultProxy(database.port)
+  const tried: Record<string, number> = Object.fromEntries(
+    [...NAMES, 'COMMITs without a reply', 'takeovers'].map((name) => [name, 0]),
+  )
+  const url = (proxy: FaultProxy) => database.url().replace(`:${database.port}`, `:${proxy.port}`)
+  const settings = { commandsUrl: url(commands), applicationUrl: url(application) }
+  const services = await startServices(SERVICES, settings, () => count(tried, 'COMMITs without a reply'))
+
+  const faults = strike({ services, database, commands, application, operator }, choices.of('faults'), tried)
+  const keys = Math.max(FEWEST_KEYS, Math.round(KEYS * scale))
+  const told = new Map<string, Told>()
+  let endsAt = Number.POSITIVE_INFINITY
+  // A fast machine has gone through all keys before each fault was tried.
+  const goesOn = () => told.size < keys - KEYS_AT_A_TIME || !faults.haveAllStruck()
+  const jobs = Array.from({ length: MOST_ROUNDS * keys }, (_, number) => async () => {
+    if (number >= keys && !goesOn()) return
+    const key = `key-${number}`
+    const own = choices.of(key)
+    const clients = own.between(1, 4)
+    told.set(key, await placeOrder(key, orderOf(own), clients, services, SERVICES, own, () => Date.now() > endsAt))
+    progress(Math.min(1, told.size / keys))
+    // The last keys are left in peace, so that they can end.
+    if (goesOn()) return
+    void faults.stop()
+    endsAt = Math.min(endsAt, Date.now() + PATIENCE_MS)
+  })
+  await inLanes(KEYS_AT_A_TIME, jobs)
+  await faults.stop()
+
+  const effects = await effectsIn(operator)
+  for (const [key, { ids, unanswered }] of told) {
+    const found = effects.get(key) ?? []
+    const story = () => `seed ${seed}, ${key}: clients saw ${[...ids]}; the database has ${JSON.stringify(found)}`
+    if (found.some(({ attempt }) => Number(attempt) > 1)) count(tried, 'takeovers')
+    findings.expect('S5', found.length <= 1 && (ids.size === 0 || found.length === 1), story)
+    findings.expect('S2', ids.size <= 1, story)
+    findings.expect(
+      'S3',
+      [...ids].every((id) => found.some((effect) => effect.id === id)),
+      story,
+    )
+    findings.expect('L1', unanswered === 0, () => `seed ${seed}, ${key}: ${unanswered} of its clients got no answer`)
+  }
+  services.end()
+  await operator.end()
+  await Promise.all([commands.close(), application.close()])
+  await database.close()
+  const requests = [...told.values()].reduce((sum, { aborted }) => sum + aborted, 0)
+  const figures = { keys: told.size, effects: effects.size, 'requests aborted': requests }
+  return { figures, tried, checked: findings.checked, violations: findings.violations }
+}
+
+function orderOf(choices: Choices): Order {
+  return {
+    reserves: choices.chance(0.3),
+    thinksMs: choices.chance(0.3) ? choices.between(1, 300) : 0,
+    pauseMs: choices.chance(0.3) ? choices.between(1, 200) : 0,
+    isolation: choices.one([null, null, null, 'repeatable read', 'serializable'] as const),
+  }
+}
+
+async function effectsIn(operator: Pool): Promise<Map<string, { readonly id: string; readonly attempt: string }[]>> {
+  const { rows } = await operator.query('SELECT key, id, attempt FROM effects')
+  const effects = new Map<string, { id: string; attempt: string }[]>()
+  for (const { key, id, attempt } of rows) effects.set(key, [...(effects.get(key) ?? []), { id, attempt }])
+  return effects
+}
+
+// --- faults
+
+interface Ground {
+  readonly services: Services
+  readonly database: PostgresServer
+  readonly commands: FaultProxy
+  readonly application: FaultProxy
+  readonly operator: Pool
+}
+
+type Fault = (ground: Ground, choices: Choices) => unknown
+
+type Choice = readonly [name: string, weight: number, fault: Fault]
+
+/** By how often each is chosen. What waits for a COMMIT waits for the next. */
+const FAULTS: readonly Choice[] = [
+  ['replies to COMMIT lost', 6, ({ application }) => void application.dropReplyTo('COMMIT')],
+  ['COMMITs lost', 4, ({ application }) => void application.dropRequest('COMMIT')],
+  ['replies to completions lost', 3, ({ application }) => void application.dropReplyTo('complete_in_v1')],
+  ['replies to commands lost', 3, ({ commands }, choices) => void commands.dropReplyTo(choices.one(COMMANDS))],
+  ['connections of commands cut', 2, ({ commands }) => commands.reset()],
+  ['connections of transactions cut', 2, ({ application }) => application.reset()],
+  ['sessions ended by the database', 2, ({ operator }) => operator.query(END_SESSIONS).catch(() => {})],
+  [
+    'services stopped',
+    2,
+    ({ services }, choices) => services.stop(choices.between(0, SERVICES - 1), choices.between(500, 4_000)),
+  ],
+  ['services killed', 2, ({ services }, choices) => services.kill(choices.between(0, SERVICES - 1))],
+  ['databases crashed', 0.4, ({ database }) => database.crash().then(() => database.restart())],
+]
+const NAMES = FAULTS.map(([name]) => name)
+const COMMANDS = ['begin_v1', 'renew_v1', 'release_v1'] as const
+const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND random() < 0.3`
+
+interface Strikes {
+  haveAllStruck(): boolean
+  stop(): Promise<void>
+}
+
+/** One fault after the other, until it is stopped. Each comes once before any comes twice. */
+function strike(ground: Ground, choices: Choices, tried: Record<string, number>): Strikes {
+  let isOver = false
+  const total = FAULTS.reduce((sum, [, weight]) => sum + weight, 0)
+  const first = choices.shuffled(FAULTS)
+  const next = () => {
+    const once = first.pop()
+    if (once !== undefined) return once
+    let left = (choices.between(0, 9_999) / 10_000) * total
+    for (const each of FAULTS) {
+      left -= each[1]
+      if (left < 0) return each
+    }
+    return FAULTS[0] as Choice
+  }
+  const done = (async () => {
+    while (!isOver) {
+      const [name, , fault] = next()
+      count(tried, name)
+      await fault(ground, choices)
+      await pause(choices.between(20, 250))
+    }
+    ground.application.disarm()
+    ground.commands.disarm()
+  })()
+  return {
+    haveAllStruck: () => first.length === 0,
+    stop() {
+      isOver = true
+      return done
+    },
+  }
+}
+
+function count(tally: Record<string, number>, name: string): void {
+  tally[name] = (tally[name] ?? 0) + 1
+}

@@ -1,0 +1,63 @@
+// A service whose effects commit with their records, in a process of its own. Its settings come as an argument.
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import express from 'express'
+import { idempotency, singleTenant } from 'once-per-key'
+import { PostgresStore } from 'once-per-key/postgres'
+import { Pool, type PoolConfig } from 'pg'
+import { LEASE_MS, type Order, type ServiceSettings } from './order.js'
+
+const { commandsUrl, applicationUrl }: ServiceSettings = JSON.parse(process.argv[2] ?? '')
+const application = open({ connectionString: applicationUrl, max: 8 })
+const commands = open({ connectionString: commandsUrl, max: 3 })
+const store = new PostgresStore({ pool: commands, transactions: application, sweeps: false })
+
+const once = idempotency({
+  store,
+  scope: singleTenant,
+  required: true,
+  leaseMs: LEASE_MS,
+  maxRunMs: 3 * LEASE_MS,
+  storeTimeoutMs: LEASE_MS / 4,
+  onEvent({ type }) {
+    if (type === 'completion_pending') process.send?.({ seen: 'COMMIT without a reply' })
+  },
+})
+const app = express()
+app.post('/effects', express.json(), once, async (req, res) => {
+  const run = req.idempotency
+  const { reserves, thinksMs, pauseMs, isolation }: Order = req.body
+  if (run === undefined) throw new Error('The request had no key.')
+  const id = randomUUID()
+  if (reserves) {
+    await store.step(run, (tx) =>
+      tx.query('INSERT INTO reservations VALUES ($1) ON CONFLICT (key) DO NOTHING', [run.key]),
+    )
+  }
+  await pause(thinksMs)
+  await store.transaction(
+    run,
+    async (tx) => {
+      await tx.query('INSERT INTO effects VALUES ($1, $2, $3)', [run.key, id, run.attempt])
+      await pause(pauseMs)
+      res.status(201).json({ id })
+    },
+    isolation === null ? undefined : { isolation },
+  )
+})
+app.use((_error: unknown, _req: express.Request, res: express.Response, next: express.NextFunction) => {
+  if (res.headersSent) next()
+  else res.status(500).end()
+})
+
+const server = createServer(app).listen(0, '127.0.0.1', () => {
+  process.send?.({ port: (server.address() as AddressInfo).port })
+})
+// Whoever started it has gone.
+process.once('disconnect', () => process.exit(1))
+
+function open(config: PoolConfig): Pool {
+  return new Pool({ connectionTimeoutMillis: LEASE_MS / 4, ...config }).on('error', () => {})
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { ServiceSettings } from './order.js'
+
+/** Beside the program that this is built into. */
+const PROGRAM = fileURLToPath(new URL('./commit-service.js', import.meta.url))
+const READY_MS = 30_000
+
+/** Services that are killed, stopped and started again. */
+export interface Services {
+  /** Where one of them is found now. */
+  port(service: number): number
+  /** Kills it (-9), and resolves when another process has taken its place. */
+  kill(service: number): Promise<void>
+  /** SIGSTOP, and SIGCONT after a while. */
+  stop(service: number, ms: number): Promise<void>
+  end(): void
+}
+
+interface Running {
+  readonly child: ChildProcess
+  readonly port: number
+}
+
+export async function startServices(size: number, settings: ServiceSettings, onSeen: () => void): Promise<Services> {
+  const running = await Promise.all(Array.from({ length: size }, start))
+  const busy = new Set<number>()
+
+  async function start(): Promise<Running> {
+    const child = spawn(process.execPath, [PROGRAM, JSON.stringify(settings)], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    const [{ port }] = await once(child, 'message', { signal: AbortSignal.timeout(READY_MS) })
+    child.on('message', onSeen)
+    return { child, port }
+  }
+
+  function at(service: number): Running {
+    return running[service] as Running
+  }
+
+  async function alone(service: number, work: () => Promise<void>): Promise<void> {
+    if (busy.has(service)) return
+    busy.add(service)
+    await work().finally(() => busy.delete(service))
+  }
+
+  return {
+    port: (service) => at(service).port,
+    kill: (service) =>
+      alone(service, async () => {
+        const { child } = at(service)
+        const exited = once(child, 'exit')
+        child.kill('SIGKILL')
+        await exited
+        running[service] = await start()
+      }),
+    stop: (service, ms) =>
+      alone(service, async () => {
+        const { child } = at(service)
+        child.kill('SIGSTOP')
+        await new Promise((resolve) => setTimeout(resolve, ms))
+        child.kill('SIGCONT')
+      }),
+    end() {
+      for (const { child } of running) child.kill('SIGKILL')
+    },
+  }
+}

@@ -1,0 +1,21 @@
+import type { Mutant } from '../mutants/mutant.js'
+
+const planted: readonly Omit<Mutant, 'layer'>[] = [
+  {
+    name: 'a COMMIT without a reply counts as committed',
+    find: 'if (isOpen && (await transaction.resolve())) return value as Value',
+    replace: 'if (isOpen) return transaction.committed(), value as Value',
+    check: 'S3',
+  },
+  {
+    name: 'an answer leaves before its COMMIT',
+    find: `    progress = 'completed'
+  }`,
+    replace: `    progress = 'completed'
+    transaction.committed()
+  }`,
+    check: 'S3',
+  },
+]
+
+export const mutants: readonly Mutant[] = planted.map((mutant) => ({ ...mutant, layer: 'commit' }))

@@ -1,0 +1,195 @@
+import type { Mutant } from '../mutants/mutant.js'
+
+const planted: readonly Omit<Mutant, 'layer'>[] = [
+  {
+    name: 'a second completion overwrites the answer',
+    find: `    if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)
+    if (record.state === 'completed') return { record, reply: OK }`,
+    replace: `    if (record.state !== 'completed' && (record.token !== own.token || record.state === 'failed')) return stale(record, now, own)`,
+    check: 'S2',
+  },
+  {
+    name: 'a live lease is ignored',
+    find: '      if (now < record.leaseUntil) return refuse(record, claim, now)\n',
+    replace: '',
+    check: 'S1',
+  },
+  {
+    name: "a stale owner's answer is sent",
+    find: 'return verdictAfterLoss(record, this.identity, this.core.options)',
+    replace: 'return SEND',
+    check: 'S3',
+  },
+  {
+    name: 'an answer is sent before it is stored',
+    find: `const call = calls.send('complete', this, terms)
+`,
+    replace: `const call = calls.send('complete', this, terms)
+    if (this.lease.check()) {
+      void whenever(call.reply, (late) => late !== null && this.completed(late, answer, true))
+      return SEND
+    }
+`,
+    check: 'S3',
+  },
+  {
+    name: 'an unconfirmed success is sent without a lease',
+    find: 'return mustBeConfirmed || !this.lease.check() ?',
+    replace: 'return mustBeConfirmed ?',
+    check: 'S3',
+  },
+  {
+    name: 'a completed key is claimed again',
+    find: "    case 'completed':\n      return refuse(record, claim, now)\n",
+    replace: "    case 'completed':\n      return takeOver(record, claim, now)\n",
+    check: 'S4',
+  },
+  {
+    name: 'a failing takeover forgets that the outcome is unknown',
+    find: '  const uncertain = own.uncertain || (record?.uncertain ?? false)\n',
+    replace: '  const uncertain = own.uncertain && !record?.uncertain\n',
+    check: 'S5',
+  },
+  {
+    name: 'mayHaveEffect is ignored',
+    find: 'this.#mayHaveHadEffect = true',
+    replace: 'this.#mayHaveHadEffect = false',
+    check: 'S5',
+  },
+  {
+    name: 'a breakdown counts as certain',
+    find: "return { how: 'perhaps', because: 'status' }",
+    replace: "return { how: 'certainly', because: 'status' }",
+    check: 'S5',
+  },
+  {
+    name: 'an end without an answer counts as certain',
+    find: "return { how: 'perhaps', because: 'no_answer' }",
+    replace: "return { how: 'certainly', because: 'no_answer' }",
+    check: 'S5',
+  },
+  {
+    name: 'a refusal counts as uncertain',
+    find: "return { how: 'certainly', because: 'refused' }",
+    replace: "return { how: 'perhaps', because: 'refused' }",
+    check: 'S5',
+  },
+  {
+    name: 'a claim whose reply is read after its lease runs all the same',
+    find: 'const isLate = isHeld && monotonicNow() >= sentAt +',
+    replace: 'const isLate = isHeld && monotonicNow() < sentAt - 0 *',
+    check: 'S5',
+  },
+  {
+    name: "the policy 'refuse' is ignored",
+    find: "  return claim.unknownOutcome === 'refuse' ? refuse(record, claim, now) : acquire(claim, record.attempt + 1, true, now)\n",
+    replace: '  return acquire(claim, record.attempt + 1, true, now)\n',
+    check: 'S5',
+  },
+  {
+    name: 'a completion is not fenced',
+    find: "    if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)\n",
+    replace: "    if (record.state === 'failed') return stale(record, now, own)\n",
+    check: 'S6',
+  },
+  {
+    name: 'a release loses the attempt',
+    find: '  const { attempt } = record ?? own\n',
+    replace: '  const attempt = 0\n',
+    check: 'S6',
+  },
+  {
+    name: 'a takeover whose reply was lost is told as fresh',
+    find: '  return { record: extended(record, claim, now), reply: acquired(record.attempt, record.uncertain) }\n',
+    replace: '  return { record: extended(record, claim, now), reply: acquired(record.attempt, false) }\n',
+    check: 'S7',
+  },
+  {
+    name: 'a claim that is sent again is refused',
+    find: "    return record.state === 'in-flight' ? acquireAgain(record, claim, now) : refuse(record, claim, now)\n",
+    replace: '    return refuse(record, claim, now)\n',
+    check: 'S7',
+  },
+  {
+    name: 'a released token claims again',
+    find: "    return record.state === 'in-flight' ? acquireAgain(record, claim, now) : refuse(record, claim, now)\n",
+    replace: `    if (record.state === 'failed') return acquire(claim, record.attempt + 1, record.uncertain, now)
+    return record.state === 'in-flight' ? acquireAgain(record, claim, now) : refuse(record, claim, now)
+`,
+    check: 'S7',
+  },
+  {
+    name: 'a replay has a status of its own',
+    find: '  return { ...answer, headers: [...answer.headers, REPLAYED] }\n',
+    replace: '  return { ...answer, status: 200, headers: [...answer.headers, REPLAYED] }\n',
+    check: 'S8',
+  },
+  {
+    name: 'the fingerprint is ignored where a lease has lapsed',
+    find: `      if (record.fingerprint !== claim.fingerprint) return refuse(record, claim, now)
+      if (now < record.leaseUntil)`,
+    replace: '      if (now < record.leaseUntil)',
+    check: 'S9',
+  },
+  {
+    name: "a mismatched request is shown the other's answer",
+    find: 'answer: isOther ? null : record.answer',
+    replace: 'answer: isOther && attempt > 1_000 ? null : record.answer',
+    check: 'S9',
+  },
+  {
+    name: "a mismatched request gets the other's answer",
+    find: 'const claiming = this.#claims.make(identity)',
+    replace: "const claiming = this.#claims.make({ ...identity, fingerprint: 'f' })",
+    check: 'S9',
+  },
+  {
+    name: 'the scope is left out of the storage key',
+    find: 'encodeURIComponent(scope)',
+    replace: "encodeURIComponent('')",
+    check: 'S9',
+  },
+  {
+    name: 'the handler runs without a confirmed claim',
+    find: "options.storeFailure === 'runUnprotected'",
+    replace: "options.storeFailure !== 'runUnprotected'",
+    check: 'S10',
+  },
+  {
+    name: 'a silent store is waited for',
+    find: 'this.sentAt + this.#calls.timeoutMs)',
+    replace: 'this.sentAt + 2 * this.#calls.timeoutMs)',
+    check: 'S10',
+  },
+  {
+    name: 'a lease never lapses',
+    find: '      if (now < record.leaseUntil) return refuse(record, claim, now)\n',
+    replace: '      if (now < record.expiresAt) return refuse(record, claim, now)\n',
+    check: 'L1',
+  },
+  {
+    name: 'a claim that nobody runs is never released',
+    find: 'this.#claims.giveUp(claiming, sent)\n      return storeUnavailable(options)\n',
+    replace: 'return storeUnavailable(options)\n',
+    check: 'L1',
+  },
+  {
+    name: 'a late claim is not released',
+    find: 'if (!call.isAnswered) call.onLateAnswer = (late) => void this.#free(claiming, late?.acquired === true)\n',
+    replace: '',
+    check: 'L1',
+  },
+  {
+    name: 'a failure waits for its release for ever',
+    find: `        else this.#released(late, failure)
+      })
+      return SEND`,
+    replace: `        else this.#released(late, failure)
+      })
+      return new Promise(() => {}) as never`,
+    check: 'L2',
+  },
+]
+
+/** Faults that show themselves only where several attempts meet: some of them after one particular fault more. */
+export const mutants: readonly Mutant[] = planted.map((mutant) => ({ ...mutant, layer: 'explore' }))

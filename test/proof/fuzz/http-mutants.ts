@@ -1,0 +1,214 @@
+import type { Check } from '../checks.js'
+import type { Mutant } from '../mutants/mutant.js'
+
+const OF_ALL = 'return readingOf(requestFingerprint(facts.method, facts.target, facts.body, ignoredMember))'
+const STORAGE_KEY = 'export function storageKey('
+
+function planted(check: Check, name: string, find: string, replace: string): Mutant {
+  return { name, find, replace, layer: 'fuzz', check }
+}
+
+export const mutants: readonly Mutant[] = [
+  // What makes two requests the same
+  planted('S9', 'the fingerprint leaves the query out', OF_ALL, OF_ALL.replace('facts.target', 'pathOf(facts.target)')),
+  planted('S9', 'the fingerprint leaves the method out', OF_ALL, OF_ALL.replace('facts.method', "'POST'")),
+  planted('S9', 'the fingerprint leaves the body out', OF_ALL, OF_ALL.replace('facts.body', 'null')),
+  planted('S3', 'the order of members counts', 'sort(names)', 'names.reverse()'),
+  planted('S3', "the key's field counts in the fingerprint", 'if (name === ignoredMember) continue', ''),
+  planted('S5', 'a body that nobody has read counts as empty', 'if (!isUnseen(facts)) return true', 'return true'),
+  planted('L2', 'no body is too deep', 'if (depth === MAX_DEPTH) return false', ''),
+  planted('S5', 'a fingerprint of its own may overlook the body', 'if (looksAtBody) checkWasRead(facts)', ''),
+  planted(
+    'S5',
+    'a body that was read elsewhere counts as an empty one',
+    'if (facts.bodyWasRead) throw readElsewhere(contentType)',
+    'if (facts.bodyWasRead) return true',
+  ),
+
+  // What is a key, and whose
+  planted(
+    'S5',
+    'of several keys the first is taken',
+    'line === undefined || second !== undefined',
+    'line === undefined',
+  ),
+  planted('S5', 'a key stays in its quotes', 'RFC_8941_STRING.test(text)', "text === ''"),
+  planted('S5', 'a key is read as Latin-1', 'isUtf8(bytes)', 'bytes.length === 0'),
+  planted(
+    'S5',
+    'an invalid key is no key',
+    "if ('invalid' in reading) return {",
+    "if ('invalid' in reading && headerName !== '') return BYPASS\n    if ('invalid' in reading) return {",
+  ),
+  planted(
+    'S5',
+    "the header's name is taken literally",
+    'each.toLowerCase() !== name',
+    'each.toLowerCase() !== each && each !== name',
+  ),
+  planted('S5', 'a required key is not asked for', 'legacy === null && !required', 'legacy === null'),
+  planted(
+    'S5',
+    'a field that is no string is no key',
+    "if (typeof value !== 'string') {",
+    "if (typeof value !== 'string') return null\n  else if (false) {",
+  ),
+  planted('S9', 'the header wins over the field', "legacyKey?.whenBoth === 'field'", 'legacyKey === null'),
+  planted('S5', 'a missing value may be a key', 'keyFault(key) ?? accident(key)', 'keyFault(key)'),
+  planted(
+    'S5',
+    'PATCH is not covered',
+    "methods: ['POST', 'PUT', 'PATCH', 'DELETE'],",
+    "methods: ['POST', 'PUT', 'DELETE'],",
+  ),
+  planted(
+    'S9',
+    'a scope is coerced',
+    "const fault = scopeFault(given)\n    if (fault !== null) throw new IdempotencyError('scope_invalid'",
+    "given = String(given)\n    const fault = scopeFault(given)\n    if (fault !== null) throw new IdempotencyError('scope_invalid'",
+  ),
+  planted(
+    'S9',
+    'scope and key are joined without care',
+    STORAGE_KEY,
+    `const encodeURIComponent = String\n${STORAGE_KEY}`,
+  ),
+  planted('S9', 'the scope is left out of the storage key', 'encodeURIComponent(scope)', "'all'"),
+
+  // What is stored, and given back
+  planted(
+    'S8',
+    'text is held as UTF-8, whatever its encoding',
+    "typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8'",
+    "'utf8'",
+  ),
+  planted('S2', 'bodies are stored as text', "byteLength).toString('latin1')", 'byteLength).toString()'),
+  planted(
+    'S2',
+    'of several header lines the last is given back',
+    'lines[1] = [lines[1], value].flat()',
+    'lines[1] = value',
+  ),
+  planted(
+    'S2',
+    'the reason phrase is not given back',
+    'setHead(res, answer, extraHeaders) sendAll(res, answer, body, outlet)',
+    "answer = { ...answer, statusMessage: '' }\n setHead(res, answer, extraHeaders)\n sendAll(res, answer, body, outlet)",
+  ),
+  planted('S2', "the first client's cookies are given to all", "new Set(['date', 'set-cookie'])", "new Set(['date'])"),
+  planted(
+    'S2',
+    'an event stream is an answer like others',
+    "return typeof contentType === 'string' &&",
+    "return typeof contentType === 'string' && contentType === '' &&",
+  ),
+  planted('S5', 'a redirect is no success', 'status <= 399', 'status <= 299'),
+  planted(
+    'S8',
+    'a failure is stored',
+    "judgement === 'success'\n        ? run.complete",
+    "judgement === 'success' || answer !== null\n        ? run.complete",
+  ),
+  planted(
+    'S3',
+    'an answer is sent before it is stored',
+    'void whenever(run.settle({ ...head, body: isKept ? body : null }), (settled) =>',
+    "run.settle({ ...head, body: isKept ? body : null })\n    void whenever({ action: 'send' } as const, (settled) =>",
+  ),
+  planted(
+    'S5',
+    'an answer too large to keep frees its key',
+    'void whenever(run.settle({ ...head, body: null }, terms), (settled) => {',
+    'void whenever(run.fail(), (settled) => {',
+  ),
+
+  planted(
+    'S8',
+    'a head that has left counts as a success',
+    'void whenever(this.#run.fail(), () =>',
+    'void whenever(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as Head), body: null }), () =>',
+  ),
+  planted(
+    'S3',
+    'the end of a stream leaves before its record is completed',
+    'void whenever(run.settle({ ...head, body: null }, terms), (settled) => {',
+    "run.settle({ ...head, body: null }, terms)\n    void whenever({ action: 'send' } as const, (settled) => {",
+  ),
+
+  // When it runs, and when it ends
+  planted(
+    'S11',
+    'a disconnect releases',
+    'this.#stream?.clientLeft()\n',
+    'this.#stream?.clientLeft()\n    void this.#run.fail()\n',
+  ),
+  planted(
+    'S5',
+    'a replay runs the handler',
+    'return send(decision, req, res, decision.extraHeaders)',
+    "return decision.action === 'replay' ? next() : send(decision, req, res, decision.extraHeaders)",
+  ),
+  planted('S1', 'a live lease is nothing', 'if (now < record.leaseUntil) return refuse(record, claim, now)', ''),
+  planted(
+    'S5',
+    'a server that breaks down certainly did nothing',
+    "return { how: 'perhaps', because: 'status' }",
+    "return { how: 'certainly', because: 'status' }",
+  ),
+  planted(
+    'S5',
+    'a run without an answer certainly did nothing',
+    "return { how: 'perhaps', because: 'no_answer' }",
+    "return { how: 'certainly', because: 'no_answer' }",
+  ),
+  planted(
+    'S5',
+    'what is thrown tells nothing',
+    'if (!isCertainFailure(error)) return handleError.call',
+    'if (error !== null) return handleError.call',
+  ),
+  planted('S5', 'a possible effect is forgotten', 'this.#mayHaveHadEffect = true', ''),
+  planted(
+    'L1',
+    'a destroyed response keeps its key',
+    'void whenever(this.#run.fail(), () =>',
+    'void whenever(null, () =>',
+  ),
+  planted(
+    'L2',
+    'a late error hangs up on an answer that is being stored',
+    'this.#hangsUp = true // Its client gets the answer first.',
+    'this.#wayOut.cut(error, this.#stream)',
+  ),
+  planted(
+    'L2',
+    'a handler that ends its connection behind an answer takes it away',
+    "if (this.#state !== 'finished') this.#res.destroy(",
+    "if (this.#state === 'holding' || this.#state === 'streaming') this.#res.destroy(",
+  ),
+  planted(
+    'L1',
+    'a handler that hangs up through its request is taken for a client that left',
+    "if (this.#state !== 'finished') this.#res.destroy(",
+    "if (this.#state === 'ended') this.#res.destroy(",
+  ),
+  planted(
+    'L2',
+    'a response that is being stored looks sent',
+    "  Object.defineProperty(res, 'writableEnded', YES)\n",
+    "  Object.defineProperty(res, 'writableEnded', YES)\n  Object.assign(res, { finished: true })\n",
+  ),
+  planted(
+    'L2',
+    'misuse goes unheard',
+    'tellCertainFailure(req, true)\n      next(error)',
+    'tellCertainFailure(req, true)',
+  ),
+  planted('L3', 'runs are never counted as over', '    this.#active--\n', ''),
+  planted(
+    'L3',
+    'the timer of a run outlives it',
+    "this.state = 'ended'\n    this.#deadlines.remove(this)",
+    "this.state = 'ended'\n    setInterval(() => this.check(), 1_000)",
+  ),
+]

@@ -1,0 +1,178 @@
+import type { Mutant } from '../mutants/mutant.js'
+
+const layer = 'soak'
+
+export const mutants: readonly Mutant[] = [
+  {
+    name: 'memory: the bytes of bodies are not counted',
+    find: ' + (this.#body?.length ?? 0)',
+    replace: '',
+    layer: 'soak',
+    check: 'S12',
+  },
+  {
+    name: 'memory: headers are not counted',
+    find: ' + this.#headers.length',
+    replace: '',
+    layer: 'soak',
+    check: 'S12',
+  },
+  {
+    name: 'memory: the bound on the number of records is off by one',
+    find: 'total.count < this.#limits.maxEntries',
+    replace: 'total.count <= this.#limits.maxEntries',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'memory: an expired record never leaves',
+    find: 'now >= oldest.record.expiresAt',
+    replace: 'now >= Number.MAX_VALUE',
+    layer,
+    check: 'L1',
+  },
+  {
+    name: 'memory: a record in flight is evicted',
+    find: 'if (!this.#completed.dropOldestOf(need.scope))',
+    replace: 'if (!this.#inFlight.dropOldestOf(need.scope))',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'memory: a record that is still wanted is dropped to make room',
+    find: 'return this.#evicts && this',
+    replace: 'return this',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'memory: an eviction is not told',
+    find: 'for (let i = 0; i < times; i++)',
+    replace: 'for (let i = 1; i < times; i++)',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'memory: one scope fills the store for all',
+    find: 'if (scope === SINGLE_TENANT || maxScopeShare === 1) return true',
+    replace: 'if (scope) return true',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: "memory: eviction begins with another's records",
+    find: 'if (!this.#completed.dropOldestOf(need.scope)) this.#completed.dropOldest()',
+    replace: 'this.#completed.dropOldest()',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: "memory: one scope's failures push out another's",
+    find: 'if (this.#room.heldBy(scope).count > 1) return this.#room.dropOldestOf(scope)',
+    replace: '',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'the timer of a run outlives it',
+    find: "this.state = 'ended'\n    this.#deadlines.remove(this)",
+    replace: "this.state = 'ended'",
+    layer,
+    check: 'S12',
+  },
+  {
+    name: "the timer of a command's limit outlives its reply",
+    find: 'this.#calls.deadlines.remove(this)\n      this.#resolve(reply)',
+    replace: 'this.#resolve(reply)',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'a run is still counted when it has ended',
+    find: 'if (renewal === undefined) activity.end()\n',
+    replace: 'if (this.attempt > 1) return\n    if (renewal === undefined) activity.end()\n',
+    layer,
+    check: 'L3',
+  },
+  {
+    name: 'a decision is still counted when it was made',
+    find: 'return result.finally(() => activity.end())',
+    replace: 'return result',
+    layer,
+    check: 'L3',
+  },
+  {
+    name: 'executions are remembered',
+    find: 'this.context = new HandlerContext(this)\n',
+    replace:
+      'this.context = new HandlerContext(this)\n    ;((globalThis as { runs?: unknown[] }).runs ??= []).push(this)\n',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'a listener that a library took off the socket of its response is put on it',
+    find: 'this.#waiting = this.#waiting.filter((one) => one.event !== event || one.listener !== listener)\n',
+    replace: '',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'a held response listens on its connection, for good',
+    find: 'this.#outliving = new OutlivingSocket(res, response)',
+    replace:
+      "this.#outliving = new OutlivingSocket(res, response)\n    this.socket.on('close', () => void this.before)",
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'a disconnect releases',
+    find: 'this.#stream?.clientLeft()',
+    replace: 'this.#stream?.clientLeft()\n    void this.#run.fail()',
+    layer,
+    check: 'S11',
+  },
+  {
+    name: 'a pause keeps the process alive',
+    find: 'const timer = setTimeout(rested, Math.ceil(ms)).unref()',
+    replace: 'const timer = setTimeout(rested, Math.ceil(ms))',
+    layer,
+    check: 'L3',
+  },
+  {
+    name: 'a deadline keeps the process alive',
+    find: 'Math.max(1, Math.ceil(dueAt - monotonicNow()))).unref()',
+    replace: 'Math.max(1, Math.ceil(dueAt - monotonicNow())))',
+    layer,
+    check: 'L3',
+  },
+  {
+    name: 'tokens are drawn in advance',
+    find: 'if (!readKernelSource()) randomFillSync(bytes)',
+    replace: `const drawn = ((globalThis as { drawn?: string[] }).drawn ??= [])
+  while (drawn.length < 64) drawn.push(randomFillSync(bytes).toString('latin1'))
+  bytes.write(drawn.shift() as string, 'latin1')`,
+    layer,
+    check: 'S1',
+  },
+  {
+    name: 'claims are sent, whatever is unanswered',
+    find: 'if (now < this.#claimedAt + probeMs) return false',
+    replace: '',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'another copy follows one that may still be answered',
+    find: 'if (isOut) continue',
+    replace: '',
+    layer,
+    check: 'S12',
+  },
+  {
+    name: 'a completion that is not answered in time is dropped',
+    find: "void calls.sendAgain('complete', this, terms, call, this.lease.until).then",
+    replace: 'void Promise.resolve(null as CommandReply | null).then',
+    layer,
+    check: 'S3',
+  },
+]

@@ -1,0 +1,82 @@
+import type { Store } from 'once-per-key'
+import request from 'supertest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { DRIVER_NAMES } from '../adapters/sqlite/drivers.js'
+import { newFolder } from '../adapters/sqlite/open-store.js'
+import { read } from '../docs/pages.js'
+import { startPostgres } from '../support/postgres-server.js'
+import { startRedis } from '../support/redis-server.js'
+
+/** A claim of a key, as an engine makes it. */
+const claim = {
+  token: 'token-1',
+  scope: 'acme',
+  fingerprint: 'f'.repeat(64),
+  leaseMs: 30_000,
+  retentionMs: 86_400_000,
+  unknownOutcome: 'rerun',
+} as const
+
+async function expectClaims(store: Store) {
+  expect(await store.begin('acme:order-1001', claim)).toMatchObject({ acquired: true, attempt: 1 })
+}
+
+test('the memory store of the page claims a key', async () => {
+  const { store } = await import('../../examples/recipes/stores/memory.js')
+  await expectClaims(store)
+})
+
+test('the Redis store of the page claims a key, under its prefix', async () => {
+  const server = await startRedis()
+  vi.stubEnv('REDIS_URL', `redis://127.0.0.1:${server.port}`)
+  const { store, redis } = await import('../../examples/recipes/stores/redis.js')
+  await expectClaims(store)
+  expect(await redis.keys('*')).toEqual(['payments:acme:order-1001'])
+  redis.disconnect()
+  await server.close()
+})
+
+describe('the Postgres store of the page', async () => {
+  const server = await startPostgres()
+  afterAll(() => server.close())
+
+  test('has its schema once it is imported, claims a key, and its record is found as the page finds it', async () => {
+    vi.stubEnv('DATABASE_URL', server.url())
+    const { store, pool } = await import('../../examples/recipes/stores/postgres.js')
+    await expectClaims(store)
+    const { rows } = await pool.query(read('examples/recipes/stores/look.sql'))
+    expect(rows).toEqual([expect.objectContaining({ name: 'acme:order-1001', state: 'in-flight', attempt: '1' })])
+    await pool.end()
+  })
+})
+
+// npm builds better-sqlite3 for one Node: on another, node:sqlite is what the store is tried with.
+const isBuilt = DRIVER_NAMES.includes('better-sqlite3')
+test.runIf(isBuilt)(
+  'the SQLite store of the page claims a key, and its record is found as the page finds it',
+  async () => {
+    const { folder, remove } = newFolder()
+    onTestFinished(remove)
+    vi.stubEnv('SQLITE_FILE', `${folder}/payments.db`)
+    const { store, database } = await import('../../examples/recipes/stores/sqlite.js')
+    await expectClaims(store)
+    const rows = database.prepare(read('examples/recipes/stores/look-sqlite.sql')).all()
+    expect(rows).toEqual([expect.objectContaining({ key: 'acme:order-1001', state: 'in-flight', attempt: 1 })])
+    database.close()
+  },
+)
+
+test.runIf(isBuilt)('the transaction of the page makes a payout once, with its record', async () => {
+  const { folder, remove } = newFolder()
+  onTestFinished(remove)
+  vi.resetModules()
+  vi.stubEnv('SQLITE_FILE', `${folder}/payments.db`)
+  const { app } = await import('../../examples/recipes/stores/sqlite-transaction.js')
+  const { database } = await import('../../examples/recipes/stores/sqlite.js')
+  const pay = () => request(app).post('/payouts').set('Idempotency-Key', 'order-1001').send({ amount: 5000 })
+  const [first, retry] = [await pay(), await pay()]
+  expect([first.status, retry.status, retry.headers['idempotent-replayed']]).toEqual([201, 201, 'true'])
+  expect(retry.body).toEqual(first.body)
+  expect(database.prepare('SELECT * FROM payouts').all()).toEqual([{ id: first.body.id, amount: 5000 }])
+  database.close()
+})

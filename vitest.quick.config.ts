@@ -1,0 +1,25 @@
+import { configDefaults, defineConfig } from 'vitest/config'
+import whole from './vitest.config.js'
+
+/** `npm run test:quick`: what needs no server, no build and no other process, in workers that are used again. */
+export default defineConfig({
+  resolve: whole.resolve ?? {}, // The package by its own name.
+  test: {
+    include: [
+      'test/layers.test.ts',
+      'test/{core,http,express,webhooks}/**/*.test.ts',
+      'test/adapters/memory/**/*.test.ts',
+    ],
+    exclude: [
+      ...configDefaults.exclude,
+      // They start processes, or measure.
+      'test/core/process-exit.test.ts',
+      'test/adapters/memory/{cluster,own-bytes,scans}.test.ts',
+      // They put another module in the place of one that others have loaded.
+      'test/webhooks/{signature-timing,zod-3}.test.ts',
+    ],
+    isolate: false,
+    maxWorkers: '100%',
+    testTimeout: 30_000,
+  },
+})
