@@ -21,13 +21,10 @@ export class RunTransaction implements OpenTransaction {
   readonly #run: Run
   /** The work was called: a second call means that the client tries again. */
   #hasBegun = false
-  /** With what the run was ended meanwhile; the first end counts. */
-  #end: OfferedEnd | undefined
   /** Its answer depends on it: a step's does not. */
   readonly #isAnswered: boolean
-  /** What whoever ended it is told; nothing, where the end does not count. */
-  #told: Promise<Settled> | undefined
-  #tell: ((settled: Settled) => void) | undefined
+  /** With what the run was ended meanwhile; the first end counts. */
+  #offered: Offered | undefined
 
   /** @throws IdempotencyError for misuse: nothing was sent. */
   constructor(context: unknown, store: Store, kind: 'transaction' | 'step') {
@@ -44,13 +41,8 @@ export class RunTransaction implements OpenTransaction {
 
   /** An end that somebody gives to the run meanwhile. */
   offer(end: OfferedEnd): Promise<Settled> {
-    if (this.#told === undefined) {
-      this.#end = end
-      this.#told = new Promise((resolve) => {
-        this.#tell = resolve
-      })
-    }
-    return this.#told
+    this.#offered ??= new Offered(end)
+    return this.#offered.told
   }
 
   /**
@@ -59,7 +51,7 @@ export class RunTransaction implements OpenTransaction {
    * @throws IdempotencyError `lease_lost`
    */
   async renew(): Promise<void> {
-    await this.#run.pauseRenewals(true)
+    await this.#run.renewAndPause()
   }
 
   /** The database lets renewals through until the record is completed. */
@@ -81,88 +73,98 @@ export class RunTransaction implements OpenTransaction {
    */
   resolved(value: unknown): MaybePromise<Completion | null> {
     return whenever(this.#run.source?.resolved(value), () => {
-      if (this.#end === undefined) throw transactionUnanswered()
-      return this.#end.answer === null ? null : this.#run.completionOf(this.#end.answer)
+      if (this.#offered === undefined) throw transactionUnanswered()
+      const { answer } = this.#offered.end
+      return answer === null ? null : this.#run.completionOf(answer)
     })
   }
 
   /** Before a statement that locks the record: no renewal is on its way any more, and the lock stands for the lease. */
   async locking(): Promise<void> {
-    await this.#run.pauseRenewals(false)
+    await this.#run.lockLease()
     this.isCompleting = true
-    this.#run.lockLease()
   }
 
   /** The COMMIT was confirmed: the record is completed, and the answer leaves. */
   committed(): void {
-    const tell = this.#tell
-    const settled = this.#run.committed(this.#end?.answer as Answer)
-    this.#close()
-    tell?.(settled)
+    const settled = this.#run.committed(this.#offered?.end.answer as Answer)
+    this.#close()?.tell(settled)
   }
 
   /** It was rolled back, or never begun: what was answered does not count, and the run goes on, unless its response is gone. */
   rolledBack(): MaybePromise<void> {
-    if (this.#end?.answer === null && this.#end.because === 'no_answer') return this.failed()
+    const end = this.#offered?.end
+    if (end?.answer === null && end.because === 'no_answer') return this.failed()
     this.#discard()
     this.#close()
-    this.#run.resumeRenewals()
   }
 
   /** It was rolled back since its answer is a failure: the run ends with that. */
-  async failed(): Promise<void> {
-    const tell = this.#tell
-    const { how, because } = this.#end as Extract<OfferedEnd, { answer: null }>
-    this.#close()
-    this.#run.resumeRenewals()
-    tell?.(await this.#run.fail(how, because))
+  failed(): Promise<void> {
+    return this.#endRun()
   }
 
   /**
    * Nobody knows whether it was committed: the store is asked until it proves that, or `maxRunMs` is over. `false`: it was
-   * rolled back, and the next attempt may run. `null`: it is still not known, and the client is told to come back.
+   * rolled back, and the next attempt may run; or it is still not known, and the client is told to come back.
    */
-  async resolve(): Promise<boolean | null> {
-    const tell = this.#tell
+  async resolve(): Promise<boolean> {
     const outcome = await this.#run.outcomeOfCommit()
     if (outcome === 'committed') {
       this.committed()
       return true
     }
     if (outcome === 'rolled back') this.#discard()
-    this.#close()
-    if (outcome === 'rolled back') return false
-    tell?.(outcome)
-    return null
+    const offered = this.#close()
+    if (outcome !== 'rolled back') offered?.tell(outcome)
+    return false
   }
 
   /** A step is over; `mayBeCommitted`: what it wrote may be there, so a failure from now on leaves the outcome unknown. */
   async stepOver(mayBeCommitted: boolean): Promise<void> {
-    const run = this.#run
-    const end = this.#end
-    const tell = this.#tell
-    if (mayBeCommitted) run.mayHaveEffect()
-    this.#close()
-    run.resumeRenewals()
-    if (end === undefined) return
-    // Its response was ended meanwhile.
-    tell?.(await (end.answer === null ? run.fail(end.how, end.because) : run.complete(end.answer)))
+    if (mayBeCommitted) this.#run.mayHaveEffect()
+    await this.#endRun()
   }
 
-  /** What was answered does not count. */
+  /** Ends the run as was offered meanwhile; without an offer it goes on. */
+  async #endRun(): Promise<void> {
+    const run = this.#run
+    const offered = this.#close()
+    if (offered === undefined) return
+    const { end, tell } = offered
+    tell(await (end.answer === null ? run.fail(end.how, end.because) : run.complete(end.answer)))
+  }
+
+  /** What was answered does not count: whoever ended the run is told of the answer that does, or nothing. */
   #discard(): void {
     this.isCompleting = false
-    this.#end = undefined
-    this.#told = undefined
-    this.#tell = undefined
+    this.#offered = undefined
     this.#run.source?.reset()
   }
 
-  #close(): void {
-    this.#end = undefined
+  /** From here on ends go to the run, whose lease is renewed again. Returns what was offered. */
+  #close(): Offered | undefined {
+    const offered = this.#offered
+    this.#offered = undefined
     this.isCompleting = false
     this.#run.left()
     if (this.#isAnswered) this.#run.source?.left()
+    this.#run.resumeRenewals()
+    return offered
+  }
+}
+
+/** An end of the run, and the promise of whoever offered it. */
+class Offered {
+  readonly end: OfferedEnd
+  readonly told: Promise<Settled>
+  tell!: (settled: Settled) => void
+
+  constructor(end: OfferedEnd) {
+    this.end = end
+    this.told = new Promise((resolve) => {
+      this.tell = resolve
+    })
   }
 }
 

@@ -144,13 +144,14 @@ export class Run extends OwnedRecord {
   }
 
   /** @throws IdempotencyError `lease_lost`: the store did not confirm the renewal. */
-  async pauseRenewals(confirms: boolean): Promise<void> {
+  async renewAndPause(): Promise<void> {
     await this.lease.pause()
-    if (confirms && !(await this.lease.confirm())) throw leaseLost()
+    if (!(await this.lease.confirm())) throw leaseLost()
   }
 
-  /** From here on the lock of a transaction stands for the lease. */
-  lockLease(): void {
+  /** From here on the lock of a transaction stands for the lease: no renewal is on its way, and none is sent. */
+  async lockLease(): Promise<void> {
+    await this.lease.pause()
     this.lease.lock()
   }
 
@@ -193,6 +194,7 @@ export class Run extends OwnedRecord {
   }
 
   completedByHand(): void {
+    this.lease.lock()
     this.#isCompletedByHand = true
   }
 

@@ -78,7 +78,6 @@ export function completeByHandAtOnce(
   run.mayEnter()
   const completion = run.completionByHand(answer)
   complete(run.recordKey, completion)
-  run.lockLease()
   run.completedByHand()
 }
 

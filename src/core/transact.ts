@@ -44,13 +44,11 @@ export async function transact<Tx, Value, Options>(
 ): Promise<Value> {
   const transaction = new RunTransaction(context, store, 'transaction')
   let value: Value | undefined
-  let progress: Progress = 'working'
+  let progress = 'working' as Progress
   const inside = async (tx: Tx): Promise<void> => {
     progress = 'working'
     transaction.begun()
-    // Not before BEGIN: a wait for a connection would be a wait without renewals. The mark takes the snapshot.
-    if (transactions.needsRenewal(options)) await transaction.renew()
-    if (await transactions.mark(tx, transaction.token, transaction.idleMs)) transaction.admitRenewals()
+    if (await marked(tx, transaction, transactions, options)) transaction.admitRenewals()
     value = await work(tx)
     const completion = await transaction.resolved(value)
     if (completion === null) {
@@ -63,21 +61,31 @@ export async function transact<Tx, Value, Options>(
   }
   try {
     await transactions.transaction(inside, options)
-    if ((progress as Progress) !== 'completed') throw transactionNotRun()
+    if (progress !== 'completed') throw transactionNotRun()
   } catch (error) {
-    // What the work threw before the record was completed: there was no COMMIT.
-    const isOpen = (progress as Progress) === 'completed' && transactions.leavesOpen(error)
-    if (isOpen && (await transaction.resolve())) return value as Value
-    if (isOpen) throw error
-    if ((progress as Progress) === 'refused') {
+    if (progress === 'refused') {
       await transaction.failed()
       return value as Value
     }
-    await transaction.rolledBack()
+    // What the work threw before the record was completed: there was no COMMIT.
+    const isOpen = progress === 'completed' && transactions.leavesOpen(error)
+    if (isOpen && (await transaction.resolve())) return value as Value
+    if (!isOpen) await transaction.rolledBack()
     throw error
   }
   transaction.committed()
   return value as Value
+}
+
+/** Behind BEGIN, since a wait for a connection would be a wait without renewals; the mark takes the snapshot. */
+async function marked<Tx, Options>(
+  tx: Tx,
+  transaction: RunTransaction,
+  transactions: Transactions<Tx, Options>,
+  options: Options | undefined,
+): Promise<boolean> {
+  if (transactions.needsRenewal(options)) await transaction.renew()
+  return transactions.mark(tx, transaction.token, transaction.idleMs)
 }
 
 /** How far the last call of the work has come. `refused`: its answer is a failure. `completed`: only the COMMIT is left. */
@@ -107,8 +115,7 @@ export async function step<Tx, Value, Options>(
   try {
     await transactions.transaction(async (tx) => {
       isDone = false
-      if (transactions.needsRenewal(options)) await transaction.renew()
-      await transactions.mark(tx, transaction.token, transaction.idleMs)
+      await marked(tx, transaction, transactions, options)
       await transaction.locking()
       await transactions.step(tx, transaction.recordKey, transaction.token)
       value = await work(tx)
@@ -140,8 +147,7 @@ export async function completeByHand(
   const run = usableRun(context, store)
   run.mayEnter()
   const completion = run.completionByHand(answer)
-  await run.pauseRenewals(false)
-  run.lockLease()
+  await run.lockLease()
   try {
     await complete(run.recordKey, completion)
   } catch (error) {
