@@ -10,6 +10,9 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 const program = await buildProgram('payouts-process.main.ts')
 afterAll(() => program.remove())
 
+/** How many records must have been in flight when their owners were killed. */
+const FEWEST_OPEN = 8
+
 /** Where the owner dies, and what the books say of its payout then. */
 const POINTS = {
   'before the reservation': undefined,
@@ -45,13 +48,14 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
   test('whenever an owner is killed, the books say paid of a key if, and only if, its record is completed', async () => {
     const opened = withBooks(driver)
     const seen = { paid: 0, open: 0 }
-    for (let round = 0; round < 8; round++) {
+    // A loaded machine may see few that were open: then there are more rounds, up to a limit.
+    for (let round = 0; round < 8 || (seen.open <= FEWEST_OPEN && round < 60); round++) {
       const service = await serve(driver, opened.file, 'never')
       let answered = 0
       const enough = new Promise<void>((resolve) => {
         for (let i = 0; i < 60; i++) {
           void service.pay(`${round} ${i}`).then(
-            () => ++answered === 5 + 4 * round && resolve(),
+            () => ++answered === 5 + 4 * (round % 8) && resolve(),
             () => {},
           )
         }
@@ -69,7 +73,7 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
     }
     // A run that killed nothing in the middle shows nothing.
     expect(seen.paid).toBeGreaterThan(40)
-    expect(seen.open).toBeGreaterThan(8)
+    expect(seen.open).toBeGreaterThan(FEWEST_OPEN)
   })
 })
 
