@@ -163,7 +163,7 @@ export class Lease extends Deadline {
       inTime ? this.#until : Number.POSITIVE_INFINITY,
     )
     if (next < Number.POSITIVE_INFINITY) this.#deadlines.set(this, next)
-    else if (!this.#isLocked) this.#leased.leaseOver()
+    else this.#leased.leaseOver()
   }
 
   #lose(reason: 'lapsed' | 'taken'): void {

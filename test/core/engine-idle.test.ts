@@ -1,3 +1,4 @@
+import { completeByHand, type Store } from 'once-per-key/core'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { engineOnTrial, runOf, TIMES } from '../support/engine-on-trial.js'
 import { answerLate, failBefore, gated, hang } from '../support/faults.js'
@@ -112,6 +113,17 @@ test('idle waits no longer than maxRunMs and a lease for a handler that never en
   await vi.advanceTimersByTimeAsync(TIMES.maxRunMs)
   expect(await idle()).toBe(false)
   await vi.advanceTimersByTimeAsync(TIMES.leaseMs)
+  expect(await idle()).toBe(true)
+})
+
+test('idle waits no longer than maxRunMs for a handler that completed its record by hand and never ends', async () => {
+  const trial = engineOnTrial()
+  const execution = await trial.run()
+  await completeByHand(trial.store as Store, execution.context, { status: 201 }, () => {})
+  const idle = idleOf(trial)
+  await vi.advanceTimersByTimeAsync(TIMES.maxRunMs - 1)
+  expect(await idle()).toBe(false)
+  await vi.advanceTimersByTimeAsync(1)
   expect(await idle()).toBe(true)
 })
 
