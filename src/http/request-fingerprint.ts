@@ -1,9 +1,9 @@
 import { IdempotencyError, inItsWords } from '../core/errors.js'
 import { type MaybePromise, whenever } from '../core/maybe-promise.js'
-import { consult } from './consult.js'
 import { contentTypeOf } from './content-type.js'
 import type { RequestFacts } from './decision.js'
 import { requestFingerprint } from './fingerprint.js'
+import { callOption } from './option-call.js'
 import type { ResolvedOptions } from './options.js'
 import type { Rejection } from './request-events.js'
 import { checkWasRead, isComparable } from './sent-body.js'
@@ -32,7 +32,7 @@ export function fingerprintReader<Req>(
   return (facts) => {
     if (looksAtBody) checkWasRead(facts)
     // The given value stands for the query as well.
-    return whenever(consult(fingerprint, facts.request, checkedContent, fingerprintFailed), (content) =>
+    return whenever(callOption(fingerprint, facts.request, checkedContent, fingerprintFailed), (content) =>
       readingOf(requestFingerprint(facts.method, pathOf(facts.target), content, ignoredMember)),
     )
   }

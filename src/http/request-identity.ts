@@ -2,12 +2,12 @@ import { Buffer } from 'node:buffer'
 import { IdempotencyError, inItsWords } from '../core/errors.js'
 import type { Identity } from '../core/identity.js'
 import { type MaybePromise, whenever } from '../core/maybe-promise.js'
-import { consult } from './consult.js'
 import { contentTypeOf, hasMembers } from './content-type.js'
 import type { RequestFacts } from './decision.js'
 import { headerLines } from './header-lines.js'
 import type { KeyReading } from './key.js'
 import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
+import { callOption } from './option-call.js'
 import type { ResolvedOptions } from './options.js'
 import type { Rejection } from './request-events.js'
 import { fingerprintReader } from './request-fingerprint.js'
@@ -51,7 +51,7 @@ export function identityReader<Req>(
     const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
     if (lines.length === 0 && legacy === null && !required && !mayHideKey(facts)) return BYPASS
     if (options.skip === undefined) return covered(facts, lines, legacy)
-    return whenever(consult(options.skip, facts.request, Boolean, skipFailed), (isSkipped) =>
+    return whenever(callOption(options.skip, facts.request, Boolean, skipFailed), (isSkipped) =>
       isSkipped ? BYPASS : covered(facts, lines, legacy),
     )
   }

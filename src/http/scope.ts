@@ -1,7 +1,7 @@
 import { IdempotencyError, inItsWords } from '../core/errors.js'
 import { SINGLE_TENANT, scopeFault } from '../core/identity.js'
 import type { MaybePromise } from '../core/maybe-promise.js'
-import { consult } from './consult.js'
+import { callOption } from './option-call.js'
 
 /**
  * The scope of an application with a single tenant. It says so aloud, since a default would leak one merchant's answers
@@ -39,7 +39,7 @@ export function scopeReader<Req>(
   }
   const failed = (cause: unknown) =>
     new IdempotencyError('scope_invalid', `${option}() failed${inItsWords(cause)}. ${wayOut}`, { cause })
-  return (request) => consult(scope, request, checked, failed)
+  return (request) => callOption(scope, request, checked, failed)
 }
 
 const OF_REQUESTS: ScopeWords = {

@@ -4,7 +4,7 @@ import type { MaybePromise } from '../core/maybe-promise.js'
  * Asks an application's function about a request, and reads its answer as `await` would take it. Throws, or rejects with, what
  * `failed` makes of a failure, and what `read` throws.
  */
-export function consult<Req, Result>(
+export function callOption<Req, Result>(
   ask: (request: Req) => unknown,
   request: Req,
   read: (answer: unknown) => Result,
