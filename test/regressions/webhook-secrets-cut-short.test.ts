@@ -11,7 +11,7 @@ test.each(['whsec_A', 'A', 'A=', 'whsec_A==', 'whsec_AAAAA', 'AAAA=', 'AAAAAA===
   'a secret that base64 does not end like is refused: %s',
   (secret) => {
     expect(mistakesOf(() => standardWebhooks({ secrets: [secret] }))).toEqual([
-      'secrets[0]: expected base64, with or without whsec_ before it',
+      'secrets[0]: expected base64, with or without the prefix whsec_',
     ])
   },
 )

@@ -85,7 +85,7 @@ describe('an error', () => {
     { name: 'its bytes', sent: Buffer.from('{"id":"secret"}'), kind: 'an object (Buffer)' },
     { name: 'its bytes in an ArrayBuffer', sent: new ArrayBuffer(2), kind: 'an object (ArrayBuffer)' },
   ])('says what to do where a body was given as $name', ({ sent, kind }) => {
-    const message = `expected an object; seen: ${kind}, to which JSON.parse comes first`
+    const message = `expected an object; seen: ${kind}; call JSON.parse first`
     expect(errorOf(sent).issues).toEqual([{ path: '', message }])
   })
 

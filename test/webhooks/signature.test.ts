@@ -221,12 +221,12 @@ describe('the options', () => {
       mistakes: [
         'tolerance: did you mean toleranceMs?',
         'toleranceMs: expected an integer from 1 to 9007199254740991; seen: 0',
-        'secrets[0]: expected base64, with or without whsec_ before it',
+        'secrets[0]: expected base64, with or without the prefix whsec_',
       ],
     },
     {
       given: { secrets: ['hush='.repeat(2)] },
-      mistakes: ['secrets[0]: expected base64, with or without whsec_ before it'],
+      mistakes: ['secrets[0]: expected base64, with or without the prefix whsec_'],
     },
   ])('of standardWebhooks are refused, all mistakes at once: $mistakes', ({ given, mistakes }) => {
     expect(mistakesOf(() => standardWebhooks(given as never))).toEqual(mistakes)

@@ -9,7 +9,7 @@ export interface PaymentsParts {
   readonly rename: (merchantId: string | null | undefined, name: string | null | undefined) => Promise<unknown>
 }
 
-/** The payments service's events, each once. Mount it before body parsers: a signature is about the bytes as sent. */
+/** The payments service's events, each once. Mount it before body parsers: a signature covers the raw bytes. */
 export function paymentsReceiver({ store, secret, rename }: PaymentsParts): WebhookReceiver {
   return webhookReceiver({
     store,

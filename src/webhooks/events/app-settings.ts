@@ -1,12 +1,12 @@
 import { anything, finiteNumber, flag, listOf, sampled, text, tolerantObject } from './fields.js'
 
-/** What a merchant and each of its apps have in common. */
+/** The settings that a merchant and each of its apps share. */
 export interface AppSettings {
   /** The platform on which the shop runs. The values are not documented. */
   readonly platformType?: string | null | undefined
   /** Whether an API key has been issued. */
   readonly hasApiKey?: boolean | null | undefined
-  /** The address of the website. */
+  /** The URL of the website. */
   readonly websiteUrl?: string | null | undefined
   /** The logo of the shop. */
   readonly shopLogo?: string | null | undefined
@@ -20,41 +20,41 @@ export interface AppSettings {
   readonly errorCallbackUrl?: string | null | undefined
   /** The URL to which webhook events are sent. */
   readonly webhookUrl?: string | null | undefined
-  /** The subscription to webhook events that holds by default; its type is not documented. */
+  /** The default subscription to webhook events; its type is not documented. */
   readonly defaultWebhookSubscription?: unknown
-  /** The climate project that offsets go to. */
+  /** The climate project that receives the offsets. */
   readonly offsetProject?: string | null | undefined
   /** The URL of the privacy policy. */
   readonly privacyUrl?: string | null | undefined
   /** The URL of the terms of service. */
   readonly tosUrl?: string | null | undefined
-  /** Whether the shop offers trees by a button alone. */
+  /** Whether the shop offers trees with a button only. */
   readonly buttonOnlyShopTrees?: boolean | null | undefined
   /** How climate action is paid for. */
   readonly climateActionMode?: ClimateActionMode | null | undefined
-  /** The projects that offset the impact; the type of an element is not documented. */
+  /** The projects that offset the impact; the element type is not documented. */
   readonly impactOffsetProjects?: readonly unknown[] | null | undefined
-  /** Who is told of what. */
+  /** Who is notified of what. */
   readonly notificationSettings?: NotificationSettings | null | undefined
-  /** Whether a person has approved it. */
+  /** Whether a person approved it. */
   readonly manuallyApproved?: boolean | null | undefined
 }
 
 /** How climate action is paid for. */
 export interface ClimateActionMode {
-  /** What it is counted by. One value is known; others may come. */
+  /** The unit that is counted. One value is known; others may be added. */
   readonly type?: 'transaction' | (string & {}) | null | undefined
   /** How much; the unit is not documented. */
   readonly amount?: number | null | undefined
 }
 
-/** Who is told of what. */
+/** Who is notified of what. */
 export interface NotificationSettings {
-  /** When a webhook event could not be delivered. */
+  /** Notification that a webhook event could not be delivered. */
   readonly webhookFailure?: WebhookFailureNotification | null | undefined
 }
 
-/** How a webhook event that could not be delivered is reported. */
+/** How a failed webhook delivery is reported. */
 export interface WebhookFailureNotification {
   /** By e-mail. */
   readonly emailNotification?: EmailNotification | null | undefined
@@ -64,7 +64,7 @@ export interface WebhookFailureNotification {
 export interface EmailNotification {
   /** Whether it is sent. */
   readonly active?: boolean | null | undefined
-  /** The e-mail addresses to which it is sent, as they were sent: see `looksLikeEmailAddress`. */
+  /** The recipients' e-mail addresses as sent: see `looksLikeEmailAddress`. */
   readonly emails?: readonly string[] | null | undefined
 }
 

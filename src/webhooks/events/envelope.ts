@@ -1,22 +1,23 @@
 import { z } from 'zod/v4'
 import { expected, openObject, text } from './fields.js'
 
-/** What every webhook event has. All four fields are required. */
+/** The fields of every webhook event. All four are required. */
 export interface WebhookEnvelope {
-  /** Identifies the event: the same each time that it is delivered. Never empty. */
+  /** Identifies the event: the same in each delivery of it. Never empty. */
   readonly id: string
-  /** The kind of event: decides the shape of `payload`. */
+  /** The kind of event: determines the shape of `payload`. */
   readonly type: string
-  /** The date of the event, as it was sent: the format is not documented. */
+  /** The date of the event as sent; the format is not documented. */
   readonly date: string
-  /** What the event is about. */
+  /** The content of the event. */
   readonly payload: object
 }
 
-// An empty id would make all events one, and half of a surrogate pair is the same half in all of them once it is encoded.
+// All events with an empty id would count as one. So would ids that differ only in their lone surrogate: UTF-8 encodes
+// each of them as the same replacement character.
 const id = text
   .min(1, { error: expected('an id that is not empty') })
-  .refine((one) => one.isWellFormed(), { error: expected('an id without half of a surrogate pair') })
+  .refine((one) => one.isWellFormed(), { error: expected('an id without a lone surrogate') })
 
 /** An event of one known type. */
 export function eventSchemaOf<const Type extends string, Payload extends z.ZodType<object>>(

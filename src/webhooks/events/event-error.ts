@@ -1,17 +1,17 @@
-/** One thing that is wrong with an event. */
+/** One problem with an event. */
 export interface WebhookEventIssue {
-  /** Where, such as `payload.apps[2].hasApiKey`; empty for the event as a whole. */
+  /** Where it is, for example `payload.apps[2].hasApiKey`; empty for the event as a whole. */
   readonly path: string
-  /** What was expected there, and the kind of what was seen; never its content. */
+  /** What was expected there, and the kind of the value that was found; never its content. */
   readonly message: string
 }
 
 const MOST_LINES = 100
 
 /**
- * An event that is not what its sender documents. `issues` lists every problem, the message the first hundred; neither
- * holds a value of the event. Decide by `code` rather than by `instanceof`: an ES module and a CommonJS copy of this class
- * can meet in one process.
+ * An event that does not match its documentation. `issues` lists every problem, the message the first hundred; neither
+ * contains values of the event. Check `code`, not `instanceof`: one process may load both an ES module and a CommonJS
+ * copy of this class.
  */
 export class WebhookEventError extends Error {
   override readonly name = 'WebhookEventError'
@@ -24,7 +24,7 @@ export class WebhookEventError extends Error {
   }
 }
 
-/** A path as one would write it in code. */
+/** A path in code notation, for example `a.b[0]`. */
 export function writtenPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((written, step) => {
     if (typeof step === 'number') return `${written}[${step}]`

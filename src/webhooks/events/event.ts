@@ -11,19 +11,20 @@ export type KnownWebhookEvent = MandateSetupStartedEvent | MerchantUpdatedEvent
 /** The types that this version knows, as senders write them. */
 export type WebhookEventType = KnownWebhookEvent['type']
 
-/** An event; a `switch` on `type` tells which. */
+/** An event; switch on its `type`. */
 export type WebhookEvent = KnownWebhookEvent | UnknownEvent
 
 /**
- * An event of a type that this version does not know: its envelope was checked, its payload was not. To check an event once
- * more, such as behind a queue, keep what was sent: an `UnknownEvent` is none that a sender sends.
+ * An event of a type that this version does not know: its envelope was checked, its payload was not. To parse an event
+ * a second time, for example after a queue, keep the original body: an `UnknownEvent` does not have the sender's
+ * format.
  */
 export interface UnknownEvent extends WebhookEnvelope {
-  /** Stands for every type that is not known. What was sent is in `sentType`. */
+  /** The same for every unknown type. The original type is in `sentType`. */
   readonly type: 'unknown'
-  /** The type as it was sent. */
+  /** The type as sent. */
   readonly sentType: string
-  /** The payload as it was sent. */
+  /** The payload as sent. */
   readonly payload: Readonly<Record<string, unknown>>
 }
 
@@ -40,9 +41,9 @@ const unknownEventSchema = envelopeSchema.transform(
 )
 
 /**
- * What a sender delivers, in; an event, out. Fields that are not documented survive, at every level (a member named
- * `__proto__` does not). An event of another type becomes an `UnknownEvent`; one of a known type whose payload is wrong is an
- * error, never unknown. All problems are reported at once.
+ * Parses what a sender delivered into an event. Fields that are not documented survive, at every level (except a member
+ * named `__proto__`). An event of an unknown type becomes an `UnknownEvent`; one of a known type whose payload is wrong
+ * is an error, never unknown. All problems are reported together.
  */
 export const webhookEventSchema: z.ZodType<WebhookEvent, unknown> = z.unknown().transform((sent, context) => {
   const result = schemaFor(sent).safeParse(sent)
@@ -54,7 +55,7 @@ export const webhookEventSchema: z.ZodType<WebhookEvent, unknown> = z.unknown().
 })
 
 /**
- * The event in what a sender delivered: a body after `JSON.parse`, not its text. The argument is left as it was.
+ * Returns the event in what a sender delivered: the result of `JSON.parse`, not the text. The argument is not modified.
  *
  * @throws WebhookEventError which lists every problem, with its path.
  *
@@ -67,7 +68,7 @@ export const webhookEventSchema: z.ZodType<WebhookEvent, unknown> = z.unknown().
  *   case 'mandate_setup_started':
  *     return remind(event.payload.userNotificationEmail)
  *   case 'unknown':
- *     return log(`nobody handles ${event.sentType}`)
+ *     return log(`no handler for ${event.sentType}`)
  * }
  * ```
  */
@@ -88,13 +89,13 @@ function schemaFor(sent: unknown): z.ZodType<WebhookEvent> {
   return isKnownType(type) ? knownEventSchemas[type] : unknownEventSchema
 }
 
-/** A body as it came, given by mistake: bytes, or the text of an object. */
+/** Whether a body was passed without JSON.parse: bytes, or the text of an object. */
 function isUnparsed(sent: unknown): boolean {
   return ArrayBuffer.isView(sent) || sent instanceof ArrayBuffer || (typeof sent === 'string' && /^\s*\{/.test(sent))
 }
 
 const unparsedSchema = z.custom<WebhookEvent>(() => false, {
-  error: ({ input }) => `expected an object; seen: ${kindOf(input)}, to which JSON.parse comes first`,
+  error: ({ input }) => `expected an object; seen: ${kindOf(input)}; call JSON.parse first`,
 })
 
 function isKnownType(type: unknown): type is WebhookEventType {

@@ -5,24 +5,24 @@ import { anything, text, tolerantObject } from './fields.js'
 export interface MandateSetupStartedEvent extends WebhookEnvelope {
   /** The kind of event. */
   readonly type: 'mandate_setup_started'
-  /** The setup that has been started. */
+  /** The setup that was started. */
   readonly payload: MandateSetupStartedPayload
 }
 
 /**
- * The setup of a mandate. Which fields are required is not documented: each may be missing or null. A field that is not
- * listed here survives parsing.
+ * The setup of a mandate. Which fields are required is not documented: each may be missing or null. Fields that are not
+ * listed here survive parsing.
  */
 export interface MandateSetupStartedPayload {
   /** Identifies what the mandate refers to. */
   readonly referenceId?: string | null | undefined
-  /** The reference of the mandate, as people read it. */
+  /** The human-readable reference of the mandate. */
   readonly reference?: string | null | undefined
-  /** The e-mail address at which the user is notified, as it was sent: see `looksLikeEmailAddress`. */
+  /** The e-mail address for notifying the user, as sent: see `looksLikeEmailAddress`. */
   readonly userNotificationEmail?: string | null | undefined
   /** How the user signed the mandate. */
   readonly signature?: MandateSignature | null | undefined
-  /** Who may collect under the mandate. */
+  /** Who may collect payments under the mandate. */
   readonly creditor?: MandateCreditor | null | undefined
 }
 
@@ -36,19 +36,19 @@ export interface MandateSignature {
   readonly token?: string | null | undefined
 }
 
-/** Who may collect under a mandate. */
+/** Who may collect payments under a mandate. */
 export interface MandateCreditor {
   /** Identifies the creditor. */
   readonly id?: string | null | undefined
   /** The name of the creditor. */
   readonly name?: string | null | undefined
-  /** Where the creditor is. */
+  /** The creditor's address. */
   readonly address?: MandateCreditorAddress | null | undefined
 }
 
 /** The postal address of a creditor. */
 export interface MandateCreditorAddress {
-  /** The street, with the number of the building. */
+  /** The street and building number. */
   readonly street?: string | null | undefined
   /** The city. */
   readonly city?: string | null | undefined

@@ -12,8 +12,8 @@ export interface MerchantUpdatedEvent extends WebhookEnvelope {
 }
 
 /**
- * A merchant as it is after an update. Which fields are required is not documented: each may be missing or null. A field
- * that is not listed here survives parsing.
+ * A merchant after an update. Which fields are required is not documented: each may be missing or null. Fields that are
+ * not listed here survive parsing.
  */
 export interface MerchantUpdatedPayload extends AppSettings {
   /** Identifies the merchant. */
@@ -24,11 +24,11 @@ export interface MerchantUpdatedPayload extends AppSettings {
   readonly updatedAt?: unknown
   /** When the merchant was deleted; the format of the timestamp is not documented. */
   readonly deletedAt?: unknown
-  /** The name under which the merchant is registered. */
+  /** The registered name of the merchant. */
   readonly legalName?: string | null | undefined
-  /** The name that payers see. */
+  /** The name shown to payers. */
   readonly displayName?: string | null | undefined
-  /** The e-mail address of the merchant, as it was sent: the document calls it a string. */
+  /** The merchant's e-mail address as sent; documented as a plain string. */
   readonly email?: string | null | undefined
   /** Identifies the merchant's app. */
   readonly appId?: string | null | undefined
@@ -38,13 +38,13 @@ export interface MerchantUpdatedPayload extends AppSettings {
   readonly plan?: MerchantPlan | null | undefined
   /** What the merchant may do in each market. */
   readonly marketCapabilitySettings?: readonly MarketCapabilities[] | null | undefined
-  /** The name that the application has internally. */
+  /** The internal name of the application. */
   readonly internalApplicationName?: string | null | undefined
   /** The telephone number. */
   readonly phone?: string | null | undefined
   /** The mobile telephone number. */
   readonly mobilePhone?: string | null | undefined
-  /** Where the merchant is. */
+  /** The merchant's address. */
   readonly address?: MerchantAddress | null | undefined
   /** What the merchant declared about its business. */
   readonly onboardingData?: OnboardingData | null | undefined
@@ -54,21 +54,21 @@ export interface MerchantUpdatedPayload extends AppSettings {
   readonly applicationFeeShare?: number | null | undefined
   /** The fixed part of the fee that the application takes; the unit is not documented. */
   readonly applicationFixedFeeShare?: number | null | undefined
-  /** Whether and how the merchant is paid out. */
+  /** Whether and how the merchant receives payouts. */
   readonly payout?: MerchantPayout | null | undefined
   /** The apps of the merchant. */
   readonly apps?: readonly MerchantApp[] | null | undefined
-  /** Whether it is an impact account. */
+  /** Whether this is an impact account. */
   readonly impactAccount?: boolean | null | undefined
   /** The merchant that this one is paired with; its type is not documented. */
   readonly pairedMerchantId?: unknown
-  /** The banks that payers cannot choose; the type of an element is not documented. */
+  /** The banks that payers cannot choose; the element type is not documented. */
   readonly blacklistedBankIds?: readonly unknown[] | null | undefined
-  /** The open-banking providers that payers cannot choose, market by market. */
+  /** The open-banking providers that payers cannot choose, by market. */
   readonly blacklistedOpenBankingProvidersByMarket?: readonly BlacklistedProviders[] | null | undefined
-  /** The name of the theme, such as `default`. */
+  /** The name of the theme, for example `default`. */
   readonly themeName?: string | null | undefined
-  /** Whether users sign in by single sign-on. */
+  /** Whether users log in with single sign-on. */
   readonly ssoEnabled?: boolean | null | undefined
 }
 
@@ -84,25 +84,25 @@ export interface MerchantApp extends AppSettings {
 
 /** What a merchant pays. */
 export interface MerchantPlan {
-  /** The kind of deal. One value is known; others may come. */
+  /** The kind of deal. One value is known; others may be added. */
   readonly dealType?: 'S' | (string & {}) | null | undefined
-  /** Whether the application's fee is given back with a refund. */
+  /** Whether the application's fee is refunded with the payment. */
   readonly refundApplicationFee?: boolean | null | undefined
   /** The share of an amount that the application takes; the unit is not documented. */
   readonly applicationFeeShare?: number | null | undefined
   /** The fixed part of the fee that the application takes; the unit is not documented. */
   readonly applicationFixedFeeShare?: number | null | undefined
-  /** How many transactions are free. */
+  /** The number of free transactions. */
   readonly amountFreeTransactions?: number | null | undefined
-  /** What is invoiced each month; the unit is not documented. */
+  /** The total that is invoiced per month; the unit is not documented. */
   readonly monthlyInvoiceTotal?: number | null | undefined
 }
 
 /** What a merchant may do in one market. */
 export interface MarketCapabilities {
-  /** The code of the country, such as two capital letters. */
+  /** The country code, for example two capital letters. */
   readonly market?: string | null | undefined
-  /** What the merchant may do there. One value is known; others may come. */
+  /** The permitted capabilities. One value is known; others may be added. */
   readonly capabilities?: readonly ('ais' | (string & {}))[] | null | undefined
 }
 
@@ -118,29 +118,29 @@ export interface MerchantAddress {
   readonly zipCode?: string | null | undefined
   /** The region. */
   readonly region?: string | null | undefined
-  /** The code of the country. */
+  /** The country code. */
   readonly country?: string | null | undefined
-  /** The first name of whoever is there. */
+  /** The first name of the contact. */
   readonly firstName?: string | null | undefined
-  /** The last name of whoever is there. */
+  /** The last name of the contact. */
   readonly lastName?: string | null | undefined
 }
 
-/** Whether and how a merchant is paid out. */
+/** Whether and how a merchant receives payouts. */
 export interface MerchantPayout {
   /** Whether the merchant was verified for payouts. */
   readonly verified?: boolean | null | undefined
-  /** Whether the merchant is paid out. */
+  /** Whether payouts are enabled. */
   readonly enabled?: boolean | null | undefined
-  /** How far it is. One value is known; others may come. */
+  /** The status of payouts. One value is known; others may be added. */
   readonly status?: 'pending' | (string & {}) | null | undefined
-  /** Whether what payouts need is there. */
+  /** Whether the data that payouts require is complete. */
   readonly isPayoutsDataAvailable?: boolean | null | undefined
 }
 
 /** The open-banking providers that payers cannot choose in one market. */
 export interface BlacklistedProviders {
-  /** The code of the country. */
+  /** The country code. */
   readonly market?: string | null | undefined
   /** The names of the providers. */
   readonly blacklistedOpenBankingProviders?: readonly string[] | null | undefined

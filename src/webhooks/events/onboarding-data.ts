@@ -1,12 +1,12 @@
 import { finiteNumber, flag, listOf, sampled, text, tolerantObject } from './fields.js'
 
-/** What a merchant declared about its business, and how far its verification is. */
+/** What a merchant declared about its business, and its verification status. */
 export interface OnboardingData {
   /** The VAT number. */
   readonly vatNumber?: string | null | undefined
-  /** The name under which the company is registered. */
+  /** The registered name of the company. */
   readonly companyName?: string | null | undefined
-  /** The number under which the company is registered. */
+  /** The registration number of the company. */
   readonly registrationNumber?: string | null | undefined
   /** The country of the company. */
   readonly country?: string | null | undefined
@@ -14,23 +14,23 @@ export interface OnboardingData {
   readonly incorporatedOn?: string | null | undefined
   /** The legal form of the company. */
   readonly companyType?: string | null | undefined
-  /** The e-mail address of the company, as it was sent: the document calls it a string. */
+  /** The company's e-mail address as sent; documented as a plain string. */
   readonly companyEmail?: string | null | undefined
   /** The telephone number of the company. */
   readonly companyPhone?: string | null | undefined
-  /** The legal address, in one string. */
+  /** The legal address as one string. */
   readonly legalAddress?: string | null | undefined
   /** The website of the company. */
   readonly website?: string | null | undefined
-  /** The address of the company, in parts. */
+  /** The company's address as separate fields. */
   readonly companyAddress?: CompanyAddress | null | undefined
-  /** Who owns or controls the company. */
+  /** The people who own or control the company. */
   readonly beneficiaries?: readonly Beneficiary[] | null | undefined
-  /** The URL of the verification's web SDK. */
+  /** The URL of the verification provider's web SDK. */
   readonly kybWebSdkUrl?: string | null | undefined
-  /** How far the verification is. One value is known; others may come. */
+  /** The verification status. One value is known; others may be added. */
   readonly kybStatus?: 'init' | (string & {}) | null | undefined
-  /** Whether the merchant was shown that it has been accepted. */
+  /** Whether the merchant has seen that it was accepted. */
   readonly kybAcceptedModalShown?: boolean | null | undefined
   /** Identifies the applicant at the identity-verification provider. */
   readonly vendorApplicantId?: string | null | undefined
@@ -40,9 +40,9 @@ export interface OnboardingData {
 export interface CompanyAddress {
   /** The street. */
   readonly street?: string | null | undefined
-  /** The number of the building. */
+  /** The building number. */
   readonly buildingNumber?: string | null | undefined
-  /** A part of the street's address, such as a staircase. */
+  /** A detail of the street address, for example a staircase. */
   readonly subStreet?: string | null | undefined
   /** The town. */
   readonly town?: string | null | undefined
@@ -54,7 +54,7 @@ export interface CompanyAddress {
 
 /** A person who owns or controls a company. */
 export interface Beneficiary {
-  /** What makes the person a beneficiary. The values are not documented. */
+  /** Why the person is a beneficiary. The values are not documented. */
   readonly types?: readonly string[] | null | undefined
   /** The share that the person owns; the unit is not documented. */
   readonly shareSize?: number | null | undefined
@@ -76,13 +76,13 @@ export interface Beneficiary {
   readonly nationality?: string | null | undefined
   /** The country in which the person pays taxes. */
   readonly taxResidenceCountry?: string | null | undefined
-  /** Where the person lives. */
+  /** The person's address. */
   readonly address?: CompanyAddress | null | undefined
-  /** The documents that show who the person is. */
+  /** The person's identity documents. */
   readonly idDocs?: readonly IdDoc[] | null | undefined
 }
 
-/** A document that shows who a person is. */
+/** An identity document. */
 export interface IdDoc {
   /** The kind of document. */
   readonly idDocType?: string | null | undefined
@@ -90,11 +90,11 @@ export interface IdDoc {
   readonly country?: string | null | undefined
   /** The number of the document. */
   readonly number?: string | null | undefined
-  /** The date of birth in it; the format is not documented. */
+  /** The date of birth on the document; the format is not documented. */
   readonly dob?: string | null | undefined
   /** When it was issued; the format is not documented. */
   readonly issuedDate?: string | null | undefined
-  /** Until when it is valid; the format is not documented. */
+  /** The expiry date; the format is not documented. */
   readonly validUntil?: string | null | undefined
 }
 

@@ -24,7 +24,7 @@ import type { ResolvedReceiverOptions } from './receiver-options.js'
 import { eventProblem, type RefusalCode, refusalAnswer } from './refusal.js'
 import { sourceReader } from './source.js'
 
-/** What deliveries are answered with: read, verified, claimed and handled, in this order. */
+/** Reads, verifies, claims and handles deliveries, in this order, and returns the response to each. */
 export class Deliveries<Req extends IncomingMessage> {
   readonly #options: ResolvedReceiverOptions<Req>
   readonly #handlerOf: HandlerOf
@@ -41,7 +41,7 @@ export class Deliveries<Req extends IncomingMessage> {
     this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: this.emit, renderProblem: eventProblem })
   }
 
-  /** `typeOfPath`: the type that the path names; `null`: it names none. `null` as the answer: nobody is left to answer. */
+  /** `typeOfPath`: the type in the path; `null` if it has none. Returns `null` if the client has gone. */
   async answerTo(req: Req, typeOfPath: string | null): Promise<Answer | null> {
     const { source, parse, maxBodyBytes } = this.#options
     const about: AboutDelivery = typeof source === 'string' ? { source } : {}
@@ -72,12 +72,12 @@ export class Deliveries<Req extends IncomingMessage> {
     return refusalAnswer(code, issues)
   }
 
-  /** Counts a delivery as under way: it may start a run, although its client has gone. */
+  /** Counts a delivery as in progress for `idle()`: it may start a run even after its client has gone. */
   during(receiving: () => Promise<void>): void {
     void this.#engine.during(receiving)
   }
 
-  /** Resolves when no delivery is under way, no run is left, and no completion is pending. */
+  /** Resolves when no delivery is in progress, no run is active, and no completion is pending. */
   idle(): Promise<void> {
     return this.#engine.idle()
   }
@@ -114,9 +114,9 @@ export class Deliveries<Req extends IncomingMessage> {
     const delivery = new HandledDelivery(run)
     run.heldBy(delivery)
     const ended = await this.#endOf(handler, event, run)
-    // What was committed stays so, whatever the handler did behind it.
+    // A committed transaction completes the record, whatever the handler did afterwards.
     const answer = delivery.isAcknowledged ? ACKNOWLEDGED : ended
-    // The record changes first: whoever has seen the answer can send the event again at once.
+    // The record changes before the response is sent: a client that has seen it can send the event again at once.
     const settled = await run.settle(answer)
     switch (settled.action) {
       case 'send':
@@ -157,7 +157,7 @@ export class Deliveries<Req extends IncomingMessage> {
 
 type Refused = Exclude<RefusalCode, 'handler_failed' | 'receiver_failed'>
 
-/** "Content-Type: application/json", with parameters or without. Other JSON types have envelopes of their own. */
+/** "Content-Type: application/json", with or without parameters. Other JSON types have their own envelopes. */
 const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i
 
 function contextOf(context: IdempotencyContext): WebhookContext {

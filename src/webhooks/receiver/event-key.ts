@@ -1,13 +1,16 @@
 import { hash } from 'node:crypto'
 import { keyFault } from '../../core/index.js'
 
-/** Frozen within a major version, with what follows it: records made before an upgrade must still be found. */
+/**
+ * This prefix and the digest format are frozen within a major version: records made before an upgrade must still be
+ * found.
+ */
 const DIGEST = 'webhook-id-sha256:'
 
 /**
- * The key of an event: its id as it is, for an id is no header's value, and its quotes belong to it. One that no key can
- * be, such as one of more than 255 characters, is kept by its digest; so is one that begins like a digest, which no id may
- * pass for.
+ * The key of an event: its id, unchanged (quotes belong to it, since it is not a header's value). An id that is not a
+ * valid key, for example one of more than 255 characters, is replaced by its digest. So is an id that begins with the
+ * digest's prefix: otherwise it could pose as another id's digest.
  */
 export function eventKey(id: string): string {
   if (keyFault(id) === null && !id.startsWith(DIGEST)) return id

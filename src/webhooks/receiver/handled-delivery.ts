@@ -5,7 +5,7 @@ import type { HeldAnswer, RequestRun } from '../../http/index.js'
 /** "200 OK"; the document shows no body. */
 export const ACKNOWLEDGED: Answer = { status: 200, statusMessage: '', headers: [], body: Buffer.alloc(0) }
 
-/** In a transaction of the handler's, its answer is that the work resolves. */
+/** The answer inside a handler's transaction: the event counts as acknowledged once the transaction's work resolves. */
 export class HandledDelivery implements HeldAnswer {
   isAcknowledged = false
   readonly #run: RequestRun

@@ -2,18 +2,18 @@ import { type IdempotencyContext, mistakesIn, optionRules } from '../../core/ind
 import { type KnownWebhookEvent, webhookEventTypes } from '../events/event.js'
 import type { ParsedEvent } from './parse.js'
 
-/** What a handler of events gets beside the event. */
+/** What a handler receives besides the event. */
 export interface WebhookContext
   extends Pick<IdempotencyContext, 'attempt' | 'previousOutcome' | 'signal' | 'deriveKey' | 'mayHaveEffect'> {
-  /** Whose event it is. */
+  /** Who owns the event: the receiver's `source`. */
   readonly source: string
 }
 
 /**
- * Handles one event. What it returns is awaited and dropped.
+ * Handles one event. Its result is awaited and ignored.
  *
- * When it throws, its sender is told 500 and sends the event again. The next run hears `previousOutcome: 'unknown'`, since
- * a call that failed may have had its effect; after a `CertainFailure` it hears `'failed'`.
+ * If it throws, the sender gets 500 and sends the event again. The next run has `previousOutcome: 'unknown'`, because a
+ * call that failed may have had its effect; after a `CertainFailure` it has `'failed'`.
  */
 export type WebhookHandler<Event> = (event: Event, context: WebhookContext) => unknown
 
@@ -22,7 +22,7 @@ export type WebhookHandlers<Event extends ParsedEvent = KnownWebhookEvent> = {
   readonly [Type in Event['type']]?: WebhookHandler<EventOfType<Event, Type>>
 }
 
-/** Those of the events that have this type. */
+/** The members of the union `Event` that have this type. */
 export type EventOfType<Event extends ParsedEvent, Type extends string> = Event extends unknown
   ? string extends Event['type']
     ? Event
@@ -33,12 +33,12 @@ export type EventOfType<Event extends ParsedEvent, Type extends string> = Event 
       : never
   : never
 
-/** By the event's type, as it was sent. */
+/** Looks up the handler by the event's type, as sent. */
 export type HandlerOf = (type: string) => WebhookHandler<never> | undefined
 
 /**
- * Reads the handlers once. They are called as methods, so that an object of a class can be `on`: but only where the types
- * are known, since a sender must not be able to call whatever else is in it. `onUnknown` is for types that nobody knows.
+ * Reads the handlers once. They are bound to `on`, so it can be an instance of a class. Then only known types are
+ * looked up, so that a sender cannot call other members of the instance. `onUnknown` handles all other types.
  */
 export function handlersIn(on: object, onUnknown: WebhookHandler<never> | undefined, hasParse: boolean): HandlerOf {
   const types: readonly string[] = hasParse ? Object.keys(on) : webhookEventTypes
@@ -48,7 +48,7 @@ export function handlersIn(on: object, onUnknown: WebhookHandler<never> | undefi
 
 type Members = Readonly<Record<string, WebhookHandler<never> | undefined>>
 
-/** All that is wrong with `on`: names that are no type of event, and what is no function. */
+/** All mistakes in `on`: names that are not event types, and values that are not functions. */
 export function mistakesInHandlers(on: unknown, hasParse: boolean): string[] {
   if (typeof on !== 'object' || on === null || Array.isArray(on)) return []
   if (hasParse && !isPlain(on)) {

@@ -5,35 +5,35 @@ import { requestFingerprint } from '../../http/index.js'
 import { type WebhookEventIssue, writtenPath } from '../events/event-error.js'
 import type { Delivered } from './delivered-event.js'
 
-/** What `parse` makes of a delivery. More members are handed to the handler as they are. */
+/** What `parse` returns for a delivery. Further members are passed to the handler unchanged. */
 export interface ParsedEvent {
   /**
-   * Identifies the event: the same each time that it is delivered. Take one that the signature covers where there is one: a
-   * recorded delivery can be sent again under any id that it does not cover.
+   * Identifies the event: the same in each delivery of it. Choose an id that the signature covers, if there is one: a
+   * recorded delivery can be sent again under any id that the signature does not cover.
    */
   readonly id: string
-  /** The kind of event: its handler's name in `on`. */
+  /** The kind of event: selects the handler in `on`. */
   readonly type: string
-  /** What the event is about. */
+  /** The content of the event. */
   readonly payload: unknown
   /**
-   * What makes two deliveries the same, besides the id: another under the same id is refused with 409. Any JSON value,
-   * string or bytes, such as what of the payload does not change from one try to the next.
-   * @default none: the id alone, since senders change counters between tries
+   * What makes two deliveries the same, besides the id: with the same id and another fingerprint, a delivery is refused
+   * with 409. Any JSON value, string or bytes; for example the part of the payload that does not change between retries.
+   * @default none: only the id counts, because senders change counters between retries
    */
   readonly fingerprint?: unknown
 }
 
 /**
- * Reads a delivery: the body's bytes as they were sent, and the request's headers, with names in lower case.
+ * Reads a delivery: the body's raw bytes, and the request's headers, with names in lower case.
  *
- * What it throws refuses the delivery with 400 where the sender is to blame: a `SyntaxError`, as JSON.parse throws, or an
- * error with `issues`, as schemas throw. Anything else is passed to `next` as `parse_failed`.
+ * If it throws a `SyntaxError` (as JSON.parse does) or an error with `issues` (as schemas do), the delivery is refused
+ * with 400. Any other error is passed to `next` as `parse_failed`.
  */
 export type Parse<Event extends ParsedEvent> = (raw: Buffer, headers: IncomingHttpHeaders) => Event | Promise<Event>
 
 /**
- * What `parse` makes of a delivery, or why it is refused.
+ * The result of `parse` for a delivery, or why it is refused.
  *
  * @throws IdempotencyError `parse_failed`: nothing ran and nothing was stored.
  */
@@ -58,7 +58,7 @@ function checked(answer: unknown): Delivered {
   const event = answer as ParsedEvent
   const issues = [...issuesWithId(event.id), ...issuesWithType(event.type)]
   if (issues.length > 0) return { refusal: 'event_invalid', issues, of: event }
-  // No other event's and no request's: neither has this for a method.
+  // 'parsed event' and the empty path keep it apart from all other fingerprints: no HTTP method has this name.
   const fingerprint = requestFingerprint('parsed event', '', event.fingerprint ?? null)
   return { refusal: null, event, id: event.id, type: event.type, fingerprint }
 }
@@ -81,7 +81,7 @@ function refusalFor(thrown: unknown): Delivered {
   throw new IdempotencyError('parse_failed', `parse() failed${inItsWords(thrown)}. ${WAY_OUT}`, { cause: thrown })
 }
 
-/** As schemas write them (Standard Schema): a path is a list of keys, or of objects that hold one. */
+/** An issue in the form of Standard Schema: a path is a list of keys, or of objects with a `key`. */
 function issueIn(given: unknown): WebhookEventIssue {
   const { path = [], message } = (given ?? {}) as { readonly path?: unknown; readonly message?: unknown }
   const steps = Array.isArray(path) ? path.map((step) => (step as { key?: PropertyKey } | null)?.key ?? step) : [path]
@@ -89,5 +89,5 @@ function issueIn(given: unknown): WebhookEventIssue {
 }
 
 const WAY_OUT =
-  'It must return { id, type, payload }. Where the sender is to blame, let it throw what JSON.parse throws (a SyntaxError) ' +
-  'or an error with `issues`, as schemas do: that is answered with 400.'
+  'It must return { id, type, payload }. For an invalid delivery, throw a SyntaxError (as JSON.parse does) or an error ' +
+  'with `issues` (as schemas do): the response is then 400.'

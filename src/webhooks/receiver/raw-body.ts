@@ -2,18 +2,18 @@ import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { IdempotencyError } from '../../core/index.js'
 
-/** A body's bytes as they were sent, or why there are none. */
+/** A body's raw bytes, or why there are none. */
 export type RawBody =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
   | { readonly kind: 'too_large' }
-  /** A content coding that nobody undoes here. */
+  /** A content coding, which is not decoded here. */
   | { readonly kind: 'encoded' }
-  /** The client left before the end. */
+  /** The client disconnected before the end. */
   | { readonly kind: 'abandoned' }
 
 /**
- * Reads a body as it was sent: from `req.rawBody` (or `req.body` where it is bytes, as `express.raw()` leaves it), else
- * from the stream. More than `maxBytes` are never held.
+ * Reads a body's raw bytes: from `req.rawBody`, or from `req.body` if it is bytes (as `express.raw()` leaves it), else
+ * from the stream. Never holds more than `maxBytes`.
  *
  * @throws IdempotencyError `raw_body_consumed`: a parser has read the stream and kept no bytes.
  */
@@ -44,7 +44,7 @@ function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
       resolve(raw)
     }
     const onChunk = (chunk: Buffer | string) => {
-      // Somebody may have set an encoding: its text gives the bytes back.
+      // If an encoding was set on the stream, chunks are text; encoding them again restores the bytes.
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk, req.readableEncoding ?? 'utf8') : chunk
       size += bytes.byteLength
       if (size > maxBytes) finish(discard(req))
@@ -59,12 +59,12 @@ function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
 const MOST_DISCARDED_BYTES = 1_048_576
 
 /**
- * A client reads its answer once it has sent its body, so what is left of one that is a little too large is read and
- * dropped. One that goes on and on is cut off.
+ * Most clients read the response only after sending their body. So the rest of a body that is a little too large is
+ * read and discarded; beyond that the connection is closed.
  */
 function discard(req: IncomingMessage): RawBody {
   let size = 0
-  req.on('error', () => {}) // The client may leave, and be right.
+  req.on('error', () => {}) // The client may disconnect; that is not an error here.
   req.on('data', (chunk: Buffer) => {
     size += chunk.length
     if (size > MOST_DISCARDED_BYTES) req.socket.destroy()
@@ -75,7 +75,7 @@ function discard(req: IncomingMessage): RawBody {
 function consumed(): IdempotencyError {
   return new IdempotencyError(
     'raw_body_consumed',
-    'The body has been read before the webhook receiver, and its bytes, which the signature is about, were not kept. ' +
+    'A parser read the body before the webhook receiver and did not keep its raw bytes, which the signature covers. ' +
       'Mount the receiver before the parser, or let the parser keep them:\n' +
       '  express.json({ verify: (req, _res, bytes) => Object.assign(req, { rawBody: bytes }) })',
   )

@@ -3,31 +3,31 @@ import type { IdempotencyEvent } from '../../http/index.js'
 import type { WebhookEventIssue } from '../events/event-error.js'
 import type { RefusalCode } from './refusal.js'
 
-/** Which event of a sender's a delivery brings, as far as that is known. */
+/** The event in a delivery, as far as it is known. */
 export interface AboutDelivery {
-  /** Whose event it is; absent where `source` is a function and the delivery was refused before it was asked. */
+  /** Who owns the event; absent if `source` is a function that was not called before the delivery was refused. */
   readonly source?: string
-  /** The event's id: at most its first 255 characters. */
+  /** The event's id, cut to 255 characters. */
   readonly eventId?: string
-  /** The event's type, as it was sent: at most its first 255 characters. */
+  /** The event's type as sent, cut to 255 characters. */
   readonly eventType?: string
 }
 
-/** What happened. No payloads, no signatures. */
+/** What happened. Contains no payloads and no signatures. */
 export type WebhookReceiverEvent =
   | IdempotencyEvent
   /**
-   * A delivery was refused before anything ran. `issues`, for `event_invalid`: what is wrong with the event, without values.
-   * Of a delivery that `verify` did not take nothing is told that it says of itself.
+   * A delivery was refused before any handler ran. `issues`, for `event_invalid`, lists what is wrong, without values.
+   * If `verify` refused the delivery, nothing that it contains is included.
    */
   | ({
       readonly type: 'rejected'
       readonly code: Exclude<RefusalCode, 'handler_failed' | 'receiver_failed'>
       readonly issues?: readonly WebhookEventIssue[]
     } & AboutDelivery)
-  /** Nobody handles events of this type, so it was acknowledged, and nothing ran (only where `parse` is given). */
+  /** No handler exists for this type; it was acknowledged and nothing ran (only with `parse`). */
   | { readonly type: 'ignored'; readonly source: string; readonly eventId: string; readonly eventType: string }
-  /** A handler threw; its sender was told 500. */
+  /** A handler threw; the sender got 500. */
   | {
       readonly type: 'handler_failed'
       readonly scope: string
@@ -35,10 +35,10 @@ export type WebhookReceiverEvent =
       readonly attempt: number
       readonly error: unknown
     }
-  /** Misuse by the application, or a failure, where there is no `next` to tell; the sender was told 500. */
+  /** Misuse by the application, or a failure, when there is no `next` to pass it to; the sender got 500. */
   | { readonly type: 'receiver_failed'; readonly error: unknown }
 
-/** The event of a sender's that was seen in a delivery, cut short: what is refused may say anything of itself. */
+/** Id and type of a delivery's event, cut short: a refused delivery may contain anything. */
 export function eventIn(sent: unknown): Pick<AboutDelivery, 'eventId' | 'eventType'> {
   const { id, type } = (sent ?? {}) as { readonly id?: unknown; readonly type?: unknown }
   return {
@@ -48,8 +48,8 @@ export function eventIn(sent: unknown): Pick<AboutDelivery, 'eventId' | 'eventTy
 }
 
 /**
- * The listener of a receiver that has none: whoever loses events must hear of it. What a handler throws is printed each
- * time, since nobody else would hear of it; a refusal once for each of its reasons, without the event's id.
+ * The default listener, so that no event is lost silently. A handler's error is printed each time, since nothing else
+ * reports it; a refusal once per reason, without the event's id.
  */
 export function printUnheard(event: WebhookReceiverEvent): void {
   switch (event.type) {
@@ -75,13 +75,13 @@ export function printUnheard(event: WebhookReceiverEvent): void {
 function warnOfRefusal(reason: string, why = ''): void {
   warnOnce(
     'ONCE_PER_KEY_WEBHOOK_REFUSED',
-    `A webhook delivery was refused (${reason}${why}). Its sender may give it up, and the event is lost. This is printed ` +
-      'once for each reason; `onEvent` hears of each delivery.',
+    `A webhook delivery was refused (${reason}${why}). If its sender stops retrying, the event is lost. This is printed ` +
+      'once per reason; `onEvent` receives every refusal.',
     reason,
   )
 }
 
-/** The first few issues, and the type: neither is a secret. */
+/** The first few issues and the type; neither contains a secret. */
 function whyIn(event: Extract<WebhookReceiverEvent, { type: 'rejected' }>): string {
   const { eventType, issues = [] } = event as { eventType?: string; issues?: readonly WebhookEventIssue[] }
   const lines = issues.slice(0, MOST_ISSUES).map(({ path, message }) => `; ${path || 'the event'}: ${message}`)

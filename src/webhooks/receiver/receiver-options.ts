@@ -8,7 +8,7 @@ import type { WebhookReceiverEvent } from './receiver-event.js'
 import type { Source } from './source.js'
 import type { Verify } from './verify.js'
 
-/** What receivers of all senders have in common. All durations are integers, in milliseconds. */
+/** Options that all receivers share. All durations are integers, in milliseconds. */
 export interface CommonReceiverOptions<Req extends IncomingMessage = IncomingMessage>
   extends Pick<
     IdempotencyOptions,
@@ -23,43 +23,47 @@ export interface CommonReceiverOptions<Req extends IncomingMessage = IncomingMes
     | 'retryAfterMs'
   > {
   /**
-   * Whose events they are: the sender, or the merchant account that subscribed, as a name or as a function of the request.
-   * Two sources never meet, so ids need not be unique across them. Two receivers on one store that name one source are one:
-   * what one has handled is a repeat to the other. A function that answers anything but a string of 1 to 255 characters is
-   * misuse, passed to `next` as `scope_invalid`.
+   * Who owns the events: the sender, or the merchant account that subscribed. Either a name or a function of the
+   * request. Two sources never share a record, so ids need not be unique across them. Two receivers with the same store
+   * and the same source share their records: an event that one has handled is a repeat for the other. If the function
+   * returns anything but a string of 1 to 255 characters, that is misuse and is passed to `next` as `scope_invalid`.
    */
   readonly source: Source<Req>
 
   /**
-   * Whether a delivery comes from its sender: `standardWebhooks(…)`, `hmacSha256(…)`, or a function of raw bytes and
-   * headers. `false`: 401. Anything but true or false, a throw included, is passed to `next` as `verify_failed` and runs
-   * nothing: a key that cannot be fetched must not look like a forgery. So a library that throws for a wrong signature
-   * belongs in a `try`.
+   * Checks that a delivery comes from its sender: `standardWebhooks(…)`, `hmacSha256(…)`, or a function of raw bytes
+   * and headers. `false` means 401. Any other value than true or false, and any throw, is passed to `next` as
+   * `verify_failed`, and no handler runs: a secret that cannot be fetched must not look like a forgery. If your library
+   * throws for a wrong signature, wrap it in a `try`.
    *
-   * There is no default. `verify: false` says that deliveries are unsigned: whoever finds the address can send events.
+   * There is no default. `verify: false` accepts unsigned deliveries: anybody who finds the URL can send events.
    */
   readonly verify: Verify | false
 
   /**
-   * How long an event that was handled is remembered. At least `maxRunMs + leaseMs`.
-   * @default 2_678_400_000 (31 days): the longest that senders are known to repeat a delivery by themselves is 30 days
+   * How long the record of a handled event is kept. At least `maxRunMs + leaseMs`.
+   * @default 2_678_400_000 (31 days): the longest period in which a known sender retries by itself is 30 days
    */
   readonly retentionMs?: number
 
   /**
    * A larger body is refused with 413.
-   * @default 1_048_576 (1 MiB): some hundred times a large event
+   * @default 1_048_576 (1 MiB): some hundred times the size of a large event
    */
   readonly maxBodyBytes?: number
 
   /**
-   * Hears what happens, and why a delivery was refused. A listener that throws changes nothing.
-   * @default none: what a handler throws goes to `console.error`, and the process warns once of each reason for a refusal
+   * Receives an event for everything that happens, including why a delivery was refused. A listener that throws changes
+   * nothing.
+   * @default none: errors thrown by handlers go to `console.error`, and the process warns once per reason for a refusal
    */
   readonly onEvent?: (event: WebhookReceiverEvent) => void
 }
 
-/** For the payments service's events: its envelope, at `POST …/api/service/webhook-event/<type>`, as application/json. */
+/**
+ * Options for the payments service's events: its envelope, at `POST …/api/service/webhook-event/<type>`, as
+ * application/json.
+ */
 export interface WebhookReceiverOptions<Req extends IncomingMessage = IncomingMessage>
   extends CommonReceiverOptions<Req> {
   readonly parse?: undefined
@@ -70,21 +74,22 @@ export interface WebhookReceiverOptions<Req extends IncomingMessage = IncomingMe
   /**
    * Handles events of types that this version does not know.
    *
-   * Without it they are refused with 501, like those of a known type that has no handler in `on`, with an event
-   * (`rejected`, `event_unhandled`): senders repeat what is not acknowledged for days, so a handler that is deployed by then
-   * still gets them, and nothing is lost silently. Subscribe to what you handle; whoever wants to ignore the rest says so:
-   * `onUnknownEvent: () => {}`.
+   * Without it they are refused with 501 and an event (`rejected`, `event_unhandled`), as are events of a known type
+   * that has no handler in `on`. Senders retry for days what was not acknowledged, so a handler that is deployed by
+   * then still receives them, and nothing is lost silently. Subscribe only to what you handle; to ignore the rest, say
+   * so: `onUnknownEvent: () => {}`.
    * @default none
    */
   readonly onUnknownEvent?: WebhookHandler<UnknownEvent>
 }
 
-/** For any other sender's events, such as Stripe's, GitHub's or Shopify's. */
+/** Options for any other sender's events, for example Stripe's, GitHub's or Shopify's. */
 export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends IncomingMessage = IncomingMessage>
   extends CommonReceiverOptions<Req> {
   /**
-   * Reads a delivery. What it answers is what handlers get, typed so where `parse` stands before `on`. Each request that
-   * reaches the receiver is a delivery, whatever its path and content type: mount it at a path of its own.
+   * Reads a delivery. Handlers receive what it returns; TypeScript infers that type if `parse` is written before `on`.
+   * Every request that reaches the receiver counts as a delivery, whatever its path and content type: mount it at its
+   * own path.
    */
   readonly parse: Parse<Event>
 
@@ -94,14 +99,14 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends In
   /**
    * Handles events of types that have no handler in `on`.
    *
-   * Without it they are acknowledged, with an event (`ignored`): such senders send more types than anybody handles, and
-   * disable a receiver that refuses them.
+   * Without it they are acknowledged, with an event (`ignored`): such senders send many types, and disable a receiver
+   * that refuses them.
    * @default none
    */
   readonly onUnknownEvent?: WebhookHandler<Event>
 }
 
-/** What was given, whichever sender it is for. */
+/** The options as given, for either kind of sender. */
 export interface GivenReceiverOptions<Req extends IncomingMessage> extends CommonReceiverOptions<Req> {
   readonly parse?: Parse<ParsedEvent> | undefined
   readonly on: object
@@ -114,11 +119,11 @@ export interface ResolvedReceiverOptions<Req extends IncomingMessage>
   readonly onUnknownEvent: WebhookHandler<never> | undefined
   readonly onEvent: ((event: WebhookReceiverEvent) => void) | undefined
   readonly maxBodyBytes: number
-  /** What the engine is made of. */
+  /** The options that are passed to the engine. */
   readonly ofEngine: IdempotencyOptions<Req>
 }
 
-/** Adyen repeats a delivery for 30 days; a day more, since the last try may come late. */
+/** Adyen retries for 30 days; one more day, because the last retry may arrive late. */
 const RETENTION_MS = 31 * 24 * 3_600_000
 
 /**
@@ -144,7 +149,7 @@ export function resolveReceiverOptions<Req extends IncomingMessage>(
   const ofEngine = {
     retentionMs: RETENTION_MS,
     ...Object.fromEntries(shared),
-    scope: singleTenant, // Its requests carry no key: `source` stands for the scope.
+    scope: singleTenant, // Webhook requests carry no key; `source` is the scope.
   } as unknown as IdempotencyOptions<Req>
 
   const more = [...mistakesInHandlers(on, parse !== undefined), ...mistakesInOptions(ofEngine)]
@@ -153,11 +158,11 @@ export function resolveReceiverOptions<Req extends IncomingMessage>(
   return { ...own, ofEngine }
 }
 
-/** A handler's throw leaves the outcome unknown, so the tries that senders make to repair it would all be refused. */
+/** A handler that throws leaves the outcome unknown, so every retry by the sender would be refused. */
 function warnOfRefusedRetries(): void {
   warnOnce(
     'ONCE_PER_KEY_WEBHOOK_RETRIES_REFUSED',
-    "A webhook receiver with unknownOutcome: 'refuse' does not run an event again whose handler threw, however often its " +
+    "A webhook receiver with unknownOutcome: 'refuse' never runs an event again after its handler threw, however often the " +
       "sender repeats it, unless it threw a CertainFailure. Use 'rerun' and let handlers look at `previousOutcome`; or " +
       "let them call mayHaveEffect() before their first effect, with effects: 'declared'.",
   )
@@ -169,22 +174,22 @@ const OWN_RULES: Readonly<Record<string, OptionRule>> = {
   source: (value) =>
     typeof value === 'function' || (typeof value === 'string' && scopeFault(value) === null)
       ? null
-      : 'a name of 1 to 255 characters, or a function of the request, that says whose events they are',
+      : 'a name of 1 to 255 characters for the owner of the events, or a function of the request that returns one',
   verify: (value) =>
     typeof value === 'function' || value === false
       ? null
-      : 'standardWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for deliveries that are unsigned',
+      : 'standardWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for unsigned deliveries',
   parse: aFunction,
   on: (value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? null
-      : `an object of handlers by type (${webhookEventTypes.join(', ')}, or what \`parse\` answers)`,
+      : `an object of handlers by type (${webhookEventTypes.join(', ')}, or those that \`parse\` returns)`,
   onUnknownEvent: aFunction,
   maxBodyBytes: anInteger(1, Number.MAX_SAFE_INTEGER),
   onEvent: aFunction,
 }
 
-/** Held to the engine's rules. */
+/** Checked by the engine's rules. */
 const SHARED: readonly string[] = [
   'store',
   'leaseMs',

@@ -12,29 +12,29 @@ import {
 } from './receiver-options.js'
 import { refusalAnswer } from './refusal.js'
 
-/** Receives deliveries. `next` may be left out on plain `node:http`: then it answers other paths, and misuse, itself. */
+/** Receives deliveries. Without `next` (plain `node:http`) it responds to other paths, and to misuse, itself. */
 export type Receive = (req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void) => void
 
 /** A receiver for Express 4 and 5, Connect, and plain `node:http`. */
 export interface WebhookReceiver extends Receive {
-  /** The same for one URL that all types share: it looks at no path. With `parse` there is no difference. */
+  /** The same for one URL that all types share: the path is ignored. With `parse` there is no difference. */
   readonly handle: Receive
   /**
-   * Resolves when no run is left, and no completion is pending. Call it after `server.close()` and before closing the
+   * Resolves when no run is active and no completion is pending. Call it after `server.close()` and before closing the
    * store's client.
    */
   idle(): Promise<void>
 }
 
 /**
- * Receives webhook events and handles each at most once to success: through the engine of the middleware, with the same
- * promises. By default those of the payments service, at `POST …/api/service/webhook-event/<type>` under whatever it is
- * mounted at; requests for other paths go to `next`. Mount it before body parsers: a signature is about the bytes as they
- * were sent.
+ * Receives webhook events and handles each at most once to success: it uses the middleware's engine and keeps the same
+ * promises. By default it takes the payments service's events at `POST …/api/service/webhook-event/<type>` below its
+ * mount point, and passes requests for other paths to `next`. Mount it before body parsers: a signature covers the raw
+ * bytes.
  *
- * The sender is answered 200 after the handler resolved, and for a repeat of such an event; 500 when it throws; 409 while
- * it runs, and for another event with the same id; 400, 401, 413, 415 and 501 for what is refused before anything runs;
- * 503 when the store cannot be reached. A handler goes on when its client leaves, and its end counts.
+ * The sender gets 200 after the handler resolved, and for a repeat of such an event; 500 if it throws; 409 while it
+ * runs, and for another event with the same id; 400, 401, 413, 415 and 501 for what is refused before anything runs;
+ * 503 if the store cannot be reached. If the client disconnects, the handler continues, and its result counts.
  *
  * Misuse by the application is passed to `next` as an IdempotencyError; no handler runs, and nothing is stored.
  *
@@ -53,9 +53,9 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
   options: WebhookReceiverOptions<Req>,
 ): WebhookReceiver
 /**
- * The same for any other sender, such as Stripe, GitHub or Shopify: `parse` reads its deliveries, and each request that
- * reaches the receiver is one. The id that `parse` answers makes two deliveries the same, and its `fingerprint` where it
- * answers one. An event of a type without a handler is answered 200 as well, and nothing is stored.
+ * The same for any other sender, for example Stripe, GitHub or Shopify: `parse` reads its deliveries, and every request
+ * that reaches the receiver counts as one. Two deliveries are the same if `parse` returns the same id for both and, if
+ * it returns one, the same `fingerprint`. An event of a type without a handler gets 200 as well, and nothing is stored.
  *
  * @example
  * const receiver = webhookReceiver({
@@ -63,7 +63,7 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
  *   source: 'github',
  *   verify: hmacSha256({ header: 'X-Hub-Signature-256', prefix: 'sha256=', secrets: [secret] }),
  *   parse: (raw, headers) => ({
- *     id: headers['x-github-delivery'] as string, // an absent one is answered 400
+ *     id: headers['x-github-delivery'] as string, // a missing header gets 400
  *     type: headers['x-github-event'] as string,
  *     payload: JSON.parse(raw.toString()),
  *   }),
@@ -88,7 +88,7 @@ export function webhookReceiver<Req extends IncomingMessage>(given: GivenReceive
     else send(req, res, deliveries.refused('path_unknown', {}))
   }
   function handle(this: unknown, req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void): void {
-    // Connect takes whatever has a `handle` for an application: it notes as `route` where that is mounted, and calls this.
+    // Connect treats anything with a `handle` as an application: it sets `route` to the mount path and calls `handle`.
     if (this === receiver && 'route' in receiver) receiver(req, res, next)
     else deliveries.during(() => receive(deliveries, req as Req, res, next, null))
   }
@@ -110,12 +110,12 @@ async function receive<Req extends IncomingMessage>(
     if (next !== undefined) return next(error)
     deliveries.emit({ type: 'receiver_failed', error })
     send(req, res, refusalAnswer('receiver_failed'))
-    // To end a response that another began would acknowledge the event.
+    // Another middleware began the response; ending it normally would acknowledge the event.
     if (!res.writableEnded) res.destroy()
   }
 }
 
-/** Unless somebody else, such as a time limit, has answered. */
+/** Does nothing if another middleware has responded, for example a time limit. */
 function send(req: IncomingMessage, res: ServerResponse, answer: Answer): void {
   if (!res.headersSent) sendAnswer(req, res, answer, false)
 }
@@ -123,7 +123,7 @@ function send(req: IncomingMessage, res: ServerResponse, answer: Answer): void {
 function responseBegun(): IdempotencyError {
   return new IdempotencyError(
     'response_begun',
-    'The response was begun before the webhook receiver, so its sender could not be told how the event ended. Mount ' +
-      'whatever writes to it behind the receiver.',
+    'Another middleware began the response before the webhook receiver could, so the sender did not get its result. Mount ' +
+      'middleware that writes to the response after the receiver.',
   )
 }

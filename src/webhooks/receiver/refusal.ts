@@ -11,21 +11,21 @@ import {
 import type { WebhookEventIssue } from '../events/event-error.js'
 
 /**
- * Why a delivery is refused, besides the core's reasons. Closed: a new one is a minor release.
+ * Why a delivery is refused, besides the core's reasons. A closed set: a new code is a minor release.
  *
- * - `path_unknown`: 404: no webhook path, and no `next` to hand the request to.
+ * - `path_unknown`: 404: not a webhook path, and no `next` to pass the request to.
  * - `method_not_allowed`: 405: deliveries are POST.
- * - `content_type_unsupported`: 415: not `application/json` (where there is no `parse`), or compressed.
+ * - `content_type_unsupported`: 415: not `application/json` (without `parse`), or compressed.
  * - `body_too_large`: 413: more than `maxBodyBytes`.
- * - `signature_refused`: 401: `verify` said no.
+ * - `signature_refused`: 401: `verify` returned false.
  * - `body_malformed`: 400: not JSON in UTF-8, or `parse` threw a `SyntaxError`.
- * - `event_invalid`: 400: the envelope or the payload is not as documented; the body lists what, without values. With
- *   `parse`: it threw an error with `issues`, or answered no `id` or `type`.
- * - `type_disagrees`: 400: the event's type is not the path's.
+ * - `event_invalid`: 400: the envelope or the payload is not as documented; the body lists the errors, without values.
+ *   With `parse`: it threw an error with `issues`, or returned no `id` or `type`.
+ * - `type_disagrees`: 400: the event's type differs from the path's.
  * - `body_too_deep`: 400: nested too deeply.
- * - `event_unhandled`: 501: nobody handles events of this type, so it is not acknowledged (where there is no `parse`).
+ * - `event_unhandled`: 501: no handler for this type, so it is not acknowledged (without `parse`).
  * - `handler_failed`: 500: the handler threw.
- * - `receiver_failed`: 500: misuse by the application, where there is no `next` to tell.
+ * - `receiver_failed`: 500: misuse by the application, and no `next` to pass it to.
  */
 export type RefusalCode = keyof typeof CATALOGUE
 
@@ -45,31 +45,31 @@ const CATALOGUE = {
   content_type_unsupported: {
     status: 415,
     title: 'The content type is not supported',
-    detail: 'Send the event as it is documented, such as application/json, and without a content coding.',
+    detail: 'Send the event with its documented content type, such as application/json, and without a content coding.',
     retry: false,
   },
   body_too_large: {
     status: 413,
     title: 'The body is too large',
-    detail: 'It holds more bytes than this receiver reads.',
+    detail: 'It has more bytes than this receiver accepts.',
     retry: false,
   },
   signature_refused: {
     status: 401,
     title: 'The signature was refused',
-    detail: 'The delivery does not show that it comes from its sender. Nothing was read from it.',
+    detail: 'The signature does not prove that the delivery comes from its sender. The delivery was not read.',
     retry: false,
   },
   body_malformed: {
     status: 400,
     title: 'The body is malformed',
-    detail: 'It cannot be read: it is not JSON in UTF-8.',
+    detail: 'The body is not JSON in UTF-8.',
     retry: false,
   },
   event_invalid: {
     status: 400,
     title: 'The event is invalid',
-    detail: 'It is not as documented; "errors" lists what is wrong.',
+    detail: 'The event is not as documented; "errors" lists what is wrong.',
     retry: false,
   },
   type_disagrees: {
@@ -81,8 +81,8 @@ const CATALOGUE = {
   body_too_deep: problemCatalogue.body_too_deep,
   event_unhandled: {
     status: 501,
-    title: 'Nobody handles events of this type',
-    detail: 'It was not acknowledged. Send it again later, or subscribe to other events.',
+    title: 'There is no handler for events of this type',
+    detail: 'The event was not acknowledged. Send it again later, or unsubscribe from this type.',
     retry: true,
   },
   handler_failed: {
@@ -99,7 +99,7 @@ const CATALOGUE = {
   },
 } as const satisfies ProblemCatalogue
 
-/** Paths and messages of a body that is all wrong: enough to see what is. */
+/** Limits the list if everything is wrong with a body. */
 const MOST_ERRORS = 100
 
 /** A refusal as the response to send, in the shape of the engine's problems. */
@@ -110,7 +110,7 @@ export function refusalAnswer(code: RefusalCode, issues?: readonly WebhookEventI
   return code === 'method_not_allowed' ? { ...answer, headers: [...answer.headers, ['Allow', 'POST']] } : answer
 }
 
-/** The engine's problems in the words of events: their senders know of no idempotency key. */
+/** The engine's problems, worded for event senders, which do not know idempotency keys. */
 export function eventProblem(problem: Problem): { readonly body: object } {
   return { body: problemBody({ ...problem, ...WORDS[problem.code] }) }
 }
@@ -118,16 +118,15 @@ export function eventProblem(problem: Problem): { readonly body: object } {
 const WORDS: Readonly<Partial<Record<ProblemCode, { readonly title: string; readonly detail: string }>>> = {
   in_flight: {
     title: 'The event is being handled',
-    detail: 'An earlier delivery of it has not ended yet. Send it again after a short delay.',
+    detail: 'An earlier delivery is still being handled. Send the event again after a short delay.',
   },
   mismatched: {
     title: 'The id was used for another event',
-    detail:
-      'Type or payload differ from the first event with this id. An event keeps its content; a new one has a new id.',
+    detail: 'Type or payload differ from the first event with this id. Send new content as a new event with a new id.',
   },
   outcome_unknown: {
     title: 'The outcome of an earlier delivery is unknown',
-    detail: 'It was interrupted and may have had its effect, so the event is not handled again.',
+    detail: 'The earlier delivery was interrupted and may have had its effect, so the event is not handled again.',
   },
   store_unavailable: {
     title: 'Events cannot be received at the moment',

@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import type { MaybePromise } from '../../core/index.js'
 import { type Scope, scopeReader } from '../../http/index.js'
 
-/** Says whose events a request brings: a name, or a function of the request. */
+/** Who owns the events of a request: a name, or a function of the request. */
 export type Source<Req extends IncomingMessage> = string | Scope<Req>
 
 /**
- * Reads whose events a request brings, by the rules of a scope: nothing is coerced.
+ * Returns a reader of the source, which follows the rules of a scope: no value is coerced.
  *
  * The reader throws IdempotencyError (or rejects with it) `scope_invalid`: nothing ran and nothing was stored.
  */
@@ -15,5 +15,5 @@ export function sourceReader<Req extends IncomingMessage>(source: Source<Req>): 
 }
 
 const WAY_OUT =
-  'It must say whose events they are, as a string of 1 to 255 characters; answer requests that have no source before ' +
-  'the receiver.'
+  'It must return a string of 1 to 255 characters that says who owns the events; respond to requests without a source ' +
+  'before the receiver.'

@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 
 /**
- * Says whether a delivery comes from its sender: `true` or `false`, for the body's bytes as they were sent and the
- * request's headers, with names in lower case.
+ * Checks that a delivery comes from its sender. Receives the body's raw bytes and the request's headers, with names in
+ * lower case; returns `true` or `false`.
  */
 export type Verify = (raw: Buffer, headers: IncomingHttpHeaders) => boolean | Promise<boolean>

@@ -5,17 +5,17 @@ import { withKeys } from './secrets.js'
 import { BASE64_SHA256, isSignedBy, type VerifySignature } from './verify-signature.js'
 
 export interface HmacSha256Options {
-  /** The header that carries the signature, in any case. */
+  /** The header with the signature; case does not matter. */
   readonly header: string
-  /** What the sender signs with; several while one is being replaced. A string counts as its bytes in UTF-8. */
+  /** The sender's signing secrets; several during a rotation. A string counts as its UTF-8 bytes. */
   readonly secrets: readonly (string | Uint8Array)[]
   /**
-   * How the signature is written.
-   * @default 'hex': what most senders write
+   * The encoding of the signature.
+   * @default 'hex': the most common one
    */
   readonly encoding?: 'hex' | 'base64'
   /**
-   * What stands before the signature, such as `'sha256='`.
+   * The text before the signature, for example `'sha256='`.
    * @default '': nothing
    */
   readonly prefix?: string
@@ -24,8 +24,9 @@ export interface HmacSha256Options {
 /**
  * Verifies HMAC-SHA256 (RFC 2104) over the body's bytes, in constant time.
  *
- * Such a signature has no date: whoever records a delivery can send it again at any time. While the event's record is
- * kept (`retentionMs`), that is a repeat, which runs nothing; after that it runs again. Prefer `standardWebhooks`.
+ * Such a signature has no timestamp: anybody who records a delivery can send it again at any time. While the event's
+ * record is kept (`retentionMs`), that is a repeat and runs nothing; after that the handler runs again. Prefer
+ * `standardWebhooks`.
  *
  * @example verify: hmacSha256({ header: 'X-Signature-256', secrets: [secret], prefix: 'sha256=' })
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
@@ -51,11 +52,11 @@ const RULES: Readonly<Record<string, OptionRule>> = {
   prefix: optionRules.aString,
 }
 
-/** The key, or what is wrong with the secret. */
+/** Returns the key, or what is wrong with the secret. */
 function keyOf(secret: unknown): Uint8Array | string {
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
     return `expected a string or bytes; seen: ${kindOf(secret)}`
   }
   if (secret.length === 0) return 'it is empty'
-  return Buffer.from(secret) // A copy: bytes that the caller overwrites later stay the key.
+  return Buffer.from(secret) // A copy, because the caller may overwrite its bytes later.
 }

@@ -1,6 +1,6 @@
 import { checkOptions, kindOf, type OptionRule } from '../../core/index.js'
 
-/** The options with their secrets as keys. Mistakes name the kind of a secret, never the secret. */
+/** The options with their secrets converted to keys. Messages name the kind of a wrong secret, never its value. */
 export function withKeys<Options extends { readonly secrets: readonly unknown[] }>(
   of: string,
   options: Options,

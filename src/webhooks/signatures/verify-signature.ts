@@ -2,13 +2,16 @@ import type { Buffer } from 'node:buffer'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** Says at once whether a delivery comes from its sender: a `Verify` for the receiver. */
+/** Checks synchronously that a delivery comes from its sender: a `Verify` for the receiver. */
 export type VerifySignature = (raw: Buffer, headers: IncomingHttpHeaders) => boolean
 
 /** The base64 of 32 bytes, padded. */
 export const BASE64_SHA256 = /^[A-Za-z0-9+/]{43}=$/
 
-/** Whether one of the signatures, 32 bytes each, is one of the keys'. How long it takes tells neither which nor how much. */
+/**
+ * Whether one of the signatures (32 bytes each) was made with one of the keys. Constant time: the duration reveals
+ * neither which pair matched nor how many bytes did.
+ */
 export function isSignedBy(
   keys: readonly Uint8Array[],
   parts: readonly Uint8Array[],
