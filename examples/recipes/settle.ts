@@ -1,4 +1,4 @@
-import type { Operator } from 'once-per-key/core'
+import type { Operator } from 'once-per-key/http'
 
 export interface Books {
   payoutFor(scope: string, key: string): Promise<{ readonly id: string } | null>

@@ -1,5 +1,5 @@
 // The library without HTTP, in a process of its own.
-import { createEngine } from 'once-per-key/core'
+import { createRequestEngine } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { requestFingerprint } from '../../src/http/fingerprint.js'
 import { answerCalls } from './calls.js'
@@ -28,7 +28,7 @@ async function microsOf(
 /** One whole run on memory: from the request's facts to its answer stored. */
 function decideAndSettle(operations: number): Promise<number[]> {
   const store = new MemoryStore()
-  const engine = createEngine<object>({ store, scope: () => 'merchant_4f9a1c7e2b' })
+  const engine = createRequestEngine<object>({ store, scope: () => 'merchant_4f9a1c7e2b' })
   const body = JSON.parse(orderOf(200))
   const answerBody = Buffer.from(`{"id":"payout_0000000001","status":"pending","reference":"${'r'.repeat(90)}"}`)
   const headers = [
@@ -52,7 +52,7 @@ function decideAndSettle(operations: number): Promise<number[]> {
         isAbandoned: () => false,
       })
       if (decision.action !== 'execute') throw new Error(`Decided: ${decision.action}.`)
-      await decision.execution.settle(answer)
+      await decision.run.settle(answer)
     },
     () => store.clear(),
   )

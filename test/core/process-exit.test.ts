@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 
 beforeAll(async () => {
   await build({
-    entry: { core: join(root, 'src/core.ts'), memory: join(root, 'adapters/memory/index.ts') },
+    entry: { http: join(root, 'src/http/index.ts'), memory: join(root, 'adapters/memory/index.ts') },
     outDir: directory,
     outExtension: () => ({ js: '.mjs' }),
     format: 'esm',
@@ -29,13 +29,13 @@ const urlOf = (name: string) => JSON.stringify(pathToFileURL(join(directory, nam
 /** Runs it in a process of its own, and says how it exited: a timer of ours would keep it until vitest gives up. */
 async function exitOf(body: string): Promise<string> {
   const script = `
-    import { createEngine } from ${urlOf('core.mjs')}
+    import { createRequestEngine } from ${urlOf('http.mjs')}
     import { MemoryStore } from ${urlOf('memory.mjs')}
     const hang = () => new Promise(() => {})
     const inner = new MemoryStore()
     const commands = Object.fromEntries(['begin', 'renew', 'complete', 'release'].map((name) => [name, (...args) => inner[name](...args)]))
     const store = { ...commands }
-    const engine = createEngine({ store, scope: () => 'acme', inFlightWaitMs: 600_000, leaseMs: 600_000, storeTimeoutMs: 100_000 })
+    const engine = createRequestEngine({ store, scope: () => 'acme', inFlightWaitMs: 600_000, leaseMs: 600_000, storeTimeoutMs: 100_000 })
     const decide = () => engine.decide({ request: {}, method: 'POST', target: '/', rawHeaders: ['Idempotency-Key', 'a'], body: {},
       bodyWasRead: true, isAbandoned: () => false })
     const answer = { status: 200, statusMessage: '', headers: [], body: Buffer.from('') }
@@ -59,19 +59,19 @@ test.each([
   { name: 'a claim that is not answered', body: 'store.begin = hang; void decide(); await new Promise(setImmediate)' },
   {
     name: 'a completion that is not answered',
-    body: 'const { execution } = await decide(); store.complete = hang; void execution.settle(answer)',
+    body: 'const { run } = await decide(); store.complete = hang; void run.settle(answer)',
   },
   {
     name: 'a pending completion',
-    body: `const { execution } = await decide()
+    body: `const { run } = await decide()
       store.complete = () => Promise.reject(new Error('down'))
-      await execution.settle(answer)`,
+      await run.settle(answer)`,
   },
   {
     name: 'a pending release',
-    body: `const { execution } = await decide()
+    body: `const { run } = await decide()
       store.release = () => Promise.reject(new Error('down'))
-      await execution.fail()`,
+      await run.fail()`,
   },
   {
     name: 'a claim that was given up',

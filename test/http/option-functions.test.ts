@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { IdempotencyOptions, Problem } from 'once-per-key/core'
+import type { IdempotencyOptions, Problem } from 'once-per-key/http'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { problemOf } from '../../src/http/problem.js'
 import { engineOnTrial, type Options } from '../support/engine-on-trial.js'

@@ -1,4 +1,5 @@
-import type { Answer, RequestFacts } from 'once-per-key/core'
+import type { Answer } from 'once-per-key/core'
+import type { RequestFacts } from 'once-per-key/http'
 
 /** A request as a binding would describe it. */
 export interface Request {

@@ -1,4 +1,5 @@
-import type { Answer, Decision, Engine, Execution, RequestFacts } from 'once-per-key/core'
+import { type Answer, whenever } from 'once-per-key/core'
+import type { Decision, RequestEngine, RequestFacts, RequestRun } from 'once-per-key/http'
 import { type Content, type End, type Observed, type Told, textOf } from './history.js'
 import type { VirtualClock } from './virtual-clock.js'
 
@@ -18,7 +19,7 @@ export interface Client {
   renewedAt: number
   confirmedAt: number
   /** The request goes to its engine. */
-  readonly start: (engine: Engine<string>) => void
+  readonly start: (engine: RequestEngine<string>) => void
   /** The handler ends. */
   readonly end: (end: End) => void
 }
@@ -31,7 +32,7 @@ export function createClient(
   record: (what: Observed) => void,
 ): Client {
   const arrivedAt = clock.now()
-  let execution: Execution | undefined
+  let run: RequestRun | undefined
 
   const client: Client = {
     index,
@@ -45,16 +46,16 @@ export function createClient(
     leaseLost: null,
     renewedAt: arrivedAt,
     confirmedAt: arrivedAt,
-    start: (engine) => void engine.decide(factsOf(scope, content)).then(follow),
+    start: (engine) => void whenever(engine.decide(factsOf(scope, content)), follow),
     end,
   }
 
   function follow(decision: Decision): void {
     switch (decision.action) {
       case 'execute': {
-        execution = decision.execution
+        run = decision.run
         client.stage = 'running'
-        const { attempt, previousOutcome } = execution
+        const { attempt, previousOutcome } = run.context
         record({ type: 'ran', by: index, attempt, previousOutcome })
         break
       }
@@ -70,16 +71,16 @@ export function createClient(
   }
 
   function end(how: End): void {
-    if (execution === undefined) throw new Error(`request ${index} has no run to end`)
+    if (run === undefined) throw new Error(`request ${index} has no run to end`)
     client.stage = 'ending'
     record({ type: 'ended', by: index, end: how })
     if (how === 'no_answer') {
-      void execution.fail().then(() => tell({ kind: 'failure' }))
+      void whenever(run.fail(), () => tell({ kind: 'failure' }))
       return
     }
-    if (how === 'late_refusal') execution.mayHaveEffect()
+    if (how === 'late_refusal') run.context.mayHaveEffect()
     const answer = how === 'success' ? successOf(index) : failureOf(how === 'breakdown' ? 500 : 422)
-    void execution.settle(answer).then((settled) => {
+    void whenever(run.settle(answer), (settled) => {
       if (settled.action !== 'send') follow(settled)
       else tell(how === 'success' ? { kind: 'success', text: textOf(answer) } : { kind: 'failure' })
     })

@@ -1,13 +1,5 @@
-import type {
-  Answer,
-  BeginReply,
-  CommandReply,
-  IdempotencyEvent,
-  machine,
-  PreviousOutcome,
-  ProblemCode,
-  Store,
-} from 'once-per-key/core'
+import type { Answer, BeginReply, CommandReply, machine, PreviousOutcome, Store } from 'once-per-key/core'
+import type { IdempotencyEvent, ProblemCode } from 'once-per-key/http'
 
 /** What can be seen from outside, in the order in which it happened. `by`: the number of the request. */
 export type Observed =

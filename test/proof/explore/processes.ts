@@ -1,4 +1,4 @@
-import { createEngine, type Engine, type IdempotencyEvent } from 'once-per-key/core'
+import { createRequestEngine, type IdempotencyEvent, type RequestEngine } from 'once-per-key/http'
 import type { Command, Reply } from './history.js'
 import { TIMES } from './times.js'
 
@@ -13,18 +13,18 @@ export interface Outside {
 /** An engine for each request, as if each went to another process. */
 export interface Processes {
   readonly policy: Policy
-  engineOf(by: number): Engine<string>
+  engineOf(by: number): RequestEngine<string>
   /** Whom the engines talk to from now on. They are new ones: an engine knows what its store has not answered. */
   connect(outside: Outside): void
 }
 
 export function startProcesses(policy: Policy): Processes {
-  const engines: Engine<string>[] = []
+  const engines: RequestEngine<string>[] = []
   let outside: Outside | undefined
 
-  function start(by: number): Engine<string> {
+  function start(by: number): RequestEngine<string> {
     const send = <R extends Reply>(key: string, command: Command) => (outside as Outside).send<R>(by, key, command)
-    return createEngine<string>({
+    return createRequestEngine<string>({
       store: {
         begin: (key, claim) => send(key, { name: 'begin', claim }),
         renew: (key, own) => send(key, { name: 'renew', own }),

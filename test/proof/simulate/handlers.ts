@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
-import type { Answer, Execution, Settled } from 'once-per-key/core'
+import type { Answer, MaybePromise } from 'once-per-key/core'
+import type { RequestRun, Settled } from 'once-per-key/http'
 import { type Ending, endingOf, isCertain, isSuccess, NO_ANSWER } from './endings.js'
 import type { Request, Run, RunEnd, Told } from './history.js'
 import { type Instance, stallForAMoment } from './instance.js'
@@ -10,23 +11,24 @@ export function runHandler(
   world: World,
   instance: Instance,
   request: Request,
-  execution: Execution,
+  held: RequestRun,
   tell: (told: Told) => void,
 ): void {
   const { clock, random, setting, tally, observe } = world
+  const { context } = held
   const startedAt = clock.now
   const run: Run = {
     id: world.runs++,
     request,
-    attempt: execution.attempt,
-    previousOutcome: execution.previousOutcome,
+    attempt: context.attempt,
+    previousOutcome: context.previousOutcome,
     mayHaveEffect: false,
     hasPaid: false,
     end: null,
   }
   request.run = run
   observe({ at: startedAt, type: 'started', run })
-  if (execution.attempt === 0) tally['unprotected runs']++
+  if (context.attempt === 0) tally['unprotected runs']++
 
   const isHung = !request.isProbe && isTroubled(world) && random.chance(0.04)
   const endsAt = isHung ? hungUntil() : startedAt + durationMs()
@@ -67,7 +69,7 @@ export function runHandler(
     if (run.end !== null) return
     const { effects } = setting.options
     if (effects === 'declared' || isCertain(setting, run, ending) || random.chance(0.5)) {
-      execution.mayHaveEffect()
+      context.mayHaveEffect()
       run.mayHaveEffect = true
     } else if (!isSuccess(setting, ending)) tally['effects before a failure that nobody announced']++
     haveEffect()
@@ -80,7 +82,7 @@ export function runHandler(
 
   function watchSignal(): void {
     const obeys = random.chance(0.7)
-    execution.signal.addEventListener('abort', () => {
+    context.signal.addEventListener('abort', () => {
       if (run.end !== null) return
       tally[obeys ? 'obeyed signals' : 'ignored signals']++
       if (obeys) clock.plan(clock.now + random.between(0, 20), () => end(NO_ANSWER), instance)
@@ -96,17 +98,17 @@ export function runHandler(
     run.end = { succeeded, isCertain: !succeeded && isCertain(setting, run, how), answer, at: clock.now }
     observe({ at: clock.now, type: 'ended', run })
     if (isThrown) tally['certain failures that were thrown']++
-    execution.willFailCertainly(isThrown)
-    void settled(run.end, answer === null ? noAnswer() : execution.settle(answer))
+    held.willFailCertainly(isThrown)
+    void settled(run.end, answer === null ? noAnswer() : held.settle(answer))
     if (answer !== null && random.chance(0.1)) failLate()
   }
 
   async function noAnswer(): Promise<Settled> {
-    await execution.fail()
+    await held.fail()
     return { action: 'send' }
   }
 
-  async function settled(how: RunEnd, settling: Promise<Settled>): Promise<void> {
+  async function settled(how: RunEnd, settling: MaybePromise<Settled>): Promise<void> {
     const settled = await settling
     switch (settled.action) {
       case 'send':
@@ -121,7 +123,7 @@ export function runHandler(
   /** Throws after it has ended its response, which must change nothing. */
   function failLate(): void {
     tally['late errors of a handler']++
-    clock.plan(clock.now + random.between(0, 500), () => void execution.fail(), instance)
+    clock.plan(clock.now + random.between(0, 500), () => void held.fail(), instance)
   }
 
   function answerOf(status: number): Answer {

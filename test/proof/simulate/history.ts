@@ -1,13 +1,5 @@
-import type {
-  Answer,
-  BeginReply,
-  Claim,
-  CommandReply,
-  IdempotencyEvent,
-  machine,
-  Ownership,
-  PreviousOutcome,
-} from 'once-per-key/core'
+import type { Answer, BeginReply, Claim, CommandReply, machine, Ownership, PreviousOutcome } from 'once-per-key/core'
+import type { IdempotencyEvent } from 'once-per-key/http'
 
 /** A client's request, as one instance was asked. */
 export interface Request {

@@ -1,4 +1,4 @@
-import { createEngine, type Engine, type IdempotencyEvent } from 'once-per-key/core'
+import { createRequestEngine, type IdempotencyEvent, type RequestEngine } from 'once-per-key/http'
 import type { Request } from './history.js'
 import { storeBehindNetwork } from './network.js'
 import type { Records } from './records.js'
@@ -9,7 +9,7 @@ import { criticalMs, type World } from './world.js'
 /** One process of an application, as far as it matters: an engine, a clock, and a connection to the store. */
 export interface Instance {
   readonly id: number
-  readonly engine: Engine<Request>
+  readonly engine: RequestEngine<Request>
   readonly timekeeper: Timekeeper
   isAlive: boolean
   /** What is due before this time is handled then. */
@@ -54,7 +54,7 @@ export function bootInstance(world: World, records: Records): Instance {
     },
   }
 
-  const engine = createEngine<Request>({
+  const engine = createRequestEngine<Request>({
     ...setting.options,
     ...(setting.isSuccess && { isSuccess: setting.isSuccess }),
     ...(setting.isCertainFailure && { isCertainFailure: setting.isCertainFailure }),

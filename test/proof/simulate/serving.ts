@@ -1,4 +1,4 @@
-import type { RequestFacts } from 'once-per-key/core'
+import type { RequestFacts } from 'once-per-key/http'
 import { runHandler } from './handlers.js'
 import type { Request, Told } from './history.js'
 import type { Instance } from './instance.js'
@@ -42,7 +42,7 @@ export function ask(world: World, instance: Instance, asking: Asking, onTold: (t
     const decision = await world.inHand.of(request, () => instance.engine.decide(factsOf(request)))
     switch (decision.action) {
       case 'execute':
-        return runHandler(world, instance, request, decision.execution, tell)
+        return runHandler(world, instance, request, decision.run, tell)
       case 'replay':
         return tell({ type: 'replayed', answer: decision.answer })
       case 'reject':

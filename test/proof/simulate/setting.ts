@@ -1,4 +1,5 @@
-import type { Answer, IdempotencyOptions } from 'once-per-key/core'
+import type { Answer } from 'once-per-key/core'
+import type { IdempotencyOptions } from 'once-per-key/http'
 import type { Random } from './random.js'
 
 /** What one world is like: the options of its engines, who lives in it, and what may go wrong, and how often. */

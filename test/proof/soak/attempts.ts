@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Answer, createEngine, type Engine, type RequestFacts, type Store, singleTenant } from 'once-per-key/core'
+import type { Answer, Store } from 'once-per-key/core'
+import { createRequestEngine, type RequestEngine, type RequestFacts, singleTenant } from 'once-per-key/http'
 import type { Random } from './random.js'
 
 /** How an attempt ends, and what of it is then to be kept. */
@@ -20,26 +21,26 @@ export type Kind = (typeof KINDS)[number]
 export const TIMES = { leaseMs: 8_000, storeTimeoutMs: 2_000, maxRunMs: 8_000, retentionMs: 16_000 } as const
 
 /** The engine over a store, in front of which no framework stands. */
-export function engineOver(store: Store): Engine<unknown> {
-  return createEngine({ store, scope: singleTenant, ...TIMES })
+export function engineOver(store: Store): RequestEngine<unknown> {
+  return createRequestEngine({ store, scope: singleTenant, ...TIMES })
 }
 
 /** One request under a key of its own, from claim to end. `null`: the store refused the claim. */
-export async function attempt(engine: Engine<unknown>, kind: Kind, random: Random): Promise<string | null> {
+export async function attempt(engine: RequestEngine<unknown>, kind: Kind, random: Random): Promise<string | null> {
   const key = kind === 'completed under a long key' ? randomUUID().padEnd(250, '+') : randomUUID()
   const decision = await engine.decide(factsOf(key))
   if (decision.action !== 'execute') return null
-  const { execution } = decision
+  const { run } = decision
   switch (kind) {
     case 'failed after an effect':
-      execution.mayHaveEffect()
-      await execution.fail()
+      run.context.mayHaveEffect()
+      await run.fail()
       return key
     case 'failed':
-      await execution.settle({ ...NO_BODY, status: 422 })
+      await run.settle({ ...NO_BODY, status: 422 })
       return key
     default:
-      await execution.settle(answerOf(kind, random))
+      await run.settle(answerOf(kind, random))
       return key
   }
 }

@@ -1,4 +1,4 @@
-import type { Engine } from 'once-per-key/core'
+import type { RequestEngine } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { type FakeClock, fakeClock } from '../../support/fake-clock.js'
 import { inTime } from '../../support/in-time.js'
@@ -144,7 +144,7 @@ async function fillWith(kind: Kind, maxBytes: number, findings: Findings, random
 }
 
 /** Nothing here waits for anything: who is not idle in a moment never is. */
-async function expectIdle(engine: Engine<unknown>, findings: Findings): Promise<void> {
+async function expectIdle(engine: RequestEngine<unknown>, findings: Findings): Promise<void> {
   const isIdle = await inTime(engine.idle(), MOST_IDLE_MS).then(
     () => true,
     () => false,

@@ -1,5 +1,11 @@
 import { Redis } from 'ioredis'
-import { createEngine, type Decision, type Engine, type Execution, type IdempotencyEvent } from 'once-per-key/core'
+import {
+  createRequestEngine,
+  type Decision,
+  type IdempotencyEvent,
+  type RequestEngine,
+  type RequestRun,
+} from 'once-per-key/http'
 import { RedisStore } from 'once-per-key/redis'
 import { inTime } from '../../support/in-time.js'
 import { type RedisServer, startRedis } from '../../support/redis-server.js'
@@ -42,7 +48,7 @@ export async function outage(halfMs: number, findings: Findings): Promise<Outage
 
 async function during(redis: RedisServer, client: Redis, halfMs: number, findings: Findings): Promise<Outage> {
   const heard: Partial<Record<IdempotencyEvent['type'], number>> = {}
-  const engine = createEngine({
+  const engine = createRequestEngine({
     store: new RedisStore({ client }),
     scope: () => 'merchant_4f9a1c7e2b',
     ...TIMES,
@@ -132,24 +138,24 @@ async function during(redis: RedisServer, client: Redis, halfMs: number, finding
   async function expectFree(): Promise<void> {
     for (const key of ['k0', `k${BATCH}`, `k${refused - 1}`]) {
       const decision = await decide(engine, key)
-      const isFree = decision.action === 'execute' && decision.execution.previousOutcome !== 'unknown'
+      const isFree = decision.action === 'execute' && decision.run.context.previousOutcome !== 'unknown'
       findings.expect('L1', isFree, () => `a claim that was refused in an outage holds its key behind it: ${key}`)
-      if (decision.action === 'execute') await decision.execution.fail()
+      if (decision.action === 'execute') await decision.run.fail()
     }
   }
 }
 
 const ANSWER = { status: 201, statusMessage: '', headers: [], body: Buffer.alloc(ANSWER_BYTES, 'a') }
 
-function decide(engine: Engine<unknown>, key: string): Promise<Decision> {
+async function decide(engine: RequestEngine<unknown>, key: string): Promise<Decision> {
   return engine.decide(factsOf(key))
 }
 
 /** On a busy machine Redis may need longer than the time limit for the first of them. */
-async function start(engine: Engine<unknown>, key: string): Promise<Execution> {
+async function start(engine: RequestEngine<unknown>, key: string): Promise<RequestRun> {
   for (let tries = 1; ; tries++) {
     const decision = await decide(engine, key)
-    if (decision.action === 'execute') return decision.execution
+    if (decision.action === 'execute') return decision.run
     if (tries === MOST_TRIES) throw new Error(`a new key does not run: ${decision.action}`)
     await new Promise((resolve) => setTimeout(resolve, TIMES.storeTimeoutMs))
   }

@@ -1,5 +1,6 @@
 // A process that served requests, closed its server, and has work pending that nobody waits for: it must end by itself.
-import { createEngine, type Store } from 'once-per-key/core'
+import type { Store } from 'once-per-key/core'
+import { createRequestEngine } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { Findings } from '../layer.js'
 import { factsOf } from './attempts.js'
@@ -28,14 +29,14 @@ async function leavePending(): Promise<void> {
 
   const completing = await engineOver(memoryStoreBut({ complete: down })).decide(factsOf('completing'))
   const answer = { status: 201, statusMessage: '', headers: [], body: Buffer.from('made') }
-  if (completing.action === 'execute') await completing.execution.settle(answer)
+  if (completing.action === 'execute') await completing.run.settle(answer)
 
   const releasing = await engineOver(memoryStoreBut({ release: down })).decide(factsOf('releasing'))
-  if (releasing.action === 'execute') await releasing.execution.fail()
+  if (releasing.action === 'execute') await releasing.run.fail()
 }
 
 function engineOver(store: Store) {
-  return createEngine({
+  return createRequestEngine({
     store,
     scope: () => 'acme',
     leaseMs: 400_000,

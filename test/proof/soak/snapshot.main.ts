@@ -1,7 +1,8 @@
 // A service that is started from a V8 snapshot, taken after it has claimed a key. Each claim of the snapshot's process, and
 // of each that starts from it, goes to standard output, a line each.
 import { startupSnapshot } from 'node:v8'
-import { createEngine, machine, type Store } from 'once-per-key/core'
+import { machine, type Store } from 'once-per-key/core'
+import { createRequestEngine } from 'once-per-key/http'
 import { mapStore } from '../../support/map-store.js'
 import { factsOf } from './attempts.js'
 
@@ -12,12 +13,12 @@ const store: Store = mapStore(() => 1, {
     return machine.begin(record, claim, now)
   },
 })
-const engine = createEngine({ store, scope: () => 'acme' })
+const engine = createRequestEngine({ store, scope: () => 'acme' })
 
 async function claimTwice(): Promise<void> {
   for (const key of ['order-1', 'order-2']) {
     const decision = await engine.decide(factsOf(key))
-    if (decision.action === 'execute') await decision.execution.fail()
+    if (decision.action === 'execute') await decision.run.fail()
   }
 }
 
