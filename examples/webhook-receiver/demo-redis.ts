@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { freePort } from '../servers/free-port.js'
 
 /** A Redis of our own that keeps nothing on disk; `null`: there is no redis-server on the PATH. */
 export async function startDemoRedis(): Promise<{ readonly url: string; kill(): void } | null> {
@@ -19,15 +19,6 @@ export async function startDemoRedis(): Promise<{ readonly url: string; kill(): 
     await setTimeout(10)
   }
   return null
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 function accepts(port: number): Promise<boolean> {

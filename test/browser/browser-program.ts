@@ -1,4 +1,4 @@
-import { installedProgram, runs } from '../support/installed-program.js'
+import { installedProgram, runs } from '../../examples/servers/installed-program.js'
 
 /** A real Chromium: `CHROME_PATH`, or the one on the PATH. */
 export function browserProgram(): string {

@@ -1,5 +1,5 @@
+import { postgresFolder } from '../../examples/servers/postgres-programs.js'
 import { pgBouncerBinary } from './pgbouncer.js'
-import { postgresFolder } from './postgres-server.js'
 import { redisBinary } from './redis-server.js'
 
 /** Once, before any worker starts: two that installed it at the same time would stand in each other's way. */

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { installedProgram } from './installed-program.js'
-import { asOrdinaryUser, giveTo } from './postgres-server.js'
+import { installedProgram } from '../../examples/servers/installed-program.js'
+import { asOrdinaryUser, giveTo } from '../../examples/servers/postgres-programs.js'
 import { freePort } from './redis-server.js'
 
 /** A real PgBouncer, which gives a connection of the server to a client for one transaction at a time. */

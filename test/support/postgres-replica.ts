@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { asOrdinaryUser, giveTo } from './postgres-server.js'
+import { asOrdinaryUser, giveTo } from '../../examples/servers/postgres-programs.js'
 import { freePort } from './redis-server.js'
 
 /** A server that follows another one, and answers questions alone. */

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { installedProgram } from './installed-program.js'
+import { freePort } from '../../examples/servers/free-port.js'
+import { installedProgram } from '../../examples/servers/installed-program.js'
 
 /** A real Redis process of the test's own. */
 export interface RedisServer {
@@ -58,14 +58,7 @@ export async function startRedis(...extraArgs: readonly string[]): Promise<Redis
   }
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
+export { freePort }
 
 let binary: string | undefined
 
