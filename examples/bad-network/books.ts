@@ -46,11 +46,12 @@ export function booksAt(origin: string): Books {
 /** @throws ServiceUnfit where there is nothing to simulate against. */
 export async function checkService(origin: string, merchants: readonly Merchant[]): Promise<void> {
   const health = await fetch(`${origin}/health`).then(
-    (response) => response.json().catch(() => null) as Promise<{ redis?: unknown } | null>,
+    (response) => response.json().catch(() => null) as Promise<Readonly<Record<string, unknown>> | null>,
     ({ cause }) => {
       throw new ServiceUnfit(`Nothing answers at ${origin}: ${cause?.code ?? cause?.message}.`)
     },
   )
-  if (health?.redis === 'away') throw new ServiceUnfit('The service cannot reach its Redis.')
+  const [away] = Object.entries(health ?? {}).find(([, state]) => state === 'away') ?? []
+  if (away !== undefined) throw new ServiceUnfit(`The service cannot reach its ${away}.`)
   for (const merchant of merchants) await booksAt(origin).runsOf(merchant, 'never-seen')
 }

@@ -3,6 +3,7 @@ import { checkService, ServiceUnfit } from './books.js'
 import { merchants } from './instructions.js'
 import { commandOf, HELP, OptionInvalid, type Options, optionsOf } from './options.js'
 import { paintFor } from './paint.js'
+import { openPlace, type Place } from './place.js'
 import { planOf } from './plan.js'
 import { startProgress } from './progress.js'
 import { reportOf } from './report.js'
@@ -11,6 +12,7 @@ import { simulate } from './simulation.js'
 import { isAsPromised, verdictOf } from './verdict.js'
 
 const servers: Server[] = []
+let place: Place | undefined
 
 process.once('SIGTERM', () => process.exit(143)).once('SIGINT', () => process.exit(130))
 // Whoever reads this, such as `head`, has read enough.
@@ -26,21 +28,29 @@ try {
   process.exitCode = 2
 } finally {
   await Promise.all(servers.map((server) => server.kill()))
+  await place?.close()
 }
 
 /** Whether all was as promised; without protection, nothing is. */
 async function run(options: Options): Promise<boolean> {
-  const { url, redis, seed, operations, clients, isProtected } = options
+  const { url, shared, seed, operations, clients, isProtected } = options
   const { stdout } = process
   const paint = paintFor(stdout)
   const header = `${isProtected ? 'with' : 'without'} the Idempotency-Key header`
   console.log(paint('bold', `${operations} payments over a bad network: ${clients} clients, ${header}, seed ${seed}`))
-  const origins = url === undefined ? await startService(redis) : [url]
+  if (shared?.name === 'Postgres' && shared.url === undefined) console.log('  starting a Postgres for it…')
+  place = shared && (await openPlace(shared))
+  const origins = url === undefined ? await startService() : [url]
   await Promise.all(origins.map((origin) => checkService(origin, merchants)))
-  console.log(`  sent to ${origins.join(' and ')}${redis === undefined ? '' : ', two processes on one Redis'}\n`)
+  console.log(
+    `  sent to ${origins.join(' and ')}${place === undefined ? '' : `, two processes on one ${place.name}`}\n`,
+  )
 
-  const [mortal] = servers
-  const withKill = redis !== undefined && mortal !== undefined
+  const [server] = servers
+  // Without a key there is no record that a payment could commit with.
+  const heldBy = isProtected ? place?.heldBy : undefined
+  const mortal = server && place && { server, ...(heldBy && { heldBy: () => heldBy(0) }) }
+  const withKill = mortal !== undefined
   const plan = planOf({ seed, operations, run: `sim-${randomBytes(4).toString('hex')}`, withKill })
   const progress = startProgress(stdout)
   const results = await simulate({
@@ -60,11 +70,13 @@ async function run(options: Options): Promise<boolean> {
   return isAsPromised(verdict) || !isProtected
 }
 
-/** One process that keeps records in its memory, or two that share a Redis. */
-async function startService(redis: string | undefined): Promise<string[]> {
-  // A short lease: what the killed process holds is free again in seconds.
-  const variables = redis === undefined ? {} : { REDIS_URL: redis, DEMO_LEASE_MS: '3000' }
-  const processes = redis === undefined ? 1 : 2
-  while (servers.length < processes) servers.push(await startServer(variables))
+/** One process that keeps records in its memory, or two that share a place. */
+async function startService(): Promise<string[]> {
+  const processes = place === undefined ? 1 : 2
+  while (servers.length < processes) {
+    // A short lease: what the killed process holds is free again in seconds.
+    const variables = place === undefined ? {} : { ...place.variablesOf(servers.length), DEMO_LEASE_MS: '3000' }
+    servers.push(await startServer(variables))
+  }
   return servers.map(({ origin }) => origin)
 }

@@ -31,7 +31,6 @@ const patienceMs: Partial<Record<NetworkFault, number>> = { timedOut: 200, owner
 /** Sends a request once, over a connection of its own, and lets the planned fault happen to it. */
 export async function sendOnce(sent: Sent, { fault, delayMs }: Try, choices: Choices): Promise<Outcome> {
   const body = Buffer.from(sent.body)
-  const ownerDies = fault === 'ownerLost' || fault === 'processKilled'
   const limit = AbortSignal.timeout((fault && patienceMs[fault]) ?? PATIENCE_MS)
   const outgoing = request(sent.url, {
     method: 'POST',
@@ -42,7 +41,8 @@ export async function sendOnce(sent: Sent, { fault, delayMs }: Try, choices: Cho
       'content-type': 'application/json',
       'content-length': body.length,
       ...(delayMs > 0 && { 'x-demo-delay-ms': delayMs }),
-      ...(ownerDies && { 'x-demo-crash': 'true' }),
+      ...(fault === 'ownerLost' && { 'x-demo-crash': 'true' }),
+      ...(fault === 'processKilled' && { 'x-demo-crash': 'held' }),
     },
   })
   outgoing.on('error', () => {}) // Whoever waits is told as well.

@@ -11,11 +11,17 @@ export interface SimulationOptions {
   /** The processes of one service. */
   readonly origins: readonly string[]
   /** The first of them, where it is ours to kill. */
-  readonly mortal?: Server
+  readonly mortal?: Mortal
   readonly clients: number
   /** `false`: without the `Idempotency-Key` header. */
   readonly isProtected: boolean
   readonly progress: Progress
+}
+
+export interface Mortal {
+  readonly server: Server
+  /** Where an effect commits with its record: how many it has written, and holds before COMMIT. */
+  readonly heldBy?: () => Promise<number>
 }
 
 /** What came of a plan: as the clients saw it, and as the service's own books have it. */
@@ -75,16 +81,19 @@ export async function simulate(options: SimulationOptions): Promise<Results> {
   }
 
   /** Behind the effect of the victims, and before their answers. */
-  async function killInTheMiddle(server: Server): Promise<void> {
+  async function killInTheMiddle({ server, heldBy }: Mortal): Promise<void> {
     const underWay = Promise.all(plan.victims.map(carryOut))
+    // Where they are held, those of one merchant wait for each other.
+    const most = heldBy ? new Set(plan.victims.map(({ merchant }) => merchant)).size : plan.victims.length
     const end = performance.now() + EFFECT_MS
     let caught = 0
-    while (caught < plan.victims.length && performance.now() < end) {
-      caught = (await timesMade(plan.victims)).filter(({ times }) => times > 0).length
+    while (caught < most && performance.now() < end) {
+      caught = heldBy ? await heldBy() : (await timesMade(plan.victims)).filter(({ times }) => times > 0).length
     }
     await server.kill()
     records.struck('processKilled', caught)
-    progress.note(`Process 1 of ${origins.length} was killed (-9): ${caught} payments were made and not answered.`)
+    const where = heldBy ? 'written and not committed' : 'made and not answered'
+    progress.note(`Process 1 of ${origins.length} was killed (-9): ${caught} payments were ${where}.`)
     await setTimeout(AWAY_MS)
     await server.startAgain()
     progress.note('It was started again.')

@@ -1,4 +1,4 @@
-import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
+import express, { type Express, type Request, type RequestHandler } from 'express'
 import {
   CertainFailure,
   type IdempotencyContext,
@@ -11,7 +11,7 @@ import {
 import type { Logger } from 'pino'
 import type { Availability } from './availability.js'
 import { decisionLog } from './decision-log.js'
-import { checkDemoCrash, die, isToCrash, mortal } from './demo-crash.js'
+import { checkDemoCrash, die, isToCrash, mortal, untilEndOfTransaction } from './demo-crash.js'
 import { checkDemoDelay, demoDelay } from './demo-delay.js'
 import { demoEvents } from './demo-events.js'
 import { checkDemoHandler, isNaive } from './demo-handler.js'
@@ -117,12 +117,13 @@ export function createApp(options: AppOptions): App {
       const input = validated(operation.schema, req.body)
       const merchant = merchantOf(req)
       const idempotency = isNaive(req) ? undefined : req.idempotency
+      // Where effect and record commit together, nobody has to look for what an earlier attempt did.
+      const { withRecord } = ledger
+      const looks = withRecord === undefined ? idempotency : undefined
       const work = async (books: Books) => {
         const context = { books, now: new Date() }
         let isFound = true
-        // Where effect and record commit together, nobody has to look for what an earlier attempt did.
-        const looked = ledger.answered === undefined ? idempotency : undefined
-        const entry = await madeOnce(context, looked, async () => {
+        const entry = await madeOnce(context, looks, async () => {
           isFound = false
           const made = await operation.run(input, context)
           await countRun(req, context)
@@ -132,9 +133,12 @@ export function createApp(options: AppOptions): App {
         const tell = content === undefined ? () => {} : await teller(books, merchant, content, idempotency)
         return { entry, isFound, tell }
       }
-      if (ledger.answered !== undefined && req.idempotency !== undefined) {
-        if (isToCrash(req)) return dieInside(req, res, merchant, work)
-        const { tell } = await ledger.answered(req.idempotency, merchant.id, work, tellOf)
+      if (withRecord !== undefined && idempotency !== undefined) {
+        if (isToCrash(req)) {
+          await withRecord.abandoned(merchant.id, work, () => untilEndOfTransaction(req))
+          return die(req, res)
+        }
+        const { tell } = await withRecord.answered(idempotency, merchant.id, work, tellOf)
         tell()
         return
       }
@@ -144,25 +148,6 @@ export function createApp(options: AppOptions): App {
       made.tell()
       tellOf(made)
     }
-  }
-
-  /** Between effect and COMMIT: with the process, its transaction ends. */
-  async function dieInside(
-    req: Request,
-    res: Response,
-    { id }: Merchant,
-    work: (books: Books) => Promise<unknown>,
-  ): Promise<void> {
-    const death = new Error('The demo crash')
-    await ledger
-      .transaction(id, async (books) => {
-        await work(books)
-        throw death
-      })
-      .catch((error: unknown) => {
-        if (error !== death) throw error
-      })
-    return die(req, res)
   }
 
   /** Tells the subscribers of this moment, later. */

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import type { Request, Response } from 'express'
 import type { IdempotencyEvent, IdempotencyOptions, Store } from 'once-per-key'
-import { checkSwitch, type DemoSwitch, isOn } from './demo-switch.js'
+import { checkSwitch, choiceOf, type DemoSwitch } from './demo-switch.js'
 
-const CRASH: DemoSwitch = {
+const CRASH: DemoSwitch<'true' | 'held'> = {
   header: 'x-demo-crash',
-  value: 'true',
+  values: ['true', 'held'],
   code: 'crash_invalid',
   title: 'The demo crash is not valid',
 }
@@ -17,7 +17,15 @@ export const checkDemoCrash = checkSwitch(CRASH)
 
 /** Whether the owner of this request is to die between its effect and its answer. */
 export function isToCrash(req: Request): boolean {
-  return isOn(req, CRASH)
+  return choiceOf(req, CRASH) !== undefined
+}
+
+/**
+ * How long an owner that dies inside of its transaction keeps it open: not at all, or until its lease is over (`held`), so that
+ * the process can be killed there.
+ */
+export async function untilEndOfTransaction(req: Request): Promise<void> {
+  if (choiceOf(req, CRASH) === 'held') await endOfLease(req)
 }
 
 /** Options under which an owner can die while its process lives: a short lease, and nothing of the dead arrives. */
@@ -50,8 +58,12 @@ function isOfTheDead(event: IdempotencyEvent): boolean {
 
 /** Never answers. When the lease is over, the connection breaks, as it does when a process is gone. */
 export async function die(req: Request, res: Response): Promise<void> {
+  await endOfLease(req)
+  res.destroy()
+}
+
+async function endOfLease(req: Request): Promise<void> {
   const lease = req.idempotency?.signal
   if (lease === undefined) await setTimeout(LEASE_MS, undefined, { ref: false })
   else if (!lease.aborted) await once(lease, 'abort')
-  res.destroy()
 }

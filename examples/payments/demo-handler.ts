@@ -1,19 +1,19 @@
 import type { Request } from 'express'
-import { checkSwitch, type DemoSwitch, isOn } from './demo-switch.js'
+import { checkSwitch, choiceOf, type DemoSwitch } from './demo-switch.js'
 
-const NAIVE: DemoSwitch = {
+const HANDLER: DemoSwitch<'naive'> = {
   header: 'x-demo-handler',
-  value: 'naive',
+  values: ['naive'],
   code: 'handler_invalid',
   title: 'The demo handler is not valid',
 }
 
-export const checkDemoHandler = checkSwitch(NAIVE)
+export const checkDemoHandler = checkSwitch(HANDLER)
 
 /**
  * Whether the handler of this request relies on its key alone: it asks for no `deriveKey`, and does not look in its books
  * for what an earlier attempt did. That look is the application's work; without it, the demo shows what the library does.
  */
 export function isNaive(req: Request): boolean {
-  return isOn(req, NAIVE)
+  return choiceOf(req, HANDLER) === 'naive'
 }

@@ -1,24 +1,25 @@
 import type { Request, RequestHandler } from 'express'
 import { notValid } from './problems.js'
 
-/** A header of the demo that has one value, or is absent. */
-export interface DemoSwitch {
+/** A header of the demo that has one of some values, or is absent. */
+export interface DemoSwitch<Value extends string = string> {
   readonly header: string
-  readonly value: string
+  readonly values: readonly Value[]
   /** Of the refusal of any other value. */
   readonly code: string
   readonly title: string
 }
 
-export function isOn(req: Request, { header, value }: DemoSwitch): boolean {
-  return req.get(header) === value
+/** The value that a request has; one that was checked. */
+export function choiceOf<Value extends string>(req: Request, { header, values }: DemoSwitch<Value>): Value | undefined {
+  return values.find((value) => value === req.get(header))
 }
 
 /** Refuses a wrong value before the key is claimed. */
-export function checkSwitch({ header, value, code, title }: DemoSwitch): RequestHandler {
+export function checkSwitch({ header, values, code, title }: DemoSwitch): RequestHandler {
   return (req, _res, next) => {
     const given = req.get(header)
-    if (given === undefined || given === value) return next()
-    throw notValid(code, title, { path: header, message: `Must be ${value}, or absent` })
+    if (given === undefined || values.includes(given)) return next()
+    throw notValid(code, title, { path: header, message: `Must be ${values.join(' or ')}, or absent` })
   }
 }

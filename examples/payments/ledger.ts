@@ -49,16 +49,28 @@ export interface Ledger {
    * @throws BooksUnavailable
    */
   transaction<T>(merchantId: string, work: (books: Books) => Promise<T>): Promise<T>
+  /** Absent: these books know no transaction that a record is a part of. */
+  readonly withRecord?: RecordTransactions
+}
+
+/** Transactions of books that stand in one database with the records. */
+export interface RecordTransactions {
   /**
-   * The same in one transaction with the record of a run: `answer` is called inside of it, and what it sends leaves behind the
-   * COMMIT. Absent: these books know no such transaction.
+   * `transaction` and the completion of a run's record, in one: `answer` is called inside of it, and what it sends leaves behind
+   * the COMMIT.
    */
-  answered?<T>(
+  answered<T>(
     context: IdempotencyContext,
     merchantId: string,
     work: (books: Books) => Promise<T>,
     answer: (result: T) => void,
   ): Promise<T>
+  /** What becomes of it where its owner dies before the COMMIT: all is written, `untilDeath` has resolved, and all is undone. */
+  abandoned(
+    merchantId: string,
+    work: (books: Books) => Promise<unknown>,
+    untilDeath: () => Promise<void>,
+  ): Promise<void>
 }
 
 /** The books cannot be reached. `mayHaveCommitted`: the writes were on their way, and may have taken place. */

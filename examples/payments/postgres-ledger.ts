@@ -1,4 +1,3 @@
-import type { IdempotencyContext } from 'once-per-key'
 import type { PostgresStore } from 'once-per-key/postgres'
 import type { Pool, PoolClient } from 'pg'
 import { type Books, BooksUnavailable, type Entries, type Kind, type Ledger } from './ledger.js'
@@ -16,7 +15,7 @@ const LOCK_SCHEMA = "SELECT pg_advisory_xact_lock(hashtextextended('payments_boo
 
 /**
  * Books in Postgres, that several processes share. What an operation writes is committed together with the record of its
- * key: `answered` is the plain handler, insert and answer, without a look at what an earlier attempt may have done.
+ * key: `withRecord` makes the handler a plain one, insert and answer, without a look at what an earlier attempt may have done.
  */
 export async function postgresLedger(pool: Pool, store: PostgresStore<Pool>): Promise<Ledger> {
   await inTransaction(pool, async (tx) => {
@@ -27,14 +26,26 @@ export async function postgresLedger(pool: Pool, store: PostgresStore<Pool>): Pr
     transaction: (merchantId, work) =>
       inTransaction(pool, (tx) => withBooks(tx, merchantId, work)).catch(unlessOfTheService),
 
-    async answered(context: IdempotencyContext, merchantId, work, answer) {
-      return store
-        .transaction(context, async (tx) => {
-          const result = await withBooks(tx, merchantId, work)
-          answer(result)
-          return result
+    withRecord: {
+      answered: (context, merchantId, work, answer) =>
+        store
+          .transaction(context, async (tx) => {
+            const result = await withBooks(tx, merchantId, work)
+            answer(result)
+            return result
+          })
+          .catch(unlessOfTheService),
+
+      async abandoned(merchantId, work, untilDeath) {
+        const death = new Error('The owner is dead')
+        await inTransaction(pool, async (tx) => {
+          await withBooks(tx, merchantId, work)
+          await untilDeath()
+          throw death
+        }).catch((error) => {
+          if (error !== death) unlessOfTheService(error)
         })
-        .catch(unlessOfTheService)
+      },
     },
   }
 }

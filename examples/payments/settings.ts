@@ -1,3 +1,4 @@
+import { isPostgresUrl, POSTGRES_LIKE } from './postgres-url.js'
 import { type RedisPlace, redisPlaceOf } from './redis-place.js'
 
 /** What the environment says. */
@@ -63,9 +64,9 @@ function flag(name: string, given: string): true {
 }
 
 function databaseUrlOf(given: string): string {
-  if (/^postgres(?:ql)?:\/\/\S+$/.test(given)) return given
+  if (isPostgresUrl(given)) return given
   // What was seen stays out of it: it may hold a password.
-  throw new SettingInvalid('DATABASE_URL must be like postgres://user:password@localhost:5432/payments.')
+  throw new SettingInvalid(`DATABASE_URL must be like ${POSTGRES_LIKE}.`)
 }
 
 function placeOf(url: string): RedisPlace {

@@ -115,12 +115,23 @@ test('what was paid too much is counted, and what was not made', () => {
 
 test('REDIS_URL counts unless an address is given, and its password is not printed', () => {
   const env = { REDIS_URL: 'redis://:secret@localhost:6379' }
-  expect(optionsOf([], env).redis).toBe(env.REDIS_URL)
+  expect(optionsOf([], env).shared).toEqual({ name: 'Redis', url: env.REDIS_URL })
   expect(optionsOf(['--url', 'http://localhost:3000/'], env)).toMatchObject({ url: 'http://localhost:3000' })
-  expect(optionsOf(['--url', 'http://localhost:3000/'], env).redis).toBeUndefined()
+  expect(optionsOf(['--url', 'http://localhost:3000/'], env).shared).toBeUndefined()
   expect(commandOf(optionsOf(['--seed', '5', '--unprotected'], env))).toBe('npm run simulate -- --seed 5 --unprotected')
   expect(commandOf(optionsOf(['--seed', '5', '--redis', 'redis://localhost'], env))).toBe(
     'npm run simulate -- --seed 5 --redis redis://localhost',
+  )
+})
+
+test('DATABASE_URL counts with --postgres alone, and is not printed', () => {
+  const env = { DATABASE_URL: 'postgres://app:secret@localhost/payments', REDIS_URL: 'redis://localhost' }
+  expect(optionsOf(['--postgres'], env).shared).toEqual({ name: 'Postgres', url: env.DATABASE_URL })
+  expect(optionsOf(['--postgres'], {}).shared).toEqual({ name: 'Postgres' })
+  expect(optionsOf([], env).shared).toEqual({ name: 'Redis', url: env.REDIS_URL })
+  expect(commandOf(optionsOf(['--seed', '5', '--postgres'], env))).toBe('npm run simulate -- --seed 5 --postgres')
+  expect(() => optionsOf(['--postgres'], { DATABASE_URL: 'mysql://app:secret@localhost' })).toThrow(
+    /^DATABASE_URL must be like postgres:\/\/user:password@localhost:5432\/payments\.$/,
   )
 })
 

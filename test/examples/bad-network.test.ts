@@ -7,8 +7,9 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { faultNames, faultsOf } from '../../examples/bad-network/faults.js'
 import { type BuiltExample, buildExample } from '../support/built-example.js'
+import { startPostgres } from '../support/postgres-server.js'
 import { startRedis } from '../support/redis-server.js'
-import { runNode } from '../support/run-node.js'
+import { type NodeRun, runNode, runNodeWith } from '../support/run-node.js'
 import { startBrokenPayments } from './broken-payments.js'
 import { startExample } from './example-process.js'
 
@@ -17,7 +18,8 @@ let program: string
 
 beforeAll(async () => {
   vi.stubEnv('REDIS_URL', '')
-  example = await buildExample({ withRedis: true })
+  vi.stubEnv('DATABASE_URL', '')
+  example = await buildExample({ clients: ['redis', 'postgres'] })
   program = join(dirname(example.main), '../bad-network/main.js')
 }, 60_000)
 
@@ -75,6 +77,33 @@ test.concurrent('on Redis a process is killed between effects and answers, payme
   for (const fault of faultsOf({ withKill: true })) expect(counts[faultNames[fault]], fault).toBeGreaterThan(0)
   expect(await client.get('payments-books:{mer_acme}:payout:po_mine')).toBe('mine')
 }, 60_000)
+
+test.concurrent('on Postgres a process is killed between effects and COMMIT, nothing of it is left, and payments are made once', async ({
+  onTestFinished: atEnd,
+}) => {
+  const postgres = await startPostgres()
+  atEnd(() => postgres.close())
+  const DATABASE_URL = await postgres.createDatabase('payments')
+  const args = ['--postgres', '--seed', '7', '--operations', '100']
+  const { exitCode, stderr, stdout, counts } = reportIn(await runNodeWith({ DATABASE_URL }, program, ...args))
+  expect([exitCode, stderr]).toEqual([0, ''])
+  expect(stdout).toContain('Process 1 of 2 was killed (-9): 2 payments were written and not committed.')
+  expect(stdout).toContain('It was started again.')
+  expect(counts).toMatchObject({ ...PROMISED, 'operations run': 100, [faultNames.processKilled]: 2 })
+  for (const fault of faultsOf({ withKill: true })) expect(counts[faultNames[fault]], fault).toBeGreaterThan(0)
+  const [{ runs } = {}] = await postgres.run(
+    "SELECT sum((entry->>'runs')::int)::int AS runs FROM payments_books WHERE kind = 'operationRuns'",
+    'payments',
+  )
+  expect(runs).toBe(100)
+}, 90_000)
+
+test.concurrent('without DATABASE_URL a Postgres is started for the run, and ended with it', async () => {
+  const { exitCode, stderr, stdout, counts } = await simulate('--postgres', '--operations', '12')
+  expect([exitCode, stderr]).toEqual([0, ''])
+  expect(stdout).toContain('starting a Postgres for it…')
+  expect(counts).toMatchObject({ ...PROMISED, 'operations run': 12 })
+}, 90_000)
 
 test('it runs against an example that is there already, and leaves it running', async () => {
   const { origin, child } = await startExample(example)
@@ -148,7 +177,8 @@ test.each([
     ['--redis', 'http://:secret@localhost'],
     '--redis must be like redis://localhost:6379 or rediss://user:password@host:6379/0.',
   ],
-  [['--url', 'http://localhost:1', '--redis', 'redis://localhost'], 'Give --url or --redis, not both.'],
+  [['--postgres', '--redis', 'redis://localhost'], 'Give one of --url, --redis and --postgres.'],
+  [['--url', 'http://localhost:1', '--redis', 'redis://localhost'], 'Give one of --url, --redis and --postgres.'],
 ])('%j: one line, exit 2', async (args, line) => {
   expect(await runNode(program, ...args)).toEqual({ exitCode: 2, stdout: '', stderr: `${line}\n` })
 })
@@ -170,20 +200,23 @@ test('another service at the address: one line, exit 2', async () => {
 
 test('a Redis that is away: one line, exit 2', async () => {
   const { exitCode, stderr } = await runNode(program, '--redis', 'redis://127.0.0.1:9')
-  expect([exitCode, stderr]).toEqual([2, 'The service cannot reach its Redis.\n'])
+  expect([exitCode, stderr]).toEqual([2, 'The service cannot reach its redis.\n'])
 }, 30_000)
 
 test('--help says what it does and how to use it', async () => {
   const { exitCode, stdout, stderr } = await runNode(program, '--help')
   expect([exitCode, stderr]).toEqual([0, ''])
-  for (const option of ['url', 'redis', 'unprotected', 'seed', 'operations', 'clients']) {
+  for (const option of ['url', 'redis', 'postgres', 'unprotected', 'seed', 'operations', 'clients']) {
     expect(stdout).toContain(`\n  --${option} `)
   }
 })
 
 /** A run, with the numbers of its report by what they count. */
 async function simulate(...args: readonly string[]) {
-  const ended = await runNode(program, ...args)
+  return reportIn(await runNode(program, ...args))
+}
+
+function reportIn(ended: NodeRun) {
   const rows = [...ended.stdout.matchAll(/^ {2}(\S.*?) {2,}([\d,]+)(?: {2}[✓✗])?$/gm)]
   const counts = Object.fromEntries(rows.map(([, words, count]) => [words, Number(count?.replaceAll(',', ''))]))
   return { ...ended, counts: counts as Readonly<Record<string, number>> }

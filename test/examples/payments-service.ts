@@ -128,16 +128,19 @@ function watchedLedger(inner: Ledger) {
       books.delete(kind, id)
     },
   })
-  const { answered } = inner
+  const { withRecord } = inner
   const ledger: Ledger = {
     async transaction(merchantId, work) {
       await passed()
       return inner.transaction(merchantId, (books) => work(watched(books)))
     },
-    ...(answered && {
-      async answered(context, merchantId, work, answer) {
-        await passed()
-        return answered(context, merchantId, (books) => work(watched(books)), answer)
+    ...(withRecord && {
+      withRecord: {
+        async answered(context, merchantId, work, answer) {
+          await passed()
+          return withRecord.answered(context, merchantId, (books) => work(watched(books)), answer)
+        },
+        abandoned: (merchantId, work, untilDeath) => withRecord.abandoned(merchantId, work, untilDeath),
       },
     }),
   }

@@ -12,7 +12,7 @@ type AtEnd = TestContext['onTestFinished']
 let example: BuiltExample
 
 beforeAll(async () => {
-  example = await buildExample({ withRedis: true })
+  example = await buildExample({ clients: ['redis'] })
 }, 60_000)
 
 afterAll(() => example.remove())

@@ -12,7 +12,7 @@ let redis: RedisServer
 
 beforeAll(async () => {
   redis = await startRedis()
-  example = await buildExample({ withRedis: true })
+  example = await buildExample({ clients: ['redis'] })
 }, 60_000)
 
 afterAll(async () => {

@@ -16,7 +16,7 @@ const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
 
 beforeAll(async () => {
   redisBinary()
-  example = await buildExample({ withRedis: true })
+  example = await buildExample({ clients: ['redis'] })
 }, 60_000)
 
 afterAll(() => example.remove())

@@ -10,28 +10,37 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export interface BuiltExample {
   /** The program that `npm start` runs. */
   readonly main: string
-  /** The program that `npm run demo:webhooks` runs; it needs Redis. */
+  /** The program that `npm run demo:webhooks` runs; it needs the client of Redis. */
   readonly demo: string
   remove(): Promise<void>
 }
 
+/** The package of each store's client. */
+const CLIENTS = { redis: 'ioredis', postgres: 'pg', sqlite: 'better-sqlite3' } as const
+
 /**
  * Builds the example as the project does, and the package from today's sources, into a folder of their own: there the
- * example finds the package by its name, through `exports`. Without Redis, neither its client nor its store is there.
+ * example finds the package by its name, through `exports`. Of the stores but memory, those are there whose client is.
  */
-export async function buildExample({ withRedis = false } = {}): Promise<BuiltExample> {
+export async function buildExample({
+  clients = [],
+}: {
+  readonly clients?: readonly (keyof typeof CLIENTS)[]
+} = {}): Promise<BuiltExample> {
   const folder = await mkdtemp(join(tmpdir(), 'payments-example-'))
   const modules = join(folder, 'node_modules')
   const installed = join(modules, 'once-per-key')
   await mkdir(installed, { recursive: true })
   await copyFile(join(root, 'package.json'), join(installed, 'package.json'))
-  for (const name of ['express', 'lru-cache', 'pino', 'zod', ...(withRedis ? ['ioredis'] : [])]) {
+  for (const name of ['express', 'lru-cache', 'pino', 'zod', ...clients.map((client) => CLIENTS[client])]) {
     await symlink(join(root, 'node_modules', name), join(modules, name), 'dir')
   }
 
   const { entry, ...library } = configOf('library')
-  const { index, core, memory, webhooks, redis } = entry as Record<string, string>
-  const needed = { index, core, memory, webhooks, ...(withRedis && { redis }) } as Record<string, string>
+  const names = ['index', 'core', 'memory', 'webhooks', ...clients]
+  const needed = Object.fromEntries(
+    Object.entries(entry as Record<string, string>).filter(([name]) => names.includes(name)),
+  )
   await buildInto(join(installed, 'dist'), { ...library, entry: needed, format: 'esm', dts: false })
   await buildInto(folder, configOf('example'))
 
