@@ -13,6 +13,7 @@ const library = defineConfig({
     redis: 'adapters/redis/index.ts',
     postgres: 'adapters/postgres/index.ts',
     sqlite: 'adapters/sqlite/index.ts',
+    sealed: 'adapters/sealed/index.ts',
     webhooks: 'src/webhooks/index.ts',
     testing: 'src/testing/index.ts',
   },

@@ -45,6 +45,11 @@ const SECTIONS = [
     types: [['adapters/sqlite/options.ts', 'SqliteStoreOptions']],
   },
   {
+    title: 'sealed',
+    intro: 'The options of `sealed(store, { … })`. [About sealing](stores/sealed.md).',
+    types: [['adapters/sealed/options.ts', 'SealedOptions']],
+  },
+  {
     title: 'webhookReceiver',
     intro:
       'The options of `webhookReceiver({ … })`, [for webhooks](webhooks.md). It also takes `store`, `leaseMs`, `maxRunMs`, ' +

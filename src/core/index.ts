@@ -35,7 +35,7 @@ export type {
 export { faultInReply, type ReplyFault } from './reply.js'
 export type { Run } from './run.js'
 export type { Completion, FailureKind } from './run-end.js'
-export type { Store, StoreEvent } from './store.js'
+export type { Around, Store, StoreEvent } from './store.js'
 export { completeByHand, step, type Transactions, transact } from './transact.js'
 export { completeByHandAtOnce, type SynchronousTransactions, stepAtOnce, transactAtOnce } from './transact-at-once.js'
 export { transactionLate, transactionStreamed, transactionsMissing } from './transaction-errors.js'

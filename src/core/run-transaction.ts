@@ -1,4 +1,5 @@
 import { RUN } from './context.js'
+import { isKeptIn } from './kept-in.js'
 import { type MaybePromise, whenever } from './maybe-promise.js'
 import type { Settled } from './outcome.js'
 import type { Answer } from './record.js'
@@ -172,6 +173,6 @@ class Offered {
 export function usableRun(context: unknown, store: Store): Run {
   const run = (context as { readonly [RUN]?: Run } | null | undefined)?.[RUN]
   if (run === undefined) throw contextMissing(context)
-  if (run.keptIn !== store) throw contextForeign()
+  if (!isKeptIn(run.keptIn, store)) throw contextForeign()
   return run
 }

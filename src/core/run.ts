@@ -3,6 +3,7 @@ import { HandlerContext } from './context.js'
 import type { CoreParts } from './core-parts.js'
 import type { IdempotencyError } from './errors.js'
 import type { FailureReason } from './events.js'
+import { asKept } from './kept-in.js'
 import type { MaybePromise } from './maybe-promise.js'
 import { type Refused, SEND, type Settled } from './outcome.js'
 import { type Failure, OwnedRecord, type Start } from './owned-record.js'
@@ -160,8 +161,8 @@ export class Run extends OwnedRecord {
   }
 
   completionOf(answer: Answer): Completion {
-    const { token, retentionMs } = this.ownership
-    return { token, retentionMs, answer }
+    const { token, fingerprint, retentionMs } = this.ownership
+    return { token, retentionMs, answer: asKept(this.keptIn, this.recordKey, fingerprint, answer) }
   }
 
   /** @throws IdempotencyError `arguments_invalid`: it is no answer of this run's. */

@@ -52,6 +52,18 @@ export interface Store {
   list?(from: string | null): Promise<ListedRecords>
   /** Optional: tells of what happens outside any command, such as an eviction. */
   observe?(listener: (event: StoreEvent) => void): void
+  /** Optional, for a store around another one, such as one that seals what the other keeps. */
+  readonly around?: Around
+}
+
+/** The store that another one is around, and what that makes of an answer. */
+export interface Around {
+  readonly store: Store
+  /**
+   * An answer as the inner store is given it: also where a transaction of the inner store completes the record. `key` and
+   * `fingerprint` are the record's.
+   */
+  toKeep(key: string, fingerprint: string, answer: Answer): Answer
 }
 
 /** What a store tells of itself. No keys, no bodies: only what an operator has to know. */

@@ -8,12 +8,13 @@ const UNIONS = [
   ['src/http/problem.ts', 'ProblemCode', 9],
   ['src/core/errors.ts', 'IdempotencyErrorCode', 19],
   ['adapters/postgres/errors.ts', 'PostgresStoreErrorCode', 18],
+  ['adapters/sealed/errors.ts', 'SealedStoreErrorCode', 4],
   ['adapters/sqlite/errors.ts', 'SqliteStoreErrorCode', 15],
 ] as const
 
 describe('the page of errors has a heading for each code', () => {
   test.each(UNIONS)('of %s: %s', (path, name, least) => {
-    const [, union = ''] = new RegExp(`export type ${name} =((?:\\s*\\| '\\w+')+)`).exec(read(path)) ?? []
+    const [, union = ''] = new RegExp(`export type ${name} =((?:\\s*\\|?\\s*'\\w+')+)`).exec(read(path)) ?? []
     expectHeadings(
       [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code),
       least,

@@ -80,6 +80,7 @@ const NAMES = {
   redis: ['RedisStore'],
   postgres: ['PostgresStore', 'PostgresStoreError'],
   sqlite: ['SqliteStore', 'SqliteStoreError'],
+  sealed: ['SealedStoreError', 'newSealingKey', 'sealed', 'sealingKeyId'],
   testing: ['storeLaws'],
   webhooks: [
     'CertainFailure',

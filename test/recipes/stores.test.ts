@@ -1,4 +1,5 @@
 import type { Store } from 'once-per-key'
+import { newSealingKey } from 'once-per-key/sealed'
 import request from 'supertest'
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { DRIVER_NAMES } from '../adapters/sqlite/drivers.js'
@@ -24,6 +25,25 @@ async function expectClaims(store: Store) {
 test('the memory store of the page claims a key', async () => {
   const { store } = await import('../../examples/recipes/stores/memory.js')
   await expectClaims(store)
+})
+
+test('the sealed store of the page keeps no answer that can be read', async () => {
+  const server = await startRedis()
+  vi.stubEnv('REDIS_URL', `redis://127.0.0.1:${server.port}`)
+  vi.stubEnv('SEALING_KEYS', `${newSealingKey()},${newSealingKey()}`)
+  vi.resetModules()
+  const { store } = await import('../../examples/recipes/stores/sealed.js')
+  const { redis } = await import('../../examples/recipes/stores/redis.js')
+  await expectClaims(store)
+  const { token, scope, fingerprint, retentionMs } = claim
+  const own = { token, scope, fingerprint, retentionMs, attempt: 1, uncertain: false }
+  const answer = { status: 201, statusMessage: '', headers: [], body: Buffer.from('DE99') }
+  await store.complete('acme:order-1001', { ...own, answer })
+  expect(await redis.get('payments:acme:order-1001')).not.toContain('DE99')
+  expect(await store.inspect('acme:order-1001')).toMatchObject({ state: 'completed', answer })
+  redis.disconnect()
+  await server.close()
+  vi.resetModules()
 })
 
 test('the Redis store of the page claims a key, under its prefix', async () => {

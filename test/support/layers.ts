@@ -49,6 +49,7 @@ const LAYERS: readonly Layer[] = [
   { files: /^src\/testing\//, mayImport: oneOf(CORE, 'src/testing/'), packages: NONE },
   { files: /^adapters\/memory\//, mayImport: oneOf(CORE, 'adapters/memory/'), packages: /^lru-cache$/ },
   { files: /^adapters\/postgres\//, mayImport: oneOf(CORE, 'adapters/postgres/'), packages: NONE },
+  { files: /^adapters\/sealed\//, mayImport: oneOf(CORE, 'adapters/sealed/'), packages: NONE },
   { files: /^adapters\/sqlite\//, mayImport: oneOf(CORE, 'adapters/sqlite/'), packages: NONE },
   { files: /^adapters\/redis\//, mayImport: oneOf(CORE, 'adapters/redis/'), packages: NONE },
   { files: PAGE, mayImport: PAGE, packages: NONE },

@@ -13,6 +13,7 @@ const entries = {
   redis: require('once-per-key/redis'),
   postgres: require('once-per-key/postgres'),
   sqlite: require('once-per-key/sqlite'),
+  sealed: require('once-per-key/sealed'),
   testing: require('once-per-key/testing'),
   webhooks: require('once-per-key/webhooks'),
   manifest: require('once-per-key/package.json'),

@@ -1,0 +1,86 @@
+import {
+  type Answer,
+  type BeginReply,
+  type CommandReply,
+  type IdempotencyRecord,
+  type MaybePromise,
+  type Resolution,
+  type Store,
+  whenever,
+} from '../../src/core/index.js'
+import { type ReadOptions, readOptions, type SealedOptions } from './options.js'
+import { openedAnswer, sealedAnswer } from './sealed-answer.js'
+
+/**
+ * A store whose answers are encrypted and authenticated (AES-256-GCM) before the inner store is given them, and opened when it
+ * shows them. Each is bound to its record's key and fingerprint: one that was changed, or moved to another record, is a store
+ * failure, never sent, and never taken for no record. Keys, scopes, fingerprints and states are stored as they are.
+ *
+ * It is used in the inner store's place, and has all of its members, such as `transaction` and `migrate`. The inner store is to
+ * be used by nobody else: what it shows is sealed.
+ *
+ * @example
+ * const store = sealed(new RedisStore({ client }), { keys: [process.env.SEALING_KEY] })
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. Its commands: SealedStoreError where
+ * an answer cannot be opened; nothing was changed.
+ */
+export function sealed<Inner extends Store>(store: Inner, options: SealedOptions): Inner {
+  const commands = sealedCommands(store, readOptions(options))
+  return new Proxy(store, {
+    get(inner, name) {
+      if (Object.hasOwn(commands, name)) return Reflect.get(commands, name)
+      const member: unknown = Reflect.get(inner, name, inner)
+      // On the inner store itself: its private members are no proxy's.
+      return typeof member === 'function' ? member.bind(inner) : member
+    },
+  })
+}
+
+function sealedCommands(store: Store, options: ReadOptions): Partial<Store> {
+  const toKeep = (key: string, fingerprint: string, answer: Answer) =>
+    sealedAnswer(answer, { key, fingerprint }, options)
+
+  function shown<Record extends IdempotencyRecord | null>(key: string, record: Record): Record {
+    if (record?.state !== 'completed' || record.answer === null) return record
+    const { fingerprint } = record
+    return { ...record, answer: openedAnswer(record.answer, { key, fingerprint }, options) }
+  }
+
+  function reply<Reply extends BeginReply | CommandReply>(
+    key: string,
+    reply: MaybePromise<Reply>,
+  ): MaybePromise<Reply> {
+    return whenever(reply, (known) =>
+      'record' in known ? { ...known, record: shown<IdempotencyRecord | null>(key, known.record) } : known,
+    )
+  }
+
+  const { inspect, resolve } = operatorCommands(store)
+  return {
+    around: { store, toKeep },
+    begin: (key, claim) => reply(key, store.begin(key, claim)),
+    renew: (key, own) => reply(key, store.renew(key, own)),
+    complete: (key, own) =>
+      reply(key, store.complete(key, { ...own, answer: toKeep(key, own.fingerprint, own.answer) })),
+    release: (key, own) => reply(key, store.release(key, own)),
+    ...(inspect && { inspect: (key: string) => whenever(inspect(key), (record) => shown(key, record)) }),
+    ...(inspect &&
+      resolve && {
+        // The seal needs the fingerprint. While the attempt is the one that was looked at, the record is bound to it.
+        resolve: (key: string, resolution: Resolution) =>
+          whenever(inspect(key), (record) => {
+            const { answer } = resolution
+            const kept = answer && toKeep(key, record?.fingerprint ?? '', answer)
+            return reply(key, resolve(key, { ...resolution, answer: kept }))
+          }),
+      }),
+  }
+}
+
+function operatorCommands(store: Store): Pick<Store, 'inspect' | 'resolve'> {
+  return {
+    ...(store.inspect && { inspect: store.inspect.bind(store) }),
+    ...(store.resolve && { resolve: store.resolve.bind(store) }),
+  }
+}
