@@ -14,6 +14,7 @@ const library = defineConfig({
     postgres: 'adapters/postgres/index.ts',
     sqlite: 'adapters/sqlite/index.ts',
     sealed: 'adapters/sealed/index.ts',
+    run: 'src/run/index.ts',
     webhooks: 'src/webhooks/index.ts',
     testing: 'src/testing/index.ts',
   },

@@ -16,6 +16,7 @@ export default defineConfig({
       { find: 'once-per-key/postgres', replacement: path('adapters/postgres/index.ts') },
       { find: 'once-per-key/sqlite', replacement: path('adapters/sqlite/index.ts') },
       { find: 'once-per-key/sealed', replacement: path('adapters/sealed/index.ts') },
+      { find: 'once-per-key/run', replacement: path('src/run/index.ts') },
       { find: 'once-per-key/webhooks', replacement: path('src/webhooks/index.ts') },
       { find: 'once-per-key/testing', replacement: path('src/testing/index.ts') },
     ],

@@ -60,6 +60,17 @@ const SECTIONS = [
     ],
   },
   {
+    title: 'runner',
+    intro:
+      'The options of `runner({ … })`, for operations that are no requests. It also takes `store`, `leaseMs`, `maxRunMs`, ' +
+      '`retentionMs`, `unknownRetentionMs`, `inFlightWaitMs`, `retryAfterMs`, `unknownOutcome`, `effects`, ' +
+      '`unconfirmedSuccess`, `storeTimeoutMs` and `storeFailure`, as above.',
+    types: [
+      ['src/run/runner-options.ts', 'RunnerOptions'],
+      ['src/run/runner.ts', 'CodecOptions'],
+    ],
+  },
+  {
     title: 'standardWebhooks',
     intro: 'The options of `standardWebhooks({ … })`, for `verify`.',
     types: [['src/webhooks/signatures/standard-webhooks.ts', 'StandardWebhooksOptions']],

@@ -1,7 +1,7 @@
 import { ENGINE_DEFAULTS, type EngineOptions, type ResolvedEngineOptions } from './engine-options.js'
 import { aFunction, anInteger, oneOf } from './option-rules.js'
 import type { Store } from './store.js'
-import { checkOptions, presentIn, type Rule } from './validation.js'
+import { checkOptions, mistakesIn, presentIn, type Rule } from './validation.js'
 
 /**
  * Reads the options once, at construction.
@@ -13,6 +13,15 @@ export function resolveEngineOptions(given: EngineOptions): ResolvedEngineOption
   const more = mistakesInRelations({ unknownRetentionMs: undefined, ...options })
   checkOptions('createOperationEngine()', given, options, ENGINE_RULES, { required: ['store'], more })
   return Object.freeze({ unknownRetentionMs: options.retentionMs, ...options })
+}
+
+/**
+ * All that is wrong with the options of an engine, a line each: for options that hold them, and refuse all mistakes in one error
+ * (`more` of `checkOptions`).
+ */
+export function mistakesInEngineOptions(given: EngineOptions): string[] {
+  const options = { unknownRetentionMs: undefined, ...ENGINE_DEFAULTS, ...presentIn(given) }
+  return [...mistakesIn(given, options, ENGINE_RULES, ['store']), ...mistakesInRelations(options)]
 }
 
 /** The longest delay that a timer holds: Node fires at once for a longer one. */

@@ -13,6 +13,8 @@ import { aboutCode } from './documentation.js'
  * - `value_not_comparable`: `fingerprintOf` was given `undefined`, or a value that holds what has no JSON form, such as a Map or
  *   a function. Nothing ran, nothing was stored.
  * - `value_too_deep`: `fingerprintOf` was given a value of more than 1,000 levels. Nothing ran, nothing was stored.
+ * - `input_invalid`: the `input` of a runner's operation is missing, or no JSON. Nothing ran, nothing was stored.
+ * - `decode_failed`: a stored result could not be decoded (a runner's `decode`). Nothing ran, and its record stands.
  * - `skip_failed`: `skip` threw. Nothing ran, nothing was stored.
  * - `mounted_twice`: a request met the middleware a second time. The first claim stands and ends with its response.
  * - `response_begun`: a response was begun before the middleware, which cannot hold it any more. Nothing ran; a claim that
@@ -29,8 +31,8 @@ import { aboutCode } from './documentation.js'
  * - `verify_failed`: the receiver's `verify` threw, or answered neither `true` nor `false`. Nothing ran, nothing was stored.
  * - `parse_failed`: the receiver's `parse` threw something that is no sender's fault, or answered no event. Nothing ran,
  *   nothing was stored.
- * - `arguments_invalid`: `inspect` or `resolve` was given no name of a record, or no answer; nothing was sent to the store.
- *   Or a `CertainFailure` was given a status that it cannot have.
+ * - `arguments_invalid`: `inspect` or `resolve` was given no name of a record, or no answer, or an operation of a runner no key;
+ *   nothing was sent to the store. Or a `CertainFailure` was given a status that it cannot have.
  * - `command_missing`: the store has no `inspect` or no `resolve`: they are optional. Nothing was sent to it.
  * - `store_failed`: the store failed, or did not answer in time. `inspect` changed nothing; whether `resolve` did, is not
  *   known: inspect the record, or resolve it again, which changes nothing that is resolved.
@@ -45,6 +47,7 @@ import { aboutCode } from './documentation.js'
  * - `transaction_unanswered`: its work resolved without an answer. It was rolled back.
  * - `transaction_streamed`: its answer is no answer in one piece. It was rolled back.
  * - `transaction_asynchronous`: its work returned a promise, where the store needs it to be synchronous. It was rolled back.
+ * - `transaction_not_awaited`: the function of a runner returned while its transaction was open, and that was rolled back.
  * - `transaction_not_run`: the client says that it was committed, but its work did not end well.
  */
 export type IdempotencyErrorCode =
@@ -55,6 +58,8 @@ export type IdempotencyErrorCode =
   | 'fingerprint_invalid'
   | 'value_not_comparable'
   | 'value_too_deep'
+  | 'input_invalid'
+  | 'decode_failed'
   | 'skip_failed'
   | 'mounted_twice'
   | 'response_begun'
@@ -78,6 +83,7 @@ export type IdempotencyErrorCode =
   | 'transaction_unanswered'
   | 'transaction_streamed'
   | 'transaction_asynchronous'
+  | 'transaction_not_awaited'
   | 'transaction_not_run'
 
 /**

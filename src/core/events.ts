@@ -29,7 +29,7 @@ export interface StoreFailure {
  *
  * Uncertain:
  * - `status`: it was answered with any other status that is no success.
- * - `no_answer`: the response was destroyed, or broken off.
+ * - `no_answer`: the response was destroyed, or broken off; or the function of a runner threw.
  * - `may_have_effect`: the handler had called `mayHaveEffect()`.
  * - `earlier_attempt`: the outcome of an earlier attempt is unknown.
  */

@@ -16,7 +16,7 @@ export interface RecordName {
   readonly key: string
   /**
    * The kind of operation; absent: a request. `'webhook'`: a delivery, whose scope is the `source`, and whose key is the event's
-   * `id`; where that can be no key, the one that `onEvent` tells.
+   * `id`; where that can be no key, the one that `onEvent` tells. `'run.<name>'`: an operation of the runner of that name.
    */
   readonly namespace?: string | undefined
 }

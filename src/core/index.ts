@@ -1,8 +1,10 @@
+export type { AnswerSource } from './answer-source.js'
 export { CertainFailure, type CertainFailureOptions, isCertainFailure } from './certain-failure.js'
 export { type ActingContext, carryRun, type IdempotencyContext } from './context.js'
 export { fingerprintOf } from './digest.js'
 export { type Claimed, createOperationEngine, type OperationEngine } from './engine.js'
 export type { EngineOptions } from './engine-options.js'
+export { mistakesInEngineOptions } from './engine-rules.js'
 export { IdempotencyError, type IdempotencyErrorCode, inItsWords, kindOf } from './errors.js'
 export {
   type CommandName,
@@ -12,7 +14,15 @@ export {
   type StoreFailure,
   safely as safeListener,
 } from './events.js'
-export { type Identity, keyFault, type RecordName, SINGLE_TENANT, scopeFault, storageKey } from './identity.js'
+export {
+  type Identity,
+  keyFault,
+  namespaceFault,
+  type RecordName,
+  SINGLE_TENANT,
+  scopeFault,
+  storageKey,
+} from './identity.js'
 export * as machine from './machine.js'
 export { type MaybePromise, whenever } from './maybe-promise.js'
 export * as optionRules from './option-rules.js'

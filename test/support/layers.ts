@@ -46,6 +46,7 @@ const LAYERS: readonly Layer[] = [
     mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/webhooks/receiver/', 'src/webhooks/events/'),
     packages: NONE,
   },
+  { files: /^src\/run\//, mayImport: oneOf(CORE, 'src/run/'), packages: NONE },
   { files: /^src\/testing\//, mayImport: oneOf(CORE, 'src/testing/'), packages: NONE },
   { files: /^adapters\/memory\//, mayImport: oneOf(CORE, 'adapters/memory/'), packages: /^lru-cache$/ },
   { files: /^adapters\/postgres\//, mayImport: oneOf(CORE, 'adapters/postgres/'), packages: NONE },

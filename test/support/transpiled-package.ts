@@ -11,6 +11,7 @@ const EXPORTS = {
   './core': './src/core.js',
   './http': './src/http/index.js',
   './memory': './adapters/memory/index.js',
+  './run': './src/run/index.js',
   './sqlite': './adapters/sqlite/index.js',
   './testing': './src/testing/index.js',
   './webhooks': './src/webhooks/index.js',

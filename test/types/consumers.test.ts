@@ -63,7 +63,7 @@ describe('the types compile', () => {
   })
 
   test.each(resolutions)('with no framework installed, as %s', async (resolution) => {
-    const files = ['http-app.ts', 'options.ts', 'names.ts', 'redis.ts', 'postgres.ts', 'sqlite.ts']
+    const files = ['http-app.ts', 'options.ts', 'names.ts', 'redis.ts', 'postgres.ts', 'sqlite.ts', 'run.ts']
     expect(await mistakesIn(files, { resolution, types: NO_FRAMEWORK })).toEqual([])
   })
 

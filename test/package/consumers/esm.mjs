@@ -5,6 +5,7 @@ import * as http from 'once-per-key/http'
 import * as memory from 'once-per-key/memory'
 import * as postgres from 'once-per-key/postgres'
 import * as redis from 'once-per-key/redis'
+import * as run from 'once-per-key/run'
 import * as sealed from 'once-per-key/sealed'
 import * as sqlite from 'once-per-key/sqlite'
 import * as testing from 'once-per-key/testing'
@@ -13,5 +14,5 @@ import exercise from './exercise.cjs'
 
 const manifest = createRequire(import.meta.url)('once-per-key/package.json')
 
-const entries = { face, core, http, memory, redis, postgres, sealed, sqlite, testing, webhooks, manifest }
+const entries = { face, core, http, memory, redis, postgres, run, sealed, sqlite, testing, webhooks, manifest }
 console.log(JSON.stringify(await exercise(entries)))

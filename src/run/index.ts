@@ -1,0 +1,15 @@
+export {
+  CertainFailure,
+  type CertainFailureOptions,
+  type IdempotencyContext,
+  IdempotencyError,
+  type IdempotencyErrorCode,
+  type RefusalCode,
+} from '../core/index.js'
+export type { JsonOf } from './json.js'
+export type { AttemptedOperation, KnownResult, Operation, OperationName } from './operation.js'
+export { RefusedError } from './refused-error.js'
+export type { ResultCodec } from './results.js'
+export { type CodecOptions, type CodecRunner, type JsonRunner, type RunnerControls, runner } from './runner.js'
+export type { RunnerEvent } from './runner-event.js'
+export type { RunnerOptions } from './runner-options.js'

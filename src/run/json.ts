@@ -1,0 +1,78 @@
+import { kindOf } from '../core/index.js'
+
+/**
+ * The type itself where all of it is JSON; else one that its values do not fit: a Date, a Map, a bigint, a function and `unknown`
+ * have no place in it. Interfaces fit as well as type aliases do. A member may be `undefined`, which JSON leaves out.
+ */
+export type JsonOf<Type> = Type extends string | number | boolean | null | undefined
+  ? Type
+  : Type extends bigint | symbol | ((...args: never[]) => unknown)
+    ? never
+    : Type extends object
+      ? { [Name in keyof Type]: JsonOf<Type[Name]> }
+      : never
+
+/** As `JsonOf`, and there is one. */
+export type JsonInputOf<Type> = JsonOf<Type> & (NonNullable<unknown> | null)
+
+/** As `JsonOf`, or nothing: what a function may resolve with. */
+export type JsonResultOf<Type> = Type extends void ? Type : JsonOf<Type>
+
+/**
+ * The text of a value that is JSON already: finite numbers, plain objects, no holes. Nothing is lost but members that are
+ * `undefined`, which are as good as absent.
+ *
+ * @throws TypeError, which says in words what is no JSON.
+ */
+export function strictJson(value: unknown): string {
+  return jsonText(value, true)
+}
+
+/**
+ * The text of a value that has a JSON form: an object may also be of a class, or have a `toJSON`, such as a Date. What has none,
+ * such as a Map or NaN, is not turned into something else.
+ *
+ * @throws TypeError, which says in words what has no JSON form.
+ */
+export function looseJson(value: unknown): string {
+  return jsonText(value, false)
+}
+
+function jsonText(value: unknown, isStrict: boolean): string {
+  const text: string | undefined = JSON.stringify(value, function (this: Holder, name, member: unknown) {
+    const given = this[name]
+    if (isStrict && !Object.is(given, member)) throw notJson(given) // It has a `toJSON`.
+    if (!hasJsonForm(member, isStrict) || (member === undefined && Array.isArray(this))) throw notJson(given)
+    return member
+  })
+  return text ?? ''
+}
+
+type Holder = Readonly<Record<string, unknown>>
+
+function hasJsonForm(value: unknown, isStrict: boolean): boolean {
+  switch (typeof value) {
+    case 'number':
+      return Number.isFinite(value)
+    case 'bigint':
+    case 'symbol':
+    case 'function':
+      return false
+    case 'object':
+      if (value === null || Array.isArray(value)) return true
+      return isStrict ? isPlain(value) : Object.prototype.toString.call(value) === '[object Object]'
+    default:
+      return true
+  }
+}
+
+/** Of this realm or of another, such as a test runner's. */
+function isPlain(value: object): boolean {
+  const prototype: object | null = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+function notJson(seen: unknown): TypeError {
+  const what = typeof seen === 'number' ? String(seen) : kindOf(seen)
+  return new TypeError(`it is, or holds, ${what}, which is not JSON`)
+}

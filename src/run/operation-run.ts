@@ -1,0 +1,142 @@
+import {
+  type Answer,
+  type AnswerSource,
+  type IdempotencyContext,
+  IdempotencyError,
+  inItsWords,
+  isCertainFailure,
+  type MaybePromise,
+  type Run,
+  type RunEnd,
+} from '../core/index.js'
+import { RefusedError } from './refused-error.js'
+import { type KeptResult, NOT_KEPT, type Results } from './results.js'
+import type { RunnerEvent } from './runner-event.js'
+
+/** What runs of a runner have in common. */
+export interface RunTerms {
+  readonly results: Results
+  /** Never throws. */
+  readonly isCertainFailure: (error: unknown) => boolean
+  readonly emit: (event: RunnerEvent) => void
+}
+
+/** One run of an operation's function, from its claim to what its caller gets. */
+export class OperationRun implements AnswerSource {
+  readonly #run: Run
+  readonly #terms: RunTerms
+  /** With what it was ended, and what became of that: of a transaction's work, or of the function. */
+  #end: { readonly kept: KeptResult; readonly told: MaybePromise<RunEnd> } | undefined
+  /** A transaction is open: resolves when it is over. */
+  #open: { readonly over: Promise<void>; close(): void } | undefined
+
+  constructor(run: Run, terms: RunTerms) {
+    this.#run = run
+    this.#terms = terms
+    run.source = this
+  }
+
+  /**
+   * What the record says of the run, in the place of what the function returned: the same as a repeat will be given.
+   *
+   * @throws what the function threw, as it is; RefusedError; IdempotencyError `transaction_not_awaited`, `decode_failed`.
+   */
+  async outcomeOf(work: (context: IdempotencyContext) => unknown): Promise<unknown> {
+    let value: unknown
+    try {
+      value = await work(this.#run.context)
+    } catch (error) {
+      await this.#open?.over
+      await this.#fail(error)
+      throw error
+    }
+    const { kept, told } = (await this.#untilOver()) ?? this.#ended(value)
+    const end = await told
+    switch (end.action) {
+      case 'send':
+        return kept.result
+      case 'replay':
+        return this.#terms.results.read(end.answer)
+      case 'refuse':
+        throw new RefusedError(end.code, end.retryAfterMs, true)
+    }
+  }
+
+  /** How a transaction has ended the run that the function did not wait for. */
+  async #untilOver() {
+    if (this.#open === undefined) return this.#end
+    await this.#open.over
+    if (this.#end !== undefined) return this.#end
+    const error = transactionNotAwaited()
+    await this.#fail(error)
+    throw error
+  }
+
+  #ended(value: unknown) {
+    const kept = this.#keep(value)
+    this.#end = { kept, told: this.#run.complete(kept.answer) }
+    return this.#end
+  }
+
+  #keep(value: unknown): KeptResult {
+    const { results, emit } = this.#terms
+    try {
+      return results.kept(value)
+    } catch (error) {
+      // It has had its effect: to fail now would have it run again.
+      const { scope, key, attempt } = this.#run.context
+      emit({ type: 'result_not_kept', scope, key, attempt, error })
+      return { answer: NOT_KEPT, result: value }
+    }
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    if (isCertainFailure(error)) await this.#run.fail('certainly', 'certain_failure')
+    else if (!this.#run.isUncertain && this.#terms.isCertainFailure(error)) {
+      await this.#run.fail('certainly', 'judged_certain')
+    } else await this.#run.fail('perhaps', 'no_answer')
+  }
+
+  // --- in a transaction: the value of its work is the result
+
+  entered(): void {
+    let close!: () => void
+    const over = new Promise<void>((resolve) => {
+      close = resolve
+    })
+    this.#open = { over, close }
+  }
+
+  reset(): void {
+    this.#end = undefined
+  }
+
+  resolved(value: unknown): void {
+    this.#ended(value)
+  }
+
+  left(): void {
+    this.#open?.close()
+    this.#open = undefined
+  }
+
+  answerOf(given: unknown): Answer {
+    try {
+      return this.#terms.results.kept(given).answer
+    } catch (cause) {
+      throw new IdempotencyError(
+        'arguments_invalid',
+        `The result that was given to completeIn() cannot be kept${inItsWords(cause)}. Nothing was sent.`,
+        { cause },
+      )
+    }
+  }
+}
+
+function transactionNotAwaited(): IdempotencyError {
+  return new IdempotencyError(
+    'transaction_not_awaited',
+    'The function of a run has returned while its transaction was open, and that was rolled back. Await what `transaction` ' +
+      'returns.',
+  )
+}

@@ -1,0 +1,106 @@
+import {
+  checkOptions,
+  type EngineOptions,
+  mistakesInEngineOptions,
+  namespaceFault,
+  type OptionRule,
+  optionRules,
+} from '../core/index.js'
+import type { AnyCodec } from './results.js'
+import type { RunnerEvent } from './runner-event.js'
+
+/** What runners of all results have in common. All durations are integers, in milliseconds. */
+export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFault'> {
+  /**
+   * Keeps what this runner does apart from other runners, from requests and from webhook events, though they share scopes, keys
+   * and the store: a word without a colon, a percent sign or a blank. Two runners of one name, in whatever process, are one.
+   */
+  readonly name: string
+
+  /**
+   * Whether an error that the function threw says that it certainly had no effect, so that its key is free. Not asked for a
+   * `CertainFailure`, which says so itself, nor after `mayHaveEffect()`.
+   * @default () => false: a call that timed out may have had its effect
+   */
+  readonly isCertainFailure?: (error: unknown) => boolean
+
+  /**
+   * A larger result is not kept: its caller has it, and a repeat is refused with `answer_not_kept`.
+   * @default 1_048_576 (1 MiB): as for answers to requests
+   */
+  readonly maxAnswerBytes?: number
+
+  /**
+   * Hears what happens. A listener that throws changes nothing.
+   * @default none: a process warns once that its store failed, may drop records, or that a result could not be kept
+   */
+  readonly onEvent?: (event: RunnerEvent) => void
+}
+
+/** As it is given, with or without a codec. */
+export type GivenRunnerOptions = RunnerOptions & { readonly result?: AnyCodec | undefined }
+
+/** The options with every default in place. */
+export interface ResolvedRunnerOptions {
+  readonly namespace: string
+  readonly result: AnyCodec | undefined
+  readonly isCertainFailure: (error: unknown) => boolean
+  readonly maxAnswerBytes: number
+  readonly onEvent: ((event: RunnerEvent) => void) | undefined
+  readonly ofEngine: EngineOptions
+}
+
+/**
+ * Reads the options once, at construction.
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function resolveRunnerOptions(given: GivenRunnerOptions): ResolvedRunnerOptions {
+  const { name, result, isCertainFailure = () => false, maxAnswerBytes = 1_048_576, onEvent, ...others } = given ?? {}
+  const ofEngine = Object.fromEntries(Object.entries(others).filter(([option]) => SHARED.includes(option)))
+  const values = { ...others, name, result, isCertainFailure, maxAnswerBytes, onEvent }
+  const more = mistakesInEngineOptions(ofEngine as unknown as EngineOptions)
+  checkOptions('runner()', given, values, RULES, { required: ['name'], more })
+  // No namespace of the library's own, or of an engine of the application's, begins so.
+  const namespace = `run.${name}`
+  return {
+    namespace,
+    result,
+    isCertainFailure,
+    maxAnswerBytes,
+    onEvent,
+    ofEngine: ofEngine as unknown as EngineOptions,
+  }
+}
+
+const { aFunction, anInteger } = optionRules
+
+const OWN_RULES: Readonly<Record<string, OptionRule>> = {
+  name: (value) =>
+    namespaceFault(value) === null ? null : "a word without a colon, a percent sign or a blank, such as 'payouts'",
+  result: (value) => {
+    const { encode, decode } = (value ?? {}) as Partial<AnyCodec>
+    return typeof encode === 'function' && typeof decode === 'function' ? null : '{ encode, decode }, two functions'
+  },
+  isCertainFailure: aFunction,
+  maxAnswerBytes: anInteger(0, Number.MAX_SAFE_INTEGER),
+  onEvent: aFunction,
+  scope: () => 'no such option: each call has a scope of its own, as in once({ scope, key, input }, work)',
+}
+
+/** Held to the engine's rules. */
+const SHARED: readonly string[] = [
+  'store',
+  'leaseMs',
+  'maxRunMs',
+  'retentionMs',
+  'unknownRetentionMs',
+  'inFlightWaitMs',
+  'retryAfterMs',
+  'unknownOutcome',
+  'effects',
+  'unconfirmedSuccess',
+  'storeTimeoutMs',
+  'storeFailure',
+]
+const RULES = { ...OWN_RULES, ...Object.fromEntries(SHARED.map((name) => [name, (): null => null])) }

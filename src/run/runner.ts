@@ -1,0 +1,160 @@
+import {
+  type Answer,
+  type CommandReply,
+  createOperationEngine,
+  type IdempotencyContext,
+  IdempotencyError,
+  type IdempotencyRecord,
+  inItsWords,
+  safeListener,
+} from '../core/index.js'
+import type { JsonInputOf, JsonResultOf } from './json.js'
+import {
+  type AttemptedOperation,
+  type KnownResult,
+  type Operation,
+  type OperationName,
+  readName,
+  readOperation,
+} from './operation.js'
+import { OperationRun } from './operation-run.js'
+import { RefusedError } from './refused-error.js'
+import { NOT_KEPT, type ResultCodec, Results } from './results.js'
+import { printUnheard, type RunnerEvent } from './runner-event.js'
+import { type GivenRunnerOptions, type RunnerOptions, resolveRunnerOptions } from './runner-options.js'
+
+/** For results that are not JSON. */
+export interface CodecOptions<Result, Encoded extends string | Uint8Array> {
+  /**
+   * Turns results into text or bytes, and back: two synchronous functions, `encode` and `decode`, such as `serialize` and
+   * `deserialize` of `node:v8`. A stored result is decoded for as long as its record is kept, so `decode` must read what earlier
+   * versions have encoded.
+   * @default JSON
+   */
+  readonly result: ResultCodec<Result, Encoded>
+}
+
+/** What an application does with a runner besides running. */
+export interface RunnerControls<Result> {
+  /** Resolves when no run is left, and no completion is pending. Call it before closing the store's client. */
+  idle(): Promise<void>
+  /**
+   * The record of an operation as it stands; `null`: there is none. Changes nothing, neither its lease nor its retention.
+   *
+   * @throws IdempotencyError `arguments_invalid`; `command_missing`, for a store of one's own without `inspect`;
+   * `store_failed`. Nothing changed.
+   */
+  inspect(name: OperationName): Promise<IdempotencyRecord | null>
+  /**
+   * Settles an unknown outcome by an operator's word. As `'failed'` the key is free: the next call runs, and is told
+   * `previousOutcome: 'failed'`. As `completed` it never runs again. Find out first what became of the effect.
+   *
+   * Not ok: nothing changed, and `record` says why.
+   *
+   * @throws IdempotencyError `arguments_invalid`, `command_missing`: nothing changed. `store_failed`: it is not known whether
+   * it was resolved, so inspect it again.
+   */
+  resolve(attempt: AttemptedOperation, as: KnownResult<Result>): Promise<CommandReply>
+}
+
+/**
+ * Runs a function once for each operation, and resolves with its result as JSON has it: whoever repeats the operation is given
+ * the same, and the function does not run.
+ *
+ * @throws RefusedError, where the record or the store does not let it run; what the function threw, as it is: its outcome is
+ * unknown then, unless it was a `CertainFailure`, or `isCertainFailure` said so; the reason of `signal`; IdempotencyError for
+ * misuse: `arguments_invalid`, `scope_invalid`, `input_invalid`, where nothing ran and nothing was stored, and
+ * `decode_failed`, where a stored result could not be read.
+ */
+export interface JsonRunner extends RunnerControls<unknown> {
+  <Input, Result>(
+    operation: Operation<Input & JsonInputOf<Input>>,
+    work: (context: IdempotencyContext) => (Result & JsonResultOf<Result>) | Promise<Result & JsonResultOf<Result>>,
+  ): Promise<Result>
+}
+
+/** The same for results that are not JSON: as `decode` reads what `encode` made of them. */
+export interface CodecRunner<Result> extends RunnerControls<Result> {
+  <Input>(
+    operation: Operation<Input & JsonInputOf<Input>>,
+    work: (context: IdempotencyContext) => Result | Promise<Result>,
+  ): Promise<Result>
+}
+
+/**
+ * The function form, for what is no request: the jobs of a queue, messages, cron jobs, scripts. Through the engine of the
+ * middleware, with the same promises, on the same stores.
+ *
+ * @example
+ * const once = runner({ store, name: 'payouts' })
+ * const payout = await once({ scope: merchantId, key: message.id, input: message.body }, async (context) =>
+ *   bank.transfer(message.body, { idempotencyKey: context.deriveKey('transfer') }),
+ * )
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function runner(options: RunnerOptions & { readonly result?: undefined }): JsonRunner
+export function runner<Result, Encoded extends string | Uint8Array>(
+  options: RunnerOptions & CodecOptions<Result, Encoded>,
+): CodecRunner<Result>
+export function runner(given: GivenRunnerOptions): unknown {
+  const options = resolveRunnerOptions(given)
+  const { namespace } = options
+  const emit = safeListener<RunnerEvent>(options.onEvent ?? printUnheard)
+  const engine = createOperationEngine({ ...options.ofEngine, onEvent: emit })
+  const results = new Results(options.result, options.maxAnswerBytes)
+  const terms = { results, emit, isCertainFailure: guarded(options.isCertainFailure, emit) }
+
+  async function once(operation: Operation, work: (context: IdempotencyContext) => unknown): Promise<unknown> {
+    const identity = readOperation(operation, work, namespace)
+    const { signal } = operation
+    signal?.throwIfAborted()
+    const claimed = await engine.claim(identity, () => signal?.aborted === true)
+    switch (claimed.action) {
+      case 'execute':
+        return new OperationRun(claimed.run, terms).outcomeOf(work)
+      case 'replay':
+        return results.read(claimed.answer)
+      case 'refuse':
+        if (claimed.code === 'in_flight') signal?.throwIfAborted()
+        throw new RefusedError(claimed.code, claimed.retryAfterMs, false)
+    }
+  }
+
+  return Object.assign(once, {
+    idle: () => engine.idle(),
+    inspect: async (name: OperationName) => engine.inspect(readName('inspect()', name, namespace)),
+    resolve: async (attempt: AttemptedOperation, as: KnownResult<unknown>) =>
+      engine.resolve(readName('resolve()', attempt, namespace), attempt.attempt, answerIn(as, results)),
+  })
+}
+
+/** @throws IdempotencyError `arguments_invalid` */
+function answerIn(as: KnownResult<unknown>, results: Results): Answer | null {
+  if (as === 'failed') return null
+  if (as === 'completed') return NOT_KEPT
+  let why = ": it is none of 'failed', 'completed' and { completed: the result }"
+  try {
+    if (typeof as === 'object' && as !== null && 'completed' in as) return results.kept(as.completed).answer
+  } catch (cause) {
+    why = inItsWords(cause)
+  }
+  throw new IdempotencyError(
+    'arguments_invalid',
+    `The outcome that was given to resolve() is not right, and nothing changed${why}.`,
+  )
+}
+
+function guarded(ask: (error: unknown) => unknown, emit: (event: RunnerEvent) => void): (error: unknown) => boolean {
+  return (error) => {
+    try {
+      const verdict = ask(error)
+      if (typeof verdict === 'boolean') return verdict
+      if (verdict instanceof Promise) verdict.catch(() => {})
+      throw new TypeError('The function must return true or false.')
+    } catch (failure) {
+      emit({ type: 'option_failed', option: 'isCertainFailure', error: failure })
+      return false
+    }
+  }
+}
