@@ -35,18 +35,20 @@ export const commit: Layer = async ({ scale, seed, progress }) => {
   const commands = await startFaultProxy(database.port)
   const application = await startFaultProxy(database.port)
   const tried: Record<string, number> = Object.fromEntries(
-    [...NAMES, 'COMMITs without a reply', 'takeovers'].map((name) => [name, 0]),
+    [...NAMES, COMMITS_WITHOUT_REPLY, 'takeovers'].map((name) => [name, 0]),
   )
   const url = (proxy: FaultProxy) => database.url().replace(`:${database.port}`, `:${proxy.port}`)
   const settings = { commandsUrl: url(commands), applicationUrl: url(application) }
-  const services = await startServices(SERVICES, settings, () => count(tried, 'COMMITs without a reply'))
+  const services = await startServices(SERVICES, settings)
 
-  const faults = strike({ services, database, commands, application, operator }, choices.of('faults'), tried)
+  const ground: Ground = { services, database, commands, application, operator, tried }
+  const faults = strike(ground, choices.of('faults'))
   const keys = Math.max(FEWEST_KEYS, Math.round(KEYS * scale))
   const told = new Map<string, Told>()
   let endsAt = Number.POSITIVE_INFINITY
-  // A fast machine has gone through all keys before each fault was tried.
-  const goesOn = () => told.size < keys - KEYS_AT_A_TIME || !faults.haveAllStruck()
+  // A fast machine has gone through all keys before each fault was tried, and a slow one before a COMMIT met its own.
+  const haveAllHit = () => faults.haveAllStruck() && tried[COMMITS_WITHOUT_REPLY] !== 0
+  const goesOn = () => told.size < keys - KEYS_AT_A_TIME || !haveAllHit()
   const jobs = Array.from({ length: MOST_ROUNDS * keys }, (_, number) => async () => {
     if (number >= keys && !goesOn()) return
     const key = `key-${number}`
@@ -109,6 +111,8 @@ interface Ground {
   readonly commands: FaultProxy
   readonly application: FaultProxy
   readonly operator: Pool
+  /** How often each fault was tried. */
+  readonly tried: Record<string, number>
 }
 
 type Fault = (ground: Ground, choices: Choices) => unknown
@@ -117,7 +121,11 @@ type Choice = readonly [name: string, weight: number, fault: Fault]
 
 /** By how often each is chosen. What waits for a COMMIT waits for the next. */
 const FAULTS: readonly Choice[] = [
-  ['replies to COMMIT lost', 6, ({ application }) => void application.dropReplyTo('COMMIT')],
+  [
+    'replies to COMMIT lost',
+    6,
+    ({ application, tried }) => void application.dropReplyTo('COMMIT').then(() => count(tried, COMMITS_WITHOUT_REPLY)),
+  ],
   ['COMMITs lost', 4, ({ application }) => void application.dropRequest('COMMIT')],
   ['replies to completions lost', 3, ({ application }) => void application.dropReplyTo('complete_in_v1')],
   ['replies to commands lost', 3, ({ commands }, choices) => void commands.dropReplyTo(choices.one(COMMANDS))],
@@ -132,6 +140,8 @@ const FAULTS: readonly Choice[] = [
   ['services killed', 2, ({ services }, choices) => services.kill(choices.between(0, SERVICES - 1))],
   ['databases crashed', 0.4, ({ database }) => database.crash().then(() => database.restart())],
 ]
+/** Such a fault waits for the next COMMIT, and another may take its place. */
+const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
 const NAMES = FAULTS.map(([name]) => name)
 const COMMANDS = ['begin_v1', 'renew_v1', 'release_v1'] as const
 const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -143,7 +153,7 @@ interface Strikes {
 }
 
 /** One fault after the other, until it is stopped. Each comes once before any comes twice. */
-function strike(ground: Ground, choices: Choices, tried: Record<string, number>): Strikes {
+function strike(ground: Ground, choices: Choices): Strikes {
   let isOver = false
   const total = FAULTS.reduce((sum, [, weight]) => sum + weight, 0)
   const first = choices.shuffled(FAULTS)
@@ -160,7 +170,7 @@ function strike(ground: Ground, choices: Choices, tried: Record<string, number>)
   const done = (async () => {
     while (!isOver) {
       const [name, , fault] = next()
-      count(tried, name)
+      count(ground.tried, name)
       await fault(ground, choices)
       await pause(choices.between(20, 250))
     }

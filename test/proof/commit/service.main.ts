@@ -21,9 +21,6 @@ const once = idempotency({
   leaseMs: LEASE_MS,
   maxRunMs: 3 * LEASE_MS,
   storeTimeoutMs: LEASE_MS / 4,
-  onEvent({ type }) {
-    if (type === 'completion_pending') process.send?.({ seen: 'COMMIT without a reply' })
-  },
 })
 const app = express()
 app.post('/effects', express.json(), once, async (req, res) => {

@@ -23,7 +23,7 @@ interface Running {
   readonly port: number
 }
 
-export async function startServices(size: number, settings: ServiceSettings, onSeen: () => void): Promise<Services> {
+export async function startServices(size: number, settings: ServiceSettings): Promise<Services> {
   const running = await Promise.all(Array.from({ length: size }, start))
   const busy = new Set<number>()
 
@@ -32,7 +32,6 @@ export async function startServices(size: number, settings: ServiceSettings, onS
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
     const [{ port }] = await once(child, 'message', { signal: AbortSignal.timeout(READY_MS) })
-    child.on('message', onSeen)
     return { child, port }
   }
 
