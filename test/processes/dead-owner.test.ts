@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { LIBRARIES } from '../support/default-clients.js'
-import { type RedisServer, startRedis } from '../support/redis-server.js'
-import { type BuiltServer, buildServer } from '../support/server-process.js'
 import { payUntilDecided } from './pay-until-decided.js'
+import { startServersOnRedis } from './servers-on-redis.js'
 
 /** Long enough that it still lives when a busy machine has killed its owner. */
 const LEASE = { leaseMs: 2_000, storeTimeoutMs: 500 }
 
-let redis: RedisServer
-let server: BuiltServer
-
-beforeAll(async () => {
-  ;[redis, server] = await Promise.all([startRedis(), buildServer()])
-}, 30_000)
-afterAll(async () => {
-  await server.remove()
-  await redis.close()
-})
+const { redis, server } = await startServersOnRedis()
 
 describe.each(LIBRARIES)('the owner is killed (-9), with $name', ({ name: library }) => {
   test.concurrent('the key is refused while its lease lives, then free, and the next run is told that the outcome is unknown', async () => {

@@ -1,19 +1,10 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { LIBRARIES } from '../support/default-clients.js'
 import { startFaultProxy } from '../support/fault-proxy.js'
-import { type RedisServer, startRedis } from '../support/redis-server.js'
-import { type BuiltServer, buildServer } from '../support/server-process.js'
+import type { BuiltServer } from '../support/server-process.js'
+import { startServersOnRedis } from './servers-on-redis.js'
 
-let redis: RedisServer
-let server: BuiltServer
-
-beforeAll(async () => {
-  ;[redis, server] = await Promise.all([startRedis(), buildServer()])
-}, 30_000)
-afterAll(async () => {
-  await server.remove()
-  await redis.close()
-})
+const { redis, server } = await startServersOnRedis()
 
 describe.each(LIBRARIES)('a process that shuts down, with $name', ({ name: library }) => {
   test('writes a pending completion before it closes its client', async () => {

@@ -1,19 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { LIBRARIES } from '../support/default-clients.js'
-import { type RedisServer, startRedis } from '../support/redis-server.js'
-import { type BuiltServer, buildServer } from '../support/server-process.js'
 import { payUntilDecided } from './pay-until-decided.js'
+import { startServersOnRedis } from './servers-on-redis.js'
 
-let redis: RedisServer
-let server: BuiltServer
-
-beforeAll(async () => {
-  ;[redis, server] = await Promise.all([startRedis(), buildServer()])
-}, 30_000)
-afterAll(async () => {
-  await server.remove()
-  await redis.close()
-})
+const { redis, server } = await startServersOnRedis()
 
 describe.each(LIBRARIES)(
   'the owner is stopped past its lease, and another process completes, with $name',

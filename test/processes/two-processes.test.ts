@@ -2,19 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LIBRARIES } from '../support/default-clients.js'
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.js'
 import { connectTo } from '../support/raw-client.js'
-import { type RedisServer, startRedis } from '../support/redis-server.js'
-import { type BuiltServer, buildServer, type ServerProcess } from '../support/server-process.js'
+import type { ServerProcess } from '../support/server-process.js'
+import { startServersOnRedis } from './servers-on-redis.js'
 
-let redis: RedisServer
-let server: BuiltServer
-
-beforeAll(async () => {
-  ;[redis, server] = await Promise.all([startRedis(), buildServer()])
-}, 30_000)
-afterAll(async () => {
-  await server.remove()
-  await redis.close()
-})
+const { redis, server } = await startServersOnRedis()
 
 describe.each(LIBRARIES)('two processes on one Redis, with $name', ({ name: library }) => {
   let first: ServerProcess

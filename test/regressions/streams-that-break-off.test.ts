@@ -8,7 +8,7 @@ import { NOISE } from '../bindings/answer-styles.js'
 import { BINDINGS, type ErrorStep, type Step } from '../support/bindings.js'
 import { failingStore } from '../support/failing-store.js'
 import { gate } from '../support/gate.js'
-import { bytesOf, connectTo, request } from '../support/raw-client.js'
+import { bytesOf, type Connection, connectTo, request } from '../support/raw-client.js'
 import { serve } from '../support/serve.js'
 import { takenOver } from '../support/taken-over.js'
 
@@ -282,6 +282,16 @@ describe.each(BINDINGS)('$name', (binding) => {
     await seen('completed')
   })
 
+  /** A client that leaves at a certain time: the run completes all the same. */
+  async function leave(handler: Step, when: (client: Connection) => Promise<unknown>): Promise<void> {
+    const { port, seen } = await serve(binding, handler)
+    const client = connectTo(port)
+    client.send({ key: 'k' })
+    await when(client)
+    client.socket.destroy()
+    await seen('completed')
+  }
+
   test('write callbacks of a stream whose client has left are called, without an error', async () => {
     const left = gate()
     const called: unknown[] = []
@@ -295,12 +305,7 @@ describe.each(BINDINGS)('$name', (binding) => {
         res.end()
       })
     }
-    const { port, seen } = await serve(binding, handler)
-    const client = connectTo(port)
-    client.send({ key: 'k' })
-    await client.firstByte
-    client.socket.destroy()
-    await seen('completed')
+    await leave(handler, (client) => client.firstByte)
     expect(called).toEqual(['called', 'called'])
   })
 
@@ -315,12 +320,7 @@ describe.each(BINDINGS)('$name', (binding) => {
       res.once('close', () => res.end())
       res.write('data: 1\n\n')
     }
-    const { port, seen } = await serve(binding, handler)
-    const client = connectTo(port)
-    client.send({ key: 'k' })
-    await started.opened
-    client.socket.destroy()
-    await seen('completed')
+    await leave(handler, () => started.opened)
   })
 
   test('an event stream that has not written yet hears its client leave', async () => {
@@ -330,12 +330,7 @@ describe.each(BINDINGS)('$name', (binding) => {
       res.once('close', () => res.end())
       started.open()
     }
-    const { port, seen } = await serve(binding, handler)
-    const client = connectTo(port)
-    client.send({ key: 'k' })
-    await started.opened
-    client.socket.destroy()
-    await seen('completed')
+    await leave(handler, () => started.opened)
   })
 
   test('a stream that waits behind another response goes on when its connection closes', async () => {

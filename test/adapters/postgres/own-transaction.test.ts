@@ -509,18 +509,22 @@ describe('a COMMIT without a reply', () => {
     return { proxy, inProxy: storeOn({ pool, transactions: behindProxy }) }
   }
 
-  test('that was carried out is found out, and the answer is sent', async () => {
+  async function serveThatLoses(loss: 'dropRequest' | 'dropReplyTo') {
     const { proxy, inProxy } = await throughProxy()
     await serve(
       async (_req, res, context) => {
         await inProxy.transaction(context, async (tx) => {
           await insert(tx)
           res.status(201).json({ id: 'e1' })
-          void proxy.dropReplyTo('COMMIT')
+          void proxy[loss]('COMMIT')
         })
       },
       { ...FAST, store: inProxy },
     )
+  }
+
+  test('that was carried out is found out, and the answer is sent', async () => {
+    await serveThatLoses('dropReplyTo')
     expect(await post()).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: null })
     expect(await effects()).toEqual(['e1'])
     expect(types()).toEqual(['claimed', 'completion_pending', 'completed'])
@@ -528,17 +532,7 @@ describe('a COMMIT without a reply', () => {
   })
 
   test('that never arrived is found out, the answer is discarded, and the handler hears it', async () => {
-    const { proxy, inProxy } = await throughProxy()
-    await serve(
-      async (_req, res, context) => {
-        await inProxy.transaction(context, async (tx) => {
-          await insert(tx)
-          res.status(201).json({ id: 'e1' })
-          void proxy.dropRequest('COMMIT')
-        })
-      },
-      { ...FAST, store: inProxy },
-    )
+    await serveThatLoses('dropRequest')
     expect(await post()).toMatchObject({ status: 500, body: { failed: true } })
     expect(await effects()).toEqual([])
     expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
@@ -564,7 +558,7 @@ describe('a COMMIT without a reply', () => {
   })
 
   test('that nobody can resolve until maxRunMs is over is 503, and the key is as after a crash', async () => {
-    const { proxy, inProxy } = await throughProxy()
+    const { proxy } = await throughProxy()
     const commands = await startFaultProxy(database.port)
     const small = openPool(url.replace(`:${database.port}`, `:${commands.port}`))
     onTestFinished(async () => {
@@ -572,7 +566,6 @@ describe('a COMMIT without a reply', () => {
       await commands.close()
     })
     const cutOff = storeOn({ pool: small, transactions: openPool(url.replace(`:${database.port}`, `:${proxy.port}`)) })
-    void inProxy
     await serve(
       async (_req, res, context) => {
         await cutOff.transaction(context, async (tx) => {
