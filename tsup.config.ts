@@ -46,7 +46,7 @@ const example = defineConfig({
   target: 'node20',
   clean: true,
   // Packages stay imports: the built example gets the library by its own name, through package.json's exports.
-  external: [/^once-per-key(\/|$)/, 'express', 'ioredis', 'pg', 'pino', 'zod'],
+  external: [/^once-per-key(\/|$)/, 'better-sqlite3', 'express', 'ioredis', 'pg', 'pino', 'zod'],
   plugins: [
     {
       name: 'page',

@@ -37,7 +37,7 @@ export async function startServer(variables: Readonly<Record<string, string>>): 
 
 async function startProcess(variables: Readonly<Record<string, string>>) {
   // What is set for the example in this shell is not meant for this one.
-  const none = { REDIS_URL: '', DATABASE_URL: '', DEMO_LEASE_MS: '', HOST: '' }
+  const none = { REDIS_URL: '', DATABASE_URL: '', SQLITE_FILE: '', DEMO_LEASE_MS: '', HOST: '' }
   const env = { ...process.env, ...none, ...variables }
   const child = spawn(process.execPath, [PROGRAM], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   process.once('exit', () => child.kill('SIGKILL'))

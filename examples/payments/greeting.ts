@@ -6,10 +6,12 @@ export interface Situation {
   readonly isOpen: boolean
   /** Webhooks may go to this machine. */
   readonly mayReachLoopback: boolean
+  /** Records and books outlive the process. */
+  readonly isLasting: boolean
 }
 
 /** The page, three lines to paste into a shell, and who can reach what. */
-export function greeting({ origin, isOpen, mayReachLoopback }: Situation): string {
+export function greeting({ origin, isOpen, mayReachLoopback, isLasting }: Situation): string {
   const key = randomUUID()
   const payout = (amount: number) =>
     `curl -i ${origin}/api/service/payout/create -H 'Authorization: Bearer demo_acme' -H 'Content-Type: application/json' ` +
@@ -25,11 +27,15 @@ ${payout(5_000)}
 # Another amount with the same key: 409, and no payout.
 ${payout(9_900)}
 
+${isLasting ? LASTING : IN_MEMORY}
 ${isOpen ? OPEN : CLOSED}
 ${mayReachLoopback ? TO_LOOPBACK : TO_PUBLIC}
 `
 }
 
+const IN_MEMORY =
+  'Its records and books end with it; SQLITE_FILE=payments.db keeps them in a file, DATABASE_URL or REDIS_URL on a server.'
+const LASTING = 'Its records and books outlive it.'
 const CLOSED = 'It listens on this machine alone; HOST=0.0.0.0 lets others come, whose API keys are no secret.'
 const OPEN = 'Others can reach it, and its API keys are no secret. Without HOST it listens on this machine alone.'
 const TO_PUBLIC =

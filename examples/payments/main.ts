@@ -1,30 +1,28 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { MemoryStore } from 'once-per-key/memory'
 import { pino } from 'pino'
 import { createApp } from './app.js'
+import { BackingUnfit, openBacking } from './backing.js'
 import { greeting } from './greeting.js'
-import { memoryLedger } from './ledger.js'
 import { originAt } from './own-host.js'
 import { isLoopback } from './reachable-address.js'
-import { SettingInvalid, type Settings, settingsOf } from './settings.js'
+import { SettingInvalid, settingsOf } from './settings.js'
 import { gracefulShutdown } from './shutdown.js'
 import { webhookSender } from './webhook-sender.js'
 
 // Synchronous: the last lines before an exit come out, and in order.
 const logger = pino(pino.destination({ sync: true }))
-const { port, host, redis, databaseUrl, firstPauseMs, mayReachLoopback = false, ...rest } = readSettings()
-const backing = await openBacking()
-const ledger = backing?.ledger ?? memoryLedger()
+const settings = await orRefuse(() => settingsOf(process.env))
+const { port, host, firstPauseMs, mayReachLoopback = false, leaseMs } = settings
+const { close: closeBacking, ...backing } = await orRefuse(() => openBacking(settings, logger))
+const { ledger } = backing
 const webhooks = webhookSender({ ledger, logger, mayReachLoopback, ...(firstPauseMs && { firstPauseMs }) })
 const pageFolder = fileURLToPath(new URL('playground/page', import.meta.url))
 const { app, close, idle } = createApp({
-  store: new MemoryStore(),
   ...backing,
-  ...rest,
+  ...(leaseMs && { leaseMs }),
   host,
-  ledger,
   webhooks,
   pageFolder,
   logger,
@@ -43,7 +41,8 @@ server.once('error', (error: NodeJS.ErrnoException) => {
 server.listen(port, host, () => {
   const { port, address } = server.address() as AddressInfo
   const isOpen = !isLoopback(address)
-  console.log(greeting({ origin: originAt(host, port), isOpen, mayReachLoopback }))
+  const isLasting = [settings.redis, settings.databaseUrl, settings.sqliteFile].some((place) => place !== undefined)
+  console.log(greeting({ origin: originAt(host, port), isOpen, mayReachLoopback, isLasting }))
 })
 
 let stopping = false
@@ -56,7 +55,7 @@ async function stop(signal: string): Promise<void> {
   if (!(await shutDown())) logger.warn('some keys were not completed or released: their leases will end')
   const pending = await webhooks.stop()
   if (pending > 0) logger.warn({ pending }, 'webhook deliveries are pending, and lost')
-  await backing?.close()
+  await closeBacking()
   logger.info('stopped')
   process.exit(0)
 }
@@ -64,19 +63,11 @@ async function stop(signal: string): Promise<void> {
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 
-/** What is not used is not loaded. `undefined`: records and books live in this process. */
-async function openBacking() {
-  if (redis !== undefined) return (await import('./redis.js')).openRedis(redis, logger)
-  if (databaseUrl === undefined) return undefined
-  const { openPostgres } = await import('./postgres.js')
-  return openPostgres(databaseUrl, logger).catch(({ message }: Error) => refuse(`Postgres cannot be used: ${message}`))
-}
-
-function readSettings(): Settings {
+async function orRefuse<T>(read: () => T | Promise<T>): Promise<T> {
   try {
-    return settingsOf(process.env)
+    return await read()
   } catch (error) {
-    if (error instanceof SettingInvalid) refuse(error.message)
+    if (error instanceof SettingInvalid || error instanceof BackingUnfit) refuse(error.message)
     throw error
   }
 }

@@ -2,13 +2,14 @@ import { PostgresStore } from 'once-per-key/postgres'
 import { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Availability } from './availability.js'
+import type { Backing } from './backing.js'
 import { postgresLedger } from './postgres-ledger.js'
 
 const CONTACT_MS = 1_000
 const FAREWELL_MS = 1_000
 
 /** Records and books in Postgres: all processes on it are one service, and what an operation writes commits with its record. */
-export async function openPostgres(connectionString: string, logger: Logger) {
+export async function openPostgres(connectionString: string, logger: Logger): Promise<Required<Backing>> {
   const open = (max: number) =>
     new Pool({ connectionString, max, connectionTimeoutMillis: CONTACT_MS }).on('error', ({ message }) =>
       logger.warn({ reason: message }, 'an idle connection to postgres broke'),
@@ -37,7 +38,6 @@ export async function openPostgres(connectionString: string, logger: Logger) {
     store,
     ledger,
     availability,
-    /** Takes a second at most, with Postgres away too. */
     async close() {
       const ended = Promise.all([application.end(), commands.end()])
       await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, FAREWELL_MS).unref())])

@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { inTime } from './in-time.js'
-import { type Books, BooksUnavailable, type Entries, type Kind, type Ledger } from './ledger.js'
+import { BooksUnavailable, type Entries, type Kind, type Ledger } from './ledger.js'
+import { keptUntilMs, type Notes, notedBooks } from './noted-books.js'
 
 /** For a whole transaction, races that it lost included. */
 const PATIENCE_MS = 2_000
@@ -25,23 +26,24 @@ end
 return 1
 `
 
-/**
- * Books that several processes share. A transaction is optimistic: it notes what it reads, and its writes take place in
- * one step, or not at all if any of it has changed: then the work is done again. So `work` touches nothing but the books.
- */
+/** Books that several processes share. Their transactions are optimistic. */
 export function redisLedger(redis: Redis, prefix = 'payments-books:'): Ledger {
   return {
     async transaction(merchantId, work) {
       const until = performance.now() + PATIENCE_MS
       while (true) {
-        const { books, seen, written } = openBooks(merchantId, until)
+        const { books, notes } = notedBooks(
+          // One slot of a cluster for each merchant.
+          (kind, id) => `${prefix}{${merchantId}}:${kind}:${id}`,
+          async (key) => (await answered(() => redis.get(key), until, false)) ?? '',
+        )
         const done = await work(books).then(
-          (result) => ({ result, writes: written }),
+          (result) => ({ result, writes: notes.written }),
           (error: unknown) => ({ error, writes: new Map() }),
         )
         if ('error' in done && done.error instanceof BooksUnavailable) throw done.error
         // A refusal too holds only if what it rests on was true at one moment.
-        if (await commit(seen, done.writes, until)) {
+        if (await commit(notes.seen, done.writes, until)) {
           if ('error' in done) throw done.error
           return done.result
         }
@@ -50,32 +52,8 @@ export function redisLedger(redis: Redis, prefix = 'payments-books:'): Ledger {
     },
   }
 
-  function openBooks(merchantId: string, until: number) {
-    const seen = new Map<string, string>()
-    const written = new Map<string, Entries[Kind] | undefined>()
-    // One slot of a cluster for each merchant.
-    const keyOf = (kind: Kind, id: string) => `${prefix}{${merchantId}}:${kind}:${id}`
-
-    const books: Books = {
-      async get<K extends Kind>(kind: K, id: string) {
-        const key = keyOf(kind, id)
-        if (written.has(key)) return written.get(key) as Entries[K] | undefined
-        const text = seen.get(key) ?? (await answered(() => redis.get(key), until, false)) ?? ''
-        seen.set(key, text)
-        return text === '' ? undefined : (JSON.parse(text) as Entries[K])
-      },
-      put: (kind, entry) => written.set(keyOf(kind, entry.id), entry),
-      delete: (kind, id) => written.set(keyOf(kind, id), undefined),
-    }
-    return { books, seen, written }
-  }
-
   /** `false`: another transaction was faster, and nothing was written. */
-  async function commit(
-    seen: ReadonlyMap<string, string>,
-    writes: ReadonlyMap<string, Entries[Kind] | undefined>,
-    until: number,
-  ): Promise<boolean> {
+  async function commit(seen: Notes['seen'], writes: Notes['written'], until: number): Promise<boolean> {
     if (seen.size + writes.size === 0) return true
     const keys = [...seen.keys(), ...writes.keys()]
     const args = [`${seen.size}`, ...seen.values(), ...[...writes.values()].flatMap(asArguments)]
@@ -86,8 +64,7 @@ export function redisLedger(redis: Redis, prefix = 'payments-books:'): Ledger {
 
 function asArguments(entry: Entries[Kind] | undefined): [text: string, keptUntil: string] {
   if (entry === undefined) return ['', '']
-  const keptUntil = 'keptUntil' in entry ? `${Date.parse(entry.keptUntil)}` : ''
-  return [JSON.stringify(entry), keptUntil]
+  return [JSON.stringify(entry), `${keptUntilMs(entry) ?? ''}`]
 }
 
 async function answered<T>(command: () => Promise<T>, until: number, writes: boolean): Promise<T> {

@@ -2,6 +2,7 @@ import { Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
 import type { Logger } from 'pino'
 import { watchRedis } from './availability.js'
+import type { Backing } from './backing.js'
 import { inTime } from './in-time.js'
 import { redisLedger } from './redis-ledger.js'
 import type { RedisPlace } from './redis-place.js'
@@ -10,7 +11,7 @@ const FIRST_CONTACT_MS = 1_000
 const FAREWELL_MS = 1_000
 
 /** Records and books in Redis: all processes on it are one service. It need not be there yet. */
-export async function openRedis(place: RedisPlace, logger: Logger) {
+export async function openRedis(place: RedisPlace, logger: Logger): Promise<Required<Backing>> {
   const { host, port, db } = place
   logger.info({ host, port, db }, 'records and books are in redis')
   const redis = new Redis({
@@ -34,7 +35,6 @@ export async function openRedis(place: RedisPlace, logger: Logger) {
     store: new RedisStore({ client: redis }),
     ledger: redisLedger(redis),
     availability: watch,
-    /** Takes a second at most, with Redis away too. */
     async close() {
       watch.stop()
       await inTime(redis.quit(), FAREWELL_MS).catch(() => {})

@@ -10,6 +10,8 @@ export interface Settings {
   readonly redis?: RedisPlace
   /** As `redis`, with records and effects that commit together. */
   readonly databaseUrl?: string
+  /** The same in a file of SQLite. */
+  readonly sqliteFile?: string
   /** A demo setting: a short lease lets a crash be shown in seconds. Services leave it alone. */
   readonly leaseMs?: number
   /** A demo setting: webhooks that failed are tried again soon. */
@@ -28,17 +30,20 @@ export function settingsOf(env: Readonly<Record<string, string | undefined>>): S
     HOST,
     REDIS_URL,
     DATABASE_URL,
+    SQLITE_FILE,
     DEMO_LEASE_MS,
     DEMO_WEBHOOK_PAUSE_MS: pause,
     DEMO_WEBHOOK_LOOPBACK: loopback,
   } = env
-  if (REDIS_URL && DATABASE_URL) throw new SettingInvalid('Set either REDIS_URL or DATABASE_URL, not both.')
+  if ([REDIS_URL, DATABASE_URL, SQLITE_FILE].filter(Boolean).length > 1)
+    throw new SettingInvalid('Set one of REDIS_URL, DATABASE_URL and SQLITE_FILE.')
   return {
     port: wholeNumber('PORT', PORT || '3000', 0, 65_535),
     // The API keys are in the README: by default nobody else can come.
     host: hostOf(HOST || '127.0.0.1'),
     ...(REDIS_URL && { redis: placeOf(REDIS_URL) }),
     ...(DATABASE_URL && { databaseUrl: databaseUrlOf(DATABASE_URL) }),
+    ...(SQLITE_FILE && { sqliteFile: SQLITE_FILE }),
     ...(DEMO_LEASE_MS && { leaseMs: wholeNumber('DEMO_LEASE_MS', DEMO_LEASE_MS, 1_000, 60_000) }),
     ...(pause && { firstPauseMs: wholeNumber('DEMO_WEBHOOK_PAUSE_MS', pause, 1, 60_000) }),
     ...(loopback && { mayReachLoopback: flag('DEMO_WEBHOOK_LOOPBACK', loopback) }),

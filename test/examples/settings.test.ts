@@ -101,7 +101,19 @@ test.each(['localhost:5432', 'mysql://:secret@localhost', 'postgres://', 'secret
   },
 )
 
-test('records are in Redis or in Postgres, not in both', () => {
-  const both = { REDIS_URL: 'redis://localhost', DATABASE_URL: 'postgres://localhost/payments' }
-  expect(errorOf(() => settingsOf(both)).message).toBe('Set either REDIS_URL or DATABASE_URL, not both.')
+test('SQLITE_FILE names a file', () => {
+  expect(settingsOf({ SQLITE_FILE: 'payments.db' }).sqliteFile).toBe('payments.db')
+  expect(settingsOf({ SQLITE_FILE: '' })).not.toHaveProperty('sqliteFile')
+})
+
+test('records are in one place', () => {
+  const places = {
+    REDIS_URL: 'redis://localhost',
+    DATABASE_URL: 'postgres://localhost/payments',
+    SQLITE_FILE: 'payments.db',
+  }
+  for (const name of Object.keys(places)) {
+    const two = { ...places, [name]: '' }
+    expect(errorOf(() => settingsOf(two)).message).toBe('Set one of REDIS_URL, DATABASE_URL and SQLITE_FILE.')
+  }
 })
