@@ -26,8 +26,8 @@ import { aboutCode } from './documentation.js'
  * - `run_failed`: a reason with which `signal` aborts. The run has ended as a failure in the handler's place, and its key is
  *   being released.
  * - `store_full`: a store refused a claim for want of room. Nothing ran, nothing was stored.
- * - `raw_body_consumed`: a delivery's body was read before the webhook receiver, and its bytes were not kept. Nothing ran,
- *   nothing was stored.
+ * - `raw_body_consumed`: a body was read before the webhook receiver, or before a binding that reads bodies itself, and its bytes
+ *   were not kept. Nothing ran, nothing was stored.
  * - `verify_failed`: the receiver's `verify` threw, or answered neither `true` nor `false`. Nothing ran, nothing was stored.
  * - `parse_failed`: the receiver's `parse` threw something that is no sender's fault, or answered no event. Nothing ran,
  *   nothing was stored.

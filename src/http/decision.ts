@@ -15,6 +15,11 @@ export interface RequestFacts<Req = unknown> {
   readonly body: unknown
   /** Whether anybody has read the body's stream. */
   readonly bodyWasRead: boolean
+  /**
+   * Why `body` is not what was sent, for a binding that reads bodies itself: it has more bytes than are read (`body` is absent),
+   * or is not the JSON that its content type says (`body` is its bytes).
+   */
+  readonly bodyFault?: 'too_large' | 'malformed' | undefined
   /** Whether the client has gone. Asked while a duplicate waits (`inFlightWaitMs`). */
   isAbandoned(): boolean
 }

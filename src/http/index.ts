@@ -20,6 +20,7 @@ export {
   problemFrom,
   type RenderProblem,
 } from './problem.js'
+export { comparableBody, type ReadBody } from './request-body.js'
 export { type Asker, createRequestEngine, type RequestEngine } from './request-engine.js'
 export type { IdempotencyEvent, Rejection } from './request-events.js'
 export type { HeldAnswer, RequestRun } from './request-run.js'

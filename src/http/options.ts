@@ -89,7 +89,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
 
   /**
    * Other statuses for refusals, by code; `ietfDraft` gives the IETF draft's.
-   * @default the catalogue's: 400, 409, 415 and 503
+   * @default the catalogue's: 400, 409, 413, 415 and 503
    */
   readonly problemStatuses?: ProblemStatuses
 

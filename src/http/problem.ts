@@ -6,6 +6,7 @@ export type ProblemCode =
   | 'key_missing'
   | 'key_invalid'
   | 'body_too_deep'
+  | 'body_too_large'
   | 'content_type_unsupported'
   | 'in_flight'
   | 'mismatched'
@@ -77,6 +78,12 @@ export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
     detail: 'Nest at most 1,000 levels.',
     retry: false,
   },
+  body_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    detail: 'It has more bytes than are read here.',
+    retry: false,
+  },
   content_type_unsupported: {
     status: 415,
     title: 'The content type is not supported',
@@ -146,8 +153,8 @@ export interface ProblemTerms {
  * A problem of a catalogue. Its `type` is `urn:once-per-key:problem:` and the code.
  *
  * @example
- * const catalogue = { body_too_large: { status: 413, title: 'The body is too large', detail: 'Send at most 1 MiB.', retry: false } }
- * const answer = problemAnswer(problemFrom(catalogue, 'body_too_large'))
+ * const catalogue = { path_unknown: { status: 404, title: 'Not found', detail: 'See the API reference.', retry: false } }
+ * const answer = problemAnswer(problemFrom(catalogue, 'path_unknown'))
  */
 export function problemFrom<Code extends string>(
   catalogue: ProblemCatalogue<Code>,

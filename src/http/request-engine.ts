@@ -11,6 +11,7 @@ import { optionFunctions } from './option-functions.js'
 import { engineOptionsIn, resolveOptions } from './option-rules.js'
 import type { IdempotencyOptions } from './options.js'
 import type { Problem } from './problem.js'
+import { readsBody } from './request-body.js'
 import type { IdempotencyEvent } from './request-events.js'
 import { type Identified, identityReader } from './request-identity.js'
 import { RequestRules } from './request-rules.js'
@@ -18,6 +19,11 @@ import { JudgedRun } from './request-run.js'
 
 /** The deciding part of a binding: it is asked what to do with each request. */
 export interface RequestEngine<Req> extends Operator {
+  /**
+   * Whether what is decided on a request depends on its body. Where not, a binding that reads bodies itself leaves this one
+   * unread, and tells of it as of no body.
+   */
+  readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders'>): boolean
   /**
    * Decides what to do with a request: at once where store and options answer at once.
    *
@@ -75,6 +81,10 @@ class Decider<Req> implements RequestEngine<Req> {
     this.#emit = emit
     this.inspect = inspect
     this.resolve = resolve
+  }
+
+  readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders'>): boolean {
+    return readsBody(head, this.#rules.options)
   }
 
   decide(facts: RequestFacts<Req>): MaybePromise<Decision> {

@@ -4,7 +4,7 @@ import type { ProblemCode } from './problem.js'
 /** Refusals whose reason is the request itself: its key or its body. */
 export type Rejection = Extract<
   ProblemCode,
-  'key_missing' | 'key_invalid' | 'body_too_deep' | 'content_type_unsupported'
+  'key_missing' | 'key_invalid' | 'body_too_deep' | 'body_too_large' | 'content_type_unsupported'
 >
 
 /** What happened. No bodies, no header values beyond the key itself. */

@@ -30,6 +30,7 @@ export function fingerprintReader<Req>(
   if (fingerprint === undefined) return (facts) => fingerprintOfBody(facts, ignoredMember)
   const looksAtBody = !isWithoutBody(fingerprint)
   return (facts) => {
+    if (looksAtBody && facts.bodyFault === 'too_large') return TOO_LARGE
     if (looksAtBody) checkWasRead(facts)
     // The given value stands for the query as well.
     return whenever(callOption(fingerprint, facts.request, checkedContent, fingerprintFailed), (content) =>
@@ -39,6 +40,7 @@ export function fingerprintReader<Req>(
 }
 
 function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefined): string | Unreadable {
+  if (facts.bodyFault === 'too_large') return TOO_LARGE
   if (!isComparable(facts)) {
     const contentType = contentTypeOf(facts.rawHeaders)
     warnOfUnsupported(contentType)
@@ -46,6 +48,8 @@ function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefine
   }
   return readingOf(requestFingerprint(facts.method, facts.target, facts.body, ignoredMember))
 }
+
+const TOO_LARGE: Unreadable = { refused: 'body_too_large' }
 
 function readingOf(print: string | null): string | Unreadable {
   return print === null ? { refused: 'body_too_deep' } : print

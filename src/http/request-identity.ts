@@ -61,9 +61,7 @@ export function identityReader<Req>(
     lines: readonly string[],
     legacy: KeyReading | null,
   ): MaybePromise<Identified> {
-    if (mayHideKey(facts) && (lines.length === 0 || whenBoth !== 'header')) {
-      throw bodyNotParsed(contentTypeOf(facts.rawHeaders))
-    }
+    if (mayHideKey(facts) && (lines.length === 0 || whenBoth !== 'header')) return keyHidden(facts)
     const reading = chosenKey(lines, legacy, options)
     if (reading === null) {
       return {
@@ -91,7 +89,19 @@ export function identityReader<Req>(
     if (legacyKey === undefined || !hasMembers(contentTypeOf(facts.rawHeaders))) return false
     const { body } = facts
     if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body).includes(legacyKey.field)
-    return isUnseen(facts)
+    return facts.bodyFault === 'too_large' || isUnseen(facts)
+  }
+}
+
+/** @throws IdempotencyError `body_not_parsed`, where it is not the client's mistake. */
+function keyHidden({ bodyFault, rawHeaders }: RequestFacts): Identified {
+  switch (bodyFault) {
+    case 'too_large':
+      return { kind: 'rejected', code: 'body_too_large' }
+    case 'malformed':
+      return { kind: 'rejected', code: 'key_invalid', detail: 'The body is malformed, so a key in it cannot be read.' }
+    case undefined:
+      throw bodyNotParsed(contentTypeOf(rawHeaders))
   }
 }
 

@@ -10,6 +10,7 @@ export interface Request {
   readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly body?: unknown
   readonly bodyWasRead?: boolean
+  readonly bodyFault?: 'too_large' | 'malformed'
   readonly scope?: string
   readonly isAbandoned?: () => boolean
 }
@@ -25,6 +26,7 @@ export function requestFacts(request: Request = {}): RequestFacts<Request> {
     rawHeaders: lines.flat(),
     body: 'body' in request ? request.body : body,
     bodyWasRead: request.bodyWasRead ?? true,
+    bodyFault: request.bodyFault,
     isAbandoned: request.isAbandoned ?? (() => false),
   }
 }

@@ -1,0 +1,54 @@
+import { contentTypeOf, hasMembers, isJson } from './content-type.js'
+import type { RequestFacts } from './decision.js'
+import { headerLines } from './header-lines.js'
+import type { ResolvedOptions } from './options.js'
+import { isWithoutBody } from './without-body.js'
+
+/** Whether what is decided on a request depends on its body: its fingerprint does, or the deprecated place of its key. */
+export function readsBody<Req>(
+  { method, rawHeaders }: Pick<RequestFacts, 'method' | 'rawHeaders'>,
+  { methods, header, legacyKey, fingerprint }: ResolvedOptions<Req>,
+): boolean {
+  if (!methods.includes(method)) return false
+  if (legacyKey !== undefined && hasMembers(contentTypeOf(rawHeaders))) return true
+  if (fingerprint !== undefined && isWithoutBody(fingerprint)) return false
+  return headerLines(rawHeaders, header.toLowerCase()).length > 0
+}
+
+/** What a binding that reads bodies itself tells of one. */
+export type ReadBody = Pick<RequestFacts, 'body' | 'bodyWasRead' | 'bodyFault'>
+
+/**
+ * A body's bytes as requests are compared by them, whichever binding has read them: JSON and forms by their members, anything
+ * else by its bytes.
+ */
+export function comparableBody(bytes: Uint8Array, rawHeaders: readonly string[]): ReadBody {
+  const contentType = contentTypeOf(rawHeaders)
+  const canHaveMembers = hasMembers(contentType) || isJson(contentType)
+  const isAbsent = canHaveMembers || contentType === '' || !isAnnounced(rawHeaders)
+  if (bytes.byteLength === 0 && isAbsent) return { body: undefined, bodyWasRead: true }
+  if (!canHaveMembers) return { body: bytes, bodyWasRead: true }
+  const text = new TextDecoder().decode(bytes) // Without a byte order mark, as `request.json()`.
+  if (!isJson(contentType)) return { body: fieldsIn(text), bodyWasRead: true }
+  try {
+    // `null` is data like any other, and not an absent body.
+    return { body: JSON.parse(text) ?? bytes, bodyWasRead: true }
+  } catch {
+    return { body: bytes, bodyWasRead: true, bodyFault: 'malformed' }
+  }
+}
+
+/** Where a body is announced, parsers give as bytes what has none. */
+function isAnnounced(rawHeaders: readonly string[]): boolean {
+  return [...headerLines(rawHeaders, 'content-length'), ...headerLines(rawHeaders, 'transfer-encoding')].length > 0
+}
+
+/** A form by its fields; one that comes several times is a list. */
+function fieldsIn(text: string): object {
+  const fields: Record<string, string | string[]> = Object.create(null)
+  for (const [name, value] of new URLSearchParams(text)) {
+    const known = fields[name]
+    fields[name] = known === undefined ? value : [known, value].flat()
+  }
+  return fields
+}

@@ -1,0 +1,105 @@
+import { bodyField, comparableBody, createRequestEngine, type IdempotencyOptions, withoutBody } from 'once-per-key/http'
+import { MemoryStore } from 'once-per-key/memory'
+import { describe, expect, test } from 'vitest'
+import { engineOnTrial, outcomeOf } from '../support/engine-on-trial.js'
+
+const bytesOf = (text: string) => new TextEncoder().encode(text)
+const typed = (type: string, ...more: string[]) => (type === '' ? more : ['Content-Type', type, ...more])
+
+describe('comparableBody', () => {
+  test.each<{ type: string; text: string; body: unknown }>([
+    { type: 'application/json', text: '{"a":[1,null]}', body: { a: [1, null] } },
+    { type: 'application/json; charset=utf-8', text: '\ufeff{"a":1}', body: { a: 1 } },
+    { type: 'application/merge-patch+json', text: '[1]', body: [1] },
+    { type: 'application/json', text: '', body: undefined },
+    { type: 'application/json', text: 'null', body: bytesOf('null') },
+    { type: 'text/plain', text: '{"a":1}', body: bytesOf('{"a":1}') },
+    { type: '', text: '{"a":1}', body: bytesOf('{"a":1}') },
+    { type: '', text: '', body: undefined },
+    { type: 'application/octet-stream', text: '', body: undefined },
+  ])('$type: $text', ({ type, text, body }) => {
+    expect(comparableBody(bytesOf(text), typed(type))).toEqual({ body, bodyWasRead: true })
+  })
+
+  test('a form by its fields; one that comes several times is a list', () => {
+    const { body } = comparableBody(
+      bytesOf('a=1&b=x+y&a=2&__proto__=3&a=4'),
+      typed('application/x-www-form-urlencoded'),
+    )
+    expect(Object.entries(body as object)).toEqual([
+      ['a', ['1', '2', '4']],
+      ['b', 'x y'],
+      ['__proto__', '3'],
+    ])
+  })
+
+  test('an announced body of bytes is one, also where it has none', () => {
+    const headers = typed('application/octet-stream', 'Content-Length', '0')
+    expect(comparableBody(bytesOf(''), headers).body).toEqual(bytesOf(''))
+  })
+
+  test('JSON that is none is its bytes, and said to be malformed', () => {
+    const body = bytesOf('{"a":')
+    expect(comparableBody(body, typed('application/json'))).toEqual({ body, bodyWasRead: true, bodyFault: 'malformed' })
+  })
+})
+
+describe('readsBody', () => {
+  const legacyKey = bodyField('idempotencyKey', { deprecatedSince: new Date(0) })
+  const key = ['idempotency-key', 'k']
+  const json = ['content-type', 'application/json']
+
+  test.each<{ what: string; reads: boolean; method?: string; rawHeaders: string[]; options?: object }>([
+    { what: 'a key', reads: true, rawHeaders: key },
+    { what: 'no key', reads: false, rawHeaders: json },
+    { what: 'a key, but a method that is not covered', reads: false, method: 'GET', rawHeaders: key },
+    { what: 'a key under another name', reads: true, rawHeaders: ['x-key', 'k'], options: { header: 'X-Key' } },
+    {
+      what: 'a fingerprint that needs no body',
+      reads: false,
+      rawHeaders: key,
+      options: { fingerprint: withoutBody(() => 1) },
+    },
+    { what: 'a fingerprint', reads: true, rawHeaders: key, options: { fingerprint: () => 1 } },
+    { what: 'a body that may have the key', reads: true, rawHeaders: json, options: { legacyKey } },
+    {
+      what: 'a body that cannot have it',
+      reads: false,
+      rawHeaders: ['content-type', 'image/png'],
+      options: { legacyKey },
+    },
+  ])('$what: $reads', ({ reads, method = 'POST', rawHeaders, options }) => {
+    const given: IdempotencyOptions = { store: new MemoryStore(), scope: () => 'acme', ...options }
+    expect(createRequestEngine(given).readsBody({ method, rawHeaders })).toBe(reads)
+  })
+})
+
+describe('a body that is too large', () => {
+  const tooLarge = { body: undefined, bodyFault: 'too_large' } as const
+
+  test('is 413 body_too_large where it counts, with an event', async () => {
+    const { send, events } = engineOnTrial()
+    expect(await send(tooLarge)).toMatchObject({ action: 'reject', problem: { code: 'body_too_large', status: 413 } })
+    expect(events).toEqual([{ type: 'rejected', code: 'body_too_large' }])
+  })
+
+  test('is let through where `skip` says so, or the fingerprint needs no body', async () => {
+    expect(outcomeOf(await engineOnTrial({ skip: () => true }).send(tooLarge))).toBe('bypass')
+    expect(outcomeOf(await engineOnTrial({ fingerprint: withoutBody(() => 1) }).send(tooLarge))).toBe('execute')
+    expect(outcomeOf(await engineOnTrial({ fingerprint: () => 1 }).send(tooLarge))).toBe('body_too_large')
+  })
+
+  test('is refused, too, where the key may be in it', async () => {
+    const headers = [['Content-Type', 'application/json']] as const
+    const { send } = engineOnTrial({ legacyKey: bodyField('key', { deprecatedSince: new Date(0) }) })
+    expect(outcomeOf(await send({ ...tooLarge, headers, key: null }))).toBe('body_too_large')
+  })
+})
+
+test('JSON that is malformed is 400 key_invalid where the key may be in it, and counts by its bytes elsewhere', async () => {
+  const malformed = { body: bytesOf('{"key":"k"'), bodyFault: 'malformed' } as const
+  const headers = [['Content-Type', 'application/json']] as const
+  const { send } = engineOnTrial({ legacyKey: bodyField('key', { deprecatedSince: new Date(0) }) })
+  expect(outcomeOf(await send({ ...malformed, headers, key: null }))).toBe('key_invalid')
+  expect(outcomeOf(await engineOnTrial().send({ ...malformed, headers }))).toBe('execute')
+})
