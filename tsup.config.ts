@@ -9,6 +9,7 @@ const library = defineConfig({
     index: 'src/index.ts',
     core: 'src/core.ts',
     http: 'src/http/index.ts',
+    fetch: 'src/fetch/index.ts',
     memory: 'adapters/memory/index.ts',
     redis: 'adapters/redis/index.ts',
     postgres: 'adapters/postgres/index.ts',

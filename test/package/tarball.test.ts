@@ -66,6 +66,7 @@ const NAMES = {
   http: [
     'aHeaderName',
     'bodyField',
+    'comparableBody',
     'createRequestEngine',
     'ietfDraft',
     'mistakesInOptions',
@@ -78,6 +79,7 @@ const NAMES = {
     'singleTenant',
     'withoutBody',
   ],
+  fetch: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
   memory: ['MemoryStore'],
   redis: ['RedisStore'],
   postgres: ['PostgresStore', 'PostgresStoreError'],

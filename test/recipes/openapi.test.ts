@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import express from 'express'
-import { type IdempotencyOptions, idempotency } from 'once-per-key'
+import { type IdempotencyOptions, idempotency, singleTenant } from 'once-per-key'
+import { idempotency as onFetch } from 'once-per-key/fetch'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
 import { authenticate } from '../../examples/recipes/merchant.js'
@@ -77,6 +78,15 @@ describe('what the library answers is what the document says', () => {
     key_missing: async () => (await start({ required: true })).post({ key: null }),
     key_invalid: async () => (await start()).post({ key: 'x'.repeat(256) }),
     body_too_deep: async () => (await start()).post({ body: `${'[1,'.repeat(1_001)}1${']'.repeat(1_001)}` }),
+    // By a binding that reads bodies itself.
+    async body_too_large() {
+      const once = onFetch({ store: new MemoryStore(), scope: singleTenant, maxBodyBytes: 8 })
+      const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': 'order-1' }
+      const sent = new Request('http://test/payouts', { method: 'POST', headers, body: '{"amount":100}' })
+      const response = await once.handle(sent, () => Response.json({}))
+      const header = (name: string) => response.headers.get(name)
+      return { status: response.status, header, text: await response.text(), replayed: false }
+    },
     content_type_unsupported: async () =>
       (await start()).post({ body: 'amount=1', headers: { 'Content-Type': 'text/plain' } }),
     async in_flight() {

@@ -9,7 +9,10 @@ export interface RawRequest {
   readonly path?: string
   readonly key?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON. */
   readonly body?: unknown
+  /** Sent as they are, in place of JSON: their content type is among the headers. */
+  readonly bytes?: Uint8Array
   readonly version?: '1.0' | '1.1'
 }
 
@@ -88,12 +91,14 @@ export async function request(port: number, raw: RawRequest = {}): Promise<RawRe
   }
 }
 
-export function bytesOf({ method = 'POST', path = '/', key, headers = {}, body, version = '1.1' }: RawRequest): Buffer {
-  const content = body === undefined ? null : Buffer.from(JSON.stringify(body))
+export function bytesOf(request: RawRequest): Buffer {
+  const { method = 'POST', path = '/', key, headers = {}, body, bytes, version = '1.1' } = request
+  const content = bytes ?? (body === undefined ? null : Buffer.from(JSON.stringify(body)))
   const lines = [`${method} ${path} HTTP/${version}`, 'Host: test']
   if (key !== undefined) lines.push(`Idempotency-Key: ${key}`)
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
-  if (content !== null) lines.push('Content-Type: application/json', `Content-Length: ${content.length}`)
+  if (content !== null && bytes === undefined) lines.push('Content-Type: application/json')
+  if (content !== null) lines.push(`Content-Length: ${content.length}`)
   const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   return content === null ? head : Buffer.concat([head, content])
 }

@@ -10,6 +10,7 @@ const entries = {
   testing: require('once-per-key/testing'),
   webhooks: require('once-per-key/webhooks'),
   core: require('once-per-key/core'),
+  fetch: require('once-per-key/fetch'),
   http: require('once-per-key/http'),
   face: require('once-per-key'),
   manifest: require('once-per-key/package.json'),

@@ -8,6 +8,7 @@ const require = createRequire(import.meta.url)
 const entries = {
   face,
   core,
+  fetch: require('once-per-key/fetch'),
   http: require('once-per-key/http'),
   memory: require('once-per-key/memory'),
   redis: require('once-per-key/redis'),

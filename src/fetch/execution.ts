@@ -1,0 +1,140 @@
+import { type Answer, isCertainFailure, kindOf, transactionLate, transactionStreamed } from '../core/index.js'
+import type { Decision, HeaderPairs, HeldAnswer, RequestEngine, RequestRun, Settled } from '../http/index.js'
+import { bodyOf, canBeHeld, headOf, isResponse, rebuilt, responseOf } from './answer.js'
+import { type HeldBody, heldBody } from './held-body.js'
+import type { Call } from './request.js'
+import { streamedBody } from './streamed-body.js'
+
+export type Execute = Extract<Decision, { action: 'execute' }>
+/** What a record says in place of the handler's answer. */
+type Other = Exclude<Settled, { action: 'send' }>
+
+/**
+ * Runs a handler, and resolves with the response to send once its record was settled: the handler's own, or what stands in its
+ * place. Rejects with what the handler threw; a Response that it threw counts as its answer, and is thrown again.
+ */
+export function execute<Req>(
+  engine: RequestEngine<Req>,
+  { run, extraHeaders }: Execute,
+  call: Call<Req>,
+  handler: () => Response | Promise<Response>,
+): Promise<Response> {
+  return new Execution(engine, run, extraHeaders ?? [], call).runs(handler)
+}
+
+/** What is decided in a handler's place, as a response. */
+export function otherResponse<Req>(
+  engine: RequestEngine<Req>,
+  asked: Req,
+  decided: Other,
+  extraHeaders?: HeaderPairs,
+): Response {
+  return responseOf(
+    decided.action === 'replay' ? decided.answer : engine.answerOf(decided.problem, asked),
+    extraHeaders,
+  )
+}
+
+/** A response that was read whole, and given to the run. */
+interface Given {
+  readonly response: Response
+  readonly bytes: Uint8Array
+  /** What follows, once the record was settled. */
+  readonly settled: { readonly whenSettled: Settled | Promise<Settled> }
+}
+
+class Execution<Req> implements HeldAnswer {
+  readonly #engine: RequestEngine<Req>
+  readonly #run: RequestRun
+  readonly #extraHeaders: HeaderPairs
+  readonly #call: Call<Req>
+  /** The handler has returned, or thrown. */
+  #hasReturned = false
+  /** What a transaction has answered: nothing that the handler does afterwards changes it. */
+  #given: Given | undefined
+
+  constructor(engine: RequestEngine<Req>, run: RequestRun, extraHeaders: HeaderPairs, call: Call<Req>) {
+    this.#engine = engine
+    this.#run = run
+    this.#extraHeaders = extraHeaders
+    this.#call = call
+    run.heldBy(this)
+  }
+
+  async runs(handler: () => Response | Promise<Response>): Promise<Response> {
+    try {
+      const returned: unknown = await handler()
+      this.#hasReturned = true
+      if (this.#given !== undefined) return await this.#send(this.#given)
+      if (isResponse(returned)) return await this.#answer(returned)
+      throw new TypeError(`The handler returned ${kindOf(returned)}, not a Response.`)
+    } catch (error) {
+      this.#hasReturned = true
+      if (this.#given !== undefined) return await this.#send(this.#given)
+      if (isResponse(error)) throw await this.#answer(error)
+      return await this.#fail(error)
+    }
+  }
+
+  /** A success of another attempt may stand in its place. */
+  async #fail(error: unknown): Promise<Response> {
+    this.#run.willFailCertainly(isCertainFailure(error))
+    const settled = await this.#run.fail()
+    if (settled.action === 'send') throw error
+    return this.#other(settled)
+  }
+
+  async #answer(response: Response): Promise<Response> {
+    if (!canBeHeld(response)) {
+      await this.#run.fail()
+      return response
+    }
+    const body = await this.#heldBody(response)
+    if (body.kind === 'whole') return this.#send(this.#give(response, body.bytes))
+    const stream = streamedBody(this.#run, headOf(response), body, this.#call.request.signal)
+    return rebuilt(response, stream, this.#extraHeaders)
+  }
+
+  #heldBody(response: Response): Promise<HeldBody> {
+    const body = bodyOf(response, this.#call.request.method)
+    return heldBody(body, this.#run, response.headers.get('Content-Type'))
+  }
+
+  #give(response: Response, bytes: Uint8Array): Given {
+    const isKept = this.#run.keepsBody(bytes.byteLength, response.headers.get('Content-Type'))
+    const answer: Answer = { ...headOf(response), body: isKept ? bytes : null }
+    return { response, bytes, settled: { whenSettled: this.#run.settle(answer) } }
+  }
+
+  async #send({ response, bytes, settled }: Given): Promise<Response> {
+    const { whenSettled } = settled
+    const now = await whenSettled
+    return now.action === 'send' ? rebuilt(response, bytes, this.#extraHeaders) : this.#other(now)
+  }
+
+  #other(decided: Other): Response {
+    return otherResponse(this.#engine, this.#call.asked, decided, this.#extraHeaders)
+  }
+
+  // --- in a transaction of the handler's
+
+  entered(): void {
+    if (this.#hasReturned) throw transactionLate()
+  }
+
+  reset(): void {
+    this.#given = undefined
+  }
+
+  /** The Response that the work returns is the answer. It stays whole, for whoever looks at it. */
+  async resolved(value: unknown): Promise<void> {
+    if (!isResponse(value) || !canBeHeld(value)) return
+    const copy = value.clone()
+    const body = await this.#heldBody(copy)
+    const isKept = body.kind === 'whole' && this.#run.keepsBody(body.bytes.byteLength, copy.headers.get('Content-Type'))
+    if (!isKept) throw transactionStreamed()
+    this.#given = this.#give(copy, body.bytes)
+  }
+
+  left(): void {}
+}

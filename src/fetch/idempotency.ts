@@ -1,0 +1,133 @@
+import { type IdempotencyContext, IdempotencyError, type RecordName } from '../core/index.js'
+import {
+  type AttemptName,
+  createRequestEngine,
+  type KnownOutcome,
+  type Operator,
+  type RequestEngine,
+} from '../http/index.js'
+import { execute, otherResponse } from './execution.js'
+import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
+import { type Call, factsOf } from './request.js'
+
+/** A handler; `idempotency` is absent where the request had no key, or is not covered. */
+export type FetchHandler<Rest extends readonly unknown[] = readonly []> = (
+  request: Request,
+  idempotency: IdempotencyContext | undefined,
+  ...rest: Rest
+) => Response | Promise<Response>
+
+/** What is told of one call. */
+export interface HandleTerms {
+  /** Whose key it is, in place of the option `scope`. */
+  readonly scope?: string
+  /**
+   * Is given a promise, which never rejects, of all that must end before the platform may stop: the handler of a client that
+   * has left, and what is still to be stored. Workers and other platforms that stop behind a response need it.
+   */
+  readonly waitUntil?: (pending: Promise<void>) => void
+}
+
+/** `once(handler)` makes a handler that the platform calls; `inspect` and `resolve` are for operators. */
+export interface Once extends Operator {
+  /** The handler, protected. What the platform passes behind the request, it gets behind `idempotency`. */
+  <Rest extends readonly unknown[]>(handler: FetchHandler<Rest>): (request: Request, ...rest: Rest) => Promise<Response>
+  /**
+   * Answers one request: by the handler, or in its place. The handler is given the very request.
+   *
+   * Rejects with what the handler threw, once its record was released, and with an IdempotencyError for misuse: then the handler
+   * did not run, and nothing was stored.
+   */
+  handle(request: Request, handler: FetchHandler, terms?: HandleTerms): Promise<Response>
+  /**
+   * Resolves when no run is left, and no completion is pending. Call it after the server has stopped and before closing the
+   * store's client.
+   */
+  idle(): Promise<void>
+}
+
+/**
+ * For handlers that take a Fetch `Request` and return a `Response`: a request that is sent again with its `Idempotency-Key` gets
+ * the first one's answer, and its handler does not run again.
+ *
+ * @example
+ * const once = idempotency({ store: new MemoryStore(), scope: (request) => merchantOf(request) })
+ * export const POST = once(async (request, idempotency) => Response.json(await pay(await request.json()), { status: 201 }))
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function idempotency(options: FetchIdempotencyOptions): Once {
+  const engine = createRequestEngine<Asked>(engineOptions(options))
+  const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
+
+  function answer(asked: Asked, handler: FetchHandler): Promise<Response> {
+    const { request } = asked
+    return respond(engine, { request, asked, maxBodyBytes }, (context) => handler(request, context))
+  }
+
+  function once<Rest extends readonly unknown[]>(
+    handler: FetchHandler<Rest>,
+  ): (request: Request, ...rest: Rest) => Promise<Response> {
+    if (options.scope === undefined) throw scopeMissing()
+    return (request, ...rest) => answer({ request, rest }, (same, context) => handler(same, context, ...rest))
+  }
+
+  function handle(request: Request, handler: FetchHandler, terms: HandleTerms = {}): Promise<Response> {
+    const told = 'scope' in terms ? { scope: terms.scope as string } : undefined
+    const answered = answer({ request, rest: [], told }, handler)
+    const pending = answered.then(noResult, noResult).then(() => engine.idle())
+    terms.waitUntil?.(pending)
+    return answered
+  }
+
+  return Object.assign(once, {
+    handle,
+    idle: () => engine.idle(),
+    inspect: (name: RecordName) => engine.inspect(name),
+    resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
+  })
+}
+
+async function respond<Req>(
+  engine: RequestEngine<Req>,
+  call: Call<Req>,
+  handler: (context: IdempotencyContext | undefined) => Response | Promise<Response>,
+): Promise<Response> {
+  const { request, asked } = call
+  if (PROTECTED.has(request)) throw mountedTwice()
+  PROTECTED.add(request)
+  try {
+    const decision = await engine.decide(await factsOf(engine, call))
+    switch (decision.action) {
+      case 'bypass':
+        return await handler(undefined)
+      case 'execute':
+        return await execute(engine, decision, call, () => handler(decision.run.context))
+      case 'replay':
+      case 'reject':
+        return otherResponse(engine, asked, decision, decision.extraHeaders)
+    }
+  } finally {
+    PROTECTED.delete(request)
+  }
+}
+
+/** Requests that are being answered. */
+const PROTECTED = new WeakSet<Request>()
+
+function mountedTwice(): IdempotencyError {
+  return new IdempotencyError(
+    'mounted_twice',
+    'This request is being answered by the library already, and would find its own claim in flight. Protect each handler once.',
+  )
+}
+
+function scopeMissing(): IdempotencyError {
+  return new IdempotencyError(
+    'options_invalid',
+    'once(handler) needs the option `scope`: a function of the request that names the merchant account. To tell it with each call, ' +
+      'use once.handle(request, handler, { scope }).',
+  )
+}
+
+function noResult(): void {}

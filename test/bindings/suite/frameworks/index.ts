@@ -1,0 +1,6 @@
+import type { Framework } from '../framework.js'
+import { ON_FETCH } from './fetch.js'
+import { ON_NODE } from './on-node.js'
+
+/** All that the suite runs on. */
+export const FRAMEWORKS: readonly Framework[] = [...ON_NODE, ...ON_FETCH]

@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'vitest'
+import { failingStore } from '../../support/failing-store.js'
+import { gate } from '../../support/gate.js'
+import { FRAMEWORKS } from './frameworks/index.js'
+import { serve } from './serve.js'
+
+const KEPT = 1_024
+const options = { maxAnswerBytes: KEPT }
+const OCTETS = [['Content-Type', 'application/octet-stream']] as const
+const EVENTS = [['Content-Type', 'text/event-stream']] as const
+const chunk = (byte: number, length = KEPT) => new Uint8Array(length).fill(byte)
+
+describe.each(FRAMEWORKS)('$name', (framework) => {
+  test('an answer that is whole but too large is sent, and not kept', async () => {
+    const serving = await serve(framework, () => ({ bytes: chunk(1, KEPT + 1), headers: OCTETS }), { options })
+    expect((await serving.send()).body).toEqual(Buffer.from(chunk(1, KEPT + 1)))
+    expect((await serving.send()).json()).toMatchObject({ status: 409, code: 'answer_not_kept' })
+    expect(serving.runs()).toBe(1)
+  })
+
+  test('what is more than is kept leaves while its handler writes it, and is in flight until its end', async () => {
+    const end = gate()
+    const stream = async function* () {
+      yield chunk(1)
+      yield chunk(2)
+      await end.opened
+      yield chunk(3)
+    }
+    const serving = await serve(framework, () => ({ stream: stream(), headers: OCTETS }), { options })
+    const client = serving.open()
+    await client.firstByte
+    expect((await serving.send()).json()).toMatchObject({ code: 'in_flight' })
+    end.open()
+    expect((await client.reply()).body).toEqual(Buffer.concat([chunk(1), chunk(2), chunk(3)]))
+    expect((await serving.send()).json()).toMatchObject({ code: 'answer_not_kept' })
+  })
+
+  test('an event stream leaves event by event', async () => {
+    const end = gate()
+    const stream = async function* () {
+      yield Buffer.from('data: 1\n\n')
+      await end.opened
+      yield Buffer.from('data: 2\n\n')
+    }
+    const serving = await serve(framework, () => ({ stream: stream(), headers: EVENTS }))
+    const client = serving.open()
+    while (!client.received().includes('data: 1')) await new Promise((resolve) => client.socket.once('data', resolve))
+    expect((await serving.send()).json()).toMatchObject({ code: 'in_flight' })
+    end.open()
+    expect((await client.reply()).body.toString()).toBe('data: 1\n\ndata: 2\n\n')
+    expect((await serving.send()).json()).toMatchObject({ code: 'answer_not_kept' })
+  })
+
+  test('a source is read no faster than its client reads', async () => {
+    const LENGTH = 2 ** 16
+    const MOST = 1_000
+    let written = 0
+    let isLeft = false
+    const stream = async function* () {
+      for (; written < MOST && !isLeft; written++) {
+        yield chunk(1, LENGTH)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    const serving = await serve(framework, () => ({ stream: stream(), headers: OCTETS }), { options })
+    const client = serving.open()
+    await client.firstByte
+    client.socket.pause()
+    let before = -1
+    while (before !== written) {
+      before = written
+      for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve))
+    }
+    expect(written).toBeLessThan(MOST)
+    isLeft = true
+    client.socket.destroy()
+    await serving.once.idle()
+  })
+
+  test('a client that leaves a stream breaks nothing: it is read to its end', async () => {
+    const end = gate()
+    let isRead = false
+    const stream = async function* () {
+      yield chunk(1)
+      yield chunk(2)
+      await end.opened
+      yield chunk(3)
+      isRead = true
+    }
+    const serving = await serve(framework, () => ({ stream: stream(), headers: OCTETS }), { options })
+    const client = serving.open()
+    await client.firstByte
+    client.socket.destroy()
+    await client.closed
+    expect((await serving.send()).json()).toMatchObject({ code: 'in_flight' })
+    end.open()
+    await serving.once.idle()
+    expect(isRead).toBe(true)
+    expect((await serving.send()).json()).toMatchObject({ code: 'answer_not_kept' })
+  })
+
+  test('an event stream whose client leaves is told so, and has ended', async () => {
+    const told = gate()
+    const stream = async function* () {
+      try {
+        for (let i = 1; ; i++) {
+          yield Buffer.from(`data: ${i}\n\n`)
+          await new Promise((resolve) => setTimeout(resolve, 1))
+        }
+      } finally {
+        told.open()
+      }
+    }
+    const serving = await serve(framework, () => ({ stream: stream(), headers: EVENTS }))
+    const client = serving.open()
+    await client.firstByte
+    client.socket.destroy()
+    await told.opened
+  })
+
+  test('a source that breaks cuts the connection, and leaves the outcome unknown', async () => {
+    const seen: unknown[] = []
+    const breaking = gate()
+    const broken = async function* () {
+      yield chunk(1)
+      yield chunk(2)
+      await breaking.opened
+      throw new Error('The source broke')
+    }
+    const serving = await serve(
+      framework,
+      ({ idempotency }) => {
+        seen.push(idempotency?.previousOutcome)
+        return seen.length === 1 ? { stream: broken(), headers: OCTETS } : { text: 'paid' }
+      },
+      { options },
+    )
+    const client = serving.open()
+    await client.firstByte
+    breaking.open()
+    await client.closed
+    await expect(client.reply()).rejects.toThrow('The connection closed')
+    await serving.once.idle()
+    expect((await serving.send()).body.toString()).toBe('paid')
+    expect(seen).toEqual(['none', 'unknown'])
+  })
+
+  test('a source that breaks before anything has left is a failure, too', async () => {
+    const broken = async function* () {
+      yield chunk(1, 1)
+      throw new Error('The source broke')
+    }
+    let runs = 0
+    const handler = () => (++runs === 1 ? { stream: broken(), headers: OCTETS } : { text: 'paid' })
+    const serving = await serve(framework, handler)
+    const client = serving.open()
+    await client.reply().then(
+      ({ status }) => expect(status).toBe(500),
+      () => {},
+    )
+    await serving.once.idle()
+    expect((await serving.send()).body.toString()).toBe('paid')
+    expect(serving.events.map(({ type }) => type)).toEqual(['claimed', 'failed', 'claimed', 'completed'])
+  })
+
+  test('the end of a stream whose record is not confirmed never leaves', async () => {
+    const store = failingStore()
+    const leaving = gate()
+    const stream = async function* () {
+      yield chunk(1)
+      yield chunk(2)
+      await leaving.opened
+      store.always('complete', () => Promise.reject(new Error('The store is away')))
+      yield chunk(3)
+    }
+    const serving = await serve(framework, () => ({ stream: stream(), headers: OCTETS }), {
+      options: { ...options, store, storeTimeoutMs: 50, leaseMs: 200, maxRunMs: 1_000 },
+    })
+    const client = serving.open()
+    await client.firstByte
+    leaving.open()
+    await client.closed
+    await expect(client.reply()).rejects.toThrow('The connection closed')
+  })
+})
