@@ -32,6 +32,9 @@ export default defineConfig({
     // What waits, waits for real servers, processes and builds: on a busy machine they take their time.
     testTimeout: 30_000,
     hookTimeout: 120_000,
+    // Real kills, cuts and clocks on a busy machine: what fails is tried once more, and never silently.
+    retry: 1,
+    reporters: ['default', path('test/support/second-tries.ts')],
     coverage: {
       provider: 'v8',
       include: ['src/**', 'adapters/**'],

@@ -13,5 +13,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    retry: project.test?.retry ?? 0,
+    reporters: project.test?.reporters ?? ['default'],
   },
 })
