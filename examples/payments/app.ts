@@ -185,6 +185,11 @@ export function createApp(options: AppOptions): App {
     res.json({ name, runs: await ledger.transaction(merchantOf(req).id, (books) => runsOf(books, name)) })
   }
 
+  /** How the handlers have their effect once, whatever crashes. */
+  const tellHandler: RequestHandler = (_req, res) => {
+    res.json({ handler: ledger.withRecord === undefined ? 'looks' : 'transaction' })
+  }
+
   /** 200 either way: without its store the service still answers, if with 503, and no other process could do better. */
   const health: RequestHandler = async (_req, res) => {
     const isAvailable = (await availability?.check()) ?? true
@@ -207,12 +212,13 @@ export function createApp(options: AppOptions): App {
   app.post('/demo/events/:type', authenticate, ...jsonBody, once, fireDemoEvent)
   app.all('/demo/events/:type', onlyMethods('POST'))
   app.get('/demo/operations/:name', authenticate, checkOperationName, tellRuns)
+  app.get('/demo/handler', tellHandler)
   app.head('/demo/feed', onlyMethods('GET')) // It has no end that a HEAD could wait for.
   app.get('/demo/feed', authenticate, feed.open)
   app.all('/demo/feed', onlyMethods('GET'))
   app.get('/operations', authenticate, listOperations)
   app.get('/health', health)
-  app.all(['/demo/operations/:name', '/operations', '/health'], onlyMethods('GET', 'HEAD'))
+  app.all(['/demo/operations/:name', '/demo/handler', '/operations', '/health'], onlyMethods('GET', 'HEAD'))
   if (pageFolder !== undefined) servePage(app, pageFolder)
   app.use(noSuchPath)
   app.use(sendProblems(logger))

@@ -11,8 +11,9 @@ const HANDLER: DemoSwitch<'naive'> = {
 export const checkDemoHandler = checkSwitch(HANDLER)
 
 /**
- * Whether the handler of this request relies on its key alone: it asks for no `deriveKey`, and does not look in its books
- * for what an earlier attempt did. That look is the application's work; without it, the demo shows what the library does.
+ * Whether the handler of this request relies on its key alone: it asks for no `deriveKey`, does not look in its books for what an
+ * earlier attempt did, and does not commit its effect with the record. That is the application's work; without it, the demo
+ * shows what the library does.
  */
 export function isNaive(req: Request): boolean {
   return choiceOf(req, HANDLER) === 'naive'

@@ -13,7 +13,7 @@ declare module 'vitest' {
 /** Finds the browser and builds the example, once for all tests. */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   provide('browser', programOrExit())
-  const example = await buildExample()
+  const example = await buildExample({ clients: ['sqlite'] })
   provide('main', example.main)
   return example.remove
 }

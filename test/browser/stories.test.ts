@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
-import { openPlayground, type Playground, POLL } from './playground.js'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openPlayground, type Playground, POLL, startBuilt } from './playground.js'
 
 describe('a story tells what happened: in bars, in the number, in the record, in a sentence', () => {
   test('send', async () => {
@@ -116,6 +119,23 @@ describe('a story tells what happened: in bars, in the number, in the record, in
     expect(await playground.runs()).toBe(1)
   })
 
+  test('crash the owner, where the effect commits with the record: there is one, and the story says why', async () => {
+    const playground = await openPlayground({ origin: await startedOnFile() })
+    const { page } = playground
+    await page.getByLabel('In one transaction').waitFor()
+    expect(await page.locator('#handler-hint').textContent()).toMatch(
+      /commits with the record of its key, or not at all/,
+    )
+    expect(await playground.play('crash')).toMatch(/^The owner died .* undone with its transaction, .* There is one\.$/)
+    const [client = []] = await playground.clients()
+    expect([client[0], client.at(-1)]).toEqual(['gave up', '201 ran'])
+    expect(await playground.runs()).toBe(1)
+    expect(await playground.record()).toMatchObject({ state: 'completed', attempt: '2' })
+    await page.getByLabel('Naive').check()
+    expect(await playground.play('crash')).toMatch(/naive handler did not look, and ran again/)
+    expect(await playground.runs()).toBe(2)
+  })
+
   test('crash the owner, whose naive successor meets its effect: it is refused, and the story says what that means', async () => {
     const playground = await openPlayground()
     await playground.choose({ operation: '/api/service/order/expire' })
@@ -125,6 +145,13 @@ describe('a story tells what happened: in bars, in the number, in the record, in
     expect(await playground.record()).toMatchObject({ state: 'uncertain', attempt: '2' })
   })
 })
+
+/** An example that keeps its records in a file. */
+async function startedOnFile(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'playground-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return (await startBuilt({ SQLITE_FILE: join(folder, 'payments.db') })).origin
+}
 
 test('a race by hand: what is sent again while the first one runs is told to come back', async () => {
   const playground = await openPlayground()

@@ -1,6 +1,6 @@
 import { element, existing } from './element.js'
 import { freshKey, mistakeInKey } from './keys.js'
-import { listOperations, merchants } from './service.js'
+import { handlerKind, listOperations, merchants } from './service.js'
 
 /**
  * @typedef {import('./service.js').Merchant} Merchant
@@ -9,6 +9,11 @@ import { listOperations, merchants } from './service.js'
  * @typedef {{ readonly path: string, readonly body: Body, readonly delayMs: number, readonly isNaive: boolean }} Request
  */
 
+/** Where the effect commits with the record; as long as what stands there for a handler that looks. */
+const IN_TRANSACTION = {
+  words: 'In one transaction',
+  hint: 'The library keeps requests apart, and what an owner did commits with the record of its key, or not at all: a crash leaves neither. Naive: it commits by itself, before its answer.',
+}
 const FIRST_CHOICE = '/api/service/payout/create'
 
 /**
@@ -86,9 +91,13 @@ export function createRequestForm({ onChange, onEdit }) {
   async function load() {
     const isEdited = body.value !== prefilled
     const asked = chosenMerchant()
-    const listed = await listOperations(asked)
+    const [listed, handler] = await Promise.all([listOperations(asked), handlerKind(asked)])
     if (asked !== chosenMerchant()) return // Their samples are of the other one's books.
     operations = listed
+    if (handler === 'transaction') {
+      existing('handler-words', HTMLElement).textContent = IN_TRANSACTION.words
+      existing('handler-hint', HTMLElement).textContent = IN_TRANSACTION.hint
+    }
     const chosen = operation.value || FIRST_CHOICE
     operation.replaceChildren(...groups(operations))
     operation.value = chosen

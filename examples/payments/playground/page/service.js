@@ -35,6 +35,17 @@ export async function countRuns(merchant, name) {
   return runs
 }
 
+/**
+ * How the handlers have their effect once: they look in their books, or it commits with the record of its key.
+ *
+ * @param {Merchant} merchant
+ * @returns {Promise<'looks' | 'transaction'>}
+ */
+export async function handlerKind(merchant) {
+  const { handler } = await getJson('/demo/handler', merchant)
+  return handler
+}
+
 /** @param {Merchant} merchant */
 export function authorization({ apiKey }) {
   return `Bearer ${apiKey}`

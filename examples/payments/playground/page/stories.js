@@ -183,8 +183,10 @@ function toldOfCrash(last, runs) {
     'The owner died after its effect, before its answer. Once its lease had lapsed, the library told attempt 2 so;'
   if (last.decision === 'found' && runs === 1)
     return `${told} the handler looked in its books, under a derived key, and answered from there. It ran once.`
+  if (last.decision === 'run' && runs === 1)
+    return `${told} its effect was undone with its transaction, so the handler ran again, and effect and record were committed together. There is one.`
   if (last.decision === 'run' && runs > 1)
-    return `${told} the naive handler did not look, and ran again. A look in its books under a deriveKey prevents that.`
+    return `${told} the naive handler did not look, and ran again. A look in its books under a deriveKey prevents that, or one transaction with the record.`
   if (last.decision === 'failed' && runs === 1)
     return `${told} the naive handler did not look, and refused what it had done itself (${last.status} ${last.code}): the client believes that nothing has happened.`
   return toldOf(last)
