@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/longest-first.js'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
@@ -29,6 +30,7 @@ export default defineConfig({
     globalSetup: 'test/support/global-setup.ts',
     // Much of it waits for processes, sockets and leases: more workers than cores.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    sequence: { sequencer: LongestFirst },
     // What waits, waits for real servers, processes and builds: on a busy machine they take their time.
     testTimeout: 30_000,
     hookTimeout: 120_000,

@@ -1,0 +1,17 @@
+import { relative } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** What takes longest in one file, the longest first: begun last, it would keep one core busy when all else has ended. */
+const LONGEST = ['test/proof/proof.test.ts', 'test/proof/mutants/compiler.test.ts']
+
+/** The order of a fresh machine, which knows nothing of earlier runs. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const others = await super.sort(files)
+    const rank = ({ moduleId }: TestSpecification) => {
+      const found = LONGEST.indexOf(relative(this.ctx.config.root, moduleId))
+      return found === -1 ? LONGEST.length : found
+    }
+    return others.sort((a, b) => rank(a) - rank(b))
+  }
+}
