@@ -6,6 +6,7 @@ import {
   type CommandReply,
   completeByHand,
   type GivenAnswer,
+  type GivenByHand,
   type IdempotencyRecord,
   type ListedRecords,
   type Ownership,
@@ -152,12 +153,16 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   /**
    * Completes the record of a run by hand, as the last statement of a transaction that was opened elsewhere. At its end the run
    * sends what the record says: this answer where the transaction was committed, whatever the handler answers, and 503 where it
-   * was not.
+   * was not. In the function of a runner, `answer` is the result: `completeIn<Payout>(tx, context, payout)`.
    *
    * @throws IdempotencyError for misuse; PostgresStoreError `nothing_written`, `record_taken`, `record_absent`, `record_ended`:
    * the transaction cannot be committed.
    */
-  async completeIn(tx: TxOf<Given>, context: ActingContext | undefined, answer: GivenAnswer): Promise<void> {
+  async completeIn<Answer = GivenAnswer>(
+    tx: TxOf<Given>,
+    context: ActingContext | undefined,
+    answer: GivenByHand<Answer>,
+  ): Promise<void> {
     const { inside } = this.#ofApplication()
     await completeByHand(this, context, answer, (key, completion) => inside.completeByHand(tx, key, completion))
   }

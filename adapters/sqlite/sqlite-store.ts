@@ -6,6 +6,7 @@ import {
   type CommandReply,
   completeByHandAtOnce,
   type GivenAnswer,
+  type GivenByHand,
   type IdempotencyRecord,
   type ListedRecords,
   machine,
@@ -145,12 +146,17 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
    * Completes the record of a run by hand, as the last statement of a transaction that was opened elsewhere: on a connection of
    * the application's to the same file, in WAL mode with `synchronous = FULL`, or on the store's own. Synchronous, as all of such
    * a transaction must be. At its end the run sends what the record says: this answer where the transaction was committed,
-   * whatever the handler answers, and 503 where it was not.
+   * whatever the handler answers, and 503 where it was not. In the function of a runner, `answer` is the result:
+   * `completeIn<Payout>(tx, context, payout)`.
    *
    * @throws IdempotencyError for misuse; SqliteStoreError `nothing_written`, `database_unsuitable`, `record_taken`,
    * `record_absent`, `record_ended`: the transaction is to be rolled back.
    */
-  completeIn(tx: SqliteDatabase, context: ActingContext | undefined, answer: GivenAnswer): void {
+  completeIn<Answer = GivenAnswer>(
+    tx: SqliteDatabase,
+    context: ActingContext | undefined,
+    answer: GivenByHand<Answer>,
+  ): void {
     const connection = tx === this.#database ? this.#connection : new Connection(tx, this.#prefix)
     const records = new Records(connection, this.#clock)
     completeByHandAtOnce(this, context, answer, (key, completion) =>

@@ -35,6 +35,7 @@ export type {
   CommandReply,
   Done,
   GivenAnswer,
+  GivenByHand,
   IdempotencyRecord,
   ListedRecords,
   Own,

@@ -19,6 +19,12 @@ export interface GivenAnswer {
   readonly headers?: Readonly<Record<string, string | readonly string[]>> | undefined
 }
 
+/**
+ * What `completeIn` of a store takes: an answer, or, where its type argument says so, the result of a runner's run. Nothing is
+ * inferred from what is given.
+ */
+export type GivenByHand<Given> = [Given][Given extends unknown ? 0 : never]
+
 /** What a store shows of the record that it keeps for one (scope, key). Never its token. */
 export type IdempotencyRecord =
   | {

@@ -39,6 +39,7 @@ new PostgresStore({ query: () => [] })
 interface Theirs {
   send(text: string, values: readonly unknown[]): Promise<unknown>
 }
+declare const tx: Theirs
 declare function open(work: (tx: Theirs) => Promise<void>, level?: string): Promise<void>
 
 /** With the type of `tx` at `run`, at the work, and of both from the outside. */
@@ -73,4 +74,10 @@ for (const theirs of [...declared, new PostgresStore({ query, transactions })]) 
   theirs.completeIn({ query }, undefined, { status: 201 })
   // @ts-expect-error no level
   theirs.transaction(undefined, (tx) => tx.send('SELECT 1', []), 7)
+  theirs.completeIn(tx, undefined, { status: 201, body: { id: 1 } })
+  // @ts-expect-error a result is no answer, unless it is said to be
+  theirs.completeIn(tx, undefined, { id: 1 })
+  theirs.completeIn<{ id: number }>(tx, undefined, { id: 1 })
+  // @ts-expect-error not that result
+  theirs.completeIn<{ id: number }>(tx, undefined, { id: 'one' })
 }
