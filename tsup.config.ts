@@ -10,6 +10,7 @@ const library = defineConfig({
     core: 'src/core.ts',
     http: 'src/http/index.ts',
     fetch: 'src/fetch/index.ts',
+    hono: 'src/hono/index.ts',
     memory: 'adapters/memory/index.ts',
     redis: 'adapters/redis/index.ts',
     postgres: 'adapters/postgres/index.ts',

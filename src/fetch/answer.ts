@@ -13,9 +13,13 @@ export function canBeHeld({ status, bodyUsed }: Response): boolean {
   return status >= 200 && status <= 599 && !bodyUsed
 }
 
-/** A response's head, as it is stored. */
-export function headOf({ status, statusText, headers }: Response): Omit<Answer, 'body'> {
-  return { status, statusMessage: statusText, headers: [...headers] }
+/** A response's head, as it is stored: with the headers that were set or changed since `before`. */
+export function headOf({ status, statusText, headers }: Response, before = new Headers()): Omit<Answer, 'body'> {
+  const cookies = before.getSetCookie()
+  const changed = [...headers].filter(([name, value]) =>
+    name === 'set-cookie' ? !cookies.includes(value) : before.get(name) !== value,
+  )
+  return { status, statusMessage: statusText, headers: changed }
 }
 
 /** Fetch §2.2.3: "A null body status is a status that is 101, 103, 204, 205, or 304." */
@@ -26,11 +30,17 @@ export function bodyOf({ status, body }: Response, method: string): ReadableStre
   return method === 'HEAD' || NULL_BODY.has(status) ? null : body
 }
 
-/** An answer as a response; `extraHeaders` are of this one request. */
-export function responseOf(answer: Answer, extraHeaders: HeaderPairs = []): Response {
-  const headers = new Headers()
+/** An answer as a response, over the headers `before`; `extraHeaders` are of this one request. */
+export function responseOf(answer: Answer, extraHeaders: HeaderPairs = [], before?: Headers): Response {
+  const headers = new Headers(before)
+  for (const [name] of answer.headers) if (!isCookie(name)) headers.delete(name)
   for (const [name, value] of answer.headers) headers.append(name, value)
   return rebuilt({ status: answer.status, statusText: answer.statusMessage, headers }, answer.body, extraHeaders)
+}
+
+/** One line is one cookie: those of two sources stand side by side. */
+function isCookie(name: string): boolean {
+  return name.toLowerCase() === 'set-cookie'
 }
 
 /** A response with another body: its own has been read. */

@@ -17,7 +17,7 @@ export function execute<Req>(
   engine: RequestEngine<Req>,
   { run, extraHeaders }: Execute,
   call: Call<Req>,
-  handler: () => Response | Promise<Response>,
+  handler: (run: RequestRun) => Promise<Response> | Response,
 ): Promise<Response> {
   return new Execution(engine, run, extraHeaders ?? [], call).runs(handler)
 }
@@ -25,14 +25,13 @@ export function execute<Req>(
 /** What is decided in a handler's place, as a response. */
 export function otherResponse<Req>(
   engine: RequestEngine<Req>,
-  asked: Req,
+  { asked, headers }: Call<Req>,
   decided: Other,
   extraHeaders?: HeaderPairs,
+  before = headers?.(),
 ): Response {
-  return responseOf(
-    decided.action === 'replay' ? decided.answer : engine.answerOf(decided.problem, asked),
-    extraHeaders,
-  )
+  const answer = decided.action === 'replay' ? decided.answer : engine.answerOf(decided.problem, asked)
+  return responseOf(answer, extraHeaders, before)
 }
 
 /** A response that was read whole, and given to the run. */
@@ -48,6 +47,8 @@ class Execution<Req> implements HeldAnswer {
   readonly #run: RequestRun
   readonly #extraHeaders: HeaderPairs
   readonly #call: Call<Req>
+  /** The response's headers before the handler. */
+  readonly #before: Headers | undefined
   /** The handler has returned, or thrown. */
   #hasReturned = false
   /** What a transaction has answered: nothing that the handler does afterwards changes it. */
@@ -58,12 +59,13 @@ class Execution<Req> implements HeldAnswer {
     this.#run = run
     this.#extraHeaders = extraHeaders
     this.#call = call
+    this.#before = call.headers?.()
     run.heldBy(this)
   }
 
-  async runs(handler: () => Response | Promise<Response>): Promise<Response> {
+  async runs(handler: (run: RequestRun) => Promise<Response> | Response): Promise<Response> {
     try {
-      const returned: unknown = await handler()
+      const returned: unknown = await handler(this.#run)
       this.#hasReturned = true
       if (this.#given !== undefined) return await this.#send(this.#given)
       if (isResponse(returned)) return await this.#answer(returned)
@@ -91,8 +93,12 @@ class Execution<Req> implements HeldAnswer {
     }
     const body = await this.#heldBody(response)
     if (body.kind === 'whole') return this.#send(this.#give(response, body.bytes))
-    const stream = streamedBody(this.#run, headOf(response), body, this.#call.request.signal)
+    const stream = streamedBody(this.#run, this.#headOf(response), body, this.#call.request.signal)
     return rebuilt(response, stream, this.#extraHeaders)
+  }
+
+  #headOf(response: Response): Omit<Answer, 'body'> {
+    return headOf(response, this.#before)
   }
 
   #heldBody(response: Response): Promise<HeldBody> {
@@ -102,7 +108,7 @@ class Execution<Req> implements HeldAnswer {
 
   #give(response: Response, bytes: Uint8Array): Given {
     const isKept = this.#run.keepsBody(bytes.byteLength, response.headers.get('Content-Type'))
-    const answer: Answer = { ...headOf(response), body: isKept ? bytes : null }
+    const answer: Answer = { ...this.#headOf(response), body: isKept ? bytes : null }
     return { response, bytes, settled: { whenSettled: this.#run.settle(answer) } }
   }
 
@@ -113,7 +119,7 @@ class Execution<Req> implements HeldAnswer {
   }
 
   #other(decided: Other): Response {
-    return otherResponse(this.#engine, this.#call.asked, decided, this.#extraHeaders)
+    return otherResponse(this.#engine, this.#call, decided, this.#extraHeaders, this.#before)
   }
 
   // --- in a transaction of the handler's

@@ -1,14 +1,7 @@
 import { type IdempotencyContext, IdempotencyError, type RecordName } from '../core/index.js'
-import {
-  type AttemptName,
-  createRequestEngine,
-  type KnownOutcome,
-  type Operator,
-  type RequestEngine,
-} from '../http/index.js'
-import { execute, otherResponse } from './execution.js'
+import { type AttemptName, createRequestEngine, type KnownOutcome, type Operator } from '../http/index.js'
 import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
-import { type Call, factsOf } from './request.js'
+import { pendingBehind, respond } from './respond.js'
 
 /** A handler; `idempotency` is absent where the request had no key, or is not covered. */
 export type FetchHandler<Rest extends readonly unknown[] = readonly []> = (
@@ -62,7 +55,13 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
 
   function answer(asked: Asked, handler: FetchHandler): Promise<Response> {
     const { request } = asked
-    return respond(engine, { request, asked, maxBodyBytes }, (context) => handler(request, context))
+    const call = { request, asked, maxBodyBytes }
+    return respond(
+      engine,
+      call,
+      () => handler(request, undefined),
+      ({ context }) => handler(request, context),
+    )
   }
 
   function once<Rest extends readonly unknown[]>(
@@ -75,8 +74,7 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
   function handle(request: Request, handler: FetchHandler, terms: HandleTerms = {}): Promise<Response> {
     const told = 'scope' in terms ? { scope: terms.scope as string } : undefined
     const answered = answer({ request, rest: [], told }, handler)
-    const pending = answered.then(noResult, noResult).then(() => engine.idle())
-    terms.waitUntil?.(pending)
+    terms.waitUntil?.(pendingBehind(engine, answered))
     return answered
   }
 
@@ -88,40 +86,6 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
   })
 }
 
-async function respond<Req>(
-  engine: RequestEngine<Req>,
-  call: Call<Req>,
-  handler: (context: IdempotencyContext | undefined) => Response | Promise<Response>,
-): Promise<Response> {
-  const { request, asked } = call
-  if (PROTECTED.has(request)) throw mountedTwice()
-  PROTECTED.add(request)
-  try {
-    const decision = await engine.decide(await factsOf(engine, call))
-    switch (decision.action) {
-      case 'bypass':
-        return await handler(undefined)
-      case 'execute':
-        return await execute(engine, decision, call, () => handler(decision.run.context))
-      case 'replay':
-      case 'reject':
-        return otherResponse(engine, asked, decision, decision.extraHeaders)
-    }
-  } finally {
-    PROTECTED.delete(request)
-  }
-}
-
-/** Requests that are being answered. */
-const PROTECTED = new WeakSet<Request>()
-
-function mountedTwice(): IdempotencyError {
-  return new IdempotencyError(
-    'mounted_twice',
-    'This request is being answered by the library already, and would find its own claim in flight. Protect each handler once.',
-  )
-}
-
 function scopeMissing(): IdempotencyError {
   return new IdempotencyError(
     'options_invalid',
@@ -129,5 +93,3 @@ function scopeMissing(): IdempotencyError {
       'use once.handle(request, handler, { scope }).',
   )
 }
-
-function noResult(): void {}

@@ -7,8 +7,10 @@ export interface Call<Req> {
   readonly asked: Req
   /** How much of its body is read to compare it, in bytes. */
   readonly maxBodyBytes: number
-  /** A body that somebody has read and kept, for a framework that does so. */
-  readonly keptBody?: () => Promise<Uint8Array>
+  /** A body that somebody has read and kept, for a framework that does so; `null`: its bytes were not kept. */
+  readonly keptBody?: () => Promise<Uint8Array | null>
+  /** The response's headers as they are before the handler, for a framework that has one then: they are nobody's answer. */
+  readonly headers?: () => Headers
 }
 
 /**
@@ -38,8 +40,8 @@ async function bodyOf(
   rawHeaders: readonly string[],
 ): Promise<ReadBody> {
   if (request.bodyUsed) {
-    if (keptBody === undefined) throw bodyConsumed()
-    const bytes = await keptBody()
+    const bytes = keptBody === undefined ? null : await keptBody()
+    if (bytes === null) throw bodyConsumed()
     return bytes.byteLength > maxBodyBytes ? TOO_LARGE : comparableBody(bytes, rawHeaders)
   }
   const { body } = request.clone()

@@ -80,6 +80,7 @@ const NAMES = {
     'withoutBody',
   ],
   fetch: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
+  hono: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
   memory: ['MemoryStore'],
   redis: ['RedisStore'],
   postgres: ['PostgresStore', 'PostgresStoreError'],

@@ -11,6 +11,7 @@ const entries = {
   webhooks: require('once-per-key/webhooks'),
   core: require('once-per-key/core'),
   fetch: require('once-per-key/fetch'),
+  hono: require('once-per-key/hono'),
   http: require('once-per-key/http'),
   face: require('once-per-key'),
   manifest: require('once-per-key/package.json'),

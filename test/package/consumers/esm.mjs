@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import * as face from 'once-per-key'
 import * as core from 'once-per-key/core'
 import * as fetch from 'once-per-key/fetch'
+import * as hono from 'once-per-key/hono'
 import * as http from 'once-per-key/http'
 import * as memory from 'once-per-key/memory'
 import * as postgres from 'once-per-key/postgres'
@@ -15,5 +16,20 @@ import exercise from './exercise.cjs'
 
 const manifest = createRequire(import.meta.url)('once-per-key/package.json')
 
-const entries = { face, core, fetch, http, memory, redis, postgres, run, sealed, sqlite, testing, webhooks, manifest }
+const entries = {
+  face,
+  core,
+  fetch,
+  hono,
+  http,
+  memory,
+  redis,
+  postgres,
+  run,
+  sealed,
+  sqlite,
+  testing,
+  webhooks,
+  manifest,
+}
 console.log(JSON.stringify(await exercise(entries)))

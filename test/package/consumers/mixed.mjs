@@ -9,6 +9,7 @@ const entries = {
   face,
   core,
   fetch: require('once-per-key/fetch'),
+  hono: require('once-per-key/hono'),
   http: require('once-per-key/http'),
   memory: require('once-per-key/memory'),
   redis: require('once-per-key/redis'),

@@ -1,6 +1,7 @@
 import type { Framework } from '../framework.js'
 import { ON_FETCH } from './fetch.js'
+import { onHono } from './hono.js'
 import { ON_NODE } from './on-node.js'
 
 /** All that the suite runs on. */
-export const FRAMEWORKS: readonly Framework[] = [...ON_NODE, ...ON_FETCH]
+export const FRAMEWORKS: readonly Framework[] = [...ON_NODE, ...ON_FETCH, onHono]

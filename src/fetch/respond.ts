@@ -1,0 +1,51 @@
+import { IdempotencyError } from '../core/index.js'
+import type { RequestEngine, RequestRun } from '../http/index.js'
+import { execute, otherResponse } from './execution.js'
+import { type Call, factsOf } from './request.js'
+
+/**
+ * Does with a request what is decided: `passes` it on untouched, has it `run`, or answers in the handler's place.
+ *
+ * Rejects with what the handler threw, once its record was settled; with an IdempotencyError for misuse: the handler did not run,
+ * and nothing was stored.
+ */
+export async function respond<Req, Passed>(
+  engine: RequestEngine<Req>,
+  call: Call<Req>,
+  passes: () => Passed,
+  runs: (run: RequestRun) => Promise<Response> | Response,
+): Promise<Response | Awaited<Passed>> {
+  const { request } = call
+  if (PROTECTED.has(request)) throw mountedTwice()
+  PROTECTED.add(request)
+  try {
+    const decision = await engine.decide(await factsOf(engine, call))
+    switch (decision.action) {
+      case 'bypass':
+        return await passes()
+      case 'execute':
+        return await execute(engine, decision, call, runs)
+      case 'replay':
+      case 'reject':
+        return otherResponse(engine, call, decision, decision.extraHeaders)
+    }
+  } finally {
+    PROTECTED.delete(request)
+  }
+}
+
+/** Requests that are being answered. */
+const PROTECTED = new WeakSet<Request>()
+
+/** For platforms that stop behind a response: resolves when nothing is pending any more. Never rejects. */
+export function pendingBehind<Req>(engine: RequestEngine<Req>, answered: Promise<unknown>): Promise<void> {
+  const idle = (): Promise<void> => engine.idle()
+  return answered.then(idle, idle)
+}
+
+function mountedTwice(): IdempotencyError {
+  return new IdempotencyError(
+    'mounted_twice',
+    'This request is being answered by the library already, and would find its own claim in flight. Protect each handler once.',
+  )
+}

@@ -1,0 +1,94 @@
+import type { Context, Env, MiddlewareHandler } from 'hono'
+import { type IdempotencyContext, isCertainFailure, type RecordName } from '../core/index.js'
+import { checkMaxBodyBytes, DEFAULT_MAX_BODY_BYTES } from '../fetch/options.js'
+import { pendingBehind, respond } from '../fetch/respond.js'
+import {
+  type AttemptName,
+  createRequestEngine,
+  type IdempotencyOptions,
+  type KnownOutcome,
+  type Operator,
+} from '../http/index.js'
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** What the handler of a protected request gets; `undefined` where the request had no key. */
+    idempotency: IdempotencyContext | undefined
+  }
+}
+
+/** As elsewhere, with functions that are given Hono's context. */
+export interface HonoIdempotencyOptions<E extends Env> extends IdempotencyOptions<Context<E>> {
+  /**
+   * How much of a body is read to compare it with an earlier one's. A larger one is refused with 413 `body_too_large`; without a
+   * key, or where `skip` leaves it alone, it passes.
+   * @default 1_048_576 (1 MiB): it is held in memory
+   */
+  readonly maxBodyBytes?: number
+}
+
+/** Middleware for Hono; `inspect` and `resolve` are for operators. */
+export interface Middleware<E extends Env> extends MiddlewareHandler<E>, Operator {
+  /**
+   * Resolves when no run is left, and no completion is pending. Call it after the server has stopped and before closing the
+   * store's client.
+   */
+  idle(): Promise<void>
+}
+
+/**
+ * Middleware for Hono: a request that is sent again with its `Idempotency-Key` gets the first one's answer, and its handler does
+ * not run again. Mount it after authentication, before the handler. What `app.onError` answers for an error is its answer.
+ *
+ * Misuse by the application is thrown as an IdempotencyError; the handler does not run, and nothing is stored.
+ *
+ * @example
+ * const once = idempotency({ store: new MemoryStore(), scope: (c) => c.get('merchantId') })
+ * app.post('/payouts', authenticate, once, async (c) => c.json(await pay(await c.req.json()), 201))
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: as in Hono, where a middleware fits any application
+export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions<E>): Middleware<E> {
+  const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, ...given } = options
+  checkMaxBodyBytes(maxBodyBytes, given)
+  const engine = createRequestEngine<Context<E>>(given)
+
+  const middleware: MiddlewareHandler<E> = async (c, next) => {
+    const headers = () => new Headers(c.res.headers)
+    const call = { request: c.req.raw, asked: c, maxBodyBytes, keptBody: () => keptBody(c), headers }
+    const passes = async (): Promise<undefined> => void (await next())
+    const answered = respond(engine, call, passes, async (run) => {
+      c.set('idempotency', run.context)
+      await next()
+      run.willFailCertainly(isCertainFailure(c.error)) // `app.onError` has answered it.
+      return c.res
+    })
+    executionContextOf(c)?.waitUntil(pendingBehind(engine, answered))
+    const response = await answered
+    if (response === undefined) return
+    c.res = undefined // Else its headers would be put over the others.
+    c.res = response
+  }
+
+  return Object.assign(middleware, {
+    idle: () => engine.idle(),
+    inspect: (name: RecordName) => engine.inspect(name),
+    resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
+  })
+}
+
+/** Hono keeps what `c.req.json()` and its like have read; a form that it has taken apart has no bytes any more. */
+async function keptBody({ req }: Context): Promise<Uint8Array | null> {
+  const { json, text, arrayBuffer, blob } = req.bodyCache
+  return (json ?? text ?? arrayBuffer ?? blob) === undefined ? null : new Uint8Array(await req.arrayBuffer())
+}
+
+/** Workers and other platforms that stop behind a response have one; where there is none, Hono throws. */
+function executionContextOf(c: Context): Context['executionCtx'] | undefined {
+  try {
+    return c.executionCtx
+  } catch {
+    return undefined
+  }
+}
