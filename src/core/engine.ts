@@ -14,6 +14,7 @@ import type { Refused, Replayed } from './outcome.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord } from './record.js'
 import { Run } from './run.js'
 import { StoreCalls } from './store-calls.js'
+import { isClaimTraced, traceClaim, traced, traceStore } from './trace.js'
 import { isInFlight, storeUnavailable, type Verdict, verdictOn } from './verdict.js'
 import { type Waited, waitForOwner } from './wait-for-owner.js'
 import { warnUnheard } from './warning.js'
@@ -84,19 +85,27 @@ class RecordEngine implements OperationEngine {
   constructor(given: EngineOptions) {
     const options = resolveEngineOptions(given)
     const { store, storeTimeoutMs, inFlightWaitMs, onEvent, answerFault } = options
-    const emit = safely(onEvent ?? warnUnheard)
+    const heard = safely(onEvent ?? warnUnheard)
+    const emit = traced(heard)
     const deadlines = this.#deadlines
     const calls = new StoreCalls(store, storeTimeoutMs, deadlines.queue(), emit, answerFault)
     const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
     this.#core = { options, calls, deadlines: deadlines.queue(), activity: new Activity(), emit, duplicates }
     this.#claims = new Claims(this.#core)
-    store.observe?.(emit)
+    traceStore(store)
+    store.observe?.(heard)
   }
 
   claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
     const claiming = this.#claims.make(identity)
+    return isClaimTraced()
+      ? traceClaim(identity, claiming.claim.token, () => this.#claim(claiming, isAbandoned))
+      : this.#claim(claiming, isAbandoned)
+  }
+
+  #claim(claiming: Claiming, isAbandoned: () => boolean): MaybePromise<Claimed> {
     const { duplicates } = this.#core
-    if (duplicates?.hasRun(claiming.recordKey, identity.fingerprint)) {
+    if (duplicates?.hasRun(claiming.recordKey, claiming.identity.fingerprint)) {
       return this.#wait(claiming, isAbandoned, null, monotonicNow(), duplicates)
     }
     const sent = this.#claims.send(claiming)
@@ -148,7 +157,7 @@ class RecordEngine implements OperationEngine {
     const { scope, key } = identity
     const { attempt, previousOutcome } = acquired
     const because = CLAIM_REASONS[previousOutcome]
-    this.#core.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because })
+    this.#core.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because }, claim.token)
     const start = { identity, recordKey, claim, acquired, sentAt, isProtected: true }
     return { action: 'execute', run: new Run(start, this.#core) }
   }
@@ -156,7 +165,7 @@ class RecordEngine implements OperationEngine {
   /** The claim may or may not have been made, and the options say to run all the same. */
   #runUnprotected({ identity, recordKey, claim }: Claiming, { sentAt }: Sent): Claimed {
     const { scope, key } = identity
-    this.#core.emit({ type: 'unprotected', scope, key })
+    this.#core.emit({ type: 'unprotected', scope, key }, claim.token)
     const start = { identity, recordKey, claim, acquired: UNPROTECTED, sentAt, isProtected: false }
     return { action: 'execute', run: new Run(start, this.#core) }
   }

@@ -108,7 +108,8 @@ export type EngineEvent =
 /** The commands that a store is sent. */
 export type CommandName = Extract<EngineEvent, { type: 'store_failed' }>['command']
 
-export type Emit = (event: EngineEvent) => void
+/** `token`: of the run whose event it is, if it is a run's. */
+export type Emit = (event: EngineEvent, token?: string) => void
 
 /** A listener that throws, or rejects, changes nothing. */
 export function safely<Event>(listener: ((event: Event) => unknown) | undefined): (event: Event) => void {

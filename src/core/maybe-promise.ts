@@ -8,3 +8,7 @@ export function whenever<Value, Result>(
 ): MaybePromise<Result> {
   return value instanceof Promise ? value.then(next) : next(value)
 }
+
+export function isThenable(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value
+}

@@ -1,11 +1,12 @@
 import type { CoreParts } from './core-parts.js'
 import { IdempotencyError } from './errors.js'
-import type { StoreFailure } from './events.js'
+import type { Emit, StoreFailure } from './events.js'
 import { type RecordName, storageKey } from './identity.js'
 import type { MaybePromise } from './maybe-promise.js'
 import type { Answer, CommandReply, IdempotencyRecord } from './record.js'
 import type { Store } from './store.js'
 import { newToken } from './token.js'
+import { isCommandTraced, traceCommand } from './trace.js'
 
 /** The record as it stands; `null`: there is none. */
 export async function inspectRecord(name: RecordName, core: CoreParts): Promise<IdempotencyRecord | null> {
@@ -38,15 +39,19 @@ function commandOf<Name extends 'inspect' | 'resolve'>(store: Store, name: Name)
 
 async function ask<Reply>(
   command: 'inspect' | 'resolve',
-  { scope, key }: RecordName,
+  name: RecordName,
   send: () => MaybePromise<Reply>,
   { calls, emit }: CoreParts,
 ): Promise<Reply> {
   let failure: StoreFailure | undefined
-  const call = calls.ask(command, { identity: { scope, key } }, send, (event) => {
+  const heard: Emit = (event) => {
     if (event.type === 'store_failed') failure = event.error
     emit(event)
-  })
+  }
+  const about = { identity: name }
+  const call = isCommandTraced()
+    ? traceCommand(command, name, {}, heard, (traced) => calls.ask(command, about, send, traced))
+    : calls.ask(command, about, send, heard)
   const reply = await call.reply
   if (reply === null) throw storeFailed(command, failure)
   return reply

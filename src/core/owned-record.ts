@@ -1,11 +1,12 @@
 import type { CoreParts } from './core-parts.js'
-import type { FailureReason } from './events.js'
+import type { EngineEvent, FailureReason } from './events.js'
 import type { Identity } from './identity.js'
 import { Lease, type Leased } from './lease.js'
 import { type MaybePromise, whenever } from './maybe-promise.js'
 import { SEND, type Settled } from './outcome.js'
 import type { Acquired, Answer, Claim, CommandReply, IdempotencyRecord, Ownership } from './record.js'
 import type { StoreCall } from './store-calls.js'
+import { traceRunEnd } from './trace.js'
 import { unconfirmed, verdictAfterLoss } from './verdict.js'
 
 /** What a run starts from. */
@@ -84,7 +85,7 @@ export abstract class OwnedRecord implements Leased {
       const { scope, key } = this.identity
       const { status, body } = answer
       const answerKept = body !== null
-      this.core.emit({ type: 'completed', scope, key, attempt: this.attempt, status, answerKept })
+      this.emit({ type: 'completed', scope, key, attempt: this.attempt, status, answerKept })
       this.core.duplicates?.completed(this.recordKey, this.ownership, answer)
     } else if (this.isTaken(reply.record)) {
       return this.lost(reply.record)
@@ -123,7 +124,7 @@ export abstract class OwnedRecord implements Leased {
   #released(reply: CommandReply, { uncertain, because }: Failure): Settled {
     if (!reply.ok && this.isTaken(reply.record)) return this.lost(reply.record)
     const { scope, key } = this.identity
-    if (reply.ok) this.core.emit({ type: 'failed', scope, key, attempt: this.attempt, uncertain, because })
+    if (reply.ok) this.emit({ type: 'failed', scope, key, attempt: this.attempt, uncertain, because })
     this.end()
     return SEND
   }
@@ -162,15 +163,20 @@ export abstract class OwnedRecord implements Leased {
     if (this.isOver) return
     this.isOver = true
     const { activity, duplicates } = this.core
+    traceRunEnd(this.identity, this.attempt, this.ownership.token)
     duplicates?.leave(this.recordKey, this.ownership)
     const renewal = this.lease.end()
     if (renewal === undefined) activity.end()
     else void whenever(renewal.reply, () => activity.end())
   }
 
+  protected emit(event: EngineEvent): void {
+    this.core.emit(event, this.ownership.token)
+  }
+
   protected tell(type: 'completion_pending' | 'completion_given_up' | 'transaction_not_committed'): void {
     const { scope, key } = this.identity
-    this.core.emit({ type, scope, key, attempt: this.attempt })
+    this.emit({ type, scope, key, attempt: this.attempt })
   }
 
   // --- its lease

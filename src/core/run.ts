@@ -221,7 +221,7 @@ export class Run extends OwnedRecord {
 
   leaseLost(reason: 'lapsed' | 'taken'): void {
     const { scope, key } = this.identity
-    this.core.emit({ type: 'lease_lost', scope, key, attempt: this.attempt, reason })
+    this.emit({ type: 'lease_lost', scope, key, attempt: this.attempt, reason })
     this.#stop(leaseLost())
     this.core.duplicates?.leave(this.recordKey, this.ownership)
   }

@@ -2,15 +2,16 @@ import { type Backlog, backlogOf } from './backlog.js'
 import { monotonicNow } from './clock.js'
 import { Deadline, type DeadlineQueue } from './deadlines.js'
 import { type CommandName, type Emit, storeFailure } from './events.js'
-import type { Identity } from './identity.js'
-import type { MaybePromise } from './maybe-promise.js'
+import type { RecordName } from './identity.js'
+import { isThenable, type MaybePromise } from './maybe-promise.js'
 import type { BeginReply, CommandReply } from './record.js'
 import { type AnswerFault, isReply } from './reply.js'
 import type { Store } from './store.js'
+import { isCommandTraced, traceCommand } from './trace.js'
 
 /** Which record a command is about, as events name it, and what it comes with. */
 export interface About {
-  readonly identity: Pick<Identity, 'scope' | 'key'> & { readonly fingerprint?: string }
+  readonly identity: RecordName & { readonly fingerprint?: string }
 }
 
 /** What a command is sent with, and what it is answered with. */
@@ -20,6 +21,10 @@ interface Commands {
   readonly complete: { readonly terms: Parameters<Store['complete']>[1]; readonly reply: CommandReply }
   readonly release: { readonly terms: Parameters<Store['release']>[1]; readonly reply: CommandReply }
 }
+
+type Addressed = About & { readonly recordKey: string }
+type Terms<Name extends keyof Commands> = Commands[Name]['terms']
+type Sent<Name extends keyof Commands> = StoreCall<Commands[Name]['reply']>
 
 /** A command that was not answered in time. It may still take effect. */
 class StoreTimeout extends Error {
@@ -57,12 +62,13 @@ export class StoreCalls {
   }
 
   /** Never throws: a store of somebody's own may throw before it returns a promise, or return what is no reply. */
-  send<Name extends keyof Commands>(
-    name: Name,
-    about: About & { readonly recordKey: string },
-    terms: Commands[Name]['terms'],
-    emit = this.#emit,
-  ): StoreCall<Commands[Name]['reply']> {
+  send<Name extends keyof Commands>(name: Name, about: Addressed, terms: Terms<Name>, emit = this.#emit): Sent<Name> {
+    return isCommandTraced()
+      ? traceCommand(name, about.identity, terms, emit, (heard) => this.#send(name, about, terms, heard))
+      : this.#send(name, about, terms, emit)
+  }
+
+  #send<Name extends keyof Commands>(name: Name, about: Addressed, terms: Terms<Name>, emit: Emit): Sent<Name> {
     const call = new StoreCall<Commands[Name]['reply']>(name, about, this, emit)
     try {
       call.await(this.#store[name](about.recordKey, terms as never))
@@ -95,9 +101,9 @@ export class StoreCalls {
    */
   sendAgain<Name extends keyof Commands>(
     name: Name,
-    about: About & { readonly recordKey: string },
-    terms: Commands[Name]['terms'],
-    first: StoreCall<Commands[Name]['reply']>,
+    about: Addressed,
+    terms: Terms<Name>,
+    first: Sent<Name>,
     until: number,
   ): Promise<Commands[Name]['reply'] | null> {
     type Reply = Commands[Name]['reply']
@@ -251,8 +257,4 @@ export class StoreCall<Reply> extends Deadline {
     const { scope, key } = this.#about.identity
     this.#emit({ type: 'store_failed', scope, key, command: this.#name, error: storeFailure(error) })
   }
-}
-
-function isThenable(value: unknown): value is Promise<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value
 }

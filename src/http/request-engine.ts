@@ -3,6 +3,7 @@ import { safely } from '../core/events.js'
 import type { Identity } from '../core/identity.js'
 import { type MaybePromise, whenever } from '../core/maybe-promise.js'
 import type { Answer } from '../core/record.js'
+import { traced, traceEvent } from '../core/trace.js'
 import { warnUnheard } from '../core/warning.js'
 import { sendingFault } from './answer.js'
 import type { Decision, RequestFacts } from './decision.js'
@@ -54,9 +55,10 @@ export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
  */
 export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req>): RequestEngine<Req> {
   const options = resolveOptions(given)
-  const emit = safely<IdempotencyEvent>(options.onEvent ?? warnUnheard)
+  const heard = safely<IdempotencyEvent>(options.onEvent ?? warnUnheard)
+  const emit = traced(heard)
   const rules = new RequestRules(options, optionFunctions(options, emit))
-  const engine = createOperationEngine({ ...engineOptionsIn(options), onEvent: emit, answerFault: sendingFault })
+  const engine = createOperationEngine({ ...engineOptionsIn(options), onEvent: heard, answerFault: sendingFault })
   return new Decider(rules, engine, identityReader(options), emit, operatorOn(engine, rules))
 }
 
@@ -98,6 +100,7 @@ class Decider<Req> implements RequestEngine<Req> {
   #decideOn(identified: Identified, facts: RequestFacts<Req>): MaybePromise<Decision> {
     switch (identified.kind) {
       case 'bypass':
+        traceEvent(BYPASSED)
         return BYPASS
       case 'rejected': {
         const { code, detail, extraHeaders } = identified
@@ -134,6 +137,7 @@ class Decider<Req> implements RequestEngine<Req> {
 }
 
 const BYPASS = Object.freeze({ action: 'bypass' })
+const BYPASSED = Object.freeze({ type: 'bypassed' })
 
 function withHeaders<Each extends object>(
   decision: Each,

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { createRequestEngine, type IdempotencyEvent, singleTenant } from 'once-per-key/http'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -7,7 +8,7 @@ import { fakeClock } from '../support/fake-clock.js'
 import { mapStore } from '../support/map-store.js'
 import { startRedis } from '../support/redis-server.js'
 import { requestFacts } from '../support/request-facts.js'
-import { page, read } from './pages.js'
+import { page, ROOT, read } from './pages.js'
 
 const guide = page('docs/production.md')
 
@@ -72,11 +73,35 @@ describe('the page’s settings of Redis', async () => {
 })
 
 test('the page’s alerts are about events that there are', () => {
-  const rows = guide.slice(guide.indexOf('| event |')).matchAll(/^\| (`.*?) \|/gm)
+  const table = guide.slice(guide.indexOf('| event |'), guide.indexOf('## What warns by itself'))
+  const rows = table.matchAll(/^\| (`.*?) \|/gm)
   const named = [...rows].flatMap(([, first = '']) => [...first.matchAll(/`(\w+)`/g)].map(([, name]) => name))
   expect(named.length).toBeGreaterThan(10)
   for (const name of named) expect(Object.keys(EVENTS)).toContain(name)
 })
+
+test('the page lists each warning that the library prints, and whether a listener silences it', () => {
+  const files = ['src', 'adapters'].flatMap((folder) =>
+    readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `${folder}/${name}`),
+  )
+  const printed = files.flatMap((file) => {
+    const isSilenced = SILENCED_BY_A_LISTENER.includes(file)
+    return [...read(file).matchAll(/'(ONCE_PER_KEY_\w+)'/g)].map(
+      ([, code]) => `${code} ${isSilenced ? 'not ' : ''}printed`,
+    )
+  })
+  const listed = [...guide.matchAll(/^\| `(ONCE_PER_KEY_\w+)` \|.*\| (.*printed) \|$/gm)]
+  expect(listed.map(([, code, how]) => `${code} ${how}`).sort()).toEqual(printed.sort())
+})
+
+/** The default listeners of an engine, of a runner, and of a webhook receiver. */
+const SILENCED_BY_A_LISTENER = [
+  'src/core/warning.ts',
+  'src/run/runner-event.ts',
+  'src/webhooks/receiver/receiver-event.ts',
+]
 
 /** Complete by the compiler. */
 const EVENTS: Record<IdempotencyEvent['type'], true> = {

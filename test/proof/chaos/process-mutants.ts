@@ -109,8 +109,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a timer keeps the process alive',
-    find: 'store.observe?.(emit)',
-    replace: 'store.observe?.(emit)\n  setInterval(() => {}, 60_000)',
+    find: 'store.observe?.(heard)',
+    replace: 'store.observe?.(heard)\n  setInterval(() => {}, 60_000)',
     check: 'L3',
   },
 ]
