@@ -8,9 +8,9 @@ export interface Limits {
 }
 
 /**
- * How scopes share a room. One may grow while it holds no more than `maxScopeShare : 1 - maxScopeShare` of what is still
- * free: by default, no more than is free. So one alone has half, n greedy ones have an n + 1st each, and there is always
- * as much left for a newcomer.
+ * How scopes share a room. A scope may grow while what it holds is at most `maxScopeShare : 1 - maxScopeShare` of what
+ * is free: by default, no more than is free. So a single scope gets half, n greedy ones get 1/(n + 1) each, and as much
+ * is always left for a new one.
  */
 export class Bounds {
   readonly #limits: Limits
@@ -19,12 +19,12 @@ export class Bounds {
     this.#limits = limits
   }
 
-  /** Whether there is room for one record more. */
+  /** Whether there is room for one more record. */
   fits(total: Holding, bytes: number): boolean {
     return total.count < this.#limits.maxEntries && total.bytes + bytes <= this.#limits.maxBytes
   }
 
-  /** Whether a scope that holds so much keeps to its share. */
+  /** Whether a scope that holds this much stays within its share. */
   isFair(scope: string, own: Holding, total: Holding): boolean {
     const { maxBytes, maxEntries, maxScopeShare } = this.#limits
     if (scope === SINGLE_TENANT || maxScopeShare === 1) return true

@@ -4,14 +4,14 @@ import { KeptEntries, PassingEntries } from './entries.js'
 import { Room } from './room.js'
 import type { Entry, Holding } from './share.js'
 
-/** What there must be room for: a claim of so many bytes, or an answer by which a record grows. */
+/** What room is needed for: a claim of this size, or an answer that makes a record grow. */
 interface Need {
   readonly scope: string
   readonly claimBytes: number
   readonly growsBy: number
 }
 
-/** Records in flight and completed ones, within their bounds. */
+/** Records in flight and completed records, within their bounds. */
 export class ClaimedRecords {
   readonly #inFlight = new Room(() => new PassingEntries())
   readonly #completed = new Room(() => new KeptEntries())
@@ -31,7 +31,7 @@ export class ClaimedRecords {
     return this.#inFlight.find(key) ?? this.#completed.find(key)
   }
 
-  /** `before`: the record that stood under the key; `null`: there was none. */
+  /** `before`: the previous record of the key; `null`: none. */
   put(
     key: string,
     scope: string,
@@ -58,17 +58,26 @@ export class ClaimedRecords {
     this.#completed.clear()
   }
 
-  /** Makes room for one claim more. How many records were evicted for it; `null`: there is no room, and none was. */
+  /**
+   * Makes room for one more claim. Returns how many records were evicted; `null` if there is no room (then nothing was
+   * evicted).
+   */
   makeRoomForClaim(scope: string, claimBytes: number, now: number): number | null {
     return this.#makeRoom({ scope, claimBytes, growsBy: 0 }, now)
   }
 
-  /** The same for the answer by which a record of the scope grows: only its share counts, since its claim stands. */
+  /**
+   * The same for an answer that makes a record of the scope grow. Only the scope's share matters, since its claim has
+   * room.
+   */
   makeRoomForAnswer(scope: string, growsBy: number, now: number): number | null {
     return this.#makeRoom({ scope, claimBytes: 0, growsBy }, now)
   }
 
-  /** Expired records go first, then, if evicting, completed ones: the scope's own before others, and only if that helps. */
+  /**
+   * Drops expired records first, then, if evicting, completed ones: the scope's own before others, and only if that
+   * helps.
+   */
   #makeRoom(need: Need, now: number): number | null {
     while (!this.#isRoom(need)) {
       if (this.#inFlight.dropExpired(now) || this.#completed.dropExpired(now)) continue
@@ -91,7 +100,10 @@ export class ClaimedRecords {
     return this.#isFair(need, own, total) && this.#fits(need, total)
   }
 
-  /** Once what may be evicted is gone: its own, so that the scope keeps to its share, and for want of room all. */
+  /**
+   * Whether there would be room after eviction: the scope's own records to keep within its share, anybody's for total
+   * size.
+   */
   #wouldBeRoom(need: Need): boolean {
     const { count, bytes } = this.#completed.heldBy(need.scope)
     const total = sum(this.total(), { count: -count, bytes: -bytes })

@@ -1,17 +1,17 @@
 import { LRUCache } from 'lru-cache'
 import type { Entry } from './share.js'
 
-/** Records that are kept equally long, in the order in which they were written: the oldest is the first to expire. */
+/** Records with the same retention, in the order in which they were written: the oldest is the first to expire. */
 export interface Entries {
   readonly size: number
   find(key: string): Entry | undefined
-  /** Puts it behind all others. */
+  /** Adds it as the newest. */
   put(entry: Entry): void
   delete(key: string): void
   oldest(): Entry | undefined
 }
 
-/** What is kept for long, by lru-cache. The store keeps its bounds by itself, since it knows what may go: here nothing is dropped. */
+/** Long-lived records, in an lru-cache without bounds: the store drops records itself, since it knows which may go. */
 export class KeptEntries implements Entries {
   readonly #entries = new LRUCache<string, Entry>({ maxSize: Number.MAX_SAFE_INTEGER })
 
@@ -38,7 +38,7 @@ export class KeptEntries implements Entries {
 
 const ONE = { size: 1 }
 
-/** What comes and goes, such as records in flight: a list, and a map into it. */
+/** Short-lived records, for example those in flight: a linked list, and a map into it. */
 export class PassingEntries implements Entries {
   readonly #byKey = new Map<string, Entry>()
   #oldest: Entry | null = null

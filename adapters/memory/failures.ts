@@ -4,7 +4,7 @@ import { KeptEntries } from './entries.js'
 import { Room } from './room.js'
 import type { Entry } from './share.js'
 
-/** Failures of one kind, in a budget of their own: beyond it, the oldest of whoever failed last are forgotten. */
+/** Failures of one kind, with their own budget: beyond it, the oldest of the scope that failed last are dropped. */
 export class Failures {
   readonly #room = new Room(() => new KeptEntries())
   readonly #bounds: Bounds
@@ -19,7 +19,7 @@ export class Failures {
     return this.#room.find(key)
   }
 
-  /** How many were forgotten before their time. */
+  /** Returns how many were dropped before they expired. */
   put(key: string, scope: string, record: machine.StoredRecord, bytes: number, now: number): number {
     this.#room.put(key, scope, record, bytes, now)
     let forgotten = 0
@@ -43,7 +43,7 @@ export class Failures {
     return this.#room.bytes > this.#maxBytes || !this.#bounds.isFair(scope, this.#room.heldBy(scope), this.#room)
   }
 
-  /** One of another's only where so many scopes share that not even one for each has room. */
+  /** Drops another scope's failure only if there are so many scopes that there is not room for one each. */
   #forgetOne(scope: string): boolean {
     if (this.#room.heldBy(scope).count > 1) return this.#room.dropOldestOf(scope)
     return this.#room.bytes > this.#maxBytes && this.#room.count > 1 && this.#room.dropOldest()

@@ -1,19 +1,19 @@
 import { Buffer } from 'node:buffer'
 import type { Answer } from '../../src/core/index.js'
 
-/** A buffer takes some 300 bytes besides its own, and the garbage collector's time. */
+/** Above this size a Buffer is better; below, its overhead of some 300 bytes and garbage collection costs more. */
 const MOST_BYTES_AS_TEXT = 4_096
 
 /**
- * An answer as it is kept: as few objects as can be, and text of one piece, since V8 keeps what was put together as its
- * pieces, at several times the bytes. Each look at headers or body makes them anew: a reader may change what it was given,
- * and so may whoever handed them in.
+ * An answer in memory: as few objects as possible, and flat strings (V8 keeps a concatenated string as its parts, at
+ * several times the bytes). Headers and body are copied on each read and when they are stored, because callers may
+ * modify theirs.
  */
 export class KeptAnswer implements Answer {
   readonly status: number
   readonly statusMessage: string
   readonly #headers: string
-  /** Latin-1 text: a byte is a character. */
+  /** Latin-1 text: one character per byte. */
   readonly #body: string | Buffer | null
 
   constructor({ status, statusMessage, headers, body }: Answer) {
@@ -32,15 +32,15 @@ export class KeptAnswer implements Answer {
     return typeof this.#body === 'string' ? Buffer.from(this.#body, 'latin1') : this.#body && Buffer.from(this.#body)
   }
 
-  /** What it takes besides a record's own fields. */
+  /** Its size besides a record's own fields. */
   get byteLength(): number {
     return this.statusMessage.length + this.#headers.length + (this.#body?.length ?? 0)
   }
 }
 
 /**
- * Headers as one text, a line for each name and each value; where one of them has lines itself, as JSON does. A line feed
- * begins the first, a bracket the other.
+ * Headers as one text, one line for each name and each value; if one of them contains a line feed, as JSON. The first
+ * form begins with a line feed, the second with a bracket.
  */
 function textOf(headers: Answer['headers']): string {
   let text = ''
@@ -59,10 +59,10 @@ function pairsIn(text: string): [name: string, value: string][] {
   return pairs
 }
 
-/** What stands for an answer that was not kept. */
+/** A placeholder for an answer that was not kept. */
 export const NO_ANSWER = new KeptAnswer({ status: 200, statusMessage: '', headers: [], body: null })
 
-/** V8 puts a text together when one of its characters is looked at. */
+/** V8 flattens a concatenated string when one of its characters is read. */
 export function inOnePiece(text: string): string {
   text.charCodeAt(0)
   return text
@@ -71,6 +71,6 @@ export function inOnePiece(text: string): string {
 function keptBytes(body: Uint8Array): string | Buffer {
   const { buffer, byteOffset, byteLength } = body
   if (byteLength <= MOST_BYTES_AS_TEXT) return Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
-  // Bytes of their own, not of Buffer's pool: a small slice of it would keep the whole pool.
+  // Not from Buffer's pool: a small slice would keep the whole pool alive.
   return Buffer.from(new Uint8Array(body).buffer)
 }

@@ -26,37 +26,37 @@ import type { Entry } from './share.js'
 
 type StoredRecord = machine.StoredRecord
 type Completed = Extract<StoredRecord, { state: 'completed' }>
-/** Whose command it is. */
+/** The scope of a command, if it has one. */
 type Sender = { readonly scope?: string }
 type Inspected = { readonly record: IdempotencyRecord | null }
 
 export type { MemoryStoreOptions }
 
-/** An operator writes over records alone, which keep their scope. */
+/** Operators only replace existing records, which keep their scope. */
 const NOBODY: Sender = {}
 
-/** An allowance for what V8 and lru-cache take besides the text and the bytes. */
+/** An estimate of what V8 and lru-cache need besides text and bytes. */
 const RECORD_OVERHEAD_BYTES = 600
 
-/** Room for some hundred failures of each kind, however small the store. */
+/** Room for some hundred failures of each kind, even in a tiny store. */
 const LEAST_FAILURE_BYTES = 256 * 1024
 
 /**
- * Keeps records in this process, for one process: nothing survives a restart, and another process sees nothing of it.
- * Bounded by bytes and by count, of which no scope can take all from the others. Records in flight are never dropped.
- * Each command replies at once, and throws at once where the store is full: no request waits for it.
+ * Keeps records in this process, for one process: nothing survives a restart, and other processes do not see them.
+ * Bounded by bytes and by count; no scope can take all of it. Records in flight are never dropped. Each command returns
+ * or throws (if the store is full) synchronously, so requests never wait for it.
  *
  * @example const once = idempotency({ store: new MemoryStore(), scope: (req) => req.merchantId })
  */
 export class MemoryStore implements Store {
   readonly #now: () => number
   readonly #listeners: ((event: StoreEvent) => void)[] = []
-  /** What the listeners are still to be told. */
+  /** Events that are not emitted yet. */
   #happened: StoreEvent[] = []
 
   readonly #claimed: ClaimedRecords
   readonly #uncertain: Failures
-  /** They keep only the attempt number and a fence against late commands. */
+  /** Certain failures keep only the attempt number and a fence against late commands. */
   readonly #certain: Failures
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. */
@@ -114,7 +114,7 @@ export class MemoryStore implements Store {
     return this.#done({ record, reply: { record: reply } }, key, NOBODY, before, now).record
   }
 
-  /** What an operator says needs no room: it is always kept. */
+  /** A resolution is always kept, even if the store is full. */
   resolve(key: string, resolution: Resolution): MaybePromise<CommandReply> {
     const answer = resolution.answer && new KeptAnswer(resolution.answer)
     const now = this.#now()
@@ -126,12 +126,12 @@ export class MemoryStore implements Store {
     this.#listeners.push(safeListener(listener))
   }
 
-  /** Forgets every record, those in flight included: for tests. */
+  /** Deletes every record, including those in flight: for tests. */
   clear(): void {
     for (const kind of [this.#claimed, this.#uncertain, this.#certain]) kind.clear()
   }
 
-  /** Writes what a command did, if it did anything, and replies. */
+  /** Writes the new record, if the command changed it, and replies. */
   #done<Reply extends BeginReply | CommandReply | Inspected>(
     { record, reply }: machine.Step<Reply>,
     key: string,
@@ -159,21 +159,23 @@ export class MemoryStore implements Store {
     if (before !== undefined) this.#deleteElsewhere(key, record)
   }
 
-  /** It stands in one place only. */
+  /** A key has a record in one place only. */
   #deleteElsewhere(key: string, record: StoredRecord): void {
     if (record.state === 'failed') this.#claimed.delete(key)
     if (record.state !== 'failed' || !record.uncertain) this.#uncertain.delete(key)
     if (record.state !== 'failed' || record.uncertain) this.#certain.delete(key)
   }
 
-  /** @throws IdempotencyError `store_full`; nothing was dropped but what had expired. */
+  /** @throws IdempotencyError `store_full`; nothing was dropped except expired records. */
   #makeRoom(record: StoredRecord, key: string, scope: string, now: number): void {
     const evictions = this.#claimed.makeRoomForClaim(scope, sizeOf(record, key), now)
     if (evictions === null) throw this.#full()
     this.#evicted(evictions, 'completed')
   }
 
-  /** Without its answer, where that would pass the scope's share: that the operation was completed is kept in any case. */
+  /**
+   * The record without its answer if the answer would exceed the scope's share: the completion itself is always kept.
+   */
   #affordable(record: StoredRecord, key: string, scope: string, before: Entry | undefined, now: number): StoredRecord {
     const growsBy = sizeOf(record, key) - (isClaimed(before) ? before.bytes : 0)
     const evictions = this.#claimed.makeRoomForAnswer(scope, growsBy, now)
@@ -189,8 +191,8 @@ export class MemoryStore implements Store {
     const { count, bytes } = this.#claimed.total()
     return new IdempotencyError(
       'store_full',
-      `The memory store is full (${count} records, ${bytes} bytes), or the scope of the claim holds more than is still ` +
-        'free, and nothing in it may be dropped yet. Raise maxBytes or maxEntries, shorten retentionMs, or use Redis; where one scope may take ' +
+      `The memory store is full (${count} records, ${bytes} bytes), or the claiming scope holds more than is still ` +
+        'free, and no record may be dropped yet. Raise maxBytes or maxEntries, shorten retentionMs, or use Redis; if one scope may use ' +
         'more of it, raise maxScopeShare.',
     )
   }
@@ -199,7 +201,7 @@ export class MemoryStore implements Store {
     for (let i = 0; i < times; i++) this.#happened.push({ type: 'evicted', state })
   }
 
-  /** Once the command has done its work: a listener may call the store. */
+  /** After the command has done its work: a listener may call the store. */
   #tell(): void {
     const happened = this.#happened
     this.#happened = []
@@ -207,13 +209,13 @@ export class MemoryStore implements Store {
   }
 }
 
-/** A reader may change what it was given, and so may whoever handed the answer in. */
+/** Replies carry a copy of the answer, because callers may modify theirs. */
 function withOwnAnswer<Reply extends BeginReply | CommandReply | Inspected>(reply: Reply): Reply {
   if (!('record' in reply) || reply.record?.state !== 'completed' || reply.record.answer === null) return reply
   return { ...reply, record: { ...reply.record, answer: copyOf(reply.record.answer) } }
 }
 
-/** As plain fields: whoever spreads an answer must get all of it. */
+/** Plain fields, so that spreading the answer copies all of them. */
 function copyOf({ status, statusMessage, headers, body }: Answer): Answer {
   return { status, statusMessage, headers, body }
 }
@@ -222,12 +224,12 @@ function recordOf(entry: Entry | undefined): StoredRecord | null {
   return entry === undefined ? null : entry.record
 }
 
-/** Its claim has found room. */
+/** Whether the record's claim is counted in its share already. */
 function isClaimed(entry: Entry | undefined): entry is Entry {
   return entry !== undefined && entry.record.state !== 'failed'
 }
 
-/** A caller without types may name none: it shares with nobody. */
+/** A caller without types may omit the scope: then it shares with nobody. */
 function scopeOf({ scope }: Sender): string {
   return scope ?? SINGLE_TENANT
 }
@@ -241,7 +243,7 @@ function warnInClusterWorker(): void {
   if (!cluster.isWorker) return
   warnOnce(
     'ONCE_PER_KEY_MEMORY_STORE_IN_CLUSTER',
-    'MemoryStore in a node:cluster worker: each worker keeps records of its own, so a retry that reaches another worker ' +
+    'MemoryStore in a node:cluster worker: each worker has its own records, so a retry that reaches another worker ' +
       'runs again. Use RedisStore from once-per-key/redis.',
   )
 }

@@ -5,13 +5,13 @@ import { Shelves } from './shelves.js'
 
 const NOTHING: Holding = { count: 0, bytes: 0 }
 
-/** Records of one kind: what they take together, what each scope takes of it, and in which order they may go. */
+/** Records of one kind: their total size, the share of each scope, and the order in which they may be dropped. */
 export class Room implements Holding {
   count = 0
   bytes = 0
   #shelves: Shelves
   readonly #shares = new Map<string, Share>()
-  /** The last share that became empty: it stays for as long, since a scope whose requests come one by one needs it again. */
+  /** The last share that became empty, kept for reuse: a scope with one request at a time needs it again. */
   #emptied: Share | undefined
   readonly #empty: () => Entries
 
@@ -53,17 +53,17 @@ export class Room implements Holding {
     this.#emptied = undefined
   }
 
-  /** Drops a record that has expired; `false`: there is none. */
+  /** Drops one expired record; `false` if there is none. */
   dropExpired(now: number): boolean {
     return this.#drop(this.#shelves.expired(now))
   }
 
-  /** Drops what this scope wrote the longest ago; `false`: there is nothing. */
+  /** Drops the oldest record of this scope; `false` if it has none. */
   dropOldestOf(scope: string): boolean {
     return this.#drop(this.#shares.get(scope)?.oldest)
   }
 
-  /** Drops what anybody wrote the longest ago; `false`: there is nothing. */
+  /** Drops the oldest record of all; `false` if there is none. */
   dropOldest(): boolean {
     return this.#drop(this.#shelves.oldest())
   }

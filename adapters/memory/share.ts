@@ -1,15 +1,15 @@
 import type { machine } from '../../src/core/index.js'
 
-/** A record as it stands in a room: what it takes, and in whose share. */
+/** A record in a room: its size, and the share that it belongs to. */
 export class Entry {
   readonly key: string
   readonly record: machine.StoredRecord
   readonly bytes: number
   readonly share: Share
-  /** Its neighbours among those of its share. */
+  /** Its neighbours in its share, by age. */
   older: Entry | null = null
   newer: Entry | null = null
-  /** Its neighbours among those that are kept as long, where a list keeps them. */
+  /** Its neighbours among records with the same retention, if a list keeps them. */
   writtenBefore: Entry | null = null
   writtenAfter: Entry | null = null
 
@@ -26,12 +26,12 @@ export interface Holding {
   readonly bytes: number
 }
 
-/** What one scope holds in a room: its records in the order in which they were written. */
+/** The records of one scope in a room, in the order in which they were written. */
 export class Share implements Holding {
   readonly scope: string
   count = 0
   bytes = 0
-  /** The first that may go. */
+  /** The first that may be dropped. */
   oldest: Entry | null = null
   #newest: Entry | null = null
 

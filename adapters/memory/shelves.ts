@@ -2,12 +2,11 @@ import type { Entries } from './entries.js'
 import type { Entry } from './share.js'
 
 /**
- * Records in the order in which they may go. A shelf holds those that are kept equally long, the one that was written the
- * longest ago first: it is the first to expire. So what may go is found without looking at the rest, however many there
- * are.
+ * Records in the order in which they may be dropped. Each shelf holds records with the same retention, oldest first, so
+ * its first record is the first to expire. Finding one takes no scan, however many records there are.
  */
 export class Shelves {
-  /** As many as there are different retentions: a handful. */
+  /** One for each distinct retention: a handful. */
   #shelves: Shelf[] = []
   readonly #empty: () => Entries
 
@@ -23,10 +22,10 @@ export class Shelves {
     return undefined
   }
 
-  /** `isNew`: no record of its key stands on any shelf. */
+  /** `isNew`: no shelf has a record of this key. */
   put(entry: Entry, now: number, isNew: boolean): void {
     const shelf = this.#shelfFor(entry, now)
-    shelf.entries.put(entry) // First: should it throw, the record that stood is still there.
+    shelf.entries.put(entry) // First, so that if it throws the previous record is still there.
     if (isNew) return
     for (const other of this.#shelves) if (other !== shelf) other.entries.delete(entry.key)
   }
@@ -35,7 +34,7 @@ export class Shelves {
     for (const { entries } of this.#shelves) entries.delete(key)
   }
 
-  /** One that has expired, if there is one. */
+  /** An expired record, if there is one. */
   expired(now: number): Entry | undefined {
     for (const { entries } of this.#shelves) {
       const oldest = entries.oldest()
@@ -44,7 +43,7 @@ export class Shelves {
     return undefined
   }
 
-  /** The one that was written the longest ago. */
+  /** The oldest record. */
   oldest(): Entry | undefined {
     let first: Entry | undefined
     let firstWrittenAt = Number.POSITIVE_INFINITY
@@ -58,7 +57,7 @@ export class Shelves {
   }
 
   #shelfFor({ record }: Entry, now: number): Shelf {
-    const keptMs = Math.round(record.expiresAt - now) // A clock may tell fractions.
+    const keptMs = Math.round(record.expiresAt - now) // A clock may return fractions.
     for (const shelf of this.#shelves) if (Object.is(shelf.keptMs, keptMs)) return shelf
     const shelf = { keptMs, entries: this.#empty() }
     this.#shelves = [...this.#shelves.filter(({ entries }) => entries.size > 0), shelf]

@@ -2,8 +2,8 @@ import { Buffer } from 'node:buffer'
 import { kindOf } from '../../src/core/index.js'
 
 /**
- * Sends one command, to the node that has the key, and answers with its reply in which every string is a Buffer. What
- * `ioredis` and `redis` (node-redis) clients are turned into; give one of your own for any other client.
+ * Sends one command to the node that has the key. Resolves with its reply, in which every string is a Buffer. `ioredis`
+ * and `redis` (node-redis) clients are converted to it; write your own for any other client.
  */
 export type SendCommand = (key: string, args: readonly (string | Buffer)[]) => Promise<unknown>
 
@@ -12,27 +12,29 @@ interface Ioredis {
   callBuffer(command: string, ...args: (string | Buffer)[]): Promise<unknown>
 }
 
-/** node-redis 5 or 6: a client, a cluster or a sentinel. Their `sendCommand` differ by what stands before the command. */
+/** node-redis 5 or 6: a client, a cluster or a sentinel. The arguments of their `sendCommand` differ. */
 interface NodeRedis {
   // biome-ignore lint/suspicious/noExplicitAny: three signatures under one name
   sendCommand(...args: any[]): Promise<unknown>
-  // biome-ignore lint/suspicious/noExplicitAny: only that it is there tells 5 and 6 from those before
+  // biome-ignore lint/suspicious/noExplicitAny: only its presence matters: it tells 5 and 6 from older versions
   withTypeMapping(...args: any[]): unknown
 }
 
-/** Opened, configured and closed by the application: of `ioredis` 5 or 6, or of `redis` (node-redis) 5 or 6. */
+/** An `ioredis` 5 or 6 or `redis` (node-redis) 5 or 6 client. The application opens, configures and closes it. */
 export type RedisClient = Ioredis | NodeRedis
 
 export const EXPECTED_CLIENT =
   'a client of ioredis 5 or 6 (Redis or Cluster) or of redis 5 or 6 (client, cluster or sentinel), awaited and not pooled; ' +
-  'for another one give `sendCommand: (key, args) => …` that answers with Buffers'
+  'for another one give `sendCommand: (key, args) => …` that resolves with Buffers'
 
-/** What is wrong where a client, or its URL (which may hold a password), stands in place of the options; `null`: nothing. */
+/**
+ * The mistake if a client, or its URL (which may hold a password), was passed instead of the options; `null` if not.
+ */
 export function misplacedClient(options: unknown): string | null {
   if (options === undefined || options === null || isOptions(options)) return null
   const isUrl = typeof options === 'string' || options instanceof URL
   const seen = isUrl ? 'a URL' : senderOf(options) !== null ? 'a client' : kindOf(options)
-  return `expected options; seen: ${seen}. Write \`{ client }\`, with a client that is yours: new RedisStore({ client: new Redis(url) })`
+  return `expected options; seen: ${seen}. Write \`{ client }\`, with your own client: new RedisStore({ client: new Redis(url) })`
 }
 
 function isOptions(options: object): boolean {
@@ -41,13 +43,14 @@ function isOptions(options: object): boolean {
   return prototype === null || prototype === Object.prototype || Object.hasOwn(options, 'client')
 }
 
-/** `null`: no client that is known. */
+/** `null`: not a known client. */
 export function senderOf(client: unknown): SendCommand | null {
   if (typeof client !== 'object' || client === null) return null
-  // ioredis has a sendCommand too, with another meaning: so this first. Its pipelines look like a client, but answer nothing.
+  // Checked first, because ioredis also has a sendCommand, with another meaning. Its pipelines look like a client but
+  // return no replies.
   if (has(client, 'evalshaBuffer'))
     return 'isPipeline' in client ? null : senderOfIoredis(client as unknown as IoredisMethods)
-  // Before version 5 there was no type mapping: each answer would lose bytes. A pool has idle clients.
+  // Before version 5 there was no type mapping: replies would lose bytes. A pool has idleClients.
   if (!has(client, 'sendCommand') || !has(client, 'withTypeMapping') || 'idleClients' in client) return null
   const redis = client as NodeRedis
   if ('slots' in client) return (key, args) => redis.sendCommand(key, false, args, AS_BUFFERS)
@@ -56,8 +59,8 @@ export function senderOf(client: unknown): SendCommand | null {
 }
 
 /**
- * By a method for each command: `callBuffer` loses the command's name where `enableAutoPipelining` is on. Its types name
- * only some of the methods that it has.
+ * Calls the method of each command: `callBuffer` loses the command's name if `enableAutoPipelining` is on. Lists the
+ * methods that ioredis's types lack.
  */
 interface IoredisMethods {
   evalshaBuffer(...args: (string | Buffer)[]): Promise<unknown>
@@ -73,7 +76,7 @@ function senderOfIoredis(client: IoredisMethods): SendCommand {
   }
 }
 
-/** RESP's type bytes: strings are decoded as UTF-8 unless asked for as Buffers. */
+/** RESP's type bytes: strings are decoded as UTF-8 unless mapped to Buffers. */
 const AS_BUFFERS = { typeMapping: Object.fromEntries(['$', '+', '='].map((type) => [type.charCodeAt(0), Buffer])) }
 
 function has(client: object, method: string): boolean {

@@ -1,14 +1,14 @@
 /**
- * How a record is kept, as the Lua that every script begins with: `now`, `read`, `write` and `shown`.
+ * The format of a record, as the Lua with which every script begins: `now`, `read`, `write` and `shown`.
  *
- * A record is one string: a format version ('1'), its fields (a MessagePack array, in the order of HEAD and TAILS), then
- * the body as it is. Measured against a hash it takes less memory (`npm run measure:redis`). The retention is the key's
- * expiry. Frozen within a major version, and held by golden files.
+ * A record is one string: a format version ('1'), its fields (a MessagePack array, in the order of HEAD and TAILS),
+ * then the raw body. It takes less memory than a hash (`npm run measure:redis`). The retention is the key's expiry. The
+ * format is frozen within a major version, and held by golden files.
  *
- * What does not look exactly like a record is an error of its own, and is left as it is: it is never taken for an absent
- * record. (A key of another type is WRONGTYPE to GETRANGE.)
+ * Anything that does not match this format exactly is reported as an error and left unchanged: it is never treated as
+ * an absent record. (For a key of another type, GETRANGE replies WRONGTYPE.)
  *
- * A body is read where it is sent, and only there: to copy a MiB takes Redis a hundred times as long as the rest.
+ * A body is read only if it is sent: copying 1 MiB takes Redis a hundred times as long as the rest.
  */
 export const RECORD = `
 local key = KEYS[1]

@@ -21,16 +21,17 @@ import { BEGIN, COMPLETE, INSPECT, RELEASE, RENEW, RESOLVE, type Script } from '
 
 interface Prefix {
   /**
-   * What every key begins with, to share a database with others: a word and a colon, such as `'payments:'`, or a text that
-   * ends with a sign that is in no key, such as `'shop:payments/'`. Nothing else, since it could meet another's records.
+   * The prefix of every key, to share a database with others: a word and a colon, for example `'payments:'`, or a text
+   * that ends with a character that no key part contains, for example `'shop:payments/'`. Any other could collide with
+   * another store's records.
    * @default 'once-per-key:'
    */
   readonly prefix?: string | undefined
 
   /**
-   * Takes the prefix as it is, be it empty. For records that 0.1.0 wrote under such a one: see that no other store's keys
-   * begin with it, nor its namespaces make another's prefix of it.
-   * @default false: two stores that meet give one merchant's answers to another
+   * Accepts any prefix, even an empty one. Only for records that 0.1.0 wrote under such a prefix: make sure that no
+   * other store's keys begin with it, and that it followed by one of its namespaces is not another store's prefix.
+   * @default false: two stores that share records give one merchant's answers to another
    */
   readonly prefixMayMeetOthers?: boolean | undefined
 }
@@ -38,7 +39,7 @@ interface Prefix {
 export type RedisStoreOptions = Prefix &
   (
     | {
-        /** Opened, configured and closed by the application: ioredis or node-redis, alone, cluster or sentinel. */
+        /** An ioredis or node-redis client, cluster or sentinel. The application opens, configures and closes it. */
         readonly client: RedisClient
         readonly sendCommand?: never
       }
@@ -50,8 +51,8 @@ export type RedisStoreOptions = Prefix &
   )
 
 /**
- * Keeps records in Redis 7 or later, or Valkey, for many processes. One key a record, one script a command, one round trip
- * each. Redis must keep its data: `maxmemory-policy noeviction`, `appendonly yes`.
+ * Keeps records in Redis 7 or later, or Valkey, for many processes. One key per record; one script and one round trip
+ * per command. Redis must keep its data: `maxmemory-policy noeviction`, `appendonly yes`.
  *
  * @example const store = new RedisStore({ client: new Redis(process.env.REDIS_URL) })
  */
@@ -60,7 +61,7 @@ export class RedisStore implements Store {
   readonly #prefix: string
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   #policyWasRead = false
-  /** Told to whoever observes later, too. */
+  /** Kept for listeners that are added later. */
   #atRisk: StoreEvent | undefined
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
@@ -69,7 +70,7 @@ export class RedisStore implements Store {
     if (misplaced !== null) checkOptions('RedisStore', {}, {}, {}, { more: [misplaced] })
     const given = options ?? {}
     const { client, sendCommand, prefix = 'once-per-key:', prefixMayMeetOthers = false } = given as RedisStoreOptions
-    // One of the two is required: where both are missing, a client is.
+    // One of the two is required: if both are missing, the message asks for a client.
     const values = { ...(sendCommand === undefined ? { client } : { sendCommand }), prefix, prefixMayMeetOthers }
     const rules = prefixMayMeetOthers === true ? { ...RULES, prefix: optionRules.aString } : RULES
     const more = client !== undefined && sendCommand !== undefined ? [ONE_TOO_MANY] : []
@@ -110,7 +111,7 @@ export class RedisStore implements Store {
     if (this.#atRisk !== undefined) tell(this.#atRisk)
   }
 
-  /** By its digest; a server that has not seen the script (new, restarted, failed over) is given it once. */
+  /** Runs the script by its digest. A server without the script (new, restarted, failed over) gets its text once. */
   async #run(script: Script, key: string, args: readonly (string | Buffer)[]): Promise<unknown> {
     const redisKey = this.#prefix + key
     let reply: unknown
@@ -125,8 +126,8 @@ export class RedisStore implements Store {
   }
 
   /**
-   * Once, behind the first command that got through: an evicted record is a payment made twice. A refusal counts as read; a
-   * connection that broke is asked again behind the next command. Never rejects.
+   * Reads the eviction policy once, after the first successful command: an evicted record is a payment made twice. A
+   * refusal counts as read; after a lost connection it is tried again with the next command. Never rejects.
    */
   async #readPolicy(redisKey: string): Promise<void> {
     this.#policyWasRead = true
@@ -146,10 +147,10 @@ export class RedisStore implements Store {
 }
 
 const POLICY_ADVICE =
-  'Records must not be dropped to make room: a retry of a dropped one runs again. Set maxmemory-policy noeviction, or give ' +
-  'the records a Redis of their own. Where INFO is not allowed, see to it by other means.'
+  'Redis must not evict records: a retry of an evicted one runs again. Set maxmemory-policy noeviction, or give ' +
+  'the records their own Redis. If INFO is not allowed, check the policy yourself.'
 
-/** `null`: the reply does not say. */
+/** `null`: the reply does not contain it. */
 function policyIn(info: unknown): string | null {
   const [, policy = null] = /^maxmemory_policy:(\S+)/m.exec(String(info)) ?? []
   return policy
@@ -158,7 +159,7 @@ function policyIn(info: unknown): string | null {
 const ONE_TOO_MANY = 'client: expected either `client` or `sendCommand`, not both'
 
 const RULES = {
-  // What was seen is named by its kind: a URL may hold a password.
+  // Only the kind of the value is shown: a URL may hold a password.
   client: (value: unknown) => (senderOf(value) === null ? { expected: EXPECTED_CLIENT, seen: kindOf(value) } : null),
   sendCommand: optionRules.aFunction,
   prefix: aPrefix,
@@ -174,16 +175,19 @@ function argumentsOfAnswer({ status, statusMessage, headers, body }: Answer): (s
   return [`${status}`, statusMessage, JSON.stringify(headers), ...kept]
 }
 
-/** Clients write a command of texts in one piece; ASCII is the same in all their encodings. */
+/** Text, because clients write a command of strings in one piece; ASCII has the same bytes in all their encodings. */
 function bulk({ buffer, byteOffset, byteLength }: Uint8Array): string | Buffer {
   const bytes = Buffer.from(buffer, byteOffset, byteLength)
   return byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes) ? bytes.toString('latin1') : bytes
 }
 
-/** A longer text is copied at a higher price than another piece is sent. */
+/** Above this size, copying the text costs more than sending a second piece. */
 const MOST_BYTES_AS_TEXT = 4_096
 
-/** Redis said no, by a code in capitals (`NOPERM …`, `ERR …`); a lost connection speaks in other words. */
+/**
+ * Whether Redis itself refused: its errors begin with a code in capitals (`NOPERM …`, `ERR …`), connection errors do
+ * not.
+ */
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && /^[A-Z]{3,} /.test(error.message)
 }

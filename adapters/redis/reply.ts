@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, BeginReply, CommandReply, IdempotencyRecord, PreviousOutcome } from '../../src/core/index.js'
 
-/** A reply of one of the scripts: strings as Buffers, integers as numbers or as digits. Anything else is a store failure. */
+/**
+ * A reply of one of the scripts: strings as Buffers, integers as numbers or digits. Anything else is a store failure.
+ */
 type Reply = readonly unknown[]
 
 export function readBegun(reply: unknown): BeginReply {
@@ -39,7 +41,7 @@ function readRecord(fields: Reply): IdempotencyRecord {
   }
 }
 
-/** `null`: not shown. */
+/** `null`: not included in the reply. */
 function readAnswer(fields: Reply): Answer | null {
   if (fields.length === 3) return null
   return {
@@ -50,7 +52,7 @@ function readAnswer(fields: Reply): Answer | null {
   }
 }
 
-/** The parser's own error would quote what it read. */
+/** Not the parser's own error, which would quote the headers. */
 function readHeaders(json: string): Answer['headers'] {
   let headers: unknown
   try {
@@ -79,7 +81,7 @@ function text(fields: Reply, index: number): string {
   return bytes(fields, index).toString('utf8')
 }
 
-/** Clients can be told to answer with integers as strings (ioredis: `stringNumbers`). */
+/** Clients can be configured to return integers as strings (ioredis: `stringNumbers`). */
 function integer(fields: Reply, index: number): number {
   const digits = String(fields[index])
   if (!/^-?\d+$/.test(digits)) throw unexpected()
@@ -88,7 +90,7 @@ function integer(fields: Reply, index: number): number {
 
 function unexpected(): Error {
   return new TypeError(
-    'Redis replied in a form that the store does not know. A `sendCommand` must reply with strings as Buffers, and with ' +
+    'The reply from Redis has an unknown format. A `sendCommand` must resolve with strings as Buffers and with ' +
       'integers as numbers.',
   )
 }

@@ -1,11 +1,11 @@
 /**
- * The machine (`src/core/machine.ts`) in Lua, line by line: same names, same order. A property test holds both to the
- * same histories.
+ * The machine (`src/core/machine.ts`) in Lua, line by line: same names, same order. A property test runs the same
+ * histories on both.
  */
 import { hash } from 'node:crypto'
 import { RECORD } from './record-format.js'
 
-/** A script as text, and as the digest by which a server remembers it. */
+/** A script's text, and the digest by which a server caches it. */
 export interface Script {
   readonly text: string
   readonly sha1: string
@@ -26,7 +26,10 @@ local function extended(record)
 end
 `
 
-/** Before Redis 7 (which brought this number, and flags) only claims would run: a payment is made, and never recorded. */
+/**
+ * Redis 7 brought this version number and script flags. On an older server only claims would work: a payment would be
+ * made and never recorded.
+ */
 const SUPPORTED = `
 if not redis.REDIS_VERSION_NUM then
   return redis.error_reply('UNSUPPORTED the store needs Redis 7 or later, or Valkey')
@@ -34,8 +37,8 @@ end
 `
 
 /**
- * Without flags, so that under `maxmemory` a refusal or a replay, which write nothing, still get through: only the SET of
- * a new claim fails.
+ * Without flags, so that under `maxmemory` refusals and replays, which write nothing, still work: only the SET of a new
+ * claim fails.
  */
 export const BEGIN = script(`${SUPPORTED}${RECORD}
 local token, fingerprint = ARGV[1], ARGV[2]
@@ -91,7 +94,7 @@ else
 end
 `)
 
-/** `renew`, `complete` and `resolve` must get through even where `maxmemory` is reached. */
+/** `renew`, `complete` and `resolve` must work even when `maxmemory` is reached. */
 const ALLOW_OOM = `#!lua flags=allow-oom
 `
 
@@ -103,14 +106,14 @@ local function stale(record, asker)
 end
 `
 
-/** What an owner shows of itself. */
+/** The arguments that an owner sends with each command. */
 const OWN = `${RECORD}
 local token, fingerprint = ARGV[1], ARGV[2]
 local attempt, uncertain = tonumber(ARGV[3]), ARGV[4] == '1'
 local retention_ms = tonumber(ARGV[5])
 ${DONE}`
 
-/** The arguments that are an answer, the first of them at this index. */
+/** The arguments of an answer, starting at this index. */
 function answerFrom(first: number): string {
   const argument = (offset: number) => `ARGV[${first + offset}]`
   return `{
@@ -146,9 +149,9 @@ return OK
 `)
 
 /**
- * Without flags: where `maxmemory` is reached, it replaces a record that is there (after DEL, Redis lets a script finish),
- * but adds no fence for a claim that was refused for want of room. Claims that nobody has could fill Redis beyond its bound
- * otherwise; one that arrives late ends with its lease.
+ * Without flags. When `maxmemory` is reached, it can still replace an existing record (after DEL, Redis lets a script
+ * finish). It cannot add a fence for a claim that was refused for lack of memory: such fences could grow without bound.
+ * If that claim arrives late after all, its lease ends it.
  */
 export const RELEASE = script(`${OWN}
 local failed_ms = tonumber(ARGV[6])
@@ -175,7 +178,7 @@ const NONE = `
 local NONE = { 'none' }
 `
 
-/** Redis itself vouches that it writes nothing. */
+/** The flag makes Redis enforce that nothing is written. */
 export const INSPECT = script(`#!lua flags=no-writes
 ${RECORD}${NONE}
 local record = read()

@@ -7,11 +7,11 @@ import { promised, seenAnswer } from './seen.js'
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 
-/** An answer is given back byte for byte, as plain fields. */
+/** An answer is returned byte for byte, as plain fields. */
 export const answerLaws: readonly Law[] = everywhere({
   'answer: each of the 256 byte values survives': (bench) => survives(bench, { ...ANSWER, body: ALL_BYTES }),
 
-  'answer: bytes that are no UTF-8 survive': (bench) =>
+  'answer: bytes that are not UTF-8 survive': (bench) =>
     survives(bench, { ...ANSWER, body: Uint8Array.of(0xff, 0xfe, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0x00, 0x0d, 0x0a) }),
 
   'answer: a body of a MiB survives': (bench) =>
@@ -73,20 +73,20 @@ export const answerLaws: readonly Law[] = everywhere({
     }
   },
 
-  'answer: a stale command is shown the whole answer': async (bench) => {
+  'answer: a stale command gets the whole answer': async (bench) => {
     const owner = await bench.claimant().claims()
     const answer = { ...ANSWER, statusMessage: 'Made', body: ALL_BYTES }
     await owner.complete(answer)
     const record = await bench.look()
     const shown = record !== null && 'answer' in record ? record.answer : null
-    promised(shown, seenAnswer(answer), 'Who lost its lease answers with what the record holds.')
+    promised(shown, seenAnswer(answer), 'A former owner needs the whole answer, because it sends it.')
   },
 })
 
 async function survives(bench: Bench, answer: Answer, key = bench.key): Promise<void> {
   const owner = await bench.claimant({ key }).claims()
   promised(await owner.complete(answer), { ok: true }, 'An owner can complete with any answer.')
-  promised(await replayed(bench, key), seenAnswer(answer), 'An answer is given back exactly as it was stored.')
+  promised(await replayed(bench, key), seenAnswer(answer), 'An answer is returned exactly as it was stored.')
 }
 
 async function replayed(bench: Bench, key = bench.key) {

@@ -5,9 +5,9 @@ import { promised, type SeenBegun } from './seen.js'
 import { type Met, repeatEnd, SITUATIONS, type SituationName, shownTo } from './situations.js'
 
 type Result =
-  /** Not acquired: the record is shown, and stays as it was. */
+  /** Not acquired: the record is shown and stays unchanged. */
   | 'refused'
-  /** Acquired by the token that owns it already: the same attempt and outcome, the lease starts anew. */
+  /** Acquired by the token that already owns it: same attempt and outcome; the lease restarts. */
   | 'again'
   | { readonly attempt: number; readonly previousOutcome: 'none' | 'failed' | 'unknown' }
 
@@ -16,7 +16,10 @@ const AFTER_FAILURE = { attempt: 2, previousOutcome: 'failed' } as const
 const SECOND_UNKNOWN = { attempt: 2, previousOutcome: 'unknown' } as const
 const THIRD_UNKNOWN = { attempt: 3, previousOutcome: 'unknown' } as const
 
-/** Who asks: the record's own token; another one with its fingerprint, willing to rerun or not; with another fingerprint. */
+/**
+ * Who sends `begin`: the record's own token; another token with the same fingerprint, willing to rerun or not; another
+ * token with another fingerprint.
+ */
 interface Row {
   readonly own: Result
   readonly rerun: Result
@@ -24,7 +27,7 @@ interface Row {
   readonly otherFingerprint: Result
 }
 
-/** The machine's table, cell by cell. */
+/** The table in the machine's header, cell by cell. */
 const TABLE: Readonly<Record<SituationName, Row>> = {
   none: { own: FIRST, rerun: FIRST, refuse: FIRST, otherFingerprint: FIRST },
   'in-flight, lease live': { own: 'again', rerun: 'refused', refuse: 'refused', otherFingerprint: 'refused' },
@@ -85,20 +88,20 @@ export const beginTable: readonly Law[] = Object.entries(TABLE).flatMap(([situat
 
 async function checkRefused(bench: Bench, met: Met, claimant: Claimant, begun: SeenBegun, name: string): Promise<void> {
   const record = shownTo(claimant.fingerprint, met.record)
-  promised(begun, { acquired: false, record }, `${name}, and shows the record that stands.`)
+  promised(begun, { acquired: false, record }, `${name}, and shows the current record.`)
   promised(await bench.look(), met.record, `${name}, and changes nothing.`)
   if (claimant !== met.owner) {
     promised(await claimant.renew(), { ok: false, record }, `${name}, and the claimant owns nothing.`)
   }
-  promised(await repeatEnd(met), { ok: true }, `${name}, and the record stays its last owner's.`)
+  promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns the record.`)
 }
 
 async function checkAgain(bench: Bench, met: Met, begun: SeenBegun, name: string): Promise<void> {
   const afterTakeover = bench.inFlight(met.owner, { attempt: 2, uncertain: true })
   const second = met.record !== null && 'attempt' in met.record && met.record.attempt === 2
   const [first, live] = second ? [SECOND_UNKNOWN, afterTakeover] : [FIRST, bench.inFlight(met.owner)]
-  promised(begun, { acquired: true, ...first }, `${name}, told the same as the first time.`)
-  promised(await bench.look(), live, `${name}, and the lease starts anew.`)
+  promised(begun, { acquired: true, ...first }, `${name}, with the same reply as the first time.`)
+  promised(await bench.look(), live, `${name}, and the lease restarts.`)
 }
 
 async function checkAcquired(
@@ -112,7 +115,7 @@ async function checkAcquired(
   promised(begun, { acquired: true, ...result }, `${name}.`)
   const uncertain = result.previousOutcome === 'unknown'
   const record = bench.inFlight(claimant, { attempt: result.attempt, uncertain })
-  promised(await bench.look(), record, `${name}, and the record says so.`)
+  promised(await bench.look(), record, `${name}, and the record shows it.`)
   promised(await claimant.renew(), { ok: true }, `${name}, and the claimant owns the record.`)
   if (met.record === null) return
   promised(await met.owner.renew(), { ok: false, record }, `${name}, and the former owner does not.`)

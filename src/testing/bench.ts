@@ -7,22 +7,22 @@ import { type TrialClock, trialClock } from './trial-clock.js'
 
 export const DAY_MS = 86_400_000
 
-/** One store on trial, with a key of its own. */
+/** One store under test, with its own key. */
 export interface Bench extends TrialClock {
   readonly store: Store
-  /** What the claimants use unless told otherwise. */
+  /** The key that claimants use by default. */
   readonly key: string
-  /** Outlasts every test. */
+  /** Longer than any test. */
   readonly longMs: number
-  /** Somebody with a token of its own. */
+  /** A claimant with its own token. */
   claimant(terms?: Partial<Terms>): Claimant
-  /** The record as it stands, asked for with a stale command: that changes nothing. There must be one. */
+  /** The current record, read with a stale command, which changes nothing. There must be one. */
   look(key?: string): Promise<SeenRecord | null>
-  /** The record as an operator sees it. */
+  /** The record as `inspect` shows it. */
   inspect(key?: string): Promise<SeenRecord | null>
-  /** An operator's word on an attempt: `null`, it failed. With a token of its own, unless it is told which. */
+  /** Resolves an attempt as an operator: `null` means failed. Uses a new token unless `terms` has one. */
   resolve(attempt: number, answer: Answer | null, terms?: Partial<Terms>): Promise<SeenDone>
-  /** What a running attempt shows of itself. */
+  /** The record expected for a running attempt. */
   inFlight(owner: Claimant, shows?: { attempt?: number; uncertain?: boolean; lease?: 'live' | 'lapsed' }): SeenRecord
 }
 
@@ -44,12 +44,12 @@ export function createBench(opened: Store, advance?: (ms: number) => unknown): B
       return done.ok ? null : done.record
     },
     async inspect(at = key) {
-      promised(typeof store.inspect, 'function', 'A store that is operable has `inspect`.')
+      promised(typeof store.inspect, 'function', 'An operable store has `inspect`.')
       const record = (await store.inspect?.(at)) as IdempotencyRecord | null
       return record && seenRecord(record)
     },
     async resolve(attempt, answer, { key: at = key, token = randomUUID(), retentionMs = 2 * LONG_MS } = {}) {
-      promised(typeof store.resolve, 'function', 'A store that is operable has `resolve`.')
+      promised(typeof store.resolve, 'function', 'An operable store has `resolve`.')
       return seenDone((await store.resolve?.(at, { token, attempt, answer, retentionMs })) as CommandReply)
     },
     inFlight(owner, { attempt = 1, uncertain = false, lease = 'live' } = {}) {

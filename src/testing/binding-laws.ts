@@ -5,7 +5,7 @@ import { everywhere, type Law } from './law.js'
 import { promised } from './seen.js'
 import { completed, shownTo, takenOver } from './situations.js'
 
-/** Bound, and fresh means fresh: what a record remembers of the attempts before. */
+/** Bound, and fresh means fresh: what a record keeps about earlier attempts. */
 export const bindingLaws: readonly Law[] = [
   ...everywhere({
     'bound: a completed key belongs to its fingerprint': async (bench) => {
@@ -13,14 +13,14 @@ export const bindingLaws: readonly Law[] = [
       await owner.complete()
       const begun = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).begin()
       const record = shownTo(OTHER_FINGERPRINT, completed(owner))
-      promised(begun, { acquired: false, record }, 'Another fingerprint is shown the one that is bound.')
+      promised(begun, { acquired: false, record }, 'A claim with another fingerprint gets the bound record.')
     },
 
     'bound: a command that comes with another fingerprint is not shown the answer': async (bench) => {
       const owner = await bench.claimant().claims()
       await owner.complete()
       const record = { ...completed(owner), answer: null }
-      // The token makes no difference, and nor does what it is that is refused.
+      // It makes no difference which token is sent, or which command is refused.
       for (const token of [owner.token, randomUUID()]) {
         const other = bench.claimant({ token, fingerprint: OTHER_FINGERPRINT, attempt: 1 })
         promised(await other.begin(), { acquired: false, record }, 'begin shows the record without its answer.')
@@ -29,7 +29,7 @@ export const bindingLaws: readonly Law[] = [
       }
       const stranger = bench.claimant({ fingerprint: OTHER_FINGERPRINT, attempt: 1 })
       promised(await stranger.complete(), { ok: false, record }, 'complete shows the record without its answer.')
-      promised(await bench.look(), completed(owner), 'Its own fingerprint is shown the answer.')
+      promised(await bench.look(), completed(owner), 'A command with the same fingerprint gets the answer.')
     },
 
     'bound: a released key may be claimed with another fingerprint': async (bench) => {
@@ -48,7 +48,7 @@ export const bindingLaws: readonly Law[] = [
       await bench.pass()
       const other = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
       const record = bench.inFlight(owner, { lease: 'lapsed' })
-      promised(await other.begin(), { acquired: false, record }, 'A lapse does not free the fingerprint.')
+      promised(await other.begin(), { acquired: false, record }, 'A lapsed record stays bound to its fingerprint.')
     },
 
     'bound: an uncertain failure keeps its fingerprint through a takeover and its failure': async (bench) => {
@@ -57,7 +57,7 @@ export const bindingLaws: readonly Law[] = [
       await owner.release()
       const other = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
       const record = { state: 'failed', fingerprint: owner.fingerprint, attempt: 2, uncertain: true }
-      promised(await other.begin(), { acquired: false, record }, 'An uncertain record belongs to its fingerprint.')
+      promised(await other.begin(), { acquired: false, record }, 'An uncertain record stays bound to its fingerprint.')
     },
 
     'bound: the attempt only grows, through failures, lapses and uncertainty': async (bench) => {
@@ -68,9 +68,9 @@ export const bindingLaws: readonly Law[] = [
       await (await bench.claimant().claims()).release()
       const due = { acquired: true, attempt: 5, previousOutcome: 'unknown' }
       const fifth = bench.claimant()
-      promised(await fifth.begin(), due, 'After four attempts comes the fifth.')
+      promised(await fifth.begin(), due, 'The claim after four attempts is the fifth.')
       await fifth.complete()
-      promised(await bench.look(), completed(fifth, 5), 'And its completion says so.')
+      promised(await bench.look(), completed(fifth, 5), 'The completed record shows attempt 5.')
     },
 
     "bound: the attempt is the record's own, whatever its owner says": async (bench) => {
@@ -90,45 +90,49 @@ export const bindingLaws: readonly Law[] = [
       for (let attempt = 1; attempt <= 4; attempt++) {
         const claimant = bench.claimant()
         const due = { acquired: true, attempt, previousOutcome: attempt === 1 ? 'none' : 'failed' }
-        promised(await claimant.begin(), due, 'Failures that were certain leave no doubt.')
+        promised(await claimant.begin(), due, 'After certain failures the outcome is not unknown.')
         await claimant.release()
       }
     },
 
     'fresh: an attempt that failed after it may have had an effect leaves the outcome unknown': async (bench) => {
       await (await bench.claimant().claims()).release({ uncertain: true })
-      await secondIsTold(bench, 'unknown', 'A failure that may have had an effect is told to the next.')
+      await secondIsTold(bench, 'unknown', 'An uncertain failure is reported to the next attempt.')
     },
 
     'fresh: an attempt that stalled leaves the outcome unknown': async (bench) => {
       await bench.claimant().claims({ leaseMs: bench.shortMs })
       await bench.pass()
-      await secondIsTold(bench, 'unknown', 'A lapse is told to the next.')
+      await secondIsTold(bench, 'unknown', 'A lapse is reported to the next attempt.')
     },
 
     'fresh: uncertain is only ever added: no failing takeover forgets it': async (bench) => {
       const owner = await takenOver(bench, bench.longMs)
       await owner.release({ uncertain: false })
       const record = { state: 'failed', fingerprint: owner.fingerprint, attempt: 2, uncertain: true }
-      promised(await bench.look(), record, 'A takeover that fails for certain leaves the earlier doubt.')
+      promised(await bench.look(), record, 'A takeover that fails for certain leaves the record uncertain.')
       const due = { acquired: true, attempt: 3, previousOutcome: 'unknown' }
-      promised(await bench.claimant().begin(), due, 'And the next attempt is told.')
+      promised(await bench.claimant().begin(), due, 'The next attempt gets the unknown outcome.')
     },
 
     'fresh: a takeover of an uncertain failure stays uncertain when it fails': async (bench) => {
       await (await bench.claimant().claims()).release({ uncertain: true })
       await (await bench.claimant().claims()).release({ uncertain: false })
       const due = { acquired: true, attempt: 3, previousOutcome: 'unknown' }
-      promised(await bench.claimant().begin(), due, 'The doubt about the first attempt stays.')
+      promised(await bench.claimant().begin(), due, 'The first attempt stays uncertain.')
     },
 
     'fresh: a renewal does not forget uncertainty': async (bench) => {
       const owner = await takenOver(bench, bench.longMs)
       await owner.renew({ uncertain: false })
-      promised(await bench.look(), bench.inFlight(owner, { attempt: 2, uncertain: true }), 'renew leaves the doubt.')
+      promised(
+        await bench.look(),
+        bench.inFlight(owner, { attempt: 2, uncertain: true }),
+        'After renew the record is still uncertain.',
+      )
     },
 
-    'fresh: a lapse that nobody took over leaves no doubt when its owner fails for certain': async (bench) => {
+    'fresh: a lapse without a takeover leaves nothing uncertain if its owner fails for certain': async (bench) => {
       const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
       await bench.pass()
       promised(await owner.release(), { ok: true }, 'Its owner can still release it.')
@@ -140,14 +144,18 @@ export const bindingLaws: readonly Law[] = [
       await owner.renew()
       await owner.release({ uncertain: false })
       const due = { acquired: true, attempt: 3, previousOutcome: 'unknown' }
-      promised(await bench.claimant().begin(), due, 'A restored claim keeps its doubt.')
+      promised(await bench.claimant().begin(), due, 'A restored claim stays uncertain.')
     },
 
-    'fresh: a refused begin leaves an unknown outcome for one that reruns': async (bench) => {
+    'fresh: a begin refused for an unknown outcome leaves it to a begin that reruns': async (bench) => {
       await bench.claimant().claims({ leaseMs: bench.shortMs })
       await bench.pass()
       const refused = await bench.claimant({ unknownOutcome: 'refuse' }).begin()
-      promised({ acquired: refused.acquired }, { acquired: false }, 'Who refuses unknown outcomes does not acquire.')
+      promised(
+        { acquired: refused.acquired },
+        { acquired: false },
+        'A begin that refuses unknown outcomes does not acquire.',
+      )
       await secondIsTold(bench, 'unknown', 'A refusal changes nothing.')
     },
   }),

@@ -12,7 +12,7 @@ export const claimLaws: readonly Law[] = [
   ...everywhere({
     'exclusive: of 50 begins at once, one acquires': (bench) => oneOfACrowd(bench, { attempt: 1, outcome: 'none' }),
 
-    'exclusive: a live lease keeps others out as often as they ask': async (bench) => {
+    'exclusive: a live lease keeps others out, however often they try': async (bench) => {
       const owner = await bench.claimant().claims()
       for (let i = 0; i < 5; i++) {
         const begun = await bench.claimant().begin()
@@ -59,16 +59,16 @@ export const claimLaws: readonly Law[] = [
       promised(await bench.claimant().begin(), due, 'Once leaseMs have passed another may take over.')
     },
 
-    'exclusive: a lease of a day is a day long, and who is refused is told how much is left': async (bench) => {
+    'exclusive: a lease of a day lasts a day, and a refused begin gets its remaining time': async (bench) => {
       const owner = await bench.claimant().claims({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS })
       const leftMs = await leaseLeftMs(bench)
-      promised(leftMs <= DAY_MS && leftMs > DAY_MS / 2, true, `Of a day, hardly anything is over: not ${leftMs} ms.`)
+      promised(leftMs <= DAY_MS && leftMs > DAY_MS / 2, true, `Most of the day is left; seen: ${leftMs} ms.`)
       await bench.leap(DAY_MS - 1)
       const refused = { acquired: false, record: bench.inFlight(owner) }
       promised(await bench.claimant().begin(), refused, 'A long lease is live until its end.')
     },
 
-    'exclusive: who is refused, or stale, starts no lease anew': (bench) =>
+    'exclusive: a refused or stale command does not extend the lease': (bench) =>
       bench.before(async (ms, early, late) => {
         const key = `${bench.key}:${ms}`
         await bench.claimant({ key }).claims({ leaseMs: ms })
@@ -79,7 +79,7 @@ export const claimLaws: readonly Law[] = [
           promised([acquired, ok], [false, false], 'While a lease is live nobody else has the key.')
           await late()
           const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
-          promised(await bench.claimant({ key }).begin(), due, 'A lease is as long as its owner says.')
+          promised(await bench.claimant({ key }).begin(), due, 'The owner decides how long the lease is.')
         }
       }),
 
@@ -88,11 +88,11 @@ export const claimLaws: readonly Law[] = [
       await owner.renew({ leaseMs: bench.longMs })
       await bench.pass()
       const refused = { acquired: false, record: bench.inFlight(owner) }
-      promised(await bench.claimant().begin(), refused, 'A renewed lease outlives the one before.')
+      promised(await bench.claimant().begin(), refused, 'A renewed lease outlasts the previous one.')
       await owner.renew({ leaseMs: bench.shortMs })
       await bench.pass()
       const { acquired } = await bench.claimant().begin()
-      promised({ acquired }, { acquired: true }, 'A renewed lease ends as it says, be it earlier.')
+      promised({ acquired }, { acquired: true }, 'A renewed lease ends at its own time, even if that is earlier.')
     },
 
     'exclusive: a begin that is sent again starts the lease anew': async (bench) => {
@@ -100,15 +100,15 @@ export const claimLaws: readonly Law[] = [
       await owner.begin({ leaseMs: bench.longMs })
       await bench.pass()
       const refused = { acquired: false, record: bench.inFlight(owner) }
-      promised(await bench.claimant().begin(), refused, 'A repeated begin counts its lease from the repetition.')
+      promised(await bench.claimant().begin(), refused, 'The lease of a repeated begin starts at the repetition.')
     },
 
-    "exclusive: a lapsed lease that nobody took is its owner's again": async (bench) => {
+    'exclusive: the owner can renew a lapsed lease that nobody took over': async (bench) => {
       const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
       await bench.pass()
       promised(await owner.renew(), { ok: true }, 'A lapse alone changes nothing.')
       const refused = { acquired: false, record: bench.inFlight(owner) }
-      promised(await bench.claimant().begin(), refused, 'Renewed after its lapse, the lease is live.')
+      promised(await bench.claimant().begin(), refused, 'After the renewal the lease is live.')
       promised(await owner.complete(), { ok: true }, 'Its owner completes.')
     },
 
@@ -143,11 +143,19 @@ export const claimLaws: readonly Law[] = [
       promised(await owner.complete(), { ok: false, record }, 'complete after the release is stale.')
       const next = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).claims()
       const inFlight = bench.inFlight(next, { attempt: 2 })
-      promised(await owner.complete(), { ok: false, record: inFlight }, 'A late completion hits no later attempt.')
-      promised(await owner.release(), { ok: false, record: inFlight }, 'A late release hits no later attempt.')
+      promised(
+        await owner.complete(),
+        { ok: false, record: inFlight },
+        'A late completion does not affect a later attempt.',
+      )
+      promised(
+        await owner.release(),
+        { ok: false, record: inFlight },
+        'A late release does not affect a later attempt.',
+      )
     },
 
-    "one answer: after another's completion a former owner is shown that answer": async (bench) => {
+    "one answer: after another's completion a former owner gets that answer": async (bench) => {
       const [former, owner] = await formerAndOwner(bench)
       await owner.complete()
       const stale = { ok: false, record: completed(owner, 2) }
@@ -159,7 +167,7 @@ export const claimLaws: readonly Law[] = [
   }),
 
   ...everywhere({
-    'one answer: of 20 completions at once one answer is stored, and never changes': async (bench) => {
+    'one answer: of 20 completions at once, one answer is stored and never changes': async (bench) => {
       const owner = await bench.claimant().claims()
       const answers = Array.from({ length: 20 }, (_, i) => ({ ...OTHER_ANSWER, status: 201 + i }))
       const replies = await Promise.all(answers.map((answer) => owner.complete(answer)))
@@ -175,14 +183,14 @@ export const claimLaws: readonly Law[] = [
       promised(await bench.look(), first, 'Once stored, the answer never changes.')
     },
 
-    'one answer: each retry is given the answer': async (bench) => {
+    'one answer: each retry gets the answer': async (bench) => {
       const owner = await bench.claimant().claims()
       await owner.complete()
       for (let i = 0; i < 3; i++) {
         const { acquired, ...rest } = await bench.claimant().begin()
         promised({ acquired }, { acquired: false }, 'A completed key is never claimed again.')
         const answer = 'record' in rest && 'answer' in rest.record ? rest.record.answer : null
-        promised(answer, SEEN_ANSWER, 'A retry is given the answer.')
+        promised(answer, SEEN_ANSWER, 'A retry gets the answer.')
       }
     },
   }),

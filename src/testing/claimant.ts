@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Answer, Claim, Ownership, Store } from '../core/index.js'
 import { promised, type SeenAnswer, type SeenBegun, type SeenDone, seenAnswer, seenBegun, seenDone } from './seen.js'
 
-/** Outlasts every test. */
+/** Longer than any test. */
 export const LONG_MS = 3_600_000
 
 export interface Terms {
@@ -13,7 +13,7 @@ export interface Terms {
   readonly retentionMs: number
   readonly failedMs: number
   readonly unknownOutcome: Claim['unknownOutcome']
-  /** What an owner says of itself; unless given, what `begin` told it. */
+  /** The attempt that an owner sends; by default, the one that `begin` returned. */
   readonly attempt: number
   readonly uncertain: boolean
 }
@@ -25,7 +25,7 @@ export interface Claimant {
   renew(terms?: Partial<Terms>): Promise<SeenDone>
   complete(answer?: Answer, terms?: Partial<Terms>): Promise<SeenDone>
   release(terms?: Partial<Terms>): Promise<SeenDone>
-  /** Claims, which must succeed. */
+  /** Claims the key, and fails unless it is acquired. */
   claims(terms?: Partial<Terms>): Promise<Claimant>
 }
 
@@ -41,7 +41,7 @@ export const ANSWER: Answer = {
 export const OTHER_ANSWER: Answer = { ...ANSWER, status: 200, body: new TextEncoder().encode('{"id":"payout_2"}') }
 export const SEEN_ANSWER: SeenAnswer = seenAnswer(ANSWER)
 
-/** Somebody with a token of its own, who claims `key` of the store unless told otherwise. */
+/** A claimant with its own token, which claims `key` of the store by default. */
 export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Claimant {
   const token = usual.token ?? randomUUID()
   const scope = 'laws'

@@ -1,14 +1,14 @@
 import { inspect, isDeepStrictEqual } from 'node:util'
 
-/** A member that is not as it was to be. */
+/** A member that differs from the expected value. */
 export interface Difference {
-  /** Its path, such as `record.answer.status`; `''`: the value itself. */
+  /** Its path, for example `record.answer.status`; `''`: the value itself. */
   readonly member: string
   readonly due: unknown
   readonly seen: unknown
 }
 
-/** Where two values differ: the innermost members of plain objects and arrays, in the order of what was due. */
+/** Where two values differ: the innermost members of plain objects and arrays, in the order of the expected value. */
 export function differencesOf(due: unknown, seen: unknown, member = ''): Difference[] {
   if (isDeepStrictEqual(due, seen)) return []
   if (!hasMembers(due) || !hasMembers(seen) || Array.isArray(due) !== Array.isArray(seen)) {
@@ -21,7 +21,7 @@ export function differencesOf(due: unknown, seen: unknown, member = ''): Differe
   return inMembers.length > 0 ? inMembers : [{ member, due, seen }]
 }
 
-/** In one line, short enough to be read at a glance. */
+/** On one line, shortened. */
 export function briefly(value: unknown): string {
   return inspect(value, {
     breakLength: Number.POSITIVE_INFINITY,
@@ -32,12 +32,12 @@ export function briefly(value: unknown): string {
   }).replace(/\s+/g, ' ')
 }
 
-/** Stands for a value where words say more: it is shown as they are. */
+/** A placeholder that is printed as these words instead of a value. */
 export function inWords(words: string): object {
   return { [inspect.custom]: () => words }
 }
 
-/** Not the same as a member that is `undefined`. */
+/** Differs from a member that is `undefined`. */
 const ABSENT = inWords('nothing')
 
 function memberOf(value: object, name: string): unknown {

@@ -3,7 +3,7 @@ import { ANSWER } from './claimant.js'
 import { everywhere, type Law } from './law.js'
 import { promised } from './seen.js'
 
-/** Names that a store may be tempted to read as more than a name. Each is a key of its own. */
+/** Strings that a store might interpret or normalise. Each is a separate key. */
 const ODD_KEYS = [
   'a',
   'A',
@@ -49,41 +49,41 @@ const ODD_KEYS = [
   '%F0%9F%92%B6',
 ]
 
-/** 255 characters of a scope and 255 of a key, of four bytes each, percent-encoded: the longest storage key there is. */
+/** The longest possible storage key: 255 characters of a scope and 255 of a key, four bytes each, percent-encoded. */
 const LONGEST = `${'%F0%9F%92%B6'.repeat(255)}:${'%F0%9F%92%B6'.repeat(254)}`
 
-/** Apart: no key meets another. */
+/** Apart: no two keys share a record. */
 export const keyLaws: readonly Law[] = everywhere({
-  'apart: each key has a record of its own, however alike two look': (bench) =>
+  'apart: each key has its own record, however similar two keys are': (bench) =>
     ownRecordEach(
       bench,
       ODD_KEYS.map((odd) => `${bench.key}:${odd}`),
     ),
 
-  'apart: two keys of 255 characters that differ in the last have a record each': (bench) => {
+  'apart: two keys of 255 characters that differ in the last have separate records': (bench) => {
     const prefix = 'k'.repeat(254 - bench.key.length)
     return ownRecordEach(bench, [`${bench.key}${prefix}1`, `${bench.key}${prefix}2`, `${bench.key}${prefix}`])
   },
 
-  'apart: two of the longest storage keys that differ in the last have a record each': (bench) =>
+  'apart: two of the longest storage keys that differ in the last have separate records': (bench) =>
     ownRecordEach(bench, [`${bench.key}${LONGEST}%F0%9F%92%B6`, `${bench.key}${LONGEST}%F0%9F%92%B7`]),
 
-  'apart: a token is worth nothing on another key': async (bench) => {
+  'apart: a token is not valid for another key': async (bench) => {
     const [here, there] = [`${bench.key}:here`, `${bench.key}:there`]
     const owner = await bench.claimant({ key: here }).claims()
     const other = await bench.claimant({ key: there }).claims()
     await owner.complete(ANSWER, { key: there })
     await owner.release({ key: there })
-    promised(await bench.look(there), bench.inFlight(other), 'A token owns the record that it claimed, and no other.')
+    promised(await bench.look(there), bench.inFlight(other), 'A token owns only the record that it claimed.')
     promised(await other.complete(), { ok: true }, 'Its owner completes.')
-    promised(await bench.look(here), bench.inFlight(owner), 'The completion of one key leaves another alone.')
+    promised(await bench.look(here), bench.inFlight(owner), 'The completion of one key does not change another.')
   },
 
   'apart: claims of 50 keys at once all succeed': async (bench) => {
     const keys = Array.from({ length: 50 }, (_, i) => `${bench.key}:${i}`)
     const begun = await Promise.all(keys.map((key) => bench.claimant({ key }).begin()))
     const first = { acquired: true, attempt: 1, previousOutcome: 'none' }
-    promised(begun, Array(50).fill(first), 'No claim keeps one of another key out.')
+    promised(begun, Array(50).fill(first), 'A claim does not block a claim of another key.')
   },
 })
 
@@ -102,7 +102,7 @@ async function ownRecordEach(bench: Bench, keys: readonly string[]): Promise<voi
   for (const [i, key] of keys.entries()) {
     const begun = await bench.claimant({ key }).begin()
     const status = !begun.acquired && 'answer' in begun.record ? begun.record.answer?.status : null
-    promised(status, 200 + i, `Each key is given its own answer: ${shown(key)}.`)
+    promised(status, 200 + i, `Each key gets its own answer: ${shown(key)}.`)
   }
 }
 

@@ -6,7 +6,7 @@ import type { Law } from './law.js'
 import { promised, type SeenRecord, seenAnswer } from './seen.js'
 import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from './situations.js'
 
-/** What can be resolved: an owner that died or stalled, or a failure that may have had its effect. */
+/** What can be resolved: an attempt that died or stalled, or a failure that may have had its effect. */
 const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
   none: false,
   'in-flight, lease live': false,
@@ -25,7 +25,7 @@ const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation, prepare]): Law
     const met = await prepare(bench)
     promised(await bench.inspect(), met.record, `${name}.`)
     promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
-    if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and it stays its last owner's.`)
+    if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns it.`)
   })
 })
 
@@ -44,10 +44,14 @@ const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =
       promised(done, { ok: true }, `${name}.`)
       const record = resolved(met, as as Outcome)
       promised(await bench.look(), record, `${name}, as the next attempt.`)
-      promised(await met.owner.renew(), { ok: false, record }, `${name}, and the lost owner owns it no more.`)
-      promised(await met.owner.complete(OTHER_ANSWER), { ok: false, record }, `${name}, its late answer is fenced.`)
-      promised(await met.owner.release({ uncertain: true }), { ok: false, record }, `${name}, so is its late failure.`)
-      promised(await bench.look(), record, `${name}, and all that changes nothing.`)
+      promised(await met.owner.renew(), { ok: false, record }, `${name}, and the former owner no longer owns it.`)
+      promised(await met.owner.complete(OTHER_ANSWER), { ok: false, record }, `${name}, and a late answer is fenced.`)
+      promised(
+        await met.owner.release({ uncertain: true }),
+        { ok: false, record },
+        `${name}, and a late failure is fenced.`,
+      )
+      promised(await bench.look(), record, `${name}, and none of these changes the record.`)
     })
   }),
 )
@@ -64,33 +68,40 @@ const OTHER_ATTEMPT_CELLS = Object.keys(UNKNOWN).flatMap((situation) =>
 )
 
 const LAWS: readonly Law[] = [
-  operable('resolve: as failed frees the key, for any fingerprint, told that an attempt failed', async (bench) => {
+  operable('resolve: as failed frees the key for any fingerprint, with previous outcome failed', async (bench) => {
     await loseOwner(bench)
     await bench.resolve(1, null)
     const corrected = bench.claimant({ fingerprint: OTHER_FINGERPRINT, unknownOutcome: 'refuse' })
     const next = { acquired: true, attempt: 3, previousOutcome: 'failed' }
-    promised(await corrected.begin(), next, 'What an operator resolved as failed is a certain failure.')
+    promised(await corrected.begin(), next, 'A key resolved as failed is a certain failure.')
   }),
 
-  operable('resolve: as completed it is never claimed again, and each begin is shown the answer', async (bench) => {
-    const owner = await loseOwner(bench)
-    await bench.resolve(1, ANSWER)
-    const refused = { acquired: false, record: completed(owner, 2) }
-    promised(await bench.claimant().begin(), refused, 'What an operator resolved as completed is completed.')
-    promised(await owner.begin(), refused, 'For the owner that was lost as well.')
-  }),
+  operable(
+    'resolve: a key resolved as completed is never claimed again, and each begin gets the answer',
+    async (bench) => {
+      const owner = await loseOwner(bench)
+      await bench.resolve(1, ANSWER)
+      const refused = { acquired: false, record: completed(owner, 2) }
+      promised(await bench.claimant().begin(), refused, 'A key resolved as completed is completed.')
+      promised(await owner.begin(), refused, 'The former owner gets the same reply.')
+    },
+  ),
 
-  ...eitherWay('resolve: sent again, it is confirmed, and changes nothing', async (bench, answer) => {
+  ...eitherWay('resolve: a repetition is confirmed and changes nothing', async (bench, answer) => {
     await loseOwner(bench)
     const token = randomUUID()
     promised(await bench.resolve(1, answer, { token }), { ok: true }, 'An unknown outcome can be resolved.')
     const record = await bench.look()
     const other = answer === null ? ANSWER : null
-    promised(await bench.resolve(1, other, { token }), { ok: true }, 'Sent again, it is confirmed, whatever it says.')
-    promised(await bench.look(), record, 'And changes nothing.')
+    promised(
+      await bench.resolve(1, other, { token }),
+      { ok: true },
+      'A repetition is confirmed, even with another outcome.',
+    )
+    promised(await bench.look(), record, 'The repetition changes nothing.')
   }),
 
-  operable('resolve: arriving again behind a later attempt, it changes nothing', async (bench) => {
+  operable('resolve: a repetition after a later attempt changes nothing', async (bench) => {
     await loseOwner(bench)
     const token = randomUUID()
     await bench.resolve(1, null, { token })
@@ -98,8 +109,8 @@ const LAWS: readonly Law[] = [
     await bench.pass()
     const record = bench.inFlight(later, { attempt: 3, lease: 'lapsed' })
     const again = await bench.resolve(1, null, { token })
-    promised(again, { ok: false, record }, 'What was said of one attempt is not said of a later one.')
-    promised(await later.renew(), { ok: true }, "The later attempt stays its owner's.")
+    promised(again, { ok: false, record }, 'A resolution applies to its own attempt only.')
+    promised(await later.renew(), { ok: true }, 'The later attempt keeps its owner.')
   }),
 
   operable('resolve: of 20 operators at once, one resolves', async (bench) => {
@@ -108,10 +119,10 @@ const LAWS: readonly Law[] = [
     const done = await Promise.all(answers.map((answer) => bench.resolve(1, answer)))
     promised(done.filter(({ ok }) => ok).length, 1, 'The first operator decides.')
     const record = await bench.look()
-    for (const one of done) if (!one.ok) promised(one.record, record, 'The others are shown what it decided.')
+    for (const one of done) if (!one.ok) promised(one.record, record, "The others get the first operator's decision.")
   }),
 
-  operable('resolve: the answer is kept as it is', async (bench) => {
+  operable('resolve: the answer is kept unchanged', async (bench) => {
     await loseOwner(bench)
     const headers = [
       ['Link', '</a>; rel="next"'],
@@ -122,10 +133,10 @@ const LAWS: readonly Law[] = [
     await bench.resolve(1, answer)
     const record = await bench.inspect()
     const seen = record !== null && 'answer' in record && record.answer
-    promised(seen, seenAnswer(answer), 'Status, reason, headers and bytes are those that the operator gave.')
+    promised(seen, seenAnswer(answer), 'Status, reason, headers and bytes are as the operator gave them.')
   }),
 
-  ...eitherWay('resolve: keeps the record for its retention from then on', (bench, answer) =>
+  ...eitherWay('resolve: restarts the retention of the record', (bench, answer) =>
     bench.before(async (ms, early, late) => {
       const key = `${bench.key}:${ms}`
       await bench.claimant({ key }).claims({ leaseMs: 1, retentionMs: ms })
@@ -135,17 +146,17 @@ const LAWS: readonly Law[] = [
         promised(done, { ok: true }, 'An unknown outcome can be resolved until its retention ends.')
         await late()
         const state = (await bench.inspect(key))?.state
-        promised({ state }, { state: stateOf(answer) }, 'Its retention counts from the resolution.')
+        promised({ state }, { state: stateOf(answer) }, 'Its retention starts at the resolution.')
       }
     }),
   ),
 
-  ...eitherWay('resolve: never shortens how long the record is kept', async (bench, answer) => {
+  ...eitherWay('resolve: never shortens the retention of the record', async (bench, answer) => {
     await loseOwner(bench)
     await bench.resolve(1, answer, { retentionMs: bench.shortMs })
     await bench.pass()
     const state = (await bench.inspect())?.state
-    promised({ state }, { state: stateOf(answer) }, 'It is kept as long as it was to be.')
+    promised({ state }, { state: stateOf(answer) }, 'It is kept as long as before the resolution.')
   }),
 
   ...eitherWay('resolve: after its retention the key is new', (bench, answer) =>
@@ -171,9 +182,9 @@ const LAWS: readonly Law[] = [
       await bench.inspect(key)
       const record = await bench.inspect(key)
       return async () => {
-        promised(record, bench.inFlight(owner, { lease: 'lapsed' }), 'A lease lapses, whoever looks.')
+        promised(record, bench.inFlight(owner, { lease: 'lapsed' }), 'A lease lapses although it is inspected.')
         await late()
-        promised(await bench.inspect(key), null, 'And a retention ends.')
+        promised(await bench.inspect(key), null, 'A retention ends although the record is inspected.')
       }
     }),
   ),
@@ -213,7 +224,7 @@ function resolved(met: Met, as: Outcome): SeenRecord {
 }
 
 async function checkUnchanged(bench: Bench, met: Met, done: unknown, name: string): Promise<void> {
-  promised(done, { ok: false, record: met.record }, `${name}, and shows the record that stands.`)
+  promised(done, { ok: false, record: met.record }, `${name}, and shows the current record.`)
   promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
-  if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and it stays its last owner's.`)
+  if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns it.`)
 }

@@ -33,7 +33,7 @@ const OWN_CELLS = Object.entries(OWN).flatMap(([situation, row]) =>
     const prepare = SITUATIONS[situation as SituationName]
     const result = row[command === 'release as uncertain' ? 'release' : command]
     const name = `${command} (own, ${situation}): ${IN_WORDS[result]}`
-    // Sent again, with another answer: what was stored first stays.
+    // Sent again with another answer: the first answer stays.
     const answer = result === 'repeats' ? OTHER_ANSWER : undefined
     return {
       name,
@@ -43,7 +43,7 @@ const OWN_CELLS = Object.entries(OWN).flatMap(([situation, row]) =>
         const done = await send(met.owner, command, answer)
         if (result === 'ends') {
           promised(done, { ok: true }, `${name}.`)
-          promised(await bench.look(), afterEnd(bench, met, command), `${name}, and the record says so.`)
+          promised(await bench.look(), afterEnd(bench, met, command), `${name}, and the record shows it.`)
         } else {
           promised(done, result === 'stale' ? { ok: false, record: met.record } : { ok: true }, `${name}.`)
           promised(await bench.look(), met.record, `${name}, and changes nothing.`)
@@ -65,7 +65,7 @@ const ANOTHERS_CELLS = Object.keys(OWN).flatMap((situation) =>
         const stranger = bench.claimant({ attempt: 7 })
         promised(await send(stranger, command, OTHER_ANSWER), { ok: false, record: met.record }, `${name}.`)
         promised(await bench.look(), met.record, `${name}, and changes nothing.`)
-        promised(await repeatEnd(met), { ok: true }, `${name}, and the record stays its last owner's.`)
+        promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns the record.`)
       },
     }
   }),
@@ -84,8 +84,8 @@ const NONE_CELLS = COMMANDS.flatMap((command) =>
         promised(await send(owner, command), { ok: true }, `${name}.`)
         const becomes = uncertain || command === 'release as uncertain'
         const record = afterCommand(bench, owner, command, 3, becomes)
-        promised(await bench.look(), record, `${name}, with what the owner says of itself.`)
-        promised(await repeatEnd({ owner, record }), { ok: true }, `${name}, and the record is the owner's.`)
+        promised(await bench.look(), record, `${name}, with the attempt and uncertainty that the owner sent.`)
+        promised(await repeatEnd({ owner, record }), { ok: true }, `${name}, and the owner owns the record.`)
       },
     }
   }),

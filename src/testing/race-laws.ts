@@ -4,7 +4,7 @@ import { type Claimant, OTHER_ANSWER } from './claimant.js'
 import type { Law } from './law.js'
 import { promised } from './seen.js'
 
-/** Who meets on one key: its owner, which claimed first; another claimant; an operator. */
+/** The participants on one key: its owner, which claimed first; another claimant; an operator. */
 interface Cast {
   readonly bench: Bench
   readonly key: string
@@ -47,10 +47,10 @@ const RACES: readonly [met: Situation, one: Sender, others: readonly Sender[]][]
   ['failed, uncertain', 'resolve as completed', ["another's begin"]],
 ]
 
-/** Each command is one atomic step: of two that are sent at once, one comes behind the other. */
+/** Each command is one atomic step: two commands sent at once have the same result as in one of the two orders. */
 export const raceLaws: readonly Law[] = RACES.flatMap(([met, one, others]) =>
   others.map((other): Law => {
-    const name = `atomic (${met}): ${one} and ${other} at once come out as one behind the other`
+    const name = `atomic (${met}): ${one} and ${other} at once have the result of one order`
     return { name, holds: holdsOf([one, other]), check: (bench) => checkRace(bench, met, [one, other], name) }
   }),
 )
@@ -77,7 +77,7 @@ async function castOn(bench: Bench, key: string, met: Situation): Promise<Cast> 
   return { bench, key, owner, next: bench.claimant({ key }) }
 }
 
-/** The replies, the record that stands, and who owns it. */
+/** The replies, the resulting record, and who owns it. */
 async function seenAfter(cast: Cast, [one, other]: readonly [Sender, Sender], way: Way): Promise<unknown> {
   const replies = await way(
     () => SENDERS[one](cast),
@@ -95,7 +95,7 @@ const IN_TURN: readonly Way[] = [
   },
 ]
 
-/** In either order, the second one at the same time or a little later: what meets what, is each store's own. */
+/** Both orders, with different lags for the second command: when two commands overlap depends on the store. */
 function waysAtOnce(bench: Bench): Way[] {
   return LAGS.flatMap(({ ticks, turns }): Way[] => {
     async function later(send: Send): Promise<unknown> {

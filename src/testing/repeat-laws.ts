@@ -3,66 +3,66 @@ import { everywhere, type Law } from './law.js'
 import { promised } from './seen.js'
 import { completed, takenOver } from './situations.js'
 
-/** Repeatable: a command that is sent twice, or late, equals one that is sent once, in time. */
+/** Repeatable: a command that is sent twice, or late, has the same effect as one that is sent once, in time. */
 export const repeatLaws: readonly Law[] = [
   ...everywhere({
-    'repeatable: a begin whose reply was lost is told the same again': async (bench) => {
+    'repeatable: a begin whose reply was lost gets the same reply again': async (bench) => {
       const owner = await bench.claimant().claims()
       const first = { acquired: true, attempt: 1, previousOutcome: 'none' }
       promised(await owner.begin(), first, 'A begin that is sent again finds its own token and is the owner.')
-      promised(await owner.begin(), first, 'However often it is sent.')
+      promised(await owner.begin(), first, 'A third begin gets the same reply.')
     },
 
-    'repeatable: of one begin that is sent 20 times at once, all are told the same': async (bench) => {
+    'repeatable: one begin that is sent 20 times at once gets the same reply each time': async (bench) => {
       const owner = bench.claimant()
       const begun = await Promise.all(Array.from({ length: 20 }, () => owner.begin()))
       const first = { acquired: true, attempt: 1, previousOutcome: 'none' }
       promised(begun, Array(20).fill(first), 'One token is one claim, however often it is sent.')
       const { acquired } = await bench.claimant().begin()
-      promised({ acquired }, { acquired: false }, 'And it keeps others out.')
+      promised({ acquired }, { acquired: false }, 'Other tokens do not acquire.')
     },
 
     'repeatable: a completion whose reply was lost is confirmed again': async (bench) => {
       const owner = await bench.claimant().claims()
       promised(await owner.complete(), { ok: true }, 'The owner completes.')
       promised(await owner.complete(), { ok: true }, 'The same completion, sent again, is confirmed.')
-      promised(await bench.look(), completed(owner), 'And changes nothing.')
+      promised(await bench.look(), completed(owner), 'The repetition changes nothing.')
     },
 
     'repeatable: a token that completed never claims again': async (bench) => {
       const owner = await bench.claimant().claims()
       await owner.complete()
       const refused = { acquired: false, record: completed(owner) }
-      promised(await owner.begin(), refused, 'A late begin of the owner finds its own answer.')
+      promised(await owner.begin(), refused, "A late begin by the owner shows the owner's answer.")
     },
   }),
 
   ...everywhere({
-    'repeatable: a begin that is sent again after a failure is told that one failed': async (bench) => {
+    'repeatable: a begin that is sent again after a failure reports the failure again': async (bench) => {
       await (await bench.claimant().claims()).release()
       const owner = await bench.claimant().claims()
       const again = { acquired: true, attempt: 2, previousOutcome: 'failed' }
-      promised(await owner.begin(), again, 'A repeated begin is told what the first was told.')
+      promised(await owner.begin(), again, 'A repeated begin gets the same reply as the first.')
     },
 
-    'repeatable: a begin that is sent again after a takeover is told that the outcome is unknown': async (bench) => {
+    'repeatable: a begin that is sent again after a takeover reports the unknown outcome again': async (bench) => {
       const owner = await takenOver(bench, bench.longMs)
       const again = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
-      promised(await owner.begin(), again, 'A repeated begin is told what the first was told.')
+      promised(await owner.begin(), again, 'A repeated begin gets the same reply as the first.')
     },
 
     'repeatable: a begin that refuses unknown outcomes still finds its own claim': async (bench) => {
       const owner = await bench.claimant({ unknownOutcome: 'refuse' }).claims({ leaseMs: bench.shortMs })
       await bench.pass()
       const again = { acquired: true, attempt: 1, previousOutcome: 'none' }
-      promised(await owner.begin(), again, 'Its own lapse is no unknown outcome to a claimant.')
+      promised(await owner.begin(), again, 'To the owner, the lapse of its own lease is not an unknown outcome.')
     },
 
     'repeatable: a released token never claims again': async (bench) => {
       const owner = await bench.claimant().claims()
       await owner.release()
       const record = { state: 'failed', fingerprint: null, attempt: 1, uncertain: false }
-      promised(await owner.begin(), { acquired: false, record }, 'A begin that arrives behind its release is refused.')
+      promised(await owner.begin(), { acquired: false, record }, 'A begin that arrives after its release is refused.')
       const next = { acquired: true, attempt: 2, previousOutcome: 'failed' }
       promised(await bench.claimant().begin(), next, 'The key is free for others.')
     },
@@ -71,9 +71,13 @@ export const repeatLaws: readonly Law[] = [
       const owner = await bench.claimant().claims()
       promised(await owner.release(), { ok: true }, 'The owner releases.')
       promised(await owner.release(), { ok: true }, 'The same release, sent again, is confirmed.')
-      promised(await owner.release({ uncertain: true }), { ok: true }, 'Whatever it says by then.')
+      promised(
+        await owner.release({ uncertain: true }),
+        { ok: true },
+        'A repeated release is confirmed, even if `uncertain` differs.',
+      )
       const record = { state: 'failed', fingerprint: null, attempt: 1, uncertain: false }
-      promised(await bench.look(), record, 'And changes nothing.')
+      promised(await bench.look(), record, 'The repetition changes nothing.')
     },
 
     'repeatable: the release of an unconfirmed claim, arriving first, fences its begin': async (bench) => {
@@ -105,7 +109,7 @@ export const repeatLaws: readonly Law[] = [
       const again = { acquired: true, attempt: 4, previousOutcome: 'failed' }
       promised(await owner.begin(), again, 'A claim that renew restored is the claim.')
       const { acquired } = await bench.claimant().begin()
-      promised({ acquired }, { acquired: false }, 'And it keeps others out.')
+      promised({ acquired }, { acquired: false }, 'Other tokens do not acquire.')
     },
   }),
 ]

@@ -10,7 +10,7 @@ import {
 import { inWords } from './difference.js'
 import { broken, promised } from './seen.js'
 
-/** The same store, each of whose replies, whichever law asks, is one that the engine accepts, and shows no token. */
+/** Wraps a store so that each reply, in every law, is checked: the engine accepts it, and it contains no token. */
 export function heldToItsReplies(store: Store): Store {
   const tokens = new Set<string>()
 
@@ -30,10 +30,10 @@ export function heldToItsReplies(store: Store): Store {
       const due = inWords('as the interface says')
       broken(`\`${command}\` replies as the interface says.`, due, reply, [{ member, due: inWords(expected), seen }])
     }
-    promised(fieldsMissingIn(reply), [], 'The fields of an answer are its own: a copy of it has all four.')
+    promised(fieldsMissingIn(reply), [], 'The fields of an answer are own properties, so a copy has all four.')
     const shown = everythingIn(reply)
     const shownTokens = [...tokens].filter((token) => shown.includes(token))
-    promised(shownTokens, [], 'The token proves who owns a record: it is shown to nobody.')
+    promised(shownTokens, [], 'The token proves who owns a record: no reply contains it.')
     return reply
   }
 

@@ -6,7 +6,7 @@ import { completed } from './situations.js'
 
 const NEW = { acquired: true, attempt: 1, previousOutcome: 'none' }
 
-/** Retention: how long a record is there, and that it is gone afterwards. */
+/** Retention: how long a record is kept, and that it is gone afterwards. */
 export const retentionLaws: readonly Law[] = [
   ...everywhere({
     'retention: a completed record is gone when its retention ends': async (bench) => {
@@ -43,10 +43,10 @@ export const retentionLaws: readonly Law[] = [
       promised(await bench.look(), completed(owner), 'A retention may be longer than 2 ** 31 milliseconds.')
     },
 
-    'retention: who is refused, or stale, keeps a completed record no longer': (bench) =>
+    'retention: a refused or stale command does not extend a completed record': (bench) =>
       keptNoLonger(bench, (owner, ms) => owner.complete(undefined, { retentionMs: ms })),
 
-    'retention: a completion that is sent again keeps it no longer': (bench) =>
+    'retention: a completion that is sent again does not extend it': (bench) =>
       bench.before(async (ms, early, late) => {
         const key = `${bench.key}:${ms}`
         const owner = await bench.claimant({ key }).claims()
@@ -57,7 +57,7 @@ export const retentionLaws: readonly Law[] = [
           promised(again, { ok: true }, 'A completion that is sent again is confirmed.')
           await late()
           const begun = await bench.claimant({ key }).begin()
-          promised(begun, NEW, 'A completion that is sent again changes nothing, its retention included.')
+          promised(begun, NEW, 'A completion that is sent again changes nothing, including the retention.')
         }
       }),
   }),
@@ -113,13 +113,13 @@ export const retentionLaws: readonly Law[] = [
       promised(begun, due, 'A retention, or failedMs, may be longer than 2 ** 31 milliseconds.')
     },
 
-    'retention: who is refused, or stale, keeps a claim no longer': (bench) =>
+    'retention: a refused or stale command does not extend a claim': (bench) =>
       keptNoLonger(bench, (owner, ms) => owner.begin({ leaseMs: 1, retentionMs: ms })),
 
-    'retention: who is refused, or stale, keeps a certain failure no longer': (bench) =>
+    'retention: a refused or stale command does not extend a certain failure': (bench) =>
       keptNoLonger(bench, (owner, ms) => owner.release({ failedMs: ms })),
 
-    'retention: who is refused, or stale, keeps an uncertain failure no longer': (bench) =>
+    'retention: a refused or stale command does not extend an uncertain failure': (bench) =>
       keptNoLonger(bench, (owner, ms) => owner.release({ uncertain: true, retentionMs: ms })),
 
     'retention: a claim whose owner died is gone when its retention ends, not with its lease': async (bench) => {
@@ -128,28 +128,36 @@ export const retentionLaws: readonly Law[] = [
       await bench.pass()
       const taker = bench.claimant({ leaseMs: shortMs, retentionMs: shortMs })
       const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
-      promised(await taker.begin(), due, 'A lapse never reads as a new key.')
+      promised(await taker.begin(), due, 'A lapsed key is never new.')
       await bench.pass()
       promised(await bench.claimant().begin(), NEW, 'After its retention the key is new.')
     },
 
-    'retention: renew keeps a claim for its retention from then on': async (bench) => {
+    'retention: renew restarts the retention of a claim': async (bench) => {
       const owner = await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: 2 * bench.shortMs })
       await owner.renew({ leaseMs: bench.shortMs, retentionMs: bench.longMs })
       await bench.pass()
       await bench.pass()
-      promised(await bench.look(), bench.inFlight(owner, { lease: 'lapsed' }), 'A renewed claim is kept from then on.')
+      promised(
+        await bench.look(),
+        bench.inFlight(owner, { lease: 'lapsed' }),
+        'The retention of a renewed claim starts at the renewal.',
+      )
     },
 
-    'retention: a begin that is sent again keeps its claim from then on': async (bench) => {
+    'retention: a begin that is sent again restarts the retention': async (bench) => {
       const owner = await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: 2 * bench.shortMs })
       await owner.begin({ leaseMs: bench.shortMs })
       await bench.pass()
       await bench.pass()
-      promised(await bench.look(), bench.inFlight(owner, { lease: 'lapsed' }), 'A repeated begin counts from then on.')
+      promised(
+        await bench.look(),
+        bench.inFlight(owner, { lease: 'lapsed' }),
+        'The retention of a repeated begin starts at the repetition.',
+      )
     },
 
-    'retention: a release that is sent again keeps the failure no longer': (bench) =>
+    'retention: a release that is sent again does not extend the failure': (bench) =>
       bench.before(async (ms, early, late) => {
         const key = `${bench.key}:${ms}`
         const owner = await bench.claimant({ key }).claims()
@@ -159,20 +167,20 @@ export const retentionLaws: readonly Law[] = [
         return async () => {
           await late()
           const begun = await bench.claimant({ key }).begin()
-          promised(begun, NEW, 'A release that is sent again changes nothing, its failedMs included.')
+          promised(begun, NEW, 'A release that is sent again changes nothing, including failedMs.')
         }
       }),
 
-    'retention: after it a late completion writes its answer': async (bench) => {
+    'retention: after its end a late completion writes its answer': async (bench) => {
       const owner = await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: bench.shortMs })
       await bench.pass()
-      promised(await owner.complete(), { ok: true }, 'Where there is no record, a completion writes it.')
-      promised(await bench.look(), completed(owner), 'And it is the answer that retries get.')
+      promised(await owner.complete(), { ok: true }, 'If there is no record, a completion writes it.')
+      promised(await bench.look(), completed(owner), 'Retries get the answer of the late completion.')
     },
   }),
 ]
 
-/** Counted from the command that last wrote the record, not from who last asked for it. */
+/** The retention starts at the command that last wrote the record, not at the last command that was refused. */
 function keptNoLonger(bench: Bench, write: (owner: Claimant, ms: number) => Promise<unknown>): Promise<void> {
   return bench.before(async (ms, early, late) => {
     const key = `${bench.key}:${ms}`
@@ -183,14 +191,18 @@ function keptNoLonger(bench: Bench, write: (owner: Claimant, ms: number) => Prom
     const before = await stranger.renew()
     await stranger.complete(OTHER_ANSWER)
     await stranger.release()
-    // What has ended refuses its owner, and what has not, others.
+    // After a record has ended, its owner's commands are the refused ones; before that, those of others.
     const hasEnded = !before.ok && before.record?.state !== 'in-flight'
     await (hasEnded ? owner : stranger).begin()
     const after = await stranger.renew()
     return async () => {
-      promised([before.ok, after], [false, before], 'Who is refused, or stale, changes nothing.')
+      promised([before.ok, after], [false, before], 'A refused or stale command changes nothing.')
       await late()
-      promised(await bench.claimant({ key }).begin(), NEW, 'Its retention counts from the command that last wrote it.')
+      promised(
+        await bench.claimant({ key }).begin(),
+        NEW,
+        'The retention starts at the command that last wrote the record.',
+      )
     }
   })
 }

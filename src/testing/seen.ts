@@ -4,7 +4,7 @@ import { inspect, isDeepStrictEqual } from 'node:util'
 import type { Answer, BeginReply, CommandReply, IdempotencyRecord } from '../core/index.js'
 import { briefly, differencesOf } from './difference.js'
 
-/** Replies reduced to what is promised: plain values, so that prototypes and extra members make no difference. */
+/** Replies reduced to what is promised: plain values, so prototypes and extra members make no difference. */
 export type SeenRecord =
   | {
       readonly state: 'in-flight'
@@ -74,12 +74,12 @@ export function seenAnswer({ status, statusMessage, headers, body }: Answer): Se
   return { status, statusMessage, headers: pairs, body: body === null ? null : hexOf(body) }
 }
 
-/** Throws an AssertionError that says which promise was broken, by which members, what was due and what was seen. */
+/** Throws an AssertionError with the broken promise, the members that differ, and both values. */
 export function promised(seen: unknown, due: unknown, promise: string): void {
   if (!isDeepStrictEqual(seen, due)) broken(promise, due, seen)
 }
 
-/** The members that differ come first: runners cut long messages, and nobody compares two records by eye. */
+/** Limits the list of differing members. They come first, because runners truncate long messages. */
 const MOST_MEMBERS = 5
 
 export function broken(promise: string, due: unknown, seen: unknown, differences = differencesOf(due, seen)): never {

@@ -2,7 +2,7 @@ import type { Bench } from './bench.js'
 import { ANSWER, type Claimant, SEEN_ANSWER } from './claimant.js'
 import { promised, type SeenRecord } from './seen.js'
 
-/** What a command can meet: the record that must stand, and its last owner. */
+/** What a command finds: the expected record, and its last owner. */
 export interface Met {
   readonly owner: Claimant
   readonly record: SeenRecord | null
@@ -10,7 +10,7 @@ export interface Met {
 
 type Prepare = (bench: Bench) => Promise<Met>
 
-/** Every kind of record, brought about by commands alone. */
+/** Every kind of record, created with commands only. */
 export const SITUATIONS = {
   none: async (bench) => ({ owner: bench.claimant(), record: null }),
 
@@ -71,7 +71,7 @@ export function completed(owner: Claimant, attempt = 1) {
   return { state: 'completed', fingerprint: owner.fingerprint, attempt, answer: SEEN_ANSWER } as const
 }
 
-/** As it is shown to a command that comes with this fingerprint: a stranger is not given the answer. */
+/** The record as a command with this fingerprint gets it: without the answer if the fingerprint differs. */
 export function shownTo(fingerprint: string, record: SeenRecord | null): SeenRecord | null {
   if (record === null || !('answer' in record) || record.fingerprint === fingerprint) return record
   return { ...record, answer: null }
@@ -84,7 +84,10 @@ export async function takenOver(bench: Bench, leaseMs: number): Promise<Claimant
   return bench.claimant().claims({ leaseMs })
 }
 
-/** The last owner may send the command again that wrote the record: so the record is still its own, and unchanged. */
+/**
+ * The last owner repeats the command that wrote the record: its success shows that the record still has its token,
+ * unchanged.
+ */
 export async function repeatEnd(met: Met): Promise<unknown> {
   switch (met.record?.state) {
     case 'completed':

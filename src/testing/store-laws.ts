@@ -11,36 +11,36 @@ import { raceLaws } from './race-laws.js'
 import { repeatLaws } from './repeat-laws.js'
 import { retentionLaws } from './retention-laws.js'
 
-/** A store to be tried by one test. */
+/** The store that one test checks. */
 export interface OpenedStore {
   readonly store: Store
-  /** Moves the store's clock on by `ms`. Without it the suite waits really. */
+  /** Advances the store's clock by `ms`. Without it the suite really waits. */
   readonly advance?: ((ms: number) => void | Promise<void>) | undefined
-  /** Called at the test's end, whether it passed or not. */
+  /** Called at the end of the test, whether it passed or not. */
   readonly close?: (() => void | Promise<void>) | undefined
 }
 
 export interface StoreLawsOptions {
-  /** @deprecated A store of 0.1.0 says it. Every store shows what runs, and what failed: all laws are tried. */
+  /** @deprecated Has no effect: since 0.2.0 all laws are checked on every store. */
   readonly effects?: 'outside'
 
   /**
-   * Whether the store has the operator's commands, `inspect` and `resolve`, which are optional: else their laws are not
-   * registered at all, so no name passes that was not tried.
-   * @default false: the four commands are a whole store
+   * Whether the store has the optional operator's commands, `inspect` and `resolve`. If not, their laws are not
+   * registered, so no test passes without checking something.
+   * @default false: the four commands are a complete store
    */
   readonly operable?: boolean
 }
 
 /**
- * The conformance suite for a store of anybody's: each law of the library, and each cell of the machine's tables, is
- * one test. It registers them with the `test` function of any runner and brings its own assertions, so it runs on vitest,
- * node:test and Jest alike. A failure says which promise was broken, what was due and what was seen. Whatever a law is
- * about, each reply that it gets must be one that the engine accepts, and show no token.
+ * The conformance suite for your own store: one test for each law of the library and each cell of the machine's tables.
+ * It registers them with the `test` function of any runner and brings its own assertions, so it runs on vitest,
+ * node:test and Jest. A failure says which promise was broken, what was expected and what was seen. Every law also
+ * checks that the engine accepts each reply, and that no reply contains a token.
  *
- * `open` is called once for each test and `close` at its end. The suite uses random keys, so all may share one database.
- * With `advance` no test waits. Without it the suite waits really, with leases of 50 ms, and takes some fifteen seconds in
- * all if tests run one after the other; a slow machine makes it slower, not wrong.
+ * `open` is called once for each test and `close` at its end. The suite uses random keys, so all tests may share one
+ * database. With `advance` no test waits. Without it the suite really waits, with leases of 50 ms, and takes about
+ * fifteen seconds if tests run one after the other; a slow machine makes it slower, not wrong.
  *
  * A store on vitest:
  *
@@ -49,7 +49,7 @@ export interface StoreLawsOptions {
  * import { storeLaws } from 'once-per-key/testing'
  * import { describe, test } from 'vitest'
  *
- * // What each command does to a record is the machine's: a store runs it in one atomic step, or transcribes it.
+ * // The machine decides what each command does to a record: a store runs it in one atomic step, or transcribes it.
  * function mapStore(now: () => number): Store {
  *   const records = new Map<string, machine.StoredRecord>()
  *   const step = <Reply>(key: string, command: (record: machine.StoredRecord | null) => machine.Step<Reply>): Reply => {
@@ -72,7 +72,7 @@ export interface StoreLawsOptions {
  *   })
  * })
  *
- * A store with a clock of its own, on node:test:
+ * A store with its own clock, on node:test:
  *
  * @example
  * import { test } from 'node:test'

@@ -1,17 +1,16 @@
-/** How the time of one store passes. */
+/** How time passes for one store under test. */
 export interface TrialClock {
-  /** Is over after `pass()`. */
+  /** A duration that `pass()` exceeds. */
   readonly shortMs: number
-  /** Lets `shortMs` pass: on the store's clock if it can be moved, else really. */
+  /** Waits `shortMs`: on the store's clock if it can be advanced, else really. */
   pass(): Promise<void>
-  /** Moves the store's clock on by `ms`, however long; where it cannot be moved, lets `shortMs` pass really. */
+  /** Advances the store's clock by `ms`, however long; if it cannot be advanced, really waits `shortMs`. */
   leap(ms: number): Promise<void>
-  /** Lets other work go first: by a real clock a turn of the event loop. */
+  /** Lets other work run first: with a real clock, one turn of the event loop. */
   turn(): Promise<void>
   /**
-   * Runs steps that only tell something if less than `ms` have passed, as often as it takes, `ms` doubled each time;
-   * `early` lets the greater part of `ms` pass, and no more; `late` lets the rest pass. What the steps resolve with runs
-   * once, in the end.
+   * Runs steps that are only conclusive if less than `ms` have passed. Repeats them with `ms` doubled until they are.
+   * `early` waits most of `ms`; `late` waits the rest. The function that the steps resolve with runs once, at the end.
    */
   before(steps: (ms: number, early: Pause, late: Pause) => Promise<() => void | Promise<void>>): Promise<void>
 }
@@ -19,10 +18,10 @@ export interface TrialClock {
 type Pause = () => Promise<void>
 
 const REAL_SHORT_MS = 50
-/** Timers fire a little early or late, and a server's clock ticks apart from ours. */
+/** Timers fire a little early or late, and the server's clock differs from ours. */
 const REAL_MARGIN_MS = 25
 
-/** With `advance`, the store's clock is moved; without it, time passes really. */
+/** With `advance`, the store's clock is advanced; without it, real time passes. */
 export function trialClock(advance: ((ms: number) => unknown) | undefined): TrialClock {
   const shortMs = advance === undefined ? REAL_SHORT_MS : 1_000
 

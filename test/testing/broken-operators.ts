@@ -37,7 +37,7 @@ export const BROKEN_OPERATORS: readonly BrokenStore[] = [
   }),
   broken(
     'the attempt that was looked at is ignored',
-    ['resolve (in-flight, lease lapsed) of the attempt before', 'resolve: arriving again behind a later attempt'],
+    ['resolve (in-flight, lease lapsed) of the attempt before', 'resolve: a repetition after a later attempt'],
     {
       resolve: (record, resolution, now) =>
         machine.resolve(record, { ...resolution, attempt: record?.attempt ?? 0 }, now),
@@ -55,11 +55,11 @@ export const BROKEN_OPERATORS: readonly BrokenStore[] = [
       return { ...step, record: asUncertain(step.record, 'failed') }
     },
   }),
-  broken('a resolution that is sent again is refused', ['resolve: sent again, it is confirmed'], {
+  broken('a resolution that is sent again is refused', ['resolve: a repetition is confirmed'], {
     resolve: (record, resolution, now) =>
       machine.resolve(record, { ...resolution, token: `${resolution.token} at ${now} of ${record?.attempt}` }, now),
   }),
-  broken('a resolution that is sent again replaces the first', ['resolve: sent again, it is confirmed'], {
+  broken('a resolution that is sent again replaces the first', ['resolve: a repetition is confirmed'], {
     resolve: (record, resolution, now) =>
       record?.token === resolution.token
         ? machine.resolve({ ...record, ...LAPSED, token: '' }, { ...resolution, attempt: record.attempt }, now)
@@ -73,10 +73,10 @@ export const BROKEN_OPERATORS: readonly BrokenStore[] = [
         machine.resolve(record, { ...rest, answer: answer && { ...answer, body: null } }, now),
     },
   ),
-  broken('a resolution keeps nothing longer', ['resolve: keeps the record for its retention from then on'], {
+  broken('a resolution keeps nothing longer', ['resolve: restarts the retention of the record'], {
     resolve: (record, resolution, now) => machine.resolve(record, { ...resolution, retentionMs: 0 }, now),
   }),
-  broken('a resolution shortens the retention', ['resolve: never shortens how long the record is kept'], {
+  broken('a resolution shortens the retention', ['resolve: never shortens the retention of the record'], {
     resolve: (record, resolution, now) => machine.resolve(record && { ...record, expiresAt: now + 1 }, resolution, now),
   }),
   broken('a resolution keeps the record for ever', ['resolve: after its retention the key is new'], {

@@ -19,7 +19,7 @@ type Reply = {
 }
 
 const NO_REPLY = '`'
-const NO_COPY = 'The fields of an answer are its own'
+const NO_COPY = 'The fields of an answer are own properties'
 const TOKEN = 'The token proves who owns a record'
 
 /** One mistake each in how a reply is put, of stores that do the right thing. */

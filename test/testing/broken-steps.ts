@@ -85,9 +85,13 @@ export const BROKEN_STEPS: readonly BrokenStore[] = [
       },
     },
   ),
-  broken('unknown outcomes are rerun by those who refuse', ['fresh: a refused begin', 'begin (failed, uncertain)'], {
-    begin: (record, claim, now) => machine.begin(record, { ...claim, unknownOutcome: 'rerun' }, now),
-  }),
+  broken(
+    'unknown outcomes are rerun by those who refuse',
+    ['fresh: a begin refused for an unknown outcome', 'begin (failed, uncertain)'],
+    {
+      begin: (record, claim, now) => machine.begin(record, { ...claim, unknownOutcome: 'rerun' }, now),
+    },
+  ),
   broken('a released token claims again', ['repeatable: a released token never claims again'], {
     begin: (record, claim, now) =>
       machine.begin(record?.state === 'failed' ? { ...record, token: 'none' } : record, claim, now),

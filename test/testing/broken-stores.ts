@@ -59,7 +59,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
       return { ...mapStore(now, machine, records), begin }
     },
   },
-  around('keys are decoded', ['apart: each key has a record of its own'], (store) =>
+  around('keys are decoded', ['apart: each key has its own record'], (store) =>
     named(store, (key) => {
       try {
         return decodeURIComponent(key)
@@ -71,10 +71,10 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   around('keys are cut', ['apart: two of the longest storage keys'], (store) =>
     named(store, (key) => key.slice(0, 255)),
   ),
-  around('keys lose their case', ['apart: each key has a record of its own'], (store) =>
+  around('keys lose their case', ['apart: each key has its own record'], (store) =>
     named(store, (key) => key.toLowerCase()),
   ),
-  around('one token opens every key', ['apart: a token is worth nothing on another key'], (store) => {
+  around('one token opens every key', ['apart: a token is not valid for another key'], (store) => {
     const owned = new Map<string, string>()
     return {
       ...store,

@@ -7,7 +7,7 @@ type StoredRecord = machine.StoredRecord
 const MAX_TIMER_MS = 2 ** 31 - 1
 const DAYS = ['retention: a completed record is kept for all', 'retention: a claim, and a failure of either kind']
 const NO_LONGER = ['a completed record', 'a claim', 'a certain failure', 'an uncertain failure'].map(
-  (what) => `retention: who is refused, or stale, keeps ${what}`,
+  (what) => `retention: a refused or stale command does not extend ${what}`,
 )
 
 /** One mistake each in how long a lease or a record is there. */
@@ -32,7 +32,7 @@ export const BROKEN_TIMES: readonly BrokenStore[] = [
   found('the lease that is left is told in seconds', ['exclusive: a lease of a day'], {
     begin: (record, claim, now) => inSeconds(machine.begin(record, claim, now)),
   }),
-  found('a refused begin starts the lease anew', ['exclusive: who is refused, or stale, starts no lease'], {
+  found('a refused begin starts the lease anew', ['exclusive: a refused or stale command does not extend the lease'], {
     begin: (record, claim, now) => {
       const step = machine.begin(record, claim, now)
       const isLive = record?.state === 'in-flight' && now < record.leaseUntil

@@ -36,7 +36,7 @@ test('two stores in a node:cluster worker warn once, and those of a process with
         {
           name: 'OncePerKeyWarning',
           code: 'ONCE_PER_KEY_MEMORY_STORE_IN_CLUSTER',
-          message: expect.stringMatching(/each worker keeps records of its own.*RedisStore/),
+          message: expect.stringMatching(/each worker has its own records.*RedisStore/),
         },
       ],
     },

@@ -54,7 +54,7 @@ describe('a scope', () => {
   test('is told why', async () => {
     const store = shared({ maxEntries: 10 })
     await filledBy(store, 'greedy')
-    const message = expect.stringMatching(/the scope of the claim holds more than is still free.*raise maxScopeShare/s)
+    const message = expect.stringMatching(/the claiming scope holds more than is still free.*raise maxScopeShare/s)
     await expect(store.of('greedy', 'more').begin()).rejects.toMatchObject({ ...FULL, message })
   })
 

@@ -32,7 +32,7 @@ describe('a wrong client is a mistake that names what was expected:', () => {
     expect(mistake.message).toMatch(
       /client: expected a client of ioredis 5 or 6 \(Redis or Cluster\) or of redis 5 or 6/,
     )
-    expect(mistake.message).toMatch(/give `sendCommand: \(key, args\) => …` that answers with Buffers; seen: /)
+    expect(mistake.message).toMatch(/give `sendCommand: \(key, args\) => …` that resolves with Buffers; seen: /)
   })
 
   test('all mistakes are listed at once', () => {
@@ -92,7 +92,7 @@ describe('a reply in another form is a store failure, that says what a sendComma
     ['an attempt of null', buffers(['acquired', null, 'none'])],
   ])('%s', async (_name, reply) => {
     const store = new RedisStore({ sendCommand: async () => reply })
-    await expect(store.begin('k', claimOf('t'))).rejects.toThrow(/must reply with strings as Buffers/)
+    await expect(store.begin('k', claimOf('t'))).rejects.toThrow(/must resolve with strings as Buffers/)
   })
 
   test('integers in digits are integers', async () => {
