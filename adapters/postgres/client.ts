@@ -2,19 +2,19 @@ import { PostgresStoreError } from './errors.js'
 import { isRefusedStatement } from './sql-state.js'
 import type { Statement, StatementValue } from './statement.js'
 
-/** Sends one statement, and answers with what the client answers. */
+/** Sends one statement, and resolves with what the client returns. */
 export type Send = (statement: Pick<Statement, 'text' | 'values'>) => Promise<unknown>
 
-/** Of `pg`: opened, configured and closed by the application. Its members that the store uses. */
+/** The members of a `pg` pool that the store uses. The application opens, configures and closes the pool. */
 export interface PostgresPool {
   connect(): Promise<PostgresConnection>
   readonly totalCount: number
   readonly idleCount: number
-  /** How many wait for a connection. */
+  /** How many callers wait for a connection. */
   readonly waitingCount: number
 }
 
-/** A connection that a pool hands out. */
+/** A connection from the pool. */
 export interface PostgresConnection {
   query(text: string, values: StatementValue[]): Promise<unknown>
   release(broken?: boolean): void
@@ -25,14 +25,14 @@ export interface PostgresConnection {
 }
 
 /**
- * For any other client: sends one statement, outside of any transaction, with its values as they are (texts, `Buffer`s and
- * `null`), and answers with `{ rows }` or with the rows, bytes as `Buffer`s.
+ * For any other client: sends one statement, outside any transaction, with its values unchanged (strings, `Buffer`s and
+ * `null`), and resolves with `{ rows }` or the rows, bytes as `Buffer`s.
  */
 export type PostgresQuery = (text: string, values: StatementValue[]) => Promise<unknown>
 
 export const EXPECTED_POOL =
-  'a Pool of `pg` (a single Client waits for itself, and a URL is for the Pool: `new Pool({ connectionString })`); for another ' +
-  'client give `query: (text, values) => …` that answers with { rows }'
+  'a Pool of `pg` (not a single Client, which blocks itself, and not a URL: `new Pool({ connectionString })`); for another ' +
+  'client give `query: (text, values) => …` that resolves with { rows }'
 
 export function isPool(value: unknown): value is PostgresPool {
   if (typeof value !== 'object' || value === null) return false
@@ -40,16 +40,18 @@ export function isPool(value: unknown): value is PostgresPool {
   return typeof connect === 'function' && typeof totalCount === 'number' && typeof waitingCount === 'number'
 }
 
-/** Whether its owner has closed it, or is about to: nothing more is to be sent. */
+/** Whether the application has closed the pool or is closing it: then nothing more is sent. */
 export function isEnded(pool: PostgresPool): boolean {
   const { ended, ending } = pool as { readonly ended?: boolean; readonly ending?: boolean }
   return ended === true || ending === true
 }
 
-/** A server that does not answer for so long has gone without a word; its connection would be kept for a quarter of an hour. */
+/** A server that is silent for this long is considered lost; otherwise TCP would keep the connection for 15 minutes. */
 const SILENCE_MS = 30_000
 
-/** Over a pool; `onWait` hears how many wait where a statement does not get a connection soon. */
+/**
+ * Sends over a pool; calls `onWait` with the number of waiting callers if a statement does not get a connection soon.
+ */
 export function sendOver(pool: PostgresPool, onWait: (waiting: number) => void): Send {
   return async (statement) => {
     const connection = await connectionOf(pool, onWait)
@@ -74,7 +76,7 @@ const LONG_WAIT_MS = 100
 async function connectionOf(pool: PostgresPool, onWait: (waiting: number) => void): Promise<PostgresConnection> {
   if (pool.idleCount > 0) return pool.connect()
   const timer = setTimeout(() => {
-    // One that is being opened is not waited for in line.
+    // Zero if the pool is still opening a connection for this statement.
     if (pool.waitingCount > 0) onWait(pool.waitingCount)
   }, LONG_WAIT_MS).unref()
   try {
@@ -84,7 +86,7 @@ async function connectionOf(pool: PostgresPool, onWait: (waiting: number) => voi
   }
 }
 
-/** Rejects where the server has gone without a word. */
+/** Rejects if the server stays silent. */
 export function answered<Result>(query: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
@@ -94,5 +96,5 @@ export function answered<Result>(query: Promise<Result>): Promise<Result> {
   })
 }
 
-/** Without a listener, a connection that breaks would end the process; the statement on it fails anyway. */
+/** Without a listener, a broken connection would crash the process; its statement fails anyway. */
 function ignored(): void {}

@@ -4,12 +4,12 @@ import { type Row, rowOf, rowsOf } from './reply.js'
 import { isSerializationFailure } from './sql-state.js'
 import type { Statement } from './statement.js'
 
-/** A statement that needs no template: it is only ever sent by the store. */
+/** A statement without a template: only the store itself sends it. */
 type Text = Pick<Statement, 'text' | 'values'>
 
 /**
- * Sends a statement, and again where the database undid it for another's sake: under REPEATABLE READ and SERIALIZABLE that
- * is how commands on one record come one behind the other.
+ * Sends a statement, and retries it if the database rolled it back in favour of another one: under REPEATABLE READ and
+ * SERIALIZABLE that is how commands on one record are serialized.
  */
 export class Database {
   readonly #send: Send
@@ -40,7 +40,7 @@ export class Database {
         return await this.#send(statement)
       } catch (error) {
         if (tries === MOST_TRIES || !isSerializationFailure(error)) throw storeError(error, this.#schema)
-        // At random, so that those who met do not meet again.
+        // Random, so that conflicting commands do not conflict again.
         await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_PAUSE_MS * 2 ** tries))
       }
     }

@@ -4,18 +4,18 @@ import { rowOf, text } from './reply.js'
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
 
-/** Runs a statement inside a transaction of the client's, `tx`, and answers with what the client answers. */
+/** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
 export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
 
-/** Of Postgres: 'read committed', 'repeatable read' or 'serializable'. */
+/** As Postgres names them: 'read committed', 'repeatable read' or 'serializable'. */
 export type IsolationLevel = string
 
 /**
- * The statements of a run inside a transaction of the application's. Each raises where it may not go on: then nothing of the
- * transaction can be committed.
+ * The statements of a run inside the application's transaction. If one of them raises, the transaction cannot be
+ * committed.
  *
- * @throws PostgresStoreError with one of the codes for transactions; any other error of the database as the client throws
- * it, so that whoever opened the transaction recognizes a serialization failure and tries again.
+ * @throws PostgresStoreError with one of the codes for transactions; any other database error unchanged, so that the
+ * code that opened the transaction can recognise a serialization failure and retry.
  */
 export class InTransaction<Tx> {
   readonly #run: RunInTransaction<Tx>
@@ -29,25 +29,25 @@ export class InTransaction<Tx> {
   }
 
   /**
-   * First of all: marks the transaction as the run's. A session that then does nothing for `idleMs` is ended by the
-   * database, so that a stalled owner holds no record for ever.
+   * The first statement: marks the transaction as the run's. The database ends the session after `idleMs` of
+   * inactivity, so that a stalled owner does not lock the record forever.
    */
   async mark(tx: Tx, token: string, idleMs: number): Promise<IsolationLevel> {
     const result = await this.#send(tx, this.#statements.mark(token, idleMs))
     return text(rowOf(result), 'isolation')
   }
 
-  /** Locks the record until the transaction is over, and makes it uncertain. */
+  /** Locks the record until the transaction ends, and makes it uncertain. */
   async step(tx: Tx, key: string, token: string): Promise<void> {
     await this.#send(tx, this.#statements.step(key, token))
   }
 
-  /** Last of all: completes the record, and locks it until the transaction is over. */
+  /** The last statement: completes the record, and locks it until the transaction ends. */
   async complete(tx: Tx, key: string, completion: Completion): Promise<void> {
     await this.#send(tx, this.#statements.completeIn(key, completion))
   }
 
-  /** The same where the transaction was opened elsewhere, and so has no mark: it must have written something. */
+  /** The same for a transaction that the application opened and that has no mark: it must have written something. */
   async completeByHand(tx: Tx, key: string, completion: Completion): Promise<void> {
     await this.#send(tx, this.#statements.completeByHand(key, completion))
   }

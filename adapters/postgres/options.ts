@@ -4,8 +4,8 @@ import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './
 
 export interface SchemaOptions {
   /**
-   * The schema of the database that holds the records. Stores with the same one share their records. Letters, digits and
-   * underscores.
+   * The schema of the database that contains the records. Stores with the same schema share their records. Letters,
+   * digits and underscores.
    * @default 'once_per_key'
    */
   readonly schema?: string | undefined
@@ -13,15 +13,16 @@ export interface SchemaOptions {
 
 interface CommonOptions<Given> extends SchemaOptions {
   /**
-   * How the application opens transactions: a pool of `pg`, or two functions of another client (`{ transaction, run }`). Needed
-   * for `transaction` and `step`, and for `completeIn` with its `run` alone. Not the pool of the store: a handler that waits in
-   * a transaction would starve the commands of the others.
+   * How the application opens transactions: a `pg` pool, or two functions of another client (`{ transaction, run }`).
+   * Required for `transaction` and `step`; `completeIn` needs only its `run`. Not the store's own pool: handlers
+   * waiting in transactions would starve other commands.
    * @default none: `transaction`, `step` and `completeIn` are misuse
    */
   readonly transactions?: Given | undefined
 
   /**
-   * Whether this process removes expired rows by itself: in small steps, one process at a time. If not, call `sweep()`.
+   * Whether this process removes expired rows in the background: in small steps, one process at a time. If not, call
+   * `sweep()`.
    * @default true
    */
   readonly sweeps?: boolean | undefined
@@ -31,8 +32,8 @@ export type PostgresStoreOptions<Given extends AnyTransactions = AnyTransactions
   (
     | {
         /**
-         * A pool of `pg` for the store alone, of some 2 to 5 connections: handlers that hold every connection of a shared one
-         * would starve the commands that end them. Opened, configured and closed by the application.
+         * A `pg` pool for the store alone, with some 2 to 5 connections: handlers that take every connection of a
+         * shared pool would starve the commands that end them. The application opens, configures and closes it.
          */
         readonly pool: PostgresPool
         readonly query?: never
@@ -55,7 +56,7 @@ export interface ReadOptions {
 export function readOptions(options: PostgresStoreOptions): ReadOptions {
   const given = typeof options === 'object' && options !== null ? options : {}
   const { pool, query, schema = DEFAULT_SCHEMA, sweeps = true, transactions } = given as PostgresStoreOptions
-  // One of the two is required: where both are missing, a pool is.
+  // One of the two is required: if both are missing, the message asks for a pool.
   const client = query === undefined ? { pool } : { query }
   const values = { ...client, schema, sweeps, ...(transactions !== undefined && { transactions }) }
   const more = pool !== undefined && query !== undefined ? [ONE_TOO_MANY] : []
@@ -74,7 +75,7 @@ const DEFAULT_SCHEMA = 'once_per_key'
 
 const ONE_TOO_MANY = 'pool: expected either `pool` or `query`, not both'
 
-/** At most 63 bytes, as Postgres cuts longer names off; names with `pg_` are its own. */
+/** At most 63 bytes, because Postgres truncates longer names; names with `pg_` are reserved. */
 const aSchema: OptionRule = (value) =>
   typeof value === 'string' && /^(?!pg_)[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(value)
     ? null

@@ -36,9 +36,9 @@ import {
 } from './transactions.js'
 
 /**
- * Keeps records in Postgres 14 or later, for many processes. A row a record, and a function of the database a command: one
- * statement and one round trip each, through PgBouncer in transaction mode as well, and whatever isolation level is the
- * database's default. A command that the store has confirmed survives a crash of the server.
+ * Keeps records in Postgres 14 or later, for many processes. Each record is a row, and each command a database
+ * function: one statement and one round trip. Works through PgBouncer in transaction mode, and with any default
+ * isolation level. A command that the store has confirmed survives a crash of the server.
  *
  * @example
  * const store = new PostgresStore({ pool: new Pool({ connectionString: process.env.DATABASE_URL, max: 4 }) })
@@ -50,7 +50,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   readonly #statements: Statements
   readonly #sweeper: Sweeper
   readonly #sweeps: boolean
-  /** `undefined`: the application has not said how it opens transactions. */
+  /** `undefined`: the application did not give `transactions`. */
   readonly #transactions: InClientsTransaction<unknown, unknown> | undefined
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   #toldOfWaitingAt = Number.NEGATIVE_INFINITY
@@ -72,9 +72,9 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   /**
-   * Everything that the store needs in its database, as a text of SQL for a migration tool; safe to run again. Who runs it
-   * owns it; another role that the store connects as needs USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on
-   * its tables.
+   * The SQL for everything that the store needs in its database, for a migration tool; safe to run repeatedly. The role
+   * that runs it owns the objects; if the store connects as another role, that role needs USAGE on the schema, and
+   * SELECT, INSERT, UPDATE and DELETE on its tables.
    *
    * @throws IdempotencyError `options_invalid`.
    */
@@ -83,11 +83,11 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   /**
-   * Brings the schema up to date; does nothing where it is, or is newer. Safe from many processes at once, and while others
-   * run an older or a newer version of the library.
+   * Brings the schema up to date; does nothing if it is current or newer. Safe from many processes at once, and while
+   * others run an older or a newer version of the library.
    *
-   * @throws PostgresStoreError `permission_denied`: this role may not create it; whoever may is to run `schemaSql()`.
-   * Nothing was changed.
+   * @throws PostgresStoreError `permission_denied`: this role may not create the schema; run `schemaSql()` as a role
+   * that may. Nothing was changed.
    */
   async migrate(): Promise<void> {
     if ((await this.#revision()) >= REVISION) return
@@ -111,10 +111,11 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   /**
-   * Runs `work` in a transaction that completes the record of a run with its last statement: the writes of `work` are committed
-   * if, and only if, the record is completed. The handler answers inside of `work`; the answer leaves behind the COMMIT.
+   * Runs `work` in a transaction whose last statement completes the run's record: the writes of `work` are committed
+   * if, and only if, the record is completed. The handler must send its response inside `work`; it is held until after
+   * the COMMIT.
    *
-   * Resolves with what `work` resolved with, behind the COMMIT; where its answer is a failure, behind the rollback. `options` are
+   * Resolves with the result of `work`, after the COMMIT; if the answer is a failure, after the rollback. `options` are
    * the client's own.
    *
    * @example
@@ -123,9 +124,9 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
    *   res.status(201).json(payout)
    * })
    *
-   * @throws IdempotencyError for misuse: nothing was committed. What `work` throws, and errors of the database: everything was
-   * rolled back, the answer was discarded, and the run goes on, so the handler may open another transaction. An error of a COMMIT
-   * that nobody could resolve until `maxRunMs` was over: the client was told to come back.
+   * @throws IdempotencyError for misuse: nothing was committed. What `work` throws, and errors of the database:
+   * everything was rolled back, the answer was discarded, and the run continues, so the handler may open another
+   * transaction. If a COMMIT could not be resolved before `maxRunMs` ended, its error: the client was told to retry.
    */
   async transaction<Value>(
     context: ActingContext | undefined,
@@ -136,11 +137,13 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   /**
-   * Commits writes of a run that goes on, as often as wanted: the record is locked meanwhile, so no other attempt can take it,
-   * and its outcome is unknown from then on, until it is completed. Resolves with what `work` resolved with, behind the COMMIT.
+   * Commits intermediate writes of a run, as often as needed. The record is locked during the transaction, so no other
+   * attempt can take it over. From then on the outcome counts as unknown, until the run is completed. Resolves with the
+   * result of `work`, after the COMMIT.
    *
    * @throws IdempotencyError for misuse: nothing was committed. PostgresStoreError `record_taken`, `record_absent`,
-   * `record_ended`: this attempt does not own the record, and nothing was committed. What `work` throws: it was rolled back.
+   * `record_ended`: this attempt does not own the record, and nothing was committed. What `work` throws: it was rolled
+   * back.
    */
   async step<Value>(
     context: ActingContext | undefined,
@@ -151,12 +154,14 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   /**
-   * Completes the record of a run by hand, as the last statement of a transaction that was opened elsewhere. At its end the run
-   * sends what the record says: this answer where the transaction was committed, whatever the handler answers, and 503 where it
-   * was not. In the function of a runner, `answer` is the result: `completeIn<Payout>(tx, context, payout)`.
+   * Completes the record of a run by hand, as the last statement of a transaction that your code opened itself. When
+   * the run ends, it sends what the record says: this answer if the transaction was committed, whatever response the
+   * handler wrote, and 503 if it was not.
    *
-   * @throws IdempotencyError for misuse; PostgresStoreError `nothing_written`, `record_taken`, `record_absent`, `record_ended`:
-   * the transaction cannot be committed.
+   * In a runner's function, `answer` is the result: `completeIn<Payout>(tx, context, payout)`.
+   *
+   * @throws IdempotencyError for misuse; PostgresStoreError `nothing_written`, `record_taken`, `record_absent`,
+   * `record_ended`: the transaction cannot be committed.
    */
   async completeIn<Answer = GivenAnswer>(
     tx: TxOf<Given>,
@@ -180,7 +185,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     return readListed(rows)
   }
 
-  /** Removes all rows that have expired, now. Resolves with how many there were. */
+  /** Removes all expired rows now. Resolves with their number. */
   sweep(): Promise<number> {
     return this.#sweeper.sweepAll()
   }
@@ -196,12 +201,12 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
 
   async #command(statement: Statement): Promise<Row> {
     const row = await this.#database.row(statement)
-    // Behind the first command that got through: before it there may be no table.
+    // Only after the first successful command: before it the table may not exist.
     if (this.#sweeps) this.#sweeper.start()
     return row
   }
 
-  /** 0: it is not there. */
+  /** 0: the schema does not exist. */
   async #revision(): Promise<number> {
     try {
       return integer(await this.#database.row(this.#statements.revision()), 'revision')
@@ -226,5 +231,5 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
 const WAITING_TOLD_EVERY_MS = 10_000
 
 const POOL_ADVICE =
-  'Give the store a pool of its own, which no handler takes connections from; where it has one, raise its `max`, and look ' +
-  'what the database is busy with.'
+  'Give the store its own pool, from which no handler takes connections. If it has one, raise its `max`, and find out ' +
+  'what keeps the database busy.'

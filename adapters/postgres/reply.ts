@@ -9,10 +9,10 @@ import type {
 } from '../../src/core/index.js'
 import { PostgresStoreError } from './errors.js'
 
-/** A row that one of the functions answered with. */
+/** A row that one of the functions returned. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** Clients answer with `{ rows }`, with the rows alone, or with a list that begins with the rows. */
+/** Clients return `{ rows }`, the rows alone, or a list that begins with the rows. */
 export function rowsOf(result: unknown): readonly Row[] {
   const rows = isObject(result) && 'rows' in result ? result.rows : result
   const list = Array.isArray(rows) && Array.isArray(rows[0]) ? rows[0] : rows
@@ -40,7 +40,7 @@ export function readInspected(row: Row): IdempotencyRecord | null {
   return text(row, 'reply') === 'none' ? null : readRecord(row)
 }
 
-/** The last row says where the next step goes on. */
+/** The last row contains the start of the next step. */
 export function readListed(rows: readonly Row[]): ListedRecords {
   const last = rows.at(-1)
   if (last === undefined) throw unexpected()
@@ -76,13 +76,13 @@ function readRecord(row: Row): IdempotencyRecord {
   }
 }
 
-/** As the machine derives it. */
+/** Derived as in the machine. */
 function previousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
   if (uncertain) return 'unknown'
   return attempt > 1 ? 'failed' : 'none'
 }
 
-/** `null`: it is not shown to another fingerprint. */
+/** `null` if the reply does not show it, because the fingerprint differs. */
 function readAnswer(row: Row): Answer | null {
   if (row.status === null) return null
   return { status: integer(row, 'status'), ...readHead(text(row, 'head')), body: readBody(row.body) }
@@ -92,7 +92,7 @@ function readHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> {
   let head: unknown
   try {
     head = JSON.parse(json)
-  } catch {} // The parser's own error would quote what it read.
+  } catch {} // Not the parser's own error, which would quote the record.
   if (!isHead(head))
     throw new PostgresStoreError('record_unreadable', 'The head of the answer in the record is damaged.')
   const [statusMessage, headers] = head
@@ -109,7 +109,7 @@ function isPair(pair: unknown): boolean {
   return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
 }
 
-/** Some clients answer with bytes that are no Buffer. */
+/** Some clients return bytes that are not a Buffer. */
 function readBody(body: unknown): Uint8Array | null {
   if (body === null || Buffer.isBuffer(body)) return body
   if (!(body instanceof Uint8Array)) throw unexpected()
@@ -139,7 +139,7 @@ function isObject(value: unknown): value is Row {
 function unexpected(): PostgresStoreError {
   return new PostgresStoreError(
     'client_unsuitable',
-    'The client answered in a form that the store does not know. Expected { rows } or the rows, each an object with a ' +
-      'string for each column of text, and a Buffer for bytes.',
+    'The client returned an unknown format. Expected { rows } or the rows, each an object with a ' +
+      'string for each text column, and a Buffer for bytes.',
   )
 }

@@ -1,9 +1,12 @@
-/** Where clients put the database's own error (Sequelize `parent`, TypeORM `driverError`, Prisma `meta`, the others `cause`). */
+/**
+ * Where clients put the database's own error (Sequelize: `parent`, TypeORM: `driverError`, Prisma: `meta`, others:
+ * `cause`).
+ */
 const INSIDE = ['cause', 'parent', 'original', 'driverError', 'meta', 'driverAdapterError'] as const
-/** What the code is called there (Prisma's adapters: `originalCode`). */
+/** The names of its code there (Prisma's adapters: `originalCode`). */
 const NAMES = ['originalCode', 'code', 'sqlState'] as const
 
-/** An error's SQLSTATE, wherever the client put it; `null`: it is none of the database's. */
+/** The SQLSTATE of an error, wherever the client put it; `null` if the error is not the database's. */
 export function sqlStateOf(error: unknown): string | null {
   for (const each of withCauses(error)) {
     for (const name of NAMES) {
@@ -14,13 +17,13 @@ export function sqlStateOf(error: unknown): string | null {
   return null
 }
 
-/** An error that undid the command, and that the same command may not meet again. */
+/** An error that rolled the command back, and that a retry of the same command may not meet. */
 export function isSerializationFailure(error: unknown): boolean {
   const sqlState = sqlStateOf(error)
   return sqlState === '40001' || sqlState === '40P01'
 }
 
-/** Whether the connection is still good after this error: the database refused a statement, and goes on. */
+/** Whether the connection is still usable after this error: the database refused one statement. */
 export function isRefusedStatement(error: unknown): boolean {
   const sqlState = sqlStateOf(error)
   if (sqlState === null || /^(08|57P|58|XX)/.test(sqlState)) return false
@@ -35,7 +38,7 @@ export function isLostConnection(error: unknown): boolean {
   )
 }
 
-/** Of `pg`'s pool, where `connectionTimeoutMillis` is set. */
+/** Thrown by `pg`'s pool if `connectionTimeoutMillis` is set. */
 export function isPoolTimeout(error: unknown): boolean {
   return withCauses(error).some(({ message }) => /timeout exceeded when trying to connect/i.test(String(message)))
 }
@@ -47,7 +50,7 @@ export function wordsOf(error: unknown): string {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** From the outermost to the innermost; an AggregateError of several addresses stands for the first of them. */
+/** From the outermost to the innermost error; of an AggregateError (several addresses), only the first error. */
 function withCauses(error: unknown): Fields[] {
   const found: Fields[] = []
   const waiting = [error]
@@ -61,7 +64,7 @@ function withCauses(error: unknown): Fields[] {
   return found
 }
 
-/** Five digits and capitals with a digit among them; Prisma's own codes (P1001 …) and Node's (EPIPE) look alike. */
+/** Five digits and capitals, with at least one digit. Prisma's own codes (P1001 …) and Node's (EPIPE) look similar. */
 function isSqlState(code: string): boolean {
   return /^(?=.*\d)[0-9A-Z]{5}$/.test(code) && !/^P[1-6]\d{3}$/.test(code)
 }

@@ -1,17 +1,17 @@
 import type { Buffer } from 'node:buffer'
 
-/** What a client is asked to send: the same statement as a text with `$1`, `$2` …, and as the pieces of a template. */
+/** A statement for a client, in two forms: a text with `$1`, `$2` …, and the pieces of a tagged template. */
 export interface Statement {
   readonly text: string
   readonly values: readonly StatementValue[]
-  /** As a tagged template gets them: `strings[0]`, the first value, `strings[1]` … */
+  /** As a tagged template receives them: `strings[0]`, the first value, `strings[1]` … */
   readonly strings: TemplateStringsArray
 }
 
-/** Texts and bytes alone: clients differ in what they make of anything else. */
+/** Only text and bytes: clients convert all other types differently. */
 export type StatementValue = string | Buffer | null
 
-/** How a parameter reaches its type. By way of text, so that a client which asks the server for types sends text. */
+/** How a parameter is cast to its type. Always from text, so that clients that ask the server for types send text. */
 const CASTS = {
   text: '::text',
   bigint: '::text::bigint',
@@ -21,7 +21,7 @@ const CASTS = {
 }
 export type ParameterType = keyof typeof CASTS
 
-/** A call of one of the schema's functions, which answers with rows. */
+/** A call of one of the schema's functions, which returns rows. */
 export function call(name: string, ...types: readonly ParameterType[]): (...values: StatementValue[]) => Statement {
   const pieces = [`SELECT * FROM ${name}(`, ...types.map((type) => `${CASTS[type]}, `)]
   const last = pieces.pop() ?? ''
@@ -31,7 +31,7 @@ export function call(name: string, ...types: readonly ParameterType[]): (...valu
   return (...values) => ({ text, values, strings })
 }
 
-/** One object a statement: clients that remember templates do so by identity. */
+/** One object per statement: clients cache templates by identity. */
 function templateOf(pieces: readonly string[]): TemplateStringsArray {
   return Object.freeze(Object.assign([...pieces], { raw: Object.freeze([...pieces]) }))
 }

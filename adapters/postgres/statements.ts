@@ -5,7 +5,7 @@ import { call, type Statement, type StatementValue } from './statement.js'
 
 export type Statements = ReturnType<typeof statementsOf>
 
-/** The statements of the store, on the functions of one schema. */
+/** The store's statements, which call the functions of one schema. */
 export function statementsOf(schemaName: string) {
   const schema = quoted(schemaName)
   const own = ['text', 'text', 'text', 'bigint', 'boolean', 'bigint'] as const
@@ -44,14 +44,14 @@ export function statementsOf(schemaName: string) {
       sweepInTurn(`${blocks}`, `${pauseMs}`, `${restMs}`),
     revision: (): Statement => revision(),
 
-    /** The first statement of a run's transaction; `idleMs`: how long the session may do nothing before it is ended. */
+    /** The first statement of a run's transaction; `idleMs`: after how long an inactive session is ended. */
     mark: (token: string, idleMs: number) => mark(token, `${idleMs}`),
-    /** Locks the record, and makes it uncertain. */
+    /** Locks the record and makes it uncertain. */
     step: (key: string, token: string) => step(key, token),
-    /** Completes the record, in a transaction that is marked. */
+    /** Completes the record in a marked transaction. */
     completeIn: (key: string, { token, retentionMs, answer: given }: Completion) =>
       completeIn(key, token, `${retentionMs}`, ...valuesOf(given)),
-    /** The same in a transaction that was opened elsewhere, and has written something. */
+    /** The same in a transaction that the application opened, which must have written something. */
     completeByHand: (key: string, { token, retentionMs, answer: given }: Completion) =>
       completeByHand(key, token, `${retentionMs}`, ...valuesOf(given)),
   }
@@ -68,7 +68,7 @@ function valuesOf({ status, statusMessage, headers, body }: Answer): readonly St
   return [`${status}`, asciiJson([statusMessage, headers]), bytes]
 }
 
-/** A database of any encoding takes it, and a text of Postgres no U+0000. */
+/** ASCII, because the database may have any encoding; escaped, because a Postgres text cannot contain U+0000. */
 function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,

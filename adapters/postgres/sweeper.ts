@@ -3,33 +3,36 @@ import { type Row, text } from './reply.js'
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
 
-/** What a sweeper does, and when. */
+/** What a sweeper needs. */
 export interface Sweeping {
   readonly statements: Statements
   run(statement: Statement): Promise<Row>
-  /** Whether the client was closed by its owner: the end of all sweeping. */
+  /** Whether the application closed the client: sweeping then stops. */
   isOver(): boolean
   onFailure(error: PostgresStoreError): void
   readonly pace?: Pace
 }
 
 export interface Pace {
-  /** Between two steps. */
+  /** The pause between two steps. */
   readonly pauseMs: number
-  /** Behind the last page, before the first one again; also how soon a process looks whether the one that sweeps is gone. */
+  /**
+   * The pause between the last page and the first; also how often a process checks whether the sweeping process has
+   * gone.
+   */
   readonly restMs: number
 }
 
-/** 8 KiB each: a step is a MiB, some milliseconds. */
+/** 8 KiB each: a step reads 1 MiB, in some milliseconds. */
 export const BLOCKS_A_STEP = 128
 
 const PACE: Pace = { pauseMs: 250, restMs: 60_000 }
-/** A step is followed by a pause of at least so many times what it took: of a busy database it takes little. */
+/** The pause after a step is at least this many times its duration, so a busy database is not loaded further. */
 const PAUSE_PER_STEP = 20
 
 /**
- * Removes rows whose retention is over, in small steps: of all processes one at a time, as a row of the database says.
- * Whatever it finds, a row that has expired is no record to any command. Its timers keep no process alive.
+ * Removes expired rows in small steps. A row in the database ensures that one process sweeps at a time. Commands ignore
+ * expired rows, whether removed or not. Its timers keep no process alive.
  */
 export class Sweeper {
   readonly #sweeping: Sweeping
@@ -41,13 +44,13 @@ export class Sweeper {
     this.#pace = sweeping.pace ?? PACE
   }
 
-  /** From now on, by itself. Once; later calls change nothing. */
+  /** Starts sweeping in the background; further calls change nothing. */
   start(): void {
-    // Processes that start together do not look together.
+    // Random, so that processes that start together do not sweep together.
     this.#timer ??= this.#after(this.#pace.restMs * Math.random())
   }
 
-  /** The whole table at once. Returns how many rows were removed. */
+  /** Sweeps the whole table now. Returns how many rows were removed. */
   async sweepAll(): Promise<number> {
     const { statements, run } = this.#sweeping
     let removed = 0

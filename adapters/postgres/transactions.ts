@@ -6,28 +6,34 @@ import { isLostConnection, isRefusedStatement, sqlStateOf } from './sql-state.js
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
 
-/** How a client other than `pg` opens transactions, and runs a statement inside of one. */
+/** How a client other than `pg` opens transactions and runs statements in them. */
 export interface PostgresTransactions<Tx, Options> {
   /**
-   * Opens a transaction, calls `work` with it, and commits when that has resolved; rolls back where it rejects, and rejects as
-   * well. `options` are what was given to `transaction` or `step`.
+   * Opens a transaction, calls `work` with it, and commits when `work` has resolved; if it rejects, rolls back and
+   * rejects. `options` are those given to `transaction` or `step`.
    */
   transaction(work: (tx: Tx) => Promise<void>, options?: Options): Promise<unknown>
-  /** Runs a statement inside of it: by its `text` with `$1`, `$2` … and `values`, or as a tagged template by its `strings`. */
+  /**
+   * Runs a statement in the transaction: either its `text` with `$1`, `$2` … and `values`, or as a tagged template with
+   * its `strings`.
+   */
   run(tx: Tx, statement: Statement): Promise<unknown>
 }
 
-/** What a transaction on a pool of `pg` is begun with. */
+/** The options of a transaction on a `pg` pool. */
 export interface PoolTransactionOptions {
-  /** @default the database's own, which is READ COMMITTED unless it was changed */
+  /** @default the database's own: READ COMMITTED unless it was changed */
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
 }
 
-/** What can be given as `transactions`. */
+/** The types that the option `transactions` accepts. */
 // biome-ignore lint/suspicious/noExplicitAny: the types of whichever client is given are read from it
 export type AnyTransactions = PostgresPool | PostgresTransactions<any, any>
 
-/** The type of `tx`: of a client, what its `run` takes, or else what its `transaction` gives to the work; of a pool, what it hands out. */
+/**
+ * The type of `tx`: the parameter of a client's `run`, or else what its `transaction` passes to the work; for a pool,
+ * its connections.
+ */
 export type TxOf<Given> = Given extends { run(tx: infer OfRun, statement: infer _): unknown }
   ? IsAny<OfRun> extends true
     ? OfWork<Given>
@@ -43,13 +49,13 @@ type OfWork<Given> = Given extends { transaction(work: (tx: infer Tx) => Promise
   ? Tx
   : never
 
-/** A parameter that was declared without a type is `any` here, and says nothing. */
+/** Whether a type is `any`: a parameter without a declared type, which tells nothing. */
 type IsAny<Type> = 0 extends 1 & Type ? true : false
 
 export type TransactionOptionsOf<Given> =
   Given extends PostgresTransactions<infer _Tx, infer Options> ? Options : PoolTransactionOptions
 
-/** As the option is to be described where it is wrong. */
+/** Describes the option in an error message. */
 export const EXPECTED_TRANSACTIONS =
   'a Pool of `pg`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
 
@@ -60,7 +66,7 @@ export function areTransactions(value: unknown): value is AnyTransactions {
   return typeof transaction === 'function' && typeof run === 'function'
 }
 
-/** The transactions of a client, with the statements of a run inside of them. */
+/** A client's transactions, with the statements of a run inside them. */
 export function transactionsOf(
   given: AnyTransactions,
   statements: Statements,
@@ -72,7 +78,7 @@ export function transactionsOf(
 export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Options> {
   readonly #client: PostgresTransactions<Tx, Options>
   readonly #inside: InTransaction<Tx>
-  /** A transaction without options was seen to admit renewals: the others will. */
+  /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
   #admitsRenewals = false
 
   constructor(client: PostgresTransactions<Tx, Options>, statements: Statements, schema: string) {
@@ -106,7 +112,7 @@ export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Optio
     return options !== undefined || !this.#admitsRenewals
   }
 
-  /** An error of the database's own says that it has rolled back, unless it says that the session is at its end. */
+  /** After an error of the database itself the transaction is rolled back, unless the session may have ended. */
   leavesOpen(error: unknown): boolean {
     if (error instanceof PostgresStoreError) return error.code === 'connection_lost'
     return !isRefusedStatement(error) || sqlStateOf(error) === STATEMENT_COMPLETION_UNKNOWN
@@ -123,7 +129,7 @@ function onPool(pool: PostgresPool): PostgresTransactions<PostgresConnection, Po
 
     async transaction(work, options) {
       const connection = await pool.connect()
-      // Without a listener, a session that the database ends would end the process; the statements on it fail anyway.
+      // Without a listener, a session ended by the database would crash the process; its statements fail anyway.
       connection.on('error', ignored)
       let isGood = false
       try {
@@ -143,7 +149,7 @@ function onPool(pool: PostgresPool): PostgresTransactions<PostgresConnection, Po
   }
 }
 
-/** Whether that is certain: if not, the connection is closed, and the database rolls back. */
+/** Whether the rollback is certain: if not, the connection is closed, and the database rolls back. */
 async function rollsBack(connection: PostgresConnection): Promise<boolean> {
   try {
     await answered(connection.query('ROLLBACK', []))
@@ -167,11 +173,11 @@ function commandOf(result: unknown): unknown {
   return (result as { readonly command?: unknown } | null)?.command
 }
 
-/** The database answers COMMIT with ROLLBACK, and no error, where a statement of the transaction had failed. */
+/** The database replied ROLLBACK to COMMIT, without an error, because a statement of the transaction had failed. */
 function rolledBack(): PostgresStoreError {
   return new PostgresStoreError(
     'transaction_rolled_back',
-    'The database rolled the transaction back at its COMMIT, since a statement in it had failed.',
+    'The database rolled the transaction back at COMMIT, because a statement in it had failed.',
   )
 }
 

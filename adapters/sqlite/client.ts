@@ -1,4 +1,7 @@
-/** What the store uses of an open `DatabaseSync` of `node:sqlite`, or of an open `Database` of better-sqlite3. */
+/**
+ * The members of an open `DatabaseSync` of `node:sqlite`, or of an open `Database` of better-sqlite3, that the store
+ * uses.
+ */
 export interface SqliteDatabase {
   exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
@@ -12,10 +15,12 @@ export interface SqliteStatement {
 
 export type SqliteValue = string | number | null | Uint8Array
 
-/** A row as both drivers answer with it. */
+/** A row as both drivers return it. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** Rows as objects and numbers as numbers, whatever the application has set for its own statements. */
+/**
+ * Prepares a statement that returns rows as objects and numbers as numbers, whatever defaults the application has set.
+ */
 export function prepared(database: SqliteDatabase, sql: string): SqliteStatement {
   const statement = database.prepare(sql) as SqliteStatement & Partial<Record<Mode, (on: boolean) => void>>
   for (const mode of MODES) statement[mode]?.(false)
@@ -23,7 +28,7 @@ export function prepared(database: SqliteDatabase, sql: string): SqliteStatement
 }
 
 type Mode = (typeof MODES)[number]
-/** Of node:sqlite the first two, the third of better-sqlite3. */
+/** node:sqlite has the first two, better-sqlite3 the third. */
 const MODES = ['setReadBigInts', 'setReturnArrays', 'safeIntegers'] as const
 
 const EXPECTED =
@@ -32,7 +37,7 @@ const EXPECTED =
 
 const IN_MEMORY = 'a database without a file (:memory:, or a temporary one), which keeps nothing'
 
-/** A rule of the options. */
+/** An option rule. */
 export function databaseFault(value: unknown): string | { readonly expected: string; readonly seen: string } | null {
   if (!hasMethods(value)) return EXPECTED
   try {
@@ -65,10 +70,10 @@ const RESULTS = {
 
 export type ResultCode = keyof typeof RESULTS
 
-/** An error's primary result code; `null`: it is none of these, or none of SQLite's. */
+/** An error's primary result code; `null` if it is not one of these, or not SQLite's. */
 export function resultCodeOf(error: unknown): ResultCode | null {
   if (typeof error !== 'object' || error === null) return null
-  // node:sqlite has a number with the extended code in its upper bits, better-sqlite3 its name: SQLITE_READONLY_DBMOVED.
+  // node:sqlite has a number with the extended code in its upper bits, better-sqlite3 a name: SQLITE_READONLY_DBMOVED.
   const { code, errcode } = error as { readonly code?: unknown; readonly errcode?: unknown }
   const names = Object.keys(RESULTS) as ResultCode[]
   const isIt = (name: ResultCode) =>

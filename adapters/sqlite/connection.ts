@@ -16,8 +16,8 @@ const MARK = 'once_per_key_mark'
 type StatementName = keyof ReturnType<typeof statementsOn>
 
 /**
- * The application's connection, as the store uses it: for as long as one command takes, and never inside a transaction of
- * the application's. All of it is synchronous, so nothing else runs on the connection in between.
+ * The application's connection as the store uses it: only for the duration of one command, and never inside the
+ * application's transactions. Everything is synchronous, so nothing else runs on the connection meanwhile.
  */
 export class Connection {
   readonly #database: SqliteDatabase
@@ -25,9 +25,9 @@ export class Connection {
   readonly #prefix: string
   readonly #texts: Readonly<Record<StatementName, string>>
   readonly #prepared = new Map<string, SqliteStatement>()
-  /** Whether the tables were found, or created, of the version that is known. */
+  /** Whether the tables exist in the known version. */
   #isReady = false
-  /** How many rows had been changed over the connection behind the store's last command. */
+  /** The connection's count of changed rows after the store's last command. */
   #ownChanges = 0
 
   constructor(database: SqliteDatabase, prefix: string) {
@@ -37,12 +37,12 @@ export class Connection {
     this.#texts = statementsOn(prefix)
   }
 
-  /** Creates the tables where they are not there. Safe from many processes at once: they are one behind the other. */
+  /** Creates the tables if they do not exist. Safe from many processes at once: SQLite serializes them. */
   setUp(): void {
     this.#settings.withShortWait(() => this.#ready())
   }
 
-  /** Does `work` in a transaction of its own that nobody writes beside. */
+  /** Runs `work` in its own transaction, which excludes other writers. */
   write<Result>(work: () => Result): Result {
     return this.#settings.withShortWait(() => {
       this.#ready()
@@ -52,7 +52,7 @@ export class Connection {
     })
   }
 
-  /** Reads in a transaction of its own, which waits for nobody who writes. */
+  /** Reads in its own transaction, which does not wait for writers. */
   read<Result>(work: () => Result): Result {
     return this.#settings.withShortWait(() => {
       this.#ready()
@@ -60,7 +60,7 @@ export class Connection {
     })
   }
 
-  /** Marks the transaction that is open: the mark is gone with it, be it committed or undone. */
+  /** Marks the open transaction with a savepoint: a commit or rollback removes it. */
   mark(): void {
     this.#database.exec(`SAVEPOINT ${MARK}`)
   }
@@ -76,8 +76,8 @@ export class Connection {
   }
 
   /**
-   * Whether a transaction of the application's is open on the connection, in which it has written, and whose COMMIT will be
-   * durable. Of what was written, SQLite tells only how many rows the connection has changed.
+   * Whether an application's transaction is open on the connection that has written something and whose COMMIT will be
+   * durable. The only sign of writes is SQLite's count of changed rows.
    *
    * @throws SqliteStoreError `nothing_written`, `database_unsuitable`.
    */
@@ -94,14 +94,14 @@ export class Connection {
     return this.#statement(this.#texts[name]).all(...values) as readonly Row[]
   }
 
-  /** How many rows it changed. */
+  /** Returns how many rows the statement changed. */
   change(name: StatementName, ...values: SqliteValue[]): number {
     const { changes } = this.#statement(this.#texts[name]).run(...values) as { readonly changes: number | bigint }
     return Number(changes)
   }
 
   #transaction<Result>(kind: 'IMMEDIATE' | 'DEFERRED', work: () => Result): Result {
-    // Fails inside a transaction of the application's.
+    // Fails inside an application's transaction.
     this.#database.exec(`BEGIN ${kind}`)
     try {
       const result = work()
@@ -132,27 +132,27 @@ export class Connection {
   #rollBack(): void {
     try {
       this.#database.exec('ROLLBACK')
-    } catch {} // Some errors have undone the transaction already, and the first error is the one that tells.
+    } catch {} // Some errors have already rolled it back; the first error is the relevant one.
   }
 
-  /** The settings can be changed by the application at any time, so they are looked at before each command. */
+  /** Checked before each command, because the application can change the settings at any time. */
   #ready(): void {
     this.#settings.beDurable()
     if (this.#isReady) return
     this.#transaction('IMMEDIATE', () => {
       const version = this.#version()
       if (version === null) this.#create()
-      else if (version !== SCHEMA_VERSION) throw unknownSchema(this.#prefix, `they are of version ${version}`)
+      else if (version !== SCHEMA_VERSION) throw unknownSchema(this.#prefix, `they have version ${version}`)
     })
     this.#isReady = true
   }
 
-  /** `null`: there are no tables. */
+  /** `null` if there are no tables. */
   #version(): number | null {
     const names = this.#database.prepare("SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?")
     if (names.get(`${this.#prefix}schema`) === undefined) return null
     const version = this.#saidVersion()
-    if (version === null) throw unknownSchema(this.#prefix, 'they do not say of which version they are')
+    if (version === null) throw unknownSchema(this.#prefix, 'they have no version')
     return version
   }
 
@@ -161,7 +161,7 @@ export class Connection {
       const version = this.row('version')?.version
       return typeof version === 'number' ? version : null
     } catch (error) {
-      if (resultCodeOf(error) === 'SQLITE_ERROR') return null // There is no such column.
+      if (resultCodeOf(error) === 'SQLITE_ERROR') return null // No such column.
       throw error
     }
   }
@@ -187,8 +187,8 @@ export class Connection {
 function unmarked(cause: unknown): SqliteStoreError {
   return new SqliteStoreError(
     'transaction_unmarked',
-    'This is not the transaction any more that was opened for this run: a statement of the work has committed it, or rolled it ' +
-      'back, or failed in a way that undid it. Leave BEGIN, COMMIT and ROLLBACK to the store, and let such errors pass.',
+    'The transaction that was opened for this run is no longer open: a statement of the work committed it, rolled it ' +
+      'back, or failed in a way that rolled it back. Leave BEGIN, COMMIT and ROLLBACK to the store, and rethrow such errors.',
     { cause },
   )
 }
@@ -196,15 +196,15 @@ function unmarked(cause: unknown): SqliteStoreError {
 function nothingWritten(): SqliteStoreError {
   return new SqliteStoreError(
     'nothing_written',
-    'No transaction is open on this connection, or nothing was written in it: complete in the transaction of the effects, on its ' +
-      'own connection, as its last statement.',
+    'No transaction is open on this connection, or nothing was written in it: complete the record as the last statement of the ' +
+      'transaction with the effects, on its connection.',
   )
 }
 
 function unknownSchema(prefix: string, because: string): SqliteStoreError {
   return new SqliteStoreError(
     'schema_unknown',
-    `The tables ${prefix}records and ${prefix}schema cannot be used, and were left as they are: ${because}. Use the version ` +
+    `The tables ${prefix}records and ${prefix}schema cannot be used, and were left unchanged: ${because}. Use the version ` +
       'of the library that created them, or another `prefix`.',
   )
 }

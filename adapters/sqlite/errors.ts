@@ -1,27 +1,27 @@
 import { type ResultCode, resultCodeOf, wordsOf } from './client.js'
 
 /**
- * What went wrong between the store and its database. Closed: a new one is a minor release. Unless said otherwise, nothing
- * was changed.
+ * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
+ * otherwise, nothing was changed.
  *
- * - `connection_in_use`: a transaction of the application's, or a statement that it is still reading from, is open on the
- *   connection. Give the store a connection of its own.
- * - `database_busy`: other connections wrote to the file all the time, or one holds its lock.
+ * - `connection_in_use`: an application's transaction, or a statement that it is still reading from, is open on the
+ *   connection. Give the store its own connection.
+ * - `database_busy`: other connections kept writing to the file, or one holds its lock.
  * - `database_closed`: the connection was closed.
  * - `database_full`: the disk or the database is full, or memory ran out.
  * - `read_only`: the file or the connection cannot be written to.
- * - `database_corrupt`: the file is damaged, or no database.
- * - `database_unsuitable`: the database cannot be in WAL mode, or not be made durable.
+ * - `database_corrupt`: the file is damaged, or not a database.
+ * - `database_unsuitable`: the database cannot be put into WAL mode, or not be made durable.
  * - `schema_unknown`: the store's tables are of a later version of the library, or are not the store's.
- * - `record_unreadable`: a record is damaged, or of a format of a later version. It was left as it is.
- * - `database_failed`: any other error, such as one of the disk; what was sent may have been done. `cause` has it.
+ * - `record_unreadable`: a record is damaged, or of a later version's format. It was left unchanged.
+ * - `database_failed`: any other error, for example of the disk; what was sent may have taken effect. `cause` has it.
  *
- * Inside a transaction of a run, all of which they undo:
- * - `transaction_unmarked`: it is not the transaction any more that was opened for the run.
- * - `nothing_written`: completed by hand, where no transaction was open or nothing had been written.
- * - `record_absent`: there is no record: its retention is over, or the database is another one.
+ * Inside a run's transaction, which each of them rolls back:
+ * - `transaction_unmarked`: the transaction that was opened for the run is no longer open.
+ * - `nothing_written`: `completeIn` was called without an open transaction, or before anything was written.
+ * - `record_absent`: there is no record: its retention has ended, or this is another database.
  * - `record_taken`: another attempt owns the record.
- * - `record_ended`: the run has ended already.
+ * - `record_ended`: the run has already ended.
  */
 export type SqliteStoreErrorCode =
   | 'connection_in_use'
@@ -40,7 +40,7 @@ export type SqliteStoreErrorCode =
   | 'record_taken'
   | 'record_ended'
 
-/** Decide by `code`; `cause` is the driver's own error. Its message holds no key and no body. */
+/** Check `code`; `cause` is the driver's own error. The message contains no key and no body. */
 export class SqliteStoreError extends Error {
   override readonly name = 'SqliteStoreError'
   readonly code: SqliteStoreErrorCode
@@ -51,14 +51,14 @@ export class SqliteStoreError extends Error {
   }
 }
 
-/** What an error of a driver means, and what to do about it. */
+/** The store's error for an error of the driver, with advice. */
 export function storeError(error: unknown): SqliteStoreError {
   if (error instanceof SqliteStoreError) return error
   const code = codeOf(error)
   return new SqliteStoreError(code, `${ADVICE[code]} SQLite said: ${wordsOf(error)}.`, { cause: error })
 }
 
-/** Another connection was in the way, and the same command may not meet it again. */
+/** Whether another connection blocked the command, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {
   const result = resultCodeOf(error)
   return result === 'SQLITE_BUSY' || result === 'SQLITE_LOCKED'
@@ -72,10 +72,10 @@ function codeOf(error: unknown): DriversCode {
   return (result && BY_RESULT[result]) ?? 'database_failed'
 }
 
-/** SQLite has no result code for it; the last is better-sqlite3's. */
+/** SQLite has no result code for this; the last one is better-sqlite3's message. */
 const IS_OPEN = /(within|inside) a transaction|connection is busy executing a query/
 
-/** The drivers': SQLite itself is never asked. */
+/** The drivers' own messages: they do not ask SQLite. */
 const IS_CLOSED = /not open|has been finalized/
 
 const BY_RESULT: Readonly<Partial<Record<ResultCode, DriversCode>>> = {
@@ -88,7 +88,7 @@ const BY_RESULT: Readonly<Partial<Record<ResultCode, DriversCode>>> = {
   SQLITE_NOTADB: 'database_corrupt',
 }
 
-/** Those that a driver's error can mean. */
+/** The codes that a driver's error can mean. */
 type DriversCode = Exclude<
   SqliteStoreErrorCode,
   'database_unsuitable' | 'schema_unknown' | 'transaction_unmarked' | 'nothing_written' | `record_${string}`
@@ -96,14 +96,14 @@ type DriversCode = Exclude<
 
 const ADVICE: Readonly<Record<DriversCode, string>> = {
   connection_in_use:
-    'The application has a transaction open on the connection, or still reads from a statement: the store joins neither. ' +
-    'Give the store a connection of its own to the same file, or keep no transaction open across an await.',
+    'The application has a transaction open on the connection, or is still reading from a statement; the store never joins one. ' +
+    'Give the store its own connection to the same file, or keep no transaction open across an await.',
   database_busy:
-    'Other connections wrote to the database all the time, or one of them holds its lock: keep transactions short.',
-  database_closed: 'The connection was closed: close it behind `await once.idle()`.',
+    'Other connections kept writing to the database, or one of them holds its lock: keep transactions short.',
+  database_closed: 'The connection was closed: close it after `await once.idle()`.',
   database_full: 'The database or its disk is full, or memory ran out.',
   read_only:
-    'The database cannot be written to: look at the rights of the file and of its folder, and how it was opened.',
-  database_corrupt: 'The file is damaged, or no database of SQLite: restore it from a backup.',
+    'The database cannot be written to: check the permissions of the file and its folder, and how it was opened.',
+  database_corrupt: 'The file is damaged, or not a SQLite database: restore it from a backup.',
   database_failed: 'The database failed.',
 }

@@ -8,8 +8,8 @@ import type { WaitingLine } from './waiting-line.js'
 type InFlight = Extract<machine.StoredRecord, { state: 'in-flight' }>
 
 /**
- * The transactions in which a run's effects and its record commit together, on the store's own connection. Each part throws where
- * it may not go on, and so undoes all of the transaction.
+ * The transactions in which a run's effects and its record commit together, on the store's own connection. Each step
+ * throws if the transaction must not commit, which rolls it back.
  */
 export class InTransaction implements SynchronousTransactions {
   readonly #connection: Connection
@@ -35,7 +35,8 @@ export class InTransaction implements SynchronousTransactions {
         return null
       } catch (error) {
         if (!hasBegun) throw error
-        // The work is never run again, whatever it met; its error reaches the handler as it is.
+        // Not thrown here: the line would retry it as busy. The work must never run twice; its error reaches the
+        // handler unchanged.
         return { error }
       }
     })
@@ -54,9 +55,9 @@ export class InTransaction implements SynchronousTransactions {
 }
 
 /**
- * Completes a record in a transaction of the application's, on a connection of its own or on the store's.
+ * Completes a record in a transaction that the application opened, on its own connection or on the store's.
  *
- * @throws SqliteStoreError: the transaction is to be rolled back.
+ * @throws SqliteStoreError: roll the transaction back.
  */
 export function completeByHand(connection: Connection, records: Records, key: string, completion: Completion): void {
   try {
@@ -78,14 +79,14 @@ function owned(record: machine.StoredRecord | null, token: string): InFlight {
   if (record.token !== token) {
     throw new SqliteStoreError('record_taken', 'This run lost its lease, and another attempt owns the record.')
   }
-  if (record.state !== 'in-flight') throw new SqliteStoreError('record_ended', 'This run has ended already.')
+  if (record.state !== 'in-flight') throw new SqliteStoreError('record_ended', 'This run has already ended.')
   return record
 }
 
 function absent(): SqliteStoreError {
   return new SqliteStoreError(
     'record_absent',
-    'There is no record of this run in the database: its retention is over, or the transaction is of another database than ' +
-      'the store’s.',
+    'There is no record of this run in the database: its retention has ended, or the transaction uses another database than ' +
+      'the store.',
   )
 }

@@ -3,22 +3,23 @@ import { databaseFault, type SqliteDatabase } from './client.js'
 
 export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteDatabase> {
   /**
-   * An open `DatabaseSync` of `node:sqlite` (Node 22.13 or later), or an open `Database` of better-sqlite3, on a file of this
-   * machine: network file systems lose what SQLite promises, and a database in memory keeps nothing. The store sets WAL and
-   * `synchronous = FULL` on it. Opened and closed by the application.
+   * An open `DatabaseSync` of `node:sqlite` (Node 22.13 or later), or an open `Database` of better-sqlite3, on a local
+   * file: on network file systems SQLite's guarantees do not hold, and an in-memory database keeps nothing. The store
+   * sets WAL and `synchronous = FULL` on it. The application opens and closes it.
    */
   readonly database: Database
 
   /**
-   * What the names of the store's tables begin with. Stores with the same one share their records. Letters, digits and
+   * The prefix of the names of the store's tables. Stores with the same prefix share their records. Letters, digits and
    * underscores.
    * @default 'once_per_key_'
    */
   readonly prefix?: string | undefined
 
   /**
-   * How long a command waits for others that write to the file, in milliseconds: at first some milliseconds by waiting, then
-   * by a timer. Less than the `storeTimeoutMs` of who uses the store, so that a command that was given up is not done later.
+   * How long a command waits for other writers of the file, in milliseconds: it blocks for the first few, then retries
+   * by a timer. Must be less than `storeTimeoutMs` of whatever uses the store, so that a command is not run after it
+   * was given up.
    * @default 1_500: below the default of `storeTimeoutMs`, two seconds
    */
   readonly busyTimeoutMs?: number | undefined
@@ -30,7 +31,7 @@ export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteData
   readonly sweeps?: boolean | undefined
 
   /**
-   * The clock, in milliseconds, the same for all processes on one file.
+   * The clock, in milliseconds, the same for all processes that use the file.
    * @default Date.now
    */
   readonly now?: (() => number) | undefined
@@ -51,7 +52,7 @@ export function readOptions<Database extends SqliteDatabase>(
   return read
 }
 
-/** SQLite keeps `sqlite_` for itself. */
+/** SQLite reserves `sqlite_`. */
 const aPrefix: OptionRule = (value) =>
   typeof value === 'string' && /^(?!sqlite_)[a-z_][a-z0-9_]{0,62}$/i.test(value)
     ? null

@@ -6,14 +6,14 @@ import { FORMAT } from './table.js'
 type StoredRecord = machine.StoredRecord
 
 /**
- * A record as its row holds it; `null`: there is none, or its time is over.
+ * The record in a row; `null` if there is no row or it has expired.
  *
  * @throws SqliteStoreError `record_unreadable`.
  */
 export function recordIn(row: Row | undefined, now: number): StoredRecord | null {
   if (row === undefined || now >= integer(row, 'expires_at')) return null
   if (row.format !== FORMAT) {
-    throw unreadable('it was written by a later version of the library, whose format this one does not know')
+    throw unreadable('a later version of the library wrote it, in a format that this version does not know')
   }
   const last = { token: text(row, 'token'), expiresAt: integer(row, 'expires_at') }
   const attempt = integer(row, 'attempt')
@@ -35,7 +35,7 @@ export function recordIn(row: Row | undefined, now: number): StoredRecord | null
   }
 }
 
-/** In the order in which a row is written. */
+/** In the order of the table's columns. */
 export function valuesOf(record: StoredRecord): SqliteValue[] {
   const { state, token, fingerprint, attempt, expiresAt } = record
   const uncertain = state !== 'completed' && record.uncertain ? 1 : 0
@@ -44,7 +44,7 @@ export function valuesOf(record: StoredRecord): SqliteValue[] {
   return [FORMAT, state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt, ...answer]
 }
 
-/** The head as JSON escapes U+0000 and lone surrogates, which a text of SQLite does not keep. */
+/** The head as JSON, which escapes U+0000 and lone surrogates: a SQLite text would lose them. */
 function answerValuesOf({ status, statusMessage, headers, body }: Answer): SqliteValue[] {
   return [status, JSON.stringify([statusMessage, headers]), body]
 }
@@ -62,7 +62,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    return undefined // The parser's own error would quote what it read.
+    return undefined // Not the parser's own error, which would quote the record.
   }
 }
 
@@ -99,5 +99,5 @@ function damaged(column: string): SqliteStoreError {
 }
 
 function unreadable(because: string): SqliteStoreError {
-  return new SqliteStoreError('record_unreadable', `The record cannot be read, and was left as it is: ${because}.`)
+  return new SqliteStoreError('record_unreadable', `The record cannot be read, and was left unchanged: ${because}.`)
 }

@@ -4,7 +4,7 @@ import { recordIn, valuesOf } from './record-row.js'
 
 type StoredRecord = machine.StoredRecord
 
-/** The rows of the records, as a transaction that is open reads and writes them. */
+/** The rows of the records, read and written in the open transaction. */
 export class Records {
   readonly #connection: Connection
   readonly #clock: () => number
@@ -14,7 +14,7 @@ export class Records {
     this.#clock = clock
   }
 
-  /** An integer, as the table's columns are. */
+  /** An integer, as the table's columns require. */
   now(): number {
     return Math.floor(this.#clock())
   }
@@ -28,7 +28,7 @@ export class Records {
     this.#connection.change('write', key, ...valuesOf(record))
   }
 
-  /** Removes some that have expired, the oldest first. How many there were. */
+  /** Removes some expired rows, the oldest first. Returns their number. */
   sweep(now: number, most: number): number {
     return this.#connection.change('sweep', now, most)
   }

@@ -1,13 +1,15 @@
 import { prepared, type Row, type SqliteDatabase } from './client.js'
 import { SqliteStoreError } from './errors.js'
 
-/** How long SQLite itself waits for another connection, which holds up the whole process: what a short commit takes. */
+/**
+ * How long SQLite itself waits for another connection, which blocks the whole process: the duration of a short commit.
+ */
 const SHORT_WAIT_MS = 5
 
 /** https://www.sqlite.org/pragma.html#pragma_synchronous: 2 is FULL, 3 EXTRA. */
 const FULL = 2
 
-/** The settings of a connection that the store depends on. The application can change them at any time. */
+/** The connection settings that the store depends on. The application can change them at any time. */
 export class Settings {
   readonly #database: SqliteDatabase
   readonly #prepared = new Map<string, () => unknown>()
@@ -18,18 +20,18 @@ export class Settings {
   }
 
   /**
-   * https://www.sqlite.org/wal.html: in WAL mode, FULL is what makes a commit survive the loss of power.
+   * https://www.sqlite.org/wal.html: in WAL mode, a commit survives power loss only with FULL.
    *
    * @throws SqliteStoreError `database_unsuitable`.
    */
   beDurable(): void {
     if (this.#value('journal_mode') !== 'wal') {
-      // Inside a transaction it would stay as it is, without an error.
+      // Fails inside a transaction, where journal_mode would silently stay unchanged.
       this.#database.exec('BEGIN; COMMIT')
       const mode = this.#value('journal_mode = WAL')
       if (mode !== 'wal') throw unsuitable(`its journal_mode stays ${mode} instead of WAL`)
     }
-    // A driver may be built with a default that is less in WAL mode, and says FULL before: only what was set counts.
+    // Sets FULL even if it reads as FULL: a driver may be built with a lower default that only applies in WAL mode.
     if (this.#wasSet && this.#isFull()) return
     this.#database.exec('PRAGMA main.synchronous = FULL')
     if (!this.#isFull()) throw unsuitable('its setting synchronous = FULL is refused')
@@ -37,7 +39,7 @@ export class Settings {
   }
 
   /**
-   * The same for a transaction that is open, in which nothing can be set any more.
+   * The same check for an open transaction, in which nothing can be set any more.
    *
    * @throws SqliteStoreError `database_unsuitable`.
    */
@@ -50,7 +52,7 @@ export class Settings {
     )
   }
 
-  /** The application's own statements keep waiting as long as it has said. */
+  /** Restores the application's busy_timeout afterwards, for its own statements. */
   withShortWait<Result>(work: () => Result): Result {
     const waitMs = Number(this.#value('busy_timeout'))
     if (waitMs <= SHORT_WAIT_MS) return work()
@@ -80,7 +82,7 @@ export class Settings {
 function unsuitable(because: string): SqliteStoreError {
   return new SqliteStoreError(
     'database_unsuitable',
-    `The database cannot keep records durably: ${because}. The store needs a file on a local disk, with room for its -wal ` +
-      'and -shm files beside it.',
+    `The database cannot keep records durably: ${because}. The store needs a file on a local disk, where its -wal ` +
+      'and -shm files can be created beside it.',
   )
 }

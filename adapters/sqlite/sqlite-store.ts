@@ -27,21 +27,21 @@ import { WaitingLine } from './waiting-line.js'
 
 type StoredRecord = machine.StoredRecord
 
-/** What no promise is: nothing to add to its type. */
+/** Turns a type that is a promise into `never`. */
 type Synchronous<Value> = Value extends PromiseLike<unknown> ? never : unknown
 
-/** How many expired rows a claim removes: more than it adds, and little beside its commit. */
+/** How many expired rows a claim removes: more than it adds, and few compared with its commit. */
 const ROWS_A_CLAIM = 4
 const ROWS_A_SWEEP = 200
 const ROWS_A_LIST = 1_000
 
 /**
- * Keeps records in a file of SQLite, for the processes of one machine: without a server, and durable, so that a command that
- * the store has confirmed survives a crash of the process and of the machine. Each command is the core's own machine in one
+ * Keeps records in a SQLite file, for the processes of one machine: no server, and durable, so a command that the store
+ * has confirmed survives a crash of the process and of the machine. Each command runs the core's machine in one
  * immediate transaction.
  *
- * The tables are created by the first command. A command that meets an open transaction on its connection fails, so an
- * application that keeps transactions open across an `await` gives the store a connection of its own.
+ * The first command creates the tables. A command fails if a transaction is open on its connection, so an application
+ * that keeps transactions open across an `await` must give the store its own connection.
  *
  * @example
  * import { DatabaseSync } from 'node:sqlite'
@@ -72,8 +72,8 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 
   /**
-   * Creates the tables where they are not there, as the first command would: called when the process starts, it tells early
-   * of a database that cannot be used. Safe from many processes at once.
+   * Creates the tables if they do not exist, as the first command would. Call it when the process starts, to find an
+   * unusable database early. Safe from many processes at once.
    *
    * @throws SqliteStoreError; nothing was changed.
    */
@@ -84,7 +84,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   async begin(key: string, claim: Claim): Promise<BeginReply> {
     return this.#command(key, (record, now) => {
       const step = machine.begin(record, claim, now)
-      // First, so that what it frees is there for the claim.
+      // First, so that the claim can use the freed space.
       if (this.#sweeps && step.reply.acquired) this.#records.sweep(now, ROWS_A_CLAIM)
       return step
     })
@@ -103,13 +103,13 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 
   /**
-   * Runs `work` in an immediate transaction of the store's connection, `tx`, which completes the record of a run as its last
-   * statement: the writes of `work` are committed if, and only if, the record is completed. The handler answers inside of
-   * `work`; the answer leaves behind the COMMIT.
+   * Runs `work` in an immediate transaction of the store's connection, `tx`, whose last statement completes the run's
+   * record: the writes of `work` are committed if, and only if, the record is completed. The handler must send its
+   * response inside `work`; it is held until after the COMMIT.
    *
-   * `work` is synchronous: while it waited, the statements of other requests would join the transaction.
+   * `work` is synchronous: if it waited, the statements of other requests would join the transaction.
    *
-   * Resolves with what `work` returned, behind the COMMIT; where its answer is a failure, behind the rollback.
+   * Resolves with the result of `work`, after the COMMIT; if the answer is a failure, after the rollback.
    *
    * @example
    * await store.transaction(req.idempotency, (tx) => {
@@ -118,8 +118,8 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
    * })
    *
    * @throws IdempotencyError for misuse: nothing was committed. What `work` throws, errors of the database, and
-   * SqliteStoreError: everything was rolled back, the answer was discarded, and the run goes on, so the handler may open another
-   * transaction.
+   * SqliteStoreError: everything was rolled back, the answer was discarded, and the run continues, so the handler may
+   * open another transaction.
    */
   async transaction<Value>(
     context: ActingContext | undefined,
@@ -129,11 +129,12 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 
   /**
-   * Commits writes of a run that goes on, as often as wanted: its outcome is unknown from then on, until it is completed.
-   * `work` is synchronous. Resolves with what it returned, behind the COMMIT.
+   * Commits intermediate writes of a run, as often as needed. From then on the outcome counts as unknown, until the run
+   * is completed. `work` is synchronous. Resolves with its result, after the COMMIT.
    *
    * @throws IdempotencyError for misuse: nothing was committed. SqliteStoreError `record_taken`, `record_absent`,
-   * `record_ended`: this attempt does not own the record, and nothing was committed. What `work` throws: it was rolled back.
+   * `record_ended`: this attempt does not own the record, and nothing was committed. What `work` throws: it was rolled
+   * back.
    */
   async step<Value>(
     context: ActingContext | undefined,
@@ -143,14 +144,15 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 
   /**
-   * Completes the record of a run by hand, as the last statement of a transaction that was opened elsewhere: on a connection of
-   * the application's to the same file, in WAL mode with `synchronous = FULL`, or on the store's own. Synchronous, as all of such
-   * a transaction must be. At its end the run sends what the record says: this answer where the transaction was committed,
-   * whatever the handler answers, and 503 where it was not. In the function of a runner, `answer` is the result:
-   * `completeIn<Payout>(tx, context, payout)`.
+   * Completes the record of a run by hand, as the last statement of a transaction that your code opened itself: on the
+   * application's own connection to the same file, in WAL mode with `synchronous = FULL`, or on the store's.
+   * Synchronous, as the whole transaction must be. When the run ends, it sends what the record says: this answer if the
+   * transaction was committed, whatever response the handler wrote, and 503 if it was not.
+   *
+   * In a runner's function, `answer` is the result: `completeIn<Payout>(tx, context, payout)`.
    *
    * @throws IdempotencyError for misuse; SqliteStoreError `nothing_written`, `database_unsuitable`, `record_taken`,
-   * `record_absent`, `record_ended`: the transaction is to be rolled back.
+   * `record_absent`, `record_ended`: roll the transaction back.
    */
   completeIn<Answer = GivenAnswer>(
     tx: SqliteDatabase,
@@ -188,7 +190,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     })
   }
 
-  /** Removes all rows that have expired, now, some at a time. Resolves with how many there were. */
+  /** Removes all expired rows now, some at a time. Resolves with their number. */
   async sweep(): Promise<number> {
     for (let removed = 0; ; ) {
       const step = await this.#line.run(() =>
@@ -196,7 +198,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
       )
       removed += step
       if (step < ROWS_A_SWEEP) return removed
-      // Between two steps others have their turn.
+      // Lets other work run between two steps.
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
@@ -221,7 +223,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 }
 
-/** It died, stalled, or failed after it may have had an effect. */
+/** The owner died or stalled, or the attempt failed and may have had its effect. */
 function isUnknown(record: StoredRecord, now: number): boolean {
   if (record.state === 'in-flight') return now >= record.leaseUntil
   return record.state === 'failed' && record.uncertain

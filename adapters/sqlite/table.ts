@@ -1,18 +1,18 @@
-/** The version of the tables. Another one than this is not touched. */
+/** The version of the tables. Tables of another version are not touched. */
 export const SCHEMA_VERSION = 1
 
-/** What rows are written as: see `record-row.ts`. */
+/** The format of rows: see `record-row.ts`. */
 export const FORMAT = 1
 
-/** The names of the tables, ready for SQL: of the file that was opened, not of one that was attached to it. */
+/** The qualified names of the tables, for SQL: in the opened file, not in an attached one. */
 export function tablesOf(prefix: string): { readonly records: string; readonly schema: string } {
   return { records: `main."${prefix}records"`, schema: `main."${prefix}schema"` }
 }
 
 /**
- * The records, and a row that says of which version the tables are. The body is the last column, so that whoever reads a row
- * without it does not read its pages. In every format, a row is no record any more once `expires_at` is over; times are
- * milliseconds of the store's clock. The checks are format 1's, and hold whoever writes.
+ * The records, and a row with the version of the tables. The body is the last column, so that reading a row without it
+ * does not read its pages. In every format, a row stops being a record once `expires_at` has passed; times are
+ * milliseconds of the store's clock. The checks are those of format 1, and apply to every writer.
  */
 export function schemaSql(prefix: string): string {
   const { records, schema } = tablesOf(prefix)
@@ -52,7 +52,7 @@ const WRITTEN = [
   ...['status', 'head', 'body'],
 ]
 
-/** The statements on the tables; each is prepared when it is first used. */
+/** The statements on the tables; each is prepared on first use. */
 export function statementsOn(prefix: string) {
   const { records, schema } = tablesOf(prefix)
   const kept = WRITTEN.map((column) => `${column} = excluded.${column}`).join(', ')
@@ -62,7 +62,7 @@ export function statementsOn(prefix: string) {
     write:
       `INSERT INTO ${records} (key, ${WRITTEN.join(', ')}) VALUES (?${', ?'.repeat(WRITTEN.length)}) ` +
       `ON CONFLICT (key) DO UPDATE SET ${kept}`,
-    /** All but the answer, which those whose outcome is unknown have not. */
+    /** Without the answer: records with an unknown outcome have none. */
     list:
       `SELECT id, key, format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at FROM ${records} ` +
       'WHERE id > ? ORDER BY id LIMIT ?',

@@ -1,20 +1,20 @@
 import { isBusy, storeError } from './errors.js'
 
-/** A command that another connection was in the way of. */
+/** A command that another connection blocks. */
 interface Waiting {
-  /** Tries it once more. */
+  /** Tries it again. */
   attempt(): void
   refuse(error: unknown): void
   readonly until: number
 }
 
-/** How long the head of the line pauses between two tries: at first, and at most. */
+/** How long the first in line pauses between two tries: initially, and at most. */
 const FIRST_PAUSE_MS = 1
 const MOST_PAUSE_MS = 25
 
 /**
- * Commands that wait for other connections, first come, first served: SQLite knows no order, and of many that try by
- * themselves each would hold up the process for the short time that SQLite waits. Only the head tries, by a timer, which
+ * Commands that wait for other connections, first come, first served. SQLite has no queue: if many commands tried
+ * independently, each would block the process for SQLite's short wait. Only the first one tries, by a timer, which
  * keeps no process alive.
  */
 export class WaitingLine {
@@ -22,13 +22,13 @@ export class WaitingLine {
   readonly #line: Waiting[] = []
   #pauseMs = FIRST_PAUSE_MS
 
-  /** `waitMs`: how long a command waits at most. */
+  /** `waitMs`: the longest that a command waits. */
   constructor(waitMs: number) {
     this.#waitMs = waitMs
   }
 
   /**
-   * Runs a command: now, or behind those that wait.
+   * Runs a command now, or after those that are waiting.
    *
    * @throws SqliteStoreError as the promise's rejection.
    */
@@ -49,7 +49,7 @@ export class WaitingLine {
 
   #tryIn(pauseMs: number): void {
     this.#pauseMs = pauseMs
-    // At random, so that processes that met do not meet again.
+    // Random, so that competing processes do not collide again.
     setTimeout(() => this.#tryHead(), pauseMs * (0.5 + Math.random())).unref()
   }
 
@@ -65,7 +65,7 @@ export class WaitingLine {
       head.refuse(error)
     }
     this.#line.shift()
-    // Between two commands others have their turn.
+    // Lets other work run between two commands.
     if (this.#line.length > 0) this.#tryIn(0)
   }
 }

@@ -1,4 +1,7 @@
-/** The machine (`src/core/machine.ts`) in PL/pgSQL, line by line: same order. A property test holds both to the same histories. */
+/**
+ * The machine (`src/core/machine.ts`) in PL/pgSQL, line by line, in the same order. A property test runs the same
+ * histories on both.
+ */
 import {
   ANSWER,
   after,
@@ -15,15 +18,15 @@ import {
   write,
 } from './plpgsql.js'
 
-/** The four commands, and the operator's two. */
+/** The four commands and the operator's two. */
 export function commands(schema: string): string {
   return [begin, renew, complete, release, inspect, resolve].map((each) => each(schema)).join('')
 }
 
 /**
- * A claim that meets a transaction with the row in its hands is refused as in flight, with what was read of it: whoever
- * holds it, be it by a transaction that is completing it, is not done yet. So where a lapse is only to be told of, the row
- * is locked, too (and nobody waits for the log): that nobody holds it is what makes the outcome unknown.
+ * If a transaction has locked the row, a claim is refused as in flight, with the record as read: that transaction may
+ * be completing it. So the row is locked even if a lapsed record will only be shown (this lock does not wait for the
+ * log): the outcome is unknown only if no transaction holds the row.
  */
 function begin(schema: string): string {
   return command(schema, {
@@ -142,7 +145,10 @@ ${write(schema)}`,
   })
 }
 
-/** It waits for a transaction that holds the row, so its reply is proof of what became of that: of a lost COMMIT, too. */
+/**
+ * Waits for a transaction that holds the row, so its reply proves how that transaction ended, even after a lost COMMIT
+ * reply.
+ */
 function release(schema: string): string {
   return command(schema, {
     name: 'release_v1',

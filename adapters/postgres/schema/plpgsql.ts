@@ -1,47 +1,44 @@
 /**
- * What the functions are made of. Each names everything by its schema, so no `search_path` matters. In all of them `r` is
- * the record as it was read, and `n` the record as it is to be.
+ * The building blocks of the functions. Every name is qualified with its schema, so `search_path` does not matter. In
+ * all of them `r` is the record as read and `n` the new record.
  */
 
-/** The format of the records that these functions write, and the only one that they read. */
+/** The format of records that these functions write, and the only one that they read. */
 export const FORMAT = 1
 
 /**
- * Every command's result: one row. As text but for the body, since clients differ in what they make of other types; and in
- * words of one piece, since some rewrite the names of columns.
+ * Each command returns one row. All columns but the body are text, because clients convert other types differently; and
+ * single words, because some clients rewrite column names.
  */
 const REPLY = `OUT reply text, OUT fingerprint text, OUT attempt text, OUT uncertain text, OUT lease text, OUT status text,
   OUT head text, OUT body bytea`
 
-/** How long a command waits for a transaction that holds its row; then it fails, and is sent again later. */
+/** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. */
 export const COMMAND_WAITS = '1s'
 
-/** A claim holds one of few connections while it waits, and a row that is held means that the key is in flight. */
+/** A waiting claim occupies one of few connections, and a locked row means that the key is in flight. */
 export const CLAIM_WAITS = '250ms'
 
-/** The parameters with which an owner shows what it is. */
+/** The parameters that identify an owner. */
 export const OWNERSHIP =
   'p_key text, p_token text, p_fingerprint text, p_attempt bigint, p_uncertain boolean, p_retention_ms bigint'
 
-/** The parameters that are an answer, in the columns in which it is kept. */
+/** The parameters of an answer, one for each column that stores it. */
 export const ANSWER = 'p_status integer, p_head text, p_body bytea'
 
-/**
- * A small table would be read as a whole, and under SERIALIZABLE whoever reads a whole table aborts transactions of
- * strangers.
- */
+/** Postgres would scan a small table sequentially, and under SERIALIZABLE that makes unrelated transactions abort. */
 export const BY_INDEX = 'SET enable_seqscan = off'
 
-/** Of the statement, not of its transaction, which may have begun long before; to the millisecond, as durations are. */
+/** The time of the statement: its transaction may have begun long before. Milliseconds, like the durations. */
 export const NOW = `now CONSTANT timestamptz := date_trunc('milliseconds', statement_timestamp());`
 
-/** A storage key may be longer than an index takes. */
+/** A storage key may exceed the maximum size of an index entry. */
 export const RECORD_ID = `record_id CONSTANT bytea := sha256(convert_to(p_key, 'UTF8'));`
 
 interface Command {
   readonly name: string
   readonly parameters: string
-  /** 'STABLE': it changes nothing. */
+  /** 'STABLE': the function changes nothing. */
   readonly volatility?: 'VOLATILE' | 'STABLE'
   readonly waits?: string
   readonly declare?: string
@@ -63,15 +60,15 @@ DECLARE
   ${NOW}
   r ${schema}.records;
   n ${schema}.records;
-  stored boolean; -- there is a row,
-  unexpired boolean; -- and it is a record${declare}
+  stored boolean; -- a row exists
+  unexpired boolean; -- and it has not expired${declare}
 BEGIN${body}
 END
 $body$;
 `
 }
 
-/** The same lines, one step further to the right. */
+/** Indents lines by one more step. */
 export function deeper(lines: string): string {
   return lines.replaceAll('\n', '\n  ')
 }
@@ -80,20 +77,20 @@ export function after(durationMs: string): string {
   return `now + ${durationMs} * interval '1 millisecond'`
 }
 
-/** On a replica even a refusal would come from an old state. */
+/** A replica may be behind, so even its refusals could be wrong. */
 export const ON_A_PRIMARY = `
   IF current_setting('transaction_read_only') = 'on' THEN
     RAISE EXCEPTION USING ERRCODE = 'read_only_sql_transaction',
-      MESSAGE = 'once-per-key: this session is read-only, or of a replica';
+      MESSAGE = 'once-per-key: this session is read-only, or on a replica';
   END IF;`
 
-/** A confirmed command survives a crash of the server, also where the database's default is not to wait for its log. */
+/** A confirmed command survives a crash of the server, even if synchronous_commit is off by default. */
 export const DURABLY = `
   IF current_setting('synchronous_commit') = 'off' THEN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;`
 
-/** Without a lock: whoever does not write waits for nobody. */
+/** Without a lock: commands that do not write never wait. */
 export function read(schema: string): string {
   return `
     SELECT t.* INTO r FROM ${schema}.records t WHERE t.id = record_id;
@@ -106,8 +103,8 @@ export function read(schema: string): string {
 }
 
 /**
- * Reads, decides, and writes only where the row still is what the decision was made on; else again. Nothing less would do:
- * a row that is locked for a moment is neither free nor in flight.
+ * Reads, decides, and writes only if the row has not changed since; otherwise starts again. Skipping locked rows would
+ * be wrong: a row that is locked for a moment is neither free nor in flight.
  */
 export function untilUnchanged(schema: string, decideAndWrite: string): string {
   return `${ON_A_PRIMARY}
@@ -115,14 +112,17 @@ export function untilUnchanged(schema: string, decideAndWrite: string): string {
 ${decideAndWrite}
   END LOOP;
   RAISE EXCEPTION USING ERRCODE = 'serialization_failure',
-    MESSAGE = 'once-per-key: the record changed again and again while this command was to change it';`
+    MESSAGE = 'once-per-key: the record changed repeatedly while this command tried to change it';`
 }
 
-/** The row `t` still is what was read, in all that a decision depends on; what an answer is depends on its owner. */
+/**
+ * Whether the row `t` is unchanged in everything that decisions depend on. The answer is left out: it cannot change
+ * while the token stays the same.
+ */
 export const UNCHANGED = `t.id = record_id AND t.token = r.token AND t.state = r.state AND t.uncertain = r.uncertain
         AND t.lease_until IS NOT DISTINCT FROM r.lease_until AND t.expires_at = r.expires_at`
 
-/** Writes `n`, and returns where that was possible. */
+/** Writes `n`, and returns if the row was unchanged. */
 export function write(schema: string): string {
   return `${deeper(DURABLY)}
     IF stored THEN
@@ -146,7 +146,7 @@ export function write(schema: string): string {
     END IF;`
 }
 
-/** Shows the record, but for its answer. */
+/** Returns the record without its answer. */
 export const SHOWN_WITHOUT_ANSWER = `
       reply := r.state; fingerprint := r.fingerprint; attempt := r.attempt::text; uncertain := r.uncertain::text;
       lease := (extract(epoch FROM r.lease_until - now) * 1000)::bigint::text;`
@@ -156,12 +156,12 @@ const ANSWER_SHOWN = `
 
 export const SHOWN = `${SHOWN_WITHOUT_ANSWER}${ANSWER_SHOWN}`
 
-/** An answer is shown to its own fingerprint alone. */
+/** Returns the answer only to commands with the same fingerprint. */
 export const SHOWN_TO_ITS_OWN = `${SHOWN_WITHOUT_ANSWER}
       IF r.fingerprint = p_fingerprint THEN${deeper(ANSWER_SHOWN)}
       END IF;`
 
-/** It died, stalled, or failed in a way that leaves its effect open. */
+/** The owner died or stalled, or the attempt failed and may have had its effect. */
 export const IS_UNKNOWN = `(
       (r.state = 'in-flight' AND now >= r.lease_until) OR (r.state = 'failed' AND r.uncertain)
     )`

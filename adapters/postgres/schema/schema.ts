@@ -4,18 +4,18 @@ import { transactions } from './transactions.js'
 import { walks } from './walks.js'
 
 /**
- * What the text below is, in a number that grows with each change of it: `migrate` replaces functions of an earlier
- * revision, and leaves those of a later one. The functions' own names carry the version of their parameters, so that
- * processes of an older and a newer library share a database during a deployment.
+ * The revision of the SQL below, incremented with each change: `migrate` replaces functions of an earlier revision, and
+ * leaves those of a later one. The version in a function's name is that of its parameters, so processes of an older and
+ * a newer library can share a database during a deployment.
  */
 export const REVISION = 1
 
-/** A name as SQL takes it; the rule of the option makes sure that there is nothing to escape. */
+/** The name as an SQL identifier. The option's rule guarantees that it needs no escaping. */
 export function quoted(schema: string): string {
   return `"${schema}"`
 }
 
-/** Everything that the store needs, as a text for a migration tool. Safe to run again. */
+/** The SQL for everything that the store needs, for a migration tool. Safe to run repeatedly. */
 export function schemaSql(name: string): string {
   const schema = quoted(name)
   return `-- once-per-key, revision ${REVISION}
@@ -33,7 +33,9 @@ LANGUAGE sql IMMUTABLE AS $body$ SELECT '${REVISION}' $body$;
 `
 }
 
-/** The same as one statement, in one transaction: of processes that start together, one does it, and the others wait. */
+/**
+ * The same as one statement in one transaction: if several processes start together, one runs it and the others wait.
+ */
 export function migrationSql(name: string): string {
   const schema = quoted(name)
   return `DO $migration$

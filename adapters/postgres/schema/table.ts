@@ -1,8 +1,8 @@
 import { FORMAT } from './plpgsql.js'
 
 /**
- * The table, and a row that says how far it was swept. Half of each page stays free, and nothing but `id` is indexed, so
- * that a record changes within its page and no index grows. The checks are format 1's, and hold whoever writes.
+ * The table, and a row with the progress of the sweep. Half of each page stays free and only `id` is indexed, so
+ * updates stay within their page and no index grows. The checks are those of format 1, and apply to every writer.
  */
 export function tables(schema: string): string {
   return `
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS ${schema}.records (
 ) WITH (fillfactor = 50);
 
 COMMENT ON TABLE ${schema}.records IS
-  'once-per-key: a row a record. Changed by the functions of this schema alone. id is sha256(name), name the storage key; in every format, a row is no record any more once expires_at is over.';
+  'once-per-key: one row per record. Only the functions of this schema change it. id is sha256(name); name is the storage key; in every format, a row stops being a record once expires_at has passed.';
 COMMENT ON COLUMN ${schema}.records.head IS 'The reason phrase and the headers of the answer, as JSON.';
 COMMENT ON COLUMN ${schema}.records.body IS 'NULL with state completed: the answer was not kept.';
 

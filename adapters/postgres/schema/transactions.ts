@@ -11,16 +11,16 @@ import {
   read,
 } from './plpgsql.js'
 
-/** Where the mark is: a setting of the transaction, gone with it. */
+/** The transaction's mark: a setting that ends with the transaction. */
 const MARK = 'once_per_key.token'
 
 /**
- * What runs inside a transaction of the application's. Each raises where it may not go on, and so undoes all of the
- * transaction: nobody has to look at a reply.
+ * Functions that run inside the application's transaction. Each raises an error if the transaction must not commit,
+ * which aborts it: nobody has to check a reply.
  *
- * The mark says that this is the transaction which was opened for the run with this token: the same connection, the same
- * database, and still the same transaction. Whether anything was written does not tell (an `UPDATE` of a second try may
- * meet no row), but where the application opened it elsewhere, by hand, it is all that there is to see.
+ * The mark proves that this is the transaction that was opened for the run with this token: same connection, same
+ * database, and not rolled back since. Whether something was written cannot prove it (an `UPDATE` in a retry may match
+ * no row). Only when the application opened the transaction itself, for `completeIn`, is that check all there is.
  */
 export function transactions(schema: string): string {
   return `
@@ -34,7 +34,7 @@ DECLARE
 BEGIN${ON_A_PRIMARY}
   IF mark NOT IN ('', p_token) THEN
     RAISE EXCEPTION USING ERRCODE = 'OP006',
-      MESSAGE = 'once-per-key: this transaction is another run''s';
+      MESSAGE = 'once-per-key: this transaction belongs to another run';
   END IF;
   PERFORM set_config('${MARK}', p_token, true);
   IF idle_ms = 0 OR idle_ms > p_idle_ms THEN
@@ -64,13 +64,13 @@ ${inside(schema, {
 const MARKED = `
   IF coalesce(current_setting('${MARK}', true), '') <> p_token THEN
     RAISE EXCEPTION USING ERRCODE = 'OP002',
-      MESSAGE = 'once-per-key: this is not the transaction that was opened for this run, or it was rolled back in between';
+      MESSAGE = 'once-per-key: this is not the transaction that was opened for this run, or it was rolled back meanwhile';
   END IF;`
 
 const WRITTEN = `
   IF pg_current_xact_id_if_assigned() IS NULL THEN
     RAISE EXCEPTION USING ERRCODE = 'OP007',
-      MESSAGE = 'once-per-key: nothing was written before in this transaction, so it is not that of the effects: complete as its last statement, on its own connection';
+      MESSAGE = 'once-per-key: nothing was written in this transaction, so it is not the one with the effects: complete the record as its last statement, on its connection';
   END IF;`
 
 const COMPLETED = `state = 'completed', uncertain = false, lease_until = NULL, expires_at = ${after('p_retention_ms')},
@@ -83,7 +83,7 @@ interface Inside {
   readonly change: string
 }
 
-/** Locks the record to the end of the transaction, and changes it; raises unless it is in flight, and this token's. */
+/** Locks the record until the transaction ends, and changes it; raises unless it is in flight and has this token. */
 function inside(schema: string, { name, parameters, check, change }: Inside): string {
   return `
 CREATE OR REPLACE FUNCTION ${schema}.${name}(
@@ -106,13 +106,13 @@ BEGIN${ON_A_PRIMARY}${check}${DURABLY}
 ${read(schema)}
   IF NOT unexpired THEN
     RAISE EXCEPTION USING ERRCODE = 'OP003',
-      MESSAGE = 'once-per-key: there is no record of this run here: its retention is over, or this is another database';
+      MESSAGE = 'once-per-key: this database has no record of this run: its retention has ended, or it is another database';
   ELSIF r.token = p_token AND r.state <> 'in-flight' THEN
     RAISE EXCEPTION USING ERRCODE = 'OP005',
-      MESSAGE = format('once-per-key: this run has ended already: its record is %s', r.state);
+      MESSAGE = format('once-per-key: this run has already ended: its record is %s', r.state);
   END IF;
   RAISE EXCEPTION USING ERRCODE = 'OP004',
-    MESSAGE = 'once-per-key: the record is another attempt''s by now: this one lost its lease';
+    MESSAGE = 'once-per-key: another attempt owns the record: this one lost its lease';
 END
 $body$;
 `

@@ -1,8 +1,9 @@
 import { BY_INDEX, FORMAT, IS_UNKNOWN, NOW, SHOWN_WITHOUT_ANSWER } from './plpgsql.js'
 
 /**
- * What walks through the table, a stretch of pages a step: an index by expiry, or by state, would be written with each
- * command. A stretch is read by the places of its rows (Postgres 14 and later), so a step costs the same in a large table.
+ * Functions that walk through the table, one range of pages per step: an index by expiry or state would be written by
+ * each command. A range is read by physical row location (Postgres 14 and later), so a step costs the same in a large
+ * table.
  */
 export function walks(schema: string): string {
   return `
@@ -74,7 +75,7 @@ $body$;
 `
 }
 
-/** The pages of a step, and where the next one goes on; null: that was the last. */
+/** The pages of this step, and the start of the next one; null after the last. */
 const STRETCH = (schema: string) => `
   blocks CONSTANT bigint := pg_relation_size('${schema}.records'::regclass) / current_setting('block_size')::bigint;
   first CONSTANT tid := format('(%s,0)', least(p_from, 4294967295))::tid;

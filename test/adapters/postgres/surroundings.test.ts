@@ -48,7 +48,7 @@ describe('says what is wrong, and what to do, where', () => {
     await storeOn({ pool: other }).migrate()
     for (const name of Object.keys(COMMANDS))
       await other.query(`ALTER FUNCTION once_per_key.${name}_v1 RENAME TO ${name}_v9`)
-    await eachFailsWith(storeOn({ pool: other }), 'schema_missing', /or of another version/)
+    await eachFailsWith(storeOn({ pool: other }), 'schema_missing', /or has another version/)
     await other.end()
   })
 
@@ -173,7 +173,7 @@ describe('where connections are short', () => {
     expect(events[0]).toMatchObject({
       type: 'connections_exhausted',
       waiting: 3,
-      advice: expect.stringContaining('pool of its own'),
+      advice: expect.stringContaining('its own pool'),
     })
     handler.release()
     for (const begun of await claims) expect(begun).toMatchObject({ acquired: true })
@@ -184,7 +184,7 @@ describe('where connections are short', () => {
   test('where the pool gives up, the command fails', async () => {
     const small = openPool(opened.url, { max: 1, connectionTimeoutMillis: 50 })
     const handler = await small.connect()
-    await eachFailsWith(storeOn({ pool: small }), 'connections_exhausted', /pool of its own/)
+    await eachFailsWith(storeOn({ pool: small }), 'connections_exhausted', /its own small pool/)
     handler.release()
     await small.end()
     expect(await query('SELECT FROM once_per_key.records')).toEqual([])
@@ -246,7 +246,7 @@ describe('where connections are lost', () => {
   test('a server that crashed and came back is used again, and has kept every record', async () => {
     await store.complete('k', { ...ownOf('t1'), answer: ANSWER })
     await server.crash()
-    await eachFailsWith(store, 'connection_lost', /refused, or broke/)
+    await eachFailsWith(store, 'connection_lost', /refused or broke/)
     await server.restart()
     expect(await store.begin('k', claimOf('t2'))).toMatchObject({ acquired: false, record: { state: 'completed' } })
   })
@@ -302,7 +302,7 @@ describe('refuses at construction', () => {
     ['nothing', undefined, /expected a Pool of `pg`/],
     ['no client', {}, /expected a Pool of `pg`/],
     ['a URL', { pool: 'postgres://localhost/db' }, /new Pool\(\{ connectionString \}\)/],
-    ['a single client', { pool: new Client() }, /a single Client waits for itself/],
+    ['a single client', { pool: new Client() }, /a single Client, which blocks itself/],
     ['both', { pool, query: async () => [] }, /either `pool` or `query`/],
     ['another name', { pool, shema: 'x' }, /shema: did you mean schema\?/],
     ['a schema that needs quotes', { pool, schema: 'a"b' }, /schema: expected a name of letters/],
