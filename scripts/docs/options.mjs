@@ -62,7 +62,7 @@ const SECTIONS = [
   {
     title: 'runner',
     intro:
-      'The options of `runner({ … })`, for operations that are no requests. It also takes `store`, `leaseMs`, `maxRunMs`, ' +
+      'The options of `runner({ … })`, [for jobs and messages](jobs.md). It also takes `store`, `leaseMs`, `maxRunMs`, ' +
       '`retentionMs`, `unknownRetentionMs`, `inFlightWaitMs`, `retryAfterMs`, `unknownOutcome`, `effects`, ' +
       '`unconfirmedSuccess`, `storeTimeoutMs` and `storeFailure`, as above.',
     types: [
