@@ -14,7 +14,10 @@ export function canBeHeld({ status, bodyUsed }: Response): boolean {
 }
 
 /** A response's head, as it is stored: with the headers that were set or changed since `before`. */
-export function headOf({ status, statusText, headers }: Response, before = new Headers()): Omit<Answer, 'body'> {
+export function headOf(
+  { status, statusText, headers }: Response,
+  before: Headers = new Headers(),
+): Omit<Answer, 'body'> {
   const cookies = before.getSetCookie()
   const changed = [...headers].filter(([name, value]) =>
     name === 'set-cookie' ? !cookies.includes(value) : before.get(name) !== value,
