@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     include: [
       'test/layers.test.ts',
-      'test/{core,http,express,webhooks}/**/*.test.ts',
+      'test/{core,http,express,run,webhooks}/**/*.test.ts',
       'test/adapters/memory/**/*.test.ts',
     ],
     exclude: [
@@ -15,6 +15,7 @@ export default defineConfig({
       // They start processes, or measure.
       'test/core/process-exit.test.ts',
       'test/adapters/memory/{cluster,own-bytes,scans}.test.ts',
+      'test/run/postgres-transactions.test.ts',
       // They put another module in the place of one that others have loaded.
       'test/webhooks/{signature-timing,zod-3}.test.ts',
     ],
