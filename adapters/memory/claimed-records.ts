@@ -31,6 +31,10 @@ export class ClaimedRecords {
     return this.#inFlight.find(key) ?? this.#completed.find(key)
   }
 
+  inFlight(): Iterable<Entry> {
+    return this.#inFlight.all()
+  }
+
   /** `before`: the previous record of the key; `null`: none. */
   put(
     key: string,

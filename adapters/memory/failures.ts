@@ -19,6 +19,10 @@ export class Failures {
     return this.#room.find(key)
   }
 
+  all(): Iterable<Entry> {
+    return this.#room.all()
+  }
+
   /** Returns how many were dropped before they expired. */
   put(key: string, scope: string, record: machine.StoredRecord, bytes: number, now: number): number {
     this.#room.put(key, scope, record, bytes, now)

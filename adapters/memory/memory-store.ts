@@ -7,6 +7,8 @@ import {
   checkOptions,
   IdempotencyError,
   type IdempotencyRecord,
+  type ListedRecords,
+  listedIfUnknown,
   type MaybePromise,
   machine,
   type Ownership,
@@ -112,6 +114,15 @@ export class MemoryStore implements Store {
     const before = this.#find(key)
     const { record, reply } = machine.inspect(recordOf(before), now)
     return this.#done({ record, reply: { record: reply } }, key, NOBODY, before, now).record
+  }
+
+  /** All in one step: what is completed, by far the most, is not looked at. */
+  list(): ListedRecords {
+    const records = [...this.#claimed.inFlight(), ...this.#uncertain.all()].flatMap(({ key, record }) => {
+      const listed = listedIfUnknown(record, this.#now())
+      return listed === null ? [] : [{ key, ...listed }]
+    })
+    return { records, next: null }
   }
 
   /** A resolution is always kept, even if the store is full. */

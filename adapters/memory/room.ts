@@ -28,6 +28,11 @@ export class Room implements Holding {
     return this.count === 0 ? undefined : this.#shelves.find(key)
   }
 
+  *all(): Generator<Entry> {
+    for (const { oldest } of this.#shares.values())
+      for (let entry = oldest; entry !== null; entry = entry.newer) yield entry
+  }
+
   put(key: string, scope: string, record: machine.StoredRecord, bytes: number, now: number): void {
     const before = this.find(key)
     const share = this.#shares.get(scope) ?? new Share(scope)

@@ -43,6 +43,67 @@ function isOptions(options: object): boolean {
   return prototype === null || prototype === Object.prototype || Object.hasOwn(options, 'client')
 }
 
+/** A server of its own, or one of a cluster's masters. */
+export interface Node {
+  /** By which it is found again: its address. */
+  readonly name: string
+  readonly send: SendCommand
+  /** What the client of the application puts before every key, as ioredis can be told. */
+  readonly keyPrefix: string
+  /** What `send` puts there by itself: the same, or, in a cluster, perhaps nothing. */
+  readonly added: string
+}
+
+/** Every server that holds keys, in the order of their names; `null`: no client that is known. */
+export async function nodesOf(client: unknown): Promise<readonly Node[] | null> {
+  const send = senderOf(client)
+  if (send === null) return null
+  const keyPrefix = keyPrefixOf(client)
+  if (has(client as object, 'nodes')) {
+    const masters = (client as IoredisCluster).nodes('master')
+    return inOrder(masters.map((each) => node(nameOf(each.options), each, keyPrefix)))
+  }
+  if ('slots' in (client as object)) {
+    const { masters, nodeClient } = client as NodeRedisCluster
+    const opened = masters.map(async (each) => node(nameOf(each), await nodeClient.call(client, each), keyPrefix))
+    return inOrder(await Promise.all(opened))
+  }
+  return [node(THE_ONLY_ONE, client, keyPrefix)]
+}
+
+function node(name: string, client: unknown, keyPrefix: string): Node {
+  return { name, send: senderOf(client) as SendCommand, keyPrefix, added: keyPrefixOf(client) }
+}
+
+/** ioredis adds it to keys, and to no pattern. */
+function keyPrefixOf(client: unknown): string {
+  return String((client as { readonly options?: { readonly keyPrefix?: unknown } }).options?.keyPrefix ?? '')
+}
+
+export const THE_ONLY_ONE = 'server'
+
+interface Address {
+  readonly host?: string
+  readonly port?: number
+}
+
+interface IoredisCluster {
+  nodes(role: 'master'): readonly { readonly options: Address }[]
+}
+
+interface NodeRedisCluster {
+  readonly masters: readonly Address[]
+  nodeClient(master: Address): Promise<unknown> | unknown
+}
+
+function nameOf({ host, port }: Address): string {
+  return `${host}:${port}`
+}
+
+function inOrder(nodes: readonly Node[]): readonly Node[] {
+  return nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
 /** `null`: not a known client. */
 export function senderOf(client: unknown): SendCommand | null {
   if (typeof client !== 'object' || client === null) return null
@@ -66,12 +127,14 @@ interface IoredisMethods {
   evalshaBuffer(...args: (string | Buffer)[]): Promise<unknown>
   evalBuffer(...args: (string | Buffer)[]): Promise<unknown>
   info(section: string): Promise<unknown>
+  scanBuffer(...args: (string | Buffer)[]): Promise<unknown>
 }
 
 function senderOfIoredis(client: IoredisMethods): SendCommand {
   return (_key, [name, ...args]) => {
     if (name === 'EVALSHA') return client.evalshaBuffer(...args)
     if (name === 'EVAL') return client.evalBuffer(...args)
+    if (name === 'SCAN') return client.scanBuffer(...args)
     return client.info(String(args[0]))
   }
 }

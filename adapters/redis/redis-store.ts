@@ -7,6 +7,7 @@ import {
   checkOptions,
   type IdempotencyRecord,
   kindOf,
+  type ListedRecords,
   type Ownership,
   optionRules,
   type Resolution,
@@ -14,10 +15,20 @@ import {
   type StoreEvent,
   safeListener,
 } from '../../src/core/index.js'
-import { EXPECTED_CLIENT, misplacedClient, type RedisClient, type SendCommand, senderOf } from './client.js'
+import {
+  EXPECTED_CLIENT,
+  misplacedClient,
+  type Node,
+  nodesOf,
+  type RedisClient,
+  type SendCommand,
+  senderOf,
+  THE_ONLY_ONE,
+} from './client.js'
 import { aPrefix } from './prefix.js'
 import { readBegun, readDone, readInspected } from './reply.js'
-import { BEGIN, COMPLETE, INSPECT, RELEASE, RENEW, RESOLVE, type Script } from './scripts.js'
+import { BEGIN, COMPLETE, INSPECT, RELEASE, RENEW, RESOLVE, type Script, UNKNOWN } from './scripts.js'
+import { walk } from './walk.js'
 
 interface Prefix {
   /**
@@ -59,6 +70,8 @@ export type RedisStoreOptions = Prefix &
 export class RedisStore implements Store {
   readonly #send: SendCommand
   readonly #prefix: string
+  /** Every server that holds records. */
+  readonly #nodes: () => Promise<readonly Node[]>
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   #policyWasRead = false
   /** Kept for listeners that are added later. */
@@ -76,6 +89,8 @@ export class RedisStore implements Store {
     const more = client !== undefined && sendCommand !== undefined ? [ONE_TOO_MANY] : []
     checkOptions('RedisStore', given, values, rules, { required: Object.keys(values), more })
     this.#send = sendCommand ?? (senderOf(client) as SendCommand)
+    this.#nodes = async () =>
+      client === undefined ? theOnlyServer(this.#send, prefix) : ((await nodesOf(client)) as Node[])
     this.#prefix = prefix
   }
 
@@ -105,22 +120,25 @@ export class RedisStore implements Store {
     return readDone(await this.#run(RESOLVE, key, answer === null ? terms : [...terms, ...argumentsOfAnswer(answer)]))
   }
 
+  /**
+   * A walk by SCAN, over every master of a cluster: a step looks at some 200 keys. Where a failover happens meanwhile, records may
+   * be left out: walk again. With a `sendCommand`, on a server that is no cluster.
+   */
+  async list(from: string | null): Promise<ListedRecords> {
+    // A client of a cluster that is still connecting knows only those servers that it was told.
+    await this.#run(UNKNOWN, '', [])
+    return walk(await this.#nodes(), this.#prefix, from, ({ send }, script, key) => runScript(send, script, key, []))
+  }
+
   observe(listener: (event: StoreEvent) => void): void {
     const tell = safeListener(listener)
     this.#listeners.push(tell)
     if (this.#atRisk !== undefined) tell(this.#atRisk)
   }
 
-  /** Runs the script by its digest. A server without the script (new, restarted, failed over) gets its text once. */
   async #run(script: Script, key: string, args: readonly (string | Buffer)[]): Promise<unknown> {
     const redisKey = this.#prefix + key
-    let reply: unknown
-    try {
-      reply = await this.#send(redisKey, ['EVALSHA', script.sha1, '1', redisKey, ...args])
-    } catch (error) {
-      if (!isNoScript(error)) throw error
-      reply = await this.#send(redisKey, ['EVAL', script.text, '1', redisKey, ...args])
-    }
+    const reply = await runScript(this.#send, script, redisKey, args)
     if (!this.#policyWasRead) void this.#readPolicy(redisKey)
     return reply
   }
@@ -146,9 +164,32 @@ export class RedisStore implements Store {
   }
 }
 
+/** By its digest; a server that has not seen the script (new, restarted, failed over) is given it once. */
+async function runScript(
+  send: SendCommand,
+  { sha1, text }: Script,
+  redisKey: string,
+  args: readonly (string | Buffer)[],
+): Promise<unknown> {
+  try {
+    return await send(redisKey, ['EVALSHA', sha1, '1', redisKey, ...args])
+  } catch (error) {
+    if (!isNoScript(error)) throw error
+    return send(redisKey, ['EVAL', text, '1', redisKey, ...args])
+  }
+}
+
 const POLICY_ADVICE =
   'Redis must not evict records: a retry of an evicted one runs again. Set maxmemory-policy noeviction, or give ' +
   'the records their own Redis. If INFO is not allowed, check the policy yourself.'
+
+/** By a `sendCommand`, which goes where a key is: in a cluster a walk would miss what the other servers have. */
+async function theOnlyServer(send: SendCommand, prefix: string): Promise<readonly Node[]> {
+  if (!/^cluster_enabled:0/m.test(String(await send(prefix, ['INFO', 'cluster'])))) {
+    throw new TypeError('In a cluster `list` needs a `client`: with a `sendCommand` it cannot reach every server.')
+  }
+  return [{ name: THE_ONLY_ONE, send, keyPrefix: '', added: '' }]
+}
 
 /** `null`: the reply does not contain it. */
 function policyIn(info: unknown): string | null {

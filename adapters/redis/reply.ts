@@ -1,5 +1,12 @@
 import { Buffer } from 'node:buffer'
-import type { Answer, BeginReply, CommandReply, IdempotencyRecord, PreviousOutcome } from '../../src/core/index.js'
+import type {
+  Answer,
+  BeginReply,
+  CommandReply,
+  IdempotencyRecord,
+  ListedRecord,
+  PreviousOutcome,
+} from '../../src/core/index.js'
 
 /**
  * A reply of one of the scripts: strings as Buffers, integers as numbers or digits. Anything else is a store failure.
@@ -20,6 +27,20 @@ export function readDone(reply: unknown): CommandReply {
 export function readInspected(reply: unknown): IdempotencyRecord | null {
   const fields = fieldsOf(reply)
   return text(fields, 0) === 'none' ? null : readRecord(fields)
+}
+
+/** `null`: its outcome is known, or it cannot be read. */
+export function readUnknown(reply: unknown): Omit<ListedRecord, 'key'> | null {
+  const fields = fieldsOf(reply)
+  if (text(fields, 0) === 'none') return null
+  return { record: readRecord(fields), retentionRemainingMs: integer(fields, fields.length - 1) }
+}
+
+/** Of SCAN. */
+export function readScanned(reply: unknown): { readonly cursor: string; readonly keys: readonly string[] } {
+  const fields = fieldsOf(reply)
+  const keys = fieldsOf(fields[1])
+  return { cursor: text(fields, 0), keys: keys.map((_, i) => text(keys, i)) }
 }
 
 function readRecord(fields: Reply): IdempotencyRecord {

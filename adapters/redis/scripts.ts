@@ -186,15 +186,27 @@ if not record then return NONE end
 return shown(record)
 `)
 
-export const RESOLVE = script(`${ALLOW_OOM}${RECORD}${NONE}
-local token, attempt, retention_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local answer = ARGV[4] and ${answerFrom(4)}
-${DONE}
+const IS_UNKNOWN = `
 local function is_unknown(record)
   if record.state == 'in-flight' then return now >= record.lease_until end
   return record.state == 'failed' and record.uncertain
 end
+`
 
+/** For a walk through all keys: what cannot be read is passed over. */
+export const UNKNOWN = script(`#!lua flags=no-writes
+${RECORD}${NONE}${IS_UNKNOWN}
+local readable, record = pcall(read)
+if not readable or not record or not is_unknown(record) then return NONE end
+local reply = shown(record)
+reply[#reply + 1] = redis.call('PTTL', key)
+return reply
+`)
+
+export const RESOLVE = script(`${ALLOW_OOM}${RECORD}${NONE}
+local token, attempt, retention_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local answer = ARGV[4] and ${answerFrom(4)}
+${DONE}${IS_UNKNOWN}
 local record = read()
 if not record then return NONE end
 if record.token == token and record.state ~= 'in-flight' then return OK end

@@ -9,6 +9,7 @@ import {
   type GivenByHand,
   type IdempotencyRecord,
   type ListedRecords,
+  listedIfUnknown,
   machine,
   type Ownership,
   type Resolution,
@@ -180,10 +181,8 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
       const records = rows
         .filter((row) => row.format === FORMAT && row.state !== 'completed')
         .flatMap((row) => {
-          const record = recordIn(row, now)
-          if (record === null || !isUnknown(record, now)) return []
-          const shown = machine.inspect(record, now).reply as IdempotencyRecord
-          return [{ key: String(row.key), record: shown, retentionRemainingMs: record.expiresAt - now }]
+          const unknown = listedIfUnknown(recordIn(row, now), now)
+          return unknown === null ? [] : [{ key: String(row.key), ...unknown }]
         })
       const last = rows.length < ROWS_A_LIST ? undefined : rows.at(-1)
       return { records, next: last === undefined ? null : `${integer(last, 'id')}` }
@@ -221,10 +220,4 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   #read<Reply>(work: (now: number) => Reply): Promise<Reply> {
     return this.#line.run(() => this.#connection.read(() => work(this.#records.now())))
   }
-}
-
-/** The owner died or stalled, or the attempt failed and may have had its effect. */
-function isUnknown(record: StoredRecord, now: number): boolean {
-  if (record.state === 'in-flight') return now >= record.leaseUntil
-  return record.state === 'failed' && record.uncertain
 }

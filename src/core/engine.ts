@@ -9,7 +9,7 @@ import { resolveEngineOptions } from './engine-rules.js'
 import { isRefusal, safely } from './events.js'
 import type { Identity, RecordName } from './identity.js'
 import type { MaybePromise } from './maybe-promise.js'
-import { inspectRecord, resolveRecord } from './operator-calls.js'
+import { inspectRecord, resolveRecord, type UnknownOutcome, unknownOutcomes } from './operator-calls.js'
 import type { Refused, Replayed } from './outcome.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord } from './record.js'
 import { Run } from './run.js'
@@ -45,6 +45,13 @@ export interface OperationEngine {
    * `store_failed`: it is not known whether it was resolved, so inspect it again.
    */
   resolve(name: RecordName, attempt: number, answer: Answer | null): Promise<CommandReply>
+  /**
+   * Everything that the store keeps whose outcome is unknown, be it an operation of this engine or of another one on the same
+   * store: as the store comes across it, a bounded step after the other. What changes meanwhile may be left out, or be there twice.
+   *
+   * @throws IdempotencyError `command_missing`, for a store of one's own without `list`; `store_failed`. Nothing changed.
+   */
+  unknown(): AsyncIterable<UnknownOutcome>
   /** Counts work as under way until it has ended: `idle` waits for it too. */
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result>
   /** Resolves when no run is left, and no completion is pending: behind their last events. */
@@ -183,6 +190,10 @@ class RecordEngine implements OperationEngine {
 
   resolve(name: RecordName, attempt: number, answer: Answer | null): Promise<CommandReply> {
     return resolveRecord(name, attempt, answer, this.#core)
+  }
+
+  unknown(): AsyncIterable<UnknownOutcome> {
+    return unknownOutcomes(this.#core)
   }
 
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {

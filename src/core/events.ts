@@ -80,7 +80,7 @@ export type EngineEvent =
   /** A command to the store failed or was not answered in time. */
   | (About & {
       readonly type: 'store_failed'
-      readonly command: 'begin' | 'renew' | 'complete' | 'release' | 'inspect' | 'resolve'
+      readonly command: 'begin' | 'renew' | 'complete' | 'release' | 'inspect' | 'resolve' | 'list'
       readonly error: StoreFailure
     })
   /**

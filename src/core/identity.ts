@@ -30,6 +30,18 @@ export function storageKey(name: RecordName, scope = storageScope(name)): string
   return [scope, encoded(name.key)].join(':')
 }
 
+/** The name of the record that a storage key stands for; `null`: it is no storage key. */
+export function recordName(storageKey: string): RecordName | null {
+  const parts = storageKey.split(':')
+  if (parts.length < 2 || parts.length > 3) return null
+  try {
+    const [scope, key] = parts.slice(-2).map(decodeURIComponent) as [string, string]
+    return parts.length === 2 ? { scope, key } : { namespace: parts[0], scope, key }
+  } catch {
+    return null // No part of ours: a percent sign that encodes nothing.
+  }
+}
+
 /** `encodeURIComponent`, which changes nothing in most keys: a UUID has nothing to encode. */
 function encoded(text: string): string {
   return UNRESERVED.test(text) ? text : encodeURIComponent(text)

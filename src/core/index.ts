@@ -19,12 +19,15 @@ export {
   keyFault,
   namespaceFault,
   type RecordName,
+  recordName,
   SINGLE_TENANT,
   scopeFault,
   storageKey,
 } from './identity.js'
+export { listedIfUnknown } from './listed.js'
 export * as machine from './machine.js'
 export { type MaybePromise, whenever } from './maybe-promise.js'
+export type { UnknownOutcome } from './operator-calls.js'
 export * as optionRules from './option-rules.js'
 export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './outcome.js'
 export type {
@@ -37,6 +40,7 @@ export type {
   GivenAnswer,
   GivenByHand,
   IdempotencyRecord,
+  ListedRecord,
   ListedRecords,
   Own,
   Ownership,

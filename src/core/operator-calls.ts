@@ -1,9 +1,9 @@
 import type { CoreParts } from './core-parts.js'
 import { IdempotencyError } from './errors.js'
 import type { Emit, StoreFailure } from './events.js'
-import { type RecordName, storageKey } from './identity.js'
+import { type RecordName, recordName, storageKey } from './identity.js'
 import type { MaybePromise } from './maybe-promise.js'
-import type { Answer, CommandReply, IdempotencyRecord } from './record.js'
+import type { Answer, CommandReply, IdempotencyRecord, ListedRecords } from './record.js'
 import type { Store } from './store.js'
 import { newToken } from './token.js'
 import { isCommandTraced, traceCommand } from './trace.js'
@@ -14,6 +14,28 @@ export async function inspectRecord(name: RecordName, core: CoreParts): Promise<
   const recordKey = storageKey(name)
   const { record } = await ask('inspect', name, async () => ({ record: await inspect(recordKey) }), core)
   return record
+}
+
+/** A record whose outcome is unknown, and what is left of the time for which it is kept, in milliseconds. */
+export interface UnknownOutcome extends RecordName {
+  readonly record: IdempotencyRecord
+  /** Of these, the one with the least is the oldest, where all are kept equally long. */
+  readonly retentionRemainingMs: number
+}
+
+/** All that the store keeps whose outcome is unknown, a bounded step after the other. */
+export async function* unknownOutcomes(core: CoreParts): AsyncGenerator<UnknownOutcome, void, undefined> {
+  const list = commandOf(core.options.store, 'list')
+  for (let from: string | null = null; ; ) {
+    const at: string | null = from
+    const { records, next }: ListedRecords = await ask('list', null, () => list(at), core)
+    for (const { key, ...rest } of records) {
+      const name = recordName(key)
+      if (name !== null) yield { ...name, ...rest }
+    }
+    if (next === null) return
+    from = next
+  }
 }
 
 /** Settles an unknown outcome: with an answer, or, `null`, as certainly failed. */
@@ -31,41 +53,48 @@ export async function resolveRecord(
   return reply
 }
 
-function commandOf<Name extends 'inspect' | 'resolve'>(store: Store, name: Name): NonNullable<Store[Name]> {
+function commandOf<Name extends OperatorCommand>(store: Store, name: Name): NonNullable<Store[Name]> {
   const command = store[name]
   if (command === undefined) throw commandMissing(name)
   return command.bind(store) as NonNullable<Store[Name]>
 }
 
+type OperatorCommand = 'inspect' | 'resolve' | 'list'
+
+/** `name`: the record that it is about; `null`: of no single one, and so told to nobody but whoever asks. */
 async function ask<Reply>(
-  command: 'inspect' | 'resolve',
-  name: RecordName,
+  command: OperatorCommand,
+  name: RecordName | null,
   send: () => MaybePromise<Reply>,
   { calls, emit }: CoreParts,
 ): Promise<Reply> {
   let failure: StoreFailure | undefined
   const heard: Emit = (event) => {
     if (event.type === 'store_failed') failure = event.error
-    emit(event)
+    if (name !== null) emit(event)
   }
-  const about = { identity: name }
-  const call = isCommandTraced()
-    ? traceCommand(command, name, {}, heard, (traced) => calls.ask(command, about, send, traced))
-    : calls.ask(command, about, send, heard)
+  const about = { identity: name ?? NO_NAME }
+  const call =
+    isCommandTraced() && name !== null
+      ? traceCommand(command, name, {}, heard, (traced) => calls.ask(command, about, send, traced))
+      : calls.ask(command, about, send, heard)
   const reply = await call.reply
   if (reply === null) throw storeFailed(command, failure)
   return reply
 }
 
-function commandMissing(command: string): IdempotencyError {
+const NO_NAME = { scope: '', key: '' }
+
+function commandMissing(command: OperatorCommand): IdempotencyError {
+  const known = command === 'list' ? 'listedIfUnknown' : `machine.${command}`
   return new IdempotencyError(
     'command_missing',
     `The store has no \`${command}\`, which is optional in a store of one's own. Add it: what it does to a record is ` +
-      `\`machine.${command}\`, exported by once-per-key/core.`,
+      `\`${known}\`, exported by once-per-key/core.`,
   )
 }
 
-function storeFailed(command: 'inspect' | 'resolve', cause: StoreFailure | undefined): IdempotencyError {
-  const what = { inspect: 'Nothing changed.', resolve: 'Whether the record was resolved, is not known: inspect it.' }
-  return new IdempotencyError('store_failed', `The store failed: ${cause?.message} ${what[command]}`, { cause })
+function storeFailed(command: OperatorCommand, cause: StoreFailure | undefined): IdempotencyError {
+  const what = command === 'resolve' ? 'Whether the record was resolved, is not known: inspect it.' : 'Nothing changed.'
+  return new IdempotencyError('store_failed', `The store failed: ${cause?.message} ${what}`, { cause })
 }

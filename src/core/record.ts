@@ -109,16 +109,19 @@ export interface Resolution {
  */
 export type CommandReply = { readonly ok: true } | { readonly ok: false; readonly record: IdempotencyRecord | null }
 
+/** A record that a store's `list` came across. */
+export interface ListedRecord {
+  /** The storage key. */
+  readonly key: string
+  readonly record: IdempotencyRecord
+  /** What is left of its retention: the oldest has the least. */
+  readonly retentionRemainingMs: number
+}
+
 /** What one step of a store's `list` came across. */
 export interface ListedRecords {
   /** Those whose outcome is unknown: in flight with a lease that lapsed, or failed and uncertain. */
-  readonly records: readonly {
-    /** The storage key. */
-    readonly key: string
-    readonly record: IdempotencyRecord
-    /** What is left of its retention: the oldest has the least. */
-    readonly retentionRemainingMs: number
-  }[]
+  readonly records: readonly ListedRecord[]
   /** Where the next step goes on; `null`: that was the last. */
   readonly next: string | null
 }

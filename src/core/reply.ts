@@ -33,6 +33,8 @@ export function faultInReply(
       return reply.acquired === false
         ? faultInRecord(record, fingerprint, faultIn)
         : fault('acquired', 'true or false', reply.acquired)
+    case 'list':
+      return faultInList(reply)
     case 'inspect':
       return record === null ? null : faultInRecord(record, fingerprint, faultIn)
     default:
@@ -54,6 +56,22 @@ function faultInClaim({ attempt, previousOutcome }: Members): ReplyFault | null 
 }
 
 const OUTCOMES = new Set<unknown>(['none', 'failed', 'unknown'])
+
+function faultInList({ records, next }: Members): ReplyFault | null {
+  if (next !== null && typeof next !== 'string') return fault('next', 'a string or null', next)
+  if (!Array.isArray(records)) return fault('records', 'an array', records)
+  for (const listed of records as readonly unknown[]) {
+    if (!isObject(listed)) return fault('records', 'an array of objects', records)
+    const { key, record, retentionRemainingMs } = listed
+    if (typeof key !== 'string') return fault('key', 'a string', key)
+    const inRecord = faultInRecord(record, undefined, undefined)
+    if (inRecord !== null) return inRecord
+    if (!Number.isFinite(retentionRemainingMs)) {
+      return fault('retentionRemainingMs', 'a finite number', retentionRemainingMs)
+    }
+  }
+  return null
+}
 
 function faultInRecord(
   record: unknown,

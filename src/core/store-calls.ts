@@ -80,7 +80,7 @@ export class StoreCalls {
 
   /** The same for a command of an operator's. */
   ask<Reply>(
-    name: 'inspect' | 'resolve',
+    name: 'inspect' | 'resolve' | 'list',
     about: About,
     command: () => MaybePromise<Reply>,
     emit: Emit,

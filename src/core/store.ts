@@ -47,9 +47,10 @@ export interface Store {
   resolve?(key: string, resolution: Resolution): CommandReply | Promise<CommandReply>
   /**
    * Optional, for operators: one bounded step through all that is kept. Answers with the records of the step whose outcome
-   * is unknown, and where the next step goes on. `from`: `null` at first, then what the last step answered with.
+   * is unknown, and where the next step goes on. `from`: `null` at first, then what the last step answered with. A record
+   * that stands, and stays as it is, during the whole of a walk is listed at least once. Changes nothing.
    */
-  list?(from: string | null): Promise<ListedRecords>
+  list?(from: string | null): ListedRecords | Promise<ListedRecords>
   /** Optional: tells of what happens outside any command, such as an eviction. */
   observe?(listener: (event: StoreEvent) => void): void
   /** Optional, for a store around another one, such as one that seals what the other keeps. */

@@ -120,7 +120,7 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
 
 /** What is thrown, at once or later, goes to `next`. */
 function asMiddleware(
-  engine: Pick<Middleware, 'idle' | 'inspect' | 'resolve'>,
+  engine: Pick<Middleware, 'idle' | keyof Operator>,
   protect: (req: IncomingMessage, res: ServerResponse, next: Next) => MaybePromise<void>,
 ): Middleware {
   const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
@@ -139,6 +139,7 @@ function asMiddleware(
   return Object.assign(middleware, {
     idle: () => engine.idle(),
     inspect: (name: RecordName) => engine.inspect(name),
+    unknown: () => engine.unknown(),
     resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
   })
 }

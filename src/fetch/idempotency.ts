@@ -82,6 +82,7 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
     handle,
     idle: () => engine.idle(),
     inspect: (name: RecordName) => engine.inspect(name),
+    unknown: () => engine.unknown(),
     resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
   })
 }

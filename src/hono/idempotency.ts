@@ -74,6 +74,7 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
   return Object.assign(middleware, {
     idle: () => engine.idle(),
     inspect: (name: RecordName) => engine.inspect(name),
+    unknown: () => engine.unknown(),
     resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
   })
 }

@@ -1,3 +1,4 @@
+export type { UnknownOutcome } from '../core/operator-calls.js'
 export type { KeepHeader } from './answer.js'
 export type { Decision, RequestFacts } from './decision.js'
 export { requestFingerprint } from './fingerprint.js'

@@ -33,6 +33,7 @@ export function createOldEngine<Req>(options: IdempotencyOptions<Req>): OldEngin
     claim: async (identity, asker) => inOldWords(await engine.claim(identity, asker)),
     answerOf: (problem, request) => engine.answerOf(problem, request),
     inspect: (name) => engine.inspect(name),
+    unknown: () => engine.unknown(),
     resolve: (name, as) => engine.resolve(name, as),
     idle: () => engine.idle(),
   }

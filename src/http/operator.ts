@@ -1,5 +1,6 @@
 import type { OperationEngine } from '../core/engine.js'
 import type { RecordName } from '../core/identity.js'
+import type { UnknownOutcome } from '../core/operator-calls.js'
 import type { CommandReply, IdempotencyRecord } from '../core/record.js'
 import { storedAnswer } from './answer.js'
 import type { RequestRules } from './request-rules.js'
@@ -17,6 +18,18 @@ export interface Operator {
    * `store_failed`. Nothing changed.
    */
   inspect(name: RecordName): Promise<IdempotencyRecord | null>
+
+  /**
+   * Everything that the store keeps whose outcome is unknown, as the store comes across it, a bounded step after the other: of
+   * requests, and of events and other operations on the same store, which have a `namespace`. What changes meanwhile may be left
+   * out, or be there twice.
+   *
+   * @example
+   * for await (const { scope, key, record } of once.unknown()) console.log(scope, key, record.attempt)
+   *
+   * @throws IdempotencyError `command_missing`, for a store of one's own without `list`; `store_failed`. Nothing changed.
+   */
+  unknown(): AsyncIterable<UnknownOutcome>
 
   /**
    * Settles an unknown outcome by the operator's word. As `'failed'` the key is free: the next request runs, and is told
@@ -42,12 +55,16 @@ export interface Operator {
 
 /** An operator's commands on the records of requests. */
 export function operatorOn<Req>(
-  engine: Pick<OperationEngine, 'inspect' | 'resolve'>,
+  engine: Pick<OperationEngine, 'inspect' | 'resolve' | 'unknown'>,
   rules: RequestRules<Req>,
 ): Operator {
   return {
     async inspect(given) {
       return engine.inspect(readName(given))
+    },
+
+    unknown() {
+      return engine.unknown()
     },
 
     async resolve(given, as) {

@@ -64,6 +64,7 @@ export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req
 
 class Decider<Req> implements RequestEngine<Req> {
   readonly inspect: Operator['inspect']
+  readonly unknown: Operator['unknown']
   readonly resolve: Operator['resolve']
   readonly #rules: RequestRules<Req>
   readonly #engine: OperationEngine
@@ -75,13 +76,14 @@ class Decider<Req> implements RequestEngine<Req> {
     engine: OperationEngine,
     identityOf: (facts: RequestFacts<Req>) => MaybePromise<Identified>,
     emit: (event: IdempotencyEvent) => void,
-    { inspect, resolve }: Operator,
+    { inspect, unknown, resolve }: Operator,
   ) {
     this.#rules = rules
     this.#engine = engine
     this.#identityOf = identityOf
     this.#emit = emit
     this.inspect = inspect
+    this.unknown = unknown
     this.resolve = resolve
   }
 

@@ -1,11 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { Answer, CommandReply, IdempotencyRecord, Store } from '../core/index.js'
+import type { Answer, CommandReply, IdempotencyRecord, ListedRecords, Store } from '../core/index.js'
 import { type Claimant, claimantOf, LONG_MS, type Terms } from './claimant.js'
 import { heldToItsReplies } from './replies.js'
 import { promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
 import { type TrialClock, trialClock } from './trial-clock.js'
 
 export const DAY_MS = 86_400_000
+
+/** A record that was listed. */
+export interface SeenListed {
+  readonly key: string
+  readonly record: SeenRecord
+  readonly retentionRemainingMs: number
+}
 
 /** One store under test, with its own key. */
 export interface Bench extends TrialClock {
@@ -20,6 +27,8 @@ export interface Bench extends TrialClock {
   look(key?: string): Promise<SeenRecord | null>
   /** The record as `inspect` shows it. */
   inspect(key?: string): Promise<SeenRecord | null>
+  /** What a whole walk lists of these keys. */
+  list(keys?: readonly string[]): Promise<SeenListed[]>
   /** Resolves an attempt as an operator: `null` means failed. Uses a new token unless `terms` has one. */
   resolve(attempt: number, answer: Answer | null, terms?: Partial<Terms>): Promise<SeenDone>
   /** The record expected for a running attempt. */
@@ -47,6 +56,19 @@ export function createBench(opened: Store, advance?: (ms: number) => unknown): B
       promised(typeof store.inspect, 'function', 'An operable store has `inspect`.')
       const record = (await store.inspect?.(at)) as IdempotencyRecord | null
       return record && seenRecord(record)
+    },
+    async list(keys = [key]) {
+      promised(typeof store.list, 'function', 'A store that is listable has `list`.')
+      const list = store.list as NonNullable<Store['list']>
+      const found: SeenListed[] = []
+      for (let from: string | null = null; ; ) {
+        const { records, next }: ListedRecords = await list(from)
+        for (const { key: at, record, retentionRemainingMs } of records) {
+          if (keys.includes(at)) found.push({ key: at, record: seenRecord(record), retentionRemainingMs })
+        }
+        if (next === null) return found
+        from = next
+      }
     },
     async resolve(attempt, answer, { key: at = key, token = randomUUID(), retentionMs = 2 * LONG_MS } = {}) {
       promised(typeof store.resolve, 'function', 'An operable store has `resolve`.')

@@ -4,8 +4,8 @@ import type { Bench } from './bench.js'
 export interface Law {
   /** A sentence that begins with the name of its law. */
   readonly name: string
-  /** `'operable'`: only for stores with the operator's commands. */
-  readonly holds: 'everywhere' | 'operable'
+  /** `'operable'`: only for stores with the operator's commands; `'listable'`: only for stores with `list`. */
+  readonly holds: 'everywhere' | 'operable' | 'listable'
   readonly check: (bench: Bench) => Promise<void>
 }
 

@@ -7,7 +7,7 @@ import { promised, type SeenRecord, seenAnswer } from './seen.js'
 import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from './situations.js'
 
 /** What can be resolved: an attempt that died or stalled, or a failure that may have had its effect. */
-const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
+export const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
   none: false,
   'in-flight, lease live': false,
   'in-flight, lease lapsed': true,

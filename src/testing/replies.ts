@@ -4,6 +4,7 @@ import {
   type CommandReply,
   faultInReply,
   type IdempotencyRecord,
+  type ListedRecords,
   type MaybePromise,
   type Store,
 } from '../core/index.js'
@@ -42,12 +43,17 @@ export function heldToItsReplies(store: Store): Store {
     return held('inspect', { record }).record
   }
 
+  async function listed(from: string | null) {
+    return held('list', (await store.list?.(from)) as ListedRecords)
+  }
+
   return {
     begin: (key, claim) => sent('begin', claim, () => store.begin(key, claim)),
     renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
     complete: (key, own) => sent('complete', own, () => store.complete(key, own)),
     release: (key, own) => sent('release', own, () => store.release(key, own)),
     ...(store.inspect && { inspect: inspected }),
+    ...(store.list && { list: listed }),
     ...(store.resolve && {
       resolve: (key, resolution) =>
         sent('resolve', resolution, () => store.resolve?.(key, resolution) as MaybePromise<CommandReply>),
@@ -58,7 +64,7 @@ export function heldToItsReplies(store: Store): Store {
 const ANSWER_FIELDS = ['status', 'statusMessage', 'headers', 'body']
 
 /** The engine copies an answer with `{ ...answer }`. */
-function fieldsMissingIn(reply: { readonly record?: IdempotencyRecord | null }): string[] {
+function fieldsMissingIn(reply: object & { readonly record?: IdempotencyRecord | null }): string[] {
   if (reply.record?.state !== 'completed' || reply.record.answer === null) return []
   const own = Object.keys(reply.record.answer)
   return ANSWER_FIELDS.filter((field) => !own.includes(field))

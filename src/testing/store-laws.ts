@@ -5,6 +5,7 @@ import { createBench } from './bench.js'
 import { bindingLaws } from './binding-laws.js'
 import { claimLaws } from './claim-laws.js'
 import { keyLaws } from './key-laws.js'
+import { listLaws } from './list-laws.js'
 import { operatorLaws } from './operator-laws.js'
 import { ownerTable } from './owner-table.js'
 import { raceLaws } from './race-laws.js'
@@ -30,6 +31,12 @@ export interface StoreLawsOptions {
    * @default false: the four commands are a complete store
    */
   readonly operable?: boolean
+
+  /**
+   * Whether the store has `list`, which is optional as well; its laws make use of `inspect` and `resolve`.
+   * @default false
+   */
+  readonly listable?: boolean
 }
 
 /**
@@ -86,10 +93,10 @@ export interface StoreLawsOptions {
 export function storeLaws(
   test: (name: string, fn: () => Promise<void>) => unknown,
   open: () => Promise<OpenedStore>,
-  { operable = false }: StoreLawsOptions = {},
+  { operable = false, listable = false }: StoreLawsOptions = {},
 ): void {
   for (const { name, holds, check } of LAWS) {
-    if (holds === 'operable' && !operable) continue
+    if ((holds === 'operable' && !operable) || (holds === 'listable' && !listable)) continue
     test(name, async () => {
       const { store, advance, close } = await open()
       try {
@@ -112,4 +119,5 @@ const LAWS = [
   ...answerLaws,
   ...keyLaws,
   ...operatorLaws,
+  ...listLaws,
 ]

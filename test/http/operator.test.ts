@@ -30,6 +30,7 @@ function operated(options: Partial<IdempotencyOptions<Request>> = {}) {
   const send = (request: Request = {}) => engine.decide(requestFacts(request))
   return {
     inspect: engine.inspect,
+    unknown: engine.unknown,
     resolve: engine.resolve,
     claim: engine.claim.bind(engine),
     send,
@@ -187,6 +188,76 @@ describe.each(['rerun', 'refuse'] as const)('resolve, where unknown outcomes are
     expect(await resolve({ ...NAME, namespace: 'webhook', attempt: 1 }, 'failed')).toEqual({ ok: true })
     expect(await inspect(NAME)).toMatchObject(UNKNOWN)
   })
+})
+
+describe('unknown', () => {
+  test('comes across everything whose outcome is unknown, by its name, of every namespace, and changes nothing', async () => {
+    const { unknown, claim, send, stall } = operated()
+    await stall({ scope: 'a:b', key: 'ü %' })
+    await send({ key: 'runs' })
+    const event = { namespace: 'webhook', scope: 'payments', key: 'evt_1', fingerprint: 'f' }
+    const run = runOf(await claim(event, requestFacts()))
+    run.context.mayHaveEffect()
+    await run.fail()
+    const due = [
+      { scope: 'a:b', key: 'ü %', record: expect.objectContaining(UNKNOWN) },
+      { namespace: 'webhook', scope: 'payments', key: 'evt_1', record: expect.objectContaining({ state: 'failed' }) },
+    ].map((each) => ({ ...each, retentionRemainingMs: expect.any(Number) }))
+    expect(await allOf(unknown())).toEqual(due)
+    expect(await allOf(unknown())).toEqual(due)
+  })
+
+  test('asks a step after the other, and no further than it is read', async () => {
+    const steps: (string | null)[] = []
+    const listed = (key: string) => ({
+      key,
+      record: { state: 'failed', fingerprint: 'f', attempt: 1, uncertain: true } as const,
+      retentionRemainingMs: 1_000,
+    })
+    const list = async (from: string | null) => {
+      steps.push(from)
+      const step = from === null ? 1 : Number(from)
+      return { records: step === 2 ? [] : [listed(`acme:${step}`), listed('no name of ours')], next: `${step + 1}` }
+    }
+    const { unknown } = operated({ store: { ...mapStore(() => 1), list } })
+    const keys: string[] = []
+    for await (const { key } of unknown()) if (keys.push(key) === 2) break
+    expect([keys, steps]).toEqual([
+      ['1', '3'],
+      [null, '2', '3'],
+    ])
+  })
+
+  test('of a store without `list` tells which command to add', async () => {
+    const { list: _, ...store } = mapStore(() => 1)
+    const error = expect.objectContaining({
+      code: 'command_missing',
+      message: expect.stringContaining('`listedIfUnknown`'),
+    })
+    await expect(allOf(operated({ store: store as Store }).unknown())).rejects.toEqual(error)
+  })
+
+  test.each([
+    ['fails', () => Promise.reject(new Error('down'))],
+    [
+      'throws at once',
+      () => {
+        throw new Error('down')
+      },
+    ],
+    ['answers what is no step', async () => ({ records: [{ key: 'a:b' }], next: null }) as never],
+    ['answers no cursor', async () => ({ records: [] }) as never],
+  ])('of a store that %s rejects, and is no event of a record', async (_name, list) => {
+    const { unknown, told } = operated({ store: { ...mapStore(() => 1), list } })
+    await expect(allOf(unknown())).rejects.toMatchObject({ code: 'store_failed' })
+    expect(told('store_failed')).toEqual([])
+  })
+
+  async function allOf<Each>(found: AsyncIterable<Each>): Promise<Each[]> {
+    const all: Each[] = []
+    for await (const each of found) all.push(each)
+    return all
+  }
 })
 
 test('an attempt that came later is not resolved by what was seen of the one before', async () => {

@@ -1,7 +1,9 @@
-import { machine, type Store } from 'once-per-key/core'
+import { listedIfUnknown, machine, type Store } from 'once-per-key/core'
 
 /** What the commands do to a record: the machine, or something that is meant to be found out. */
-export type Steps = Pick<typeof machine, 'begin' | 'renew' | 'complete' | 'release' | 'inspect' | 'resolve'>
+export type Steps = Pick<typeof machine, 'begin' | 'renew' | 'complete' | 'release' | 'inspect' | 'resolve'> & {
+  readonly unknown?: typeof listedIfUnknown
+}
 
 /** The smallest store there is: the machine, a Map and a clock. */
 export function mapStore(
@@ -22,6 +24,13 @@ export function mapStore(
     complete: async (key, own) => step(key, (record) => steps.complete(record, own, now())),
     release: async (key, own) => step(key, (record) => steps.release(record, own, now())),
     inspect: async (key) => step(key, (record) => steps.inspect(record, now())),
+    list: () => ({
+      records: [...records].flatMap(([key, record]) => {
+        const unknown = (steps.unknown ?? listedIfUnknown)(record, now())
+        return unknown === null ? [] : [{ key, ...unknown }]
+      }),
+      next: null,
+    }),
     resolve: async (key, resolution) => step(key, (record) => steps.resolve(record, resolution, now())),
   }
 }

@@ -1,6 +1,7 @@
 import { storeLaws } from 'once-per-key/testing'
 import { describe, expect, test } from 'vitest'
 import { mapStore } from '../support/map-store.js'
+import { BROKEN_LISTS } from './broken-lists.js'
 import { BROKEN_OPERATORS } from './broken-operators.js'
 import { BROKEN_RACES } from './broken-races.js'
 import { BROKEN_REPLIES } from './broken-replies.js'
@@ -26,11 +27,19 @@ async function verdictOn(open: Open, options?: Parameters<typeof storeLaws>[2]) 
   return { laws: [...laws.keys()], broken }
 }
 
-const ALL = [...BROKEN_STORES, ...BROKEN_RACES, ...BROKEN_TIMES, ...BROKEN_REPLIES, ...BROKEN_OPERATORS]
+const ALL = [
+  ...BROKEN_STORES,
+  ...BROKEN_RACES,
+  ...BROKEN_TIMES,
+  ...BROKEN_REPLIES,
+  ...BROKEN_OPERATORS,
+  ...BROKEN_LISTS,
+]
 
 describe('storeLaws finds out a store where', () => {
   test.each(ALL)('$breaks', async ({ open, foundBy, alone = false, because = '' }) => {
-    const { broken } = await verdictOn(open, { operable: true })
+    const listable = open(() => 1).list !== undefined
+    const { broken } = await verdictOn(open, { operable: true, listable })
     const names = [...broken.keys()]
     for (const law of foundBy) expect(names).toContainEqual(expect.stringMatching(startingWith(law)))
     if (alone) expect(names.filter((name) => !foundBy.some((law) => name.startsWith(law)))).toEqual([])
@@ -39,7 +48,7 @@ describe('storeLaws finds out a store where', () => {
   })
 
   test('nothing is broken: then no law is', async () => {
-    const { broken, laws } = await verdictOn((now) => mapStore(now), { operable: true })
+    const { broken, laws } = await verdictOn((now) => mapStore(now), { operable: true, listable: true })
     expect([...broken.keys()]).toEqual([])
     expect(laws.length).toBeGreaterThan(150)
   })
@@ -55,7 +64,7 @@ test('no two laws have one name', async () => {
   storeLaws(
     (name) => names.push(name),
     async () => ({ store: mapStore(() => 1) }),
-    { operable: true },
+    { operable: true, listable: true },
   )
   expect(new Set(names).size).toBe(names.length)
 })

@@ -29,5 +29,8 @@ describe.each([
   const pool = new Pool({ connectionString: bounced ? bouncer.url(name) : direct, max: 10 })
   afterAll(() => pool.end())
   await new PostgresStore({ pool }).migrate()
-  storeLaws(test.concurrent, async () => ({ store: new PostgresStore({ pool, sweeps: false }) }), { operable: true })
+  storeLaws(test.concurrent, async () => ({ store: new PostgresStore({ pool, sweeps: false }) }), {
+    operable: true,
+    listable: true,
+  })
 })

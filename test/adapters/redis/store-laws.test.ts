@@ -17,6 +17,7 @@ describe.each([REDIS, REDIS_CLUSTER])('RedisStore obeys the store laws on $name'
     let opened = 0
     storeLaws(test.concurrent, async () => ({ store: new RedisStore({ client, prefix: `law-${++opened}:` }) }), {
       operable: true,
+      listable: true,
     })
   })
 })

@@ -30,7 +30,7 @@ describe.each(ways)('a sealed store obeys the store laws, %s', (_name, compress)
       const { now, advance } = fakeClock()
       return { store: around(new MemoryStore({ now })), advance }
     }
-    storeLaws(test, open, { operable: true })
+    storeLaws(test, open, { operable: true, listable: true })
   })
 
   describe.each(DRIVER_NAMES)('on SQLite, by %s', (driver) => {
@@ -38,7 +38,7 @@ describe.each(ways)('a sealed store obeys the store laws, %s', (_name, compress)
       const { now, advance } = fakeClock()
       return { store: around(openStore(driver, { now }).store), advance }
     }
-    storeLaws(test, open, { operable: true })
+    storeLaws(test, open, { operable: true, listable: true })
   })
 
   describe('on Redis', async () => {
@@ -48,7 +48,10 @@ describe.each(ways)('a sealed store obeys the store laws, %s', (_name, compress)
       client.disconnect()
       await server.close()
     })
-    storeLaws(test.concurrent, async () => ({ store: around(new RedisStore({ client })) }), { operable: true })
+    storeLaws(test.concurrent, async () => ({ store: around(new RedisStore({ client })) }), {
+      operable: true,
+      listable: true,
+    })
   })
 
   describe('on Postgres', async () => {
@@ -60,6 +63,6 @@ describe.each(ways)('a sealed store obeys the store laws, %s', (_name, compress)
     })
     await new PostgresStore({ pool }).migrate()
     const open = async () => ({ store: around(new PostgresStore({ pool, sweeps: false })) })
-    storeLaws(test.concurrent, open, { operable: true })
+    storeLaws(test.concurrent, open, { operable: true, listable: true })
   })
 })

@@ -1,0 +1,46 @@
+import type { ListedRecord, ListedRecords } from '../../src/core/index.js'
+import { type Node, THE_ONLY_ONE } from './client.js'
+import { readScanned, readUnknown } from './reply.js'
+import { type Script, UNKNOWN } from './scripts.js'
+
+/** Runs a script on a key, over a server's own connection. */
+type RunOn = (node: Node, script: Script, redisKey: string) => Promise<unknown>
+
+/** How many keys a step looks at, about: a few milliseconds of the server, in pieces of some microseconds each. */
+const KEYS_A_STEP = 200
+
+/**
+ * One step of a walk through all keys of a prefix, on one server after the other. Where it goes on is written as the server's
+ * name and SCAN's cursor: a server that is gone by then is left out, and whoever took its place is walked if its name comes later.
+ */
+export async function walk(
+  nodes: readonly Node[],
+  prefix: string,
+  from: string | null,
+  runOn: RunOn,
+): Promise<ListedRecords> {
+  const [name = '', cursor = '0'] = from === null ? [] : from.split(' ')
+  const at = nodes.findIndex((node) => node.name >= name)
+  const node = nodes[at]
+  if (node === undefined) return { records: [], next: null }
+
+  // In a cluster by a name alone, since the next of them may have gone.
+  const start = node.name === name ? cursor : '0'
+  const before = node.keyPrefix + prefix
+  const pattern = `${before.replace(/[\\*?[\]^-]/g, '\\$&')}*`
+  const scan = ['SCAN', start, 'MATCH', pattern, 'COUNT', `${KEYS_A_STEP}`, 'TYPE', 'string']
+  const scanned = readScanned(await node.send(pattern, scan))
+  const listed = scanned.keys.map(async (key): Promise<ListedRecord | null> => {
+    const unknown = readUnknown(await runOn(node, UNKNOWN, key.slice(node.added.length)))
+    return unknown && { key: key.slice(before.length), ...unknown }
+  })
+  const records = await Promise.all(listed)
+  return { records: records.filter((record) => record !== null), next: nextAfter(nodes, at, scanned.cursor) }
+}
+
+/** SCAN's `0` is its end. */
+function nextAfter(nodes: readonly Node[], at: number, cursor: string): string | null {
+  if (cursor !== '0') return `${nodes[at]?.name ?? THE_ONLY_ONE} ${cursor}`
+  const next = nodes[at + 1]
+  return next === undefined ? null : `${next.name} 0`
+}

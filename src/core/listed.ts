@@ -1,0 +1,14 @@
+import { inspect, type StoredRecord } from './machine.js'
+import type { IdempotencyRecord, ListedRecord } from './record.js'
+
+/** What a store's `list` shows of a record whose outcome is unknown; `null`: it is known, or there is no record. */
+export function listedIfUnknown(stored: StoredRecord | null, now: number): Omit<ListedRecord, 'key'> | null {
+  const { record, reply } = inspect(stored, now)
+  if (record === null || reply === null || !isUnknown(reply)) return null
+  return { record: reply, retentionRemainingMs: record.expiresAt - now }
+}
+
+function isUnknown(record: IdempotencyRecord): boolean {
+  if (record.state === 'in-flight') return record.leaseRemainingMs <= 0
+  return record.state === 'failed' && record.uncertain
+}
