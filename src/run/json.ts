@@ -4,7 +4,7 @@ import { kindOf } from '../core/index.js'
  * The type itself where all of it is JSON; else one that its values do not fit: a Date, a Map, a bigint, a function and `unknown`
  * have no place in it. Interfaces fit as well as type aliases do. A member may be `undefined`, which JSON leaves out.
  */
-export type JsonOf<Type> = Type extends string | number | boolean | null | undefined
+export type JsonOf<Type> = Type extends Json | Nothing
   ? Type
   : Type extends bigint | symbol | ((...args: never[]) => unknown)
     ? never
@@ -13,10 +13,14 @@ export type JsonOf<Type> = Type extends string | number | boolean | null | undef
       : never
 
 /** As `JsonOf`, and there is one. */
-export type JsonInputOf<Type> = JsonOf<Type> & (NonNullable<unknown> | null)
+export type JsonInputOf<Type> = Type extends Nothing ? never : JsonOf<Type>
 
-/** As `JsonOf`, or nothing: what a function may resolve with. */
-export type JsonResultOf<Type> = Type extends void ? Type : JsonOf<Type>
+/** What is JSON at first sight; an interface is not, since it has no index signature. */
+type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined }
+
+/** `undefined`, and what some types write for it. */
+// biome-ignore lint/suspicious/noConfusingVoidType: it is looked for, not made
+type Nothing = undefined | void
 
 /**
  * The text of a value that is JSON already: finite numbers, plain objects, no holes. Nothing is lost but members that are

@@ -8,7 +8,7 @@ import {
   inItsWords,
   safeListener,
 } from '../core/index.js'
-import type { JsonInputOf, JsonResultOf } from './json.js'
+import type { JsonInputOf, JsonOf } from './json.js'
 import {
   type AttemptedOperation,
   type KnownResult,
@@ -69,7 +69,7 @@ export interface RunnerControls<Result> {
 export interface JsonRunner extends RunnerControls<unknown> {
   <Input, Result>(
     operation: Operation<Input & JsonInputOf<Input>>,
-    work: (context: IdempotencyContext) => (Result & JsonResultOf<Result>) | Promise<Result & JsonResultOf<Result>>,
+    work: (context: IdempotencyContext) => (Result & JsonOf<Result>) | Promise<Result & JsonOf<Result>>,
   ): Promise<Result>
 }
 

@@ -41,6 +41,36 @@ export async function results(): Promise<void> {
   }
 }
 
+/** Types that are recursive, of any shape, or somebody else's. */
+interface Tree {
+  readonly name: string
+  readonly children: readonly Tree[]
+}
+type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
+enum Colour {
+  red = 'red',
+}
+declare const tree: Tree
+declare const json: Json
+// biome-ignore lint/suspicious/noExplicitAny: rows of a database are
+declare const row: any
+// biome-ignore lint/suspicious/noConfusingVoidType: some packages write it so
+declare const gone: { readonly deleted?: void; readonly id: string }
+
+export async function otherTypes<Of extends { readonly id: string }>(given: Of): Promise<void> {
+  const grown = await once({ ...of, input: tree }, async () => tree)
+  isTrue<Equal<typeof grown, Tree>>()
+  const same = await once({ ...of, input: json }, async () => json)
+  isTrue<Equal<typeof same, Json>>()
+  const found = await once({ ...of, input: row }, async () => row.at)
+  found.anything()
+  const red: Colour = await once({ ...of, input: gone }, async () => Colour.red)
+  const ended = await once({ ...of, input: { id: given.id } }, async () =>
+    red === 'red' ? { ok: true as const } : { ok: false as const, why: 'x' },
+  )
+  if (!ended.ok) ended.why.trim()
+}
+
 export async function notJson(): Promise<void> {
   // @ts-expect-error an input is required
   await once(of, pay)
