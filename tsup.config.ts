@@ -11,6 +11,7 @@ const library = defineConfig({
     http: 'src/http/index.ts',
     fetch: 'src/fetch/index.ts',
     hono: 'src/hono/index.ts',
+    client: 'src/client/index.ts',
     memory: 'adapters/memory/index.ts',
     redis: 'adapters/redis/index.ts',
     postgres: 'adapters/postgres/index.ts',

@@ -7,12 +7,13 @@ export default defineConfig({
   test: {
     include: [
       'test/layers.test.ts',
-      'test/{core,http,express,run,webhooks}/**/*.test.ts',
+      'test/{client,core,http,express,run,webhooks}/**/*.test.ts',
       'test/adapters/memory/**/*.test.ts',
     ],
     exclude: [
       ...configDefaults.exclude,
-      // They start processes, or measure.
+      // They start processes, build, or measure.
+      'test/client/{lossy-network,size}.test.ts',
       'test/core/process-exit.test.ts',
       'test/adapters/memory/{cluster,own-bytes,scans}.test.ts',
       'test/run/postgres-transactions.test.ts',

@@ -91,6 +91,8 @@ describe('the check finds', () => {
     ['src/webhooks/receiver/receiver.ts', "import '../../core/engine.js'", '../../core/engine.js'],
     ['src/webhooks/receiver/receiver.ts', "import '../../http/request-engine.js'", '../../http/request-engine.js'],
     ['src/testing/laws.ts', "import '../core/machine.js'", '../core/machine.js'],
+    ['src/client/client.ts', "import '../core/index.js'", '../core/index.js'],
+    ['src/client/client.ts', "import { randomUUID } from 'node:crypto'", 'node:crypto'],
     ['src/testing/laws.ts', "import '../http/index.js'", '../http/index.js'],
     ['adapters/memory/store.ts', "import '../../src/core/machine.js'", '../../src/core/machine.js'],
     ['adapters/redis/store.ts', "import type { Store } from '../../src/core/store.js'", '../../src/core/store.js'],

@@ -83,6 +83,7 @@ const NAMES = {
   ],
   fetch: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
   hono: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
+  client: ['createClient', 'memoryKeys'],
   memory: ['MemoryStore'],
   redis: ['RedisStore'],
   postgres: ['PostgresStore', 'PostgresStoreError'],

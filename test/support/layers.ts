@@ -17,6 +17,8 @@ interface Layer {
 const NONE = /^$/
 /** What browsers load. */
 const PAGE = /^examples\/payments\/playground\/page\//
+/** It runs in browsers, and needs nothing of the package. */
+const CLIENT = /^src\/client\//
 /** By what a stranger can import: `once-per-key/core` and `once-per-key/http`. */
 const CORE = String.raw`src/core/index\.ts$`
 const HTTP = String.raw`src/http/index\.ts$`
@@ -49,6 +51,7 @@ const LAYERS: readonly Layer[] = [
     packages: NONE,
   },
   { files: /^src\/run\//, mayImport: oneOf(CORE, 'src/run/'), packages: NONE },
+  { files: CLIENT, mayImport: CLIENT, packages: NONE },
   { files: /^src\/testing\//, mayImport: oneOf(CORE, 'src/testing/'), packages: NONE },
   { files: /^adapters\/memory\//, mayImport: oneOf(CORE, 'adapters/memory/'), packages: /^lru-cache$/ },
   { files: /^adapters\/postgres\//, mayImport: oneOf(CORE, 'adapters/postgres/'), packages: NONE },
@@ -83,7 +86,7 @@ function isAllowed({ specifier }: Import, from: string, layer: Layer, files: Fil
     const target = targetOf(specifier, from)
     return files.has(target) && layer.mayImport.test(target)
   }
-  if (PAGE.test(from)) return false
+  if (PAGE.test(from) || CLIENT.test(from)) return false
   if (isBuiltin(specifier)) return specifier.startsWith('node:')
   const isOutsider = from.startsWith('examples/')
   if (OWN_NAME.test(specifier)) return isOutsider

@@ -95,6 +95,14 @@ describe('the types compile', () => {
     expect(await mistakesIn(['sqlite-drivers.ts'], setting)).toEqual([])
   })
 
+  test.each([
+    { where: 'a browser, without @types/node', options: { lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'], types: [] } },
+    { where: 'Node, without those of a browser', options: {} },
+  ])('of the client in $where', async ({ options }) => {
+    const setting = { resolution: 'bundler', types: NO_FRAMEWORK, options } as const
+    expect(await mistakesIn(['client.ts'], setting)).toEqual([])
+  })
+
   test('with the types of Connect', async () => {
     expect(await mistakesIn(['connect-app.ts'], { resolution: 'NodeNext ESM', types: CONNECT })).toEqual([])
   })

@@ -1,18 +1,19 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build } from 'tsup'
 import type { Table } from '../table.js'
 
-const ENTRIES: Readonly<Record<string, readonly string[]>> = {
-  'once-per-key': ['src/index.ts'],
-  'once-per-key/core': ['src/core/index.ts'],
-  'once-per-key/memory': ['adapters/memory/index.ts'],
-  'once-per-key/redis': ['adapters/redis/index.ts'],
-  'once-per-key/webhooks': ['src/webhooks/index.ts'],
-  'once-per-key + memory': ['src/index.ts', 'adapters/memory/index.ts'],
-  'once-per-key + redis': ['src/index.ts', 'adapters/redis/index.ts'],
+/** The sources of each entry, by the names that an application imports: those of tsconfig.json. */
+async function entries(): Promise<Record<string, readonly string[]>> {
+  const { compilerOptions } = JSON.parse(await readFile('tsconfig.json', 'utf8'))
+  const face = compilerOptions.paths['once-per-key']
+  return {
+    ...compilerOptions.paths,
+    'once-per-key + memory': [...face, ...compilerOptions.paths['once-per-key/memory']],
+    'once-per-key + redis': [...face, ...compilerOptions.paths['once-per-key/redis']],
+  }
 }
 
 export interface Sizes {
@@ -21,23 +22,28 @@ export interface Sizes {
   readonly table: Table
 }
 
+/** What a bundler would ship of one entry, minified and gzipped, in bytes. */
+export async function minifiedAndGzipped(source: string): Promise<number> {
+  return zipped(await bundled([source], true))
+}
+
 /** What a bundler would ship of each entry, the code that it shares with others included; packages are left out. */
 export async function measureSizes(): Promise<Sizes> {
   const rows: string[][] = []
   let withMemoryBytes = Number.NaN
-  for (const [name, sources] of Object.entries(ENTRIES)) {
-    const plain = await bundled(sources, false)
+  for (const [name, sources] of Object.entries(await entries())) {
     const minified = await bundled(sources, true)
     if (name === 'once-per-key + memory') withMemoryBytes = zipped(minified)
-    rows.push([name, ...[minified.byteLength, zipped(minified), zipped(plain)].map(kibibytes)])
+    const bytes = [minified.byteLength, zipped(minified), zipped(await bundled(sources, false))]
+    rows.push([name, ...bytes.map((each) => each.toLocaleString('en'))])
   }
   return {
     withMemoryBytes,
     table: {
-      title: 'Size of each entry (ESM), KiB',
+      title: 'Size of each entry (ESM), bytes',
       columns: ['', 'minified', 'minified, gzipped', 'gzipped'],
       rows,
-      notes: ['Each with all that it needs of the package, lru-cache and zod aside.'],
+      notes: ['Each with all that it needs of this package; other packages are left out.'],
     },
   }
 }
@@ -46,10 +52,7 @@ async function bundled(sources: readonly string[], minify: boolean): Promise<Buf
   const folder = await mkdtemp(join(tmpdir(), 'once-per-key-size-'))
   try {
     const entry = join(folder, 'entry.ts')
-    await writeFile(
-      entry,
-      sources.map((source) => `export * from ${JSON.stringify(join(process.cwd(), source))}\n`).join(''),
-    )
+    await writeFile(entry, sources.map((source) => `export * from ${JSON.stringify(resolve(source))}\n`).join(''))
     await build({
       entry: { entry },
       outDir: join(folder, 'out'),
@@ -57,7 +60,7 @@ async function bundled(sources: readonly string[], minify: boolean): Promise<Buf
       format: 'esm',
       target: 'node20',
       minify,
-      external: ['lru-cache', /^zod/],
+      external: [/^[^./]/],
       config: false,
       silent: true,
     })
@@ -69,8 +72,4 @@ async function bundled(sources: readonly string[], minify: boolean): Promise<Buf
 
 function zipped(code: Buffer): number {
   return gzipSync(code, { level: 9 }).byteLength
-}
-
-function kibibytes(bytes: number): string {
-  return (bytes / 1_024).toFixed(1)
 }

@@ -1,6 +1,7 @@
 const exercise = require('./exercise.cjs')
 
 const entries = {
+  client: require('once-per-key/client'),
   memory: require('once-per-key/memory'),
   redis: require('once-per-key/redis'),
   postgres: require('once-per-key/postgres'),

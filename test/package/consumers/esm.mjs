@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import * as face from 'once-per-key'
+import * as client from 'once-per-key/client'
 import * as core from 'once-per-key/core'
 import * as fetch from 'once-per-key/fetch'
 import * as hono from 'once-per-key/hono'
@@ -18,6 +19,7 @@ const manifest = createRequire(import.meta.url)('once-per-key/package.json')
 
 const entries = {
   face,
+  client,
   core,
   fetch,
   hono,

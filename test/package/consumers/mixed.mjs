@@ -11,6 +11,7 @@ const entries = {
   fetch: require('once-per-key/fetch'),
   hono: require('once-per-key/hono'),
   http: require('once-per-key/http'),
+  client: require('once-per-key/client'),
   memory: require('once-per-key/memory'),
   redis: require('once-per-key/redis'),
   postgres: require('once-per-key/postgres'),
