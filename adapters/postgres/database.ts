@@ -3,6 +3,7 @@ import { storeError } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'
 import { isSerializationFailure } from './sql-state.js'
 import type { Statement } from './statement.js'
+import { withoutValues } from './without-values.js'
 
 /** A statement without a template: only the store itself sends it. */
 type Text = Pick<Statement, 'text' | 'values'>
@@ -39,6 +40,7 @@ export class Database {
       try {
         return await this.#send(statement)
       } catch (error) {
+        withoutValues(error, statement)
         if (tries === MOST_TRIES || !isSerializationFailure(error)) throw storeError(error, this.#schema)
         // Random, so that conflicting commands do not conflict again.
         await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_PAUSE_MS * 2 ** tries))

@@ -3,6 +3,7 @@ import { type PostgresStoreErrorCode, storeError } from './errors.js'
 import { rowOf, text } from './reply.js'
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
+import { withoutValues } from './without-values.js'
 
 /** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
 export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
@@ -56,6 +57,7 @@ export class InTransaction<Tx> {
     try {
       return await this.#run(tx, statement)
     } catch (error) {
+      withoutValues(error, statement)
       const translated = storeError(error, this.#schema)
       throw OURS.has(translated.code) ? translated : error
     }

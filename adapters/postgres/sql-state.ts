@@ -51,7 +51,7 @@ export function wordsOf(error: unknown): string {
 type Fields = Readonly<Record<string, unknown>>
 
 /** From the outermost to the innermost error; of an AggregateError (several addresses), only the first error. */
-function withCauses(error: unknown): Fields[] {
+export function withCauses(error: unknown): Fields[] {
   const found: Fields[] = []
   const waiting = [error]
   while (waiting.length > 0 && found.length < 10) {

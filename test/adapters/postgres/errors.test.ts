@@ -1,3 +1,5 @@
+import { inspect } from 'node:util'
+import { PostgresStore } from 'once-per-key/postgres'
 import { describe, expect, test } from 'vitest'
 import { storeError } from '../../../adapters/postgres/errors.js'
 import { isRefusedStatement, isSerializationFailure, sqlStateOf } from '../../../adapters/postgres/sql-state.js'
@@ -92,3 +94,22 @@ function round(): unknown {
   one.cause = one
   return one
 }
+
+test('an error names neither key nor answer, whatever a client puts into its own', async () => {
+  const store = new PostgresStore({
+    sweeps: false,
+    async query(text, values) {
+      const cause = Object.assign(new Error('no space left'), { code: '53100' })
+      throw Object.assign(new Error(`Failed query: ${text}\nparams: ${values}`, { cause }), {
+        query: text,
+        params: values,
+      })
+    },
+  })
+  const own = { token: 't', scope: 's', fingerprint: 'f', attempt: 1, uncertain: false, retentionMs: 1_000 }
+  const answer = { status: 201, statusMessage: '', headers: [], body: Buffer.from('do not tell') }
+  const error = await store.complete('acme:secret', { ...own, answer }).catch((error: unknown) => error)
+  expect(error).toMatchObject({ code: 'database_full', cause: { cause: { code: '53100' } } })
+  expect((error as Error).message).toMatch(/The client said: no space left$/)
+  expect(inspect(error, { depth: 10 })).not.toMatch(/acme:secret|do not tell|64 6f 20 6e 6f 74/)
+})

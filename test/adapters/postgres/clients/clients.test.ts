@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { PostgresStore } from 'once-per-key/postgres'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { retrying } from '../../../../examples/recipes/transactions/retrying.js'
@@ -145,6 +146,33 @@ describe.each(CLIENTS)('with %s', (_name, open) => {
     expect(taken).toEqual({ acquired: true, attempt: 2, previousOutcome: 'unknown' })
     expect(errors).toMatchObject([{ name: 'PostgresStoreError', code: 'record_taken' }])
     expect([await effects(), await record()]).toMatchObject([[], { state: 'in-flight', attempt: 2 }])
+  })
+
+  test.each([
+    ['that waits in vain for its record', 'SELECT FROM once_per_key.records FOR UPDATE'],
+    ['whose record is not its own any more', "UPDATE once_per_key.records SET token = 'other'"],
+  ])('a completion %s names no key and no answer in its error', async (_title, meanwhile) => {
+    const other = await pool.connect()
+    const { post, errors } = await serve(store, async (res, context) => {
+      const done = store.transaction(context, async (tx) => {
+        await client.query(tx, insert('e1'))
+        res.status(201).json({ secret: 'do not tell' })
+        await other.query('BEGIN')
+        await other.query(meanwhile)
+        if (meanwhile.startsWith('UPDATE')) await other.query('COMMIT')
+      })
+      return done.finally(async () => {
+        await other.query('ROLLBACK')
+        other.release()
+      })
+    })
+    await post()
+    expect(errors).toHaveLength(1)
+    const [error] = errors as [Error]
+    expect(['55P03', 'record_taken']).toContain(client.sqlStateOf(error) ?? (error as { code?: unknown }).code)
+    const said = `${error.message} ${error.stack} ${inspect(error, { depth: 20 })}`
+    expect(said).not.toContain('single-tenant:k')
+    expect(said).not.toMatch(/do not tell|646f206e6f742074656c6c|64 6f 20 6e 6f 74/)
   })
 
   test('a savepoint is undone alone', async () => {
