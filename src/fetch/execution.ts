@@ -28,7 +28,7 @@ export function otherResponse<Req>(
   { asked, headers }: Call<Req>,
   decided: Other,
   extraHeaders?: HeaderPairs,
-  before = headers?.(),
+  before: Headers | undefined = headers?.(),
 ): Response {
   const answer = decided.action === 'replay' ? decided.answer : engine.answerOf(decided.problem, asked)
   return responseOf(answer, extraHeaders, before)
