@@ -168,17 +168,22 @@ describe('what an installation brings along', () => {
       expect(peerDependenciesMeta[peer], peer).toEqual({ optional: true })
   })
 
-  test('code that asks for nothing but Node, lru-cache and itself, and for webhooks zod', async () => {
+  test.each([
+    { what: 'code', files: /\.c?js$/, packages: ['lru-cache', 'zod/v4'] },
+    // Those of a framework stand in the types of its binding alone.
+    { what: 'types', files: /\.d\.c?ts$/, packages: ['hono', 'zod/v4'] },
+  ])('$what that asks for $packages, besides Node and itself', async ({ files, packages }) => {
     const home = join(project('module'), 'node_modules/once-per-key/dist')
     const asked = new Set<string>()
     for (const file of await filesUnder(home)) {
+      if (!files.test(file)) continue
       const text = await readFile(join(home, file), 'utf8')
       for (const match of text.matchAll(/(?:^(?:import|export)[^'";]*?|require\(|import\()['"]([^'".][^'"]*)['"]/gm)) {
         asked.add((match[1] ?? '').replace(/^node:/, ''))
       }
     }
     const { builtinModules } = await import('node:module')
-    expect([...asked].filter((name) => !builtinModules.includes(name))).toEqual(['lru-cache', 'zod/v4'])
+    expect([...asked].filter((name) => !builtinModules.includes(name)).sort()).toEqual(packages)
   })
 })
 
