@@ -21,10 +21,17 @@ export interface Call<Req> {
  */
 export async function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>): Promise<RequestFacts<Req>> {
   const { request, asked } = call
-  const { method, signal } = request
+  const { method } = request
   const rawHeaders = [...request.headers].flat()
   const read = engine.readsBody({ method, rawHeaders }) ? await bodyOf(call, rawHeaders) : UNREAD
-  return { request: asked, method, target: targetOf(request), rawHeaders, ...read, isAbandoned: () => signal.aborted }
+  return {
+    request: asked,
+    method,
+    target: targetOf(request),
+    rawHeaders,
+    ...read,
+    isAbandoned: () => request.signal.aborted,
+  }
 }
 
 const UNREAD: ReadBody = { body: undefined, bodyWasRead: true }
