@@ -44,6 +44,9 @@ export abstract class OwnedRecord implements Leased {
   protected readonly lease: Lease
   /** The record stands, and nothing more is sent for it. */
   protected isOver = false
+  /** All of that has happened; whoever waits for it is told. */
+  #hasEnded = false
+  #whenEnded: (() => void)[] | undefined
 
   constructor({ identity, recordKey, claim, acquired, sentAt, isProtected }: Start, core: CoreParts) {
     const { attempt, previousOutcome } = acquired
@@ -162,12 +165,26 @@ export abstract class OwnedRecord implements Leased {
   protected end(): void {
     if (this.isOver) return
     this.isOver = true
-    const { activity, duplicates } = this.core
+    const { duplicates } = this.core
     traceRunEnd(this.identity, this.attempt, this.ownership.token)
     duplicates?.leave(this.recordKey, this.ownership)
     const renewal = this.lease.end()
-    if (renewal === undefined) activity.end()
-    else void whenever(renewal.reply, () => activity.end())
+    if (renewal === undefined) this.#ended()
+    else void whenever(renewal.reply, () => this.#ended())
+  }
+
+  #ended(): void {
+    this.#hasEnded = true
+    this.core.activity.end()
+    for (const resolve of this.#whenEnded ?? []) resolve()
+  }
+
+  /** Resolves behind the last event of the run: nothing of it is pending any more. */
+  ended(): Promise<void> {
+    if (this.#hasEnded) return Promise.resolve()
+    this.#whenEnded ??= []
+    const waiting = this.#whenEnded
+    return new Promise((resolve) => waiting.push(resolve))
   }
 
   protected emit(event: EngineEvent): void {

@@ -1,7 +1,7 @@
 import { type IdempotencyContext, IdempotencyError, type RecordName } from '../core/index.js'
 import { type AttemptName, createRequestEngine, type KnownOutcome, type Operator } from '../http/index.js'
 import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
-import { pendingBehind, respond } from './respond.js'
+import { respond } from './respond.js'
 
 /** A handler; `idempotency` is absent where the request had no key, or is not covered. */
 export type FetchHandler<Rest extends readonly unknown[] = readonly []> = (
@@ -15,8 +15,8 @@ export interface HandleTerms {
   /** Whose key it is, in place of the option `scope`. */
   readonly scope?: string
   /**
-   * Is given a promise, which never rejects, of all that must end before the platform may stop: the handler of a client that
-   * has left, and what is still to be stored. Workers and other platforms that stop behind a response need it.
+   * Is given promises, which never reject, of all that must end before the platform may stop: the handler of a client that has
+   * left, and what is still to be stored. Workers and other platforms that stop behind a response need it.
    */
   readonly waitUntil?: (pending: Promise<void>) => void
 }
@@ -53,9 +53,9 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
   const engine = createRequestEngine<Asked>(engineOptions(options))
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
 
-  function answer(asked: Asked, handler: FetchHandler): Promise<Response> {
+  function answer(asked: Asked, handler: FetchHandler, waitUntil?: HandleTerms['waitUntil']): Promise<Response> {
     const { request } = asked
-    const call = { request, asked, maxBodyBytes }
+    const call = { request, asked, maxBodyBytes, waitUntil }
     return respond(
       engine,
       call,
@@ -73,9 +73,7 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
 
   function handle(request: Request, handler: FetchHandler, terms: HandleTerms = {}): Promise<Response> {
     const told = 'scope' in terms ? { scope: terms.scope as string } : undefined
-    const answered = answer({ request, rest: [], told }, handler)
-    terms.waitUntil?.(pendingBehind(engine, answered))
-    return answered
+    return answer({ request, rest: [], told }, handler, terms.waitUntil)
   }
 
   return Object.assign(once, {

@@ -5,6 +5,8 @@ import { comparableBody, type ReadBody, type RequestEngine, type RequestFacts } 
 export interface Call<Req> {
   readonly request: Request
   readonly asked: Req
+  /** Is given promises, which never reject, of what must end before the platform may stop. */
+  readonly waitUntil?: ((pending: Promise<void>) => void) | undefined
   /** How much of its body is read to compare it, in bytes. */
   readonly maxBodyBytes: number
   /** A body that somebody has read and kept, for a framework that does so; `null`: its bytes were not kept. */

@@ -9,7 +9,18 @@ import { type Call, factsOf } from './request.js'
  * Rejects with what the handler threw, once its record was settled; with an IdempotencyError for misuse: the handler did not run,
  * and nothing was stored.
  */
-export async function respond<Req, Passed>(
+export function respond<Req, Passed>(
+  engine: RequestEngine<Req>,
+  call: Call<Req>,
+  passes: () => Passed,
+  runs: (run: RequestRun) => Promise<Response> | Response,
+): Promise<Response | Awaited<Passed>> {
+  const responding = responded(engine, call, passes, runs)
+  call.waitUntil?.(responding.then(nothing, nothing)) // A client that leaves must not end its handler.
+  return responding
+}
+
+async function responded<Req, Passed>(
   engine: RequestEngine<Req>,
   call: Call<Req>,
   passes: () => Passed,
@@ -24,9 +35,13 @@ export async function respond<Req, Passed>(
       case 'bypass':
         return await passes()
       case 'execute':
+        call.waitUntil?.(decision.run.ended())
         return await execute(engine, decision, call, runs)
-      case 'replay':
       case 'reject':
+        // The claim is given up behind it.
+        if (decision.problem.code === 'store_unavailable') call.waitUntil?.(engine.idle())
+        return otherResponse(engine, call, decision, decision.extraHeaders)
+      case 'replay':
         return otherResponse(engine, call, decision, decision.extraHeaders)
     }
   } finally {
@@ -34,14 +49,10 @@ export async function respond<Req, Passed>(
   }
 }
 
+function nothing(): void {}
+
 /** Requests that are being answered. */
 const PROTECTED = new WeakSet<Request>()
-
-/** For platforms that stop behind a response: resolves when nothing is pending any more. Never rejects. */
-export function pendingBehind<Req>(engine: RequestEngine<Req>, answered: Promise<unknown>): Promise<void> {
-  const idle = (): Promise<void> => engine.idle()
-  return answered.then(idle, idle)
-}
 
 function mountedTwice(): IdempotencyError {
   return new IdempotencyError(

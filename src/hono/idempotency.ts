@@ -1,7 +1,7 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import { type IdempotencyContext, isCertainFailure, type RecordName } from '../core/index.js'
 import { checkMaxBodyBytes, DEFAULT_MAX_BODY_BYTES } from '../fetch/options.js'
-import { pendingBehind, respond } from '../fetch/respond.js'
+import { respond } from '../fetch/respond.js'
 import {
   type AttemptName,
   createRequestEngine,
@@ -56,16 +56,15 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
 
   const middleware: MiddlewareHandler<E> = async (c, next) => {
     const headers = () => new Headers(c.res.headers)
-    const call = { request: c.req.raw, asked: c, maxBodyBytes, keptBody: () => keptBody(c), headers }
+    const waitUntil = waitUntilOf(c)
+    const call = { request: c.req.raw, asked: c, maxBodyBytes, keptBody: () => keptBody(c), headers, waitUntil }
     const passes = async (): Promise<undefined> => void (await next())
-    const answered = respond(engine, call, passes, async (run) => {
+    const response = await respond(engine, call, passes, async (run) => {
       c.set('idempotency', run.context)
       await next()
       run.willFailCertainly(isCertainFailure(c.error)) // `app.onError` has answered it.
       return c.res
     })
-    executionContextOf(c)?.waitUntil(pendingBehind(engine, answered))
-    const response = await answered
     if (response === undefined) return
     c.res = undefined // Else its headers would be put over the others.
     c.res = response
@@ -86,9 +85,10 @@ async function keptBody({ req }: Context): Promise<Uint8Array | null> {
 }
 
 /** Workers and other platforms that stop behind a response have one; where there is none, Hono throws. */
-function executionContextOf(c: Context): Context['executionCtx'] | undefined {
+function waitUntilOf(c: Context): ((pending: Promise<void>) => void) | undefined {
   try {
-    return c.executionCtx
+    const { executionCtx } = c
+    return (pending) => executionCtx.waitUntil(pending)
   } catch {
     return undefined
   }

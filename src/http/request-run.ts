@@ -37,6 +37,11 @@ export interface RequestRun {
    * certainly without effect.
    */
   willFailCertainly(does: boolean): void
+  /**
+   * Resolves when nothing of the run is pending any more, behind its last event: for platforms that stop behind a response. It
+   * may be later than what `settle` says: a completion that the store does not confirm in time is tried again.
+   */
+  ended(): Promise<void>
   /** Tells the run who holds its response: a transaction of the handler's asks it to begin anew (`transaction` of a store). */
   heldBy(response: HeldAnswer): void
 }
@@ -84,6 +89,10 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
 
   willFailCertainly(does: boolean): void {
     this.#failsCertainly = does
+  }
+
+  ended(): Promise<void> {
+    return this.#run.ended()
   }
 
   heldBy(response: HeldAnswer): void {

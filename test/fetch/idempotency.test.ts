@@ -124,21 +124,39 @@ describe('once.handle', () => {
       isOver = true
     })
     await new Promise((resolve) => setImmediate(resolve))
-    expect([pending.length, isOver]).toEqual([1, false])
+    expect(isOver).toBe(false)
     stored.open()
     await over
   })
 
   test('tells it of a handler that fails, too, and never rejects', async () => {
     const { once } = protection()
-    let pending: Promise<void> | undefined
-    const failing = once.handle(payout(), () => Promise.reject(new Error('no money')), {
-      waitUntil: (promise) => {
-        pending = promise
-      },
-    })
+    const pending: Promise<void>[] = []
+    const waitUntil = (promise: Promise<void>) => void pending.push(promise)
+    const failing = once.handle(payout(), () => Promise.reject(new Error('no money')), { waitUntil })
     await expect(failing).rejects.toThrow('no money')
-    await expect(pending).resolves.toBeUndefined()
+    expect(pending).not.toEqual([])
+    expect(new Set(await Promise.all(pending))).toEqual(new Set([undefined]))
+  })
+
+  test('has the platform wait for the release of a claim that was given up', async () => {
+    const store = failingStore()
+    const released = gate()
+    store.next('begin', () => Promise.reject(new Error('The store is away')))
+    store.next('release', async (take) => {
+      await released.opened
+      return take()
+    })
+    const { once } = protection({ store })
+    const pending: Promise<void>[] = []
+    const refused = await once.handle(payout(), () => new Response('paid'), {
+      waitUntil: (one) => void pending.push(one),
+    })
+    expect(refused.status).toBe(503)
+    const over = Promise.all(pending)
+    expect(await Promise.race([over, new Promise((resolve) => setImmediate(resolve, 'waits'))])).toBe('waits')
+    released.open()
+    await over
   })
 
   test('is misuse inside of itself', async () => {

@@ -217,6 +217,6 @@ test('where the platform stops behind a response, it is told what is pending', a
     props: {},
   }
   await app.request('/payouts', { method: 'POST', headers: { 'Idempotency-Key': 'k' } }, {}, executionContext)
-  expect(pending).toHaveLength(1)
+  expect(pending).not.toEqual([])
   await Promise.all(pending)
 })

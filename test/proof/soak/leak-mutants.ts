@@ -89,8 +89,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a run is still counted when it has ended',
-    find: 'if (renewal === undefined) activity.end()\n',
-    replace: 'if (this.attempt > 1) return\n    if (renewal === undefined) activity.end()\n',
+    find: 'if (renewal === undefined) this.#ended()\n',
+    replace: 'if (this.attempt > 1) return\n    if (renewal === undefined) this.#ended()\n',
     layer,
     check: 'L3',
   },
