@@ -1,14 +1,14 @@
 import axios from 'axios'
 import axiosRetry from 'axios-retry'
+import { createClient } from 'once-per-key/client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { choicesOf } from '../../examples/bad-network/choices.js'
-import { retryingClient } from '../../examples/recipes/client.js'
 import { retryingAxios } from '../../examples/recipes/clients/axios.js'
 import { retryingGot } from '../../examples/recipes/clients/got.js'
 import { retryingKy } from '../../examples/recipes/clients/ky.js'
 import { startService } from '../examples/payments-service.js'
+import { listen } from '../support/bindings.js'
 import { type Loss, startFaultProxy } from '../support/fault-proxy.js'
-import { keyStorage } from './key-storage.js'
 
 const PATH = 'api/service/payout/create'
 const BODY = { amount: 5_000, currency: 'EUR' }
@@ -80,14 +80,17 @@ const recipes: readonly Recipe[] = [
     },
   },
   {
-    name: 'fetch',
-    open(origin, timeoutMs) {
-      const client = retryingClient({ keys: keyStorage(), timeoutMs, maxAttempts: 9, random: () => 0 })
+    name: 'once-per-key/client',
+    open(origin, tryTimeoutMs) {
+      const client = createClient({ keys: (operation) => operation, tryTimeoutMs, maxTries: 9 })
       return async (key, body, headers) => {
-        const { outcome, answer } = await client.post(key, `${origin}/${PATH}`, body, headers)
-        if (answer === undefined) throw new Error(`The outcome of ${key} is ${outcome}`)
-        const replayed = answer.headers.get('idempotent-replayed') === 'true'
-        return { status: answer.status, id: JSON.parse(answer.body).id, replayed }
+        const end = await client.send(key, `${origin}/${PATH}`, {
+          headers: { ...headers, 'Content-Type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+        if (end.response === undefined) throw new Error(`The outcome of ${key} is ${end.outcome}`)
+        const { id } = (await end.response.json()) as { id: string }
+        return { status: end.response.status, id, replayed: end.outcome === 'done' && end.replayed }
       }
     },
   },
@@ -143,6 +146,18 @@ describe.each(recipes)('by $name', ({ open, name }) => {
     expect(service.log.map(({ msg }) => msg)).toEqual(['claimed', 'in_flight', 'completed', 'replayed'])
   }, 15_000)
 
+  test('a conflict of the operation’s own, which comes without advice, is not sent again', async () => {
+    const { origin, seen } = await answering([409])
+    expect(await open(origin, 10_000)('order-1', BODY, {})).toMatchObject({ status: 409 })
+    expect(seen()).toBe(1)
+  })
+
+  test('what a gateway says of a time limit is sent again', async () => {
+    const { origin, seen } = await answering([524, 201])
+    expect(await open(origin, 10_000)('order-1', BODY, {})).toMatchObject({ status: 201 })
+    expect(seen()).toBe(2)
+  })
+
   test.each([
     { what: 'another body under the same key', body: { ...BODY, amount: 1 }, status: 409 },
     { what: 'a body that is not valid', body: { ...BODY, amount: -1 }, status: 400, key: 'order-2' },
@@ -159,6 +174,16 @@ describe.each(recipes)('by $name', ({ open, name }) => {
     expect(requests).toBe(2)
   })
 })
+
+/** A service that answers with one status after the other. */
+async function answering(statuses: readonly number[]) {
+  let seen = 0
+  const { port, close } = await listen((_req, res) => {
+    res.writeHead(statuses[seen++] ?? 500, { 'Content-Type': 'application/json' }).end('{"id":"po_1"}')
+  })
+  onTestFinished(close)
+  return { origin: `http://127.0.0.1:${port}`, seen: () => seen }
+}
 
 /** The payments example behind a proxy; its handlers are naive: no look at their books helps. */
 async function start() {
