@@ -10,7 +10,8 @@ export function retryingAxios(baseURL: string): AxiosInstance {
   axiosRetry(client, {
     retries: 8,
     shouldResetTimeout: true, // the time limit is for one attempt
-    retryDelay: axiosRetry.exponentialDelay, // and at least what Retry-After says
+    // At least what Retry-After says, and apart from others that wait.
+    retryDelay: (count, error) => axiosRetry.exponentialDelay(count, error) + Math.random() * 1_000,
     retryCondition({ code, response }) {
       if (response === undefined) return code !== 'ERR_CANCELED' // nobody knows: the key makes it safe
       if (response.status < 300) return true // an answer that broke off

@@ -11,12 +11,14 @@ export function retryingGot(prefixUrl: string): Got {
     retry: {
       limit: 8,
       methods: ['POST'], // safe with a key
-      statusCodes: [408, 409, 429, 500, 502, 503, 504],
+      statusCodes: [408, 409, 429, ...Array.from({ length: 100 }, (_, i) => 500 + i)],
       backoffLimit: 8_000,
       maxRetryAfter: 60_000, // got would give up where Retry-After is longer than the time limit
-      // Of the conflicts, and of all else, not what the server says to leave.
-      calculateDelay: ({ error, computedValue }) =>
-        error.response?.headers['x-should-retry'] === 'false' ? 0 : computedValue,
+      calculateDelay({ error: { response }, computedValue }) {
+        const word = response?.headers['x-should-retry'] // the server's word; a conflict without one is the operation's own
+        const isFinal = word ? word === 'false' : response?.statusCode === 409
+        return isFinal || computedValue === 0 ? 0 : computedValue + Math.random() * 1_000 // apart from others that wait
+      },
     },
   })
 }
