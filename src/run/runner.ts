@@ -7,6 +7,7 @@ import {
   type IdempotencyRecord,
   inItsWords,
   safeListener,
+  type UnknownOutcome,
 } from '../core/index.js'
 import type { JsonInputOf, JsonOf } from './json.js'
 import {
@@ -45,6 +46,16 @@ export interface RunnerControls<Result> {
    * `store_failed`. Nothing changed.
    */
   inspect(name: OperationName): Promise<IdempotencyRecord | null>
+  /**
+   * The operations of this runner whose outcome is unknown, as the store comes across them, a bounded step after the other. What
+   * changes meanwhile may be left out, or be there twice.
+   *
+   * @example
+   * for await (const { scope, key, record } of once.unknown()) console.log(scope, key, record.attempt)
+   *
+   * @throws IdempotencyError `command_missing`, for a store of one's own without `list`; `store_failed`. Nothing changed.
+   */
+  unknown(): AsyncIterable<Omit<UnknownOutcome, 'namespace'>>
   /**
    * Settles an unknown outcome by an operator's word. As `'failed'` the key is free: the next call runs, and is told
    * `previousOutcome: 'failed'`. As `completed` it never runs again. Find out first what became of the effect.
@@ -124,9 +135,14 @@ export function runner(given: GivenRunnerOptions): unknown {
   return Object.assign(once, {
     idle: () => engine.idle(),
     inspect: async (name: OperationName) => engine.inspect(readName('inspect()', name, namespace)),
+    unknown: () => ofNamespace(namespace, engine.unknown()),
     resolve: async (attempt: AttemptedOperation, as: KnownResult<unknown>) =>
       engine.resolve(readName('resolve()', attempt, namespace), attempt.attempt, answerIn(as, results)),
   })
+}
+
+async function* ofNamespace(wanted: string, all: AsyncIterable<UnknownOutcome>) {
+  for await (const { namespace, ...each } of all) if (namespace === wanted) yield each
 }
 
 /** @throws IdempotencyError `arguments_invalid` */

@@ -1,3 +1,5 @@
+import { MemoryStore } from 'once-per-key/memory'
+import { runner } from 'once-per-key/run'
 import { expect, test } from 'vitest'
 import { mustNotRun, OPERATION, rejection, runnerOnTrial } from './runner-on-trial.js'
 
@@ -37,6 +39,18 @@ test('another attempt than the one that was looked at is not resolved', async ()
 
 test('a record that is not there is null', async () => {
   expect(await runnerOnTrial().once.inspect(NAME)).toBeNull()
+})
+
+test('what is unknown is come across, of this runner alone', async () => {
+  const { once, given } = runnerOnTrial({}, new MemoryStore())
+  const other = runner({ ...given, name: 'others' })
+  const fail = (): Promise<string> => Promise.reject(new Error('timed out'))
+  await rejection(once(OPERATION, fail))
+  await rejection(other({ ...OPERATION, key: 'job-2' }, fail))
+  await once({ ...OPERATION, key: 'job-3' }, async () => 'known')
+  const found = []
+  for await (const { scope, key, record } of once.unknown()) found.push({ scope, key, attempt: record.attempt })
+  expect(found).toEqual([{ ...NAME, attempt: 1 }])
 })
 
 test.each([
