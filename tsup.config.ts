@@ -19,6 +19,7 @@ const library = defineConfig({
     sealed: 'adapters/sealed/index.ts',
     run: 'src/run/index.ts',
     webhooks: 'src/webhooks/index.ts',
+    opentelemetry: 'src/opentelemetry/index.ts',
     testing: 'src/testing/index.ts',
   },
   format: ['esm', 'cjs'],

@@ -22,6 +22,7 @@ export default defineConfig({
       { find: 'once-per-key/sealed', replacement: path('adapters/sealed/index.ts') },
       { find: 'once-per-key/run', replacement: path('src/run/index.ts') },
       { find: 'once-per-key/webhooks', replacement: path('src/webhooks/index.ts') },
+      { find: 'once-per-key/opentelemetry', replacement: path('src/opentelemetry/index.ts') },
       { find: 'once-per-key/testing', replacement: path('src/testing/index.ts') },
     ],
   },

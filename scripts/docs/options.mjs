@@ -71,6 +71,11 @@ const SECTIONS = [
     ],
   },
   {
+    title: 'instrument',
+    intro: 'The options of `instrument({ … })`, [for OpenTelemetry](observability.md#opentelemetry).',
+    types: [['src/opentelemetry/instrument.ts', 'InstrumentOptions']],
+  },
+  {
     title: 'standardWebhooks',
     intro: 'The options of `standardWebhooks({ … })`, for `verify`.',
     types: [['src/webhooks/signatures/standard-webhooks.ts', 'StandardWebhooksOptions']],

@@ -11,9 +11,11 @@ const project = (type: 'module' | 'commonjs') => join(packed.folder, type)
 
 beforeAll(async () => {
   packed = await packPackage()
-  // The peer of the webhooks, where an installation with peers would find it.
-  await mkdir(join(packed.folder, 'node_modules'))
-  await symlink(join(ROOT, 'node_modules/zod'), join(packed.folder, 'node_modules/zod'), 'junction')
+  // The peers of webhooks and of telemetry, where an installation with peers would find them.
+  await mkdir(join(packed.folder, 'node_modules/@opentelemetry'), { recursive: true })
+  for (const peer of ['zod', '@opentelemetry/api']) {
+    await symlink(join(ROOT, 'node_modules', peer), join(packed.folder, 'node_modules', peer), 'junction')
+  }
   await Promise.all([
     installInto(project('module'), packed.tarball, 'module'),
     installInto(project('commonjs'), packed.tarball, 'commonjs'),
@@ -87,6 +89,7 @@ const NAMES = {
   memory: ['MemoryStore'],
   redis: ['RedisStore'],
   postgres: ['PostgresStore', 'PostgresStoreError'],
+  opentelemetry: ['IdempotencyError', 'instrument'],
   run: ['CertainFailure', 'IdempotencyError', 'RefusedError', 'runner'],
   sqlite: ['SqliteStore', 'SqliteStoreError'],
   sealed: ['SealedStoreError', 'newSealingKey', 'sealed', 'sealingKeyId'],
@@ -169,9 +172,9 @@ describe('what an installation brings along', () => {
   })
 
   test.each([
-    { what: 'code', files: /\.c?js$/, packages: ['lru-cache', 'zod/v4'] },
+    { what: 'code', files: /\.c?js$/, packages: ['@opentelemetry/api', 'lru-cache', 'zod/v4'] },
     // Those of a framework stand in the types of its binding alone.
-    { what: 'types', files: /\.d\.c?ts$/, packages: ['hono', 'zod/v4'] },
+    { what: 'types', files: /\.d\.c?ts$/, packages: ['@opentelemetry/api', 'hono', 'zod/v4'] },
   ])('$what that asks for $packages, besides Node and itself', async ({ files, packages }) => {
     const home = join(project('module'), 'node_modules/once-per-key/dist')
     const asked = new Set<string>()

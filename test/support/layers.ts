@@ -50,6 +50,11 @@ const LAYERS: readonly Layer[] = [
     mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/webhooks/receiver/', 'src/webhooks/events/'),
     packages: NONE,
   },
+  {
+    files: /^src\/opentelemetry\//,
+    mayImport: oneOf(CORE, 'src/opentelemetry/'),
+    packages: /^(@opentelemetry\/api|lru-cache)$/,
+  },
   { files: /^src\/run\//, mayImport: oneOf(CORE, 'src/run/'), packages: NONE },
   { files: CLIENT, mayImport: CLIENT, packages: NONE },
   { files: /^src\/testing\//, mayImport: oneOf(CORE, 'src/testing/'), packages: NONE },

@@ -5,6 +5,7 @@ const entries = {
   memory: require('once-per-key/memory'),
   redis: require('once-per-key/redis'),
   postgres: require('once-per-key/postgres'),
+  opentelemetry: require('once-per-key/opentelemetry'),
   run: require('once-per-key/run'),
   sqlite: require('once-per-key/sqlite'),
   sealed: require('once-per-key/sealed'),

@@ -6,6 +6,7 @@ import * as fetch from 'once-per-key/fetch'
 import * as hono from 'once-per-key/hono'
 import * as http from 'once-per-key/http'
 import * as memory from 'once-per-key/memory'
+import * as opentelemetry from 'once-per-key/opentelemetry'
 import * as postgres from 'once-per-key/postgres'
 import * as redis from 'once-per-key/redis'
 import * as run from 'once-per-key/run'
@@ -25,6 +26,7 @@ const entries = {
   hono,
   http,
   memory,
+  opentelemetry,
   redis,
   postgres,
   run,

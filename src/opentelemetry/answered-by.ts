@@ -1,0 +1,22 @@
+import type { Link, SpanContext } from '@opentelemetry/api'
+import { LRUCache } from 'lru-cache'
+
+/** So many runs are remembered. */
+const MOST_RUNS = 1_000
+/** Clients retry within minutes. */
+const LONGEST_MS = 3_600_000
+
+/** Which trace made the answer of a key: of the last runs of this process alone, since a record does not tell. */
+export class AnsweredBy {
+  readonly #traces = new LRUCache<string, SpanContext>({ max: MOST_RUNS, ttl: LONGEST_MS })
+
+  set(name: string, made: SpanContext | undefined): void {
+    if (made === undefined) this.#traces.delete(name)
+    else this.#traces.set(name, made)
+  }
+
+  linkTo(name: string): Link | undefined {
+    const made = this.#traces.get(name)
+    return made === undefined ? undefined : { context: made }
+  }
+}

@@ -1,0 +1,69 @@
+import { type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api'
+import { checkOptions, kindOf, type OptionRule } from '../core/index.js'
+import { listen } from './channels.js'
+import { Telemetry } from './telemetry.js'
+
+export interface InstrumentOptions {
+  /**
+   * Where metrics go.
+   *
+   * @default the global one as it is when `instrument` is called, so call it after the SDK was started
+   */
+  readonly meterProvider?: MeterProvider | undefined
+  /**
+   * Where spans go.
+   *
+   * @default the global one
+   */
+  readonly tracerProvider?: TracerProvider | undefined
+  /**
+   * Adds scope and key to spans, each as its HMAC-SHA-256 with this secret, in hexadecimal digits: `once_per_key.scope.hash` and
+   * `once_per_key.key.hash`. At least 16 characters: without a secret, whoever can guess a key can tell that it is it.
+   *
+   * @default none: neither scope nor key leaves the process
+   */
+  readonly hashSecret?: string | undefined
+}
+
+/**
+ * Sends metrics and traces of every engine of this process (middleware of any framework, webhook receivers, runners) to
+ * OpenTelemetry, by what they tell on Node's diagnostics channels. Call it once, at start; it works for engines that were made
+ * before, too. Returns a function that stops it, and takes back what it counted as under way.
+ *
+ * Metrics never have scopes or keys; spans have them only hashed, and only with `hashSecret`. No span has an error's message.
+ *
+ * @example
+ * const stop = instrument({ meterProvider, tracerProvider })
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was started.
+ */
+export function instrument(options: InstrumentOptions = {}): () => void {
+  checkOptions('instrument()', options, options, RULES)
+  const { meterProvider = metrics, tracerProvider = trace, hashSecret } = options
+  const telemetry = new Telemetry(meterProvider.getMeter(NAME), tracerProvider.getTracer(NAME), hashSecret)
+  const unsubscribe = listen(telemetry)
+  let isStopped = false
+  return () => {
+    if (isStopped) return
+    isStopped = true
+    unsubscribe()
+    telemetry.stop()
+  }
+}
+
+const NAME = 'once-per-key'
+const LEAST_CHARACTERS = 16
+
+const RULES: Readonly<Record<string, OptionRule>> = {
+  meterProvider: (value) => (has(value, 'getMeter') ? null : 'a MeterProvider'),
+  tracerProvider: (value) => (has(value, 'getTracer') ? null : 'a TracerProvider'),
+  hashSecret: (value) => {
+    const expected = `a string of at least ${LEAST_CHARACTERS} characters`
+    if (typeof value !== 'string') return { expected, seen: kindOf(value) }
+    return value.length >= LEAST_CHARACTERS ? null : { expected, seen: `one of ${value.length}` }
+  },
+}
+
+function has(value: unknown, method: string): boolean {
+  return typeof (value as Record<string, unknown> | null)?.[method] === 'function'
+}

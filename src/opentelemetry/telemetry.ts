@@ -1,0 +1,192 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Meter,
+  type Span,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
+import type { ClaimTrace, CommandTrace, EventTrace } from '../core/index.js'
+import { AnsweredBy } from './answered-by.js'
+import type { Listener } from './channels.js'
+import { hasher } from './hasher.js'
+import { createInstruments, type Instruments } from './instruments.js'
+
+/** A run that is under way. */
+interface ActiveRun {
+  /** Where its operation was claimed: its request's span is the active one. */
+  readonly context: Context
+  readonly attributes: Attributes
+  readonly name: string
+  isPending: boolean
+}
+
+/** A command that is under way. */
+interface ActiveCommand {
+  readonly span: Span
+  readonly startedAt: number
+}
+
+/** Makes metrics and spans of what the engines of the process tell. */
+export class Telemetry implements Listener {
+  readonly #metrics: Instruments
+  readonly #tracer: Tracer
+  readonly #hashesOf: ReturnType<typeof hasher>
+  readonly #contexts = new WeakMap<ClaimTrace, Context>()
+  readonly #commands = new WeakMap<CommandTrace, ActiveCommand>()
+  readonly #runs = new Map<string, ActiveRun>()
+  readonly #answeredBy = new AnsweredBy()
+
+  constructor(meter: Meter, tracer: Tracer, hashSecret: string | undefined) {
+    this.#metrics = createInstruments(meter)
+    this.#tracer = tracer
+    this.#hashesOf = hasher(hashSecret)
+  }
+
+  claimStarted(claim: ClaimTrace): void {
+    this.#contexts.set(claim, context.active())
+  }
+
+  claimEnded(claim: ClaimTrace): void {
+    const { runId = '', outcome, attempt, previousOutcome } = claim
+    const at = this.#contexts.get(claim)
+    if (at === undefined || outcome === undefined) return // It began before anybody listened.
+    const about = namespaceOf(claim)
+    const decision = { ...about, ...outcomeOf(outcome, previousOutcome) }
+    this.#metrics.decisions.add(1, decision)
+
+    const runs = outcome === 'run' || outcome === 'unprotected'
+    const span = trace.getSpan(at)
+    span?.setAttributes({
+      ...decision,
+      ...this.#hashesOf(claim),
+      ...(runs && { 'once_per_key.run.id': runId }),
+      ...(attempt !== undefined && { 'once_per_key.attempt': attempt }),
+    })
+    if (runs) {
+      this.#runs.set(runId, { context: at, attributes: about, name: nameOf(claim), isPending: false })
+      this.#metrics.activeRuns.add(1, about)
+    } else if (outcome === 'replay') {
+      const link = this.#answeredBy.linkTo(nameOf(claim))
+      if (link !== undefined) span?.addLink(link)
+    }
+  }
+
+  commandStarted(command: CommandTrace): void {
+    const { runId } = command
+    const attributes = {
+      'once_per_key.command': command.command,
+      ...namespaceOf(command),
+      ...this.#hashesOf(command),
+      ...(runId !== undefined && { 'once_per_key.run.id': runId }),
+    }
+    const span = this.#tracer.startSpan(`once-per-key ${command.command}`, { attributes }, this.#parentOf(command))
+    this.#commands.set(command, { span, startedAt: performance.now() })
+  }
+
+  /** A renewal is sent by a timer that may have been set for another run: it belongs to the request that runs. */
+  #parentOf({ command, runId = '' }: CommandTrace): Context {
+    const active = context.active()
+    const run = this.#runs.get(runId)
+    return run !== undefined && (command === 'renew' || trace.getSpan(active) === undefined) ? run.context : active
+  }
+
+  commandEnded(command: CommandTrace): void {
+    const started = this.#commands.get(command)
+    const { outcome, attempt, error } = command
+    if (started === undefined || outcome === undefined) return
+    const { span, startedAt } = started
+    const how = {
+      'once_per_key.command.outcome': outcome,
+      ...(error !== undefined && { 'error.type': error.code ?? error.name }),
+    }
+    const seconds = (performance.now() - startedAt) / 1_000
+    this.#metrics.commandDuration.record(seconds, { 'once_per_key.command': command.command, ...how })
+    span.setAttributes({ ...how, ...(attempt !== undefined && { 'once_per_key.attempt': attempt }) })
+    if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR })
+    span.end()
+  }
+
+  happened({ event, runId = '' }: EventTrace): void {
+    const run = this.#runs.get(runId)
+    switch (event.type) {
+      case 'bypassed':
+        this.#passedOver('bypass')
+        return
+      case 'run_ended':
+        if (run !== undefined) this.#ended(runId, run)
+        return
+      case 'rejected':
+        this.#passedOver(event.code)
+        break
+      case 'lease_lost':
+        this.#metrics.leaseLosses.add(1, { 'once_per_key.lease.reason': event.reason })
+        break
+      case 'completion_pending':
+        if (run !== undefined) this.#pending(run)
+        break
+      case 'completed':
+        if (run !== undefined) this.#answeredBy.set(run.name, trace.getSpanContext(run.context))
+    }
+    const type = { 'once_per_key.event.type': event.type }
+    this.#metrics.events.add(1, type)
+    if (leavesUnknown(event)) this.#metrics.unknownOutcomes.add(1, type)
+  }
+
+  /** A request that no operation is made of. */
+  #passedOver(outcome: string): void {
+    const decision = outcomeOf(outcome)
+    this.#metrics.decisions.add(1, decision)
+    trace.getActiveSpan()?.setAttributes(decision)
+  }
+
+  #pending(run: ActiveRun): void {
+    if (run.isPending) return
+    run.isPending = true
+    this.#metrics.pendingCompletions.add(1, run.attributes)
+  }
+
+  #ended(runId: string, run: ActiveRun): void {
+    this.#runs.delete(runId)
+    this.#metrics.activeRuns.add(-1, run.attributes)
+    if (run.isPending) this.#metrics.pendingCompletions.add(-1, run.attributes)
+  }
+
+  /** Nobody will tell of the ends of the runs that are under way. */
+  stop(): void {
+    for (const [runId, run] of this.#runs) this.#ended(runId, run)
+  }
+}
+
+function outcomeOf(outcome: string, previousOutcome?: string): Attributes {
+  return {
+    'once_per_key.outcome': outcome,
+    ...(previousOutcome !== undefined && { 'once_per_key.previous_outcome': previousOutcome }),
+  }
+}
+
+function namespaceOf({ namespace }: ClaimTrace | CommandTrace): Attributes {
+  return namespace === undefined ? {} : { 'once_per_key.namespace': namespace }
+}
+
+function nameOf({ namespace, scope, key }: ClaimTrace): string {
+  return JSON.stringify([namespace, scope, key])
+}
+
+/** As it comes to be, or as the next request meets it: where a process died, nothing is told before. */
+function leavesUnknown(event: EventTrace['event']): boolean {
+  switch (event.type) {
+    case 'failed':
+      return event.uncertain
+    case 'claimed':
+      return event.previousOutcome === 'unknown'
+    case 'outcome_unknown':
+    case 'completion_given_up':
+    case 'transaction_not_committed':
+      return true
+    default:
+      return false
+  }
+}
