@@ -1,9 +1,17 @@
 import { type Answer, isCertainFailure, kindOf, transactionLate, transactionStreamed } from '../core/index.js'
-import type { Decision, HeaderPairs, HeldAnswer, RequestEngine, RequestRun, Settled } from '../http/index.js'
+import {
+  type Decision,
+  type HeaderPairs,
+  type HeldAnswer,
+  type HeldBody,
+  heldBody,
+  type RequestEngine,
+  type RequestRun,
+  type Settled,
+  streamedBody,
+} from '../http/index.js'
 import { bodyOf, canBeHeld, headOf, isResponse, rebuilt, responseOf } from './answer.js'
-import { type HeldBody, heldBody } from './held-body.js'
 import type { Call } from './request.js'
-import { streamedBody } from './streamed-body.js'
 
 export type Execute = Extract<Decision, { action: 'execute' }>
 /** What a record says in place of the handler's answer. */

@@ -1,5 +1,5 @@
 import { IdempotencyError } from '../core/index.js'
-import { comparableBody, type ReadBody, type RequestEngine, type RequestFacts } from '../http/index.js'
+import { comparableBody, type ReadBody, type RequestEngine, type RequestFacts, readAtMost } from '../http/index.js'
 
 /** A request as Fetch has it, and what the option functions are given of it. */
 export interface Call<Req> {
@@ -60,33 +60,6 @@ async function bodyOf(
 }
 
 const TOO_LARGE: ReadBody = { body: undefined, bodyWasRead: true, bodyFault: 'too_large' }
-
-/** `null`: there is more. */
-async function readAtMost(body: ReadableStream<Uint8Array>, mostBytes: number): Promise<Uint8Array | null> {
-  const chunks: Uint8Array[] = []
-  let byteLength = 0
-  const reader = body.getReader()
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    byteLength += next.value.byteLength
-    if (byteLength > mostBytes) {
-      reader.cancel().catch(() => {}) // It resolves when the request itself is read or cancelled.
-      return null
-    }
-    chunks.push(next.value)
-  }
-  return joined(chunks, byteLength)
-}
-
-/** Chunks in one piece, which is nobody else's. */
-export function joined(chunks: readonly Uint8Array[], byteLength: number): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(byteLength)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return bytes
-}
 
 function bodyConsumed(): IdempotencyError {
   return new IdempotencyError(

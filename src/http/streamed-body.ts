@@ -1,6 +1,6 @@
-import type { Answer } from '../core/index.js'
-import type { RequestRun } from '../http/index.js'
+import type { Answer } from '../core/record.js'
 import { bytesIn, type HeldBody, type Read, type Source } from './held-body.js'
+import type { RequestRun } from './request-run.js'
 
 type Streaming = Extract<HeldBody, { kind: 'streaming' }>
 type Controller = ReadableStreamDefaultController<Uint8Array>

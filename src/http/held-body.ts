@@ -1,5 +1,4 @@
-import type { RequestRun } from '../http/index.js'
-import { joined } from './request.js'
+import type { RequestRun } from './request-run.js'
 
 /** A body as far as it was read. */
 export type HeldBody =
@@ -49,4 +48,30 @@ export function bytesIn(chunk: unknown): Uint8Array {
 async function hasEnded(next: Promise<Read>): Promise<boolean> {
   const turn = new Promise<false>((resolve) => setTimeout(resolve, 0, false))
   return Promise.race([next.then(({ done }) => done), turn])
+}
+
+/** A body's bytes; `null`: there are more than so many. Rejects with what its source fails with. */
+export async function readAtMost(body: ReadableStream<Uint8Array>, mostBytes: number): Promise<Uint8Array | null> {
+  const chunks: Uint8Array[] = []
+  let byteLength = 0
+  const reader = body.getReader()
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    byteLength += next.value.byteLength
+    if (byteLength > mostBytes) {
+      reader.cancel().catch(() => {}) // It resolves when the request itself is read or cancelled.
+      return null
+    }
+    chunks.push(next.value)
+  }
+  return joined(chunks, byteLength)
+}
+
+function joined(chunks: readonly Uint8Array[], byteLength: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(byteLength)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.byteLength
+  }
+  return bytes
 }
