@@ -15,9 +15,9 @@ import {
   type IdempotencyOptions,
   type KnownOutcome,
   type Operator,
-  type RequestFacts,
   type RequestRun,
 } from '../http/index.js'
+import { factsOf } from '../node/facts.js'
 import { roomy } from '../node/faked.js'
 import { HeldResponse } from '../node/held-response.js'
 import type { Outlet } from '../node/outlet.js'
@@ -77,7 +77,9 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
 
   function protect(req: Req & Extended, res: ServerResponse, next: Next): MaybePromise<void> {
     if (req.idempotency !== undefined) return next(mountedTwice())
-    return whenever(engine.decide(factsOf(req)), (decision) => carryOut(decision, req, res, next))
+    return whenever(engine.decide(factsOf(req, req, req.originalUrl ?? req.url ?? '', req.body)), (decision) =>
+      carryOut(decision, req, res, next),
+    )
   }
 
   function carryOut(decision: Decision, req: Req & Extended, res: ServerResponse, next: Next): MaybePromise<void> {
@@ -159,24 +161,6 @@ interface Extended {
   readonly originalUrl?: string
   readonly body?: unknown
   idempotency?: IdempotencyContext | undefined
-}
-
-function factsOf<Req extends IncomingMessage & Extended>(req: Req): RequestFacts<Req> {
-  return {
-    request: req,
-    method: req.method ?? '',
-    target: req.originalUrl ?? req.url ?? '',
-    rawHeaders: rawHeadersOf(req),
-    body: req.body,
-    bodyWasRead: req.readableDidRead || req.readableEnded, // A body without a byte ends unread.
-    isAbandoned: () => req.socket?.destroyed,
-  }
-}
-
-/** Adapters without a wire, such as serverless ones, fill `headers` alone: a key there must not go unseen. */
-function rawHeadersOf(req: IncomingMessage): readonly string[] {
-  if (req.rawHeaders.length > 0) return req.rawHeaders
-  return Object.entries(req.headers).flatMap(([name, value]) => [name, String(value)])
 }
 
 /** A response that has ended was another's, such as a time limit's; one that has only begun cannot be held any more. */
