@@ -8,13 +8,14 @@ type Controller = ReadableStreamDefaultController<Uint8Array>
 /**
  * A body that leaves while its handler still writes it, as fast as its client reads. Its end leaves only after its record was
  * completed: the end of the stream, or, where the head tells a length, its last byte. When the client leaves, its source is read
- * to the end all the same; only that of an event stream, which may have none, is told (its `cancel`).
+ * to the end all the same; only that of an event stream, which may have none, is told (its `cancel`). `signal` tells of it where the
+ * stream does not hear of it.
  */
 export function streamedBody(
   run: RequestRun,
   head: Omit<Answer, 'body'>,
   held: Streaming,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const source = new StreamedBody(run, head, held, signal)
   return new ReadableStream<Uint8Array>(
@@ -26,7 +27,7 @@ export function streamedBody(
 class StreamedBody {
   readonly #run: RequestRun
   readonly #head: Omit<Answer, 'body'>
-  readonly #signal: AbortSignal
+  readonly #signal: AbortSignal | undefined
   readonly #source: Source
   /** Read, and not sent yet. */
   readonly #chunks: Uint8Array[]
@@ -38,9 +39,9 @@ class StreamedBody {
   /** Its client has left: nothing is sent any more. */
   #isSwallowed = false
   /** A client may leave without a word to the stream. */
-  readonly #whenAborted = () => void this.clientLeft(this.#signal.reason)
+  readonly #whenAborted = () => void this.clientLeft(this.#signal?.reason)
 
-  constructor(run: RequestRun, head: Omit<Answer, 'body'>, held: Streaming, signal: AbortSignal) {
+  constructor(run: RequestRun, head: Omit<Answer, 'body'>, held: Streaming, signal: AbortSignal | undefined) {
     this.#run = run
     this.#head = head
     this.#source = held.reader
@@ -49,8 +50,8 @@ class StreamedBody {
     this.#signal = signal
     const length = Number(lengthIn(head) ?? Number.POSITIVE_INFINITY)
     this.#mayLeave = length > 0 ? length - 1 : Number.POSITIVE_INFINITY
-    if (signal.aborted) void this.clientLeft(signal.reason)
-    else signal.addEventListener('abort', this.#whenAborted, { once: true })
+    if (signal?.aborted) void this.clientLeft(signal.reason)
+    else signal?.addEventListener('abort', this.#whenAborted, { once: true })
   }
 
   /** Until something has left, or all has. */
@@ -99,14 +100,14 @@ class StreamedBody {
 
   /** Whether the record holds; a run that has none (`runUnprotected`) needs no confirmation. */
   async #settle(): Promise<boolean> {
-    this.#signal.removeEventListener('abort', this.#whenAborted)
+    this.#signal?.removeEventListener('abort', this.#whenAborted)
     const terms = this.#run.context.attempt === 0 ? undefined : { confirmed: true }
     const { action } = await this.#run.settle({ ...this.#head, body: null }, terms)
     return action === 'send'
   }
 
   async #fail(): Promise<void> {
-    this.#signal.removeEventListener('abort', this.#whenAborted)
+    this.#signal?.removeEventListener('abort', this.#whenAborted)
     await this.#run.fail()
   }
 
@@ -120,9 +121,9 @@ class StreamedBody {
 }
 
 function lengthIn(head: Omit<Answer, 'body'>): string | undefined {
-  return head.headers.find(([name]) => name === 'content-length')?.[1]
+  return head.headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1]
 }
 
 function contentTypeIn(head: Omit<Answer, 'body'>): string | undefined {
-  return head.headers.find(([name]) => name === 'content-type')?.[1]
+  return head.headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1]
 }

@@ -82,7 +82,7 @@ export function isRecoded(res: ServerResponse): boolean {
 }
 
 /** Headers that were set or changed since a snapshot: whole values, a line each. */
-function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
+export function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
   const changed: [string, string][] = []
   const headers = headersOf(res)
   for (const lowerCaseName in headers) {

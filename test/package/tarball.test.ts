@@ -89,6 +89,7 @@ const NAMES = {
   fetch: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
   hono: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
   client: ['createClient', 'memoryKeys'],
+  koa: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
   memory: ['MemoryStore'],
   redis: ['RedisStore'],
   postgres: ['PostgresStore', 'PostgresStoreError'],

@@ -1,0 +1,82 @@
+import { Buffer } from 'node:buffer'
+import { Readable } from 'node:stream'
+import type { Context } from 'koa'
+import type { Answer } from '../core/index.js'
+import type { HeaderPairs, HeldBody } from '../http/index.js'
+import { headerOf } from '../node/headers.js'
+import { setHeaders } from '../node/wire-head.js'
+
+/** RFC 9110 §15.3.5, §15.3.6 and §15.4.5. */
+const EMPTY = new Set([204, 205, 304])
+
+/**
+ * What Koa would send for `ctx.body`: bytes, or a stream of them. A response whose body nobody has set has its reason phrase as
+ * one: it is put there, for the record to have it too.
+ */
+export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
+  if (EMPTY.has(ctx.status) || ctx.method === 'HEAD') return NO_BYTES
+  if (ctx.body === undefined) ctx.body = ctx.message || String(ctx.status)
+  const body: unknown = ctx.body
+  if (body === null) return NO_BYTES
+  if (typeof body === 'string') return Buffer.from(body)
+  if (body instanceof Uint8Array && Buffer.isBuffer(body)) return body
+  const source = sourceOf(body)
+  return source === null ? Buffer.from(JSON.stringify(body)) : ReadableStream.from(bytesIn(source))
+}
+
+const NO_BYTES = Buffer.alloc(0)
+
+/** `null`: it is sent as JSON. */
+function sourceOf(body: unknown): AsyncIterable<unknown> | null {
+  if (body instanceof Blob) return body.stream()
+  if (body instanceof ReadableStream) return body
+  if (body instanceof Response) return body.body ?? Readable.from([])
+  if (!isStream(body)) return null
+  return body instanceof Readable ? body : new Readable({ objectMode: true }).wrap(body)
+}
+
+function isStream(body: unknown): body is NodeJS.ReadableStream {
+  return typeof (body as Partial<NodeJS.ReadableStream> | null)?.pipe === 'function'
+}
+
+/** A stream of Node's may give text. */
+async function* bytesIn(source: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) yield typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Uint8Array)
+}
+
+/** Has Koa send what was read of a stream, in its place. What was no stream stays, for middleware that looks at it. */
+export function putBody(ctx: Context, held: HeldBody): void {
+  if (sourceOf(ctx.body) === null) return
+  const length = headerOf(ctx.res, 'content-length')
+  ctx.body = held.kind === 'whole' ? bufferOf(held.bytes) : Readable.from(restOf(held), { objectMode: false })
+  if (length !== undefined) ctx.res.setHeader('Content-Length', length)
+}
+
+async function* restOf({ chunks, reader, next }: Extract<HeldBody, { kind: 'streaming' }>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunks
+    for (let read = await next; !read.done; read = await reader.read()) yield read.value
+  } finally {
+    reader.cancel().catch(() => {}) // Its client has left, or it has ended.
+  }
+}
+
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}
+
+/** An answer that the handler has not made just now. */
+export function put(
+  ctx: Context,
+  { status, statusMessage, headers, body }: Answer,
+  extraHeaders: HeaderPairs = [],
+): void {
+  for (const name of ['Content-Type', 'Content-Length', 'Content-Encoding']) ctx.remove(name)
+  setHeaders(ctx.res, { headers })
+  const contentType = headerOf(ctx.res, 'content-type')
+  ctx.status = status
+  if (statusMessage !== '') ctx.message = statusMessage
+  ctx.body = EMPTY.has(status) ? null : bufferOf(body ?? NO_BYTES)
+  if (contentType === undefined) ctx.remove('Content-Type')
+  for (const [name, value] of extraHeaders) ctx.append(name, value)
+}

@@ -1,0 +1,120 @@
+import { STATUS_CODES } from 'node:http'
+import type { Context, Next } from 'koa'
+import {
+  type Answer,
+  isCertainFailure,
+  type MaybePromise,
+  transactionLate,
+  transactionStreamed,
+  whenever,
+} from '../core/index.js'
+import { type HeldAnswer, type HeldBody, heldBody, type RequestRun } from '../http/index.js'
+import { changedSince } from '../node/head.js'
+import { type HeaderSnapshot, headerOf, snapshotOf } from '../node/headers.js'
+import type { HeldResponse } from '../node/held-response.js'
+import { putBody, takeBody } from './body.js'
+
+/**
+ * What a handler of Koa answers: it is in `ctx` when the handler has returned, and Koa writes it to the held response later. The
+ * run is settled with it in between, before earlier middleware can change it. What is written by other ways, such as an error
+ * page or a long stream, settles the run when the held response ends.
+ */
+export class KoaAnswer implements HeldAnswer {
+  readonly #ctx: Context
+  readonly #run: RequestRun
+  readonly #response: HeldResponse
+  /** The response's headers before the handler. */
+  readonly #before: HeaderSnapshot
+  /** The run has been settled with what is in `ctx`. */
+  #isGiven = false
+  /** Koa's notes of what was set when a transaction of the handler's was opened. */
+  #notes: Readonly<Record<string, unknown>> = {}
+
+  constructor(ctx: Context, run: RequestRun, response: HeldResponse) {
+    this.#ctx = ctx
+    this.#run = run
+    this.#response = response
+    this.#before = snapshotOf(ctx.res)
+    run.heldBy(this)
+  }
+
+  /** Rejects with what the handler threw, for the application to answer. */
+  async follow(next: Next): Promise<void> {
+    try {
+      await next()
+    } catch (error) {
+      this.#run.willFailCertainly(isCertainFailure(error))
+      if (!this.#isGiven) throw error
+      this.#ctx.app.emit('error', error, this.#ctx) // A transaction has committed the answer, which is sent.
+    }
+    const { headerSent, res, respond } = this.#ctx
+    const isKoas = respond !== false && !headerSent && !res.writableEnded
+    if (isKoas && !this.#isGiven) await this.#give(await this.#heldBody())
+  }
+
+  #heldBody(): MaybePromise<HeldBody> {
+    const body = takeBody(this.#ctx)
+    return body instanceof Uint8Array ? { kind: 'whole', bytes: body } : heldBody(body, this.#run, this.#contentType())
+  }
+
+  async #give(body: HeldBody): Promise<void> {
+    putBody(this.#ctx, body)
+    if (body.kind === 'whole') await this.#run.settle(this.#answer(body.bytes))
+  }
+
+  #answer(bytes: Uint8Array): Answer {
+    const { body, message, res, status } = this.#ctx
+    this.#isGiven = true
+    return {
+      status,
+      statusMessage: message === STATUS_CODES[status] ? '' : message,
+      headers: changedSince(this.#before, res, body === null),
+      body: this.#keeps(bytes) ? bytes : null,
+    }
+  }
+
+  #keeps({ byteLength }: Uint8Array): boolean {
+    return this.#run.keepsBody(byteLength, this.#contentType())
+  }
+
+  #contentType(): string | null {
+    return headerOf(this.#ctx.res, 'content-type')?.toString() ?? null
+  }
+
+  // --- in a transaction of the handler's
+
+  entered(): void {
+    if (this.#isGiven) throw transactionLate()
+    this.#response.entered()
+    this.#notes = notesIn(this.#ctx.response)
+  }
+
+  reset(): void {
+    this.#isGiven = false
+    this.#response.reset()
+    const { response } = this.#ctx
+    for (const name of Object.keys(notesIn(response))) Reflect.deleteProperty(response, name)
+    Object.assign(response, this.#notes)
+  }
+
+  /** What is in `ctx` is the answer, if anything was put there since. At once, unless it is a stream. */
+  resolved(): MaybePromise<void> {
+    this.#response.resolved()
+    const { response } = this.#ctx
+    if (Object.entries(notesIn(response)).every(([name, value]) => this.#notes[name] === value)) return
+    return whenever(this.#heldBody(), (body) => {
+      if (body.kind !== 'whole' || !this.#keeps(body.bytes)) throw transactionStreamed()
+      putBody(this.#ctx, body)
+      void this.#run.settle(this.#answer(body.bytes)) // It is told after the COMMIT.
+    })
+  }
+
+  left(): void {
+    this.#response.left()
+  }
+}
+
+/** Koa's own fields of a response: its body, and which of status and body were set. */
+function notesIn(response: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(response).filter(([name]) => name.startsWith('_')))
+}

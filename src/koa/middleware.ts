@@ -1,0 +1,103 @@
+import type { Context, Next } from 'koa'
+import { type Answer, type IdempotencyContext, IdempotencyError, type RecordName } from '../core/index.js'
+import {
+  type AttemptName,
+  createRequestEngine,
+  type IdempotencyOptions,
+  type KnownOutcome,
+  type Operator,
+} from '../http/index.js'
+import { factsOf } from '../node/facts.js'
+import { HeldResponse } from '../node/held-response.js'
+import { sendAnswer } from '../node/send.js'
+import type { Binding, Other } from '../node/way-out.js'
+import { put } from './body.js'
+import { KoaAnswer } from './koa-answer.js'
+
+declare module 'koa' {
+  interface ExtendableContext {
+    /** What the handler of a protected request gets; absent if the request had no key. */
+    idempotency?: IdempotencyContext | undefined
+  }
+}
+
+/** Middleware for Koa; `inspect`, `resolve` and `unknown` are for operators. */
+export interface Middleware extends Operator {
+  (ctx: Context, next: Next): Promise<void>
+  /**
+   * Resolves when no run is left, and no completion is pending. Call it after `server.close()` and before closing the
+   * store's client.
+   */
+  idle(): Promise<void>
+}
+
+/**
+ * Middleware for Koa: a request that is sent again with its `Idempotency-Key` gets the first one's answer, and its handler does
+ * not run again. Mount it after authentication and body parsers, before error handlers and the handler. What middleware before
+ * it does to an answer, such as compression, is not stored, and is done to replays as well.
+ *
+ * Misuse by the application is thrown as an IdempotencyError; the handler does not run, and nothing is stored.
+ *
+ * @example
+ * const once = idempotency({ store: new MemoryStore(), scope: (ctx) => ctx.state.merchantId })
+ * app.use(authenticate).use(bodyParser()).use(once).use(createPayout)
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function idempotency(options: IdempotencyOptions<Context>): Middleware {
+  const engine = createRequestEngine<Context>(options)
+
+  async function protect(ctx: Context, next: Next): Promise<void> {
+    if (ctx.idempotency !== undefined) throw mountedTwice()
+    const decision = await engine.decide(factsOf(ctx.req, ctx, ctx.originalUrl, bodyOf(ctx)))
+    switch (decision.action) {
+      case 'bypass':
+        return next()
+      case 'execute': {
+        const { run, extraHeaders = [] } = decision
+        ctx.idempotency = run.context
+        const response = new HeldResponse(ctx.req, ctx.res, run, extraHeaders, bindingOf(ctx), onError(ctx))
+        return new KoaAnswer(ctx, run, response).follow(next)
+      }
+      case 'replay':
+      case 'reject':
+        return put(ctx, answerOf(ctx, decision), decision.extraHeaders)
+    }
+  }
+
+  function answerOf(ctx: Context, decided: Other): Answer {
+    return decided.action === 'replay' ? decided.answer : engine.answerOf(decided.problem, ctx)
+  }
+
+  function bindingOf(ctx: Context): Binding {
+    return {
+      sendOther: ({ req, res, extraHeaders, outlet }, other) =>
+        sendAnswer(req, res, answerOf(ctx, other), other.action === 'replay', extraHeaders, outlet),
+    }
+  }
+
+  return Object.assign(protect, {
+    idle: () => engine.idle(),
+    inspect: (name: RecordName) => engine.inspect(name),
+    resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
+    unknown: () => engine.unknown(),
+  })
+}
+
+/** Parsers of Koa keep what they have read there. */
+function bodyOf({ request }: Context): unknown {
+  return (request as { readonly body?: unknown }).body
+}
+
+/** The answer was stored, and could not be sent. */
+function onError(ctx: Context): (error: unknown) => void {
+  return (error) => ctx.onerror(error as Error)
+}
+
+function mountedTwice(): IdempotencyError {
+  return new IdempotencyError(
+    'mounted_twice',
+    'This request has met the middleware before, and would find its own claim in flight. Mount it once: with app.use() or on ' +
+      'the route, not both.',
+  )
+}
