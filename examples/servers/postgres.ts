@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { Client } from 'pg'
 import { freePort } from './free-port.js'
-import { asOrdinaryUser, giveTo } from './postgres-programs.js'
+import { asOrdinaryUser, giveTo, postgresFolder } from './postgres-programs.js'
 
 /** A Postgres of one's own, on a free port of 127.0.0.1, with its data in a temporary folder. */
 export interface OwnPostgres {
@@ -23,10 +23,16 @@ export interface OwnPostgres {
   remove(): void
 }
 
-/** Finds the programs, or as root on Debian installs them, and starts a server. `settings`: as in postgresql.conf. */
-export async function startOwnPostgres(settings: Readonly<Record<string, string>> = {}): Promise<OwnPostgres> {
-  const [initdb, ...initdbArgs] = asOrdinaryUser('initdb')
-  const [postgres, ...args] = asOrdinaryUser('postgres')
+/**
+ * Starts a server. `settings`: as in postgresql.conf. `programs`: the folder of its programs; without it they are found, or as
+ * root on Debian installed.
+ */
+export async function startOwnPostgres(
+  settings: Readonly<Record<string, string>> = {},
+  programs = postgresFolder(),
+): Promise<OwnPostgres> {
+  const [initdb, ...initdbArgs] = asOrdinaryUser(join(programs, 'initdb'))
+  const [postgres, ...args] = asOrdinaryUser(join(programs, 'postgres'))
   const folder = mkdtempSync(join(tmpdir(), 'once-per-key-postgres-'))
   giveTo(folder)
   const data = join(folder, 'data')

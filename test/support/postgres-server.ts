@@ -24,9 +24,9 @@ export type Settings = Readonly<Record<string, string>>
 /** Kept from tests that ask for durability alone: it outlives a crash of Postgres, not one of the machine. */
 const DEFAULTS: Settings = { fsync: 'off', max_connections: '200', log_min_messages: 'error' }
 
-/** Starts a server on a free port, with a folder of its own. */
-export async function startPostgres(settings: Settings = {}): Promise<PostgresServer> {
-  const { port, url, pid, start, stop, remove } = await startOwnPostgres({ ...DEFAULTS, ...settings })
+/** Starts a server on a free port, with a folder of its own. `programs`: the folder of another version's. */
+export async function startPostgres(settings: Settings = {}, programs?: string): Promise<PostgresServer> {
+  const { port, url, pid, start, stop, remove } = await startOwnPostgres({ ...DEFAULTS, ...settings }, programs)
 
   async function run(sql: string, database = 'postgres'): Promise<Record<string, unknown>[]> {
     const client = new Client({ connectionString: url(database) })
