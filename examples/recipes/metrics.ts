@@ -9,7 +9,32 @@ export function countDecisions(registry: Registry): (event: IdempotencyEvent) =>
     labelNames: ['type', 'detail'],
     registers: [registry],
   })
+  // A series that begins at 1 shows no increase: what alerts watch begins at 0.
+  for (const [type, details] of Object.entries(WATCHED)) {
+    for (const detail of details) decisions.inc({ type, detail }, 0)
+  }
   return (event) => decisions.inc({ type: event.type, detail: detailOf(event) })
+}
+
+/** What alerts watch, with its details. */
+const WATCHED: Partial<Record<IdempotencyEvent['type'], readonly string[]>> = {
+  claimed: ['unknown'],
+  failed: ['uncertain'],
+  lease_lost: ['lapsed', 'taken'],
+  store_failed: ['begin', 'renew', 'complete', 'release'],
+  option_failed: ['renderProblem', 'isSuccess', 'isCertainFailure', 'keepHeader'],
+  unprotected: [''],
+  evicted: [''],
+  eviction_policy: [''],
+  answer_dropped: [''],
+  completion_pending: [''],
+  completion_given_up: [''],
+  transaction_not_committed: [''],
+  outcome_unknown: [''],
+  store_paused: [''],
+  connections_exhausted: [''],
+  sweep_failed: [''],
+  mismatched: [''],
 }
 
 /** One of a few words. */

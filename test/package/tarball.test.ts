@@ -115,7 +115,9 @@ const NAMES = {
 describe('what is in the tarball', () => {
   test('the build, the documents and the manifest, and nothing else', async () => {
     const files = await filesUnder(join(project('module'), 'node_modules/once-per-key'))
-    const outside = files.filter((file) => !file.startsWith('dist/') && !/^docs\/[\w/-]+\.md$/.test(file))
+    const outside = files.filter(
+      (file) => !file.startsWith('dist/') && !/^docs\/([\w/-]+\.md|dashboards\/[\w.]+)$/.test(file),
+    )
     expect(outside.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
     expect(files).toContain('docs/errors.md') // what messages point to
     const kinds = new Set(files.filter((file) => file.startsWith('dist/')).map((file) => file.replace(/^[^.]+/, '')))
