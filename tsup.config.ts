@@ -29,10 +29,23 @@ const library = defineConfig({
   // Rollup writes the CommonJS files; without it they are rewritten syntax by syntax, and name this machine's folders.
   treeshake: true,
   target: 'node20',
-  clean: true,
+  // The command is another configuration's, which is built at the same time.
+  clean: ['!bin/**'],
   // With their sources in them: a stack trace and a debugger show what was written.
   sourcemap: true,
   dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
+})
+
+const command = defineConfig({
+  name: 'command',
+  entry: { 'once-per-key': 'bin/main.ts' },
+  outDir: 'dist/bin',
+  format: 'esm',
+  target: 'node20',
+  clean: true,
+  sourcemap: true,
+  // It gets the library by its own name, and drivers where they are installed.
+  external: [/^once-per-key(\/|$)/, 'better-sqlite3', 'ioredis', 'pg'],
 })
 
 /** The playground's page is what browsers load: it is shipped as it is, beside the program that serves it. */
@@ -62,4 +75,4 @@ const example = defineConfig({
   ],
 })
 
-export default [library, example]
+export default [library, command, example]

@@ -1,0 +1,81 @@
+import { parseArgs } from 'node:util'
+
+/** The command line is not as the help says. Nothing was opened. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+export const COMMAND_NAMES = ['unknown', 'inspect', 'resolve', 'stats', 'doctor', 'schema', 'migrate', 'seal'] as const
+export type CommandName = (typeof COMMAND_NAMES)[number]
+
+const OPTIONS = {
+  redis: { type: 'string' },
+  postgres: { type: 'string' },
+  sqlite: { type: 'string' },
+  store: { type: 'string' },
+  prefix: { type: 'string' },
+  schema: { type: 'string' },
+  namespace: { type: 'string' },
+  attempt: { type: 'string' },
+  failed: { type: 'boolean' },
+  completed: { type: 'boolean' },
+  status: { type: 'string' },
+  body: { type: 'string' },
+  'content-type': { type: 'string' },
+  'show-body': { type: 'boolean' },
+  limit: { type: 'string' },
+  ids: { type: 'boolean' },
+  json: { type: 'boolean' },
+  yes: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+export type Options = ReturnType<typeof parsed>['values']
+
+export interface CommandLine {
+  /** `undefined`: help alone was asked for. */
+  readonly command: CommandName | undefined
+  /** What stands behind the command: scope and key. */
+  readonly rest: readonly string[]
+  readonly options: Options
+  readonly help: boolean
+}
+
+/** @throws UsageError */
+export function readCommandLine(args: readonly string[]): CommandLine {
+  const { values, positionals } = parsed(args)
+  const [command, ...rest] = positionals
+  if (command === undefined || command === 'help') return { command: undefined, rest, options: values, help: true }
+  if (!isCommand(command)) throw new UsageError(`There is no command "${command}".`)
+  return { command, rest, options: values, help: values.help === true }
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+function isCommand(word: string): word is CommandName {
+  return (COMMAND_NAMES as readonly string[]).includes(word)
+}
+
+/** The record that is meant: scope and key, as events name it. */
+export function recordIn({ rest, options }: CommandLine): { scope: string; key: string; namespace?: string } {
+  const [scope, key, ...more] = rest
+  if (scope === undefined || key === undefined || more.length > 0) {
+    throw new UsageError('A record is named by its scope and its key: once-per-key inspect acme order-1001 …')
+  }
+  const { namespace } = options
+  return { scope, key, ...(namespace !== undefined && { namespace }) }
+}
+
+/** An integer of at least 1; `undefined`: it was not given. */
+export function countIn(options: Options, name: 'attempt' | 'limit' | 'status'): number | undefined {
+  const text = options[name]
+  if (text === undefined) return undefined
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} is an integer of at least 1.`)
+  return Number(text)
+}

@@ -1,0 +1,41 @@
+import type { CommandLine } from '../command-line.js'
+import { records } from '../doctor/everywhere.js'
+import type { Finding } from '../doctor/finding.js'
+import { examinePostgres } from '../doctor/postgres.js'
+import { examineRedis } from '../doctor/redis.js'
+import { examineSqlite } from '../doctor/sqlite.js'
+import { harmless, printJson } from '../printed.js'
+import type { Target } from '../target.js'
+
+/** Exit code 1: something is red. */
+export async function doctor({ options }: CommandLine, target: Target): Promise<number> {
+  const findings = await findingsOf(target)
+  if (options.json) printJson(findings)
+  else for (const finding of findings) print(finding)
+  return findings.some(({ color }) => color === 'red') ? 1 : 0
+}
+
+async function findingsOf(target: Target): Promise<readonly Finding[]> {
+  switch (target.kind) {
+    case 'redis':
+      return [...(await examineRedis(target)), ...(await records(target))]
+    case 'postgres':
+    case 'sqlite': {
+      const { findings, hasTables } = await (target.kind === 'postgres'
+        ? examinePostgres(target)
+        : examineSqlite(target))
+      return hasTables ? [...findings, ...(await records(target))] : findings
+    }
+    case 'store':
+      return []
+  }
+}
+
+const CODES = { green: 32, yellow: 33, red: 31 } as const
+
+function print({ color, about, found, wayOut }: Finding): void {
+  const word = color.padEnd(6)
+  const paints = process.stdout.isTTY && !process.env.NO_COLOR
+  console.log(`${paints ? `\u001b[${CODES[color]}m${word}\u001b[0m` : word}  ${harmless(about)}: ${harmless(found)}`)
+  if (wayOut !== undefined) console.log(`        ${harmless(wayOut)}`)
+}

@@ -1,0 +1,78 @@
+import { createInterface } from 'node:readline/promises'
+import type { KnownOutcome } from 'once-per-key/http'
+import { type CommandLine, countIn, type Options, recordIn, UsageError } from '../command-line.js'
+import { operatorOf, recordOf } from '../operator.js'
+import { printJson } from '../printed.js'
+import type { Target } from '../target.js'
+import { print } from './inspect.js'
+
+/** Settles an unknown outcome: after a look at the record, and only of the attempt that whoever typed it has looked at. */
+export async function resolve(line: CommandLine, { store }: Target): Promise<number> {
+  const name = recordIn(line)
+  const { options } = line
+  const attempt = countIn(options, 'attempt')
+  if (attempt === undefined)
+    throw new UsageError('--attempt N says which attempt you looked at: see once-per-key inspect.')
+  const outcome = outcomeIn(options)
+  if (!options.yes && !process.stdin.isTTY)
+    throw new UsageError('Nobody can be asked here: look at the record, and add --yes.')
+
+  const record = await recordOf(store, name)
+  if (record === null || record.attempt !== attempt) {
+    return unchanged(options, record === null ? 'there is no record' : `it is at attempt ${record.attempt} by now`)
+  }
+  if (!options.yes) {
+    print(name, record, false)
+    if (!(await agrees(outcome))) return unchanged(options, 'you said no')
+  }
+  const resolved = await operatorOf(store).resolve({ ...name, attempt }, outcome)
+  if (!resolved.ok) return unchanged(options, `its outcome is known: it is ${resolved.record?.state ?? 'gone'}`)
+  if (options.json) printJson({ settled: true })
+  else
+    console.log(
+      outcome === 'failed' ? 'Settled as failed: the key is free.' : 'Settled as completed: it never runs again.',
+    )
+  return 0
+}
+
+function unchanged({ json }: Options, why: string): number {
+  if (json) printJson({ settled: false, why })
+  else console.log(`Nothing was changed: ${why}.`)
+  return 1
+}
+
+/** @throws UsageError */
+function outcomeIn(options: Options): KnownOutcome {
+  const { failed = false, completed = false, body } = options
+  const status = countIn(options, 'status')
+  const type = options['content-type']
+  if (failed === completed) throw new UsageError('Say what became of it: either --failed or --completed.')
+  const hasAnswer = body !== undefined || status !== undefined || type !== undefined
+  if (failed && hasAnswer)
+    throw new UsageError(
+      'What failed without effect has no answer: --status, --body and --content-type are for --completed.',
+    )
+  if (failed) return 'failed'
+  if (!hasAnswer) return 'completed'
+  if (body === undefined) return { completed: { status: status ?? 200 } }
+  if (type === undefined && !isJson(body)) throw new UsageError('--body is no JSON: say what it is by --content-type.')
+  const headers = { 'Content-Type': type ?? 'application/json; charset=utf-8' }
+  return { completed: { status: status ?? 200, body, headers } }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function agrees(outcome: KnownOutcome): Promise<boolean> {
+  const ask = createInterface({ input: process.stdin, output: process.stdout })
+  const as = outcome === 'failed' ? 'failed: the next request runs' : 'completed: it never runs again'
+  const said = await ask.question(`\nSettle it as ${as}? Type yes: `)
+  ask.close()
+  return said.trim().toLowerCase() === 'yes'
+}

@@ -1,0 +1,29 @@
+import type { CommandLine } from '../command-line.js'
+import { keysOf } from '../keys.js'
+import { operatorOf } from '../operator.js'
+import { printFacts, printJson } from '../printed.js'
+import type { Target } from '../target.js'
+
+export async function stats({ options }: CommandLine, target: Target): Promise<number> {
+  const unknown = { 'in-flight': 0, failed: 0 }
+  for await (const { record } of operatorOf(target.store).unknown()) {
+    if (record.state !== 'completed') unknown[record.state]++
+  }
+  let records = 0
+  for await (const keys of keysOf(target)) records += keys.length
+  const counted = {
+    records,
+    unknownOutcomes: unknown['in-flight'] + unknown.failed,
+    ownersLost: unknown['in-flight'],
+    failedPerhaps: unknown.failed,
+  }
+  if (options.json) printJson(counted)
+  else
+    printFacts({
+      records: counted.records,
+      'whose outcome is unknown': counted.unknownOutcomes,
+      '  since an owner was lost': counted.ownersLost,
+      '  since it failed, perhaps after its effect': counted.failedPerhaps,
+    })
+  return 0
+}

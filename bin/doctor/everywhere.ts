@@ -1,0 +1,72 @@
+import { keysOf } from '../keys.js'
+import { operatorOf } from '../operator.js'
+import type { Target } from '../target.js'
+import { type Finding, green, red, unless, yellow } from './finding.js'
+
+const PINGS = 21
+const SLOW_MS = 10
+const VERY_SLOW_MS = 500
+const SKEW_MS = 1_000
+const MOST_READ = 1_000
+
+/** The median of some commands, one behind the other, in milliseconds. */
+export async function latency(ping: () => Promise<unknown>): Promise<Finding> {
+  const times: number[] = []
+  for (let i = 0; i < PINGS; i++) {
+    const from = performance.now()
+    await ping()
+    times.push(performance.now() - from)
+  }
+  const ms = times.toSorted((a, b) => a - b)[(PINGS - 1) / 2] as number
+  const found = `${ms.toFixed(1)} ms for a command from here`
+  const wayOut =
+    'Each request with a key sends two commands: run the service near to its store. From elsewhere this says little.'
+  if (ms > VERY_SLOW_MS) return red('latency', found, `${wayOut} Above storeTimeoutMs (2 s) they fail.`)
+  return unless(ms > SLOW_MS, 'latency', found, yellow, wayOut)
+}
+
+/** `told`: the server's clock, in milliseconds, as it was between two looks at ours. */
+export async function clock(ask: () => Promise<number>): Promise<Finding> {
+  const from = Date.now()
+  const told = await ask()
+  const offMs = Math.round(told - (from + Date.now()) / 2)
+  const wayOut =
+    'Leases and retention count by the server’s clock, so a difference does no harm. A clock that is corrected by a jump does: ' +
+    'run NTP on both, and let it slew.'
+  return unless(Math.abs(offMs) > SKEW_MS, 'clock', `${offMs} ms from this machine’s`, yellow, wayOut)
+}
+
+/** What there is to settle, and whether what is kept can be read. */
+export async function records(target: Target): Promise<Finding[]> {
+  let unknown = 0
+  for await (const _ of operatorOf(target.store).unknown()) unknown++
+  const settled = unless(
+    unknown > 0,
+    'unknown outcomes',
+    unknown === 0 ? 'none' : `${unknown}`,
+    yellow,
+    'Look at them with `once-per-key unknown`, and settle what no retry will.',
+  )
+  return [settled, await readable(target)]
+}
+
+async function readable(target: Target): Promise<Finding> {
+  let read = 0
+  let unreadable = 0
+  let reason = ''
+  for await (const keys of keysOf(target)) {
+    for (const key of keys.slice(0, MOST_READ - read)) {
+      read++
+      try {
+        await target.store.inspect?.(key)
+      } catch (error) {
+        unreadable++
+        reason = String((error as Error).message)
+      }
+    }
+    if (read >= MOST_READ) break
+  }
+  const found = `${read - unreadable} of ${read} that were looked at can be read`
+  if (unreadable === 0) return green('records', found)
+  return red('records', found, `Retries of the others get 503: ${reason}`)
+}

@@ -1,0 +1,113 @@
+import { PostgresStore } from 'once-per-key/postgres'
+import type { PostgresTarget } from '../targets/postgres.js'
+import { clock, latency } from './everywhere.js'
+import { type Finding, green, red, unless, yellow } from './finding.js'
+
+type Row = Readonly<Record<string, string | null>>
+
+const SETTINGS = `SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS version_number,
+  pg_is_in_recovery()::text AS is_replica, current_setting('transaction_read_only') AS read_only,
+  current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+  current_setting('synchronous_standby_names') AS synchronous, current_setting('max_connections') AS most_connections,
+  (SELECT count(*)::text FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+  (SELECT count(*)::text FROM pg_stat_replication) AS replicas,
+  current_setting('idle_in_transaction_session_timeout') AS idle`
+
+/** Without the tables, of the server alone. */
+export async function examinePostgres(target: PostgresTarget): Promise<{ findings: Finding[]; hasTables: boolean }> {
+  const [settings] = await rowsOf(target, SETTINGS)
+  const row = settings as Row
+  const schema = await revision(target)
+  const hasTables = schema.color !== 'red'
+  const findings = [
+    version(row),
+    role(row),
+    schema,
+    ...(hasTables ? [await sweeping(target)] : []),
+    durability(row),
+    replication(row),
+    connections(row),
+    idleTransactions(row),
+    await clock(async () => {
+      const [told] = await rowsOf(target, 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::text AS ms')
+      return Number(told?.ms)
+    }),
+    await latency(() => target.pool.query('SELECT 1')),
+  ]
+  return { findings, hasTables }
+}
+
+async function rowsOf({ pool }: PostgresTarget, text: string): Promise<Row[]> {
+  return (await pool.query<Row>(text)).rows
+}
+
+function version({ version, version_number }: Row): Finding {
+  return unless(Number(version_number) < 140_000, 'version', `Postgres ${version}`, red, 'Use Postgres 14 or later.')
+}
+
+function role({ is_replica, read_only }: Row): Finding {
+  if (is_replica === 'true') return red('role', 'a replica', 'Give the address of the primary.')
+  const wayOut = 'Sessions of this role, or database, are read-only: ALTER ROLE … RESET default_transaction_read_only.'
+  return unless(read_only === 'on', 'role', read_only === 'on' ? 'read-only' : 'primary', red, wayOut)
+}
+
+async function revision(target: PostgresTarget): Promise<Finding> {
+  const [, known = ''] = /revision (\d+)/.exec(PostgresStore.schemaSql()) ?? []
+  const wayOut = 'Run `once-per-key migrate`, or give the output of `once-per-key schema` to your migration tool.'
+  try {
+    const [row] = await rowsOf(target, `SELECT revision FROM "${target.schema}".revision_v1()`)
+    const found = `schema "${target.schema}" of revision ${row?.revision}, this version knows ${known}`
+    return unless(Number(row?.revision) < Number(known), 'schema', found, yellow, wayOut)
+  } catch (error) {
+    return red('schema', (error as Error).message, wayOut)
+  }
+}
+
+/** A row counts as none once it has expired; but as long as nobody sweeps, the table grows. */
+async function sweeping(target: PostgresTarget): Promise<Finding> {
+  const [row] = await rowsOf(
+    target,
+    `SELECT (due_at < now() - interval '1 hour')::text AS late, (due_at = '-infinity')::text AS never,
+      (SELECT pg_size_pretty(pg_total_relation_size('"${target.schema}".records'))) AS size FROM "${target.schema}".sweeps`,
+  )
+  const { late = 'true', never = 'true', size = '' } = row ?? {}
+  const when = never === 'true' ? 'never swept by itself' : late === 'true' ? 'nobody has swept for an hour' : 'swept'
+  const wayOut =
+    'A process with `sweeps: true` (the default) sweeps once it has had a request; else call `await store.sweep()` in a job.'
+  return unless(late === 'true', 'sweeping', `${when}; the table takes ${size}`, yellow, wayOut)
+}
+
+function durability({ fsync, full_page_writes }: Row): Finding {
+  const found = `fsync ${fsync}, full_page_writes ${full_page_writes}`
+  return unless(
+    fsync !== 'on' || full_page_writes !== 'on',
+    'durability',
+    found,
+    red,
+    'A crash of the machine loses records: switch both on.',
+  )
+}
+
+function replication({ replicas, synchronous }: Row): Finding {
+  if (replicas === '0') return green('replication', 'no replicas are seen, so no failover that loses commits')
+  const found = `${replicas} replicas, synchronous_standby_names '${synchronous}'`
+  const wayOut =
+    'A failover can lose the last commits, silently. Set synchronous_standby_names, or do effects and record in one transaction: both are ' +
+    'lost together then.'
+  return unless(synchronous === '', 'replication', found, yellow, wayOut)
+}
+
+function connections({ connections, most_connections }: Row): Finding {
+  const share = Number(connections) / Number(most_connections)
+  const found = `${connections} of ${most_connections} in use`
+  const wayOut = 'Where none is left, claims fail. Use smaller pools, or PgBouncer in transaction mode.'
+  if (share > 0.95) return red('connections', found, wayOut)
+  return unless(share > 0.8, 'connections', found, yellow, wayOut)
+}
+
+function idleTransactions({ idle }: Row): Finding {
+  const wayOut =
+    'Transactions with a record set it for themselves. One of the application’s that is forgotten holds its locks for ever: set it for ' +
+    'the application’s role, to a minute or so.'
+  return unless(idle === '0', 'idle_in_transaction_session_timeout', idle === '0' ? 'none' : `${idle}`, yellow, wayOut)
+}

@@ -1,0 +1,110 @@
+import type { Redis } from 'ioredis'
+import { inBytes } from '../printed.js'
+import type { RedisTarget } from '../targets/redis.js'
+import { clock, latency } from './everywhere.js'
+import { type Finding, green, red, unless, yellow } from './finding.js'
+
+/** INFO of a server: names and values. */
+type Info = ReadonlyMap<string, string>
+
+export async function examineRedis({ servers }: RedisTarget): Promise<Finding[]> {
+  const found = await Promise.all(servers.map(examineServer))
+  if (servers.length < 2) return found.flat()
+  // In a cluster each master for itself.
+  return found.flatMap((findings, i) =>
+    findings.map((finding) => ({ ...finding, about: `${nameOf(servers[i] as Redis)}: ${finding.about}` })),
+  )
+}
+
+async function examineServer(redis: Redis): Promise<Finding[]> {
+  const info = readInfo(await redis.info())
+  return [
+    version(info),
+    role(info),
+    evictionPolicy(info),
+    memory(info),
+    persistence(info),
+    await replication(info, redis),
+    await clock(async () => {
+      const [seconds, micros] = await redis.time()
+      return Number(seconds) * 1_000 + Number(micros) / 1_000
+    }),
+    await latency(() => redis.ping()),
+  ]
+}
+
+function version(info: Info): Finding {
+  const valkey = info.get('valkey_version')
+  if (valkey !== undefined) return green('version', `Valkey ${valkey}`)
+  const redis = info.get('redis_version') ?? 'unknown'
+  const isOld = Number.parseInt(redis, 10) < 7
+  return unless(isOld, 'version', `Redis ${redis}`, red, 'Use Redis 7 or later, or Valkey.')
+}
+
+function role(info: Info): Finding {
+  const isReplica = info.get('role') === 'slave'
+  return unless(
+    isReplica,
+    'role',
+    info.get('role') ?? 'unknown',
+    red,
+    'This is a replica: give the address of the master.',
+  )
+}
+
+function evictionPolicy(info: Info): Finding {
+  const policy = info.get('maxmemory_policy') ?? 'unknown'
+  const wayOut =
+    'A record that is evicted is a payment made twice: CONFIG SET maxmemory-policy noeviction, and in redis.conf.'
+  return unless(policy !== 'noeviction', 'eviction', policy, red, wayOut)
+}
+
+function memory(info: Info): Finding {
+  const used = Number(info.get('used_memory'))
+  const limit = Number(info.get('maxmemory'))
+  if (limit === 0) {
+    const wayOut = 'Set maxmemory below what the machine has: beyond that, the kernel ends Redis.'
+    return yellow('memory', `${inBytes(used)} used, no limit`, wayOut)
+  }
+  const share = used / limit
+  const found = `${inBytes(used)} of ${inBytes(limit)} used (${Math.round(100 * share)} %)`
+  const wayOut = 'Where it is full, new keys get 503. Raise maxmemory, or shorten retentionMs.'
+  if (share > 0.9) return red('memory', found, wayOut)
+  return unless(share > 0.7, 'memory', found, yellow, wayOut)
+}
+
+function persistence(info: Info): Finding {
+  const isOn = info.get('aof_enabled') === '1'
+  if (!isOn) {
+    const wayOut =
+      'After a restart, keys since the last snapshot are new again: CONFIG SET appendonly yes, and in redis.conf.'
+    return red('persistence', 'appendonly no', wayOut)
+  }
+  const lastWrite = info.get('aof_last_write_status') ?? 'ok'
+  return unless(
+    lastWrite !== 'ok',
+    'persistence',
+    `appendonly yes, last write ${lastWrite}`,
+    red,
+    'Is the disk full? See Redis’s log.',
+  )
+}
+
+async function replication(info: Info, redis: Redis): Promise<Finding> {
+  const replicas = Number(info.get('connected_slaves'))
+  if (replicas === 0) return green('replication', 'no replicas, so no failover that loses writes')
+  const [, least] = (await redis.config('GET', 'min-replicas-to-write').catch(() => [])) as string[]
+  const found = `${replicas} replicas, min-replicas-to-write ${least ?? 'not shown'}`
+  const wayOut =
+    'A failover can lose the last writes, silently. min-replicas-to-write 1 and min-replicas-max-lag 10 narrow that window; Postgres ' +
+    'with synchronous replicas closes it.'
+  return unless(!(Number(least) >= 1), 'replication', found, yellow, wayOut)
+}
+
+function readInfo(text: string): Info {
+  return new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name = '', value = '']) => [name, value]))
+}
+
+function nameOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`
+}

@@ -1,0 +1,76 @@
+import { statfs } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { inBytes } from '../printed.js'
+import type { SqliteTarget } from '../targets/sqlite.js'
+import { latency } from './everywhere.js'
+import { type Finding, green, red, unless, yellow } from './finding.js'
+
+const LEAST_FREE_BYTES = 2 ** 30
+const MOST_EXPIRED = 10_000
+
+export async function examineSqlite(target: SqliteTarget): Promise<{ findings: Finding[]; hasTables: boolean }> {
+  const tables = get(
+    target,
+    'SELECT count(*) AS found FROM main.sqlite_schema WHERE name = ?',
+    `${target.prefix}records`,
+  )
+  const hasTables = tables === 1
+  const findings = [
+    green('version', `SQLite ${get(target, 'SELECT sqlite_version() AS found')}`),
+    unless(
+      !hasTables,
+      'tables',
+      hasTables ? 'there' : 'missing',
+      red,
+      'Run `once-per-key migrate`, or start the application.',
+    ),
+    journal(target),
+    intact(target),
+    ...(hasTables ? [sweeping(target)] : []),
+    await room(target),
+    await latency(async () => get(target, 'SELECT count(*) AS found FROM main.sqlite_schema')),
+  ]
+  return { findings, hasTables }
+}
+
+function get({ database }: SqliteTarget, sql: string, ...values: string[]): unknown {
+  return (database.prepare(sql).get(...values) as { readonly found: unknown }).found
+}
+
+function journal(target: SqliteTarget): Finding {
+  const mode = get(target, 'SELECT journal_mode AS found FROM pragma_journal_mode()')
+  const wayOut =
+    'The store switches to WAL with its first command, unless something prevents it: a network file system does.'
+  return unless(mode !== 'wal', 'journal', String(mode), yellow, wayOut)
+}
+
+function intact(target: SqliteTarget): Finding {
+  const said = String(get(target, 'SELECT quick_check AS found FROM pragma_quick_check LIMIT 1'))
+  return unless(
+    said !== 'ok',
+    'file',
+    said === 'ok' ? 'intact' : said,
+    red,
+    'Restore it from a backup: see https://sqlite.org/recovery.html.',
+  )
+}
+
+function sweeping(target: SqliteTarget): Finding {
+  const sql = `SELECT count(*) AS found FROM main."${target.prefix}records" WHERE expires_at <= ${Date.now()}`
+  const expired = Number(get(target, sql))
+  const wayOut =
+    'Each claim removes some, unless the store has `sweeps: false`: then call `await store.sweep()` in a job.'
+  return unless(expired > MOST_EXPIRED, 'sweeping', `${expired} expired rows`, yellow, wayOut)
+}
+
+async function room({ file }: SqliteTarget): Promise<Finding> {
+  const { bavail, bsize } = await statfs(dirname(resolve(file)))
+  const free = bavail * bsize
+  return unless(
+    free < LEAST_FREE_BYTES,
+    'disk',
+    `${inBytes(free)} free`,
+    yellow,
+    'Where the disk is full, keys get 503: make room.',
+  )
+}

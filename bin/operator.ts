@@ -1,0 +1,17 @@
+import { createOperationEngine, type IdempotencyRecord, type RecordName, type Store } from 'once-per-key/core'
+import { createRequestEngine, type Operator, singleTenant } from 'once-per-key/http'
+
+/** A command waits longer than a request does. */
+const STORE_TIMEOUT_MS = 7_000
+/** Nobody listens to its events: what fails is thrown. */
+const TERMS = { storeTimeoutMs: STORE_TIMEOUT_MS, onEvent: () => {} }
+
+/** The operator's commands, as the middleware has them. */
+export function operatorOf(store: Store): Pick<Operator, 'unknown' | 'resolve'> {
+  return createRequestEngine({ store, scope: singleTenant, ...TERMS })
+}
+
+/** The record as it is stored: also with an answer that no request would be sent, such as one that is sealed. */
+export function recordOf(store: Store, name: RecordName): Promise<IdempotencyRecord | null> {
+  return createOperationEngine({ store, ...TERMS }).inspect(name)
+}

@@ -1,0 +1,77 @@
+import { pathToFileURL } from 'node:url'
+import type { Store } from 'once-per-key/core'
+import { sealed } from 'once-per-key/sealed'
+import { type CommandLine, type Options, UsageError } from './command-line.js'
+import { openPostgres, type PostgresTarget } from './targets/postgres.js'
+import { openRedis, type RedisTarget } from './targets/redis.js'
+import { type MustHave, openSqlite, type SqliteTarget } from './targets/sqlite.js'
+
+/** Where the records are: a store, and, where the command opened it itself, the server behind it. */
+export type Target = (RedisTarget | PostgresTarget | SqliteTarget | ModuleTarget) & { readonly store: Store }
+
+/** What every target has. */
+export interface Opened {
+  readonly store: Store
+  close(): Promise<void>
+}
+
+export interface ModuleTarget extends Opened {
+  readonly kind: 'store'
+}
+
+/** What a command needs: any store, one that was opened here, or one with tables. */
+export type Needs = 'store' | 'server' | 'tables'
+
+/** @throws UsageError; an error of the driver. */
+export async function openTarget({ command, options }: CommandLine, needs: Needs): Promise<Target> {
+  const { redis, postgres, sqlite, store } = placesIn(options)
+  const given = [redis, postgres, sqlite, store].filter((place) => place !== undefined)
+  if (given.length !== 1) {
+    throw new UsageError(
+      `Say where the records are: one of --redis, --postgres, --sqlite and --store (${given.length} given).`,
+    )
+  }
+  if (store !== undefined && needs !== 'store')
+    throw new UsageError(`${command} needs --redis, --postgres or --sqlite.`)
+  if (redis !== undefined && needs === 'tables')
+    throw new UsageError(`${command} is for --postgres and --sqlite: Redis has no tables.`)
+  if (store !== undefined) return moduleTarget(store)
+  const target =
+    redis !== undefined
+      ? await openRedis(redis, options.prefix)
+      : postgres !== undefined
+        ? await openPostgres(postgres, options.schema)
+        : await openSqlite(sqlite as string, MUST_HAVE[command as string] ?? 'tables', options.prefix)
+  return { ...target, store: unsealed(target.store) } as Target
+}
+
+const MUST_HAVE: Readonly<Record<string, MustHave>> = { migrate: 'nothing', doctor: 'file' }
+
+type Places = Readonly<Record<'redis' | 'postgres' | 'sqlite' | 'store', string | undefined>>
+
+function placesIn(options: Options): Places {
+  const { redis, postgres, sqlite, store } = options
+  if ([redis, postgres, sqlite, store].some((place) => place !== undefined)) return { redis, postgres, sqlite, store }
+  const { ONCE_PER_KEY_REDIS, ONCE_PER_KEY_POSTGRES, ONCE_PER_KEY_SQLITE } = process.env
+  return { redis: ONCE_PER_KEY_REDIS, postgres: ONCE_PER_KEY_POSTGRES, sqlite: ONCE_PER_KEY_SQLITE, store: undefined }
+}
+
+/** Of an application: it opens its client, and nothing here closes it, but the end of the process. */
+async function moduleTarget(file: string): Promise<ModuleTarget> {
+  const module = await import(pathToFileURL(file).href)
+  const store = module.store ?? module.default?.store ?? module.default
+  if (typeof store?.begin !== 'function') throw new UsageError(`${file} exports no \`store\`.`)
+  // Behind what was printed: its client would keep the process.
+  const close = async () => void process.stdout.write('', () => process.exit())
+  return { kind: 'store', store, close }
+}
+
+/** Where keys are given, answers are shown as they were, whether they are sealed or not. */
+function unsealed(store: Store): Store {
+  const keys = sealingKeys()
+  return keys.length === 0 ? store : sealed(store, { keys, unsealedMayBeReplayed: true })
+}
+
+export function sealingKeys(): readonly string[] {
+  return (process.env.ONCE_PER_KEY_SEALING_KEYS ?? '').split(',').filter((key) => key !== '')
+}

@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs'
+import { type SqliteDatabase, SqliteStore } from 'once-per-key/sqlite'
+import { driver } from '../driver.js'
+
+export interface SqliteTarget {
+  readonly kind: 'sqlite'
+  readonly store: SqliteStore
+  readonly file: string
+  readonly prefix: string
+  readonly database: SqliteDatabase
+  close(): Promise<void>
+}
+
+/** What there must be: the tables; a file, which may have none yet; or nothing, since all is made. */
+export type MustHave = 'tables' | 'file' | 'nothing'
+
+/** A look never makes tables in a file that is another's. */
+export async function openSqlite(file: string, mustHave: MustHave, prefix = 'once_per_key_'): Promise<SqliteTarget> {
+  if (mustHave !== 'nothing' && !existsSync(file)) throw new Error(`There is no file ${file}.`)
+  const database = await opened(file)
+  const tables = database.prepare('SELECT 1 FROM main.sqlite_schema WHERE name = ?')
+  if (mustHave === 'tables' && tables.get(`${prefix}records`) === undefined) {
+    database.close()
+    throw new Error(`${file} has no table ${prefix}records: is it the right file, and the right --prefix?`)
+  }
+  const store = new SqliteStore({ database, prefix, sweeps: false })
+  return { kind: 'sqlite', store, file, prefix, database, close: async () => void database.close() }
+}
+
+type Closable = SqliteDatabase & { close(): unknown }
+
+async function opened(file: string): Promise<Closable> {
+  const builtIn = process.getBuiltinModule('node:sqlite') as
+    | { readonly DatabaseSync: new (file: string) => Closable }
+    | undefined
+  if (builtIn !== undefined) return new builtIn.DatabaseSync(file)
+  const { default: Database } = await driver('better-sqlite3', () => import('better-sqlite3'))
+  return new Database(file) as Closable
+}
