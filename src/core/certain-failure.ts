@@ -2,19 +2,19 @@ import { IdempotencyError } from './errors.js'
 
 export interface CertainFailureOptions {
   /**
-   * The status that error handlers find on it (`status`, `statusCode`), Express's own among them: 400 to 499, except 408
-   * and 499.
-   * @default 422: the request was understood, and refused
+   * The status that error handlers, including Express's own, read from the error (`status`, `statusCode`): 400 to 499,
+   * except 408 and 499.
+   * @default 422: the request was understood and refused
    */
   readonly status?: number
-  /** What led to it. */
+  /** The cause of the failure. */
   readonly cause?: unknown
 }
 
 /**
- * Throw it where an operation has failed and certainly had no effect, such as a bank's clear "no": its key is released, and
- * a corrected request may follow under it, whatever status the application's error handling answers with. After
- * `mayHaveEffect()`, or where an earlier attempt's outcome is unknown, the outcome is unknown all the same.
+ * Throw this error if an operation failed and certainly had no effect, for example after a bank's clear "no". Its key
+ * is released and a corrected request may follow, whatever status the application's error handling sends. The outcome
+ * is still unknown after `mayHaveEffect()`, or if an earlier attempt's outcome is unknown.
  *
  * @example if (quote.expired) throw new CertainFailure('The quote has expired.', { status: 409 })
  */
@@ -23,7 +23,7 @@ export class CertainFailure extends Error {
   readonly code = 'certain_failure'
   readonly status: number
 
-  /** @throws IdempotencyError `arguments_invalid`, where `status` is none of those. */
+  /** @throws IdempotencyError `arguments_invalid` for any other `status`. */
   constructor(message: string, { status = 422, cause }: CertainFailureOptions = {}) {
     super(message, cause === undefined ? undefined : { cause })
     if (!isRefusalStatus(status)) {
@@ -35,20 +35,22 @@ export class CertainFailure extends Error {
     this.status = status
   }
 
-  /** The same under Express 4's name for it. */
+  /** The same, under the name that Express 4 reads. */
   get statusCode(): number {
     return this.status
   }
 }
 
-/** By its code: an ES module and a CommonJS copy of the class can meet in one process. */
+/** Checks the code: one process may load both an ES module and a CommonJS copy of the class. */
 export function isCertainFailure(error: unknown): boolean {
   return (
     error instanceof Error && error.name === 'CertainFailure' && 'code' in error && error.code === 'certain_failure'
   )
 }
 
-/** The application refused: 400 to 499 except 408 and 499, which say that time ran out, or the client left. */
+/**
+ * Whether the application refused: 400 to 499 except 408 and 499, which mean a timeout and a client that disconnected.
+ */
 export function isRefusalStatus(status: number): boolean {
   return status >= 400 && status <= 499 && status !== 408 && status !== 499
 }

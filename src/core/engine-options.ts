@@ -2,110 +2,113 @@ import type { EngineEvent } from './events.js'
 import type { Answer } from './record.js'
 import type { Store } from './store.js'
 
-/** What runs an operation once, whatever it is. All durations are integers, in milliseconds. */
+/** The options of an engine, which runs an operation once. All durations are integers, in milliseconds. */
 export interface EngineOptions {
   /** Where records are kept: `new MemoryStore()` for one process, `new RedisStore(…)` for many. */
   readonly store: Store
 
   /**
-   * How long an owner may stay silent before another may take over. Renewed at every third of it while the handler runs,
-   * so it bounds the wait after a crash, not the handler. At least 4 × `storeTimeoutMs`.
-   * @default 30_000: a crash costs half a minute, a garbage collection or a slow network costs nothing
+   * How long an owner may be silent before another may take over. Renewed every third of it while the handler runs, so
+   * it bounds the wait after a crash, not the handler's duration. At least 4 × `storeTimeoutMs`.
+   * @default 30_000: a crash costs half a minute; a garbage collection or a slow network costs nothing
    */
   readonly leaseMs?: number
 
   /**
-   * How long the lease is renewed for a handler that does not end. At least `leaseMs`.
+   * How long the lease of a handler that does not end is renewed. At least `leaseMs`.
    * @default 900_000 (15 minutes): longer than any proxy keeps a request open
    */
   readonly maxRunMs?: number
 
   /**
    * How long a completed record, or one with an unknown outcome, is kept. At least `maxRunMs + leaseMs`.
-   * @default 86_400_000 (24 hours): what clients of payment APIs are used to
+   * @default 86_400_000 (24 hours): common among payment APIs
    */
   readonly retentionMs?: number
 
   /**
-   * How long a record whose outcome is unknown is kept: of an owner that died, or of a failure that may have had its effect.
-   * At least `maxRunMs + leaseMs`.
-   * @default 86_400_000 (24 hours), or what `retentionMs` is: after it the key is new, and a retry runs without being told
+   * How long a record with an unknown outcome is kept: after its owner died, or after a failure that may have had its
+   * effect. At least `maxRunMs + leaseMs`.
+   * @default 86_400_000 (24 hours), or the value of `retentionMs`. After it the key is new, and a retry runs with
+   * `previousOutcome: 'none'`
    */
   readonly unknownRetentionMs?: number
 
   /**
-   * How long a duplicate waits for the owner's answer before it is refused with `in_flight`. At most `maxRunMs`. For a run of
-   * the same engine it waits without a command to the store; of those that wait for another process, the first asks for all.
-   * At most 1,000 wait at a time, and no scope's duplicates take more room than they leave: the others are refused at once.
-   * @default 0: a waiting request holds a connection, and the client can wait as well
+   * How long a duplicate waits for the owner's answer before it is refused with `in_flight`. At most `maxRunMs`.
+   * Waiting for a run of the same engine sends no commands to the store; of those that wait for another process, one
+   * polls for all. At most 1,000 duplicates wait at a time, and one scope takes at most as many places as are still
+   * free; the others are refused at once.
+   * @default 0: a waiting request holds a connection, and the client can wait instead
    */
   readonly inFlightWaitMs?: number
 
   /**
-   * What `Retry-After` says for `store_unavailable`, and for `in_flight` at first, rounded up to seconds. For `in_flight` it
-   * grows to 8 s with the part of the owner's lease that has passed, so that a client with few retries outlasts a slow
-   * handler; once the owner has missed a renewal, it is what remains of the lease.
+   * The value of `Retry-After` for `store_unavailable`, and initially for `in_flight`, rounded up to seconds. For
+   * `in_flight` it grows to 8 s as the owner's lease passes, so that a client with few retries outlasts a slow handler;
+   * after the owner has missed a renewal, it is the rest of the lease.
    * @default 1_000: most handlers have ended by then
    */
   readonly retryAfterMs?: number
 
   /**
-   * What happens to a retry when an earlier attempt may have had its effect. `'rerun'`: it runs, and its handler is told
+   * What happens to a retry if an earlier attempt may have had its effect. `'rerun'`: the handler runs with
    * `previousOutcome: 'unknown'`. `'refuse'`: 409 `outcome_unknown`.
-   * @default 'rerun': a retry after a crash is what most clients need, and the handler can look
+   * @default 'rerun': most clients need a retry after a crash, and the handler can check
    */
   readonly unknownOutcome?: 'rerun' | 'refuse'
 
   /**
-   * Where effects may come from. `'assumed'`: anywhere in a handler, so only a refusal is certainly without effect.
-   * `'declared'`: only behind `mayHaveEffect()`, which each handler calls before its irrevocable step; a failure without it
-   * is certain.
-   * @default 'assumed': a call that somebody forgot must not lead to a second payment
+   * Where effects may come from. `'assumed'`: anywhere in a handler, so only a refusal certainly has no effect.
+   * `'declared'`: only after `mayHaveEffect()`, which each handler must call before its irrevocable step; a failure
+   * without that call is certain.
+   * @default 'assumed': a forgotten call must not lead to a second payment
    */
   readonly effects?: 'assumed' | 'declared'
 
   /**
-   * What a client is sent when the store does not confirm a success in time. `'send'`: its answer, while the completion is
-   * retried. `'withhold'`: 503 `store_unavailable`, and the answer by a retry once it is stored. Without a store, a process
-   * that is cut off from it may send a success, and after its lease another one a second success; `'withhold'` prevents that.
+   * What the client gets if the store does not confirm a success in time. `'send'`: its answer; the completion is
+   * retried in the background. `'withhold'`: 503 `store_unavailable`; a retry gets the answer once it is stored. With
+   * `'send'`, a process that cannot reach the store may send a success, and after its lease another process a second
+   * one; `'withhold'` prevents that.
    * @default 'send': the operation was carried out, and its client should know
    */
   readonly unconfirmedSuccess?: 'send' | 'withhold'
 
   /**
-   * How long a command to the store may take.
+   * The time limit of a command to the store.
    * @default 2_000: a hundred times a slow round trip; a store that hangs must not hang requests
    */
   readonly storeTimeoutMs?: number
 
   /**
-   * What happens when the store cannot confirm a claim. `'refuse'`: 503 `store_unavailable`. `'runUnprotected'`: the
-   * handler runs, with an event, and nothing keeps a retry from running it again; what it completes is stored even beyond a
-   * full store's bounds. A duplicate that waits (`inFlightWaitMs`) is refused all the same: it has heard that its owner runs.
-   * @default 'refuse': a payment that is late is better than one that is made twice
+   * What happens if the store cannot confirm a claim. `'refuse'`: 503 `store_unavailable`. `'runUnprotected'`: the
+   * handler runs, with an event, and a retry may run it again; its completion is stored even beyond a full store's
+   * bounds. A waiting duplicate (`inFlightWaitMs`) is refused in both cases, because its owner is known to run.
+   * @default 'refuse': a late payment is better than a double payment
    */
   readonly storeFailure?: 'refuse' | 'runUnprotected'
 
   /**
-   * Hears what happens. A listener that throws changes nothing.
+   * Receives an event for everything that happens. A listener that throws changes nothing.
    * @default none: a process warns once that its store failed, may drop records, or that a handler ran unprotected
    */
   readonly onEvent?: (event: EngineEvent) => void
 
   /**
-   * Judges an answer that a record shows: `null` where it can be given to somebody, else what was expected of it, in words. One
-   * that cannot is a store failure: its record is damaged.
-   * @default none: any answer is right
+   * Checks an answer in a record: returns `null` if it can be sent, else what was expected. A record whose answer
+   * cannot be sent is damaged, which counts as a store failure.
+   * @default none: every answer is valid
    */
   readonly answerFault?: (answer: Answer) => string | null
 }
 
 type Optional = 'onEvent' | 'answerFault'
 
-/** The options with every default in place. */
+/** The options with all defaults applied. */
 export type ResolvedEngineOptions = Required<Omit<EngineOptions, Optional>> & Pick<EngineOptions, Optional>
 
-/** What stands where nothing was given. */
+/** The defaults. */
 export const ENGINE_DEFAULTS = {
   leaseMs: 30_000,
   maxRunMs: 15 * 60_000,

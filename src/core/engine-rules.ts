@@ -24,10 +24,10 @@ export function mistakesInEngineOptions(given: EngineOptions): string[] {
   return [...mistakesIn(given, options, ENGINE_RULES, ['store']), ...mistakesInRelations(options)]
 }
 
-/** The longest delay that a timer holds: Node fires at once for a longer one. */
+/** The longest delay of a timer: Node fires longer ones immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** What each option of an engine must be. */
+/** The rule of each option. */
 export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
   store: aStore,
   leaseMs: anInteger(1, MAX_TIMER_MS),
@@ -47,7 +47,7 @@ export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
 
 type Duration = 'leaseMs' | 'storeTimeoutMs' | 'maxRunMs' | 'retentionMs' | 'unknownRetentionMs' | 'inFlightWaitMs'
 
-/** A relation is judged only between values that are right by themselves. */
+/** Only valid values are compared with each other. */
 export function mistakesInRelations(options: Readonly<Record<Duration, number | undefined>>): string[] {
   // Invalid values become NaN, so comparisons are false and no second mistake is reported.
   const rightMs = (name: Duration) =>
@@ -61,7 +61,13 @@ export function mistakesInRelations(options: Readonly<Record<Duration, number | 
   const atLeast = (name: Duration, valueMs: number, bound: string, boundMs: number, why: string) =>
     valueMs < boundMs ? [`${name}: ${valueMs} is less than ${bound} = ${boundMs}: ${why}`] : []
   return [
-    ...atLeast('leaseMs', leaseMs, '4 × storeTimeoutMs', 4 * storeTimeoutMs, 'a renewal could not be repeated in time'),
+    ...atLeast(
+      'leaseMs',
+      leaseMs,
+      '4 × storeTimeoutMs',
+      4 * storeTimeoutMs,
+      'a failed renewal could not be retried in time',
+    ),
     ...atLeast('maxRunMs', maxRunMs, 'leaseMs', leaseMs, 'a run lasts at least one lease'),
     ...atLeast('retentionMs', retentionMs, 'maxRunMs + leaseMs', maxRunMs + leaseMs, 'a record must outlive its run'),
     ...atLeast(
@@ -71,7 +77,7 @@ export function mistakesInRelations(options: Readonly<Record<Duration, number | 
       maxRunMs + leaseMs,
       'a record must outlive its run',
     ),
-    ...atLeast('maxRunMs', maxRunMs, 'inFlightWaitMs', inFlightWaitMs, 'there is nothing to wait for after it'),
+    ...atLeast('maxRunMs', maxRunMs, 'inFlightWaitMs', inFlightWaitMs, 'no run lasts longer'),
   ]
 }
 

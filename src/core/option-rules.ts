@@ -1,12 +1,12 @@
 import type { Rule } from './validation.js'
 
-/** A function, whatever it takes. */
+/** A function. */
 export const aFunction: Rule = (value) => (typeof value === 'function' ? null : 'a function')
 
-/** A string, the empty one included. */
+/** A string, which may be empty. */
 export const aString: Rule = (value) => (typeof value === 'string' ? null : 'a string')
 
-/** An integer, both bounds included. */
+/** An integer between both bounds, inclusive. */
 export function anInteger(least: number, most: number): Rule {
   return (value) =>
     Number.isInteger(value) && (value as number) >= least && (value as number) <= most
@@ -14,7 +14,7 @@ export function anInteger(least: number, most: number): Rule {
       : `an integer from ${least} to ${most}`
 }
 
-/** One of a few words, or of true and false. */
+/** One of a few strings or booleans. */
 export function oneOf(...allowed: readonly (string | boolean)[]): Rule {
   const expected = allowed.map((one) => JSON.stringify(one)).join(' or ')
   return (value) => (allowed.includes(value as string | boolean) ? null : expected)

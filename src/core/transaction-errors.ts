@@ -6,7 +6,7 @@ export function contextMissing(seen: unknown): IdempotencyError {
   return new IdempotencyError(
     'context_missing',
     `A transaction needs the context of a run, such as \`req.idempotency\`; seen: ${kindOf(seen)}. A request without a key has ` +
-      'none, and would be answered before its COMMIT: give the middleware `required: true`, or open a transaction of your own ' +
+      'none, and its response would be sent before COMMIT: give the middleware `required: true`, or open your own transaction ' +
       'for such requests.',
   )
 }
@@ -29,31 +29,31 @@ export function transactionsMissing(store: string): IdempotencyError {
 export function transactionNested(): IdempotencyError {
   return new IdempotencyError(
     'transaction_nested',
-    'A transaction of this run is open already. Await the first, and do what belongs together inside of it, with its `tx`.',
+    'A transaction of this run is already open. Await it first; do everything that belongs together inside it, with its `tx`.',
   )
 }
 
 export function transactionCommitted(): IdempotencyError {
   return new IdempotencyError(
     'transaction_committed',
-    'A transaction of this run has committed, and completed its record with it. Do what belongs together in one transaction; ' +
-      'use `step` for what must be committed before.',
+    'A transaction of this run has already committed and completed its record. Do everything that belongs together in one ' +
+      'transaction; use `step` for what must be committed earlier.',
   )
 }
 
 export function transactionLate(): IdempotencyError {
   return new IdempotencyError(
     'transaction_late',
-    'The response was begun before the transaction, so it cannot depend on its COMMIT. Answer inside the function that is ' +
-      'given to `transaction`.',
+    'The response was begun before the transaction, so it cannot depend on its COMMIT. Send it inside the function that is ' +
+      'passed to `transaction`.',
   )
 }
 
 export function transactionUnanswered(): IdempotencyError {
   return new IdempotencyError(
     'transaction_unanswered',
-    'The work of the transaction has resolved without an answer, so it was rolled back: the answer is stored with the effects. ' +
-      'Move the line that answers, such as `res.status(201).json(payout)`, to the end of the function that is given to ' +
+    'The work of the transaction resolved without an answer, so it was rolled back: the answer is stored with the effects. ' +
+      'Move the line that sends it, such as `res.status(201).json(payout)`, to the end of the function that is passed to ' +
       '`transaction`; in a Fetch handler, return the Response from it.',
   )
 }
@@ -62,7 +62,7 @@ export function transactionStreamed(): IdempotencyError {
   return new IdempotencyError(
     'transaction_streamed',
     'The answer of the transaction is a stream, or was flushed, or is too large to be held, so it was rolled back: nothing may ' +
-      'be sent before the COMMIT. Answer in one piece inside of it, such as with the id of what is to be streamed.',
+      'be sent before the COMMIT. Send one piece inside it, for example the id of what will be streamed.',
   )
 }
 
@@ -70,15 +70,15 @@ export function transactionAsynchronous(): IdempotencyError {
   return new IdempotencyError(
     'transaction_asynchronous',
     'The work of the transaction returned a promise, so it was rolled back: on one connection, the statements of other requests ' +
-      'would join it while it waits. Do what is asynchronous before the transaction, and use the synchronous functions of the ' +
-      'database inside of it.',
+      'would join it while it waits. Do asynchronous work before the transaction, and use the synchronous functions of the ' +
+      'database inside it.',
   )
 }
 
 export function transactionNotRun(): IdempotencyError {
   return new IdempotencyError(
     'transaction_not_run',
-    'The client said that the transaction was committed, but its work was not called, or had failed. `transactions.transaction` ' +
-      'must call the work, reject when it rejects, and then roll back.',
+    'The client reported a commit, but the work of the transaction was not called, or had failed. `transactions.transaction` ' +
+      'must call the work and, if it rejects, roll back and reject.',
   )
 }

@@ -1,7 +1,7 @@
 import { aboutCode } from './documentation.js'
 import type { EngineEvent } from './events.js'
 
-/** Printed once in a process for each code, and topic of it, however often it happens: a log that is flooded is not read. */
+/** Warns once per process for each code and topic, so that logs are not flooded. */
 export function warnOnce(code: string, message: string, topic = ''): void {
   const about = `${code} ${topic}`
   if (warned.has(about)) return
@@ -9,12 +9,12 @@ export function warnOnce(code: string, message: string, topic = ''): void {
   process.emitWarning(message, { type: 'OncePerKeyWarning', code })
 }
 
-/** A closed set of codes and topics: it does not grow with what clients send. */
+/** Codes and topics are closed sets, so this does not grow with what clients send. */
 const warned = new Set<string>()
 
 /**
- * The listener of an application that has none. It prints what an operator must know, since a server that refuses payments,
- * or runs them unprotected, must not be silent. No keys and no scopes: they are nobody's business on standard error.
+ * The default listener. It prints what an operator must know: a server that refuses payments, or runs them unprotected,
+ * must not be silent. Messages contain no keys and no scopes, which do not belong in logs.
  */
 export function warnUnheard(event: EngineEvent | { readonly type: 'rejected' | 'option_failed' }): void {
   if (event.type === 'store_failed') {
@@ -26,7 +26,7 @@ export function warnUnheard(event: EngineEvent | { readonly type: 'rejected' | '
     warnOnce(
       'ONCE_PER_KEY_STORE_FAILED',
       `The store failed at \`${event.command}\` (${code}: ${message}). While it fails, requests with a key get 503, or run ` +
-        `unprotected where \`storeFailure: 'runUnprotected'\` says so. ` +
+        `unprotected with \`storeFailure: 'runUnprotected'\`. ` +
         `${advice}${ONCE} ${aboutCode('store_unavailable')}`,
     )
   } else if (event.type === 'unprotected') {
@@ -38,25 +38,25 @@ export function warnUnheard(event: EngineEvent | { readonly type: 'rejected' | '
     warnOnce(
       'ONCE_PER_KEY_TRANSACTION_NOT_COMMITTED',
       'A record was completed by hand in a transaction that was not committed: the client got 503, and the outcome is unknown. ' +
-        `Call completeIn as the last statement, and end the response behind the COMMIT. ${ONCE}`,
+        `Call completeIn as the last statement, and end the response after the COMMIT. ${ONCE}`,
     )
   } else if (event.type === 'evicted' && event.state === 'failed') {
     warnOnce(
       'ONCE_PER_KEY_UNKNOWN_OUTCOME_EVICTED',
-      'The store has no room for all failures that may have had an effect, and forgets the oldest: a retry of one runs as if ' +
+      'The store has no room for all failures that may have had an effect, and drops the oldest: a retry of one runs as if ' +
         'it were new. Raise maxUncertainBytes, shorten unknownRetentionMs, or use Redis.',
     )
   } else if (event.type === 'eviction_policy') {
     warnOnce(
       'ONCE_PER_KEY_EVICTION_POLICY',
-      `The store's eviction policy is ${event.policy ?? 'not known'}. ${event.advice} ${ONCE}`,
+      `The store's eviction policy is ${event.policy ?? 'unknown'}. ${event.advice} ${ONCE}`,
     )
   } else if (event.type === 'connections_exhausted') {
     warnOnce(
       'ONCE_PER_KEY_CONNECTIONS_EXHAUSTED',
-      `Of the store's commands ${event.waiting} wait for a connection. ${event.advice}`,
+      `${event.waiting} of the store's commands are waiting for a connection. ${event.advice}`,
     )
   }
 }
 
-const ONCE = 'This is printed once; `onEvent` hears of each.'
+const ONCE = 'This is printed once; `onEvent` receives every case.'

@@ -4,7 +4,7 @@ import { isCertainFailure } from '../core/index.js'
 type Next = (error?: unknown) => void
 type HandleError = (this: unknown, error: unknown, req: IncomingMessage, res: ServerResponse, next: Next) => unknown
 
-/** What Express's routers are made of: this method hands an error to an error handler (Express 5 and 4). */
+/** The members of Express's router layers that are used: this method calls an error handler (Express 5 and 4). */
 interface Layer {
   handleError?: HandleError
   handle_error?: HandleError
@@ -20,10 +20,10 @@ interface Router {
 }
 
 /**
- * Express tells middleware nothing of what a handler throws behind it, so a `CertainFailure` that the application's error
- * handler answers with 500 would look like any other failure. Express's layers are watched for it: once for each Express, and
- * nothing is done there for other errors. Calls `tell` with true while such an error is being handled, and with false where
- * a handler recovers from it.
+ * Express does not report to middleware what a handler throws after it. So if the application's error handler responds
+ * to a `CertainFailure` with 500, it would look like any other failure. This patches the error method of Express's
+ * layers, once per copy of Express; other errors are unaffected. Calls `tell` with true while a `CertainFailure` is
+ * being handled, and with false if a handler recovers from it.
  */
 export function watchCertainFailures(
   req: IncomingMessage,
@@ -32,7 +32,7 @@ export function watchCertainFailures(
   const { app } = req as { app?: App }
   if (app === undefined || app === watchedApp) return
   watchedApp = app
-  // Express 4 throws where somebody looks at `app.router`.
+  // Express 4 throws if `app.router` is read.
   const [layer] = (app._router ?? app.router)?.stack ?? []
   const layers: Layer = layer === undefined ? {} : Object.getPrototypeOf(layer)
   const name = layers.handleError === undefined ? 'handle_error' : 'handleError'
@@ -51,6 +51,6 @@ export function watchCertainFailures(
   layers[name] = watching
 }
 
-/** The last one seen: most processes have one. */
+/** The last application seen: most processes have one. */
 let watchedApp: App | undefined
 const WATCHING = new WeakSet<HandleError>()

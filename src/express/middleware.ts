@@ -28,19 +28,19 @@ import { watchCertainFailures } from './certain-failures.js'
 declare global {
   namespace Express {
     interface Request {
-      /** What the handler of a protected request gets; absent where the request had no key. */
+      /** The context of a protected request's run; absent if the request had no key. */
       idempotency?: IdempotencyContext | undefined
     }
   }
 }
 
-/** What the option functions see of a request, with what the application declares on Express's. */
+/** The request that the option functions receive, including what the application declares on Express's type. */
 export type IdempotencyRequest = IncomingMessage &
   Express.Request & {
     originalUrl: string
-    /** The path behind the mount point, as Express tells it; plain `node:http` has none. */
+    /** The path below the mount point, set by Express; absent on plain `node:http`. */
     path: string
-    // biome-ignore lint/suspicious/noExplicitAny: as in Express, where a body is what the parser made
+    // biome-ignore lint/suspicious/noExplicitAny: as in Express: the type of a body depends on the parser
     body?: any
     get(name: string): string | undefined
   }
@@ -49,17 +49,18 @@ export type IdempotencyRequest = IncomingMessage &
 export interface Middleware extends Operator {
   (req: IncomingMessage, res: ServerResponse, next: (err?: unknown) => void): void
   /**
-   * Resolves when no run is left, and no completion is pending. Call it after `server.close()` and before closing the
+   * Resolves when no run is active and no completion is pending. Call it after `server.close()` and before closing the
    * store's client.
    */
   idle(): Promise<void>
 }
 
 /**
- * Express-compatible middleware: a request that is sent again with its `Idempotency-Key` gets the first one's answer, and
- * its handler does not run again. Mount it after authentication and body parsers, before the handler.
+ * Express-compatible middleware: a request that is retried with its `Idempotency-Key` gets the answer of the first one,
+ * and the handler does not run again. Mount it after authentication and body parsers, before the handler.
  *
- * Misuse by the application is passed to `next` as an IdempotencyError; the handler does not run, and nothing is stored.
+ * Misuse by the application is passed to `next` as an IdempotencyError; the handler does not run, and nothing is
+ * stored.
  *
  * @example
  * const once = idempotency({ store: new MemoryStore(), scope: (req) => req.merchantId })
@@ -120,14 +121,14 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
   return asMiddleware(engine, (req, res, next) => protect(req as Req, res, next))
 }
 
-/** What is thrown, at once or later, goes to `next`. */
+/** Whatever is thrown, synchronously or not, is passed to `next`. */
 function asMiddleware(
   engine: Pick<Middleware, 'idle' | keyof Operator>,
   protect: (req: IncomingMessage, res: ServerResponse, next: Next) => MaybePromise<void>,
 ): Middleware {
   const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
     const fail = (error: unknown): void => {
-      // What a handler throws at once on plain node:http.
+      // On plain node:http: what a handler throws synchronously.
       if (isCertainFailure(error)) tellCertainFailure(req, true)
       next(error)
     }
@@ -153,7 +154,7 @@ function tellCertainFailure(req: IncomingMessage & Extended, failsCertainly: boo
 type Next = (err?: unknown) => void
 type Execute = Extract<Decision, { action: 'execute' }>
 
-/** Where the run of a request is found, for this file alone. */
+/** The property with a request's run, used in this file only. */
 const RUN = Symbol('run')
 
 interface Extended {
@@ -163,14 +164,17 @@ interface Extended {
   idempotency?: IdempotencyContext | undefined
 }
 
-/** A response that has ended was another's, such as a time limit's; one that has only begun cannot be held any more. */
+/**
+ * If the response has ended, other middleware has responded, for example a time limit. If it has only begun, it can no
+ * longer be held.
+ */
 function refuseBegun(res: ServerResponse, next: (err?: unknown) => void): void {
   if (res.writableEnded) return
   next(
     new IdempotencyError(
       'response_begun',
-      'The response was begun before the idempotency middleware, so it cannot be stored before it is sent. Mount whatever ' +
-        'writes to it behind the middleware.',
+      'The response was begun before the idempotency middleware, so it cannot be stored before it is sent. Mount middleware ' +
+        'that writes to it after the idempotency middleware.',
     ),
   )
 }
@@ -178,7 +182,7 @@ function refuseBegun(res: ServerResponse, next: (err?: unknown) => void): void {
 function mountedTwice(): IdempotencyError {
   return new IdempotencyError(
     'mounted_twice',
-    'This request has met the middleware before, and would find its own claim in flight. Mount it once on each route: ' +
+    'This request has already passed the middleware, and would find its own claim in flight. Mount it once for each route: ' +
       'with app.use() or on the route, not both.',
   )
 }

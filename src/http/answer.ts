@@ -8,26 +8,29 @@ export function asReplay(answer: Answer): Answer {
 
 const REPLAYED = ['Idempotent-Replayed', 'true'] as const
 
-/** Says whether a header (name in lower case) is kept with an answer; `byDefault` is what the library would do. */
+/** Decides whether a header (name in lower case) is kept with an answer; `byDefault` is what the library would do. */
 export type KeepHeader = (name: string, byDefault: boolean) => boolean
 
-/** The answer as it is stored: with only those headers that a replay gives back, and without what could not be sent. */
+/**
+ * The answer as it is stored: without headers that a replay must not contain, and without a body that could not be
+ * sent.
+ */
 export function storedAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
   const stored = withKeptHeaders(answer, keepHeader)
   return isSendable(stored) ? stored : { ...stored, body: null }
 }
 
-/** The answer with only those headers that a replay gives back. */
+/** The answer without headers that a replay must not contain. */
 function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
   let connection = ''
   const headers = answer.headers.filter(([name, value]) => {
     const { lowerCase, isHopByHop, isKeptByDefault } = headerNameOf(name)
     if (lowerCase === 'connection') connection += `,${value}`
-    if (lowerCase === 'content-length') return isLengthOf(answer, value) // Whoever handed it over needs it.
+    if (lowerCase === 'content-length') return isLengthOf(answer, value) // Kept if it fits the body; not an option's choice.
     return !isHopByHop && keepHeader(lowerCase, isKeptByDefault)
   })
   if (connection === '') return { ...answer, headers }
-  // RFC 9110 §7.6.1: it names further fields of this connection.
+  // RFC 9110 §7.6.1: Connection lists further fields that belong to this connection.
   const named = new Set(
     connection
       .toLowerCase()
@@ -38,8 +41,8 @@ function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
 }
 
 /**
- * Whether an answer can be sent as it stands. One that cannot was never stored: its record is damaged, or somebody else's
- * work, such as a header that would split the response in two.
+ * Whether an answer can be sent. The library never stores one that cannot: such a record is damaged, or was written by
+ * somebody else, for example with a header that would split the response in two.
  */
 export function isSendable(answer: Answer): boolean {
   const { status, statusMessage, headers } = answer
@@ -55,7 +58,7 @@ export function isSendable(answer: Answer): boolean {
   )
 }
 
-/** What was expected of an answer that cannot be sent, in words; `null`: it can. */
+/** Describes the expected answer if this one cannot be sent; `null` if it can. */
 export function sendingFault(answer: Answer): string | null {
   return isSendable(answer) ? null : SENDABLE
 }
@@ -69,13 +72,13 @@ const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what is looked for.
 const CONTROL_CHARACTER = /[\0-\x08\x0a-\x1f\x7f]/
 
-/** RFC 9110 §8.6: after HEAD, with 204 and with 304 a length is that of a body which is not sent. */
+/** RFC 9110 §8.6: after HEAD, and with 204 and 304, the length is that of a body which is not sent. */
 function isLengthOf({ status, body }: Answer, length: string): boolean {
   if (body === null || body.byteLength === 0 || status === 204 || status === 304) return /^\d+$/.test(length)
   return length === String(body.byteLength)
 }
 
-/** Lines of one name together, under the name as it was first written: what `setHeader` takes, which knows one value a name. */
+/** Groups lines with the same name under its first spelling, for `setHeader`, which takes one value per name. */
 export function headersByName(headers: Answer['headers']): Iterable<readonly [name: string, value: string | string[]]> {
   const byName = new Map<string, [name: string, value: string | string[]]>()
   for (const [name, value] of headers) {
@@ -87,12 +90,12 @@ export function headersByName(headers: Answer['headers']): Iterable<readonly [na
   return byName.values()
 }
 
-/** Success, unless `isSuccess` says otherwise: 200 to 399 except 307 and 308, which ask for the same request again. */
+/** The default of `isSuccess`: 200 to 399 except 307 and 308, which ask the client to repeat the request. */
 export function isSuccessStatus(status: number): boolean {
   return status >= 200 && status <= 399 && status !== 307 && status !== 308
 }
 
-/** An event stream (WHATWG HTML §9.2) has no end to wait for. */
+/** An event stream (WHATWG HTML §9.2) does not end by itself. */
 export function isEventStream(contentType: unknown): boolean {
   return typeof contentType === 'string' && /^\s*text\/event-stream\s*(?:;|$)/i.test(contentType)
 }

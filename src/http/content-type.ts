@@ -1,6 +1,6 @@
 import { headerLines } from './header-lines.js'
 
-/** As sent, parameters included; `''`: it was not. */
+/** As sent, with parameters; `''` if it was not sent. */
 export function contentTypeOf(rawHeaders: readonly string[]): string {
   const [contentType = ''] = headerLines(rawHeaders, 'content-type')
   return contentType
@@ -10,7 +10,7 @@ export function isMultipart(contentType: string): boolean {
   return /^\s*multipart\//i.test(contentType)
 }
 
-/** JSON, or a form: what a parser makes members of. */
+/** Whether it is JSON or a form, which a parser turns into members. */
 export function hasMembers(contentType: string): boolean {
   return /^\s*application\/(?:(?:[^;\s]*\+)?json|x-www-form-urlencoded)\s*(?:;|$)/i.test(contentType)
 }
@@ -19,10 +19,10 @@ export function isJson(contentType: string): boolean {
   return /^\s*[^/;\s]+\/(?:[^;\s]*\+)?json\s*(?:;|$)/i.test(contentType)
 }
 
-/** RFC 9110 §8.3.1, "media-type", without its parameters; its length is bounded, since a client chooses it. */
+/** RFC 9110 §8.3.1, "media-type", without its parameters. The length is limited because clients choose it. */
 const MEDIA_TYPE = /^\s*([\w!#$%&'*+.^`|~-]{1,64}\/[\w!#$%&'*+.^`|~-]{1,64})\s*(?:;|$)/
 
-/** The bare type in lower case, to be named in a message; `null`: there is none, or none that is well-formed. */
+/** The type alone in lower case, for messages; `null` if there is none, or if it is malformed. */
 export function mediaTypeOf(contentType: string): string | null {
   return MEDIA_TYPE.exec(contentType)?.[1]?.toLowerCase() ?? null
 }

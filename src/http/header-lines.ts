@@ -1,4 +1,4 @@
-/** The values of a header (its name in lower case), one for each line. */
+/** The values of a header (name in lower case), one per line. */
 export function headerLines(rawHeaders: readonly string[], name: string): readonly string[] {
   let lines: string[] | undefined
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {

@@ -7,21 +7,21 @@ export function isHeaderName(name: string): boolean {
   return HEADER_NAME.test(name)
 }
 
-/** A rule for options: a header's name, in any case. */
+/** An option rule: a header's name, in any case. */
 export const aHeaderName: Rule = (value) =>
   typeof value === 'string' && isHeaderName(value) ? null : "a header's name"
 
-/** What an answer's headers are judged by, for one name. */
+/** What is known about a header name. */
 export interface HeaderName {
   readonly lowerCase: string
-  /** It can be sent. */
+  /** Whether it is a valid field name. */
   readonly isName: boolean
-  /** No option keeps it. */
+  /** Whether it must never be kept, whatever the options say. */
   readonly isHopByHop: boolean
   readonly isKeptByDefault: boolean
 }
 
-/** The same few names come with each answer. Bounded, since an application may make up more: those are judged each time. */
+/** A cache, since the same few names come with each answer. Bounded, because an application may generate names. */
 const KNOWN_NAMES = new Map<string, HeaderName>()
 const MOST_KNOWN_NAMES = 1_000
 const LONGEST_KNOWN_NAME = 64
@@ -41,7 +41,7 @@ export function headerNameOf(name: string): HeaderName {
   return headerName
 }
 
-/** Of one connection, or of the framing that is made anew for each response: no option keeps them. */
+/** Headers of one connection, or of the framing, which is made anew for each response: no option can keep them. */
 const HOP_BY_HOP = new Set([
   // RFC 9110 §7.6.1: fields to be removed or replaced before forwarding.
   'connection',
@@ -53,9 +53,9 @@ const HOP_BY_HOP = new Set([
   'upgrade',
   'proxy-authenticate',
   'proxy-authorization',
-  // Ours: an answer that was itself forwarded from a replay says so once.
+  // Our own: an answer that was itself a forwarded replay must not contain it twice.
   'idempotent-replayed',
 ])
 
-/** Of one moment, or of one client's session. */
+/** Headers of one moment, or of one client's session. */
 const NOT_BY_DEFAULT = new Set(['date', 'set-cookie'])

@@ -3,18 +3,20 @@ import type { FailureReason } from '../core/events.js'
 import type { Answer } from '../core/record.js'
 import type { OptionFunctions } from './option-functions.js'
 
-/** How a run has ended, as its answer tells. */
+/** How a run ended, according to its answer. */
 export type Judgement = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
 
-/** What is known of a run at its end, besides its answer. */
+/** What is known about a run at its end, besides its answer. */
 export interface RunFacts {
-  /** A failure would leave the outcome unknown, whatever its answer: nobody has to be asked. */
+  /** Whether any failure leaves the outcome unknown, so that `isCertainFailure` is not called. */
   readonly isUncertain: boolean
-  /** The handler threw a `CertainFailure`. */
+  /** Whether the handler threw a `CertainFailure`. */
   readonly failsCertainly: boolean
 }
 
-/** Judges a run by its answer (`null`: it has none). A failure is certain only where something says so. */
+/**
+ * Judges a run by its answer (`null` if it has none). A failure is uncertain unless something shows that it is certain.
+ */
 export function judge<Req>(
   answer: Answer | null,
   request: Req,

@@ -2,12 +2,12 @@ import { Buffer, isUtf8 } from 'node:buffer'
 import { isAccident } from '../core/accidents.js'
 import { keyFault } from '../core/identity.js'
 
-/** A key, or what is wrong with what was sent, in words for the client. */
+/** A key, or what is wrong with it, worded for the client. */
 export type KeyReading = { readonly key: string } | { readonly invalid: string }
 
 /**
- * Reads the lines of the key's header as they came off the wire, decoded as Latin-1 (Node does so).
- * One line; bytes are UTF-8 where they are valid UTF-8, else Latin-1.
+ * Reads the lines of the key's header, which Node decodes as Latin-1. There must be one line. Its bytes are read as
+ * UTF-8 if they are valid UTF-8, else as Latin-1.
  */
 export function readKeyLines(lines: readonly string[]): KeyReading {
   const [line, second] = lines
@@ -16,8 +16,8 @@ export function readKeyLines(lines: readonly string[]): KeyReading {
 }
 
 /**
- * The key in a request's text. A value that as a whole is one RFC 8941 string (`"abc"`) is unwrapped. Anything else is taken
- * as it is, like any bare key, also where it begins with a quote: `"abc";a=1` is a key of nine characters, and `"ä"` of three.
+ * The key in a request's text. A value that is one RFC 8941 string (`"abc"`) is unwrapped. Any other value is used
+ * unchanged, even if it begins with a quote: `"abc";a=1` is a key of nine characters, and `"ä"` of three.
  */
 export function readKey(text: string): KeyReading {
   const key = RFC_8941_STRING.test(text) ? text.slice(1, -1).replace(/\\(["\\])/g, '$1') : text
@@ -25,14 +25,14 @@ export function readKey(text: string): KeyReading {
   return invalid === null ? { key } : { invalid }
 }
 
-/** Of requests alone: the id of an event, or a name that an operator looks up, may be such a word. */
+/** Only for requests: the id of an event, or a name that an operator looks up, may be such a word. */
 function accident(key: string): string | null {
-  return isAccident(key) ? `it is the word "${key}", which stands for a missing value` : null
+  return isAccident(key) ? `it is the word "${key}", which usually means a missing value` : null
 }
 
 /** RFC 8941 §3.3.3: DQUOTE, then unescaped characters or an escaped quote or backslash, then DQUOTE. */
 const RFC_8941_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"$/
-/** What most clients send, such as a UUID: ASCII that begins without a quote. */
+/** What most clients send, for example a UUID: ASCII that does not begin with a quote. */
 const PLAIN_KEY = /^[\x21\x23-\x7e][\x20-\x7e]{0,254}$/
 const BEYOND_ASCII = /\P{ASCII}/u
 const BEYOND_LATIN_1 = /[^\0-\u00ff]/

@@ -7,7 +7,7 @@ import { type Asker, createRequestEngine, type RequestEngine } from './request-e
 import type { RequestRun } from './request-run.js'
 import type { Settled } from './settled.js'
 
-/** @deprecated What 0.1 gave to a binding: the run, and what its handler gets, in one. */
+/** @deprecated What 0.1 gave to a binding: the run and the handler's context in one object. */
 export interface Execution
   extends IdempotencyContext,
     Pick<RequestRun, 'maxAnswerBytes' | 'keepsBody' | 'willFailCertainly'> {
@@ -25,7 +25,7 @@ export interface OldEngine<Req> extends Omit<RequestEngine<Req>, 'decide' | 'cla
   claim(identity: Identity, asker: Asker<Req>): Promise<Exclude<OldDecision, { action: 'bypass' }>>
 }
 
-/** The engine of 0.1, which answered by promises alone, for one minor version. */
+/** The engine of 0.1, which only returned promises; kept for one minor version. */
 export function createOldEngine<Req>(options: IdempotencyOptions<Req>): OldEngine<Req> {
   const engine = createRequestEngine(options)
   return {

@@ -11,20 +11,20 @@ export interface BodyFieldOptions {
   readonly deprecatedSince: Date
   /** When the field stops working: the `Sunset` header (RFC 8594). */
   readonly sunset?: Date
-  /** Where clients read about it: a `Link` with `rel="deprecation"` (RFC 9745 §3). */
+  /** A page about it for clients: a `Link` with `rel="deprecation"` (RFC 9745 §3). */
   readonly link?: string
   /**
-   * What happens where the header and the field are both there and differ. `'reject'`: 400 `key_invalid`. `'field'`: the
-   * field wins; right where an SDK adds a header of its own to every call, so that the field goes on working. `'header'`: the
-   * header wins; right where clients name one operation in it and something else in the field.
-   * @default 'reject': two keys for one operation are a mistake, and to guess wrong runs it twice
+   * What happens if both the header and the field are there and differ. `'reject'`: 400 `key_invalid`. `'field'`: the
+   * field wins; use it if an SDK adds its own header to every call, so that the field keeps working. `'header'`: the
+   * header wins; use it if clients identify the operation in the header and something else in the field.
+   * @default 'reject': two keys for one operation are a mistake, and a wrong guess would run it twice
    */
   readonly whenBoth?: 'reject' | 'field' | 'header'
 }
 
 /**
- * The key in a member of the JSON body, for clients that do not send the header yet. It never counts in the fingerprint,
- * so a client can move from field to header between two tries.
+ * The key in a member of the JSON body, for clients that do not send the header yet. It never counts in the
+ * fingerprint, so a client can change from field to header between two retries.
  *
  * @example
  * idempotency({ store, scope, legacyKey: bodyField('idempotencyKey', { deprecatedSince: new Date('2026-01-01') }) })
@@ -33,7 +33,7 @@ export function bodyField(field: string, options: BodyFieldOptions): LegacyKey {
   return { field, ...options }
 }
 
-/** `null`: the field is absent (or `null`). */
+/** `null` if the field is absent (or `null`). */
 export function readLegacyKey(legacy: LegacyKey, body: unknown): KeyReading | null {
   if (typeof body !== 'object' || body === null || !Object.hasOwn(body, legacy.field)) return null
   const value = (body as Record<string, unknown>)[legacy.field]
@@ -44,7 +44,10 @@ export function readLegacyKey(legacy: LegacyKey, body: unknown): KeyReading | nu
   return readKey(value)
 }
 
-/** What every response to a request with the field carries, whichever key counts. Made once, when the options are read. */
+/**
+ * Headers of every response to a request with the field, whichever key counts. Computed once, when the options are
+ * read.
+ */
 export function deprecationHeaders(legacy: LegacyKey): readonly (readonly [name: string, value: string])[] {
   const headers: [string, string][] = [
     // RFC 9745 §2: "The value of the Deprecation HTTP response header field … MUST be a Date as per RFC 9651".

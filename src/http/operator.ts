@@ -6,49 +6,51 @@ import { storedAnswer } from './answer.js'
 import type { RequestRules } from './request-rules.js'
 import { type AttemptName, type KnownOutcome, readName, readResolution } from './resolution.js'
 
-/** What an operator can do with a record. */
+/** Commands with which an operator inspects and settles records. */
 export interface Operator {
   /**
-   * The record of a key as it stands; `null`: there is none. Changes nothing, neither its lease nor its retention.
+   * The current record of a key; `null` if there is none. Changes nothing, neither its lease nor its retention.
    *
-   * Its outcome is unknown where it is in flight with a lease that lapsed (`leaseRemainingMs` at most 0), or failed and
-   * uncertain. It may still hold an answer's bytes: show it only to those who may see them.
+   * The outcome is unknown if the record is in flight with a lapsed lease (`leaseRemainingMs` at most 0), or failed and
+   * uncertain. The record may contain an answer's bytes: show it only to people who may see them.
    *
-   * @throws IdempotencyError `arguments_invalid`; `command_missing`, for a store of one's own without `inspect`;
+   * @throws IdempotencyError `arguments_invalid`; `command_missing`, for your own store without `inspect`;
    * `store_failed`. Nothing changed.
    */
   inspect(name: RecordName): Promise<IdempotencyRecord | null>
 
   /**
-   * Everything that the store keeps whose outcome is unknown, as the store comes across it, a bounded step after the other: of
-   * requests, and of events and other operations on the same store, which have a `namespace`. What changes meanwhile may be left
-   * out, or be there twice.
+   * All records in the store with an unknown outcome, in the store's order, read in bounded steps: of requests, and of
+   * events and other operations in the same store, which have a `namespace`. Records that change meanwhile may be
+   * missing or appear twice.
    *
    * @example
    * for await (const { scope, key, record } of once.unknown()) console.log(scope, key, record.attempt)
    *
-   * @throws IdempotencyError `command_missing`, for a store of one's own without `list`; `store_failed`. Nothing changed.
+   * @throws IdempotencyError `command_missing`, for your own store without `list`; `store_failed`. Nothing changed.
    */
   unknown(): AsyncIterable<UnknownOutcome>
 
   /**
-   * Settles an unknown outcome by the operator's word. As `'failed'` the key is free: the next request runs, and is told
-   * `previousOutcome: 'failed'`. As `completed` it never runs again: retries are given the answer, for at least
-   * `retentionMs`. Either way the attempt that was lost changes nothing any more, should it still wake up: its client gets
+   * Settles an unknown outcome by hand. With `'failed'` the key is free: the next request runs with
+   * `previousOutcome: 'failed'`. With `completed` it never runs again: retries get the answer, for at least
+   * `retentionMs`. In both cases the lost attempt can no longer change the record, even if it continues: its client gets
    * what the record says.
    *
-   * Find out first what became of the effect, and that nothing of the attempt still runs. A `completion_pending` event
-   * means that its client was sent a success.
+   * First find out whether the operation had its effect, and make sure that nothing of the attempt is still running. A
+   * `completion_pending` event means that its client was sent a success.
    *
-   * Not ok: nothing changed, and `record` says why: its outcome is known, its lease is live, there is none (`null`), or a
-   * later attempt than the one that was looked at has been made. So of two operators one is told that the other was first.
+   * If the result is not ok, nothing changed, and `record` shows why: the outcome is known, the lease is live, there is
+   * no record (`null`), or there has been a later attempt than the inspected one. So if two operators resolve the same
+   * key, the second is told.
    *
    * @example
    * const record = await once.inspect({ scope: 'acme', key: 'order-1001' })
    * await once.resolve({ scope: 'acme', key: 'order-1001', attempt: record.attempt }, 'failed')
    *
-   * @throws IdempotencyError `arguments_invalid`, which lists every mistake; `command_missing`, for a store of one's own
-   * without `resolve`: nothing changed. `store_failed`: it is not known whether it was resolved, so inspect it again.
+   * @throws IdempotencyError `arguments_invalid`, which lists every mistake; `command_missing`, for your own store
+   * without `resolve`: nothing changed. `store_failed`: it is unknown whether the record was resolved, so inspect it
+   * again.
    */
   resolve(name: AttemptName, as: KnownOutcome): Promise<CommandReply>
 }

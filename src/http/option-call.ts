@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../core/maybe-promise.js'
 
 /**
- * Asks an application's function about a request, and reads its answer as `await` would take it. Throws, or rejects with, what
+ * Calls an application's function for a request, and treats its result as `await` would. Throws, or rejects with, what
  * `failed` makes of a failure, and what `read` throws.
  */
 export function callOption<Req, Result>(
@@ -22,7 +22,10 @@ export function callOption<Req, Result>(
   })
 }
 
-/** What has a `then` becomes a promise of our own, as with `await`: a foreign `then` may throw, or call back twice. */
+/**
+ * Converts anything with a `then` into our own promise, as `await` does: a foreign `then` may throw, or call back
+ * twice.
+ */
 function adopted(value: unknown): MaybePromise<unknown> {
   const mayHaveThen = (typeof value === 'object' && value !== null) || typeof value === 'function'
   return mayHaveThen && 'then' in value ? Promise.resolve(value) : value

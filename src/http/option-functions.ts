@@ -6,7 +6,7 @@ import type { IdempotencyEvent } from './request-events.js'
 
 type OptionName = Extract<IdempotencyEvent, { type: 'option_failed' }>['option']
 
-/** Functions of the application's that are called where nothing may fail: the handler has run, or must not run. */
+/** The application's functions that are called where an error must not escape: the handler has run, or must not run. */
 export interface OptionFunctions<Req> {
   readonly isSuccess: (answer: Answer, request: Req) => boolean
   readonly isCertainFailure: (answer: Answer, request: Req) => boolean
@@ -14,7 +14,7 @@ export interface OptionFunctions<Req> {
   readonly renderProblem: (problem: Problem, request: Req) => Answer
 }
 
-/** Each with its default, which also stands in, with an event, where the application's function fails. */
+/** Each function with its default. If the application's function fails, its default is used, with an event. */
 export function optionFunctions<Req>(
   options: ResolvedOptions<Req>,
   emit: (event: IdempotencyEvent) => void,
@@ -58,7 +58,7 @@ export function optionFunctions<Req>(
   }
 }
 
-/** A promise, which is truthy, is no verdict. */
+/** A promise, which is truthy, is not a valid result. */
 function verdict(value: unknown): boolean {
   if (typeof value === 'boolean') return value
   disown(value)
@@ -67,7 +67,7 @@ function verdict(value: unknown): boolean {
   )
 }
 
-/** What is not a rendering must not become an empty body, or fail where the response is sent. */
+/** An invalid rendering must not become an empty body, or fail while the response is sent. */
 function rendering(value: ReturnType<RenderProblem<never>>): ReturnType<RenderProblem<never>> {
   const { contentType, body } = value ?? {}
   const right =
@@ -78,10 +78,10 @@ function rendering(value: ReturnType<RenderProblem<never>>): ReturnType<RenderPr
   throw new TypeError('The function must return { contentType?: a media type, body: a string or an object }.')
 }
 
-/** What a header can carry: RFC 9110 §5.5, "field-content". */
+/** The characters of a header value: RFC 9110 §5.5, "field-content". */
 const FIELD_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
 
-/** A promise that nobody waits for must not end the process when it rejects. */
+/** Handles the rejection of a promise that nothing awaits, so that it does not end the process. */
 function disown(value: unknown): void {
   if (value instanceof Promise) value.catch(() => {})
 }

@@ -20,30 +20,30 @@ export function resolveOptions<Req>(given: IdempotencyOptions<Req>): ResolvedOpt
   return Object.freeze({ ...options, methods: [...options.methods] })
 }
 
-/** Those of them that are an engine's. */
+/** The engine's part of the options. */
 export function engineOptionsIn(options: ResolvedOptions<never>): Omit<EngineOptions, 'onEvent'> {
   const own = Object.keys(ALL_ENGINE_RULES).map((name) => [name, options[name as keyof typeof options]])
   return presentIn(Object.fromEntries(own)) as unknown as EngineOptions
 }
 
-/** Each option with its default where nothing was given. */
+/** The options with a default for each that is missing. */
 function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
   const options = { ...DEFAULTS, ...(presentIn(given) as Pick<IdempotencyOptions<Req>, 'store' | 'scope'>) }
-  // What a store of 0.1.0 says of itself. Whether there is a store, is judged later.
+  // A store of 0.1.0 may have `effects`. Whether `store` is valid at all is checked later.
   const withheld = options.store?.effects === 'inside' ? ({ unconfirmedSuccess: 'withhold' } as const) : {}
   return { unknownRetentionMs: options.retentionMs, ...options, ...withheld }
 }
 
 /**
- * All that is wrong with the options of a request engine, a line each: for a binding or a receiver of one's own, whose options
- * hold them, and which refuses all mistakes in one error (`more` of `checkOptions`).
+ * All mistakes in a request engine's options, one line each: for your own binding or receiver, whose options include
+ * them, and which reports all mistakes in one error (`more` of `checkOptions`).
  */
 export function mistakesInOptions<Req>(given: IdempotencyOptions<Req>): string[] {
   const values = judgedIn(given, withDefaults(given))
   return [...mistakesIn(given, values, RULES, REQUIRED), ...mistakesInRelations(values)]
 }
 
-/** Where `unknownRetentionMs` is not given, it is `retentionMs`, whose mistakes are told once. */
+/** A missing `unknownRetentionMs` is `retentionMs`, whose mistakes are reported only once. */
 function judgedIn<Req>(given: IdempotencyOptions<Req>, options: ResolvedOptions<Req>) {
   return { ...options, unknownRetentionMs: given?.unknownRetentionMs }
 }
@@ -60,7 +60,7 @@ const RULES: RuleSet = {
     typeof value === 'function'
       ? null
       : 'a function of the request that names the merchant account, such as (req) => req.merchantId; ' +
-        'an application with a single tenant says `scope: singleTenant`',
+        'an application with a single tenant uses `scope: singleTenant`',
   header: aHeaderName,
   required: oneOf(true, false),
   methods: someMethods,

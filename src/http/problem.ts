@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Answer } from '../core/record.js'
 
-/** Errors that a client can cause. Closed: a new one is a minor release. */
+/** Errors that a client can cause. A closed set: a new code is a minor release. */
 export type ProblemCode =
   | 'key_missing'
   | 'key_invalid'
@@ -14,7 +14,7 @@ export type ProblemCode =
   | 'outcome_unknown'
   | 'store_unavailable'
 
-/** A refusal, as RFC 9457 describes one, with what its headers say. */
+/** A refusal as RFC 9457 describes it, with the values of its headers. */
 export interface Problem<Code extends string = ProblemCode> {
   readonly code: Code
   /** A URN that identifies the code. */
@@ -22,48 +22,51 @@ export interface Problem<Code extends string = ProblemCode> {
   readonly title: string
   readonly status: number
   readonly detail: string
-  /** `Retry-After`, in seconds: an integer of at least 1; `null`: the header is not sent. */
+  /** `Retry-After` in seconds: an integer of at least 1; `null`: the header is not sent. */
   readonly retryAfterSeconds: number | null
   /** `X-Should-Retry`: whether the same request may succeed later. */
   readonly shouldRetry: boolean
 }
 
-/** Another shape for a problem's body; an object is sent as JSON. Status and headers stay. */
+/** Replaces the body of a problem; an object is sent as JSON. Status and headers stay the same. */
 export type RenderProblem<Req> = (
   problem: Problem,
   request: Req,
 ) => { readonly contentType?: string; readonly body: string | object }
 
-/** Statuses in place of the catalogue's. */
+/** Statuses that replace the catalogue's. */
 export type ProblemStatuses = Readonly<Partial<Record<ProblemCode, number>>>
 
 /**
- * The statuses of the IETF draft (draft-ietf-httpapi-idempotency-key-header §2.7): a key that is reused with another
- * request is 422.
+ * The statuses of the IETF draft (draft-ietf-httpapi-idempotency-key-header §2.7): reusing a key for another request is
+ * 422.
  */
 export const ietfDraft: ProblemStatuses = Object.freeze({ key_missing: 400, in_flight: 409, mismatched: 422 })
 
-/** What a catalogue of problems says of each. */
+/** An entry in a catalogue of problems. */
 export interface ProblemEntry {
   /** 400 to 599. */
   readonly status: number
-  /** Short, and the same each time. */
+  /** Short, and always the same. */
   readonly title: string
-  /** Sentences: what to do about it. */
+  /** What to do about it, in sentences. */
   readonly detail: string
   /** Whether the same request may succeed later: `X-Should-Retry`. */
   readonly retry: boolean
 }
 
-/** Problems by their code: for those that a binding or a receiver of one's own adds. */
+/** Problems by their code: for those that your own binding or receiver adds. */
 export type ProblemCatalogue<Code extends string = string> = Readonly<Record<Code, ProblemEntry>>
 
-/** The engine's own. Two conflicts, one status, opposite advice: the code and the headers tell them apart. */
+/**
+ * The engine's own problems. `in_flight` and the other conflicts share the status 409 but need opposite reactions: the
+ * code and the headers tell them apart.
+ */
 export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
   key_missing: {
     status: 400,
     title: 'An idempotency key is required',
-    detail: 'Send a key of your own choice, new for each operation, so that it can be retried safely.',
+    detail: 'Send a key that you choose, new for each operation, so that the operation can be retried safely.',
     retry: false,
   },
   key_invalid: {
@@ -87,13 +90,13 @@ export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
   content_type_unsupported: {
     status: 415,
     title: 'The content type is not supported',
-    detail: 'Send the body in a content type that is read here.',
+    detail: 'Send the body in a content type that this API accepts.',
     retry: false,
   },
   in_flight: {
     status: 409,
     title: 'A request with this idempotency key is in flight',
-    detail: 'It has not ended yet. Send the same request again after a short delay to get its answer.',
+    detail: 'The first request has not ended yet. To get its answer, send the same request again after a short delay.',
     retry: true,
   },
   mismatched: {
@@ -106,32 +109,32 @@ export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
   answer_not_kept: {
     status: 409,
     title: 'The operation succeeded, but its answer was not kept',
-    detail: 'It is not run again. Look its result up where the operation keeps it.',
+    detail: 'The operation is not run again. Read its result from the API that provides it.',
     retry: false,
   },
   outcome_unknown: {
     status: 409,
     title: 'The outcome of an earlier attempt is unknown',
     detail:
-      'It was interrupted and may have had its effect, so it is not run again. Find out before you use a new key.',
+      'The earlier attempt may have had its effect, so the operation is not run again. Find out before you use a new key.',
     retry: false,
   },
   store_unavailable: {
     status: 503,
     title: 'Idempotency keys cannot be checked at the moment',
-    detail: 'The request was not run unprotected. Send it again with the same key after a short delay.',
+    detail: 'This request was not run. Send it again with the same key after a short delay.',
     retry: true,
   },
 }
 
 export const PROBLEM_CODES = Object.keys(problemCatalogue) as readonly ProblemCode[]
 
-/** What the client of a success is told that could not be stored, and is not sent. */
+/** Sent to the client instead of a success that could not be stored. */
 export const MAY_HAVE_RUN =
-  'The operation may have been carried out, but that could not be stored. Send the same request again with the same key after ' +
-  'a short delay, and never with a new one.'
+  'The operation may have been carried out, but its result could not be stored. Send the same request with the same key after ' +
+  'a short delay; never use a new key for it.'
 
-/** One of the engine's own, by its options. */
+/** One of the engine's own problems, with the options applied. */
 export function problemOf(
   code: ProblemCode,
   options: { readonly retryAfterMs: number; readonly problemStatuses: ProblemStatuses },
@@ -141,11 +144,11 @@ export function problemOf(
   return problemFrom(problemCatalogue, code, { status: options.problemStatuses[code], detail, retryAfterMs })
 }
 
-/** What is said of one problem in place of its catalogue's words. */
+/** Values of one problem that replace the catalogue's. */
 export interface ProblemTerms {
   readonly status?: number | undefined
   readonly detail?: string | undefined
-  /** In milliseconds: sent as `Retry-After`, rounded up to seconds. Absent: the header is not sent. */
+  /** In milliseconds: sent as `Retry-After`, rounded up to seconds. If absent, the header is not sent. */
   readonly retryAfterMs?: number | undefined
 }
 
@@ -173,12 +176,15 @@ export function problemFrom<Code extends string>(
   }
 }
 
-/** The members of a problem's JSON. `message` is what many SDKs show of an error; RFC 9457 §3.2 allows members of one's own. */
+/**
+ * The members of a problem's JSON. `message` is what many SDKs show of an error; RFC 9457 §3.2 allows additional
+ * members.
+ */
 export function problemBody({ type, title, status, detail, code }: Problem<string>) {
   return { type, title, status, detail, message: detail, code }
 }
 
-/** The problem as a response: `application/problem+json` (RFC 9457 §3), or what `rendered` says. */
+/** The problem as a response: `application/problem+json` (RFC 9457 §3), or the format of `rendered`. */
 export function problemAnswer(problem: Problem<string>, rendered?: ReturnType<RenderProblem<never>>): Answer {
   const { status, retryAfterSeconds, shouldRetry } = problem
   const body = rendered?.body ?? problemBody(problem)

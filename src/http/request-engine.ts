@@ -18,38 +18,41 @@ import { type Identified, identityReader } from './request-identity.js'
 import { RequestRules } from './request-rules.js'
 import { JudgedRun } from './request-run.js'
 
-/** The deciding part of a binding: it is asked what to do with each request. */
+/** The part of a binding that decides what to do with each request. */
 export interface RequestEngine<Req> extends Operator {
   /**
-   * Whether what is decided on a request depends on its body. Where not, a binding that reads bodies itself leaves this one
-   * unread, and tells of it as of no body.
+   * Whether the decision on a request depends on its body. If not, a binding that reads bodies itself leaves the body
+   * unread, and passes no body.
    */
   readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders'>): boolean
   /**
-   * Decides what to do with a request: at once where store and options answer at once.
+   * Decides what to do with a request; synchronously if store and options are synchronous.
    *
-   * @throws IdempotencyError (or rejects with it) for misuse by the application: hand it to the framework's error handling.
-   * The handler must not run; nothing was stored.
+   * @throws IdempotencyError (or rejects with it) for misuse by the application: pass it to the framework's error
+   * handling. The handler must not run; nothing was stored.
    */
   decide(facts: RequestFacts<Req>): MaybePromise<Decision>
   /**
-   * The same for an operation that is not named by a request's key, such as an event by its id. Scope and key are well-formed
-   * text (`isWellFormed`); nothing else is asked of them here.
+   * The same for an operation that is not identified by a request's key, for example an event by its id. Scope and key
+   * must be well-formed strings (`isWellFormed`); nothing else is checked here.
    */
   claim(identity: Identity, asker: Asker<Req>): MaybePromise<Exclude<Decision, { action: 'bypass' }>>
-  /** A problem as the response to send, in the shape that `renderProblem` gives it. */
+  /** A problem as the response to send, in the format of `renderProblem`. */
   answerOf(problem: Problem, request: Req): Answer
-  /** Counts work as under way until it has ended: `idle` waits for it too. Returns, throws or rejects as the work does. */
+  /**
+   * Counts work as in progress until it has ended: `idle` waits for it too. Returns, throws or rejects as the work
+   * does.
+   */
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result>
-  /** Resolves when no run is left, and no completion is pending: behind their last events. */
+  /** Resolves when no run is active and no completion is pending, after their last events. */
   idle(): Promise<void>
 }
 
-/** Who wants to know: what the option functions are given, and whether anybody still waits for the answer. */
+/** The request that the option functions receive, and whether its client is still there. */
 export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
 
 /**
- * What decides on requests, without a framework: for a binding of one's own.
+ * The deciding part without a framework: for your own binding.
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
@@ -94,7 +97,7 @@ class Decider<Req> implements RequestEngine<Req> {
   decide(facts: RequestFacts<Req>): MaybePromise<Decision> {
     const identified = this.#identityOf(facts)
     return identified instanceof Promise
-      ? // It may start a run, although its client has gone.
+      ? // It may start a run even after its client has gone.
         this.#engine.during(() => identified.then((later) => this.#decideOn(later, facts)))
       : this.#decideOn(identified, facts)
   }

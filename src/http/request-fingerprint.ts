@@ -10,15 +10,15 @@ import { checkWasRead, isComparable } from './sent-body.js'
 import { unsupportedDetail, warnOfUnsupported } from './unsupported-types.js'
 import { isWithoutBody } from './without-body.js'
 
-/** Why there can be no fingerprint of a request, by the client's mistake. */
+/** Why a request cannot have a fingerprint, by the client's mistake. */
 interface Unreadable {
   readonly refused: Rejection
   readonly detail?: string
 }
 
 /**
- * Reads what makes two requests the same, by the rules of the options: method, path, query and body, or what `fingerprint`
- * returns for the last two.
+ * Returns a reader of fingerprints, by the options: of method, path, query and body, or with what `fingerprint` returns
+ * instead of the last two.
  *
  * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
  */
@@ -32,7 +32,7 @@ export function fingerprintReader<Req>(
   return (facts) => {
     if (looksAtBody && facts.bodyFault === 'too_large') return TOO_LARGE
     if (looksAtBody) checkWasRead(facts)
-    // The given value stands for the query as well.
+    // The result of `fingerprint` replaces the query as well.
     return whenever(callOption(fingerprint, facts.request, checkedContent, fingerprintFailed), (content) =>
       readingOf(requestFingerprint(facts.method, pathOf(facts.target), content, ignoredMember)),
     )
@@ -65,7 +65,7 @@ function fingerprintFailed(cause: unknown): IdempotencyError {
 }
 
 const WAY_OUT =
-  'It must return what makes two requests the same, as a JSON value, a string or bytes; null if nothing but method and path counts.'
+  'It must return what makes two requests the same, as a JSON value, a string or bytes; null if only method and path count.'
 
 function pathOf(target: string): string {
   const query = target.indexOf('?')

@@ -16,7 +16,7 @@ import { scopeReader } from './scope.js'
 import { bodyNotParsed, isUnseen } from './sent-body.js'
 import type { HeaderPairs } from './settled.js'
 
-/** What a request is to the library: not covered, refused as sent, or an operation with a name. */
+/** What a request is: not covered, refused, or an operation with an identity. */
 export type Identified =
   | { readonly kind: 'bypass' }
   | {
@@ -30,7 +30,7 @@ export type Identified =
 const BYPASS: Identified = { kind: 'bypass' }
 
 /**
- * Reads requests by the rules of the options: which are covered, whose they are, what makes two the same.
+ * Returns a reader of requests, by the options: whether they are covered, their scope and key, and their fingerprint.
  *
  * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
  */
@@ -67,7 +67,7 @@ export function identityReader<Req>(
       return {
         kind: 'rejected',
         code: 'key_missing',
-        detail: `Send the header ${header}, with a value of your own choice that is new for each operation.`,
+        detail: `Send the header ${header}, with a value that you choose, new for each operation.`,
       }
     }
     const extra = legacy !== null && deprecation !== undefined ? { extraHeaders: deprecation } : undefined
@@ -84,7 +84,7 @@ export function identityReader<Req>(
     )
   }
 
-  /** JSON, or a form, that no parser has taken apart: the key may be in it, and would not be seen. */
+  /** Whether the body is JSON or a form that no parser has read: it may contain the key, which would be missed. */
   function mayHideKey(facts: RequestFacts<Req>): boolean {
     if (legacyKey === undefined || !hasMembers(contentTypeOf(facts.rawHeaders))) return false
     const { body } = facts
@@ -108,7 +108,7 @@ function keyHidden({ bodyFault, rawHeaders }: RequestFacts): Identified {
 function skipFailed(cause: unknown): IdempotencyError {
   return new IdempotencyError(
     'skip_failed',
-    `skip() failed${inItsWords(cause)}. So it is not known whether the request is to be protected. It must return true or false.`,
+    `skip() failed${inItsWords(cause)}. So it is unknown whether to protect the request. It must return true or false.`,
     { cause },
   )
 }

@@ -7,7 +7,7 @@ interface KeyPlaces {
   readonly legacyKey?: LegacyKey | undefined
 }
 
-/** The key of a request: what the header's lines say, or what the deprecated field says. `null`: it has neither. */
+/** The key of a request, from the header's lines or the deprecated field. `null` if it has neither. */
 export function chosenKey(
   lines: readonly string[],
   legacy: KeyReading | null,
@@ -25,7 +25,7 @@ export function chosenKey(
   }
 }
 
-/** What is wrong becomes a sentence for the client. */
+/** Makes a sentence for the client of what is wrong. */
 function placed(reading: KeyReading, place: string): KeyReading {
   return 'invalid' in reading ? { invalid: `${place}: ${reading.invalid}.` } : reading
 }

@@ -6,7 +6,7 @@ import type { ResolvedOptions } from './options.js'
 import { MAY_HAVE_RUN, type ProblemCode, problemOf } from './problem.js'
 import type { Rejected, Replay } from './settled.js'
 
-/** What the core's words mean in HTTP, by the options. */
+/** Translates the core's results into HTTP, by the options. */
 export class RequestRules<Req> {
   readonly options: ResolvedOptions<Req>
   readonly functions: OptionFunctions<Req>
@@ -16,7 +16,7 @@ export class RequestRules<Req> {
     this.functions = functions
   }
 
-  /** An answer that a record holds becomes a replay, a refusal a problem; anything else is as it is. */
+  /** An answer from a record becomes a replay, and a refusal a problem; anything else is returned unchanged. */
   inHttp<Other extends { readonly action: string }>(
     outcome: Other | Replayed | Refused,
   ): Exclude<Other, Replayed | Refused> | Replay | Rejected {
@@ -39,7 +39,7 @@ export class RequestRules<Req> {
   }
 }
 
-/** Marked as a replay, unless it is the run's own. */
+/** Marked as a replay, unless it is the run's own answer. */
 function answerIn({ answer, isOwn }: Replayed): Answer {
   return isOwn ? answer : asReplay(answer)
 }

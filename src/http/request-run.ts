@@ -10,31 +10,31 @@ import { readAnswer } from './resolution.js'
 import type { Settled } from './settled.js'
 
 /**
- * One run of a request's handler: for the binding, which ends it with the handler's answer, or without one. Where store and
+ * One run of a request's handler, for the binding, which ends it with or without the handler's answer. If store and
  * options are synchronous, so is its end.
  */
 export interface RequestRun {
-  /** What the handler gets. */
+  /** The context that the handler receives. */
   readonly context: IdempotencyContext
-  /** How large a body may be to be kept: what `keepsBody` goes by. */
+  /** The largest body that is kept: the limit of `keepsBody`. */
   readonly maxAnswerBytes: number
   /**
-   * Whether a body of so many bytes with this `Content-Type` is kept. If not: a whole one is settled with `body: null`, then
-   * sent. One that is still being written is sent as it comes; at its end it is settled so, `confirmed`, and its end is sent
-   * only where that says `'send'`.
+   * Whether a body of this size with this `Content-Type` is kept. If not, a whole one is settled with `body: null` and
+   * then sent. One that is still being written is sent as it comes; at its end it is settled with `body: null` and
+   * `confirmed`, and its end is sent only if the result is `'send'`.
    */
   keepsBody(byteLength: number, contentType: unknown): boolean
   /**
-   * Ends the run with its answer, success or failure: the record changes first. Only the first end counts; a later one
-   * is told what the first was told. `confirmed`: a success that the store does not confirm in time is not sent, but refused
-   * with `store_unavailable`; by default as `unconfirmedSuccess` says. Never throws, and never rejects.
+   * Ends the run with its answer, success or failure: the record changes first. Only the first end counts; later calls
+   * get the first one's result. `confirmed`: a success that the store does not confirm in time is not sent, but refused
+   * with `store_unavailable`; by default `unconfirmedSuccess` decides. Never throws, and never rejects.
    */
   settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<Settled>
   /** Ends the run without an answer: a failure that may have had its effect. Never throws, and never rejects. */
   fail(): MaybePromise<Settled>
   /**
-   * Whether the handler threw a `CertainFailure` that is being handled: whatever is answered then, the run has failed,
-   * certainly without effect.
+   * Whether the handler threw a `CertainFailure` that is being handled: then the run has certainly failed without
+   * effect, whatever response is sent.
    */
   willFailCertainly(does: boolean): void
   /**
@@ -42,26 +42,26 @@ export interface RequestRun {
    * may be later than what `settle` says: a completion that the store does not confirm in time is tried again.
    */
   ended(): Promise<void>
-  /** Tells the run who holds its response: a transaction of the handler's asks it to begin anew (`transaction` of a store). */
+  /** Registers the holder of the response: a store's `transaction` asks it to reset the response. */
   heldBy(response: HeldAnswer): void
 }
 
-/** Who holds a response, as a transaction needs it: what the work answers is sent behind the COMMIT, or does not count. */
+/** The holder of a response, for transactions: what the work sends is held until after the COMMIT, or discarded. */
 export type HeldAnswer = Omit<AnswerSource, 'answerOf'>
 
-/** Judges what the handler answers by the options, and ends the core's run with it. */
+/** Judges the handler's answer by the options, and ends the core's run with it. */
 export class JudgedRun<Req> implements RequestRun, AnswerSource {
   readonly context: IdempotencyContext
   readonly maxAnswerBytes: number
   readonly #run: Run
   readonly #rules: RequestRules<Req>
-  /** What the option functions are given; dropped at the end. */
+  /** The request that the option functions receive; dropped at the end. */
   #request: Req | undefined
   /** The handler threw a `CertainFailure`, which is being handled. */
   #failsCertainly = false
-  /** What whoever ended it first was told. */
+  /** The result of the first end. */
   #settled: MaybePromise<Settled> | undefined
-  /** Who holds the response, if anybody said so. */
+  /** The holder of the response, if one has registered. */
   #response: HeldAnswer | undefined
 
   constructor(run: Run, request: Req, rules: RequestRules<Req>) {

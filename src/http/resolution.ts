@@ -7,20 +7,20 @@ import { listed, mistakesIn, type Rule } from '../core/validation.js'
 import { isSuccessStatus } from './answer.js'
 import { isHeaderName } from './header-name.js'
 
-/** Which attempt an operator has looked at, and judges. */
+/** The attempt that an operator has inspected and resolves. */
 export interface AttemptName extends RecordName {
-  /** As `inspect` showed it: an attempt that came later is not resolved by what was seen of this one. */
+  /** As `inspect` showed it: a later attempt must not be resolved by what was seen of this one. */
   readonly attempt: number
 }
 
 /**
- * What became of an attempt, as an operator found out. `'failed'`: it had no effect, and the key is free. `completed`: it
- * had its effect; with an answer, retries are given that, and without one 409 `answer_not_kept`.
+ * How an attempt ended, as an operator found out. `'failed'`: it had no effect, and the key becomes free. `completed`:
+ * it had its effect; retries get the given answer or, without one, 409 `answer_not_kept`.
  */
 export type KnownOutcome = 'failed' | 'completed' | { readonly completed: GivenAnswer }
 
 /**
- * Reads the name of a record, and with it, for `resolve`, what became of its attempt.
+ * Reads and checks the name of a record.
  *
  * @throws IdempotencyError `arguments_invalid`, which lists every mistake.
  */
@@ -41,7 +41,7 @@ export function readResolution(
 }
 
 /**
- * An answer that is given by hand, in a transaction.
+ * Reads and checks an answer that was given by hand, in a transaction.
  *
  * @throws IdempotencyError `arguments_invalid`, which lists every mistake.
  */
@@ -56,7 +56,7 @@ function refuse(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
   throw new IdempotencyError(
     'arguments_invalid',
-    `The arguments of ${of} are not right, and nothing was sent:${listed(mistakes)}`,
+    `The arguments of ${of} are invalid, and nothing was sent:${listed(mistakes)}`,
   )
 }
 
@@ -71,14 +71,14 @@ const aNamespace: Rule = (value) =>
 
 const NAME_RULES = { scope: anything, key: anything, namespace: aNamespace, attempt: anInteger(0, 2 ** 52) }
 
-/** Scope and key are judged apart: a message quotes neither. */
+/** Scope and key are checked separately, because messages must not quote them. */
 function mistakesInName(given: unknown, required: readonly string[]): string[] {
   if (typeof given !== 'object' || given === null)
     return [`the record: expected { scope, key }; seen: ${kindOf(given)}`]
   const { scope, key, ...rest } = given as Partial<AttemptName>
   const mistakes = mistakesIn(given, rest, NAME_RULES, required)
   const scopeIs = scopeFault(scope)
-  if (scopeIs !== null) mistakes.push(`scope: expected what the option \`scope\` answers; seen: ${scopeIs}`)
+  if (scopeIs !== null) mistakes.push(`scope: expected what the option \`scope\` returns; seen: ${scopeIs}`)
   const keyIs = typeof key === 'string' ? keyFault(key) : `it is ${kindOf(key)}`
   if (keyIs !== null) mistakes.push(`key: expected an idempotency key, but ${keyIs}`)
   return mistakes
@@ -88,7 +88,7 @@ const ANSWER_RULES = {
   status: (value: unknown) =>
     Number.isInteger(value) && isSuccessStatus(value as number)
       ? null
-      : "a success (200 to 399 except 307 and 308); an attempt without effect is resolved as 'failed'",
+      : "a success (200 to 399 except 307 and 308); resolve an attempt without effect as 'failed'",
   body: anything,
   headers: someHeaders,
 }
@@ -99,7 +99,7 @@ function mistakesInOutcome(as: unknown, bytes: Uint8Array | null, maxAnswerBytes
   if (given === null) return [`the outcome: expected 'failed', 'completed' or { completed: { status, body, headers } }`]
   const mistakes = mistakesIn(given, { status: given.status, headers: given.headers }, ANSWER_RULES, ['status'])
   if (bytes === null) {
-    mistakes.push("body: expected a string, bytes, or an object as JSON; where it is not known, resolve as 'completed'")
+    mistakes.push("body: expected a string, bytes, or an object as JSON; if it is unknown, resolve as 'completed'")
   } else if (bytes.byteLength > maxAnswerBytes) {
     mistakes.push(`body: expected at most ${maxAnswerBytes} bytes (maxAnswerBytes); seen: ${bytes.byteLength}`)
   }
@@ -111,7 +111,7 @@ function answerGiven(as: unknown): GivenAnswer | null {
   return typeof completed === 'object' && completed !== null ? (completed as GivenAnswer) : null
 }
 
-/** RFC 9110 §5.5, "field-value", with the bytes beyond ASCII that Node sends as Latin-1. */
+/** RFC 9110 §5.5, "field-value", with the non-ASCII bytes that Node sends as Latin-1. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 function someHeaders(value: unknown): string | null {
@@ -126,7 +126,7 @@ function someHeaders(value: unknown): string | null {
   return right ? null : "an object of headers, such as { Location: '/payouts/1' }"
 }
 
-/** `null`: no body that can be sent, or no answer. */
+/** `null` if there is no answer, or no body that can be sent. */
 function bytesIn(as: unknown): Uint8Array | null {
   const { body } = answerGiven(as) ?? {}
   if (body === undefined || typeof body === 'string') return Buffer.from(body ?? '')

@@ -4,17 +4,17 @@ import type { MaybePromise } from '../core/maybe-promise.js'
 import { callOption } from './option-call.js'
 
 /**
- * The scope of an application with a single tenant. It says so aloud, since a default would leak one merchant's answers
- * to another.
+ * The scope of an application with a single tenant. It must be chosen explicitly: as a default it would leak one
+ * merchant's answers to another.
  */
 export function singleTenant(): string {
   return SINGLE_TENANT
 }
 
-/** An option that names the account whose key it is. */
+/** An option function that returns the account whose key it is. */
 export type Scope<Req> = (request: Req) => string | null | undefined | Promise<string | null | undefined>
 
-/** How messages speak of a scope. */
+/** How error messages refer to a scope. */
 export interface ScopeWords {
   /** The option's name. */
   readonly option: string
@@ -23,8 +23,8 @@ export interface ScopeWords {
 }
 
 /**
- * Reads whose key it is, the merchant account, by an option of the application's. Nothing is coerced. `words` is for a binding or
- * a receiver whose option has another name.
+ * Returns a reader of the scope, by an application's option. No value is coerced. `words` is for a binding or a
+ * receiver whose option has another name.
  *
  * The reader throws IdempotencyError (or rejects with it) `scope_invalid`: nothing ran and nothing was stored.
  */
@@ -45,6 +45,6 @@ export function scopeReader<Req>(
 const OF_REQUESTS: ScopeWords = {
   option: 'scope',
   wayOut:
-    'It must name the account whose key this is, as a string of 1 to 255 characters: mount authentication before the ' +
-    'middleware, and answer requests that have no account there. An application with a single tenant says `scope: singleTenant`.',
+    'It must return the account whose key this is, as a string of 1 to 255 characters: mount authentication before the ' +
+    'middleware, and respond there to requests without an account. An application with a single tenant uses `scope: singleTenant`.',
 }

@@ -3,19 +3,19 @@ import { contentTypeOf, hasMembers, isJson, isMultipart, mediaTypeOf } from './c
 import type { RequestFacts } from './decision.js'
 import { headerLines } from './header-lines.js'
 
-/** What the rules ask of a request. */
+/** The facts that the rules use. */
 type SentBody = Pick<RequestFacts, 'rawHeaders' | 'body' | 'bodyWasRead'>
 
-/** A body was sent, and `req.body` shows nothing of it: it must never be taken for an empty one. */
+/** Whether a body was sent that `req.body` does not show: it must never be treated as empty. */
 export function isUnseen(facts: SentBody): boolean {
   return showsNothing(facts) && wasSent(facts)
 }
 
 /**
- * A request is compared by what `req.body` shows. `false`: that would be wrong, since the body has a content type that no
- * parser covers, which is the client's mistake.
+ * Whether the request can be compared by `req.body`. `false`: no parser covers the body's content type, which is the
+ * client's mistake.
  *
- * @throws IdempotencyError `body_not_parsed` or `fingerprint_required` where it would be wrong by the application's mistake.
+ * @throws IdempotencyError `body_not_parsed` or `fingerprint_required` if the application made the mistake.
  */
 export function isComparable(facts: SentBody): boolean {
   const contentType = contentTypeOf(facts.rawHeaders)
@@ -27,9 +27,9 @@ export function isComparable(facts: SentBody): boolean {
 }
 
 /**
- * For a `fingerprint` of the application's own, which may look at whatever a parser made.
+ * For the application's own `fingerprint`, which may use any parser's result.
  *
- * @throws IdempotencyError `body_not_parsed` where nobody has read the body yet.
+ * @throws IdempotencyError `body_not_parsed` if nobody has read the body yet.
  */
 export function checkWasRead(facts: SentBody): void {
   if (!facts.bodyWasRead && isUnseen(facts)) throw notReadForFingerprint(contentTypeOf(facts.rawHeaders))
@@ -43,9 +43,9 @@ function showsNothing(facts: SentBody): boolean {
 }
 
 /**
- * Parsers of Express 4 leave `{}` behind wherever they did not run, also where something else has read the body, such as
- * into `req.rawBody`. So a body that was read counts as `{}` where that may be what was sent: not where a form or another
- * type than JSON brought more than the two bytes of it.
+ * Express 4's parsers set `{}` if they did not run, even if something else read the body, for example into
+ * `req.rawBody`. So `{}` counts as the body only if the body was read and may really have been `{}`: not if a form, or
+ * another type than JSON, had more than two bytes.
  */
 function mayBeAnEmptyObject({ rawHeaders, bodyWasRead }: SentBody): boolean {
   if (!bodyWasRead) return false
@@ -57,7 +57,7 @@ function wasSent({ rawHeaders }: SentBody): boolean {
   return lengthOf(rawHeaders) !== 0 || isChunked(rawHeaders)
 }
 
-/** In bytes, as announced; 0: it was not. */
+/** In bytes, as announced; 0 if it was not. */
 function lengthOf(rawHeaders: readonly string[]): number {
   const [length = '0'] = headerLines(rawHeaders, 'content-length')
   return Number(length)
@@ -70,7 +70,7 @@ function isChunked(rawHeaders: readonly string[]): boolean {
 function multipartNeedsFingerprint(): IdempotencyError {
   return new IdempotencyError(
     'fingerprint_required',
-    'A multipart body reads differently on each try (its boundary is random). Give a `fingerprint(req)` that returns ' +
+    'A multipart body differs on each retry, because its boundary is random. Set a `fingerprint(req)` that returns ' +
       'what makes two such requests the same, such as the fields and the hashes of the files.',
   )
 }
@@ -78,18 +78,18 @@ function multipartNeedsFingerprint(): IdempotencyError {
 function readElsewhere(contentType: string): IdempotencyError {
   return new IdempotencyError(
     'fingerprint_required',
-    `The request has a body (${named(contentType)}) that was read, but \`req.body\` shows nothing of it: two different ` +
-      'requests would look the same. Give a `fingerprint(req)` that returns what makes two such requests the same, such as ' +
-      '`(req) => req.rawBody`, or have the body put into `req.body`.',
+    `The request has a body (${named(contentType)}) that was read, but \`req.body\` does not contain it: two different ` +
+      'requests would look the same. Set a `fingerprint(req)` that returns what makes two such requests the same, such as ' +
+      '`(req) => req.rawBody`, or put the body into `req.body`.',
   )
 }
 
-/** The body has members, perhaps a key among them, and no parser has taken it apart. */
+/** The body has members, perhaps with a key, but no parser has read it. */
 export function bodyNotParsed(contentType: string): IdempotencyError {
   return new IdempotencyError(
     'body_not_parsed',
-    `The request has a body (${named(contentType)}) that nothing has parsed: two different requests would look the same, ` +
-      'and a key in it would not be seen. Mount the parser of its content type before the middleware, such as ' +
+    `The request has a body (${named(contentType)}) that no parser has read: two different requests would look the same, ` +
+      'and a key in it would be missed. Mount the parser of its content type before the middleware, such as ' +
       `\`${parserOf(contentType)}\`.`,
   )
 }
@@ -97,9 +97,9 @@ export function bodyNotParsed(contentType: string): IdempotencyError {
 function notReadForFingerprint(contentType: string): IdempotencyError {
   return new IdempotencyError(
     'body_not_parsed',
-    `The request has a body (${named(contentType)}) that nothing has read yet, so \`fingerprint(req)\` could not see what is ` +
-      'in it. Mount the parser of its content type before the middleware, such as `express.json()` or multer. A fingerprint ' +
-      'that needs no body says so: `fingerprint: withoutBody((req) => …)`.',
+    `The request has a body (${named(contentType)}) that nothing has read yet, so \`fingerprint(req)\` could not see its ` +
+      'content. Mount the parser of its content type before the middleware, such as `express.json()` or multer. For a fingerprint ' +
+      'that does not use the body: `fingerprint: withoutBody((req) => …)`.',
   )
 }
 

@@ -15,8 +15,8 @@ export interface Rejected {
   readonly extraHeaders?: HeaderPairs
 }
 
-/** Headers to add to whatever response this one request gets; never stored. */
+/** Headers to add to the response of this one request, whatever it is; never stored. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[]
 
-/** What to send once a run has ended: the response as the handler made it, another attempt's answer, or a problem. */
+/** What to send after a run has ended: the handler's own response, another attempt's answer, or a problem. */
 export type Settled = { readonly action: 'send' } | Replay | Rejected

@@ -1,21 +1,21 @@
 import { aboutCode } from '../core/documentation.js'
 import { mediaTypeOf } from './content-type.js'
 
-/** Clients choose what they send: neither the set nor the log may grow with it. */
+/** Limits the warnings and the set, because clients choose the types. */
 const MOST_WARNINGS = 20
 
 const warnedOf = new Set<string>()
 
-/** What the client is told about a content type that no parser covers. */
+/** The detail for a client whose content type no parser covers. */
 export function unsupportedDetail(contentType: string): string {
   const type = mediaTypeOf(contentType)
-  if (type !== null) return `Bodies of the content type ${type} are not read here.`
+  if (type !== null) return `This API does not accept bodies of the content type ${type}.`
   return contentType === ''
-    ? 'The request has a body, but no header Content-Type that tells how to read it.'
-    : 'The header Content-Type is not a media type, so it does not tell how to read the body.'
+    ? 'The request has a body, but no Content-Type header.'
+    : 'The Content-Type header is not a valid media type.'
 }
 
-/** Once for each type in a process: it may be the application's mistake all the same, which nobody else would see. */
+/** Warns once per type and process: it may be the application's mistake, which would otherwise go unnoticed. */
 export function warnOfUnsupported(contentType: string): void {
   const type = mediaTypeOf(contentType)
   const name = type ?? 'without a valid content type'
@@ -26,7 +26,7 @@ export function warnOfUnsupported(contentType: string): void {
   const last = warnedOf.size < MOST_WARNINGS ? '' : ' Further types will be refused without a warning.'
   process.emitWarning(
     `${bodies} refused with 415 content_type_unsupported: no parser has read them before the idempotency middleware, so two ` +
-      `different requests would look the same. To take them, mount their parser before it, such as ${parser}.${last} ${aboutCode('content_type_unsupported')}`,
+      `different requests would look the same. To accept them, mount their parser before it, such as ${parser}.${last} ${aboutCode('content_type_unsupported')}`,
     { type: 'OncePerKeyWarning', code: 'ONCE_PER_KEY_CONTENT_TYPE_UNSUPPORTED' },
   )
 }

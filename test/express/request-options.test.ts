@@ -61,7 +61,7 @@ describe.each(VERSIONS)('on $version', ({ make }) => {
     {
       name: 'a fingerprint of a Map',
       code: 'fingerprint_required',
-      wayOut: /Give a `fingerprint/,
+      wayOut: /Set a `fingerprint/,
       options: { fingerprint: () => new Map() },
     },
     {

@@ -343,7 +343,7 @@ describe('what is no name, no attempt or no outcome is refused, before anything 
       'no scope',
       { key: 'k', attempt: 1 },
       'failed',
-      /scope: expected what the option `scope` answers; seen: undefined/,
+      /scope: expected what the option `scope` returns; seen: undefined/,
     ],
     ['a scope by accident', { scope: 'undefined', key: 'k', attempt: 1 }, 'failed', /scope: .* the word "undefined"/],
     ['a scope that is a number', { scope: 7, key: 'k', attempt: 1 }, 'failed', /scope: .* a number/],
@@ -368,7 +368,7 @@ describe('what is no name, no attempt or no outcome is refused, before anything 
       'a failure',
       { ...NAME, attempt: 1 },
       { completed: { status: 404 } },
-      /status: .* resolved as 'failed'; seen: 404/,
+      /status: .* as 'failed'; seen: 404/,
     ],
     [
       'a redirect of the request',

@@ -65,7 +65,7 @@ test('every mistake is in one error, each in a line', () => {
     '  - leaseMS: did you mean leaseMs?',
     "  - store: expected a store, such as new MemoryStore() from 'once-per-key/memory'; seen: undefined",
     '  - scope: expected a function of the request that names the merchant account, such as (req) => req.merchantId; ' +
-      'an application with a single tenant says `scope: singleTenant`; seen: "acme"',
+      'an application with a single tenant uses `scope: singleTenant`; seen: "acme"',
     `  - methods: expected an array of methods in upper case, such as ['POST']; seen: "post" (did you mean 'POST'?)`,
     '  - retentionMs: expected an integer from 1 to 4503599627370496; seen: "24h"',
     '  - unknownOutcome: expected "rerun" or "refuse"; seen: "run"',

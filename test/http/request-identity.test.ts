@@ -117,13 +117,13 @@ describe('a body that was sent, and of which `req.body` shows nothing', () => {
     'application/x-www-form-urlencoded',
   ]
   const OTHER = [
-    { type: 'text/plain', detail: /content type text\/plain are not read here/ },
-    { type: 'Text/XML; charset=utf-8', detail: /content type text\/xml are/ },
+    { type: 'text/plain', detail: /does not accept bodies of the content type text\/plain/ },
+    { type: 'Text/XML; charset=utf-8', detail: /content type text\/xml\./ },
     { type: 'application/json-seq', detail: /application\/json-seq/ },
-    { type: `text/${'x'.repeat(65)}`, detail: /^The header Content-Type is not a media type/ },
-    { type: 'json', detail: /^The header Content-Type is not a media type/ },
-    { type: '', detail: /no header Content-Type/ },
-    { type: null, detail: /no header Content-Type/ },
+    { type: `text/${'x'.repeat(65)}`, detail: /^The Content-Type header is not a valid media type/ },
+    { type: 'json', detail: /^The Content-Type header is not a valid media type/ },
+    { type: '', detail: /no Content-Type header/ },
+    { type: null, detail: /no Content-Type header/ },
   ]
   const typed = (type: string | null) => (type === null ? [] : [['content-type', type] as const])
 
@@ -179,7 +179,7 @@ describe('a body that was sent, and of which `req.body` shows nothing', () => {
       const { send, store } = engineOnTrial()
       await expect(send(read)).rejects.toMatchObject({
         code: 'fingerprint_required',
-        message: expect.stringMatching(/Give a `fingerprint\(req\)`.*req\.rawBody/),
+        message: expect.stringMatching(/Set a `fingerprint\(req\)`.*req\.rawBody/),
       })
       expect(store.sent).toEqual([])
       expect(outcomeOf(await engineOnTrial({ fingerprint: () => 'its bytes' }).send(read))).toBe('execute')

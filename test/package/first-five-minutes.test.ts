@@ -71,14 +71,14 @@ const MISTAKES: readonly Mistake[] = [
     mistake: 'the parser after the middleware',
     edit: [[ROUTE, 'once, express.json(), async']],
     status: 500,
-    told: ['that nothing has parsed', 'before the middleware', '`express.json()`', 'errors.md#body_not_parsed'],
+    told: ['that no parser has read', 'before the middleware', '`express.json()`', 'errors.md#body_not_parsed'],
   },
   {
     mistake: 'a form, and no parser for it',
     edit: [],
     contentType: 'application/x-www-form-urlencoded',
     status: 500,
-    told: ['that nothing has parsed', 'express.urlencoded({ extended: true })', 'errors.md#body_not_parsed'],
+    told: ['that no parser has read', 'express.urlencoded({ extended: true })', 'errors.md#body_not_parsed'],
   },
   {
     mistake: 'another content type',
@@ -91,7 +91,7 @@ const MISTAKES: readonly Mistake[] = [
     mistake: 'mounted twice',
     edit: [['const app = express()', 'const app = express()\napp.use(express.json(), once)']],
     status: 500,
-    told: ['has met the middleware before', 'Mount it once on each route', 'errors.md#mounted_twice'],
+    told: ['has already passed the middleware', 'Mount it once for each route', 'errors.md#mounted_twice'],
   },
   {
     mistake: 'a scope that is not there',

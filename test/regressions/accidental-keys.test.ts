@@ -16,7 +16,7 @@ describe.each(VERSIONS)('on $version', ({ make }) => {
     for (const key of [word, `"${word}"`]) {
       const reply = await post({ keys: [key] })
       expect(reply).toMatchObject({ status: 400, code: 'key_invalid' })
-      expect(reply.json?.detail).toContain(`the word "${word}", which stands for a missing value`)
+      expect(reply.json?.detail).toContain(`the word "${word}", which usually means a missing value`)
     }
     expect(runs()).toBe(0)
   })
