@@ -1,4 +1,7 @@
-/** The entry `once-per-key/core`: the core, and until 0.3 what 0.1 exported here of requests, which is in `once-per-key/http` now. */
+/**
+ * The entry `once-per-key/core`: the core and, until 0.3, what 0.1 exported here for requests, which is now in
+ * `once-per-key/http`.
+ */
 export * from './core/index.js'
 export type {
   Asker,

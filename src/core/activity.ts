@@ -1,4 +1,4 @@
-/** Counts what must end before a store's client may be closed. */
+/** Counts the work that must end before a store's client may be closed. */
 export class Activity {
   #active = 0
   #whenIdle: (() => void)[] = []
@@ -14,7 +14,7 @@ export class Activity {
     this.#whenIdle = []
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when nothing is in progress. */
   idle(): Promise<void> {
     return this.#active === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve))
   }

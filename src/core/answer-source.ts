@@ -1,26 +1,26 @@
 import type { MaybePromise } from './maybe-promise.js'
 import type { Answer } from './record.js'
 
-/** Who makes the answer of a run, as a transaction needs it: a binding's. */
+/** Makes the answer of a run, for transactions: implemented by a binding. */
 export interface AnswerSource {
   /**
-   * A transaction opens: nothing of the answer is sent until `left`.
+   * A transaction opens: nothing of the response is sent until `left`.
    *
-   * @throws IdempotencyError `transaction_late`: an answer has begun.
+   * @throws IdempotencyError `transaction_late`: the response has begun.
    */
   entered(): void
-  /** What was answered since `entered` does not count: all is as it was then. */
+  /** Discards the response since `entered` and restores the state at that time. */
   reset(): void
   /**
-   * The work of the transaction has resolved with `value`. Where that is the answer, the run is ended with it here.
+   * The work of the transaction resolved with `value`. If that is the answer, ends the run with it.
    *
    * @throws IdempotencyError `transaction_streamed`: the answer is not whole.
    */
   resolved(value: unknown): MaybePromise<void>
-  /** The transaction is over; `reset` was called before, if it came to nothing. */
+  /** The transaction ended; if it was not committed, `reset` was called before. */
   left(): void
   /**
-   * An answer that is given by hand, as it is stored.
+   * The stored form of an answer that was given by hand.
    *
    * @throws IdempotencyError `arguments_invalid`.
    */

@@ -6,26 +6,26 @@ interface Sent {
 }
 
 /**
- * So many commands may be unanswered past their time limit before claims are refused without being sent. A client that
- * waits for its server keeps each of them, about 1 KiB.
+ * How many commands may be unanswered past their time limit before claims are refused without being sent. While the
+ * server is unreachable, the client keeps about 1 KiB for each.
  */
 const MOST_UNANSWERED = 1_000
-/** So many claims that were given up may be released at a time. The leases of the others end them. */
+/** How many releases of given-up claims may be unanswered at a time. Beyond that the lease ends the claim. */
 const MOST_RELEASES = 250
 const PROBE_MS = 1_000
-/** From the first minute on probes become rarer: an outage of a day leaves some 500 of them unanswered, not 86,400. */
+/** After the first minute probes become rarer: an outage of a day leaves some 500 of them unanswered, not 86,400. */
 const PAUSE_PER_PROBE = 60
-/** What is unanswered for so long while the store answers what was asked later will never be answered. */
+/** A command that is unanswered for this long, while the store answers later ones, will never be answered. */
 const LOST_MS = 60_000
 
 /**
- * What a store has not answered yet: all engines of a process that use it share its client, and with it, its queue. Here
- * stands what bounds that queue in an outage, however long it lasts.
+ * The commands that a store has not answered yet, for all engines of the process that use it, since they share its
+ * client and the client's queue. Bounds that queue in an outage of any length.
  */
 export class Backlog {
-  /** Unanswered past their time limit, about in the order in which they were sent. */
+  /** Commands unanswered past their time limit, roughly in the order in which they were sent. */
   readonly #overdue = new Set<Sent>()
-  /** When the latest of the commands was sent that were answered with a reply. An error may be the client's own. */
+  /** When the latest command was sent that got a reply. Errors do not count: they may be the client's own. */
   #heardUntil = Number.NEGATIVE_INFINITY
   #pausedSince: number | undefined
   #claimedAt = Number.NEGATIVE_INFINITY
@@ -35,27 +35,30 @@ export class Backlog {
     return this.#overdue.size
   }
 
-  /** Its time limit has passed. */
+  /** The command's time limit has passed. */
   overdue(command: Sent): void {
     this.#overdue.add(command)
   }
 
-  /** What was overdue has been answered, if only with an error. */
+  /** An overdue command got a reply or an error. */
   answered(command: Sent): void {
     this.#overdue.delete(command)
   }
 
-  /** A command was answered with a reply: the store is there. */
+  /** A command got a reply, so the store is reachable. */
   heard({ sentAt }: Sent): void {
     this.#heardUntil = Math.max(this.#heardUntil, sentAt)
   }
 
-  /** Whether the store has answered what was asked so much later: then this was lost, or its reply was. */
+  /**
+   * Whether the store has answered a command that was sent `laterMs` after this one: then this one, or its reply, was
+   * lost.
+   */
   isLost({ sentAt }: Sent, laterMs: number): boolean {
     return this.#heardUntil > sentAt + laterMs
   }
 
-  /** Whether a claim may be sent now: not while very many commands are unanswered, but for a probe a second. */
+  /** Whether a claim may be sent now: while very many commands are unanswered, only one probe per second. */
   mayClaim(now: number): boolean {
     if (this.#overdue.size >= MOST_UNANSWERED) this.#forgetLost()
     if (this.#overdue.size < MOST_UNANSWERED) {
@@ -76,7 +79,10 @@ export class Backlog {
     }
   }
 
-  /** Whether a claim that was given up may be released: `endRelease` must follow. One that is known to hold its key always. */
+  /**
+   * Whether a given-up claim may be released; if so, `endRelease` must follow. Always, if the claim is known to hold
+   * its key.
+   */
   startRelease(isHeld: boolean): boolean {
     const isFull = this.#releases >= MOST_RELEASES || this.#overdue.size >= MOST_UNANSWERED
     if (isFull && !isHeld) return false

@@ -6,7 +6,7 @@ import type { BeginReply, Claim } from './record.js'
 import type { StoreCall } from './store-calls.js'
 import { newToken } from './token.js'
 
-/** A claim of a key, with what it takes to send it. It does not hold the request. */
+/** A claim of a key, with what is needed to send it. It does not reference the request. */
 export interface Claiming {
   readonly identity: Identity
   readonly recordKey: string
@@ -15,16 +15,16 @@ export interface Claiming {
 
 /** A claim that was sent, or refused without being sent. */
 export interface Sent {
-  /** `null`: the store said nothing that counts. Whoever does not run gives the claim up. */
+  /** `null`: no usable reply. If the operation does not run, the claim must be given up. */
   readonly reply: BeginReply | null
-  /** The store has said that the key is ours. */
+  /** The store replied that the key is ours. */
   readonly isHeld: boolean
   readonly sentAt: number
   /** `undefined`: it was not sent. */
   readonly call: StoreCall<BeginReply> | undefined
 }
 
-/** Makes claims, sends them, and frees those that nobody will run. */
+/** Creates and sends claims, and releases those that will not run. */
 export class Claims {
   readonly #core: CoreParts
 
@@ -40,7 +40,7 @@ export class Claims {
     return { identity, recordKey: storageKey(identity, scope), claim }
   }
 
-  /** Sends it once. May be repeated: the token makes the second claim the first. */
+  /** Sends the claim. May be called again: because of the token, the second claim is the same as the first. */
   send(claiming: Claiming): MaybePromise<Sent> {
     const { calls, emit } = this.#core
     const now = monotonicNow()
@@ -56,14 +56,14 @@ export class Claims {
   #sent(reply: BeginReply | null, call: StoreCall<BeginReply>): Sent {
     const { sentAt } = call
     const isHeld = reply?.acquired === true
-    // A reply that is read when the lease is over confirms nothing: the process was stopped in between.
+    // A reply that is read after the lease has passed confirms nothing: the process was suspended meanwhile.
     const isLate = isHeld && monotonicNow() >= sentAt + this.#core.options.leaseMs
     return { reply: isLate ? null : reply, isHeld, sentAt, call }
   }
 
   /**
-   * Frees a claim that nobody will run: right behind it, and once more when its late reply or error comes, since a command
-   * that waited in the client's queue must not hold the key for nobody.
+   * Releases a claim that will not run: immediately, and again when its late reply or error arrives, so that a command
+   * that waited in the client's queue cannot hold the key.
    */
   giveUp(claiming: Claiming, { isHeld, call }: Sent): void {
     if (call === undefined) return
@@ -71,7 +71,7 @@ export class Claims {
     void this.#free(claiming, isHeld)
   }
 
-  /** Tried until the claim's lease would have ended it anyway. */
+  /** Retried until the lease of the claim has ended anyway. */
   async #free(claiming: Claiming, isHeld: boolean): Promise<void> {
     const { options, calls, activity } = this.#core
     const { leaseMs, maxRunMs } = options

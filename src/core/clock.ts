@@ -1,4 +1,4 @@
-/** Milliseconds on a clock that never jumps. */
+/** Milliseconds of a monotonic clock. */
 export function monotonicNow(): number {
   return performance.now()
 }

@@ -5,13 +5,13 @@ import type { ResolvedEngineOptions } from './engine-options.js'
 import type { Emit } from './events.js'
 import type { StoreCalls } from './store-calls.js'
 
-/** What the parts of an engine share. */
+/** The parts that the classes of an engine share. */
 export interface CoreParts {
   readonly options: ResolvedEngineOptions
   readonly calls: StoreCalls
   readonly deadlines: DeadlineQueue
   readonly activity: Activity
   readonly emit: Emit
-  /** Where duplicates wait for a run's end; `undefined`: nowhere. */
+  /** Where duplicates wait for a run's end; `undefined`: duplicates do not wait. */
   readonly duplicates: Duplicates | undefined
 }

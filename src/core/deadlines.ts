@@ -1,28 +1,28 @@
 import { monotonicNow } from './clock.js'
 
-/** Something that is due at some time, and may be put off or taken back before. */
+/** Something that is due at some time, and may be postponed or cancelled before. */
 export abstract class Deadline {
   /** On the monotonic clock; Infinity: it is in no queue. */
   dueAt = Number.POSITIVE_INFINITY
   earlier: Deadline | null = null
   later: Deadline | null = null
 
-  /** Called once each time that it falls due; by then it is in no queue. */
+  /** Called each time that it is due; it is then in no queue. */
   abstract onDue(now: number): void
 }
 
 /**
- * The deadlines of an engine, with one timer: a timer for each would cost every request several µs. The timer keeps no process
- * alive; where all deadlines are taken back it fires once for nothing, since the next request would only set it again, unless
- * somebody has it `rest`.
+ * The deadlines of an engine, with one timer: a timer for each would cost several µs per request. The timer keeps no
+ * process alive. After all deadlines are cancelled it still fires once, because the next request would set it again;
+ * `rest` cancels it.
  */
 export class Deadlines {
   readonly #queues: DeadlineQueue[] = []
   #timer: NodeJS.Timeout | undefined
-  /** When the timer fires; Infinity: there is none. It may fire for nothing, where what it was set for was put off. */
+  /** When the timer fires; Infinity: there is none. It may fire for nothing, if the deadline was postponed. */
   #firesAt = Number.POSITIVE_INFINITY
 
-  /** For deadlines that are about equally far away. */
+  /** A queue for deadlines that are about equally far away. */
   queue(): DeadlineQueue {
     const queue = new DeadlineQueue((dueAt) => {
       if (dueAt < this.#firesAt) this.#fireAt(dueAt)
@@ -31,7 +31,7 @@ export class Deadlines {
     return queue
   }
 
-  /** Takes the timer back, where nothing is due any more. */
+  /** Cancels the timer if nothing is due any more. */
   rest(): void {
     if (this.#next() !== undefined) return
     clearTimeout(this.#timer)
@@ -56,7 +56,7 @@ export class Deadlines {
     if (nextAt < this.#firesAt) this.#fireAt(nextAt)
   }
 
-  /** The queue whose first is due before all others. */
+  /** The queue whose first deadline is due earliest. */
   #next(): DeadlineQueue | undefined {
     let first: DeadlineQueue | undefined
     for (const queue of this.#queues) if (queue.nextAt < (first?.nextAt ?? Number.POSITIVE_INFINITY)) first = queue
@@ -64,7 +64,7 @@ export class Deadlines {
   }
 }
 
-/** Most are as far away as the last one was, so the place of a new one is found at the end of the list. */
+/** A sorted list. Most deadlines are as far away as the last one, so a new one is inserted from the end. */
 export class DeadlineQueue {
   #first: Deadline | null = null
   #last: Deadline | null = null
@@ -78,7 +78,7 @@ export class DeadlineQueue {
     return this.#first === null ? Number.POSITIVE_INFINITY : this.#first.dueAt
   }
 
-  /** The first, which is in the queue no more. */
+  /** Removes and returns the first deadline. */
   take(): Deadline | null {
     const first = this.#first
     if (first !== null) this.remove(first)

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import { IdempotencyError, kindOf } from './errors.js'
 import type { Identity } from './identity.js'
 
-/** Frozen within a major version: another service remembers these keys. Held by golden files. */
+/** Frozen within a major version, because other services store these keys. Held by golden files. */
 const FORMAT = 'once-per-key derived key v1'
 
-/** A UUID made of the identity and the label: RFC 9562 §5.8, version 8, "custom UUIDs … based on a hash". */
+/** A UUID from the identity and the label: RFC 9562 §5.8, version 8, "custom UUIDs … based on a hash". */
 export function derivedKey(identity: Identity, label: string): string {
   if (typeof label !== 'string' || label === '') {
     const seen = label === '' ? 'an empty string' : kindOf(label)
@@ -15,7 +15,7 @@ export function derivedKey(identity: Identity, label: string): string {
     )
   }
   const { namespace, scope, key, fingerprint } = identity
-  // One part more, so never the parts of a request.
+  // One more part than a request's identity, so the two never collide.
   const space = namespace === undefined ? [] : [namespace]
   const hex = hash('sha256', JSON.stringify([FORMAT, ...space, scope, key, fingerprint, label]), 'hex')
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16)

@@ -1,4 +1,4 @@
-/** The known name that was probably meant; `null`: none is near. */
+/** The known name that was probably meant; `null` if none is similar. */
 export function nearestOf(name: string, known: readonly string[]): string | null {
   const mostEdits = Math.max(2, name.length / 3)
   let nearest: string | null = null
@@ -12,7 +12,7 @@ export function nearestOf(name: string, known: readonly string[]): string | null
   return nearest
 }
 
-/** Levenshtein's distance, without regard to case. */
+/** Levenshtein distance, ignoring case. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {

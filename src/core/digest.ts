@@ -1,24 +1,25 @@
 import { createHash, type Hash, hash } from 'node:crypto'
 import { IdempotencyError, kindOf } from './errors.js'
 
-/** A deeper value would exhaust the stack of whoever walks it. */
+/** The traversal is recursive: a deeper value would overflow the stack. */
 export const MAX_DEPTH = 1_000
 
 /** Frozen within a major version: records made before an upgrade must still match. Held by golden files. */
 const FORMAT = 'v1.'
 
-/** Why there is no digest of a value. */
+/** Why a value has no digest. */
 export type Undigestible =
   /** Nested deeper than `MAX_DEPTH`. */
   | { readonly fault: 'too_deep' }
-  /** It holds something without a JSON form, such as a Map: its kind, in words. */
+  /** It contains something without a JSON form, such as a Map. `seen` is its kind, for messages. */
   | { readonly fault: 'not_comparable'; readonly seen: string }
 
 /**
- * The fingerprint of a value: what makes two operations the same, for `claim` of an operation engine. SHA-256, as text. JSON
- * counts by value, with members in any order; bytes and strings count by their bytes (so a string equals its bytes in UTF-8).
- * Numbers count as JavaScript has them (1, 1.0 and 1n are the same; 1e400 is `Infinity`, a value of its own), an object with
- * `toJSON`, such as a Date, as what that returns. A member that is `undefined` is not an absent one.
+ * The fingerprint of a value, which makes two operations the same in an operation engine's `claim`. SHA-256, as text.
+ * JSON counts by value, with members in any order; bytes and strings count by their bytes (so a string equals its UTF-8
+ * bytes). Numbers count as JavaScript numbers (1, 1.0 and 1n are equal; 1e400 is `Infinity`, a value of its own); an
+ * object with `toJSON`, such as a Date, counts as its result. A member with the value `undefined` differs from an
+ * absent one.
  *
  * The same value has the same fingerprint in every version with the same major number.
  *
@@ -26,9 +27,9 @@ export type Undigestible =
  * const fingerprint = fingerprintOf({ invoice: 'in_7', amount: 100 })
  * const claimed = await engine.claim({ namespace: 'invoices', scope: 'acme', key: 'in_7', fingerprint })
  *
- * @throws IdempotencyError `value_not_comparable` for `undefined`, a function, a symbol, or an object without a JSON form, such as
- * a Map, wherever it stands in the value; `value_too_deep` beyond 1,000 levels. Nothing ran and nothing was stored. What a
- * `toJSON` throws is passed on.
+ * @throws IdempotencyError `value_not_comparable` for `undefined`, a function, a symbol, or an object without a JSON
+ * form, such as a Map, anywhere in the value; `value_too_deep` beyond 1,000 levels. Nothing ran and nothing was stored.
+ * An error that `toJSON` throws is rethrown.
  */
 export function fingerprintOf(value: unknown): string {
   const digest: string | Undigestible =
@@ -37,22 +38,22 @@ export function fingerprintOf(value: unknown): string {
   if (digest.fault === 'too_deep') {
     throw new IdempotencyError(
       'value_too_deep',
-      `The value is nested deeper than ${MAX_DEPTH} levels. Take a part of it, its bytes, or its JSON text.`,
+      `The value is nested deeper than ${MAX_DEPTH} levels. Use a part of it, its bytes, or its JSON text.`,
     )
   }
   throw new IdempotencyError(
     'value_not_comparable',
-    `The value is, or holds, ${digest.seen}, which has no JSON form to compare. Give what makes two such operations the same as ` +
+    `The value is, or contains, ${digest.seen}, which has no JSON form to compare. Pass what makes two such operations the same, as ` +
       'a JSON value, a string or bytes.',
   )
 }
 
 /**
- * The same behind a prefix, which says what the value belongs to: no two prefixes may begin alike. A top-level member named
- * `ignoredMember` does not count.
+ * The digest of a value after a prefix, which says what the value belongs to; no prefix may begin with another one. A
+ * top-level member named `ignoredMember` does not count.
  */
 export function digestOf(prefix: string, value: unknown, ignoredMember?: string): string | Undigestible {
-  // Half a surrogate pair has no bytes in UTF-8: such a text counts as the JSON string that it is.
+  // A lone surrogate has no UTF-8 form: such a string is hashed as JSON.
   if (value instanceof Uint8Array || (typeof value === 'string' && value.isWellFormed())) {
     return FORMAT + createHash('sha256').update(`${prefix}bytes\n`).update(value).digest('base64url')
   }
@@ -63,9 +64,9 @@ export function digestOf(prefix: string, value: unknown, ignoredMember?: string)
 }
 
 /**
- * Adds one text per value: members sorted by UTF-16 code unit as in RFC 8785, and none left out. `false`: there is no digest.
- * Unlike RFC 8785 it takes every value a parser can make: 1e400 is `Infinity`, and lone surrogates stay apart, since
- * JSON.stringify escapes them.
+ * Adds one text per value: members sorted by UTF-16 code unit as in RFC 8785, and none left out. Returns `false` if
+ * there is no digest. Unlike RFC 8785 it accepts every value that a parser can make: 1e400 is `Infinity`, and lone
+ * surrogates stay distinct, because JSON.stringify escapes them.
  */
 function addCanonical(digest: Digest, value: unknown, depth: number, ignoredMember?: string): boolean {
   switch (typeof value) {
@@ -118,12 +119,14 @@ function addCanonical(digest: Digest, value: unknown, depth: number, ignoredMemb
   return true
 }
 
-/** What is being hashed: piece by piece, since the text of a large body in one piece costs as much as making it. */
+/**
+ * The text being hashed, in pieces: building the text of a large body as one string costs as much as the body itself.
+ */
 interface Digest {
   text: string
-  /** Absent while all fits into one piece. */
+  /** Absent while everything fits into one piece. */
   hash: Hash | undefined
-  /** Why there will be none. */
+  /** Why there will be no digest. */
   fault: Undigestible | undefined
 }
 
@@ -141,12 +144,12 @@ function digested({ text, hash: begun }: Digest): string {
   return begun === undefined ? hash('sha256', text, 'base64url') : begun.update(text).digest('base64url')
 }
 
-/** The same few names come with each request. Bounded, since a client may make up more: those are quoted each time. */
+/** A cache, since the same few names come with each request. Bounded, because clients choose names. */
 const QUOTED_NAMES = new Map<string, string>()
 const MOST_QUOTED_NAMES = 1_000
 const LONGEST_QUOTED_NAME = 64
 
-/** A member's name as it stands before its value. */
+/** A member's name as JSON, with the colon. */
 function quoted(name: string): string {
   const known = QUOTED_NAMES.get(name)
   if (known !== undefined) return known
@@ -155,7 +158,9 @@ function quoted(name: string): string {
   return text
 }
 
-/** In place; without the work space that the built-in sort takes for each object, where there are but a few names. */
+/**
+ * Sorts in place. For few names, insertion sort needs no work space, which the built-in sort allocates for each object.
+ */
 function sort(names: string[]): void {
   if (names.length > 16) names.sort()
   else {

@@ -1,17 +1,18 @@
 import type { Answer, IdempotencyRecord, Ownership } from './record.js'
 
-/** So many duplicates may wait in an engine: each holds a request and a connection. */
+/** How many duplicates may wait in an engine: each holds a request and a connection. */
 const MOST_WAITING = 1_000
 const FIRST_POLL_MS = 25
 const LONGEST_POLL_MS = 1_000
-/** How often one that only waits looks whether its time is over, or its client has gone. */
+/** How often a duplicate that does not poll checks whether its time is over, or its client has gone. */
 const LOOK_MS = 1_000
 
 /**
- * The duplicates that wait for the answer of a key (`inFlightWaitMs`), and the runs of this engine that they may wait for.
+ * The duplicates that wait for the answer of a key (`inFlightWaitMs`), and the runs of this engine that they may wait
+ * for.
  *
- * Those of one key stand in a line. While a run of this engine holds the key, nobody in it asks the store: the end of the
- * run tells them. Else the first in the line asks for all of them. A run that nobody waits for costs an entry in a map.
+ * Those of one key form a line. While a run of this engine holds the key, none of them polls the store: the end of the
+ * run notifies them. Otherwise the first in line polls for all. A run without duplicates costs one map entry.
  */
 export class Duplicates {
   readonly #runs = new Map<string, Ownership>()
@@ -19,12 +20,12 @@ export class Duplicates {
   readonly #waitingOf = new Map<string, number>()
   #waiting = 0
 
-  /** A run holds this key from now on. */
+  /** A run of this engine now holds this key. */
   enter(recordKey: string, own: Ownership): void {
     this.#runs.set(recordKey, own)
   }
 
-  /** It holds it no more; whether another attempt may run, the first in the line will ask. */
+  /** The run no longer holds the key; the first in line will ask the store whether another attempt may run. */
   leave(recordKey: string, own: Ownership): void {
     if (!this.#end(recordKey, own)) return
     const line = this.#lines.get(recordKey)
@@ -33,14 +34,14 @@ export class Duplicates {
     line.wakeFirst()
   }
 
-  /** Its answer is stored: all in the line are given it. */
+  /** Its answer is stored: everybody in line gets it. */
   completed(recordKey: string, own: Ownership, answer: Answer): void {
     if (!this.#end(recordKey, own)) return
     const { fingerprint, attempt } = own
     this.#lines.get(recordKey)?.tell({ state: 'completed', fingerprint, attempt, answer })
   }
 
-  /** Not of another run, which has followed. */
+  /** Only if it is still this run, and not a later one. */
   #end(recordKey: string, own: Ownership): boolean {
     return this.#runs.get(recordKey) === own && this.#runs.delete(recordKey)
   }
@@ -51,8 +52,8 @@ export class Duplicates {
   }
 
   /**
-   * A place in the line of this key; `null`: there is no room. A scope that holds more than is still free gets none, so that
-   * no scope can take the room of the others.
+   * A place in the line of this key; `null` if there is no room. A scope that holds more places than are free gets
+   * none, so that no scope can take all of them.
    */
   join(recordKey: string, fingerprint: string, scope: string): Place | null {
     const ofScope = this.#waitingOf.get(scope) ?? 0
@@ -69,7 +70,7 @@ export class Duplicates {
     return place
   }
 
-  /** Gives the place up: who is behind it moves up. */
+  /** Gives the place up; the next one moves up. */
   part(recordKey: string, scope: string, place: Place): void {
     this.#waiting--
     const ofScope = (this.#waitingOf.get(scope) ?? 0) - 1
@@ -81,10 +82,10 @@ export class Duplicates {
   }
 }
 
-/** Those that wait for one key, in the order in which they came. */
+/** The duplicates that wait for one key, in order of arrival. */
 class Line {
   readonly places = new Set<Place>()
-  /** How long the first in the line waits before it asks. */
+  /** How long the first in line waits before it polls. */
   pauseMs = FIRST_POLL_MS
 
   get first(): Place | undefined {
@@ -95,7 +96,7 @@ class Line {
     this.first?.wake?.()
   }
 
-  /** What the record has become for good. */
+  /** Passes on the final state of the record. */
   tell(record: IdempotencyRecord): void {
     for (const place of this.places) {
       place.record = record
@@ -107,7 +108,7 @@ class Line {
 /** The place of one duplicate in a line. */
 export class Place {
   readonly line: Line
-  /** What the record has become, as somebody else has heard. */
+  /** The final state of the record, if another duplicate has seen it. */
   record: IdempotencyRecord | undefined
   wake: (() => void) | undefined
   readonly #isFree: () => boolean
@@ -117,12 +118,14 @@ export class Place {
     this.#isFree = isFree
   }
 
-  /** It asks the store, for all behind it. */
+  /** Whether this place polls the store, for all that follow it. */
   get asks(): boolean {
     return this.line.first === this && this.#isFree()
   }
 
-  /** Waits until it is this place's turn to ask, somebody has told it what the record has become, or there is reason to look. */
+  /**
+   * Waits until this place should poll, has received the final record, or should check for timeout and disconnection.
+   */
   async turn(mostMs: number): Promise<void> {
     const { asks, line } = this
     const ms = Math.min(asks ? line.pauseMs : LOOK_MS, mostMs)
@@ -140,7 +143,7 @@ export class Place {
     })
   }
 
-  /** Tells all in the line what this one has heard. */
+  /** Passes the record on to everybody in line. */
   tell(record: IdempotencyRecord): void {
     this.line.tell(record)
   }

@@ -19,51 +19,52 @@ import { isInFlight, storeUnavailable, type Verdict, verdictOn } from './verdict
 import { type Waited, waitForOwner } from './wait-for-owner.js'
 import { warnUnheard } from './warning.js'
 
-/** What becomes of an operation that has a name. */
+/** The result of claiming an operation. */
 export type Claimed = { readonly action: 'execute'; readonly run: Run } | Replayed | Refused
 
-/** What runs operations once, whatever they are. */
+/** Runs operations once. */
 export interface OperationEngine {
   /**
-   * Claims an operation: it is to run, has run already, or is refused. At once where the store answers at once.
+   * Claims an operation: it must run, has already run, or is refused. Synchronous if the store is.
    *
-   * Scope and key are well-formed text (`isWellFormed`); nothing else is asked of them here. `isAbandoned` is asked while a
-   * duplicate waits (`inFlightWaitMs`): whether anybody still wants the answer.
+   * Scope and key must be well-formed strings (`isWellFormed`); nothing else is checked here. `isAbandoned` is called
+   * while a duplicate waits (`inFlightWaitMs`): whether nobody wants the answer any more.
    */
   claim(identity: Identity, isAbandoned?: () => boolean): MaybePromise<Claimed>
   /**
-   * The record of an operation as it stands; `null`: there is none. Changes nothing, neither its lease nor its retention.
+   * The current record of an operation; `null` if there is none. Changes nothing, neither its lease nor its retention.
    *
-   * @throws IdempotencyError `command_missing`, for a store of one's own without `inspect`; `store_failed`. Nothing changed.
+   * @throws IdempotencyError `command_missing`, for your own store without `inspect`; `store_failed`. Nothing changed.
    */
   inspect(name: RecordName): Promise<IdempotencyRecord | null>
   /**
-   * Settles an unknown outcome by an operator's word: with an answer, or, `null`, as certainly failed. Not ok: nothing
-   * changed, and `record` says why.
+   * Settles an unknown outcome by hand: with an answer, or, `null`, as certainly failed. If the result is not ok,
+   * nothing changed, and `record` shows why.
    *
-   * @throws IdempotencyError `command_missing`, for a store of one's own without `resolve`: nothing changed.
-   * `store_failed`: it is not known whether it was resolved, so inspect it again.
+   * @throws IdempotencyError `command_missing`, for your own store without `resolve`: nothing changed. `store_failed`:
+   * it is unknown whether the record was resolved, so inspect it again.
    */
   resolve(name: RecordName, attempt: number, answer: Answer | null): Promise<CommandReply>
   /**
-   * Everything that the store keeps whose outcome is unknown, be it an operation of this engine or of another one on the same
-   * store: as the store comes across it, a bounded step after the other. What changes meanwhile may be left out, or be there twice.
+   * All records in the store with an unknown outcome, of this engine and of others, in the store's order, read in bounded
+   * steps. Records that change meanwhile may be missing or appear twice.
    *
-   * @throws IdempotencyError `command_missing`, for a store of one's own without `list`; `store_failed`. Nothing changed.
+   * @throws IdempotencyError `command_missing`, for your own store without `list`; `store_failed`. Nothing changed.
    */
   unknown(): AsyncIterable<UnknownOutcome>
-  /** Counts work as under way until it has ended: `idle` waits for it too. */
+  /** Counts work as in progress until it has ended: `idle` waits for it too. */
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result>
-  /** Resolves when no run is left, and no completion is pending: behind their last events. */
+  /** Resolves when no run is active and no completion is pending, after their last events. */
   idle(): Promise<void>
 }
 
 /**
- * The library without a request: claims operations by their identity, and keeps their records.
+ * The library without requests: claims operations by their identity, and keeps their records.
  *
- * `namespace` is a word of your own, without a colon, a percent sign or a blank: it keeps your operations apart from requests,
- * which have none, from webhook events (`webhook`), and from those under any other word, though they share scopes, keys and the
- * store. `fingerprint` is what `fingerprintOf` makes of whatever must be the same in two operations with one key.
+ * `namespace` is a word that you choose, without a colon, a percent sign or a blank. It separates your operations from
+ * requests (which have none), from webhook events (`webhook`), and from those with any other word, even with the same
+ * scopes, keys and store. `fingerprint` is `fingerprintOf` of everything that must be the same in two operations with
+ * one key.
  *
  * @example
  * const engine = createOperationEngine({ store })
@@ -121,7 +122,7 @@ class RecordEngine implements OperationEngine {
       : this.#claimed(claiming, sent, isAbandoned)
   }
 
-  /** What the store's first reply means; a duplicate waits for its owner's answer where the options say so. */
+  /** Interprets the store's first reply; with `inFlightWaitMs`, a duplicate waits for its owner's answer. */
   #claimed(claiming: Claiming, sent: Sent, isAbandoned: () => boolean): MaybePromise<Claimed> {
     const { options, duplicates } = this.#core
     const { reply } = sent
@@ -138,7 +139,7 @@ class RecordEngine implements OperationEngine {
       : this.#tell(verdict, claiming.identity, reply.record)
   }
 
-  /** It has heard that its owner runs: it never runs unprotected. */
+  /** Never runs unprotected, because the owner is known to run. */
   #wait(
     claiming: Claiming,
     isAbandoned: () => boolean,
@@ -169,7 +170,7 @@ class RecordEngine implements OperationEngine {
     return { action: 'execute', run: new Run(start, this.#core) }
   }
 
-  /** The claim may or may not have been made, and the options say to run all the same. */
+  /** Whether the claim was made is unknown, and the options say to run anyway. */
   #runUnprotected({ identity, recordKey, claim }: Claiming, { sentAt }: Sent): Claimed {
     const { scope, key } = identity
     this.#core.emit({ type: 'unprotected', scope, key }, claim.token)

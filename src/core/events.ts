@@ -2,16 +2,19 @@ import type { RefusalCode } from './outcome.js'
 import type { PreviousOutcome } from './record.js'
 import type { StoreEvent } from './store.js'
 
-/** Which record an event is about. */
+/** The record of an event. */
 interface About {
   readonly scope: string
   readonly key: string
 }
 
-/** Refusals whose reason is the record itself. */
+/** Refusals caused by the record itself. */
 export type Refusal = Exclude<RefusalCode, 'store_unavailable'>
 
-/** An error of the store's client, stripped of all but its words: some clients hang a command's arguments on theirs. */
+/**
+ * An error of the store's client, reduced to name, code and message: some clients attach a command's arguments to their
+ * errors.
+ */
 export interface StoreFailure {
   readonly name: string
   readonly message: string
@@ -19,17 +22,17 @@ export interface StoreFailure {
 }
 
 /**
- * Why an attempt failed, and with it, whether that is certainly without effect.
+ * Why an attempt failed, which determines whether it certainly had no effect.
  *
  * Certain:
- * - `refused`: it was answered with 400 to 499, except 408 and 499.
+ * - `refused`: the status was 400 to 499, except 408 and 499.
  * - `certain_failure`: the handler threw a `CertainFailure`.
- * - `judged_certain`: the option `isCertainFailure` said so.
- * - `declared`: the option `effects: 'declared'` says so, and the handler did not call `mayHaveEffect()`.
+ * - `judged_certain`: the option `isCertainFailure` returned true.
+ * - `declared`: with `effects: 'declared'`, the handler did not call `mayHaveEffect()`.
  *
  * Uncertain:
- * - `status`: it was answered with any other status that is no success.
- * - `no_answer`: the response was destroyed, or broken off; or the function of a runner threw.
+ * - `status`: any other status that is not a success.
+ * - `no_answer`: the response was destroyed or broken off; or a runner's function threw.
  * - `may_have_effect`: the handler had called `mayHaveEffect()`.
  * - `earlier_attempt`: the outcome of an earlier attempt is unknown.
  */
@@ -43,11 +46,11 @@ export type FailureReason =
   | 'may_have_effect'
   | 'earlier_attempt'
 
-/** What happened. No bodies, no header values beyond the key itself. */
+/** What happened. Contains no bodies, and no header values except the key itself. */
 export type EngineEvent =
   /**
-   * An attempt starts, because the key was new, all earlier attempts had certainly failed (`'released'`), or it is not known
-   * what became of one (`'outcome_unknown'`).
+   * An attempt starts: the key was new, all earlier attempts had certainly failed (`'released'`), or the outcome of one
+   * is unknown (`'outcome_unknown'`).
    */
   | (About & {
       readonly type: 'claimed'
@@ -55,63 +58,68 @@ export type EngineEvent =
       readonly previousOutcome: PreviousOutcome
       readonly because: 'new' | 'released' | 'outcome_unknown'
     })
-  /** Its answer is stored. */
+  /** The attempt's answer is stored. */
   | (About & {
       readonly type: 'completed'
       readonly attempt: number
       readonly status: number
       readonly answerKept: boolean
     })
-  /** It failed, and the key is released; `uncertain`: it may have had its effect. */
+  /** The attempt failed, and the key is released; `uncertain`: it may have had its effect. */
   | (About & {
       readonly type: 'failed'
       readonly attempt: number
       readonly uncertain: boolean
       readonly because: FailureReason
     })
-  /** A retry was given the stored answer. */
+  /** A retry got the stored answer. */
   | (About & { readonly type: 'replayed'; readonly attempt: number })
   /** An operator settled the unknown outcome of this attempt; `'failed'`: the key is free. */
   | (About & { readonly type: 'resolved'; readonly attempt: number; readonly as: 'failed' | 'completed' })
-  /** A request was refused because of the record that stands. */
+  /** A request was refused because of the existing record. */
   | (About & { readonly type: Refusal })
-  /** An owner lost its lease: `'lapsed'`: unconfirmed for `leaseMs`; `'taken'`: the record is no longer its own. */
+  /**
+   * An owner lost its lease. `'lapsed'`: it was unconfirmed for `leaseMs`; `'taken'`: another attempt owns the record.
+   */
   | (About & { readonly type: 'lease_lost'; readonly attempt: number; readonly reason: 'lapsed' | 'taken' })
-  /** A command to the store failed or was not answered in time. */
+  /** A command to the store failed or timed out. */
   | (About & {
       readonly type: 'store_failed'
       readonly command: 'begin' | 'renew' | 'complete' | 'release' | 'inspect' | 'resolve' | 'list'
       readonly error: StoreFailure
     })
   /**
-   * A claim was refused without being sent, since very many commands (`unanswered`) were not answered in time. From time to
-   * time one is sent, to see whether the store is back.
+   * A claim was refused without being sent, because very many commands (`unanswered`) have timed out. Occasionally one
+   * is sent, to check whether the store is back.
    */
   | (About & { readonly type: 'store_paused'; readonly unanswered: number })
   /** The handler runs although its claim was not confirmed (`storeFailure: 'runUnprotected'`). */
   | (About & { readonly type: 'unprotected' })
   /**
-   * The store did not confirm a success in time. It is retried, and sent all the same, unless the lease was lost, the answer
-   * is a stream, or `unconfirmedSuccess` is `'withhold'`. Or the COMMIT of its transaction was not confirmed: then the store is
-   * asked what became of it, and nothing is sent before.
+   * The store did not confirm a success in time. The completion is retried; the answer is sent anyway, unless the lease
+   * was lost, the answer is a stream, or `unconfirmedSuccess` is `'withhold'`. Or the COMMIT of its transaction was not
+   * confirmed: then nothing is sent until the store has shown whether it was committed.
    */
   | (About & { readonly type: 'completion_pending'; readonly attempt: number })
-  /** It was given up: the store holds no answer, and the outcome will read as unknown (as failed, behind an unprotected run). */
+  /**
+   * The completion was given up: the store has no answer, so the outcome will count as unknown (after an unprotected
+   * run: as failed).
+   */
   | (About & { readonly type: 'completion_given_up'; readonly attempt: number })
   /**
-   * A record that was completed by hand, inside a transaction of the application's, is not completed: the transaction was rolled
-   * back, or a savepoint undone. The outcome is unknown, and the client was told to come back.
+   * A record that was completed by hand, inside the application's transaction, is not completed: the transaction was
+   * rolled back, or a savepoint was. The outcome is unknown, and the client was told to retry.
    */
   | (About & { readonly type: 'transaction_not_committed'; readonly attempt: number })
   | StoreEvent
 
-/** The commands that a store is sent. */
+/** The commands that a store receives. */
 export type CommandName = Extract<EngineEvent, { type: 'store_failed' }>['command']
 
 /** `token`: of the run whose event it is, if it is a run's. */
 export type Emit = (event: EngineEvent, token?: string) => void
 
-/** A listener that throws, or rejects, changes nothing. */
+/** Wraps a listener, so that one that throws or rejects changes nothing. */
 export function safely<Event>(listener: ((event: Event) => unknown) | undefined): (event: Event) => void {
   if (listener === undefined) return () => {}
   return (event) => {
@@ -122,7 +130,7 @@ export function safely<Event>(listener: ((event: Event) => unknown) | undefined)
   }
 }
 
-/** The record itself is the reason. */
+/** Whether the record itself is the reason. */
 export function isRefusal(code: RefusalCode): code is Refusal {
   return code !== 'store_unavailable'
 }
@@ -133,6 +141,6 @@ export function storeFailure(error: unknown): StoreFailure {
       const { name, message, code } = error as { name: string; message: string; code?: unknown }
       return { name, message, ...(typeof code === 'string' && { code }) }
     }
-  } catch {} // It throws where it is looked at.
+  } catch {} // Reading its properties threw.
   return { name: 'Error', message: 'The store threw something that is not an Error.' }
 }

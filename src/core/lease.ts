@@ -7,27 +7,28 @@ import type { StoreCall, StoreCalls } from './store-calls.js'
 
 /**
  * - `held`: as far as we know, nobody else may run.
- * - `lapsed`: not confirmed for `leaseMs`. Another attempt may have begun; a renewal that is confirmed late changes nothing.
- * - `taken`: the record is another attempt's.
+ * - `lapsed`: not confirmed for `leaseMs`. Another attempt may have begun; a late confirmation of a renewal changes
+ *   nothing.
+ * - `taken`: the record belongs to another attempt.
  * - `ended`: the run is over, and nothing is renewed any more.
  */
 export type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
 
-/** Whose lease it is. */
+/** The owner of a lease. */
 export interface Leased {
   /** Sends a renewal. */
   renew(): StoreCall<CommandReply>
-  /** Hears that a renewal was stale, and which record it met. */
+  /** A renewal was stale; `record` is the record that it found. */
   renewalRefused(record: IdempotencyRecord | null): void
-  /** Hears, once, that the lease is lost. */
+  /** The lease was lost. Called once. */
   leaseLost(reason: 'lapsed' | 'taken'): void
-  /** Hears that `maxRunMs` is over, and the lease with it: nothing will renew it again. */
+  /** `maxRunMs` has passed, so nothing renews the lease again. */
   leaseOver(): void
 }
 
 /**
- * An owner's lease: renewed at every third of it until `maxRunMs` is over. It counts as lost where a command finds the record
- * to be another's, or when `leaseMs` has passed since the last confirmed command was *sent*.
+ * An owner's lease: renewed every third of it until `maxRunMs` has passed. It counts as lost if a command finds that
+ * the record belongs to another attempt, or if `leaseMs` has passed since the last confirmed command was *sent*.
  */
 export class Lease extends Deadline {
   state: LeaseState = 'held'
@@ -35,22 +36,25 @@ export class Lease extends Deadline {
   readonly #leaseMs: number
   readonly #calls: StoreCalls
   readonly #deadlines: DeadlineQueue
-  /** When `maxRunMs` is over. */
+  /** When `maxRunMs` ends. */
   readonly #until: number
-  /** When the last command was sent that the store confirmed. Infinity: there is no lease that time could end. */
+  /** When the last command was sent that the store confirmed. Infinity: there is no lease that could lapse. */
   #confirmedAt: number
   /** When the next renewal is due. */
   #renewAt: number
   /** The last renewal that was sent. */
   #renewal: StoreCall<CommandReply> | undefined
-  /** A renewal is due, but the one before is not answered: one copy at a time. */
+  /** A renewal is due, but the previous one is unanswered: only one copy at a time. */
   #isOverdue = false
-  /** A transaction is open that a renewal would wait for, or abort: none is sent. */
+  /** A transaction is open that would block a renewal, or that a renewal would abort: none is sent. */
   #isPaused = false
-  /** A transaction has locked the record: until it is over, nobody can take it, however long that takes. */
+  /** A transaction has locked the record: until it ends nobody can take the record, however long that takes. */
   #isLocked = false
 
-  /** `sentAt`: when the claim was sent. `isProtected: false`: the claim was not confirmed, so there is no lease to lose by time. */
+  /**
+   * `sentAt`: when the claim was sent. `isProtected: false`: the claim was not confirmed, so there is no lease that
+   * could lapse.
+   */
   constructor(leased: Leased, { options, calls, deadlines }: CoreParts, sentAt: number, isProtected: boolean) {
     super()
     const { leaseMs, maxRunMs } = options
@@ -68,25 +72,28 @@ export class Lease extends Deadline {
     return this.#until
   }
 
-  /** Where a process was stopped, its sockets may be heard before its timers: asked before anything depends on the lease. */
+  /**
+   * Called before anything that depends on the lease: after a suspension of the process, sockets may be served before
+   * timers.
+   */
   check(now = monotonicNow()): boolean {
     if (this.state === 'held' && !this.#isLocked && now >= this.#confirmedAt + this.#leaseMs) this.#lose('lapsed')
     return this.state === 'held'
   }
 
-  /** A command met a record that is another attempt's. */
+  /** A command found that the record belongs to another attempt. */
   take(): void {
     if (this.state === 'held') this.#lose('taken')
     else if (this.state === 'lapsed') this.state = 'taken'
   }
 
-  /** Sends no more renewals until `resume`. Resolves when none is on its way. */
+  /** Stops renewals until `resume`. Resolves when none is being sent. */
   async pause(): Promise<void> {
     this.#isPaused = true
     await this.#renewal?.reply
   }
 
-  /** The record's lock stands for the lease until `resume`. */
+  /** Until `resume`, the lock of the record replaces the lease. */
   lock(): void {
     this.#isPaused = true
     this.#isLocked = true
@@ -98,19 +105,19 @@ export class Lease extends Deadline {
     if (this.state !== 'ended') this.onDue(monotonicNow())
   }
 
-  /** Renews it now. Whether the store has confirmed that. */
+  /** Renews now. Resolves with whether the store has confirmed it. */
   async confirm(): Promise<boolean> {
     const call = this.#renew()
     const reply = await call.reply
     return reply?.ok === true
   }
 
-  /** The run has nothing to renew any more, and goes on: until `maxRunMs` is over it may still tell its end. */
+  /** The run no longer has a record to renew, but continues: it may still end until `maxRunMs` has passed. */
   giveUp(): void {
     if (this.state !== 'ended') this.state = 'taken'
   }
 
-  /** Whether a renewal is on its way, whose events are still to come. */
+  /** Returns the renewal that is still unanswered, if any, because its events are still to come. */
   end(): StoreCall<CommandReply> | undefined {
     this.state = 'ended'
     this.#deadlines.remove(this)
@@ -145,7 +152,7 @@ export class Lease extends Deadline {
     return call
   }
 
-  /** `null`: it failed, behind its time limit. */
+  /** `null`: it failed or timed out. */
   #renewed(reply: CommandReply | null, call: StoreCall<CommandReply>): void {
     if (this.state === 'ended') return
     if (reply?.ok === true) this.#confirmedAt = Math.max(this.#confirmedAt, call.sentAt)

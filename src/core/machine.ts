@@ -62,7 +62,7 @@ import type {
   Resolution,
 } from './record.js'
 
-/** What a store keeps: the record, and what it shows to nobody. Times are of the store's own clock, in milliseconds. */
+/** What a store keeps: the record, and its private fields. Times are of the store's own clock, in milliseconds. */
 export type StoredRecord = (
   | {
       readonly state: 'in-flight'
@@ -79,13 +79,13 @@ export type StoredRecord = (
       readonly uncertain: boolean
     }
 ) & {
-  /** The last owner's. */
+  /** The last owner's token. */
   readonly token: string
-  /** From this moment on there is no record. */
+  /** From this time on there is no record. */
   readonly expiresAt: number
 }
 
-/** What a command did: the record from now on (the same object: no change) and the reply. */
+/** The result of a command: the new record (the same object if unchanged) and the reply. */
 export interface Step<Reply> {
   readonly record: StoredRecord | null
   readonly reply: Reply
@@ -173,7 +173,7 @@ export function resolve(stored: StoredRecord | null, resolution: Resolution, now
 
   const { fingerprint } = record
   const attempt = record.attempt + 1
-  // As long as the record that it stands for: until then, the owner that was lost may still wake up.
+  // At least as long as the record that it replaces: until then, the lost owner may still wake up.
   const expiresAt = Math.max(record.expiresAt, now + retentionMs)
   const resolved: StoredRecord =
     answer === null
@@ -191,7 +191,7 @@ function unexpired(stored: StoredRecord | null, now: number): StoredRecord | nul
   return stored !== null && now < stored.expiresAt ? stored : null
 }
 
-/** It died, stalled, or failed after it may have had an effect. Its record is bound. */
+/** The owner died or stalled, or the attempt failed and may have had its effect. The record is bound. */
 function isUnknown(record: StoredRecord, now: number): record is StoredRecord & { readonly fingerprint: string } {
   if (record.state === 'in-flight') return now >= record.leaseUntil
   return record.state === 'failed' && record.uncertain
@@ -223,7 +223,7 @@ function takeOver(record: StoredRecord, claim: Claim, now: number): Step<BeginRe
   return claim.unknownOutcome === 'refuse' ? refuse(record, claim, now) : acquire(claim, record.attempt + 1, true, now)
 }
 
-/** Derived, not stored: so a repeated `begin` is told what the first was told. */
+/** Derived, not stored, so a repeated `begin` gets the same reply as the first. */
 function previousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
   if (uncertain) return 'unknown'
   return attempt > 1 ? 'failed' : 'none'
@@ -237,7 +237,7 @@ function stale(record: StoredRecord, now: number, asker?: Asker): Step<CommandRe
   return { record, reply: { ok: false, record: shown(record, now, asker) } }
 }
 
-/** Whose command it is; an operator's comes with no fingerprint, and is shown everything. */
+/** The sender of a command; an operator's command has no fingerprint, and gets the whole record. */
 type Asker = { readonly fingerprint: string }
 
 function shown(record: StoredRecord, now: number, asker?: Asker): IdempotencyRecord {

@@ -1,7 +1,9 @@
-/** What may have to be waited for. */
+/** A value, or a promise of it. */
 export type MaybePromise<Value> = Value | Promise<Value>
 
-/** Goes on at once where there is nothing to wait for: on the way of each request, a wait costs more than the work. */
+/**
+ * Continues synchronously if there is nothing to wait for: for each request, awaiting would cost more than the work.
+ */
 export function whenever<Value, Result>(
   value: MaybePromise<Value>,
   next: (value: Value) => MaybePromise<Result>,

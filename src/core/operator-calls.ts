@@ -8,7 +8,7 @@ import type { Store } from './store.js'
 import { newToken } from './token.js'
 import { isCommandTraced, traceCommand } from './trace.js'
 
-/** The record as it stands; `null`: there is none. */
+/** The current record; `null` if there is none. */
 export async function inspectRecord(name: RecordName, core: CoreParts): Promise<IdempotencyRecord | null> {
   const inspect = commandOf(core.options.store, 'inspect')
   const recordKey = storageKey(name)
@@ -89,12 +89,12 @@ function commandMissing(command: OperatorCommand): IdempotencyError {
   const known = command === 'list' ? 'listedIfUnknown' : `machine.${command}`
   return new IdempotencyError(
     'command_missing',
-    `The store has no \`${command}\`, which is optional in a store of one's own. Add it: what it does to a record is ` +
+    `The store has no \`${command}\`, which is optional in your own store. Add it: what it does to a record is ` +
       `\`${known}\`, exported by once-per-key/core.`,
   )
 }
 
 function storeFailed(command: OperatorCommand, cause: StoreFailure | undefined): IdempotencyError {
-  const what = command === 'resolve' ? 'Whether the record was resolved, is not known: inspect it.' : 'Nothing changed.'
+  const what = command === 'resolve' ? 'Whether the record was resolved is unknown: inspect it.' : 'Nothing changed.'
   return new IdempotencyError('store_failed', `The store failed: ${cause?.message} ${what}`, { cause })
 }

@@ -1,27 +1,27 @@
 import type { Answer } from './record.js'
 
-/** Why an operation is not run: in the words of the record that stands, or of a store that does not answer. */
+/** Why an operation is not run: because of the existing record, or because the store does not reply. */
 export type RefusalCode = 'in_flight' | 'mismatched' | 'answer_not_kept' | 'outcome_unknown' | 'store_unavailable'
 
 /** The operation is not run. */
 export interface Refused {
   readonly action: 'refuse'
   readonly code: RefusalCode
-  /** After so many milliseconds the same may be asked again; `null`: waiting does not help. */
+  /** After this time the client may retry; `null`: waiting does not help. */
   readonly retryAfterMs: number | null
-  /** The operation may have been carried out all the same: it has run, and its end could not be stored. */
+  /** The operation may have been carried out: it ran, but its end could not be stored. */
   readonly mayHaveRun: boolean
 }
 
-/** An earlier attempt's answer, as its record holds it. */
+/** An earlier attempt's answer, from its record. */
 export interface Replayed {
   readonly action: 'replay'
   readonly answer: Answer
-  /** It is the answer of this very run, which completed its record by hand, inside a transaction. */
+  /** It is the answer of this same run, which completed its record by hand, inside a transaction. */
   readonly isOwn?: true
 }
 
-/** What to send once a run has ended: its own answer, or what the record says in its place. */
+/** What to send after a run has ended: its own answer, or what the record says instead. */
 export type Settled = { readonly action: 'send' } | Replayed | Refused
 
 export const SEND: Settled = Object.freeze({ action: 'send' })

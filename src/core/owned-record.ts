@@ -9,40 +9,40 @@ import type { StoreCall } from './store-calls.js'
 import { traceRunEnd } from './trace.js'
 import { unconfirmed, verdictAfterLoss } from './verdict.js'
 
-/** What a run starts from. */
+/** The initial state of a run. */
 export interface Start {
   readonly identity: Identity
   readonly recordKey: string
   readonly claim: Claim
   readonly acquired: Acquired
-  /** When the claim was sent: the lease counts from here. */
+  /** When the claim was sent: the lease starts then. */
   readonly sentAt: number
-  /** `false`: the store did not confirm the claim, and the options say to run all the same. */
+  /** `false`: the store did not confirm the claim, and the options say to run anyway. */
   readonly isProtected: boolean
 }
 
 /** How a failure is recorded. */
 export interface Failure {
-  /** It may have had its effect. */
+  /** The attempt may have had its effect. */
   readonly uncertain: boolean
   readonly because: FailureReason
 }
 
 /**
- * The record of one attempt, for its owner: the end of the attempt is sent to the store, and again in the background where the
- * store does not confirm it in time; all the while the lease is renewed. It is over (`isOver`) when the store has spoken, or
- * the time of the run is over.
+ * The record of one attempt, as its owner uses it. The end of the attempt is sent to the store, and retried in the
+ * background if the store does not confirm it in time; meanwhile the lease is renewed. It is over (`isOver`) when the
+ * store has replied, or the run's time has ended.
  */
 export abstract class OwnedRecord implements Leased {
   readonly identity: Identity
   readonly recordKey: string
   readonly attempt: number
-  /** `false`: nothing keeps another attempt from running at the same time. */
+  /** `false`: nothing prevents another attempt from running at the same time. */
   readonly isProtected: boolean
   protected readonly core: CoreParts
   protected readonly ownership: Ownership
   protected readonly lease: Lease
-  /** The record stands, and nothing more is sent for it. */
+  /** Nothing more is sent for the record. */
   protected isOver = false
   /** All of that has happened; whoever waits for it is told. */
   #hasEnded = false
@@ -65,7 +65,9 @@ export abstract class OwnedRecord implements Leased {
 
   // --- its end
 
-  /** `mustBeConfirmed`: where the store does not confirm it in time, a refusal is to be sent in its place. */
+  /**
+   * `mustBeConfirmed`: if the store does not confirm the completion in time, a refusal is sent instead of the answer.
+   */
   protected store(answer: Answer, mustBeConfirmed: boolean): MaybePromise<Settled> {
     const { calls } = this.core
     const terms = { ...this.ownership, answer }
@@ -77,12 +79,12 @@ export abstract class OwnedRecord implements Leased {
         if (late === null) this.completionGivenUp()
         else this.completed(late, answer, true)
       })
-      // Whoever took over may have sent another success: without a lease, only a confirmed one is sent.
+      // Without a lease, only a confirmed success is sent: whoever took over may have sent another one.
       return mustBeConfirmed || !this.lease.check() ? unconfirmed(this.core.options) : SEND
     })
   }
 
-  /** `wasPending`: it is confirmed late, and its client has been told already. */
+  /** `wasPending`: it is confirmed late, after the client has got its response. */
   protected completed(reply: CommandReply, answer: Answer, wasPending: boolean): Settled {
     if (reply.ok) {
       const { scope, key } = this.identity
@@ -133,8 +135,9 @@ export abstract class OwnedRecord implements Leased {
   }
 
   /**
-   * What became of a transaction that completes the record: a release waits for one that is still open, so its reply is
-   * proof, where a look would see what was before. `null`: the store said nothing until `maxRunMs` was over.
+   * Finds out how a transaction that completes the record ended. A release waits for the transaction while it is open,
+   * so its reply is proof; a read would show the state before it. `null`: the store gave no reply until `maxRunMs` had
+   * passed.
    */
   protected async endByTransaction(failure: Failure): Promise<CommandReply | null> {
     const { calls } = this.core
@@ -143,25 +146,28 @@ export abstract class OwnedRecord implements Leased {
     return (await call.reply) ?? calls.sendAgain('release', this, terms, call, this.lease.until)
   }
 
-  /** The answer of this attempt, where it is what the record was completed with. */
+  /** The answer with which the record was completed, if this attempt completed it. */
   protected ownAnswerIn(reply: CommandReply): Answer | null {
     if (reply.ok || reply.record?.state !== 'completed' || reply.record.attempt !== this.attempt) return null
     return reply.record.answer
   }
 
-  /** The record is another attempt's: its client gets what that says. */
+  /** The record belongs to another attempt: the client gets what that record says. */
   protected lost(record: IdempotencyRecord | null): Settled {
     this.lease.take()
     this.end()
     return verdictAfterLoss(record, this.identity, this.core.options)
   }
 
-  /** Whether the record that a command met is another's who runs, or has run. To an unprotected run a failure is nobody's. */
+  /**
+   * Whether the record that a command found belongs to another attempt. An unprotected run has no record, so a failed
+   * one is nobody's.
+   */
   protected isTaken(record: IdempotencyRecord | null): boolean {
     return this.isProtected || record?.state !== 'failed'
   }
 
-  /** Behind the last event of the run; that of a renewal on its way is still waited for. */
+  /** Called after the last event of the run; waits for the event of a renewal that is still unanswered. */
   protected end(): void {
     if (this.isOver) return
     this.isOver = true
@@ -200,7 +206,7 @@ export abstract class OwnedRecord implements Leased {
 
   renew(): StoreCall<CommandReply> {
     const { leaseMs, unknownRetentionMs } = this.core.options
-    // While it is in flight, its outcome would be unknown if its owner died.
+    // While it is in flight its outcome would be unknown if its owner died, so it is kept as long as those are.
     return this.core.calls.send('renew', this, { ...this.ownership, retentionMs: unknownRetentionMs, leaseMs })
   }
 

@@ -1,7 +1,7 @@
-/** A response as stored: what a retry is given back. */
+/** A response as stored: what a retry gets. */
 export interface Answer {
   readonly status: number
-  /** The reason phrase that the handler chose; empty for the status code's own, one blank for none at all. */
+  /** The reason phrase of the handler; empty for the status code's default, one blank for none at all. */
   readonly statusMessage: string
   /** Pairs rather than an object, so that two `Link` headers survive. */
   readonly headers: readonly (readonly [name: string, value: string])[]
@@ -9,23 +9,23 @@ export interface Answer {
   readonly body: Uint8Array | null
 }
 
-/** An answer as people write it: an operator, or whoever completes a record by hand. */
+/** An answer in a convenient form, for an operator or for completing a record by hand. */
 export interface GivenAnswer {
   /** A success: 200 to 399 except 307 and 308. */
   readonly status: number
-  /** A string or bytes as they are; an object or an array as JSON, with its content type. Absent: an empty body. */
+  /** A string or bytes unchanged; an object or an array as JSON, with its content type. If absent, an empty body. */
   readonly body?: string | Uint8Array | object | undefined
-  /** Of these, only what a handler's answer would keep. The length is counted. */
+  /** Only those are kept that would be kept from a handler. Content-Length is added. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>> | undefined
 }
 
 /**
- * What `completeIn` of a store takes: an answer, or, where its type argument says so, the result of a runner's run. Nothing is
- * inferred from what is given.
+ * The answer argument of a store's `completeIn`: an answer or, with a type argument, a runner's result. Nothing is
+ * inferred from the value.
  */
 export type GivenByHand<Given> = [Given][Given extends unknown ? 0 : never]
 
-/** What a store shows of the record that it keeps for one (scope, key). Never its token. */
+/** The record of one (scope, key) as a store shows it. Never contains its token. */
 export type IdempotencyRecord =
   | {
       readonly state: 'in-flight'
@@ -39,28 +39,31 @@ export type IdempotencyRecord =
       readonly state: 'completed'
       readonly fingerprint: string
       readonly attempt: number
-      /** `null`: not shown, since the command came with another fingerprint. An answer that was not kept is one without a body. */
+      /**
+       * `null`: not shown, because the command had another fingerprint. An answer that was not kept is one without a
+       * body.
+       */
       readonly answer: Answer | null
     }
   | {
       readonly state: 'failed'
-      /** Bound to its fingerprint only while uncertain, else `null`. */
+      /** The bound fingerprint while uncertain, else `null`. */
       readonly fingerprint: string | null
       readonly attempt: number
       readonly uncertain: boolean
     }
 
 /**
- * What became of the attempts before this one. `'none'`: there was none. `'failed'`: all failed, certainly without
- * effect. `'unknown'`: one died, stalled, or failed in a way that leaves its effect open.
+ * How the attempts before this one ended. `'none'`: there was none. `'failed'`: all failed, certainly without effect.
+ * `'unknown'`: one died, stalled, or failed and may have had its effect.
  */
 export type PreviousOutcome = 'none' | 'failed' | 'unknown'
 
-/** Who asks for a key, and on what terms. */
+/** A request for a key, with its terms. */
 export interface Claim {
-  /** Random, new for each claim, chosen by the caller: a lost reply can be asked for again. */
+  /** Random, new for each claim, chosen by the caller, so that the command can be repeated after a lost reply. */
   readonly token: string
-  /** Whose the record is: what a store shares its room by. */
+  /** The owner of the record: stores share their room by it. */
   readonly scope: string
   readonly fingerprint: string
   readonly leaseMs: number
@@ -69,66 +72,69 @@ export interface Claim {
   readonly unknownOutcome: 'rerun' | 'refuse'
 }
 
-/** What an owner shows of itself with each later command: enough to write its record anew if the store lost it. */
+/** What an owner sends with each later command: enough to write its record again if the store lost it. */
 export interface Ownership {
   readonly token: string
   /** As in its claim. */
   readonly scope: string
   readonly fingerprint: string
-  /** As `begin` told it; 0: the claim was never confirmed. */
+  /** As returned by `begin`; 0: the claim was never confirmed. */
   readonly attempt: number
   readonly uncertain: boolean
   readonly retentionMs: number
 }
 
-/** The key, and what became of the attempts before. */
+/** The key was acquired. Says how the attempts before ended. */
 export interface Acquired {
   readonly acquired: true
   readonly attempt: number
   readonly previousOutcome: PreviousOutcome
 }
 
-/** The reply to `begin`: the key, or the record that stood in the way. */
+/** The reply to `begin`: the key, or the record that prevented the claim. */
 export type BeginReply = Acquired | { readonly acquired: false; readonly record: IdempotencyRecord }
 
-/** An operator's word on an unknown outcome. */
+/** An operator's decision on an unknown outcome. */
 export interface Resolution {
-  /** Random, new for each resolution, as for a claim: a lost reply can be asked for again, and nobody else owns the record. */
+  /**
+   * Random, new for each resolution, so that the command can be repeated after a lost reply, and nobody else owns the
+   * record.
+   */
   readonly token: string
-  /** The attempt that the operator looked at: a later one is not resolved by what was seen of it. */
+  /** The attempt that the operator inspected: a later one must not be resolved by what was seen of it. */
   readonly attempt: number
   /** The answer to keep; `null`: it failed, certainly without effect. */
   readonly answer: Answer | null
-  /** How long the record is kept at least. */
+  /** The minimum time for which the record is kept. */
   readonly retentionMs: number
 }
 
 /**
- * The reply to `renew`, `complete`, `release` and `resolve`. Not ok: *stale*, with the record that the command met, which
- * is as it was.
+ * The reply to `renew`, `complete`, `release` and `resolve`. Not ok means *stale*; `record` is the record that the
+ * command found, unchanged.
  */
 export type CommandReply = { readonly ok: true } | { readonly ok: false; readonly record: IdempotencyRecord | null }
 
-/** A record that a store's `list` came across. */
+/** A record that a store's `list` returns. */
 export interface ListedRecord {
   /** The storage key. */
   readonly key: string
   readonly record: IdempotencyRecord
-  /** What is left of its retention: the oldest has the least. */
+  /** The rest of its retention: the oldest record has the least. */
   readonly retentionRemainingMs: number
 }
 
-/** What one step of a store's `list` came across. */
+/** The result of one step of a store's `list`. */
 export interface ListedRecords {
-  /** Those whose outcome is unknown: in flight with a lease that lapsed, or failed and uncertain. */
+  /** Records with an unknown outcome: in flight with a lapsed lease, or failed and uncertain. */
   readonly records: readonly ListedRecord[]
-  /** Where the next step goes on; `null`: that was the last. */
+  /** The start of the next step; `null` after the last. */
   readonly next: string | null
 }
 
-/** @deprecated The name of 0.1: `Ownership`. */
+/** @deprecated The name in 0.1 of `Ownership`. */
 export type Own = Ownership
-/** @deprecated The name of 0.1: `BeginReply`. */
+/** @deprecated The name in 0.1 of `BeginReply`. */
 export type Begun = BeginReply
-/** @deprecated The name of 0.1: `CommandReply`. */
+/** @deprecated The name in 0.1 of `CommandReply`. */
 export type Done = CommandReply

@@ -1,23 +1,26 @@
 import type { CommandName } from './events.js'
 import type { Answer } from './record.js'
 
-/** A member of a reply that is not as the interface says. */
+/** A member of a reply that does not match the interface. */
 export interface ReplyFault {
-  /** Its path, such as `record.answer.status`; `''`: the reply itself. */
+  /** Its path, for example `record.answer.status`; `''`: the reply itself. */
   readonly member: string
-  /** In words, such as `an integer`. */
+  /** In words, for example `an integer`. */
   readonly expected: string
   readonly seen: unknown
 }
 
-/** Whether a store answered as the interface says. What is no reply is a store failure, like a record that cannot be read. */
+/**
+ * Whether a store's reply matches the interface. An invalid reply is a store failure, like a record that cannot be
+ * read.
+ */
 export function isReply(command: CommandName, reply: unknown, fingerprint?: string, faultIn?: AnswerFault): boolean {
   return faultInReply(command, reply, fingerprint, faultIn) === null
 }
 
 /**
- * The first member that is wrong. `fingerprint`: what the command came with; an operator's came with none. `faultIn` judges
- * an answer whose body is there.
+ * The first member that is wrong. `fingerprint`: the command's; an operator's command has none. `faultIn` checks an
+ * answer with a body.
  */
 export function faultInReply(
   command: CommandName,
@@ -43,10 +46,10 @@ export function faultInReply(
   }
 }
 
-/** What was expected of an answer, in words; `null`: it is right. */
+/** Returns what was expected of an answer; `null` if it is valid. */
 export type AnswerFault = (answer: Answer) => string | null
 
-/** Of a claim that was made, the attempt is 1, 2, 3 … */
+/** The attempt of an acquired claim is 1, 2, 3 … */
 function faultInClaim({ attempt, previousOutcome }: Members): ReplyFault | null {
   if (!Number.isInteger(attempt) || (attempt as number) < 1)
     return fault('attempt', 'an integer of at least 1', attempt)
@@ -88,7 +91,7 @@ function faultInRecord(
       if (record.answer !== null) return faultInAnswer(record.answer, faultIn)
       return fingerprint !== undefined && fingerprint !== record.fingerprint // Not shown.
         ? null
-        : fault('record.answer', 'the answer, which only another fingerprint is not shown', null)
+        : fault('record.answer', 'the answer, which must be shown to the same fingerprint', null)
     case 'failed':
       if (typeof record.uncertain === 'boolean') return faultInFingerprint(record)
       return fault('record.uncertain', 'true or false', record.uncertain)

@@ -9,22 +9,22 @@ import type { Store } from './store.js'
 import { contextForeign, contextMissing, transactionUnanswered } from './transaction-errors.js'
 
 /**
- * One transaction of a run, from before its BEGIN until it is known what became of it. While it is open the run does not end:
- * whoever ends it is told what came of it afterwards. Whoever opens it (see `transact.ts`) calls these in their order.
+ * One transaction of a run, from before BEGIN until its outcome is known. While it is open the run does not end: ends
+ * are offered to the transaction and settled afterwards. `transact.ts` calls these methods in order.
  */
 export class RunTransaction implements OpenTransaction {
   readonly recordKey: string
   readonly token: string
-  /** For so long the session may do nothing before the database ends it, in milliseconds. */
+  /** How long the session may be inactive before the database ends it, in milliseconds. */
   readonly idleMs: number
-  /** The record is completed in the transaction: until that is over, its lock stands for the lease. */
+  /** The record is completed in the transaction: until the transaction ends, the record's lock replaces the lease. */
   isCompleting = false
   readonly #run: Run
-  /** The work was called: a second call means that the client tries again. */
+  /** The work was called: a second call means that the client retries it. */
   #hasBegun = false
-  /** Its answer depends on it: a step's does not. */
+  /** Whether the transaction contains the answer: that of a step does not. */
   readonly #isAnswered: boolean
-  /** With what the run was ended meanwhile; the first end counts. */
+  /** The first end that was offered meanwhile. */
   #offered: Offered | undefined
 
   /** @throws IdempotencyError for misuse: nothing was sent. */
@@ -40,14 +40,15 @@ export class RunTransaction implements OpenTransaction {
     run.enter(this)
   }
 
-  /** An end that somebody gives to the run meanwhile. */
+  /** Offers an end of the run while the transaction is open. */
   offer(end: OfferedEnd): Promise<Settled> {
     this.#offered ??= new Offered(end)
     return this.#offered.told
   }
 
   /**
-   * Before the transaction has a snapshot that a renewal would make stale: confirms one, and sends no other.
+   * Called before BEGIN if a renewal would invalidate the transaction's snapshot: confirms one renewal, and stops
+   * further ones.
    *
    * @throws IdempotencyError `lease_lost`
    */
@@ -55,22 +56,22 @@ export class RunTransaction implements OpenTransaction {
     await this.#run.renewAndPause()
   }
 
-  /** The database lets renewals through until the record is completed. */
+  /** The database allows renewals until the record is completed. */
   admitRenewals(): void {
     this.#run.resumeRenewals()
   }
 
-  /** Behind BEGIN, each time that the client calls the work. */
+  /** Called after BEGIN, each time that the client calls the work. */
   begun(): void {
     if (this.#hasBegun) this.#discard()
     this.#hasBegun = true
   }
 
   /**
-   * The work has resolved: with what the record is to be completed, as the last statement; `null`: the answer is a failure,
-   * so the transaction is to be rolled back.
+   * The work has resolved. Returns what to complete the record with, as the last statement; `null`: the answer is a
+   * failure, so the transaction must be rolled back.
    *
-   * @throws IdempotencyError `transaction_unanswered`, `transaction_streamed`: it is to be rolled back.
+   * @throws IdempotencyError `transaction_unanswered`, `transaction_streamed`: it must be rolled back.
    */
   resolved(value: unknown): MaybePromise<Completion | null> {
     return whenever(this.#run.source?.resolved(value), () => {
@@ -80,19 +81,21 @@ export class RunTransaction implements OpenTransaction {
     })
   }
 
-  /** Before a statement that locks the record: no renewal is on its way any more, and the lock stands for the lease. */
+  /** Called before a statement that locks the record: waits for renewals to end; then the lock replaces the lease. */
   async locking(): Promise<void> {
     await this.#run.lockLease()
     this.isCompleting = true
   }
 
-  /** The COMMIT was confirmed: the record is completed, and the answer leaves. */
+  /** The COMMIT was confirmed: the record is completed, and the answer is sent. */
   committed(): void {
     const settled = this.#run.committed(this.#offered?.end.answer as Answer)
     this.#close()?.tell(settled)
   }
 
-  /** It was rolled back, or never begun: what was answered does not count, and the run goes on, unless its response is gone. */
+  /**
+   * It was rolled back, or never begun: the answer is discarded, and the run continues, unless its response is gone.
+   */
   rolledBack(): MaybePromise<void> {
     const end = this.#offered?.end
     if (end?.answer === null && end.because === 'no_answer') return this.failed()
@@ -100,14 +103,14 @@ export class RunTransaction implements OpenTransaction {
     this.#close()
   }
 
-  /** It was rolled back since its answer is a failure: the run ends with that. */
+  /** It was rolled back because its answer is a failure: the run ends with that. */
   failed(): Promise<void> {
     return this.#endRun()
   }
 
   /**
-   * Nobody knows whether it was committed: the store is asked until it proves that, or `maxRunMs` is over. `false`: it was
-   * rolled back, and the next attempt may run; or it is still not known, and the client is told to come back.
+   * It is unknown whether it was committed: asks the store until that is proved, or `maxRunMs` has passed. `false`: it
+   * was rolled back, and the next attempt may run; or it is still unknown, and the client is told to retry.
    */
   async resolve(): Promise<boolean> {
     const outcome = await this.#run.outcomeOfCommit()
@@ -121,13 +124,15 @@ export class RunTransaction implements OpenTransaction {
     return false
   }
 
-  /** A step is over; `mayBeCommitted`: what it wrote may be there, so a failure from now on leaves the outcome unknown. */
+  /**
+   * A step has ended; `mayBeCommitted`: its writes may exist, so any failure from now on leaves the outcome unknown.
+   */
   async stepOver(mayBeCommitted: boolean): Promise<void> {
     if (mayBeCommitted) this.#run.mayHaveEffect()
     await this.#endRun()
   }
 
-  /** Ends the run as was offered meanwhile; without an offer it goes on. */
+  /** Ends the run with the offered end; without one the run continues. */
   async #endRun(): Promise<void> {
     const run = this.#run
     const offered = this.#close()
@@ -136,14 +141,14 @@ export class RunTransaction implements OpenTransaction {
     tell(await (end.answer === null ? run.fail(end.how, end.because) : run.complete(end.answer)))
   }
 
-  /** What was answered does not count: whoever ended the run is told of the answer that does, or nothing. */
+  /** Discards the answer: whoever ended the run gets the result of the final answer, or none. */
   #discard(): void {
     this.isCompleting = false
     this.#offered = undefined
     this.#run.source?.reset()
   }
 
-  /** From here on ends go to the run, whose lease is renewed again. Returns what was offered. */
+  /** From now on ends go to the run, and its lease is renewed again. Returns the offered end. */
   #close(): Offered | undefined {
     const offered = this.#offered
     this.#offered = undefined
@@ -155,7 +160,7 @@ export class RunTransaction implements OpenTransaction {
   }
 }
 
-/** An end of the run, and the promise of whoever offered it. */
+/** An end of the run, and the promise of its result. */
 class Offered {
   readonly end: OfferedEnd
   readonly told: Promise<Settled>

@@ -15,29 +15,31 @@ import { transactionCommitted, transactionLate, transactionNested } from './tran
 import { unconfirmed } from './verdict.js'
 
 /**
- * One run of an operation, from its claim to its end. Its methods are shared: functions of each run's own would keep the run,
- * and all that it can see, in V8's old space.
+ * One run of an operation, from its claim to its end. Methods are on the prototype: functions of each run would keep
+ * the run, and everything that they reference, in V8's old space.
  *
- * It runs until somebody ends it (`#settled` is set). Then its end is on its way to its record.
+ * The run is active until it is ended (`#settled` is set). Then its end is being stored.
  */
 export class Run extends OwnedRecord {
   readonly previousOutcome: PreviousOutcome
-  /** What its handler gets. */
+  /** The context that the handler receives. */
   readonly context: HandlerContext
-  /** What whoever ended it first was told. */
+  /** The result of the first end. */
   #settled: MaybePromise<Settled> | undefined
   /** The handler has called `mayHaveEffect()`. */
   #mayHaveHadEffect = false
   #abort: AbortController | undefined
   /** Why the handler should stop; the first reason counts. */
   #stopReason: IdempotencyError | undefined
-  /** Who makes its answer; a binding says so. */
+  /** Makes the answer; set by a binding. */
   source: AnswerSource | undefined
-  /** The transaction that is open: ends are offered to it. */
+  /** The open transaction: ends are offered to it. */
   #transaction: OpenTransaction | undefined
-  /** A transaction has committed, and with it the record. */
+  /** A transaction has committed, and the record with it. */
   #hasCommitted = false
-  /** Its record was completed inside a transaction of the application's: whether that was committed, is asked at the end. */
+  /**
+   * The record was completed inside the application's transaction: whether that was committed is checked at the end.
+   */
   #isCompletedByHand = false
 
   constructor(start: Start, core: CoreParts) {
@@ -48,18 +50,18 @@ export class Run extends OwnedRecord {
 
   // --- for the handler
 
-  /** A failure from now on leaves the outcome unknown. */
+  /** Any failure from now on leaves the outcome unknown. */
   mayHaveEffect(): void {
     this.#mayHaveHadEffect = true
   }
 
-  /** A failure would leave the outcome unknown, whatever is said of it. */
+  /** Whether any failure would leave the outcome unknown. */
   get isUncertain(): boolean {
     return this.ownership.uncertain || this.#mayHaveHadEffect
   }
 
   get signal(): AbortSignal {
-    if (!this.isOver) this.lease.check() // A process that was stopped may hear its sockets before its timers.
+    if (!this.isOver) this.lease.check() // After a suspension of the process, sockets may be served before timers.
     this.#abort ??= new AbortController()
     if (this.#stopReason !== undefined && !this.#abort.signal.aborted) this.#abort.abort(this.#stopReason)
     return this.#abort.signal
@@ -73,8 +75,8 @@ export class Run extends OwnedRecord {
   // --- its end
 
   /**
-   * Ends the run with an answer; the record is completed first. `mustBeConfirmed`: where the store does not confirm that in
-   * time, a refusal is to be sent in its place. Only the first end counts: a later one is told what the first was told.
+   * Ends the run with an answer; the record is completed first. `mustBeConfirmed`: if the store does not confirm that
+   * in time, a refusal is sent instead. Only the first end counts: later calls get its result.
    */
   complete(
     answer: Answer,
@@ -86,8 +88,8 @@ export class Run extends OwnedRecord {
   }
 
   /**
-   * Ends the run as a failure, `because` of what. It is certain only where that is said, and neither `mayHaveEffect()` nor an
-   * earlier attempt leaves its effect open.
+   * Ends the run as a failure, with its reason. It is certain only with `'certainly'`, without `mayHaveEffect()`, and
+   * if no earlier attempt may have had its effect.
    */
   fail(how: FailureKind, because: FailureReason): MaybePromise<Settled> {
     if (this.#transaction !== undefined) return this.#transaction.offer({ answer: null, how, because })
@@ -96,11 +98,11 @@ export class Run extends OwnedRecord {
   }
 
   #fail(how: FailureKind, because: FailureReason): MaybePromise<Settled> {
-    this.#stop(runFailed()) // First: a time limit may have answered in the place of a handler that still runs.
+    this.#stop(runFailed()) // First, because a time limit may have responded while the handler still runs.
     return this.release(this.#judged(how, because))
   }
 
-  /** What is uncertain stays so, whatever is said of this failure. */
+  /** An uncertain attempt stays uncertain, whatever its failure. */
   #judged(how: FailureKind, because: FailureReason): Failure {
     if (this.ownership.uncertain) return { uncertain: true, because: 'earlier_attempt' }
     if (this.#mayHaveHadEffect) return { uncertain: true, because: 'may_have_effect' }
@@ -120,7 +122,7 @@ export class Run extends OwnedRecord {
     return this.core.options.leaseMs
   }
 
-  /** Where its record is kept. */
+  /** The store that keeps the record. */
   get keptIn(): Store {
     return this.core.options.store
   }
@@ -150,7 +152,10 @@ export class Run extends OwnedRecord {
     if (!(await this.lease.confirm())) throw leaseLost()
   }
 
-  /** From here on the lock of a transaction stands for the lease: no renewal is on its way, and none is sent. */
+  /**
+   * From now on the lock of a transaction replaces the lease: waits for a renewal that is being sent, and sends no
+   * more.
+   */
   async lockLease(): Promise<void> {
     await this.lease.pause()
     this.lease.lock()
@@ -165,7 +170,7 @@ export class Run extends OwnedRecord {
     return { token, retentionMs, answer: asKept(this.keptIn, this.recordKey, fingerprint, answer) }
   }
 
-  /** @throws IdempotencyError `arguments_invalid`: it is no answer of this run's. */
+  /** @throws IdempotencyError `arguments_invalid`: the run cannot have this answer. */
   completionByHand(given: unknown): Completion {
     return this.completionOf(this.source === undefined ? (given as Answer) : this.source.answerOf(given))
   }
@@ -177,7 +182,7 @@ export class Run extends OwnedRecord {
     return settled
   }
 
-  /** Asks what became of a COMMIT that was not confirmed. A refusal: it is not known, and the run is over. */
+  /** Finds out how an unconfirmed COMMIT ended. A refusal means that it is unknown, and the run is over. */
   async outcomeOfCommit(): Promise<'committed' | 'rolled back' | Refused> {
     this.tell('completion_pending')
     const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
@@ -188,7 +193,7 @@ export class Run extends OwnedRecord {
       return refused
     }
     if (this.ownAnswerIn(reply) !== null) return 'committed'
-    // Its record has failed, or is another's: what the handler still answers finds that out.
+    // Its record has failed or belongs to another attempt; the handler learns that when it responds.
     this.lease.giveUp()
     this.#stop(runFailed())
     return 'rolled back'
@@ -199,7 +204,7 @@ export class Run extends OwnedRecord {
     this.#isCompletedByHand = true
   }
 
-  /** What the record says, whatever the handler answered. */
+  /** What the record says, whatever the handler responded. */
   async #verified(): Promise<Settled> {
     const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
     const answer = reply && this.ownAnswerIn(reply)
@@ -215,7 +220,7 @@ export class Run extends OwnedRecord {
   // --- what it hears of its lease
 
   renewalRefused(record: IdempotencyRecord | null): void {
-    // Once the end was sent, a stale renewal may mean that it arrived: its own reply will tell.
+    // After the end was sent, a stale renewal may mean that it arrived: its own reply decides.
     if (this.#settled === undefined && this.isTaken(record)) this.lease.take()
   }
 
@@ -226,7 +231,7 @@ export class Run extends OwnedRecord {
     this.core.duplicates?.leave(this.recordKey, this.ownership)
   }
 
-  /** Its time is over, and its lease is gone: whatever the handler still does, nobody waits for it. */
+  /** `maxRunMs` has passed and the lease is gone: nothing waits for the handler any longer. */
   leaseOver(): void {
     if (this.#settled === undefined && this.#transaction?.isCompleting !== true) this.end()
   }

@@ -9,12 +9,12 @@ import { type AnswerFault, isReply } from './reply.js'
 import type { Store } from './store.js'
 import { isCommandTraced, traceCommand } from './trace.js'
 
-/** Which record a command is about, as events name it, and what it comes with. */
+/** The record of a command, as in events, and its fingerprint. */
 export interface About {
   readonly identity: RecordName & { readonly fingerprint?: string }
 }
 
-/** What a command is sent with, and what it is answered with. */
+/** The arguments and replies of commands. */
 interface Commands {
   readonly begin: { readonly terms: Parameters<Store['begin']>[1]; readonly reply: BeginReply }
   readonly renew: { readonly terms: Parameters<Store['renew']>[1]; readonly reply: CommandReply }
@@ -32,12 +32,12 @@ class StoreTimeout extends Error {
 }
 
 const FIRST_PAUSE_MS = 100
-/** When the store is back, no key waits much longer for what is pending. */
+/** Bounds the wait for pending commands after the store is back. */
 const LONGEST_PAUSE_MS = 2_000
-/** While a copy may still be answered: its answer ends the pause. */
+/** While a copy may still be answered; its answer ends the pause. */
 const LONGEST_PAUSE_WHILE_OUT_MS = 10_000
 
-/** The commands that an engine sends to its store: each with a time limit, and, in the background, again. */
+/** Sends an engine's commands to its store, each with a time limit, and retries them in the background. */
 export class StoreCalls {
   readonly backlog: Backlog
   readonly timeoutMs: number
@@ -61,7 +61,7 @@ export class StoreCalls {
     this.#emit = emit
   }
 
-  /** Never throws: a store of somebody's own may throw before it returns a promise, or return what is no reply. */
+  /** Never throws: a custom store may throw synchronously, or return an invalid reply. */
   send<Name extends keyof Commands>(name: Name, about: Addressed, terms: Terms<Name>, emit = this.#emit): Sent<Name> {
     return isCommandTraced()
       ? traceCommand(name, about.identity, terms, emit, (heard) => this.#send(name, about, terms, heard))
@@ -78,7 +78,7 @@ export class StoreCalls {
     return call
   }
 
-  /** The same for a command of an operator's. */
+  /** The same for an operator's command. */
   ask<Reply>(
     name: 'inspect' | 'resolve' | 'list',
     about: About,
@@ -95,9 +95,9 @@ export class StoreCalls {
   }
 
   /**
-   * Sends again, after growing pauses, what was sent once and not answered in time: for the last time at `until`. One copy
-   * at a time: the next follows when the one before has failed, or was lost. Whatever is answered late, the first copy
-   * included, counts. `null`: nothing was answered.
+   * Sends a command again, with growing pauses, after it was not answered in time; the last time at `until`. Only one
+   * copy at a time: the next one follows when the previous one has failed or was lost. A late reply to any copy counts.
+   * `null`: no reply came.
    */
   sendAgain<Name extends keyof Commands>(
     name: Name,
@@ -115,7 +115,7 @@ export class StoreCalls {
         resolve(reply)
         wake()
       }
-      /** Once one copy is answered, nothing depends on another. */
+      /** After one copy is answered, the other copies' events do not matter. */
       const tell: Emit = (event) => {
         if (!isOver) this.#emit(event)
       }
@@ -157,29 +157,29 @@ export class StoreCalls {
     })
   }
 
-  /** Whether a copy that is unanswered will stay so: the store has answered what was asked so much later. */
+  /** Whether a copy will stay unanswered: the store has answered a command that was sent `laterMs` after it. */
   isLost(copy: Pick<StoreCall<unknown>, 'sentAt'>, laterMs = this.timeoutMs): boolean {
     return this.backlog.isLost(copy, laterMs)
   }
 }
 
-/** One copy of a command, sent. Its deadline is its time limit. */
+/** One copy of a command that was sent. Its deadline is its time limit. */
 export class StoreCall<Reply> extends Deadline {
   readonly sentAt = monotonicNow()
-  /** `null`: it failed or was not answered in time, so the outcome is not known; an event has said so. */
+  /** `null`: it failed or timed out, so its outcome is unknown; an event was emitted. */
   reply: MaybePromise<Reply | null> = null
-  /** A reply or an error has come, be it late. */
+  /** A reply or an error has come, perhaps late. */
   isAnswered = false
-  /** Called with what comes behind the time limit; `null`: an error. */
+  /** Called with a reply that comes after the time limit; `null`: an error. */
   onLateAnswer: ((reply: Reply | null) => void) | undefined
 
   readonly #name: CommandName
   readonly #about: About
   readonly #calls: StoreCalls
   readonly #emit: Emit
-  /** Of `reply`, while it is a promise that waits. */
+  /** Resolves `reply` while that is a pending promise. */
   #resolve: ((reply: Reply | null) => void) | undefined
-  /** Its place in the backlog, from the time limit on: no more than that, since it may stay there for long. */
+  /** Its entry in the backlog, after the time limit; a small object, because it may stay there for long. */
   #overdue: { readonly sentAt: number } | undefined
 
   constructor(name: CommandName, about: About, calls: StoreCalls, emit: Emit) {
@@ -190,7 +190,7 @@ export class StoreCall<Reply> extends Deadline {
     this.#emit = emit
   }
 
-  /** Takes what the store returned: a reply at once, or what will be one. */
+  /** Takes what the store returned: a reply, or a promise of one. */
   await(answer: MaybePromise<Reply>): void {
     if (!isThenable(answer)) {
       this.#hear(answer)
@@ -200,7 +200,7 @@ export class StoreCall<Reply> extends Deadline {
       this.#resolve = resolve
     })
     this.#calls.deadlines.set(this, this.sentAt + this.#calls.timeoutMs)
-    // Adopted, as with `await`: a foreign `then` may throw, or call back twice.
+    // Wrapped in our own promise, as `await` does: a foreign `then` may throw, or call back twice.
     Promise.resolve(answer).then(
       (reply) => this.#hear(reply),
       (error) => this.fail(error),
@@ -215,7 +215,7 @@ export class StoreCall<Reply> extends Deadline {
   override onDue(): void {
     this.#overdue = { sentAt: this.sentAt }
     this.#calls.backlog.overdue(this.#overdue)
-    this.#tell(new StoreTimeout(`The store did not answer within ${this.#calls.timeoutMs} ms (storeTimeoutMs).`))
+    this.#tell(new StoreTimeout(`The store did not reply within ${this.#calls.timeoutMs} ms (storeTimeoutMs).`))
     this.#resolve?.(null)
   }
 
@@ -229,14 +229,14 @@ export class StoreCall<Reply> extends Deadline {
     this.#end(reply)
   }
 
-  /** Why it is no reply, if it is none. */
+  /** Why the reply is invalid, if it is. */
   #faultOf(reply: Reply): unknown {
     try {
       return isReply(this.#name, reply, this.#about.identity.fingerprint, this.#calls.answerFault)
         ? null
-        : new TypeError(`The store answered what is no reply to \`${this.#name}\`.`)
+        : new TypeError(`The store returned an invalid reply to \`${this.#name}\`.`)
     } catch (error) {
-      return error // It throws where it is looked at.
+      return error // Reading its properties threw.
     }
   }
 

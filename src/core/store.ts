@@ -10,72 +10,77 @@ import type {
 } from './record.js'
 
 /**
- * Where records are kept. Four commands, whose effect on a record is the machine's (see `machine.ts`, exported by
- * `once-per-key/core` as `machine`): a store that runs it atomically is right. Two more are for operators, and optional.
+ * Where records are kept. Four commands, whose effect on a record is defined by the machine (see `machine.ts`, exported
+ * by `once-per-key/core` as `machine`): a store that runs the machine atomically is correct. Further ones are optional,
+ * for operators.
  *
- * Each command is ONE atomic step and, over a network, ONE round trip. Each may be sent twice (a lost reply, a client
- * that re-sends): the token makes the second harmless.
+ * Each command is ONE atomic step and, over a network, ONE round trip. Each may be sent twice (after a lost reply, or
+ * by a client that re-sends): because of the token the second has no effect.
  *
- * - Durations go in, never times: the store's own clock decides, so that a skewed application server steals no lease.
+ * - Arguments are durations, never times: the store's own clock decides, so an application server with a wrong clock
+ *   cannot take a lease.
  * - A record lives until its retention ends (`retentionMs`, or `failedMs` for a certain failure), counted from the
  *   command that last wrote it; then there is none.
- * - A store may reply at once or by a promise. Where it replies at once, nothing is waited for on the way of a request; a
- *   command that throws has failed like one whose promise rejects.
- * - A store throws only when it does not know the outcome, cannot read the record, or is full. A record that it cannot
- *   read is never an absent one.
- * - A completed record is shown without its answer, `answer: null`, to a command that comes with another fingerprint.
- * - `key` is the storage key, already encoded: treat it as opaque. `scope` is for a store with little room, which must not
- *   let one scope fill it for the others.
+ * - A store may reply synchronously or with a promise. If it is synchronous, requests never wait for it; a command that
+ *   throws has failed like one whose promise rejects.
+ * - A store throws only if it does not know the outcome, cannot read the record, or is full. It must never treat a
+ *   record that it cannot read as absent.
+ * - A command with another fingerprint gets a completed record without its answer, `answer: null`.
+ * - `key` is the storage key, already encoded: treat it as opaque. `scope` is for a store with limited room, in which
+ *   one scope must not take the room of others.
  *
- * `storeLaws` from `once-per-key/testing` checks what of this can be seen from outside. Not in the interface, on purpose:
- * get, set, delete, connect, close, locks. Who opened a client closes it.
+ * `storeLaws` from `once-per-key/testing` checks everything of this that can be observed. Deliberately not in the
+ * interface: get, set, delete, connect, close, locks. Whoever opened a client closes it.
  */
 export interface Store {
-  /** @deprecated A store of 0.1.0 says it. Of `'inside'`, an unconfirmed success is withheld, as `unconfirmedSuccess` can say. */
+  /**
+   * @deprecated Set by stores of 0.1.0. With `'inside'`, an unconfirmed success is withheld, as with
+   * `unconfirmedSuccess`.
+   */
   readonly effects?: 'outside' | 'inside'
-  /** Claims the key, or shows the record that stands in the way. */
+  /** Claims the key, or shows the record that prevents it. */
   begin(key: string, claim: Claim): BeginReply | Promise<BeginReply>
-  /** Starts the owner's lease anew. */
+  /** Restarts the owner's lease. */
   renew(key: string, own: Ownership & { readonly leaseMs: number }): CommandReply | Promise<CommandReply>
   /** Ends the attempt with its answer. */
   complete(key: string, own: Ownership & { readonly answer: Answer }): CommandReply | Promise<CommandReply>
   /** Ends the attempt as failed; a certain failure is kept for `failedMs` only, to fence its late commands. */
   release(key: string, own: Ownership & { readonly failedMs: number }): CommandReply | Promise<CommandReply>
-  /** Optional, for operators: the record as it stands. Changes nothing, neither lease nor retention. */
+  /** Optional, for operators: the current record. Changes nothing, neither lease nor retention. */
   inspect?(key: string): IdempotencyRecord | null | Promise<IdempotencyRecord | null>
-  /** Optional, for operators: settles an unknown outcome by their word. Needs room no more than `complete` does. */
+  /** Optional, for operators: settles an unknown outcome. Must work in a full store, as `complete` must. */
   resolve?(key: string, resolution: Resolution): CommandReply | Promise<CommandReply>
   /**
-   * Optional, for operators: one bounded step through all that is kept. Answers with the records of the step whose outcome
-   * is unknown, and where the next step goes on. `from`: `null` at first, then what the last step answered with. A record
-   * that stands, and stays as it is, during the whole of a walk is listed at least once. Changes nothing.
+   * Optional, for operators: one bounded step through all records. Returns the records of the step with an unknown
+   * outcome, and the start of the next step. `from`: `null` at first, then the last step's result. A record that does not
+   * change during the whole walk is listed at least once. Changes nothing.
    */
   list?(from: string | null): ListedRecords | Promise<ListedRecords>
-  /** Optional: tells of what happens outside any command, such as an eviction. */
+  /** Optional: reports what happens outside any command, for example an eviction. */
   observe?(listener: (event: StoreEvent) => void): void
-  /** Optional, for a store around another one, such as one that seals what the other keeps. */
+  /** Optional, for a store that wraps another one, for example one that seals its answers. */
   readonly around?: Around
 }
 
-/** The store that another one is around, and what that makes of an answer. */
+/** The wrapped store, and how the wrapper changes an answer. */
 export interface Around {
   readonly store: Store
   /**
-   * An answer as the inner store is given it: also where a transaction of the inner store completes the record. `key` and
+   * An answer as the inner store receives it, also if a transaction of the inner store completes the record. `key` and
    * `fingerprint` are the record's.
    */
   toKeep(key: string, fingerprint: string, answer: Answer): Answer
 }
 
-/** What a store tells of itself. No keys, no bodies: only what an operator has to know. */
+/** What a store reports about itself. No keys and no bodies. */
 export type StoreEvent =
-  /** A record that was still wanted was dropped to make room: its key is new again. */
+  /** A record was dropped before it expired, to make room: its key is new again. */
   | { readonly type: 'evicted'; readonly state: 'completed' | 'failed' }
-  /** An answer was not kept for want of room: retries get 409 `answer_not_kept`, and nothing runs again. */
+  /** An answer was not kept because there was no room: retries get 409 `answer_not_kept`, and nothing runs again. */
   | { readonly type: 'answer_dropped' }
-  /** The server may drop records by itself (`policy`; `null`: it does not say), and what to do about it. */
+  /** The server may drop records itself (`policy`; `null`: unknown), and what to do about it. */
   | { readonly type: 'eviction_policy'; readonly policy: string | null; readonly advice: string }
-  /** Commands wait for a connection, since all of the pool's are in use; told every ten seconds at most. */
+  /** Commands wait for a connection because all of the pool's are in use; reported at most every ten seconds. */
   | { readonly type: 'connections_exhausted'; readonly waiting: number; readonly advice: string }
-  /** Expired records could not be removed. They count as none; but as long as it fails, the store grows. */
+  /** Expired records could not be removed. They are ignored, but the store grows until it succeeds. */
   | { readonly type: 'sweep_failed'; readonly error: { readonly code: string; readonly message: string } }

@@ -5,17 +5,17 @@ import { startupSnapshot } from 'node:v8'
 
 const bytes = Buffer.alloc(16)
 
-/** The open kernel's source; `undefined`: not opened yet; `null`: it cannot be read here. */
+/** The opened kernel's source; `undefined`: not opened yet; `null`: it cannot be read here. */
 let kernelSource: number | null | undefined
 
 /**
- * 128 random bits as text: nobody else can have the same, or guess it. One flat string, since a record keeps it:
- * `randomUUID` leaves some twenty pieces that are joined only when they are read.
+ * 128 random bits as text: unique, and impossible to guess. A flat string, because a record keeps it: `randomUUID`
+ * leaves some twenty pieces that are joined only when they are read.
  *
- * Nothing is drawn in advance, and from the kernel where possible: of two processes that were restored from one snapshot,
- * each would continue with the same pool, or the same state of OpenSSL's generator, claim with the same token, and own the
- * other's record. The kernel's source goes on in one machine, and is reseeded in a virtual machine that was cloned
- * (Linux 5.18 or later, where the hypervisor tells it so).
+ * Nothing is drawn in advance, and the kernel is used if possible: otherwise two processes restored from one snapshot
+ * would continue with the same pool, or the same state of OpenSSL's generator, claim with the same token, and own each
+ * other's records. The kernel's generator is shared by the machine's processes, and is reseeded in a cloned virtual
+ * machine (Linux 5.18 or later, if the hypervisor reports it).
  */
 export function newToken(): string {
   if (kernelSource === undefined) kernelSource = openKernelSource()
@@ -25,14 +25,14 @@ export function newToken(): string {
 
 function openKernelSource(): number | null | undefined {
   try {
-    // A file descriptor would mean another file in the processes that start from the snapshot.
+    // After a restore from the snapshot, the file descriptor would refer to another file.
     if (startupSnapshot.isBuildingSnapshot()) return undefined
     const file = openSync('/dev/urandom', 'r')
     if (fstatSync(file).isCharacterDevice()) return file
-    closeSync(file) // Anybody may have put it there, such as on Windows.
+    closeSync(file) // Not a character device: a file that somebody created, for example on Windows.
     return null
   } catch {
-    return null // There is none, or this process may not read files.
+    return null // It does not exist, or this process may not read files.
   }
 }
 

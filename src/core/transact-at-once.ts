@@ -4,11 +4,11 @@ import type { Store } from './store.js'
 import { ROLL_BACK } from './transact.js'
 import { transactionAsynchronous } from './transaction-errors.js'
 
-/** What a store brings whose transactions are synchronous, on one connection. */
+/** What a store provides if its transactions are synchronous, on one connection. */
 export interface SynchronousTransactions {
   /**
-   * Opens a transaction, as soon as the database lets it, and in the same turn calls the work and commits; rolls back where the
-   * work or the COMMIT throws, and rejects.
+   * Opens a transaction as soon as the database allows it, and in the same turn calls the work and commits; if the work
+   * or the COMMIT throws, rolls back and rejects.
    */
   transaction(work: () => void): Promise<void>
   /** Makes the record uncertain. Throws unless the token owns it. */
@@ -17,7 +17,7 @@ export interface SynchronousTransactions {
   complete(recordKey: string, completion: Completion): void
 }
 
-/** As `transact`, for a store on whose connection any other statement would join an open transaction. */
+/** Like `transact`, for a store on whose connection any other statement would join an open transaction. */
 export async function transactAtOnce<Value>(
   store: Store,
   context: unknown,
@@ -45,7 +45,7 @@ export async function transactAtOnce<Value>(
   return value as Value
 }
 
-/** As `step`, for such a store. */
+/** Like `step`, for such a store. */
 export async function stepAtOnce<Value>(
   store: Store,
   context: unknown,
@@ -67,7 +67,9 @@ export async function stepAtOnce<Value>(
   return value as Value
 }
 
-/** As `completeByHand`, for such a store: at once, since other statements would join a transaction that waits. */
+/**
+ * Like `completeByHand`, for such a store. Synchronous, because other statements would join a transaction that waits.
+ */
 export function completeByHandAtOnce(
   store: Store,
   context: unknown,

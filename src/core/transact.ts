@@ -3,37 +3,40 @@ import { RunTransaction, usableRun } from './run-transaction.js'
 import type { Store } from './store.js'
 import { transactionNotRun } from './transaction-errors.js'
 
-/** What a store brings so that a run's effects and its record commit together: its client's transactions, and what runs in one. */
+/**
+ * What a store provides so that a run's effects and its record commit together: its client's transactions, and the
+ * statements inside them.
+ */
 export interface Transactions<Tx, Options> {
   /**
-   * Opens a transaction, calls the work with it, and commits; rolls back where the work rejects, and rejects. It may call the
-   * work again where the database undid the transaction for another's sake.
+   * Opens a transaction, calls the work with it, and commits; if the work rejects, rolls back and rejects. May call the
+   * work again after the database rolled the transaction back in favour of another one.
    */
   transaction(work: (tx: Tx) => Promise<void>, options: Options | undefined): Promise<unknown>
   /**
-   * The first statement: marks the transaction as the run's, and has the database end a session that does nothing for
-   * `idleMs`. Resolves with whether a renewal of the lease leaves the transaction as it is: above READ COMMITTED it would
-   * abort it.
+   * The first statement: marks the transaction as the run's, and makes the database end a session that is inactive for
+   * `idleMs`. Resolves with whether renewals of the lease may run meanwhile: above READ COMMITTED they would abort the
+   * transaction.
    */
   mark(tx: Tx, token: string, idleMs: number): Promise<boolean>
-  /** Locks the record until the transaction is over, and makes it uncertain. Rejects unless the token owns it. */
+  /** Locks the record until the transaction ends, and makes it uncertain. Rejects unless the token owns it. */
   step(tx: Tx, recordKey: string, token: string): Promise<void>
   /** The last statement: completes the record. Rejects unless the token owns it, and this is the marked transaction. */
   complete(tx: Tx, recordKey: string, completion: Completion): Promise<void>
-  /** Whether a renewal is to be confirmed before the mark: not where renewals leave such a transaction as it is. */
+  /** Whether a renewal must be confirmed before the mark: not if renewals do not affect such a transaction. */
   needsRenewal(options: Options | undefined): boolean
-  /** Whether this error at COMMIT leaves open whether it was committed. */
+  /** Whether, after this error at COMMIT, it is unknown whether it was committed. */
   leavesOpen(error: unknown): boolean
 }
 
 /**
- * Runs `work` in a transaction that completes the record of a run: its effects are committed if, and only if, the record is
- * completed. Resolves with what the work resolved with: behind the COMMIT, or, where the answer is a failure, behind the
+ * Runs `work` in a transaction that completes the record of a run: its effects are committed if, and only if, the
+ * record is completed. Resolves with the result of the work, after the COMMIT or, if the answer is a failure, after the
  * rollback.
  *
- * @throws IdempotencyError for misuse, and `lease_lost`: nothing was committed. What the work threw, or the database where it
- * completes the record or commits: it was rolled back, the answer was discarded, and the run goes on. Where nobody knows what
- * became of a COMMIT until `maxRunMs` is over, the error of the COMMIT; the client was told to come back.
+ * @throws IdempotencyError for misuse, and `lease_lost`: nothing was committed. What the work threw, or the database at
+ * the completion or COMMIT: it was rolled back, the answer was discarded, and the run continues. If the outcome of a
+ * COMMIT is still unknown after `maxRunMs`, the error of the COMMIT; the client was told to retry.
  */
 export async function transact<Tx, Value, Options>(
   store: Store,
@@ -67,7 +70,7 @@ export async function transact<Tx, Value, Options>(
       await transaction.failed()
       return value as Value
     }
-    // What the work threw before the record was completed: there was no COMMIT.
+    // An error before the completion: there was no COMMIT.
     const isOpen = progress === 'completed' && transactions.leavesOpen(error)
     if (isOpen && (await transaction.resolve())) return value as Value
     if (!isOpen) await transaction.rolledBack()
@@ -77,7 +80,7 @@ export async function transact<Tx, Value, Options>(
   return value as Value
 }
 
-/** Behind BEGIN, since a wait for a connection would be a wait without renewals; the mark takes the snapshot. */
+/** After BEGIN, because waiting for a connection would be a wait without renewals; the mark takes the snapshot. */
 async function marked<Tx, Options>(
   tx: Tx,
   transaction: RunTransaction,
@@ -88,18 +91,20 @@ async function marked<Tx, Options>(
   return transactions.mark(tx, transaction.token, transaction.idleMs)
 }
 
-/** How far the last call of the work has come. `refused`: its answer is a failure. `completed`: only the COMMIT is left. */
+/**
+ * The progress of the last call of the work. `refused`: its answer is a failure. `completed`: only the COMMIT is left.
+ */
 type Progress = 'working' | 'refused' | 'completed'
 
-/** Has the client roll back. */
+/** Thrown to make the client roll back. */
 export const ROLL_BACK = new Error('once-per-key: the answer is a failure, so the transaction is rolled back.')
 
 /**
- * Commits writes of a run that goes on: its record is locked, made uncertain, and stays in flight. Resolves with what the work
- * resolved with, behind the COMMIT.
+ * Commits intermediate writes of a run: its record is locked, made uncertain, and stays in flight. Resolves with the
+ * result of the work, after the COMMIT.
  *
- * @throws IdempotencyError for misuse: nothing was committed. What the work threw, or the database: whether it was committed
- * is not known where the error came from the COMMIT, and says nothing of it.
+ * @throws IdempotencyError for misuse: nothing was committed. What the work or the database threw: if the error came
+ * from the COMMIT and does not say whether it was committed, that is unknown.
  */
 export async function step<Tx, Value, Options>(
   store: Store,
@@ -133,8 +138,8 @@ export async function step<Tx, Value, Options>(
 }
 
 /**
- * Completes the record of a run by hand, in a transaction of the application's. From then on the end of the run asks the
- * record what became of it.
+ * Completes the record of a run by hand, in the application's transaction. From then on the end of the run reads the
+ * outcome from the record.
  *
  * @throws IdempotencyError for misuse; what `complete` rejects with: the transaction cannot be committed.
  */

@@ -1,18 +1,24 @@
 import { nearestOf } from './did-you-mean.js'
 import { IdempotencyError, kindOf } from './errors.js'
 
-/** Judges a value: what was expected, or `null` where it is right. A rule for a value with parts also says which part it saw. */
+/**
+ * Checks a value: returns what was expected, or `null` if it is valid. A rule for a value with parts also says which
+ * part is wrong.
+ */
 export type Rule = (value: unknown) => string | Fault | null
 
-/** What is wrong with a value: what was expected, and what was seen, in words. No secret: it stands in an error's message. */
+/**
+ * What is wrong with a value: what was expected and what was seen. It becomes part of an error's message, so never a
+ * secret.
+ */
 export interface Fault {
   readonly expected: string
   readonly seen: string
 }
 
 /**
- * All that is wrong with what was given, a line each: names that no rule knows, and values (defaults in place) that break their
- * rule. An absent value is wrong only where it is required. For options inside of options; the others are for `checkOptions`.
+ * All mistakes, one line each: unknown names, and values (with defaults) that break their rule. An absent value is
+ * wrong only if it is required. For options inside options; use `checkOptions` otherwise.
  */
 export function mistakesIn(
   given: unknown,
@@ -32,19 +38,19 @@ export function mistakesIn(
   return mistakes
 }
 
-/** The given options without those that are `undefined`, which are as good as absent. */
+/** The given options without those that are `undefined`, which count as absent. */
 export function presentIn(given: unknown): Record<string, unknown> {
   if (typeof given !== 'object' || given === null) return {}
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
 /**
- * Holds options to rules, for a store, a binding or a receiver of one's own: they are refused as the library's own are. `of`
- * names them in the message, such as `MyStore`. `values` has the defaults in place; `more` are mistakes that no rule of a single
- * option finds, a line each.
+ * Checks the options of your own store, binding or receiver, with the library's own messages. `of` names them in the
+ * message, for example `MyStore`. `values` has the defaults applied; `more` are mistakes that no rule of a single
+ * option finds, one line each.
  *
  * @example checkOptions('MyStore', given, { prefix }, { prefix: optionRules.aString })
- * @throws IdempotencyError `options_invalid`, which lists every mistake, names that no rule knows included.
+ * @throws IdempotencyError `options_invalid`, which lists every mistake, including unknown names.
  */
 export function checkOptions(
   of: string,
@@ -61,15 +67,15 @@ export function checkOptions(
 /** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */
 function refuseMistakes(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
-  throw new IdempotencyError('options_invalid', `The options of ${of} are not right:${listed(mistakes)}`)
+  throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${listed(mistakes)}`)
 }
 
-/** Each mistake on a line of its own. */
+/** Each mistake on its own line. */
 export function listed(mistakes: readonly string[]): string {
   return mistakes.map((mistake) => `\n  - ${mistake}`).join('')
 }
 
-/** A value as it may stand in a message: of an object its kind alone. */
+/** A value for a message; for an object only its kind. */
 export function shown(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return typeof value === 'string' ? JSON.stringify(value) : kindOf(value)

@@ -6,16 +6,16 @@ import { inFlightPauseMs } from './retry-after.js'
 
 type Options = Pick<ResolvedEngineOptions, 'unknownOutcome' | 'retryAfterMs' | 'leaseMs' | 'storeTimeoutMs'>
 
-/** What somebody is told who does not run. */
+/** The result for an operation that does not run. */
 export type Verdict = Replayed | Refused
 
-/** What the record that stood in the way means for an operation. */
+/** What the existing record means for an operation. */
 export function verdictOn(record: IdempotencyRecord, { fingerprint }: Identity, options: Options): Verdict {
   const bound = record.state === 'failed' && !record.uncertain ? null : record.fingerprint
   if (bound !== null && bound !== fingerprint) return refused('mismatched')
   switch (record.state) {
     case 'completed':
-      if (record.answer === null) return refused('mismatched') // It is shown to its own fingerprint.
+      if (record.answer === null) return refused('mismatched') // The same fingerprint would get the answer.
       return record.answer.body === null ? refused('answer_not_kept') : { action: 'replay', answer: record.answer }
     case 'in-flight':
       return record.leaseRemainingMs > 0 || options.unknownOutcome === 'rerun'
@@ -27,23 +27,23 @@ export function verdictOn(record: IdempotencyRecord, { fingerprint }: Identity, 
   }
 }
 
-/** What a run that lost its lease tells its client: the answer if there is one, else to come back. */
+/** The result for the client of a run that lost its lease: the answer if there is one, else to retry. */
 export function verdictAfterLoss(record: IdempotencyRecord | null, identity: Identity, options: Options): Verdict {
   if (record?.state === 'completed') return verdictOn(record, identity, options)
   return inFlight(record?.state === 'in-flight' ? record.leaseRemainingMs : 0, options)
 }
 
-/** To come back when the owner may have ended: sooner or later by what its lease shows. */
+/** Tells the client to retry; the pause depends on the rest of the owner's lease. */
 export function inFlight(leaseRemainingMs: number, options: Options): Refused {
   return refused('in_flight', inFlightPauseMs(leaseRemainingMs, options))
 }
 
-/** The store has said nothing that counts, and nothing was run. */
+/** The store gave no usable reply, and nothing was run. */
 export function storeUnavailable({ retryAfterMs }: Pick<Options, 'retryAfterMs'>): Refused {
   return refused('store_unavailable', retryAfterMs)
 }
 
-/** What the client of a success is told that could not be stored, and is not sent. */
+/** Sent to the client instead of a success that could not be stored. */
 export function unconfirmed(options: Pick<Options, 'retryAfterMs'>): Refused {
   return { ...storeUnavailable(options), mayHaveRun: true }
 }

@@ -5,29 +5,32 @@ import type { ResolvedEngineOptions } from './engine-options.js'
 import type { Acquired, IdempotencyRecord } from './record.js'
 import { inFlight, isInFlight, storeUnavailable, type Verdict, verdictOn } from './verdict.js'
 
-/** What became of a duplicate that waited. */
+/** How a duplicate's wait ended. */
 export type Waited =
-  /** The key fell free, and is its own now. */
+  /** The key became free, and the duplicate acquired it. */
   | { readonly kind: 'acquired'; readonly reply: Acquired; readonly sentAt: number }
-  /** The record stands in its way: as it was seen last, or `null` where a run of this engine holds the key. */
+  /** The record prevents it: the record as last seen, or `null` if a run of this engine holds the key. */
   | { readonly kind: 'told'; readonly verdict: Verdict; readonly record: IdempotencyRecord | null }
   /** Its claim was given up: the store failed, or its client has gone. */
   | { readonly kind: 'given up'; readonly verdict: Verdict }
 
-/** A duplicate as it begins to wait. */
+/** A duplicate that begins to wait. */
 export interface Duplicate {
   readonly claiming: Claiming
   readonly isAbandoned: () => boolean
-  /** The record in flight, as the store has just shown it; `null`: a run of this engine holds the key, and nobody has asked. */
+  /**
+   * The record in flight, as the store has just shown it; `null`: a run of this engine holds the key, so the store was
+   * not asked.
+   */
   readonly record: IdempotencyRecord | null
-  /** When it came. */
+  /** When it arrived. */
   readonly since: number
 }
 
 /**
- * Waits for the owner's answer as long as `inFlightWaitMs` allows: for a run of this engine until it ends, for another
- * process's by asking the store from time to time, with one token throughout. `finish` is called before the next in the
- * line looks, so that it finds the run of whoever has acquired the key.
+ * Waits for the owner's answer for up to `inFlightWaitMs`: for a run of this engine until it ends, for another process
+ * by polling the store, always with the same token. `finish` is called before the next in line continues, so that it
+ * finds the run if the key was acquired.
  */
 export async function waitForOwner<Result>(
   duplicate: Duplicate,
@@ -65,7 +68,7 @@ async function untilTold(
     const asks = place.asks
     if (waitedMs >= inFlightWaitMs || isAbandoned()) {
       if (asks && record !== null) return toldBy(record)
-      // Somebody renews the lease: all that is known is that it has run for so long.
+      // The lease is being renewed: all that is known is how long the run has lasted.
       return { kind: 'told', verdict: inFlight(leaseMs - Math.min(waitedMs, leaseMs / 3), options), record }
     }
 
@@ -84,7 +87,7 @@ async function untilTold(
     }
     record = reply.record
     if (isInFlight(verdictOn(record, identity, options))) continue
-    // The others are told what is for good, and was shown in full.
+    // The others only receive final states that were shown in full.
     const isFinal = record.state === 'completed' || (record.state === 'failed' && record.uncertain)
     if (isFinal && record.fingerprint === identity.fingerprint) place.tell(record)
     return toldBy(record)

@@ -1,7 +1,7 @@
-/** What `write` and `end` call when they are done. */
+/** The callback of `write` and `end`. */
 export type Callback = (error?: Error | null) => void
 
-/** Node takes a callback in the place of what stands before it. */
+/** Node accepts a callback in place of an earlier optional argument. */
 export function callbackOf(given: unknown, callback: unknown): Callback | undefined {
   return (typeof given === 'function' ? given : callback) as Callback | undefined
 }

@@ -2,32 +2,36 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Outlet, type Senders, sendersOf } from './outlet.js'
 
-/*
- * Everything in which a held request and its response are not as Node made them. No other file writes to these.
+/**
+ * Everything in which a held request and its response differ from what Node made. No other file writes to these.
  *
  * `res.writeHead`, `write`, `end`, `flushHeaders`
- *                        keep what the handler writes until its record is settled; of a stream, the end.
- * `res.destroy`          is a failure: its record is released before the connection closes. Once the handler has ended its
- *                        response, the client gets the answer first.
- * `res.emit`             withholds 'close': a handler goes on without its client, and its streams must find their end.
- * `res._header`          stands for a head that was handed over: `headersSent` is true, and setters throw.
- * `res._headerSent`      is true as long, or Node would take that for a head and send it.
- * `res.writableEnded`    is true once the handler has ended. Node's own `finished` stays false, since `server.close()` hangs up
- *                        on connections whose response it takes for sent.
- * `res.writableNeedDrain`   is false once a stream's client has left: nobody reads, and nobody has to.
- * `res._closed`          is false although the client has left; `res.destroyed` likewise, until the handler destroys it.
- * `res._last`            is true where the handler hung up behind its answer: Node ends the connection once the answer is out.
- * `res.socket`           is a view that outlives the client: who watches the socket would stop a stream when the client leaves.
- * `req.socket`           is a view, until the answer is out. Whoever hangs up by one of them means the response: final error
- *                        handlers do, and `req.destroy()`.
- * `res.__onFinished`     begins anew: on-finished keeps one list of watchers, which would watch the client's own socket.
- * `_maxListeners`        of both is deleted and set again where V8 needs that: see `roomy`.
+ *                        keep what the handler writes until its record is settled; of a stream, only the end.
+ *                        `res.destroy`          is a failure: the record is released before the connection closes.
+ *                        After the handler has ended its
+ *                        response, the client gets the answer first. `res.emit`             withholds 'close': a
+ *                        handler continues without its client, and its streams must be able to end. `res._header`
+ *                        represents a head that was handed over: `headersSent` is true, and setters throw.
+ *                        `res._headerSent`      is true meanwhile; otherwise Node would take `_header` for a head and
+ *                        send it. `res.writableEnded`    is true once the handler has ended. Node's own `finished`
+ *                        stays false, because `server.close()` closes
+ *                        connections whose response it considers sent. `res.writableNeedDrain`   is false after a
+ *                        stream's client has left: nobody reads, so writers must not wait. `res._closed`          is
+ *                        false although the client has left; so is `res.destroyed`, until the handler destroys it.
+ *                        `res._last`            is true if the handler hung up after its answer: Node closes the
+ *                        connection after sending the answer. `res.socket`           is a view that outlives the
+ *                        client: code that watches the socket would stop a stream when the client
+ *                        leaves. `req.socket`           is a view until the answer is out. Hanging up by it counts as
+ *                        destroying the response: final error
+ *                        handlers and `req.destroy()` do so. `res.__onFinished`     is reset: on-finished keeps one
+ *                        list of watchers, which would watch the client's own socket. `_maxListeners`        of both is
+ *                        deleted and set again if V8 needs that: see `roomy`.
  *
- * The functions are shared, and find their response by a symbol: closures of a request's own outlive many collections. The
- * prototype of `res` is not ours to change: Express sets it in each mounted application.
+ * The functions are shared, and find their response by a symbol: closures of each request would survive many garbage
+ * collections. The prototype of `res` must not be changed: Express sets it in each mounted application.
  */
 
-/** What the functions turn to. */
+/** What the functions call. */
 export interface Holder {
   writeHead(status: number, reason: unknown, headers: unknown): void
   write(chunk: unknown, encoding: unknown, callback: unknown): boolean
@@ -37,7 +41,7 @@ export interface Holder {
   emit(event: string | symbol, args: unknown[]): boolean
 }
 
-/** Puts the functions on a response. Who watches it from now on hears the view of its socket; who did before, the socket. */
+/** Installs the functions on a response. Later watchers of `socket` see the view, earlier ones the real socket. */
 export function hold(res: ServerResponse, holder: Holder): void {
   const held = res as unknown as Record<string | symbol, unknown>
   held[HOLDER] = holder
@@ -50,14 +54,14 @@ export function hold(res: ServerResponse, holder: Holder): void {
   held.__onFinished = null
 }
 
-/** Puts back what the middleware replaced: an error page is to follow, in place of the response that had ended. */
+/** Restores what the middleware replaced, so that an error page can replace the response that the handler had ended. */
 export function giveBack(res: ServerResponse, outlet: Outlet): void {
   const { destroy, emit } = outlet
   Object.assign(res, { ...sendersOf(outlet), destroy, emit })
   notEnded(res)
 }
 
-/** Gives the response these functions; returns those that it had. */
+/** Installs these functions on the response; returns the previous ones. */
 export function replaceSenders(res: ServerResponse, senders: Senders): Senders {
   const before = sendersOf(res as unknown as Senders)
   Object.assign(res, sendersOf(senders))
@@ -73,7 +77,7 @@ export function begun(res: ServerResponse): void {
   fields._headerSent = true
 }
 
-/** Nothing has left yet: Node may write the head. */
+/** Nothing has been sent yet: Node may write the head. */
 export function notBegun(res: ServerResponse): void {
   const fields = fieldsOf(res)
   fields._header = null
@@ -84,7 +88,7 @@ export function ended(res: ServerResponse): void {
   Object.defineProperty(res, 'writableEnded', YES)
 }
 
-/** The handler's end does not count. */
+/** Discards the handler's end. */
 export function notEnded(res: ServerResponse): void {
   Reflect.deleteProperty(res, 'writableEnded')
 }
@@ -100,7 +104,7 @@ export function destroyed(res: ServerResponse, isDestroyed: boolean): void {
   fieldsOf(res).destroyed = isDestroyed
 }
 
-/** Node ends the connection once this response is out. */
+/** Makes Node close the connection after this response. */
 export function lastOnConnection(res: ServerResponse): void {
   fieldsOf(res)._last = true
 }
@@ -123,7 +127,7 @@ export function socketOfRequest(req: IncomingMessage, shown: Socket): void {
   req.socket = shown
 }
 
-/** Node's own `end` has run. */
+/** Whether Node's own `end` has run. */
 export function nodesEndHasRun(res: ServerResponse): boolean {
   return fieldsOf(res).finished
 }
@@ -132,9 +136,9 @@ export function hasTrailers(res: ServerResponse): boolean {
   return fieldsOf(res)._trailer !== ''
 }
 
-/** By which Node, and most middleware, tell whether a response has begun, ended or closed. */
+/** The fields by which Node, and most middleware, tell whether a response has begun, ended or closed. */
 interface Fields {
-  /** Truthy: the head is out. */
+  /** Truthy: the head was written. */
   _header: string | null
   /** The head was written to the socket. */
   _headerSent: boolean
@@ -143,7 +147,7 @@ interface Fields {
   destroyed: boolean
   socket: Socket | null
   finished: boolean
-  /** Those that were added, as text. */
+  /** The added trailers, as text. */
   _trailer: string
 }
 
@@ -187,11 +191,10 @@ function emit(this: Held, event: string | symbol, ...args: unknown[]): boolean {
 }
 
 /**
- * Makes room for properties. Express changes the prototype of each request and each response, and V8 before 13 (Node 24) shares
- * no hidden class between objects that had theirs changed: every property that is added from then on, be it Node's
- * `statusMessage`, costs one of some 1.5 kB that outlives the request. An object of which a property was deleted is a
- * dictionary, to which properties are added at no such cost; the property is one that every emitter has. Without Express
- * nothing is done.
+ * Makes adding properties cheap. Express changes the prototype of each request and response, and V8 before 13 (Node 24)
+ * shares no hidden class between such objects: each property added afterwards, including Node's `statusMessage`, costs
+ * a hidden class of some 1.5 kB that outlives the request. Deleting a property turns an object into a dictionary, which
+ * avoids that; every emitter has the property that is deleted here. Does nothing without Express.
  */
 export function roomy(message: IncomingMessage | ServerResponse): void {
   if (SHARES_HIDDEN_CLASSES) return
@@ -199,7 +202,7 @@ export function roomy(message: IncomingMessage | ServerResponse): void {
   if (prototype === ServerResponse.prototype || prototype === IncomingMessage.prototype) return
   const emitter = message as { _maxListeners?: number | undefined }
   const { _maxListeners } = emitter
-  // Not `delete`, which throws where it may not.
+  // Not `delete`, which throws if the property cannot be deleted.
   if (Reflect.deleteProperty(emitter, '_maxListeners')) emitter._maxListeners = _maxListeners
 }
 

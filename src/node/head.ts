@@ -4,25 +4,25 @@ import { type HeaderSnapshot, headerOf, headersOf, isSame, valueIn } from './hea
 import { invalidStatus, invalidStatusMessage } from './node-errors.js'
 import { isEndNodes, type Outlet } from './outlet.js'
 
-/** What a handler handed over with its first byte, or by `writeHead`. */
+/** The head that a handler handed over with its first byte, or with `writeHead`. */
 export interface Head {
   readonly status: number
   readonly statusMessage: string
-  /** Those that were set or changed since the middleware. */
+  /** Those that were set or changed after the middleware. */
   readonly headers: HeaderPairs
-  /** If not, the bytes on the wire are Node's to choose: see `wire-head.ts`. */
+  /** If false, Node chooses the bytes on the wire: see `wire-head.ts`. */
   readonly isAscii: boolean
-  /** Its texts stand for the bytes on the wire, a character a byte. */
+  /** Its texts are the bytes on the wire, one character per byte. */
   readonly isAsOnWire?: true
 }
 
 /**
- * An empty reason phrase, which only `writeHead(status, '')` sends. In records, an empty one is the status's own; this is none
- * that anybody writes.
+ * An empty reason phrase, which only `writeHead(status, '')` sends. In records, '' means the status's default phrase;
+ * this value is one that nobody would write.
  */
 export const NO_REASON = ' '
 
-/** What `writeHead` takes besides the status: an object, a flat array, or pairs. */
+/** The `headers` argument of `writeHead`: an object, a flat array, or pairs. */
 type HeadArgument =
   | OutgoingHttpHeaders
   | readonly OutgoingHttpHeader[]
@@ -33,12 +33,12 @@ export function mayHaveBody(req: IncomingMessage, status: number): boolean {
   return req.method !== 'HEAD' && status !== 204 && status !== 304 && status >= 200
 }
 
-/** Without a body, the head alone would be the whole answer. */
+/** Without a body the head would already be the whole answer. */
 export function canStream(req: IncomingMessage, res: ServerResponse): boolean {
   return mayHaveBody(req, res.statusCode) && Number(headerOf(res, 'content-length')) !== 0
 }
 
-/** Does to `res` what Node's `writeHead` would, short of writing, and reads the result. Throws what it would throw. */
+/** Does to `res` what Node's `writeHead` would, except writing, and reads the result. Throws what Node would throw. */
 export function takeHead(
   req: IncomingMessage,
   res: ServerResponse,
@@ -50,12 +50,12 @@ export function takeHead(
 ): Head {
   if (!(status >= 100 && status <= 999)) throw invalidStatus(status)
   if (typeof reason === 'string') res.statusMessage = reason
-  const statusMessage = reason === '' ? NO_REASON : `${res.statusMessage || ''}` // Node takes whatever makes a string.
+  const statusMessage = reason === '' ? NO_REASON : `${res.statusMessage || ''}` // Node converts any value to a string.
   if (statusMessage !== '' && /[^\t\x20-\x7e\x80-\xff]/.test(statusMessage)) throw invalidStatusMessage()
   const given = typeof reason === 'string' ? headers : (headers ?? reason)
   if (given !== undefined && given !== null) setHeadArgument(res, given as HeadArgument)
   res.statusCode = Math.trunc(status)
-  // Else it is made anew.
+  // Otherwise the length is computed again.
   const keepLength = !mayHaveBody(req, res.statusCode) || !isEndNodes(outlet)
   const changed = changedSince(before, res, keepLength)
   return { status: res.statusCode, statusMessage, headers: changed, isAscii: isAscii(statusMessage, changed) }
@@ -68,12 +68,15 @@ function isAscii(statusMessage: string, headers: HeaderPairs): boolean {
 
 const NOT_ASCII = /[\x80-\xff]/
 
-/** A handler that announced more bytes than it wrote was itself cut off, such as by its own upstream. */
+/** The handler announced more bytes than it wrote: it was cut off itself, for example by its upstream. */
 export function isCutShort(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
   return Number(headerOf(res, 'content-length')) > body.byteLength && mayHaveBody(req, res.statusCode)
 }
 
-/** RFC 9112 §6.1: a transfer coding other than `chunked` changes the bytes, and is of one connection. A replay would lack it. */
+/**
+ * RFC 9112 §6.1: a transfer coding other than `chunked` changes the bytes, and belongs to one connection. A replay
+ * would lack it.
+ */
 export function isRecoded(res: ServerResponse): boolean {
   const given = headerOf(res, 'transfer-encoding')
   if (given === undefined) return false
@@ -81,7 +84,7 @@ export function isRecoded(res: ServerResponse): boolean {
   return codings.some((coding) => !/^\s*(?:chunked|identity)\s*$/i.test(coding))
 }
 
-/** Headers that were set or changed since a snapshot: whole values, a line each. */
+/** Headers that were set or changed after a snapshot: whole values, one line each. */
 export function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
   const changed: [string, string][] = []
   const headers = headersOf(res)
@@ -95,7 +98,7 @@ export function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLe
   return changed
 }
 
-/** Sets the headers that were given to `writeHead`: they replace those of the same name, and may repeat a name. */
+/** Sets the headers of `writeHead`: they replace those with the same name, and may repeat a name. */
 function setHeadArgument(res: ServerResponse, given: HeadArgument): void {
   if (!Array.isArray(given)) {
     for (const [name, value] of Object.entries(given as OutgoingHttpHeaders)) {

@@ -1,15 +1,15 @@
 import { type IncomingMessage, type OutgoingHttpHeader, ServerResponse } from 'node:http'
 import { IdempotencyError } from '../core/index.js'
 
-/** What a response has by now: by a name in lower case, the name as it was written, and the value. */
+/** A response's current headers: from the name in lower case to the name as written and the value. */
 type Headers = Readonly<Record<string, readonly [name: string, value: OutgoingHttpHeader]>>
 
-/** The headers of a response at one moment: a name in lower case, the name as it was written, the value, and so on. */
+/** The headers of a response at one moment: name in lower case, name as written, value, and so on. */
 export type HeaderSnapshot = readonly OutgoingHttpHeader[]
 
 /**
- * Node's own map, where a response has one. Its functions validate each name, or copy all: on the way of each request that
- * costs more than the rest of what is done to a head.
+ * Node's own map, if the response has one. Node's methods validate each name, or copy everything, which would be the
+ * most expensive part of handling a head.
  */
 export function headersOf(res: ServerResponse): Headers {
   if (NODES_HEADERS !== undefined) {
@@ -21,7 +21,7 @@ export function headersOf(res: ServerResponse): Headers {
   return headers
 }
 
-/** By its name in lower case. */
+/** Looks the header up by its name in lower case. */
 export function headerOf(res: ServerResponse, name: string): OutgoingHttpHeader | undefined {
   return headersOf(res)[name]?.[1]
 }
@@ -36,7 +36,7 @@ export function snapshotOf(res: ServerResponse): HeaderSnapshot {
   const snapshot: OutgoingHttpHeader[] = []
   for (const lowerCaseName in headers) {
     const [name, value] = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]
-    snapshot.push(lowerCaseName, name, Array.isArray(value) ? [...value] : value) // appendHeader adds in place.
+    snapshot.push(lowerCaseName, name, Array.isArray(value) ? [...value] : value) // A copy, because appendHeader modifies the array.
   }
   return snapshot
 }
@@ -46,11 +46,11 @@ export function valueIn(snapshot: HeaderSnapshot, lowerCaseName: string): Outgoi
   return undefined
 }
 
-/** Takes back all that changed since a snapshot. */
+/** Undoes all changes after a snapshot. */
 export function restore(before: HeaderSnapshot, res: ServerResponse): void {
   const { sendDate } = res
   for (const name of res.getHeaderNames()) res.removeHeader(name)
-  res.sendDate = sendDate // To remove a date means to send none.
+  res.sendDate = sendDate // Removing `Date` would also switch it off.
   for (let i = 0; i < before.length; i += 3) res.setHeader(before[i + 1] as string, before[i + 2] as OutgoingHttpHeader)
   res.statusMessage = ''
 }
@@ -60,12 +60,12 @@ export function isSame(a: OutgoingHttpHeader | undefined, b: OutgoingHttpHeader)
   return a.length === b.length && a.every((line, i) => line === b[i])
 }
 
-/** One of HTTP/2 can be sent, though not held: it has neither raw names nor a reason phrase. */
+/** HTTP/2 responses can be sent, but not held: they have neither raw names nor a reason phrase. */
 export function isHttp1(res: ServerResponse): boolean {
   return 'getRawHeaderNames' in res
 }
 
-/** `@types/node` knows it on client requests only; HTTP/2's responses do not have it. */
+/** In `@types/node` only for client requests; HTTP/2 responses lack it. */
 function rawNamesOf(res: ServerResponse): string[] {
   const response = res as ServerResponse & { getRawHeaderNames?(): string[] }
   return response.getRawHeaderNames?.() ?? res.getHeaderNames()
@@ -76,7 +76,7 @@ export function refuseUnlessHttp1(res: ServerResponse): void {
   if (isHttp1(res)) return
   throw new IdempotencyError(
     'response_unsupported',
-    'The response is not one of node:http or node:https, such as one of HTTP/2 or a mock, so it cannot be held until it is ' +
-      'stored. Serve HTTP/1.1, with HTTP/2 at the proxy.',
+    'The response is not from node:http or node:https (for example, from HTTP/2 or a mock), so it cannot be held until it is ' +
+      'stored. Serve HTTP/1.1, and terminate HTTP/2 at the proxy.',
   )
 }

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { invalidChunk } from './node-errors.js'
 
-/** Bytes that a handler has written, and that have not left. */
+/** Bytes that a handler has written and that have not been sent. */
 export class HeldBody {
   #pieces: Buffer[] = []
   #byteLength = 0
@@ -15,7 +15,7 @@ export class HeldBody {
     this.#byteLength += bytes.byteLength
   }
 
-  /** The bytes in one piece; none are left. */
+  /** Removes and returns the bytes as one Buffer. */
   take(): Buffer {
     const [first = NO_BYTES, second] = this.#pieces
     const body = second === undefined ? first : Buffer.concat(this.#pieces)
@@ -25,12 +25,15 @@ export class HeldBody {
   }
 }
 
-/** A copy: the caller may reuse its buffer before the response is sent. Refuses what Node's own `write` refuses. */
+/**
+ * A copy, because the caller may reuse its buffer before the response is sent. Throws for what Node's own `write`
+ * refuses.
+ */
 export function bytesOf(chunk: unknown, encoding: unknown): Buffer {
   return typeof chunk === 'string' ? viewOf(chunk, encoding) : Buffer.from(viewOf(chunk, encoding))
 }
 
-/** The same without a copy, for bytes that leave at once. */
+/** The same without a copy, for bytes that are sent immediately. */
 export function viewOf(chunk: unknown, encoding: unknown): Buffer {
   if (typeof chunk === 'string') {
     return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')

@@ -19,8 +19,8 @@ import { type Binding, WayOut } from './way-out.js'
 import { asOnWire, type Beginning } from './wire-head.js'
 
 /**
- * Holds a response from the handler's first byte to its last, has its run settled with it, and only then sends; of a stream
- * it holds the end. The response outlives its client: a handler that runs when the client leaves runs on, and its end counts.
+ * Holds a response from the handler's first byte to its last, settles the run, and only then sends it; of a stream, only
+ * the end is held. The response outlives its client: a handler continues after a disconnection, and its end counts.
  */
 export class HeldResponse implements faked.Holder, HeldAnswer {
   readonly #req: IncomingMessage
@@ -28,20 +28,20 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   readonly #run: RequestRun
   readonly #wayOut: WayOut
 
-  /** How far the handler has come. `#become` alone changes it. */
+  /** The progress of the handler. Only `#become` changes it. */
   #state: HeldState = 'holding'
-  /** What the handler handed over with its first byte, or by `writeHead`; until then `undefined`. */
+  /** The head that the handler handed over with its first byte, or with `writeHead`; before that `undefined`. */
   #head: Head | undefined
-  /** What it wrote while `holding`, and what it ended with. */
+  /** What it wrote while `holding`, and its last chunk. */
   readonly #body = new HeldBody()
-  /** Where its bytes leave; `undefined` unless it came to stream. */
+  /** Sends a stream's bytes; `undefined` unless the response became a stream. */
   #stream: HeldStream | undefined
-  /** It hung up behind its end: the connection ends once the answer is out. */
+  /** The handler hung up after its end: the connection is closed after the answer. */
   #hangsUp = false
-  /** Its state when a transaction of the handler's was opened; `undefined` unless one is open: nothing leaves before its end. */
+  /** The state before the handler's open transaction; `undefined` if none is open. Nothing is sent before it ends. */
   #entry: ResponseEntry | undefined
 
-  /** From here on the handler writes to this in place of Node's response. */
+  /** From now on the handler writes to this instead of Node's response. */
   constructor(
     req: IncomingMessage,
     res: ServerResponse,
@@ -75,7 +75,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
       faked.begun(res)
       return
     }
-    // Whoever wrapped `write` may let a stream's head wait: it is Node that asks for it then.
+    // A wrapper of `write` may delay a stream's head: then it is Node that calls this.
     if (this.#stream === undefined || res.headersSent) throw headersSent()
     outlet.writeHead.call(res, status, reason, headers)
   }
@@ -110,11 +110,11 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     if (isFirst && last) this.#accept(last, encoding, 'end')
     else if (isFirst) this.#handOver('end')
     if (done !== undefined) this.#res.once('finish', done)
-    // A second end is silent, and one of an abandoned response must not touch the answer that is being sent.
+    // A second end is ignored, and the end of an abandoned response must not change the answer that is being sent.
     if (!isFirst) return
     this.#become('ended')
     this.#settle()
-    if (!this.#wayOut.isGivenBack && !faked.nodesEndHasRun(this.#res)) faked.ended(this.#res) // Else Node says so.
+    if (!this.#wayOut.isGivenBack && !faked.nodesEndHasRun(this.#res)) faked.ended(this.#res) // Otherwise Node sets it.
   }
 
   flushHeaders(): void {
@@ -133,7 +133,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
         void whenever(this.#run.fail(), () => this.#wayOut.cut(error, this.#stream))
         return
       case 'ended':
-        this.#hangsUp = true // Its client gets the answer first.
+        this.#hangsUp = true // The client gets the answer first.
         return
       case 'finished':
         this.#wayOut.outlet.destroy.call(this.#res, error)
@@ -142,13 +142,13 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     }
   }
 
-  /** By a socket of the request or the response. */
+  /** The handler hung up by a socket of the request or the response. */
   hangUp(by: HangUp, args: unknown[]): void {
     if (this.#state !== 'finished') this.#res.destroy(by === 'destroy' ? (args[0] as Error | undefined) : undefined)
     else Reflect.apply(this.#wayOut.socket[by], this.#wayOut.socket, args)
   }
 
-  /** Through `res`, so that hooks on the head which were mounted behind the middleware run before the head is read. */
+  /** Through `res`, so that hooks on the head that were mounted after the middleware run before the head is read. */
   #handOver(by: Beginning['by'], chunk?: unknown, encoding?: unknown): void {
     const { outlet } = this.#wayOut
     const isExplicit = this.#head !== undefined
@@ -172,7 +172,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     return headerOf(this.#res, 'content-type')
   }
 
-  // --- what a transaction of the handler's does
+  // --- what a transaction of the handler does
 
   entered(): void {
     if (this.#state !== 'holding' || this.#head !== undefined) throw transactionLate()
@@ -206,7 +206,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     return outlet.emit.call(this.#res, event, ...given)
   }
 
-  /** Before its turn on it: Node destroys such a response, from 24 on. */
+  /** The connection closed before this response had its turn on it: from version 24, Node destroys such a response. */
   #connectionCloses(error: Error | undefined): void {
     if (this.#wayOut.isLifted) {
       this.#wayOut.outlet.destroy.call(this.#res, error)
@@ -216,7 +216,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     this.#clientLeaves()
   }
 
-  /** Its handler goes on, and hears nothing, unless it is one that waits for just that. */
+  /** The handler continues and is not notified, unless it waits for exactly that (an event stream). */
   #clientLeaves(): boolean {
     this.#stream?.clientLeft()
     const goesOn = this.#state === 'holding' || this.#state === 'streaming'
@@ -226,9 +226,9 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     return wasHeard
   }
 
-  // --- what becomes of it
+  // --- what happens to it
 
-  /** The head leaves, and with it what was written so far. */
+  /** Sends the head, and what was written so far. */
   #open(done: Callback | undefined): boolean {
     if (this.#entry !== undefined) {
       this.#body.take()
@@ -240,7 +240,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
       return this.#stream.open(this.#head as Head, this.#body.take(), done)
     } catch (error) {
       if (this.#res.headersSent) throw error
-      // A hook on the head has thrown, and nothing has left: an error page is to follow.
+      // A hook on the head has thrown and nothing was sent: an error page is to follow.
       this.#head = undefined
       this.#stream = undefined
       this.#become('holding')
@@ -248,7 +248,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     }
   }
 
-  /** The handler has ended. At once where the store answers at once: its answer leaves while it ends. */
+  /** The handler has ended. If the store is synchronous, the answer is sent synchronously too. */
   #settle(): void {
     const head = this.#head as Head
     const body = this.#body.take()

@@ -1,11 +1,11 @@
 /**
- * - `holding`: what the handler writes is kept. Goes on to `streaming`, `ended` or `broken`.
- * - `streaming`: the answer is too large to keep, or has no end to wait for. Its head has left, and what the handler writes
- *   leaves as it comes, but for the end. Goes on to `ended` or `broken`.
- * - `ended`: the handler has ended its response, and nothing that it still does changes the answer. Its record is being
- *   settled, or what follows from that is on its way. Goes on to `finished`; back to `holding`, where the answer was made in
- *   a transaction that was rolled back.
- * - `finished`: the last byte is out, or has nowhere to go.
- * - `broken`: the handler broke its response off before its end: a failure. The connection closes behind it.
+ * - `holding`: what the handler writes is kept. Next: `streaming`, `ended` or `broken`.
+ * - `streaming`: the answer is too large to keep, or has no end to wait for. Its head was sent, and what the handler
+ *   writes is sent as it comes, except the end. Next: `ended` or `broken`.
+ * - `ended`: the handler has ended its response; nothing that it does later changes the answer. Its record is being
+ *   settled, or the result is being sent. Next: `finished`; or `holding` again, if the answer was made in a transaction
+ *   that was rolled back.
+ * - `finished`: the last byte was sent, or the client has gone.
+ * - `broken`: the handler broke its response off before its end: a failure. The connection is closed afterwards.
  */
 export type HeldState = 'holding' | 'streaming' | 'ended' | 'finished' | 'broken'

@@ -9,18 +9,19 @@ import { sendOpening } from './send.js'
 import type { WayOut } from './way-out.js'
 
 /**
- * What leaves while its handler still writes: all but the end. Without a length that is the last chunk, which Node's `end`
- * writes; with one, its last byte. Once the client has left, the bytes go nowhere, and the handler goes on.
+ * Sends a response while its handler still writes, except its end. Without a length the end is the last chunk, which
+ * Node's `end` writes; with a length it is the last byte. After the client has left, the bytes are discarded, and the
+ * handler continues.
  */
 export class HeldStream {
   readonly #wayOut: WayOut
-  /** How many bytes may still leave: all but the last of the announced length. */
+  /** How many bytes may still be sent: all but the last of the announced length. */
   #mayLeave: number
   /** What waits for the record. */
   readonly #rest = new HeldBody()
-  /** A 'drain' is on its way to a handler whose client has left. */
+  /** A 'drain' event is scheduled for a handler whose client has left. */
   #willDrain = false
-  /** As the head left, hooks on it included. */
+  /** The status of the head that was sent, after hooks on it. */
   #status = 0
 
   constructor(wayOut: WayOut) {
@@ -46,7 +47,7 @@ export class HeldStream {
     }
   }
 
-  /** Whoever sets another status once the head has left, as error handlers do, says that what has left is wrong. */
+  /** A status that is set after the head was sent, as error handlers do, means that what was sent is wrong. */
   get isDisowned(): boolean {
     return this.#wayOut.res.statusCode !== this.#status
   }
@@ -59,36 +60,36 @@ export class HeldStream {
       if (done !== undefined) process.nextTick(done)
       return true
     }
-    // To a write that its client's leaving has cut short, nothing has happened.
+    // A write that was cut short because the client left reports success.
     const sent = done && ((error?: Error | null) => done(this.#wayOut.isGone ? null : error))
     const { outlet, res } = this.#wayOut
     return outlet.write.call(res, bytes, undefined, sent) !== false
   }
 
-  /** What waited for the record, with what the handler ended with. */
+  /** Returns what waited for the record, followed by the handler's last chunk. */
   takeRest(last: Buffer): Buffer {
     if (last.byteLength > 0) this.#rest.add(last)
     return this.#rest.take()
   }
 
-  /** A client must see that it does not get all: where nothing but the connection's end would tell, by a reset. */
+  /** A client must notice that the body is incomplete: by a reset, if nothing else shows it. */
   reset(): void {
     const { res } = this.#wayOut
     if (res.chunkedEncoding || res.hasHeader('Content-Length')) return
     try {
       res.socket?.resetAndDestroy()
     } catch {
-      // Not a TCP socket, such as TLS's: it is destroyed as others are.
+      // Not a TCP socket, for example TLS: it is destroyed like others.
     }
   }
 
-  /** A handler that waits for its client to read goes on. */
+  /** Wakes a handler that waits for its client to read. */
   clientLeft(): void {
     faked.needsNoDrain(this.#wayOut.res)
     this.#drainLater()
   }
 
-  /** A source that never waits must not keep the process from all else: it goes on in the next turn. */
+  /** Continues in the next turn, so that a source that never waits does not block the process. */
   #swallow(done: Callback | undefined): boolean {
     if (done !== undefined) process.nextTick(done)
     this.#drainLater()
@@ -104,7 +105,7 @@ export class HeldStream {
     })
   }
 
-  /** The part that may leave now; the rest is kept. */
+  /** The part that may be sent now; the rest is kept. */
   #departing(bytes: Buffer): Buffer {
     if (bytes.byteLength <= this.#mayLeave) {
       this.#mayLeave -= bytes.byteLength

@@ -1,6 +1,6 @@
 import type { Callback } from './callbacks.js'
 
-/** As Node throws it, so that handlers which look at the code keep working. */
+/** Like Node's own errors, so that handlers that check the code keep working. */
 function nodeError(Kind: typeof Error | typeof TypeError | typeof RangeError, code: string, message: string): Error {
   return Object.assign(new Kind(message), { code })
 }
@@ -21,20 +21,23 @@ export function invalidChunk(): Error {
   return nodeError(TypeError, 'ERR_INVALID_ARG_TYPE', 'The "chunk" argument must be a string, a Buffer or a Uint8Array')
 }
 
-/** What a write is told that comes after the end. Node emits 'error' as well; here nothing that comes late does harm. */
+/**
+ * Passes Node's error to the callback of a write after the end. Node also emits 'error'; here a late write does no
+ * harm.
+ */
 export function refuseLate(done: Callback | undefined): false {
   if (done !== undefined) process.nextTick(done, nodeError(Error, 'ERR_STREAM_WRITE_AFTER_END', 'write after end'))
   return false
 }
 
-/** What a write is told that comes after `destroy()`. */
+/** Passes Node's error to the callback of a write after `destroy()`. */
 export function refuseDestroyed(done: Callback | undefined): false {
   const message = 'Cannot call write after a stream was destroyed'
   if (done !== undefined) process.nextTick(done, nodeError(Error, 'ERR_STREAM_DESTROYED', message))
   return false
 }
 
-/** What an `end` is told that comes after the response has been sent. */
+/** The error of an `end` after the response was sent. */
 export function alreadyFinished(): Error {
   return nodeError(Error, 'ERR_STREAM_ALREADY_FINISHED', 'Cannot call end after a stream was finished')
 }

@@ -1,11 +1,11 @@
 import { ServerResponse } from 'node:http'
 
-/** The functions through which a response leaves, as they were before the middleware took their place. */
+/** The functions that send a response, as they were before the middleware replaced them. */
 export interface Outlet extends Senders {
   readonly destroy: ServerResponse['destroy']
   readonly emit: (this: ServerResponse, event: string | symbol, ...args: unknown[]) => boolean
   readonly on: ServerResponse['on']
-  /** compression's. */
+  /** Added by compression. */
   readonly flush?: () => void
 }
 
@@ -27,7 +27,7 @@ export function sendersOf({ writeHead, write, end, flushHeaders }: Senders): Sen
   return { writeHead, write, end, flushHeaders }
 }
 
-/** If not, whoever wrapped `end` may add to the body: then a length is announced only where the handler announced one. */
+/** If false, a wrapper of `end` may add to the body: then a length is only announced if the handler announced one. */
 export function isEndNodes({ end }: Pick<Outlet, 'end'>): boolean {
   return end === NODES_END
 }
@@ -37,7 +37,7 @@ export function isWriteNodes({ write }: Pick<Outlet, 'write'>): boolean {
 }
 
 const { writeHead, write, end, flushHeaders, destroy, emit, on } = ServerResponse.prototype
-/** One for all responses that nobody has touched. */
+/** Shared by all responses whose functions were not wrapped. */
 const NODES = Object.freeze({ writeHead, write, end, flushHeaders, destroy, emit, on }) as unknown as Outlet
 
 function isNodes(res: ServerResponse & Outlet): boolean {
@@ -56,7 +56,9 @@ function isNodes(res: ServerResponse & Outlet): boolean {
 const NODES_END: unknown = ServerResponse.prototype.end
 const NODES_WRITE: unknown = ServerResponse.prototype.write
 
-/** Lets a handler go on that waits for 'drain'. compression keeps its listeners on its own stream, and answers `on` with that. */
+/**
+ * Wakes a handler that waits for 'drain'. compression keeps its listeners on its own stream, which its `on` returns.
+ */
 export function drain(res: ServerResponse, outlet: Outlet): void {
   const sink = outlet.on.call(res, 'drain', ignore)
   sink.off('drain', ignore)

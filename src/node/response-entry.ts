@@ -4,9 +4,9 @@ import type { Callback } from './callbacks.js'
 import * as faked from './faked.js'
 import { type HeaderSnapshot, restore, snapshotOf } from './headers.js'
 
-/** A response as it was when a transaction of its handler's was opened: what the handler answers since may not count. */
+/** The state of a response when the handler's transaction was opened: what is written afterwards may be discarded. */
 export class ResponseEntry {
-  /** More was written than can be kept, or it is to leave before its end. Those bytes are dropped. */
+  /** More was written than can be kept, or it must be sent before its end. Those bytes are dropped. */
   isStreamed = false
   readonly #res: ServerResponse
   readonly #headers: HeaderSnapshot
@@ -20,7 +20,7 @@ export class ResponseEntry {
     this.#statusMessage = res.statusMessage
   }
 
-  /** Puts it back. */
+  /** Restores that state. */
   restore(): void {
     const res = this.#res
     this.isStreamed = false
@@ -30,7 +30,7 @@ export class ResponseEntry {
     res.statusMessage = this.#statusMessage
   }
 
-  /** Nothing may leave before the COMMIT: the transaction will be refused. */
+  /** Nothing may be sent before the COMMIT: the transaction will be refused. */
   drop(done: Callback | undefined): boolean {
     this.isStreamed = true
     if (done !== undefined) process.nextTick(done)

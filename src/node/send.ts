@@ -9,7 +9,7 @@ import { headerOf, isHttp1, restore, snapshotOf } from './headers.js'
 import { isEndNodes, isWriteNodes, type Outlet, outletOf, type Senders } from './outlet.js'
 import { setHeaders } from './wire-head.js'
 
-/** What is on its way out. */
+/** A response that is being sent. */
 export interface Leaving {
   readonly req: IncomingMessage
   readonly res: ServerResponse
@@ -17,7 +17,7 @@ export interface Leaving {
   readonly outlet: Outlet
 }
 
-/** Sends an answer that the handler did not make just now: a replay or a problem. */
+/** Sends an answer that the handler did not just make: a replay or a problem. */
 export function sendAnswer(
   req: IncomingMessage,
   res: ServerResponse,
@@ -36,7 +36,7 @@ export function sendAnswer(
     setHead(res, answer, extraHeaders)
     sendAll(res, answer, body, outlet)
   } catch (error) {
-    // A hook on the head may throw. The application's error page must not find this answer's headers.
+    // A hook on the head may throw. The application's error page must not contain this answer's headers.
     if (!res.headersSent) restore(before, res)
     throw error
   }
@@ -46,10 +46,11 @@ export function sendAnswer(
 export function sendWhole({ req, res, extraHeaders, outlet }: Leaving, head: Head, body: Uint8Array): void {
   if (head.isAsOnWire) setHeaders(res, head)
   const hasTrailers = faked.hasTrailers(res)
-  // Where the head waits, Node's `end` would announce a length, which leaves no room for trailers; once one is removed, none.
+  // If the head is still pending, Node's `end` would announce a length, which excludes trailers; after removing one it
+  // does not.
   const length = headerOf(res, 'content-length')
   if (hasTrailers && length === undefined) res.removeHeader('Content-Length')
-  // Trailers and a transfer encoding of the handler's own need chunks. A client must see that an answer is cut short.
+  // Trailers and the handler's own transfer encoding need chunks. A client must notice that an answer is cut short.
   const isChunked =
     hasTrailers || headerOf(res, 'trailer') !== undefined || headerOf(res, 'transfer-encoding') !== undefined
   const isCounted = isEndNodes(outlet) || length !== undefined
@@ -60,7 +61,10 @@ export function sendWhole({ req, res, extraHeaders, outlet }: Leaving, head: Hea
   sendAll(res, head, body, outlet)
 }
 
-/** Sends the head of a stream, and the first piece of its body. Whether more may follow at once, rather than at 'drain'. */
+/**
+ * Sends the head of a stream and the first piece of its body. Returns whether more may follow at once, rather than
+ * after 'drain'.
+ */
 export function sendOpening(
   { res, extraHeaders, outlet }: Leaving,
   head: Head,
@@ -72,7 +76,7 @@ export function sendOpening(
   if (body.byteLength === 0) {
     sendHead(res, head, outlet)
     if (head.isAsOnWire)
-      outlet.write.call(res, NO_BYTES) // A head that is flushed is sent as UTF-8.
+      outlet.write.call(res, NO_BYTES) // Flushing the head instead would send it as UTF-8.
     else outlet.flushHeaders.call(res)
     if (done !== undefined) process.nextTick(done)
     return true
@@ -81,7 +85,8 @@ export function sendOpening(
     sendHead(res, head, outlet)
     return outlet.write.call(res, body, undefined, done)
   }
-  // As where the handler calls it: whoever wrapped `write` may set headers in it, ask for the head, and know no callbacks.
+  // With the functions that the handler would see: a wrapper of `write` may set headers in it, read the head, and
+  // ignore callbacks.
   if (done !== undefined) process.nextTick(done)
   const held = faked.replaceSenders(res, outlet)
   try {
@@ -91,7 +96,7 @@ export function sendOpening(
   }
 }
 
-/** Sends what a stream ends with. */
+/** Sends the end of a stream. */
 export function sendEnd({ res, outlet }: Leaving, rest: Uint8Array): void {
   const held = faked.replaceSenders(res, outlet)
   if (rest.byteLength === 0) outlet.end.call(res)
@@ -99,14 +104,14 @@ export function sendEnd({ res, outlet }: Leaving, rest: Uint8Array): void {
   holdAgain(res, held)
 }
 
-/** Hooks on the head (on-headers) take the status from `res`; and another message may have been left there, or set since. */
+/** Hooks on the head (on-headers) read the status from `res`, which may have another message by now. */
 function setHead(
   res: ServerResponse,
   { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
   extraHeaders: HeaderPairs,
 ): void {
   for (const [name, value] of extraHeaders) {
-    // A handler's own links stand beside the deprecation's; whatever else is set here belongs to this request alone.
+    // Keeps a handler's own links beside the deprecation's; the other headers set here belong to this request only.
     if (name === 'Link') res.appendHeader(name, value)
     else res.setHeader(name, value)
   }
@@ -114,7 +119,7 @@ function setHead(
   if (isHttp1(res)) res.statusMessage = statusMessage === NO_REASON ? '' : statusMessage
 }
 
-/** Explicitly, so that the hooks of earlier middleware run on it. */
+/** Explicitly, so that the hooks of earlier middleware run. */
 function sendHead(
   res: ServerResponse,
   { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
@@ -125,9 +130,8 @@ function sendHead(
 }
 
 /**
- * Where `end` is not Node's own, whoever wrapped it may set headers in it, write, ask for the head, or end later, as where a
- * handler calls it. So the head waits until it does, and until Node's own `end` has run the response has the functions that
- * it knew.
+ * A wrapper of `end` may set headers, write, read the head, or end later, as when a handler calls it. So the head is
+ * left to it, and until Node's own `end` has run the response has the functions that the wrapper expects.
  */
 function sendAll(
   res: ServerResponse,
@@ -140,7 +144,7 @@ function sendAll(
     sendBody(res, body, outlet)
     return
   }
-  if (head.statusMessage === NO_REASON) sendHead(res, head, outlet) // Node sends it where it is told to, alone.
+  if (head.statusMessage === NO_REASON) sendHead(res, head, outlet) // Node sends an empty phrase only if writeHead has it.
   const held = faked.replaceSenders(res, outlet)
   sendBody(res, body, outlet)
   holdAgain(res, held)
@@ -152,11 +156,11 @@ function holdAgain(res: ServerResponse, held: Senders): void {
 }
 
 /**
- * As bytes: `end(string)` would write the head in the string's encoding, and mangle what is not ASCII in it; and a wrapped
- * `end` may know bytes alone, as Express sends them. Node's own `end` is given Latin-1 text, one byte a character, in two
- * cases, since head and body then leave in one piece: short ASCII, which saves time, and which a socket that ignores the
- * encoding reads the same; and a response that waits behind another on its connection, where the `100 Continue` of its own
- * request would come in between.
+ * As bytes, because `end(string)` would write the head in the string's encoding and corrupt its non-ASCII characters,
+ * and because a wrapped `end` may only handle bytes, as Express sends them. Node's own `end` gets Latin-1 text, one
+ * character per byte, in two cases, because head and body then leave in one piece: short ASCII, which is faster, and
+ * which a socket that ignores the encoding reads the same; and a response that waits behind another on its connection,
+ * where the `100 Continue` of its own request would otherwise come in between.
  */
 function sendBody(
   res: ServerResponse,
@@ -170,6 +174,6 @@ function sendBody(
   else outlet.end.call(res, bytes)
 }
 
-/** A longer text is copied at a higher price than a second piece is sent. */
+/** Above this size, copying the text costs more than sending a second piece. */
 const MOST_BYTES_AS_TEXT = 16_384
 const NO_BYTES = Buffer.alloc(0)

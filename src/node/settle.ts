@@ -5,14 +5,17 @@ import type { Head } from './head.js'
 import type { HeldStream } from './held-stream.js'
 import type { WayOut } from './way-out.js'
 
-/** Ends a run with a whole answer, then sends what follows: at once where the store answers at once. */
+/** Ends a run with a whole answer, then sends the result; synchronously if the store is. */
 export function settleWhole(run: RequestRun, wayOut: WayOut, head: Head, body: Buffer, isKept: boolean): void {
   void whenever(run.settle({ ...head, body: isKept ? body : null }), (settled) =>
     wayOut.send(settled, head, body, undefined),
   )
 }
 
-/** The same for a stream: its end leaves only where the record holds, but for a run that has none (`runUnprotected`). */
+/**
+ * The same for a stream: its end is sent only if the record was completed, or if the run has no record
+ * (`runUnprotected`).
+ */
 export function settleStream(run: RequestRun, wayOut: WayOut, head: Head, last: Buffer, stream: HeldStream): void {
   const terms = run.context.attempt === 0 ? undefined : { confirmed: true }
   void whenever(run.settle({ ...head, body: null }, terms), (settled) => {

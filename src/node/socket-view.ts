@@ -8,15 +8,15 @@ import * as faked from './faked.js'
 
 type Listener = (...args: unknown[]) => void
 
-/** How one hangs up by a socket. */
+/** The ways to hang up by a socket. */
 export type HangUp = 'destroy' | 'destroySoon' | 'end' | 'resetAndDestroy'
 
-/** What hears that somebody hangs up: it means the response. */
+/** Is called when somebody hangs up by the socket: the response is destroyed instead. */
 export interface Hanging {
   hangUp(by: HangUp, args: unknown[]): void
 }
 
-/** The client's socket, but for hanging up: that is how a final error handler ends a response, and many a handler. */
+/** The client's socket, except for hanging up: final error handlers, and many handlers, end a response that way. */
 export class GuardedSocket implements ProxyHandler<Socket> {
   readonly #response: Hanging
 
@@ -41,8 +41,8 @@ export class GuardedSocket implements ProxyHandler<Socket> {
 }
 
 /**
- * What a handler sees of its response's socket while the response is held: one that outlives the client, too. Libraries that
- * watch the socket (on-finished, and with it `sendFile`) would otherwise stop a stream when the client leaves.
+ * The socket that a handler sees while its response is held: it outlives the client. Libraries that watch the socket
+ * (on-finished, and with it `sendFile`) would otherwise stop a stream when the client leaves.
  */
 export class OutlivingSocket extends GuardedSocket {
   readonly #res: ServerResponse
@@ -57,7 +57,7 @@ export class OutlivingSocket extends GuardedSocket {
     if (res.socket !== null) this.take(res.socket)
   }
 
-  /** A pipelined response gets its socket late. Returns the view that stands in its place. */
+  /** A pipelined response gets its socket late. Returns the view that replaces it. */
   take(socket: Socket): Socket {
     this.#socket = socket
     this.#view = new Proxy(socket, this)
@@ -65,13 +65,13 @@ export class OutlivingSocket extends GuardedSocket {
     return this.#view
   }
 
-  /** Node's own socket or the view of it, as `res.socket`. */
+  /** Shows Node's own socket, or the view of it, as `res.socket`. */
   show(isOwn: boolean): void {
     const [from, to] = isOwn ? [this.#view, this.#socket] : [this.#socket, this.#view]
     if (to !== undefined && this.#res.socket === from) faked.socketOfResponse(this.#res, to)
   }
 
-  /** Puts the socket back: the view is the socket from now on, and the listeners that waited are on it. */
+  /** Shows the real socket: from now on the view forwards to it, and the waiting listeners are added to it. */
   reveal(): void {
     this.#revealed = true
     const socket = this.#socket
@@ -83,7 +83,7 @@ export class OutlivingSocket extends GuardedSocket {
     }
   }
 
-  /** The view's trap. */
+  /** The proxy's trap. */
   override get(socket: Socket, property: string | symbol, view: Socket): unknown {
     if (this.#revealed) return super.get(socket, property, view)
     switch (property) {
@@ -120,14 +120,17 @@ export class OutlivingSocket extends GuardedSocket {
   }
 }
 
-/** What is left to be written for a client that has left. */
+/** Discards what is written for a client that has left. */
 function swallow(_chunk: unknown, encoding: unknown, callback: unknown): boolean {
   const done = typeof encoding === 'function' ? encoding : callback
   if (done !== undefined && done !== null) process.nextTick(done as Callback)
   return true
 }
 
-/** Methods run on the socket, since native ones insist on it; a chain goes on with the view. What is fixed is shown as it is. */
+/**
+ * Methods run on the socket, because native ones require it; if they return the socket, the view is returned.
+ * Properties that are not configurable are returned unchanged.
+ */
 function own(socket: Socket, property: string | symbol, view: Socket): unknown {
   const value: unknown = socket[property as keyof Socket]
   if (typeof value !== 'function' || property === 'constructor') return value

@@ -8,23 +8,23 @@ import { type Outlet, outletOf } from './outlet.js'
 import { sendEnd, sendWhole } from './send.js'
 import { GuardedSocket, type Hanging, OutlivingSocket } from './socket-view.js'
 
-/** What a record says in place of the handler's answer. */
+/** What to send according to the record, instead of the handler's answer. */
 export type Other = Exclude<Settled, { action: 'send' }>
 
-/** What holding responses needs of a binding: one object for all of them. */
+/** What held responses need from a binding: one object for all of them. */
 export interface Binding {
   sendOther(wayOut: WayOut, other: Other): void
 }
 
-/** What a stream leaves to be done at its end. */
+/** The part of a stream that is sent at its end. */
 interface StreamEnd {
   takeRest(last: Buffer): Buffer
   reset(): void
 }
 
 /**
- * The way of a held response to its client: Node's functions, its socket, and its client's leaving, which the handler does not
- * see.
+ * Connects a held response to its client: Node's functions, its socket, and the client's disconnection, which the
+ * handler does not see.
  */
 export class WayOut {
   readonly req: IncomingMessage
@@ -32,26 +32,26 @@ export class WayOut {
   /** Headers of this one request, added to whatever is sent. */
   readonly extraHeaders: HeaderPairs
   readonly outlet: Outlet
-  /** The headers as they were before the handler. */
+  /** The headers before the handler. */
   readonly before: HeaderSnapshot
-  /** Node's own. Adapters may have none. */
+  /** Node's own. Some adapters have none. */
   readonly socket: Socket
-  /** Sending it failed: the response is the application's again, for an error page. */
+  /** Sending failed: the response belongs to the application again, for an error page. */
   isGivenBack = false
   readonly #binding: Binding
-  /** Hears that sending failed after the record had been settled: what `end` would have thrown at the handler. */
+  /** Called if sending fails after the record was settled, with the error that `end` would have thrown. */
   readonly #onError: (error: unknown) => void
   /** What the handler sees as `res.socket`. */
   readonly #outliving: OutlivingSocket
-  /** What it sees as `req.socket`, while Node's own is shown. */
+  /** What it sees as `req.socket` while Node's own is shown as `res.socket`. */
   #guarded: Socket
   /** The client has left, and 'close' waits for the handler's end. */
   #isCloseWithheld = false
   /** The response is Node's again: its socket, and its events. */
   #isLifted = false
-  /** The answer is out, or the connection closed: Node's own socket is shown for good. */
+  /** The answer was sent, or the connection closed: Node's own socket is shown from now on. */
   #isSocketFree = false
-  /** Hears the connection close before the response has had its turn on it. */
+  /** Called if the connection closes before the response has had its turn on it. */
   #whenClosed: (() => void) | undefined
 
   constructor(
@@ -77,9 +77,9 @@ export class WayOut {
     if (faked.isClosed(res)) this.withholdClose() // The client left while its key was being claimed.
   }
 
-  // --- what leaves
+  // --- sending
 
-  /** Sends what follows from the run's end. A hook on the head may throw, and so may Node: the application hears it. */
+  /** Sends the result of the run. A hook on the head may throw, and so may Node: the application gets that error. */
   send(settled: Settled, head: Head, body: Buffer, stream: StreamEnd | undefined): void {
     const { res } = this
     if (stream === undefined) faked.notBegun(res)
@@ -94,7 +94,7 @@ export class WayOut {
       }
       this.hideSocket()
     } catch (error) {
-      // The record stands; the response goes to the application's errors.
+      // The record stands; the response goes to the application's error handling.
       this.isGivenBack = true
       faked.giveBack(res, this.outlet)
       if (!res.headersSent) restore(this.before, res)
@@ -103,14 +103,14 @@ export class WayOut {
     this.closeIfLeft(true)
   }
 
-  /** Closes the connection in place of an end. */
+  /** Closes the connection instead of ending the response. */
   cut(error: Error | undefined, stream: StreamEnd | undefined): void {
     const { res } = this
     if (stream === undefined) faked.notBegun(res)
     faked.destroyed(res, false)
     this.lift()
     this.showSocket()
-    // A pipelined response has no socket yet; Node 24 would leave the connection open for good.
+    // A pipelined response has no socket yet; Node 24 would never close the connection.
     if (res.socket === null) res.once('socket', (late) => late.destroy(error))
     stream?.reset()
     this.outlet.destroy.call(res, error)
@@ -123,49 +123,49 @@ export class WayOut {
     return this.#isLifted
   }
 
-  /** Nothing that is sent arrives any more. */
+  /** Whether nothing that is sent arrives any more. */
   get isGone(): boolean {
     return this.#isCloseWithheld || this.socket?.writable === false
   }
 
-  /** By Node, since the connection closed on which the response waited for its turn; and not by its handler. */
+  /** Whether Node destroyed the response because the connection closed before its turn, and not its handler. */
   isAborted(error: NodeJS.ErrnoException | undefined): boolean {
     return this.res.socket === null && this.socket?.destroyed && error?.code === 'ECONNRESET'
   }
 
-  /** A pipelined response has waited for its turn. Returns what stands in the socket's place. */
+  /** A pipelined response has got its turn. Returns what replaces the socket. */
   take(socket: Socket): Socket {
     if (this.#whenClosed !== undefined) this.socket.off('close', this.#whenClosed)
     return this.#isLifted ? socket : this.#outliving.take(socket)
   }
 
-  /** Node tells a response nothing that waits for its turn. */
+  /** Node does not notify a response that waits for its turn. */
   onceClosed(stream: { clientLeft(): void }): void {
     this.#whenClosed = () => stream.clientLeft()
     this.socket?.once('close', this.#whenClosed)
   }
 
-  /** The client has left; the handler has not. Node has just set what is taken back here. */
+  /** The client has left before the handler ended. Reverts what Node has just set. */
   withholdClose(): void {
     this.#isCloseWithheld = true
     faked.closed(this.res, false)
   }
 
-  /** What was withheld: for its handler the response has come to its end, for its watchers it has closed. */
+  /** Emits what was withheld: if the handler has ended, the response counts as finished, and for watchers as closed. */
   closeIfLeft(hasEnded: boolean): void {
     if (!this.#isCloseWithheld) return
     this.#isCloseWithheld = false
     this.lift()
-    // Later, as Node: a handler may begin to wait for them behind its end.
+    // Later, as Node does: a handler may add listeners after its end.
     process.nextTick(() => {
-      // Node hears it, too, and would take a socket from a response that never had one.
+      // Node listens too, and would detach a socket from a response that never had one.
       if (hasEnded && this.res.socket !== null) this.res.emit('finish')
       faked.closed(this.res, true)
       this.res.emit('close')
     })
   }
 
-  /** The client left before anybody knew that the handler waits for it. */
+  /** The client left before it was known that the handler waits for that. */
   tellCloseIfLeft(): void {
     if (!this.#isCloseWithheld) return
     this.#isCloseWithheld = false
@@ -173,7 +173,7 @@ export class WayOut {
     this.tellClose()
   }
 
-  /** The client has left, and the handler waits for it. To hang up still means the response. */
+  /** The client has left, and the handler waits for that. Hanging up still means the response. */
   tellClose(): boolean {
     this.lift()
     this.showSocket()
@@ -184,14 +184,14 @@ export class WayOut {
 
   // --- its socket
 
-  /** From here on the response is Node's again. */
+  /** From now on the response is Node's again. */
   lift(): void {
     if (this.#isLifted) return
     this.#isLifted = true
     this.#outliving.reveal()
   }
 
-  /** Hooks on the head, and whoever counts the requests of a socket, look for the one that they know. */
+  /** Hooks on the head, and code that counts a socket's requests, compare it with the socket that they know. */
   showSocket(): void {
     const { socket } = this.req
     if (socket !== this.socket) this.#guarded = socket
@@ -199,13 +199,13 @@ export class WayOut {
     this.#outliving.show(true)
   }
 
-  /** Nobody hangs up too early any more. */
+  /** From now on hanging up closes the real connection. */
   freeSocket(): void {
     this.#isSocketFree = true
     this.showSocket()
   }
 
-  /** Behind them: whoever hangs up means the response. */
+  /** After the hooks: hanging up means the response again. */
   hideSocket(): void {
     if (this.#isSocketFree) return
     faked.socketOfRequest(this.req, this.#guarded)

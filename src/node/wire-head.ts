@@ -6,23 +6,23 @@ import { headersByName } from '../http/answer.js'
 import type { Head } from './head.js'
 import { headersOf, isSame } from './headers.js'
 
-/*
- * Which bytes stand for what is not ASCII in a head is Node's to choose, by how the body begins: in front of a text they are
- * the text's encoding, else Latin-1, and `Content-Disposition` is re-read where a length is known. An answer is not sent as
- * its handler began it, and its replay not at all: so Node is asked, with a response that goes nowhere, and both are sent a
- * byte for a character of what it says.
+/**
+ * How Node encodes a head's non-ASCII characters depends on how the body begins: before a string it uses the string's
+ * encoding, otherwise Latin-1, and it re-encodes `Content-Disposition` if a length is known. The held answer and its
+ * replay begin differently from the handler's response. So Node writes the head once to a response that goes nowhere,
+ * and both are sent with one byte per character of the result.
  */
 
 /** How a handler begins its body. */
 export interface Beginning {
-  /** The head was handed over before it, by `writeHead`. */
+  /** `writeHead` handed the head over before. */
   readonly isExplicit: boolean
   readonly by: 'write' | 'end' | 'flushHeaders'
   readonly chunk: unknown
   readonly encoding: unknown
 }
 
-/** The head as Node sends it in front of such a beginning. */
+/** The head as Node sends it before such a beginning. */
 export function asOnWire(req: IncomingMessage, res: ServerResponse, head: Head, beginning: Beginning): Head {
   const [statusLine = '', ...fields] = linesOf(headBytes(req, res, head, beginning))
   const headers = head.headers.map(([name, value]) => {
@@ -35,7 +35,7 @@ export function asOnWire(req: IncomingMessage, res: ServerResponse, head: Head, 
   return { status: head.status, statusMessage, headers, isAscii: true, isAsOnWire: true }
 }
 
-/** Has the response say what a head or an answer says. A length comes last: behind it, Node re-reads `Content-Disposition`. */
+/** Sets the response's headers. Content-Length comes last, because after it Node re-encodes `Content-Disposition`. */
 export function setHeaders(res: ServerResponse, { headers }: Pick<Head, 'headers'>): void {
   for (const [name, value] of headersByName(headers))
     if (!isSame(res.getHeader(name), value)) res.setHeader(name, value)

@@ -41,7 +41,7 @@ describe('what has no fingerprint is misuse', () => {
     { name: 'a function in an object', value: { pay: () => 1 }, seen: 'a function' },
     { name: 'a symbol in an array', value: [Symbol('a')], seen: 'a symbol' },
   ])('value_not_comparable: $name', ({ value, seen }) => {
-    const message = expect.stringContaining(`holds, ${seen}, which has no JSON form`)
+    const message = expect.stringContaining(`contains, ${seen}, which has no JSON form`)
     expect(() => fingerprintOf(value)).toThrow(expect.objectContaining({ code: 'value_not_comparable', message }))
   })
 

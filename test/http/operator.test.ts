@@ -364,12 +364,7 @@ describe('what is no name, no attempt or no outcome is refused, before anything 
     ['another outcome', { ...NAME, attempt: 1 }, 'done', /the outcome: expected/],
     ['no answer', { ...NAME, attempt: 1 }, { completed: null }, /the outcome: expected/],
     ['no status', { ...NAME, attempt: 1 }, { completed: {} }, /status: expected a success .* seen: undefined/],
-    [
-      'a failure',
-      { ...NAME, attempt: 1 },
-      { completed: { status: 404 } },
-      /status: .* as 'failed'; seen: 404/,
-    ],
+    ['a failure', { ...NAME, attempt: 1 }, { completed: { status: 404 } }, /status: .* as 'failed'; seen: 404/],
     [
       'a redirect of the request',
       { ...NAME, attempt: 1 },
@@ -451,7 +446,7 @@ describe('where the store', () => {
     expect((seen as Error).cause).toEqual({ name: 'Error', message: 'READONLY replica' })
     await expect(resolve(attempt, 'failed')).rejects.toMatchObject({
       code: 'store_failed',
-      message: expect.stringMatching(/is not known/),
+      message: expect.stringMatching(/is unknown/),
     })
     expect(told('store_failed')).toMatchObject([
       { ...NAME, command: 'inspect' },

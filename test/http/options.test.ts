@@ -61,7 +61,7 @@ test('the options are read once: changing them afterwards changes nothing', () =
 test('every mistake is in one error, each in a line', () => {
   const message = messageOf({ leaseMS: 1, scope: 'acme', retentionMs: '24h', unknownOutcome: 'run', methods: ['post'] })
   expect(message.split('\n')).toEqual([
-    'The options of idempotency() are not right:',
+    'The options of idempotency() are invalid:',
     '  - leaseMS: did you mean leaseMs?',
     "  - store: expected a store, such as new MemoryStore() from 'once-per-key/memory'; seen: undefined",
     '  - scope: expected a function of the request that names the merchant account, such as (req) => req.merchantId; ' +

@@ -115,7 +115,7 @@ const MISTAKES: readonly Mistake[] = [
       [STORE, 'new RedisStore({ client: new Redis(1).on("error", () => {}) })'],
     ],
     status: 503,
-    told: ['did not answer within 2000 ms', 'Check that its server is reachable', 'errors.md#store_unavailable'],
+    told: ['did not reply within 2000 ms', 'Check that its server is reachable', 'errors.md#store_unavailable'],
   },
 ]
 

@@ -207,7 +207,7 @@ describe('options', () => {
     // biome-ignore lint/suspicious/noExplicitAny: what a JavaScript user may write.
     const wrong: any = { maxByte: 5, maxEntries: 0, maxScopeShare: 0, whenFull: 'drop', now: 7, maxBytes: '1 GiB' }
     const lines = [
-      'The options of MemoryStore are not right:',
+      'The options of MemoryStore are invalid:',
       '  - maxByte: did you mean maxBytes?',
       '  - maxBytes: expected an integer from 1 to 9007199254740991; seen: "1 GiB"',
       '  - maxEntries: expected an integer from 1 to 9007199254740991; seen: 0',
@@ -223,7 +223,7 @@ describe('options', () => {
 
   test.each([null, 5, 'records'])('that are %j are a mistake', (given) => {
     const lines = [
-      'The options of MemoryStore are not right:',
+      'The options of MemoryStore are invalid:',
       `  - expected an object; seen: ${given === null ? 'null' : `a ${typeof given}`}`,
       'See once-per-key/docs/errors.md#options_invalid',
     ]

@@ -177,7 +177,7 @@ export const mutants: readonly Mutant[] = [
   planted(
     'L2',
     'a late error hangs up on an answer that is being stored',
-    'this.#hangsUp = true // Its client gets the answer first.',
+    'this.#hangsUp = true // The client gets the answer first.',
     'this.#wayOut.cut(error, this.#stream)',
   ),
   planted(
