@@ -4,21 +4,21 @@ import { IdempotencyError } from '../../src/core/index.js'
 
 /** AES-256. */
 const KEY_BYTES = 32
-/** Enough to tell the few keys of one service apart. */
+/** Enough to distinguish the few keys of one service. */
 export const KEY_ID_BYTES = 8
 
 /**
- * A new key for `sealed`, as base64 of 32 random bytes. Keep it where you keep the database's password, and a copy of it where you
- * keep that copy: without it the stored answers are lost.
+ * A new key for `sealed`: 32 random bytes as base64. Keep it with the database's password, and keep a copy: without it
+ * the stored answers are lost.
  */
 export function newSealingKey(): string {
   return randomBytes(KEY_BYTES).toString('base64')
 }
 
 /**
- * What a key is called in messages: 16 hexadecimal digits that tell nothing of it.
+ * The id of a key in messages: 16 hexadecimal digits that reveal nothing about it.
  *
- * @throws IdempotencyError `arguments_invalid`: it is no key.
+ * @throws IdempotencyError `arguments_invalid`: not a valid key.
  */
 export function sealingKeyId(key: string | Uint8Array): string {
   const secret = secretIn(key)
@@ -28,22 +28,22 @@ export function sealingKeyId(key: string | Uint8Array): string {
   return new SealingKey(secret).name
 }
 
-/** The bytes of a key as it was given; `null`: it is none. */
+/** The bytes of a given key; `null` if it is invalid. */
 export function secretIn(given: unknown): Uint8Array | null {
   if (given instanceof Uint8Array) return given.byteLength === KEY_BYTES ? given : null
   if (typeof given !== 'string' || !BASE64_OF_32_BYTES.test(given)) return null
   return Buffer.from(given, 'base64')
 }
 
-/** With its padding or without, in either alphabet. */
+/** With or without padding, in either alphabet. */
 const BASE64_OF_32_BYTES = /^[\w+/-]{43}=?$/
 
 /**
- * A key, and what is derived from it. Each answer is sealed with a key of its own, so no number of answers is too many for one
- * sealing key: random nonces under one key are good for 2³² messages (NIST SP 800-38D §8.3).
+ * A sealing key, and the keys derived from it. Each answer has its own key, so one sealing key can seal any number of
+ * answers: random nonces under one key are limited to 2³² messages (NIST SP 800-38D §8.3).
  */
 export class SealingKey {
-  /** By which a sealed answer names it. */
+  /** Identifies the key in a sealed answer. */
   readonly id: Buffer
   readonly #secret: KeyObject
 
@@ -52,7 +52,7 @@ export class SealingKey {
     this.id = this.#derived(KEY_ID, NOTHING).subarray(0, KEY_ID_BYTES)
   }
 
-  /** The id as messages show it. */
+  /** The id as shown in messages. */
   get name(): string {
     return this.id.toString('hex')
   }
@@ -61,7 +61,10 @@ export class SealingKey {
     return this.#derived(ANSWER_KEY, salt)
   }
 
-  /** HKDF-Expand of RFC 5869 §2.3, whose first block is all that is needed. The key is random already (§3.3). */
+  /**
+   * HKDF-Expand of RFC 5869 §2.3; its first block is enough. Extract is not needed, because the key is already random
+   * (§3.3).
+   */
   #derived(label: string, salt: Uint8Array): Buffer {
     return createHmac('sha256', this.#secret).update(label).update(salt).update(FIRST_BLOCK).digest()
   }

@@ -23,11 +23,11 @@ const TAG_BYTES = 16
 const SALT_FROM = 1 + KEY_ID_BYTES
 const NONCE_FROM = SALT_FROM + SALT_BYTES
 const HEAD_BYTES = NONCE_FROM + NONCE_BYTES
-/** Written out: OpenSSL's default for GCM, which nobody may shorten. */
+/** Explicitly OpenSSL's default for GCM, so that a shorter tag is never accepted. */
 const TAG = { authTagLength: TAG_BYTES } as const
 const CIPHER = 'aes-256-gcm'
 
-/** By how much a seal is longer than what it seals. */
+/** How much longer a seal is than its content. */
 export const SEAL_BYTES = HEAD_BYTES + TAG_BYTES
 
 /** `bound`: what must be the same when it is opened. */
@@ -69,15 +69,15 @@ function nonceIn(head: Buffer): Buffer {
 export function broken(): SealedStoreError {
   return new SealedStoreError(
     'seal_broken',
-    'A stored answer is not as it was sealed, or is another record’s: it was not opened, and was left as it is. Find out who ' +
-      'writes to the store; its key stays refused until its retention is over, or the record is removed.',
+    'A stored answer was changed after it was sealed, or belongs to another record: it was not opened, and was left unchanged. Find out who ' +
+      'writes to the store; the idempotency key stays refused until its retention ends, or until the record is removed.',
   )
 }
 
 function formatUnknown(): SealedStoreError {
   return new SealedStoreError(
     'seal_format_unknown',
-    'A stored answer was sealed by a later version of the library, or is damaged: it was not opened, and was left as it is. Use ' +
+    'A stored answer was sealed by a later version of the library, or is damaged: it was not opened, and was left unchanged. Use ' +
       'the version that sealed it.',
   )
 }
@@ -86,7 +86,7 @@ function keyMissing(id: string, keys: readonly SealingKey[]): SealedStoreError {
   const known = keys.map(({ name }) => name).join(', ')
   return new SealedStoreError(
     'seal_key_missing',
-    `A stored answer is sealed with the key ${id}, which is not among \`keys\` (${known}): add it behind the first until a ` +
-      '`retentionMs` is over.',
+    `A stored answer is sealed with the key ${id}, which is not among \`keys\` (${known}): add it after the first one until ` +
+      '`retentionMs` has passed.',
   )
 }

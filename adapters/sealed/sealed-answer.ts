@@ -5,20 +5,22 @@ import { SealedStoreError } from './errors.js'
 import type { ReadOptions } from './options.js'
 import { broken, open, seal } from './seal.js'
 
-/** What an answer belongs to: sealed for one record, it is not opened for another. */
+/** The record of an answer: an answer that was sealed for one record cannot be opened for another. */
 export interface RecordOf {
   readonly key: string
   readonly fingerprint: string
 }
 
-/** No status of HTTP: a process that does not unseal takes it for an answer that cannot be sent, which is a store failure. */
+/**
+ * Not an HTTP status: a process without sealing treats the answer as one that cannot be sent, which is a store failure.
+ */
 const SEALED_STATUS = 0
 const SEALED_MESSAGE = 'sealed'
 const SEALED_HEADER = 'sealed'
 
 /**
- * An answer as the store is given it. It holds nothing of what it seals, but whether its body was kept: stores and operators tell
- * that by `body: null`, and then the rest is sealed in a header's place.
+ * The sealed form of an answer. It shows nothing of the answer except whether its body was kept: stores and operators
+ * tell that by `body: null`, and then the rest is sealed in a header.
  */
 export function sealedAnswer(answer: Answer, of: RecordOf, { keys, compress }: ReadOptions): Answer {
   const { status, statusMessage, headers, body } = answer
@@ -38,7 +40,7 @@ export function sealedAnswer(answer: Answer, of: RecordOf, { keys, compress }: R
 export function openedAnswer(answer: Answer, of: RecordOf, { keys, unsealedMayBeReplayed }: ReadOptions): Answer {
   const sealed = sealIn(answer)
   if (sealed === null) {
-    // Where a store, or an operator, has dropped the body, nothing is left to be sent.
+    // If a store or an operator has dropped the body, there is nothing to send.
     if (answer.body === null || unsealedMayBeReplayed) return answer
     throw unsealed()
   }
@@ -49,7 +51,7 @@ export function openedAnswer(answer: Answer, of: RecordOf, { keys, unsealedMayBe
   return { status, statusMessage, headers, body: isKept ? plain.subarray(bodyFrom) : null }
 }
 
-/** `null`: it is not sealed. */
+/** `null` if the answer is not sealed. */
 function sealIn({ status, statusMessage, headers, body }: Answer): Uint8Array | null {
   if (status !== SEALED_STATUS || statusMessage !== SEALED_MESSAGE) return null
   if (body !== null) return body
@@ -58,7 +60,7 @@ function sealIn({ status, statusMessage, headers, body }: Answer): Uint8Array | 
   return Buffer.from(value, 'base64')
 }
 
-/** Injective: JSON. */
+/** Injective, because it is JSON. */
 function boundTo({ key, fingerprint }: RecordOf, isKept: boolean): string {
   return JSON.stringify([key, fingerprint, isKept])
 }
@@ -67,7 +69,7 @@ const NOTHING = Buffer.alloc(0)
 const LENGTH_BYTES = 4
 const AS_IT_IS = Buffer.from([0])
 const DEFLATED = Buffer.from([1])
-/** Compression holds up the process: most of the gain for a third of the time. */
+/** Compression blocks the process: this level has most of the gain in a third of the time. */
 const FAST = { level: 1 }
 
 /** The first byte says whether the rest is deflated (RFC 1951). */
@@ -80,7 +82,7 @@ function packed(plain: readonly Uint8Array[], compress: boolean): Uint8Array[] {
   return [AS_IT_IS, ...plain]
 }
 
-/** It was sealed, so it is ours, and so is the length that it says. */
+/** The seal was authentic, so the length can be trusted. */
 function unpacked(packed: Buffer): Buffer {
   const rest = packed.subarray(1)
   if (packed[0] !== DEFLATED[0]) return rest
@@ -96,7 +98,7 @@ function lengthOf({ byteLength }: Uint8Array): Buffer {
 function unsealed(): SealedStoreError {
   return new SealedStoreError(
     'answer_unsealed',
-    'A stored answer is not sealed, so it was not replayed, and was left as it is. If it was stored before sealing was switched ' +
-      'on, set `unsealedMayBeReplayed` until a `retentionMs` is over. If not, find out who writes to the store.',
+    'A stored answer is not sealed, so it was not replayed, and was left unchanged. If it was stored before sealing was switched ' +
+      'on, set `unsealedMayBeReplayed` until `retentionMs` has passed. If not, find out who writes to the store.',
   )
 }

@@ -12,18 +12,19 @@ import { type ReadOptions, readOptions, type SealedOptions } from './options.js'
 import { openedAnswer, sealedAnswer } from './sealed-answer.js'
 
 /**
- * A store whose answers are encrypted and authenticated (AES-256-GCM) before the inner store is given them, and opened when it
- * shows them. Each is bound to its record's key and fingerprint: one that was changed, or moved to another record, is a store
- * failure, never sent, and never taken for no record. Keys, scopes, fingerprints and states are stored as they are.
+ * A store whose answers are encrypted and authenticated (AES-256-GCM) before the inner store receives them, and
+ * decrypted when it returns them. Each is bound to its record's key and fingerprint: an answer that was changed, or
+ * moved to another record, is a store failure; it is never sent, and its record never counts as absent. Keys, scopes,
+ * fingerprints and states are not encrypted.
  *
- * It is used in the inner store's place, and has all of its members, such as `transaction` and `migrate`. The inner store is to
- * be used by nobody else: what it shows is sealed.
+ * Use it instead of the inner store: it has all its members, such as `transaction` and `migrate`. Nothing else may use
+ * the inner store, whose answers are sealed.
  *
  * @example
  * const store = sealed(new RedisStore({ client }), { keys: [process.env.SEALING_KEY] })
  *
- * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. Its commands: SealedStoreError where
- * an answer cannot be opened; nothing was changed.
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. Its commands throw
+ * SealedStoreError if an answer cannot be opened; nothing was changed.
  */
 export function sealed<Inner extends Store>(store: Inner, options: SealedOptions): Inner {
   const commands = sealedCommands(store, readOptions(options))
@@ -31,7 +32,7 @@ export function sealed<Inner extends Store>(store: Inner, options: SealedOptions
     get(inner, name) {
       if (Object.hasOwn(commands, name)) return Reflect.get(commands, name)
       const member: unknown = Reflect.get(inner, name, inner)
-      // On the inner store itself: its private members are no proxy's.
+      // Bound to the inner store, because a proxy has no private members.
       return typeof member === 'function' ? member.bind(inner) : member
     },
   })
@@ -67,7 +68,8 @@ function sealedCommands(store: Store, options: ReadOptions): Partial<Store> {
     ...(inspect && { inspect: (key: string) => whenever(inspect(key), (record) => shown(key, record)) }),
     ...(inspect &&
       resolve && {
-        // The seal needs the fingerprint. While the attempt is the one that was looked at, the record is bound to it.
+        // Sealing needs the fingerprint. As long as the inspected attempt is the current one, the record is bound to
+        // it.
         resolve: (key: string, resolution: Resolution) =>
           whenever(inspect(key), (record) => {
             const { answer } = resolution

@@ -7,67 +7,74 @@ import type { RefusalCode, Refused, Replayed } from './outcome.js'
 import type { BeginReply, CommandReply, IdempotencyRecord, PreviousOutcome } from './record.js'
 import type { Store, StoreEvent } from './store.js'
 
-/*
- * What goes on in an engine, for whoever listens in the same process: three channels of `node:diagnostics_channel`. Where nobody
- * listens, nothing is measured, made or hashed: each claim, command and event asks that once.
+/**
+ * Publishes what happens in an engine to subscribers in the same process: three channels of `node:diagnostics_channel`.
+ * Without subscribers, nothing is measured, created or hashed; each claim, command and event only checks for them.
  *
- * Messages name scope and key, as events do; a subscriber decides what leaves the process. No answers, no fingerprints, no tokens.
+ * Messages contain scope and key, as events do; a subscriber decides what leaves the process. No answers, fingerprints
+ * or tokens.
  */
 
-/** Which operation a message is about. */
+/** The operation of a message. */
 interface AboutOperation extends RecordName {
   /**
-   * Of a claim and the run that it becomes: the same in all messages about them, and like no other's in any process. 32
-   * hexadecimal digits, which tell nothing of the token that owns the record. `undefined`: an operator's command.
+   * Identifies a claim and its run: the same in all messages about them, and unique across processes. 32 hexadecimal
+   * digits, which reveal nothing about the token that owns the record. `undefined`: an operator's command.
    */
   readonly runId: string | undefined
 }
 
 /**
- * A claim, from its call to what the operation is told: on the tracing channel `once-per-key:claim`. The same object is
- * published each time; what is optional is there from `end`, or, where it was waited for, from `asyncStart` on.
+ * A claim, from its call to its result: on the tracing channel `once-per-key:claim`. The same object is published each
+ * time; the optional members are set from `end` or, if the claim was asynchronous, from `asyncStart` on.
  */
 export interface ClaimTrace extends AboutOperation {
-  /** `run`: it runs; `unprotected`: it runs although its claim was not confirmed; `replay`: it is given the stored answer; or why it is refused. */
+  /**
+   * `run`: it runs; `unprotected`: it runs although its claim was not confirmed; `replay`: it gets the stored answer;
+   * otherwise why it is refused.
+   */
   outcome?: 'run' | 'unprotected' | 'replay' | RefusalCode
-  /** Of the run: 1, 2, 3 …; 0: unprotected. */
+  /** The run's attempt: 1, 2, 3 …; 0: unprotected. */
   attempt?: number
   previousOutcome?: PreviousOutcome
 }
 
 /**
- * One copy of a command, from its sending to its reply, its failure or its time limit: on the tracing channel
- * `once-per-key:command`. What is answered behind the time limit is not told. The same object is published each time.
+ * One copy of a command, from sending it to its reply, its failure or its time limit: on the tracing channel
+ * `once-per-key:command`. A reply after the time limit is not published. The same object is published each time.
  */
 export interface CommandTrace extends AboutOperation {
   readonly command: CommandName
-  /** Of the run, as far as it is known: 1, 2, 3 …; of `begin` and `inspect`, that of the record which they found. */
+  /** The run's attempt, if known: 1, 2, 3 …; for `begin` and `inspect`, that of the record which they found. */
   attempt?: number
   /**
-   * `ok`: it was carried out, or had been; `refused`: the record that stands does not allow it; `failed`: an error;
-   * `timed_out`: no reply in `storeTimeoutMs`, so it may still be carried out.
+   * `ok`: it was carried out, or had been before; `refused`: the current record does not allow it; `failed`: an error;
+   * `timed_out`: no reply within `storeTimeoutMs`, so it may still be carried out.
    */
   outcome?: 'ok' | 'refused' | 'failed' | 'timed_out'
-  /** Of `failed` and `timed_out`: the words of the store's client. */
+  /** For `failed` and `timed_out`: the error of the store's client. */
   error?: StoreFailure
 }
 
-/** What `once-per-key:event` tells: what `onEvent` hears, and what would be noise there. */
+/** The events of `once-per-key:event`: those of `onEvent`, and some that would be noise there. */
 export type TracedEvent =
   | EngineEvent
   /** A request was refused because of its key or its body. */
   | { readonly type: 'rejected'; readonly code: string }
-  /** A function among the options failed where nothing may fail; its default was used. */
+  /** An option function failed where an error must not escape; its default was used. */
   | { readonly type: 'option_failed'; readonly option: string; readonly error: unknown }
-  /** A request without a key, or one that is not covered, was handed on untouched. */
+  /** A request without a key, or one that is not covered, was passed on unchanged. */
   | { readonly type: 'bypassed' }
-  /** A run is over: its record stands, or its time is over. Behind its other events. */
+  /** A run is over: its record is final, or its time has ended. Published after its other events. */
   | { readonly type: 'run_ended'; readonly scope: string; readonly key: string; readonly attempt: number }
 
-/** What happened: on the channel `once-per-key:event`. What a store tells of itself comes once, however many engines use it. */
+/**
+ * What happened: on the channel `once-per-key:event`. A store's own events are published once, however many engines use
+ * it.
+ */
 export interface EventTrace {
   readonly event: TracedEvent
-  /** Of the run whose event it is; `undefined`: it is no run's. `claimed` and `unprotected` begin one, `run_ended` ends it. */
+  /** The run of the event; `undefined` if it has none. `claimed` and `unprotected` begin a run, `run_ended` ends it. */
   readonly runId: string | undefined
 }
 
@@ -75,7 +82,7 @@ const claims: TracingChannel<unknown, ClaimTrace> = tracingChannel('once-per-key
 const commands: TracingChannel<unknown, CommandTrace> = tracingChannel('once-per-key:command')
 const events: Channel = channel('once-per-key:event')
 
-/** Publishes an event, before its listener hears it. `token`: of the run whose event it is. */
+/** Publishes an event before calling its listener. `token`: of the event's run. */
 export function traced<Event extends TracedEvent>(listener: (event: Event) => void) {
   return (event: Event, token?: string): void => {
     traceEvent(event, token)
@@ -92,7 +99,7 @@ export function traceRunEnd({ scope, key }: Identity, attempt: number, token: st
   if (events.hasSubscribers) traceEvent({ type: 'run_ended', scope, key, attempt }, token)
 }
 
-/** Publishes what a store tells of itself. */
+/** Publishes a store's own events. */
 export function traceStore(store: Store): void {
   if (store.observe === undefined || observed.has(store)) return
   observed.add(store)
@@ -101,7 +108,7 @@ export function traceStore(store: Store): void {
 
 const observed = new WeakSet<Store>()
 
-/** What a claim is told; an engine's `Claimed`. */
+/** The result of a claim; an engine's `Claimed`. */
 type Told =
   | {
       readonly action: 'execute'
@@ -118,7 +125,7 @@ export function isClaimTraced(): boolean {
   return claims.hasSubscribers
 }
 
-/** Makes a claim, and tells of it. */
+/** Makes a claim and publishes it. */
 export function traceClaim<Each extends Told>(
   { namespace, scope, key }: Identity,
   token: string,
@@ -152,7 +159,7 @@ export function isCommandTraced(): boolean {
   return commands.hasSubscribers
 }
 
-/** Sends a command, and tells of it. `terms`: what it comes with, where it is an owner's. */
+/** Sends a command and publishes it. `terms`: the owner's arguments, if it is an owner's. */
 export function traceCommand<Sent extends Call>(
   command: CommandName,
   { namespace, scope, key }: RecordName,

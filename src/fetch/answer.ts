@@ -1,19 +1,19 @@
 import type { Answer } from '../core/index.js'
 import type { HeaderPairs } from '../http/index.js'
 
-/** By its form: a server may bring a class of its own beside the platform's. */
+/** By its members, because a server may use its own class instead of the platform's. */
 export function isResponse(value: unknown): value is Response {
   if (typeof value !== 'object' || value === null) return false
   const { status, headers, arrayBuffer } = value as Partial<Response>
   return typeof status === 'number' && typeof headers?.get === 'function' && typeof arrayBuffer === 'function'
 }
 
-/** `Response.error()` and an upgrade are no answers that could be held, or made again. */
+/** `Response.error()` and upgrades cannot be held or made again. */
 export function canBeHeld({ status, bodyUsed }: Response): boolean {
   return status >= 200 && status <= 599 && !bodyUsed
 }
 
-/** A response's head, as it is stored: with the headers that were set or changed since `before`. */
+/** The head of a response as stored: with the headers that were set or changed after `before`. */
 export function headOf(
   { status, statusText, headers }: Response,
   before: Headers = new Headers(),
@@ -28,12 +28,12 @@ export function headOf(
 /** Fetch §2.2.3: "A null body status is a status that is 101, 103, 204, 205, or 304." */
 const NULL_BODY = new Set([204, 205, 304])
 
-/** The body that a response to such a request has; `null`: none, or none that is sent. */
+/** The body of a response to such a request; `null` if there is none, or none is sent. */
 export function bodyOf({ status, body }: Response, method: string): ReadableStream<Uint8Array> | null {
   return method === 'HEAD' || NULL_BODY.has(status) ? null : body
 }
 
-/** An answer as a response, over the headers `before`; `extraHeaders` are of this one request. */
+/** An answer as a response, with the headers `before`; `extraHeaders` belong to this one request. */
 export function responseOf(answer: Answer, extraHeaders: HeaderPairs = [], before?: Headers): Response {
   const headers = new Headers(before)
   for (const [name] of answer.headers) if (!isCookie(name)) headers.delete(name)
@@ -41,12 +41,12 @@ export function responseOf(answer: Answer, extraHeaders: HeaderPairs = [], befor
   return rebuilt({ status: answer.status, statusText: answer.statusMessage, headers }, answer.body, extraHeaders)
 }
 
-/** One line is one cookie: those of two sources stand side by side. */
+/** Each line is one cookie: cookies from both sources are kept. */
 function isCookie(name: string): boolean {
   return name.toLowerCase() === 'set-cookie'
 }
 
-/** A response with another body: its own has been read. */
+/** A response with another body, because its own has been read. */
 export function rebuilt(
   { status, statusText, headers }: Pick<Response, 'status' | 'statusText' | 'headers'>,
   body: Uint8Array | ReadableStream<Uint8Array> | null,
@@ -58,5 +58,5 @@ export function rebuilt(
   return response
 }
 
-/** What stores and streams hold is never shared memory. */
+/** Stores and streams never hold shared memory. */
 type Sendable = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>

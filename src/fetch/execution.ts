@@ -14,12 +14,12 @@ import { bodyOf, canBeHeld, headOf, isResponse, rebuilt, responseOf } from './an
 import type { Call } from './request.js'
 
 export type Execute = Extract<Decision, { action: 'execute' }>
-/** What a record says in place of the handler's answer. */
+/** What to send according to the record, instead of the handler's answer. */
 type Other = Exclude<Settled, { action: 'send' }>
 
 /**
- * Runs a handler, and resolves with the response to send once its record was settled: the handler's own, or what stands in its
- * place. Rejects with what the handler threw; a Response that it threw counts as its answer, and is thrown again.
+ * Runs a handler, and resolves with the response to send after its record was settled: the handler's own, or its
+ * replacement. Rejects with what the handler threw; a thrown Response counts as its answer, and is rethrown.
  */
 export function execute<Req>(
   engine: RequestEngine<Req>,
@@ -30,7 +30,7 @@ export function execute<Req>(
   return new Execution(engine, run, extraHeaders ?? [], call).runs(handler)
 }
 
-/** What is decided in a handler's place, as a response. */
+/** A replay or a problem as a response. */
 export function otherResponse<Req>(
   engine: RequestEngine<Req>,
   { asked, headers }: Call<Req>,
@@ -42,11 +42,11 @@ export function otherResponse<Req>(
   return responseOf(answer, extraHeaders, before)
 }
 
-/** A response that was read whole, and given to the run. */
+/** A response that was read completely and passed to the run. */
 interface Given {
   readonly response: Response
   readonly bytes: Uint8Array
-  /** What follows, once the record was settled. */
+  /** The result, after the record was settled. */
   readonly settled: { readonly whenSettled: Settled | Promise<Settled> }
 }
 
@@ -59,7 +59,7 @@ class Execution<Req> implements HeldAnswer {
   readonly #before: Headers | undefined
   /** The handler has returned, or thrown. */
   #hasReturned = false
-  /** What a transaction has answered: nothing that the handler does afterwards changes it. */
+  /** A transaction's answer: nothing that the handler does later changes it. */
   #given: Given | undefined
 
   constructor(engine: RequestEngine<Req>, run: RequestRun, extraHeaders: HeaderPairs, call: Call<Req>) {
@@ -86,7 +86,7 @@ class Execution<Req> implements HeldAnswer {
     }
   }
 
-  /** A success of another attempt may stand in its place. */
+  /** A success of another attempt may replace the error. */
   async #fail(error: unknown): Promise<Response> {
     this.#run.willFailCertainly(isCertainFailure(error))
     const settled = await this.#run.fail()
@@ -130,7 +130,7 @@ class Execution<Req> implements HeldAnswer {
     return otherResponse(this.#engine, this.#call, decided, this.#extraHeaders, this.#before)
   }
 
-  // --- in a transaction of the handler's
+  // --- in a transaction of the handler
 
   entered(): void {
     if (this.#hasReturned) throw transactionLate()
@@ -140,7 +140,7 @@ class Execution<Req> implements HeldAnswer {
     this.#given = undefined
   }
 
-  /** The Response that the work returns is the answer. It stays whole, for whoever looks at it. */
+  /** The Response that the work returns is the answer. It stays unread, for code that reads it later. */
   async resolved(value: unknown): Promise<void> {
     if (!isResponse(value) || !canBeHeld(value)) return
     const copy = value.clone()

@@ -3,16 +3,16 @@ import { type AttemptName, createRequestEngine, type KnownOutcome, type Operator
 import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
 import { respond } from './respond.js'
 
-/** A handler; `idempotency` is absent where the request had no key, or is not covered. */
+/** A handler; `idempotency` is absent if the request had no key, or is not covered. */
 export type FetchHandler<Rest extends readonly unknown[] = readonly []> = (
   request: Request,
   idempotency: IdempotencyContext | undefined,
   ...rest: Rest
 ) => Response | Promise<Response>
 
-/** What is told of one call. */
+/** The arguments of one call. */
 export interface HandleTerms {
-  /** Whose key it is, in place of the option `scope`. */
+  /** Whose key it is; replaces the option `scope`. */
   readonly scope?: string
   /**
    * Is given promises, which never reject, of all that must end before the platform may stop: the handler of a client that has
@@ -21,27 +21,27 @@ export interface HandleTerms {
   readonly waitUntil?: (pending: Promise<void>) => void
 }
 
-/** `once(handler)` makes a handler that the platform calls; `inspect` and `resolve` are for operators. */
+/** `once(handler)` returns a handler for the platform; `inspect` and `resolve` are for operators. */
 export interface Once extends Operator {
-  /** The handler, protected. What the platform passes behind the request, it gets behind `idempotency`. */
+  /** Protects a handler. After `idempotency`, it receives the further arguments of the platform. */
   <Rest extends readonly unknown[]>(handler: FetchHandler<Rest>): (request: Request, ...rest: Rest) => Promise<Response>
   /**
-   * Answers one request: by the handler, or in its place. The handler is given the very request.
+   * Handles one request: with the handler, or instead of it. The handler receives the same request object.
    *
-   * Rejects with what the handler threw, once its record was released, and with an IdempotencyError for misuse: then the handler
-   * did not run, and nothing was stored.
+   * Rejects with what the handler threw, after its record was released, and with an IdempotencyError for misuse: then
+   * the handler did not run, and nothing was stored.
    */
   handle(request: Request, handler: FetchHandler, terms?: HandleTerms): Promise<Response>
   /**
-   * Resolves when no run is left, and no completion is pending. Call it after the server has stopped and before closing the
-   * store's client.
+   * Resolves when no run is active and no completion is pending. Call it after the server has stopped and before
+   * closing the store's client.
    */
   idle(): Promise<void>
 }
 
 /**
- * For handlers that take a Fetch `Request` and return a `Response`: a request that is sent again with its `Idempotency-Key` gets
- * the first one's answer, and its handler does not run again.
+ * For handlers that take a Fetch `Request` and return a `Response`: a request that is retried with its
+ * `Idempotency-Key` gets the answer of the first one, and the handler does not run again.
  *
  * @example
  * const once = idempotency({ store: new MemoryStore(), scope: (request) => merchantOf(request) })
@@ -88,7 +88,7 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
 function scopeMissing(): IdempotencyError {
   return new IdempotencyError(
     'options_invalid',
-    'once(handler) needs the option `scope`: a function of the request that names the merchant account. To tell it with each call, ' +
+    'once(handler) needs the option `scope`: a function of the request that returns the merchant account. To pass it with each call, ' +
       'use once.handle(request, handler, { scope }).',
   )
 }

@@ -1,53 +1,53 @@
 import { checkOptions, optionRules } from '../core/index.js'
 import { type IdempotencyOptions, mistakesInOptions } from '../http/index.js'
 
-/** Options whose functions are given the request, and whatever else the platform passes. */
+/** Options whose functions receive the request, and the further arguments of the platform. */
 type Functions = 'scope' | 'skip' | 'fingerprint' | 'isSuccess' | 'isCertainFailure' | 'renderProblem'
 type Of<Name extends Functions> = NonNullable<IdempotencyOptions<Request>[Name]>
-// biome-ignore lint/suspicious/noExplicitAny: whatever the platform passes, as the handler declares it
+// biome-ignore lint/suspicious/noExplicitAny: the platform's arguments, as the handler declares them
 type Called<Name extends Functions> = (...args: [...Parameters<Of<Name>>, ...rest: any[]]) => ReturnType<Of<Name>>
 
 /**
- * The options of Fetch's binding: as elsewhere, with functions that are given the request and, behind it, what the handler of
- * `once(handler)` is given. A function that reads the body reads a copy: `request.clone()`.
+ * The options of the Fetch binding: as elsewhere, but their functions receive the request and then the further
+ * arguments of the handler in `once(handler)`. A function that reads the body must read a copy: `request.clone()`.
  */
 export interface FetchIdempotencyOptions extends Omit<IdempotencyOptions<Request>, Functions> {
   /**
-   * Whose key it is: the merchant account, as authentication found it. It may be absent where each call of `once.handle` tells
-   * it. There is no default, since a shared one leaks one merchant's answers to another; an application with a single tenant
-   * says `singleTenant`.
+   * Whose key it is: the merchant account that authentication found. May be absent if each call of `once.handle` has a
+   * scope. There is no default, because a shared one leaks one merchant's answers to another; an application with a
+   * single tenant uses `singleTenant`.
    */
   readonly scope?: Called<'scope'>
-  /** Requests to leave alone, although their method is covered. */
+  /** Returns true for requests that are passed on unprotected, although their method is covered. */
   readonly skip?: Called<'skip'>
-  /** Stands for query and body in the fingerprint. */
+  /** Replaces query and body in the fingerprint. */
   readonly fingerprint?: Called<'fingerprint'>
   /** Whether an answer is a success, which is stored and never run again. */
   readonly isSuccess?: Called<'isSuccess'>
   /** Whether a failure certainly had no effect, so that its key is free for a corrected request. */
   readonly isCertainFailure?: Called<'isCertainFailure'>
-  /** Another shape for a refusal's body. */
+  /** Replaces the format of a refusal's body. */
   readonly renderProblem?: Called<'renderProblem'>
   /**
-   * How much of a body is read to compare it with an earlier one's. A larger one is refused with 413 `body_too_large`; without a
-   * key, or where `skip` leaves it alone, it passes.
+   * How much of a body is read for comparison. A larger one is refused with 413 `body_too_large`; without a key, or if
+   * `skip` returns true, the request passes.
    * @default 1_048_576 (1 MiB): it is held in memory
    */
   readonly maxBodyBytes?: number
 }
 
-/** One call, as the option functions are given it. */
+/** One call, as the option functions receive it. */
 export interface Asked {
   readonly request: Request
   readonly rest: readonly unknown[]
-  /** Told by the caller of `once.handle`, in place of the option. */
+  /** From the caller of `once.handle`, instead of the option. */
   readonly told?: { readonly scope: string } | undefined
 }
 
 export const DEFAULT_MAX_BODY_BYTES = 1_048_576
 
 /**
- * The options of the engine behind them.
+ * The options of the engine.
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake.
  */
@@ -59,14 +59,14 @@ export function engineOptions({ maxBodyBytes, ...given }: FetchIdempotencyOption
   return { ...options, scope: (asked) => (asked.told === undefined ? ofOptions(asked) : asked.told.scope) }
 }
 
-/** All mistakes in one error. */
+/** Reports all mistakes in one error. */
 export function checkMaxBodyBytes<Req>(maxBodyBytes: unknown, options: IdempotencyOptions<Req>): void {
   const own = { maxBodyBytes }
   const rules = { maxBodyBytes: optionRules.anInteger(1, Number.MAX_SAFE_INTEGER) }
   checkOptions('idempotency()', own, own, rules, { more: mistakesInOptions(options) })
 }
 
-/** Which argument of an option's function is the request. */
+/** Which argument of an option function is the request. */
 const REQUEST_AT: Readonly<Record<Functions, 0 | 1>> = {
   scope: 0,
   skip: 0,
@@ -76,7 +76,7 @@ const REQUEST_AT: Readonly<Record<Functions, 0 | 1>> = {
   renderProblem: 1,
 }
 
-/** Anything but a function is left for the engine to refuse. */
+/** Values that are not functions are left to the engine's rules. */
 function forCalls(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const functions = Object.entries(REQUEST_AT).flatMap(([name, at]) => {
     const option = given[name]
@@ -85,10 +85,10 @@ function forCalls(given: Readonly<Record<string, unknown>>): Record<string, unkn
       const { request, rest } = args[at] as Asked
       return option(...args.slice(0, at), request, ...rest)
     }
-    return [[name, Object.assign(called, option)]] // What marks it, marks this: `withoutBody`.
+    return [[name, Object.assign(called, option)]] // Keeps the mark of `withoutBody`.
   })
   return Object.fromEntries(functions)
 }
 
-/** Refused as `scope_invalid` where neither says whose key it is. */
+/** Refused as `scope_invalid` if neither the call nor the option has a scope. */
 function notTold(): undefined {}

@@ -1,25 +1,25 @@
 import { IdempotencyError } from '../core/index.js'
 import { comparableBody, type ReadBody, type RequestEngine, type RequestFacts, readAtMost } from '../http/index.js'
 
-/** A request as Fetch has it, and what the option functions are given of it. */
+/** A Fetch request, and what the option functions receive for it. */
 export interface Call<Req> {
   readonly request: Request
   readonly asked: Req
   /** Is given promises, which never reject, of what must end before the platform may stop. */
   readonly waitUntil?: ((pending: Promise<void>) => void) | undefined
-  /** How much of its body is read to compare it, in bytes. */
+  /** The maximum size of its body for comparison, in bytes. */
   readonly maxBodyBytes: number
-  /** A body that somebody has read and kept, for a framework that does so; `null`: its bytes were not kept. */
+  /** A body that a framework has read and kept; `null`: its bytes were not kept. */
   readonly keptBody?: () => Promise<Uint8Array | null>
-  /** The response's headers as they are before the handler, for a framework that has one then: they are nobody's answer. */
+  /** The response's headers before the handler, if the framework has any: they do not belong to the answer. */
   readonly headers?: () => Headers
 }
 
 /**
- * What a binding tells of a request. Its body is read from a copy, and only where it matters: the request stays whole, and is
- * the very object that the platform has made.
+ * The facts about a request. Its body is read from a copy, and only if it matters: the handler gets the platform's own
+ * request object, unread.
  *
- * @throws IdempotencyError `raw_body_consumed`: somebody has read the body before.
+ * @throws IdempotencyError `raw_body_consumed`: the body was read before.
  */
 export async function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>): Promise<RequestFacts<Req>> {
   const { request, asked } = call
@@ -64,7 +64,7 @@ const TOO_LARGE: ReadBody = { body: undefined, bodyWasRead: true, bodyFault: 'to
 function bodyConsumed(): IdempotencyError {
   return new IdempotencyError(
     'raw_body_consumed',
-    "The request's body was read before the library saw it, so it cannot be compared with that of an earlier request. Hand the " +
-      'request over unread, and read a copy of it before: `await request.clone().json()`.',
+    "The request's body was read before the library, so it cannot be compared with that of an earlier request. Pass the " +
+      'request unread, and read a copy before: `await request.clone().json()`.',
   )
 }

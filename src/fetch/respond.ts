@@ -4,10 +4,10 @@ import { execute, otherResponse } from './execution.js'
 import { type Call, factsOf } from './request.js'
 
 /**
- * Does with a request what is decided: `passes` it on untouched, has it `run`, or answers in the handler's place.
+ * Carries out the decision on a request: passes it on unchanged, runs it, or responds instead of the handler.
  *
- * Rejects with what the handler threw, once its record was settled; with an IdempotencyError for misuse: the handler did not run,
- * and nothing was stored.
+ * Rejects with what the handler threw, after its record was settled; with an IdempotencyError for misuse: the handler
+ * did not run, and nothing was stored.
  */
 export function respond<Req, Passed>(
   engine: RequestEngine<Req>,
@@ -51,12 +51,12 @@ async function responded<Req, Passed>(
 
 function nothing(): void {}
 
-/** Requests that are being answered. */
+/** Requests in progress. */
 const PROTECTED = new WeakSet<Request>()
 
 function mountedTwice(): IdempotencyError {
   return new IdempotencyError(
     'mounted_twice',
-    'This request is being answered by the library already, and would find its own claim in flight. Protect each handler once.',
+    'This request is already being handled by the library, and would find its own claim in flight. Protect each handler once.',
   )
 }

@@ -1,10 +1,10 @@
 import type { RequestRun } from './request-run.js'
 
-/** A body as far as it was read. */
+/** The part of a body that was read. */
 export type HeldBody =
   /** All of it. */
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
-  /** It is still being written, and is more than is kept, or an event stream. */
+  /** It is still being written, and is larger than the limit, or is an event stream. */
   | {
       readonly kind: 'streaming'
       readonly chunks: Uint8Array[]
@@ -15,7 +15,7 @@ export type HeldBody =
 export type Source = ReadableStreamDefaultReader<Uint8Array>
 export type Read = Awaited<ReturnType<Source['read']>>
 
-/** Reads a body to its end, or for as long as it may be kept. Rejects with what its source fails with. */
+/** Reads a body to its end, or as long as it may be kept. Rejects with the error of its source. */
 export async function heldBody(
   body: ReadableStream<Uint8Array> | null,
   run: Pick<RequestRun, 'keepsBody'>,
@@ -33,13 +33,13 @@ export async function heldBody(
     byteLength += read.value.byteLength
     next = reader.read()
   }
-  // Too large. One that was given in a piece has ended by now, unless its handler still writes it.
+  // Too large. A body that was given in one piece has ended by now, unless its handler still writes it.
   return (await hasEnded(next))
     ? { kind: 'whole', bytes: joined(chunks, byteLength) }
     : { kind: 'streaming', chunks, reader, next }
 }
 
-/** @throws TypeError as reading such a body does by the Fetch standard. */
+/** @throws TypeError, as reading such a body does by the Fetch standard. */
 export function bytesIn(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
   throw new TypeError(`The stream of a Response must give bytes (Uint8Array), not values of type ${typeof chunk}.`)

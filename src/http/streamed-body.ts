@@ -29,14 +29,14 @@ class StreamedBody {
   readonly #head: Omit<Answer, 'body'>
   readonly #signal: AbortSignal | undefined
   readonly #source: Source
-  /** Read, and not sent yet. */
+  /** Read, but not sent yet. */
   readonly #chunks: Uint8Array[]
   #next: Promise<Read> | undefined
-  /** How many bytes may leave before the end: all but the last of the announced length. */
+  /** How many bytes may be sent before the end: all but the last of the announced length. */
   #mayLeave: number
   /** What waits for the record. */
   readonly #rest: Uint8Array[] = []
-  /** Its client has left: nothing is sent any more. */
+  /** The client has left: nothing is sent any more. */
   #isSwallowed = false
   /** A client may leave without a word to the stream. */
   readonly #whenAborted = () => void this.clientLeft(this.#signal?.reason)
@@ -54,7 +54,7 @@ class StreamedBody {
     else signal?.addEventListener('abort', this.#whenAborted, { once: true })
   }
 
-  /** Until something has left, or all has. */
+  /** Reads until something was sent, or everything. */
   async pull(controller: Controller): Promise<void> {
     try {
       while (!this.#isSwallowed) {
@@ -98,7 +98,7 @@ class StreamedBody {
     controller.close()
   }
 
-  /** Whether the record holds; a run that has none (`runUnprotected`) needs no confirmation. */
+  /** Whether the record was completed; a run without a record (`runUnprotected`) needs no confirmation. */
   async #settle(): Promise<boolean> {
     this.#signal?.removeEventListener('abort', this.#whenAborted)
     const terms = this.#run.context.attempt === 0 ? undefined : { confirmed: true }
@@ -111,7 +111,7 @@ class StreamedBody {
     await this.#run.fail()
   }
 
-  /** The part that may leave now; the rest is kept. */
+  /** The part that may be sent now; the rest is kept. */
   #departing(bytes: Uint8Array): Uint8Array {
     const departing = bytes.subarray(0, this.#mayLeave)
     if (departing.byteLength < bytes.byteLength) this.#rest.push(bytes.slice(departing.byteLength))

@@ -1,8 +1,8 @@
 import { kindOf } from '../core/index.js'
 
 /**
- * The type itself where all of it is JSON; else one that its values do not fit: a Date, a Map, a bigint, a function and `unknown`
- * have no place in it. Interfaces fit as well as type aliases do. A member may be `undefined`, which JSON leaves out.
+ * The type itself if it is JSON throughout; otherwise a type that does not accept its values: Date, Map, bigint,
+ * functions and `unknown` do not fit. Interfaces and type aliases do. A member may be `undefined`, which JSON omits.
  */
 export type JsonOf<Type> = Type extends Json | Nothing
   ? Type
@@ -12,7 +12,7 @@ export type JsonOf<Type> = Type extends Json | Nothing
       ? { [Name in keyof Type]: JsonOf<Type[Name]> }
       : never
 
-/** As `JsonOf`, and there is one. */
+/** Like `JsonOf`, but not undefined. */
 export type JsonInputOf<Type> = Type extends Nothing ? never : JsonOf<Type>
 
 /** What is JSON at first sight; an interface is not, since it has no index signature. */
@@ -23,20 +23,20 @@ type Json = string | number | boolean | null | readonly Json[] | { readonly [nam
 type Nothing = undefined | void
 
 /**
- * The text of a value that is JSON already: finite numbers, plain objects, no holes. Nothing is lost but members that are
- * `undefined`, which are as good as absent.
+ * The text of a value that is already JSON: finite numbers, plain objects, no holes. Nothing is lost except members
+ * that are `undefined`, which count as absent.
  *
- * @throws TypeError, which says in words what is no JSON.
+ * @throws TypeError, which says what is not JSON.
  */
 export function strictJson(value: unknown): string {
   return jsonText(value, true)
 }
 
 /**
- * The text of a value that has a JSON form: an object may also be of a class, or have a `toJSON`, such as a Date. What has none,
- * such as a Map or NaN, is not turned into something else.
+ * The text of a value with a JSON form: objects may also be class instances, or have a `toJSON`, like Date. A value
+ * without a JSON form, such as a Map or NaN, is not converted.
  *
- * @throws TypeError, which says in words what has no JSON form.
+ * @throws TypeError, which says what has no JSON form.
  */
 export function looseJson(value: unknown): string {
   return jsonText(value, false)
@@ -70,7 +70,7 @@ function hasJsonForm(value: unknown, isStrict: boolean): boolean {
   }
 }
 
-/** Of this realm or of another, such as a test runner's. */
+/** In this realm or another one, for example a test runner's. */
 function isPlain(value: object): boolean {
   const prototype: object | null = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
@@ -78,5 +78,5 @@ function isPlain(value: object): boolean {
 
 function notJson(seen: unknown): TypeError {
   const what = typeof seen === 'number' ? String(seen) : kindOf(seen)
-  return new TypeError(`it is, or holds, ${what}, which is not JSON`)
+  return new TypeError(`it is, or contains, ${what}, which is not JSON`)
 }

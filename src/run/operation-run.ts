@@ -13,7 +13,7 @@ import { RefusedError } from './refused-error.js'
 import { type KeptResult, NOT_KEPT, type Results } from './results.js'
 import type { RunnerEvent } from './runner-event.js'
 
-/** What runs of a runner have in common. */
+/** What all runs of a runner share. */
 export interface RunTerms {
   readonly results: Results
   /** Never throws. */
@@ -21,13 +21,13 @@ export interface RunTerms {
   readonly emit: (event: RunnerEvent) => void
 }
 
-/** One run of an operation's function, from its claim to what its caller gets. */
+/** One run of an operation's function, from its claim to its caller's result. */
 export class OperationRun implements AnswerSource {
   readonly #run: Run
   readonly #terms: RunTerms
-  /** With what it was ended, and what became of that: of a transaction's work, or of the function. */
+  /** How the run was ended, by a transaction or by the function, and the result of that. */
   #end: { readonly kept: KeptResult; readonly told: MaybePromise<RunEnd> } | undefined
-  /** A transaction is open: resolves when it is over. */
+  /** A transaction is open; resolves when it has ended. */
   #open: { readonly over: Promise<void>; close(): void } | undefined
 
   constructor(run: Run, terms: RunTerms) {
@@ -37,9 +37,10 @@ export class OperationRun implements AnswerSource {
   }
 
   /**
-   * What the record says of the run, in the place of what the function returned: the same as a repeat will be given.
+   * The caller's result: what the record says, so repeats get the same.
    *
-   * @throws what the function threw, as it is; RefusedError; IdempotencyError `transaction_not_awaited`, `decode_failed`.
+   * @throws what the function threw, unchanged; RefusedError; IdempotencyError `transaction_not_awaited`,
+   * `decode_failed`.
    */
   async outcomeOf(work: (context: IdempotencyContext) => unknown): Promise<unknown> {
     let value: unknown
@@ -62,7 +63,7 @@ export class OperationRun implements AnswerSource {
     }
   }
 
-  /** How a transaction has ended the run that the function did not wait for. */
+  /** The end of a run whose function did not await its transaction. */
   async #untilOver() {
     if (this.#open === undefined) return this.#end
     await this.#open.over
@@ -83,7 +84,7 @@ export class OperationRun implements AnswerSource {
     try {
       return results.kept(value)
     } catch (error) {
-      // It has had its effect: to fail now would have it run again.
+      // The function has had its effect; a failure here would run it again.
       const { scope, key, attempt } = this.#run.context
       emit({ type: 'result_not_kept', scope, key, attempt, error })
       return { answer: NOT_KEPT, result: value }
@@ -136,7 +137,7 @@ export class OperationRun implements AnswerSource {
 function transactionNotAwaited(): IdempotencyError {
   return new IdempotencyError(
     'transaction_not_awaited',
-    'The function of a run has returned while its transaction was open, and that was rolled back. Await what `transaction` ' +
+    'The function of a run returned while its transaction was open, so the transaction was rolled back. Await what `transaction` ' +
       'returns.',
   )
 }

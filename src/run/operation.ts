@@ -12,41 +12,43 @@ import {
 } from '../core/index.js'
 import { strictJson } from './json.js'
 
-/** Which operation it is: a runner's `name`, a scope and a key make one. */
+/** Identifies an operation, together with the runner's `name`. */
 export interface OperationName {
   /**
-   * Whose key it is: the account, or a word of your own where there is but one, such as `'cron'`. 1 to 255 characters. Two
-   * scopes never meet.
+   * Whose key it is: the account, or any fixed word if there is only one, for example `'cron'`. 1 to 255 characters.
+   * Two scopes never share a key.
    */
   readonly scope: string
-  /** The same for each repeat, such as a message's id: 1 to 255 characters, no control characters. */
+  /** The same for each repeat, for example a message's id: 1 to 255 characters, no control characters. */
   readonly key: string
 }
 
-/** What is to be done once. */
+/** An operation to be done once. */
 export interface Operation<Input = unknown> extends OperationName {
-  /** What must be the same in a repeat, as JSON: another input under the key is refused. `null` where there is none. */
+  /**
+   * What must be the same in a repeat, as JSON: another input with the same key is refused. `null` if there is none.
+   */
   readonly input: Input
   /**
-   * Ends the waiting for another attempt (`inFlightWaitMs`), within a second, with the signal's reason; never a run. One that
-   * is aborted before it starts claims nothing.
+   * Ends only the wait for another attempt (`inFlightWaitMs`), within a second, with the signal's reason; never a run.
+   * If it is aborted before the call, nothing is claimed.
    */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Which attempt an operator has looked at, and judges: as `inspect` showed it. */
+/** The attempt that an operator has inspected and resolves. */
 export interface AttemptedOperation extends OperationName {
   readonly attempt: number
 }
 
 /**
- * What became of an attempt, as an operator found out. `'failed'`: it had no effect, and the key is free. `completed`: it had
- * its effect; a repeat is given the result, and without one it is refused with `answer_not_kept`.
+ * How an attempt ended, as an operator found out. `'failed'`: it had no effect, and the key becomes free. `completed`:
+ * it had its effect; repeats get the result or, without one, are refused with `answer_not_kept`.
  */
 export type KnownResult<Result> = 'failed' | 'completed' | { readonly completed: Result }
 
 /**
- * Reads whose operation it is, and what makes it the same.
+ * Reads and checks an operation, and returns its identity.
  *
  * @throws IdempotencyError `arguments_invalid`, `scope_invalid`, `input_invalid`: nothing ran and nothing was stored.
  */
@@ -59,8 +61,8 @@ export function readOperation(given: Operation, work: unknown, namespace: string
   if (fault !== null) {
     throw new IdempotencyError(
       'scope_invalid',
-      `The scope of once() is ${fault}. It must name the account whose key this is, as a string of 1 to 255 characters; where ` +
-        "there is but one, a word of your own, such as 'cron'.",
+      `The scope of once() is ${fault}. It must be the account whose key this is, as a string of 1 to 255 characters; if there ` +
+        "is only one, any fixed word, such as 'cron'.",
     )
   }
   return { namespace, scope, key, fingerprint: inputFingerprint(input) }
@@ -79,14 +81,14 @@ export function readName(of: string, given: OperationName, namespace: string): O
 /** @throws IdempotencyError `input_invalid` */
 function inputFingerprint(input: unknown): string {
   try {
-    if (input === undefined) throw new TypeError('it is undefined: give null where there is none')
-    // Members that are undefined count in a fingerprint, but get lost wherever an input travels as JSON.
+    if (input === undefined) throw new TypeError('it is undefined: pass null if there is none')
+    // Members that are undefined would count in a fingerprint, but are lost when an input travels as JSON.
     return fingerprintOf(JSON.parse(strictJson(input)))
   } catch (cause) {
     throw new IdempotencyError(
       'input_invalid',
       `The input of once() cannot be compared${inItsWords(cause)}. It must be JSON: strings, finite numbers, booleans, null, ` +
-        'arrays and plain objects. Give what makes two such operations the same, such as a date as its text.',
+        'arrays and plain objects. Pass what makes two such operations the same, for example a date as text.',
       { cause },
     )
   }
@@ -96,12 +98,12 @@ const anything: OptionRule = () => null
 const aSignal: OptionRule = (value) =>
   typeof (value as Partial<AbortSignal> | null)?.aborted === 'boolean' ? null : 'an AbortSignal'
 
-/** The operation itself names its record as well. */
+/** An operation also names its record, so its members are allowed. */
 const NAME_RULES = { scope: anything, key: anything, input: anything, signal: anything }
 const ATTEMPT_RULES = { ...NAME_RULES, attempt: optionRules.anInteger(0, 2 ** 52) }
 const OPERATION_RULES = { ...NAME_RULES, signal: aSignal }
 
-/** Scope and key are judged apart: a message quotes neither. */
+/** Scope and key are checked separately, because messages must not quote them. */
 function mistakesInName(given: unknown, rules: Readonly<Record<string, OptionRule>>): string[] {
   if (typeof given !== 'object' || given === null) {
     return [`the first argument: expected { ${Object.keys(rules).join(', ')} }; seen: ${kindOf(given)}`]

@@ -2,28 +2,28 @@ import { Buffer } from 'node:buffer'
 import { type Answer, IdempotencyError, inItsWords, kindOf } from '../core/index.js'
 import { looseJson } from './json.js'
 
-/** Turns results into text or bytes and back, where they are not JSON. Both are synchronous. */
+/** Converts results that are not JSON into text or bytes and back. Both functions are synchronous. */
 export interface ResultCodec<Result, Encoded extends string | Uint8Array> {
   readonly encode: (result: Result) => Encoded
-  /** Is given what `encode` returned: bytes as a Buffer of its own. */
+  /** Receives what `encode` returned; bytes as a separate Buffer. */
   readonly decode: (encoded: Encoded) => Result
 }
 
-/** A codec of whatever results. */
+/** A codec of any type. */
 export interface AnyCodec {
   readonly encode: (result: never) => string | Uint8Array
   readonly decode: (encoded: never) => unknown
 }
 
-/** What a run ends with. */
+/** The end of a run. */
 export interface KeptResult {
-  /** As it is stored. */
+  /** The stored form. */
   readonly answer: Answer
-  /** As whoever called gets it: what a repeat will be given, or, where it is not kept, as the function returned it. */
+  /** The caller's form: what a repeat gets or, if the result is not kept, what the function returned. */
   readonly result: unknown
 }
 
-/** Results as they are stored, and as they are read again. */
+/** Encodes and decodes results. */
 export class Results {
   readonly #codec: AnyCodec
   readonly #isJson: boolean
@@ -41,7 +41,7 @@ export class Results {
     if (typeof encoded !== 'string' && !(encoded instanceof Uint8Array)) {
       throw new TypeError(`\`encode\` must return a string or bytes, not ${kindOf(encoded)}`)
     }
-    // A copy: bytes stay their owner's.
+    // A copy, because the owner may modify the bytes.
     const body = Buffer.from(encoded as string)
     if (body.byteLength > this.#maxAnswerBytes) {
       throw new RangeError(`it takes ${body.byteLength} bytes, more than maxAnswerBytes (${this.#maxAnswerBytes})`)
@@ -51,7 +51,7 @@ export class Results {
     return { answer, result: this.#decoded(answer) }
   }
 
-  /** @throws IdempotencyError `decode_failed`: the record stays as it is. */
+  /** @throws IdempotencyError `decode_failed`: the record does not change. */
   read(answer: Answer): unknown {
     try {
       return this.#decoded(answer)
@@ -72,15 +72,15 @@ export class Results {
   }
 }
 
-/** A result as it is stored where it was not kept. The status is a success to whoever looks at the record. */
+/** The stored form of a result that was not kept. Its status counts as a success. */
 export const NOT_KEPT: Answer = { status: 200, statusMessage: '', headers: [], body: null }
 
-/** Frozen within a major version: what an earlier one has stored is read by it. */
+/** Frozen within a major version: later versions read what earlier ones stored. */
 const JSON_TYPE = ['Content-Type', 'application/json'] as const
 const TEXT_TYPE = ['Content-Type', 'text/plain; charset=utf-8'] as const
 const BYTES_TYPE = ['Content-Type', 'application/octet-stream'] as const
 
-/** No JSON text is empty: that stands for `undefined`. */
+/** JSON text is never empty, so an empty text represents `undefined`. */
 const AS_JSON: AnyCodec = {
   encode: looseJson,
   decode: (text: string) => (text === '' ? undefined : JSON.parse(text)),

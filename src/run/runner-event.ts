@@ -1,9 +1,11 @@
 import { type EngineEvent, inItsWords, warnOnce, warnUnheard } from '../core/index.js'
 
-/** What happened. No inputs and no results. */
+/** What happened. Contains no inputs and no results. */
 export type RunnerEvent =
   | EngineEvent
-  /** A result could not be kept: its caller has it, and a repeat is refused with `answer_not_kept`. `error` says why. */
+  /**
+   * A result could not be kept: its caller got it, and a repeat is refused with `answer_not_kept`. `error` says why.
+   */
   | {
       readonly type: 'result_not_kept'
       readonly scope: string
@@ -11,10 +13,10 @@ export type RunnerEvent =
       readonly attempt: number
       readonly error: unknown
     }
-  /** A function among the options failed where nothing may fail; its default was used. */
+  /** An option function failed where an error must not escape; its default was used. */
   | { readonly type: 'option_failed'; readonly option: 'isCertainFailure'; readonly error: unknown }
 
-/** The listener of an application that has none. */
+/** The default listener. */
 export function printUnheard(event: RunnerEvent): void {
   if (event.type !== 'result_not_kept') {
     warnUnheard(event)
@@ -24,6 +26,6 @@ export function printUnheard(event: RunnerEvent): void {
     'ONCE_PER_KEY_RESULT_NOT_KEPT',
     `A runner could not keep a result${inItsWords(event.error)}. Its caller has it, but a repeat is refused with ` +
       'answer_not_kept: return JSON, give the runner `result: { encode, decode }`, or raise maxAnswerBytes. This is printed ' +
-      'once; `onEvent` hears of each.',
+      'once; `onEvent` receives every case.',
   )
 }

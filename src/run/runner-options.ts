@@ -9,38 +9,39 @@ import {
 import type { AnyCodec } from './results.js'
 import type { RunnerEvent } from './runner-event.js'
 
-/** What runners of all results have in common. All durations are integers, in milliseconds. */
+/** The options that all runners share. All durations are integers, in milliseconds. */
 export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFault'> {
   /**
-   * Keeps what this runner does apart from other runners, from requests and from webhook events, though they share scopes, keys
-   * and the store: a word without a colon, a percent sign or a blank. Two runners of one name, in whatever process, are one.
+   * Separates this runner's operations from other runners, from requests and from webhook events with the same scopes,
+   * keys and store: a word without a colon, a percent sign or a blank. Two runners with one name, even in different
+   * processes, share their operations.
    */
   readonly name: string
 
   /**
-   * Whether an error that the function threw says that it certainly had no effect, so that its key is free. Not asked for a
-   * `CertainFailure`, which says so itself, nor after `mayHaveEffect()`.
+   * Whether an error that the function threw means that it certainly had no effect, so that its key is free. Not called
+   * for a `CertainFailure`, which means that anyway, nor after `mayHaveEffect()`.
    * @default () => false: a call that timed out may have had its effect
    */
   readonly isCertainFailure?: (error: unknown) => boolean
 
   /**
-   * A larger result is not kept: its caller has it, and a repeat is refused with `answer_not_kept`.
+   * A larger result is not kept: its caller gets it, and a repeat is refused with `answer_not_kept`.
    * @default 1_048_576 (1 MiB): as for answers to requests
    */
   readonly maxAnswerBytes?: number
 
   /**
-   * Hears what happens. A listener that throws changes nothing.
+   * Receives an event for everything that happens. A listener that throws changes nothing.
    * @default none: a process warns once that its store failed, may drop records, or that a result could not be kept
    */
   readonly onEvent?: (event: RunnerEvent) => void
 }
 
-/** As it is given, with or without a codec. */
+/** The options as given, with or without a codec. */
 export type GivenRunnerOptions = RunnerOptions & { readonly result?: AnyCodec | undefined }
 
-/** The options with every default in place. */
+/** The options with all defaults applied. */
 export interface ResolvedRunnerOptions {
   readonly namespace: string
   readonly result: AnyCodec | undefined
@@ -61,7 +62,7 @@ export function resolveRunnerOptions(given: GivenRunnerOptions): ResolvedRunnerO
   const values = { ...others, name, result, isCertainFailure, maxAnswerBytes, onEvent }
   const more = mistakesInEngineOptions(ofEngine as unknown as EngineOptions)
   checkOptions('runner()', given, values, RULES, { required: ['name'], more })
-  // No namespace of the library's own, or of an engine of the application's, begins so.
+  // No other namespace of the library, or of an application's engine, begins like this.
   const namespace = `run.${name}`
   return {
     namespace,
@@ -85,10 +86,10 @@ const OWN_RULES: Readonly<Record<string, OptionRule>> = {
   isCertainFailure: aFunction,
   maxAnswerBytes: anInteger(0, Number.MAX_SAFE_INTEGER),
   onEvent: aFunction,
-  scope: () => 'no such option: each call has a scope of its own, as in once({ scope, key, input }, work)',
+  scope: () => 'no such option: each call has its own scope, as in once({ scope, key, input }, work)',
 }
 
-/** Held to the engine's rules. */
+/** Checked by the engine's rules. */
 const SHARED: readonly string[] = [
   'store',
   'leaseMs',

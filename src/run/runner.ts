@@ -24,25 +24,25 @@ import { NOT_KEPT, type ResultCodec, Results } from './results.js'
 import { printUnheard, type RunnerEvent } from './runner-event.js'
 import { type GivenRunnerOptions, type RunnerOptions, resolveRunnerOptions } from './runner-options.js'
 
-/** For results that are not JSON. */
+/** Options for results that are not JSON. */
 export interface CodecOptions<Result, Encoded extends string | Uint8Array> {
   /**
-   * Turns results into text or bytes, and back: two synchronous functions, `encode` and `decode`, such as `serialize` and
-   * `deserialize` of `node:v8`. A stored result is decoded for as long as its record is kept, so `decode` must read what earlier
-   * versions have encoded.
+   * Converts results into text or bytes, and back: two synchronous functions, `encode` and `decode`, for example
+   * `serialize` and `deserialize` of `node:v8`. A stored result is decoded for as long as its record is kept, so
+   * `decode` must read what earlier versions have encoded.
    * @default JSON
    */
   readonly result: ResultCodec<Result, Encoded>
 }
 
-/** What an application does with a runner besides running. */
+/** A runner's functions besides running. */
 export interface RunnerControls<Result> {
-  /** Resolves when no run is left, and no completion is pending. Call it before closing the store's client. */
+  /** Resolves when no run is active and no completion is pending. Call it before closing the store's client. */
   idle(): Promise<void>
   /**
-   * The record of an operation as it stands; `null`: there is none. Changes nothing, neither its lease nor its retention.
+   * The current record of an operation; `null` if there is none. Changes nothing, neither its lease nor its retention.
    *
-   * @throws IdempotencyError `arguments_invalid`; `command_missing`, for a store of one's own without `inspect`;
+   * @throws IdempotencyError `arguments_invalid`; `command_missing`, for your own store without `inspect`;
    * `store_failed`. Nothing changed.
    */
   inspect(name: OperationName): Promise<IdempotencyRecord | null>
@@ -60,22 +60,22 @@ export interface RunnerControls<Result> {
    * Settles an unknown outcome by an operator's word. As `'failed'` the key is free: the next call runs, and is told
    * `previousOutcome: 'failed'`. As `completed` it never runs again. Find out first what became of the effect.
    *
-   * Not ok: nothing changed, and `record` says why.
+   * If the result is not ok, nothing changed, and `record` shows why.
    *
-   * @throws IdempotencyError `arguments_invalid`, `command_missing`: nothing changed. `store_failed`: it is not known whether
-   * it was resolved, so inspect it again.
+   * @throws IdempotencyError `arguments_invalid`, `command_missing`: nothing changed. `store_failed`: it is unknown
+   * whether the record was resolved, so inspect it again.
    */
   resolve(attempt: AttemptedOperation, as: KnownResult<Result>): Promise<CommandReply>
 }
 
 /**
- * Runs a function once for each operation, and resolves with its result as JSON has it: whoever repeats the operation is given
- * the same, and the function does not run.
+ * Runs a function once for each operation, and resolves with its result as JSON. A repeat gets the same result without
+ * running the function.
  *
- * @throws RefusedError, where the record or the store does not let it run; what the function threw, as it is: its outcome is
- * unknown then, unless it was a `CertainFailure`, or `isCertainFailure` said so; the reason of `signal`; IdempotencyError for
- * misuse: `arguments_invalid`, `scope_invalid`, `input_invalid`, where nothing ran and nothing was stored, and
- * `decode_failed`, where a stored result could not be read.
+ * @throws RefusedError if the record or the store does not let it run. What the function threw, unchanged: its outcome
+ * is then unknown, unless it was a `CertainFailure` or `isCertainFailure` returned true. The reason of `signal`.
+ * IdempotencyError for misuse: `arguments_invalid`, `scope_invalid`, `input_invalid` (nothing ran and nothing was
+ * stored), and `decode_failed` (a stored result could not be read).
  */
 export interface JsonRunner extends RunnerControls<unknown> {
   <Input, Result>(
@@ -84,7 +84,7 @@ export interface JsonRunner extends RunnerControls<unknown> {
   ): Promise<Result>
 }
 
-/** The same for results that are not JSON: as `decode` reads what `encode` made of them. */
+/** The same for results that are not JSON: `decode` reads what `encode` returned. */
 export interface CodecRunner<Result> extends RunnerControls<Result> {
   <Input>(
     operation: Operation<Input & JsonInputOf<Input>>,
@@ -93,8 +93,8 @@ export interface CodecRunner<Result> extends RunnerControls<Result> {
 }
 
 /**
- * The function form, for what is no request: the jobs of a queue, messages, cron jobs, scripts. Through the engine of the
- * middleware, with the same promises, on the same stores.
+ * The function form, for operations that are not requests: queue jobs, messages, cron jobs, scripts. It uses the
+ * middleware's engine and stores, and keeps the same promises.
  *
  * @example
  * const once = runner({ store, name: 'payouts' })
@@ -157,7 +157,7 @@ function answerIn(as: KnownResult<unknown>, results: Results): Answer | null {
   }
   throw new IdempotencyError(
     'arguments_invalid',
-    `The outcome that was given to resolve() is not right, and nothing changed${why}.`,
+    `The outcome that was given to resolve() is invalid, and nothing changed${why}.`,
   )
 }
 

@@ -108,7 +108,7 @@ describe('BullMQ', async () => {
     const options = { jobId: 'order-3', attempts: 5, removeOnComplete: true }
     await (await jobs.add('payout', { merchant: 'acme', amount: 5 }, options)).waitUntilFinished(events)
     const other = await jobs.add('payout', { merchant: 'acme', amount: 6 }, options)
-    await expect(other.waitUntilFinished(events)).rejects.toThrow('The key was used for another input')
+    await expect(other.waitUntilFinished(events)).rejects.toThrow('The key was used with another input')
     expect(await jobs.getJob('order-3')).toMatchObject({ attemptsMade: 1 })
   })
 })

@@ -104,7 +104,7 @@ describe('the options', () => {
 
   test('have no scope, which is given with each call', () => {
     expect(mistakes({ ...right, scope: () => 'acme' })).toEqual([
-      expect.stringContaining('scope: expected no such option: each call has a scope of its own, as in once({ scope'),
+      expect.stringContaining('scope: expected no such option: each call has its own scope, as in once({ scope'),
     ])
   })
 
