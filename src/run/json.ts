@@ -15,10 +15,10 @@ export type JsonOf<Type> = Type extends Json | Nothing
 /** Like `JsonOf`, but not undefined. */
 export type JsonInputOf<Type> = Type extends Nothing ? never : JsonOf<Type>
 
-/** What is JSON at first sight; an interface is not, since it has no index signature. */
+/** JSON types that are accepted directly; interfaces are not, because they have no index signature. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined }
 
-/** `undefined`, and what some types write for it. */
+/** `undefined` and `void`. */
 // biome-ignore lint/suspicious/noConfusingVoidType: it is looked for, not made
 type Nothing = undefined | void
 

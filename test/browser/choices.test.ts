@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { readFeed } from '../examples/feed-reader.js'
 import { openPlayground, type Playground, POLL, ready, startBuilt } from './playground.js'
 
-const NOTHING_SENT = 'This page has sent nothing under this key yet.'
+const NOTHING_SENT = 'This page has not sent anything with this key yet.'
 
 describe('another key', () => {
   test.each([
@@ -107,7 +107,7 @@ test('ten that do not all come while the first one runs are told as what they we
     if (sent > 5) await ran
     await route.continue()
   })
-  expect(await playground.play('ten')).toMatch(/^Ten requests, one run\. Those that came while it ran/)
+  expect(await playground.play('ten')).toMatch(/^Ten requests, one run\. Those that arrived while it ran/)
   expect(await playground.runs()).toBe(1)
 })
 

@@ -132,7 +132,7 @@ test('a service that goes away is told, and heard again when it is back', async 
   first.child.kill('SIGKILL')
   await once(first.child, 'close')
   await playground.page.getByText('Reconnecting').waitFor()
-  expect(await playground.play('send')).toMatch(/^The client heard nothing/)
+  expect(await playground.play('send')).toMatch(/^The client got no response/)
   expect(await playground.clients()).toEqual([['no connection']])
   await startBuilt(variables)
   await playground.page.locator('#feed[data-state="live"]').waitFor()

@@ -43,7 +43,7 @@ describe('a story tells what happened: in bars, in the number, in the record, in
 
   test('ten at once', async () => {
     const playground = await openPlayground()
-    expect(await playground.play('ten')).toMatch(/^Ten requests, one run\. Nine were told 409 in flight/)
+    expect(await playground.play('ten')).toMatch(/^Ten requests, one run\. Nine got 409 in flight/)
     const clients = await playground.clients()
     expect(clients).toHaveLength(10)
     expect(clients.filter((client) => client.join() === '201 ran')).toHaveLength(1)
@@ -55,7 +55,7 @@ describe('a story tells what happened: in bars, in the number, in the record, in
 
   test('send and hang up', async () => {
     const playground = await openPlayground()
-    expect(await playground.play('hang-up')).toMatch(/^The client hung up, the operation went on/)
+    expect(await playground.play('hang-up')).toMatch(/^The client hung up, but the operation continued/)
     expect(await playground.clients()).toEqual([['hung up', '201 replayed']])
     expect(await playground.runs()).toBe(1)
     expect(await playground.record()).toMatchObject({ state: 'completed', attempt: '1' })
@@ -81,7 +81,7 @@ describe('a story tells what happened: in bars, in the number, in the record, in
     const { page } = playground
     const played = playground.play('crash')
     await page.locator('.node.lit[data-state="in-flight"]').waitFor()
-    expect(await page.locator('#sentence').textContent()).toMatch(/^The owner has its effect, and falls silent/)
+    expect(await page.locator('#sentence').textContent()).toMatch(/^The owner has its effect, and dies/)
     // Before anybody was answered, it has run.
     await expect.poll(playground.runs, POLL).toBe(1)
     const first = await leaseSeconds(playground)
@@ -102,7 +102,7 @@ describe('a story tells what happened: in bars, in the number, in the record, in
     const { page } = playground
     await page.getByLabel('Naive').check()
     const told = await playground.play('crash')
-    expect(told).toMatch(/^The owner died after its effect, before its answer\..* naive handler did not look/)
+    expect(told).toMatch(/^The owner died after its effect, before its answer\..* naive handler did not check/)
     const [client = []] = await playground.clients()
     expect([client[0], client.at(-1)]).toEqual(['gave up', '201 ran'])
     expect(await playground.runs()).toBe(2)
@@ -124,15 +124,17 @@ describe('a story tells what happened: in bars, in the number, in the record, in
     const { page } = playground
     await page.getByLabel('In one transaction').waitFor()
     expect(await page.locator('#handler-hint').textContent()).toMatch(
-      /commits with the record of its key, or not at all/,
+      /commits together with the key’s record, or not at all/,
     )
-    expect(await playground.play('crash')).toMatch(/^The owner died .* undone with its transaction, .* There is one\.$/)
+    expect(await playground.play('crash')).toMatch(
+      /^The owner died .* rolled back with its transaction .* There is one effect\.$/,
+    )
     const [client = []] = await playground.clients()
     expect([client[0], client.at(-1)]).toEqual(['gave up', '201 ran'])
     expect(await playground.runs()).toBe(1)
     expect(await playground.record()).toMatchObject({ state: 'completed', attempt: '2' })
     await page.getByLabel('Naive').check()
-    expect(await playground.play('crash')).toMatch(/naive handler did not look, and ran again/)
+    expect(await playground.play('crash')).toMatch(/naive handler did not check, and ran again/)
     expect(await playground.runs()).toBe(2)
   })
 
@@ -188,7 +190,7 @@ test('an own key is kept: after a reload its record is shown, and another mercha
   await playground.page.locator('.node.lit[data-state="completed"]').waitFor()
   await expect.poll(playground.runs, POLL).toBe(1)
   expect(await playground.play('send')).toMatch(/^The request got the stored answer/)
-  expect(await playground.play('ten')).toBe('The key had its answer already: all ten got it, and nothing ran again.')
+  expect(await playground.play('ten')).toBe('The key already had its answer: all ten got it, and nothing ran again.')
   expect(await playground.runs()).toBe(1)
   await playground.choose({ merchant: 'mer_globex' })
   await playground.page.locator('.node.lit[data-state="new"]').waitFor()

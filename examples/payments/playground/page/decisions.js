@@ -9,10 +9,10 @@ export const decisions = {
   run: { word: 'ran', meaning: 'the operation ran' },
   replayed: { word: 'replayed', meaning: 'the stored answer, nothing ran' },
   found: { word: 'found', meaning: 'by the handler, in its books' },
-  in_flight: { word: 'in flight', meaning: 'refused: another one runs' },
+  in_flight: { word: 'in flight', meaning: 'refused: another one is running' },
   mismatched: { word: 'mismatched', meaning: 'refused: another request' },
   failed: { word: 'failed', meaning: 'no success: it may run again' },
-  no_answer: { word: 'no answer', meaning: 'the client heard nothing' },
+  no_answer: { word: 'no answer', meaning: 'the client got no response' },
 }
 
 /**

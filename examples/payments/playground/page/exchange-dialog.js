@@ -5,7 +5,7 @@ import { toldOf } from './sentences.js'
 
 /** @typedef {import('./exchange.js').Exchange} Exchange */
 
-/** Of an answer's headers, those that say what happened and what to do. */
+/** The response headers that say what happened and what to do. */
 const TELLING = [
   'idempotent-replayed',
   'x-demo-outcome',
@@ -40,14 +40,14 @@ export function createExchangeDialog() {
 
 /** @param {Exchange} exchange */
 function titleOf({ number, decision, outcome }) {
-  if (decision === null) return `Request ${number} is under way`
+  if (decision === null) return `Request ${number} is in progress`
   return `Request ${number}: ${decision === 'no_answer' ? outcome : `${outcome} ${decisions[decision].word}`}`
 }
 
 /** @param {Exchange} exchange */
 function contentOf(exchange) {
   const { decision, startedAt, endedAt, headers, body, url } = exchange
-  // Without the name under which this page counts its runs: it is nobody's business in a shell.
+  // Without the header by which this page counts its runs: a shell does not need it.
   const line = curlLine({ url, headers: headers.filter(([name]) => name !== 'x-demo-operation'), body })
   const took = endedAt === null ? 'It has no answer yet.' : `It took ${Math.round(endedAt - startedAt)} ms.`
   return [
@@ -68,7 +68,7 @@ function contentOf(exchange) {
 
 /** @param {Exchange} exchange */
 function answerOf({ status, answerHeaders, answer }) {
-  if (status === 0) return [element('p', { class: 'quiet-words' }, 'There is none: the client heard nothing.')]
+  if (status === 0) return [element('p', { class: 'quiet-words' }, 'There is none: the client got no response.')]
   const telling = TELLING.flatMap((name) => answerHeaders.filter(([given]) => given === name))
   return [code(`HTTP ${status}\n${lines(telling)}\n\n${pretty(answer)}`, 'The answer')]
 }
@@ -78,7 +78,7 @@ function answerOf({ status, answerHeaders, answer }) {
  * @param {string} label
  */
 function code(text, label) {
-  // It scrolls sideways: the keyboard must reach it.
+  // It scrolls horizontally, so it must be focusable.
   return element('pre', { tabindex: '0', role: 'region', 'aria-label': label }, element('code', {}, text))
 }
 

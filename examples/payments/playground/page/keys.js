@@ -11,16 +11,16 @@ export function freshKey() {
 }
 
 /**
- * What is wrong with a key, kindly; '' if nothing.
+ * What is wrong with a key, for its user; '' if nothing.
  *
  * @param {string} key
  */
 export function mistakeInKey(key) {
-  if (key === '') return 'Write a key: an order number, for instance.'
+  if (key === '') return 'Enter a key, for example an order number.'
   if ([...key].length > MOST_CHARACTERS) return `A key has at most ${MOST_CHARACTERS} characters.`
-  if (/\p{Cc}/u.test(key)) return 'A key has no control characters.'
-  if (/\p{Cs}/u.test(key)) return 'A character of this key is broken. Write it again.'
-  if (key.startsWith('"')) return 'Write the key without quotes.'
+  if (/\p{Cc}/u.test(key)) return 'A key must not contain control characters.'
+  if (/\p{Cs}/u.test(key)) return 'A character of this key is invalid. Enter it again.'
+  if (key.startsWith('"')) return 'Enter the key without quotes.'
   return ''
 }
 

@@ -56,7 +56,7 @@ function open() {
 function chooseKey() {
   nameStories()
   if (form.isFresh() && session.exchanges.length > 0) form.renewKey()
-  if (takeUpKey()) sentence.textContent = 'This page has sent nothing under this key yet.'
+  if (takeUpKey()) sentence.textContent = 'This page has not sent anything with this key yet.'
 }
 
 /** What is shown belongs to one key of one merchant. `true`: it is another one now. */
@@ -210,7 +210,7 @@ function showCount(runs, requests) {
 function showFeedState(state) {
   existing('feed', HTMLElement).dataset.state = state
   existing('feed-words', HTMLElement).textContent = FEED_WORDS[state]
-  if (state !== 'live') life.lose('It cannot be watched at the moment. The stories work all the same.')
+  if (state !== 'live') life.lose('The record cannot be watched at the moment. The stories still work.')
 }
 
 function tellUnreachable() {

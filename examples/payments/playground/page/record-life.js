@@ -32,11 +32,11 @@ export function createRecordLife() {
   const leaseLeft = existing('lease-left', HTMLElement)
   const words = existing('record-words', HTMLElement)
   const events = existing('events', HTMLElement)
-  existing('events-scroll', HTMLElement).tabIndex = 0 // It scrolls: the keyboard must reach it.
+  existing('events-scroll', HTMLElement).tabIndex = 0 // It scrolls, so it must be focusable.
 
   /** @type {LifeState | 'not known'} */
   let shown = 'new'
-  /** Why it is not known how the record stands; '' where it is. */
+  /** Why the state of the record is unknown; '' if it is known. */
   let unknown = ''
   /** @type {FeedRecord | null} */
   let record = null
@@ -125,7 +125,7 @@ export function createRecordLife() {
       }
       if (events.children.length > MOST_EVENTS) events.lastElementChild?.remove()
       if (given !== undefined) take(given)
-      else lose('The store does not answer at the moment.')
+      else lose('The store does not reply at the moment.')
     },
     clear() {
       events.replaceChildren()
@@ -157,14 +157,14 @@ function wordsOf(state, record) {
       return 'Nobody has used this key. The next request runs.'
     case 'in-flight':
       return record?.uncertain
-        ? 'An earlier attempt may have had its effect. This one runs, and was told so.'
-        : 'Its owner runs. Whoever sends the same is told to come back.'
+        ? 'An earlier attempt may have had its effect. The attempt that is running knows that.'
+        : 'Its owner is running. The same request now gets 409 and is told when to retry.'
     case 'completed':
-      return 'The answer is kept. Whoever sends the same gets it, and nothing runs.'
+      return 'The answer is stored. The same request gets it, and nothing runs.'
     case 'failed':
-      return 'It had no effect. The next request runs, corrected or not.'
+      return 'The attempt had no effect. The next request runs, corrected or not.'
     case 'uncertain':
-      return 'Its owner fell silent, or broke, perhaps after the effect. The next one runs, and is told so.'
+      return 'Its owner died or failed, perhaps after the effect. The next attempt runs and is told.'
   }
 }
 

@@ -12,7 +12,7 @@ import { handlerKind, listOperations, merchants } from './service.js'
 /** Where the effect commits with the record; as long as what stands there for a handler that looks. */
 const IN_TRANSACTION = {
   words: 'In one transaction',
-  hint: 'The library keeps requests apart, and what an owner did commits with the record of its key, or not at all: a crash leaves neither. Naive: it commits by itself, before its answer.',
+  hint: 'The library lets one request run per key, and the effect commits together with the key’s record, or not at all. Naive: the effect commits separately, before its answer.',
 }
 const FIRST_CHOICE = '/api/service/payout/create'
 
@@ -188,10 +188,10 @@ function objectOf(path) {
 function mistakeInBody(text) {
   try {
     const value = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? '' : 'Write one JSON object: { … }'
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? '' : 'Enter one JSON object: { … }'
   } catch (error) {
     const [place = ''] = /line \d+ column \d+/.exec(`${error}`) ?? []
-    return `This is not JSON yet${place === '' ? '' : `: look at ${place}`}. Names and texts are in double quotes, and no comma stands before a } or ].`
+    return `This is not JSON yet${place === '' ? '' : `: check ${place}`}. Names and texts need double quotes, and there must be no comma before a } or ].`
   }
 }
 

@@ -60,7 +60,7 @@ export const stories = [
     symbol: 'send',
     title: () => 'Send',
     line: 'The first request with a key.',
-    meanwhile: 'The request is under way. Until it ends, its key is in flight.',
+    meanwhile: 'The request is in progress. Until it ends, its key is in flight.',
     key: 'fresh',
     async play({ client }) {
       return toldOf(await client('Client').send())
@@ -71,7 +71,7 @@ export const stories = [
     symbol: 'again',
     title: () => 'Send again',
     line: 'The answer was lost on its way.',
-    meanwhile: 'The same request, under the same key.',
+    meanwhile: 'The same request, with the same key.',
     key: 'same',
     async play(stage) {
       const client = stage.client('Client')
@@ -95,15 +95,15 @@ export const stories = [
       const changed = await client.send({ body: changedBody(stage.body) })
       if (changed.decision !== 'mismatched') return toldOf(changed)
       const field = fieldWords(fieldToChange(stage.body))
-      return `The key belongs to the first request. With another ${field} it was refused with 409 and ran nothing: trying again would not help, a new key would.`
+      return `The key belongs to the first request. With another ${field} the request was refused with 409, and nothing ran. A retry would not help; a new key would.`
     },
   },
   {
     id: 'ten',
     symbol: 'ten',
     title: () => 'Ten at once',
-    line: 'An impatient finger, or a retry storm.',
-    meanwhile: 'Ten clients send the same request under one key, all at once.',
+    line: 'A double click, or a retry storm.',
+    meanwhile: 'Ten clients send the same request with one key, all at once.',
     key: 'fresh',
     async play(stage) {
       const delayMs = Math.max(stage.delayMs, RACE_MS)
@@ -117,18 +117,18 @@ export const stories = [
       const replayed = lasts.filter(({ decision }) => decision === 'replayed').length
       const runs = await stage.runs()
       if (runs !== 1 || replayed < 9) return toldOf(/** @type {Exchange} */ (lasts.at(-1)))
-      if (replayed === 10) return 'The key had its answer already: all ten got it, and nothing ran again.'
+      if (replayed === 10) return 'The key already had its answer: all ten got it, and nothing ran again.'
       if (refused === 9)
-        return "Ten requests, one run. Nine were told 409 in flight, waited as Retry-After says, and got the first one's answer."
-      return "Ten requests, one run. Those that came while it ran were told 409 in flight, and waited; in the end all others got the first one's answer."
+        return "Ten requests, one run. Nine got 409 in flight, waited as Retry-After says, and got the first one's answer."
+      return "Ten requests, one run. Those that arrived while it ran got 409 in flight, and waited; in the end all others got the first one's answer."
     },
   },
   {
     id: 'hang-up',
     symbol: 'leave',
     title: () => 'Send and hang up',
-    line: 'The client leaves, the service goes on.',
-    meanwhile: 'The client hangs up after half a second. The operation does not notice.',
+    line: 'The client leaves, the service continues.',
+    meanwhile: 'The client hangs up after half a second. The operation continues.',
     key: 'fresh',
     async play(stage) {
       const delayMs = Math.max(stage.delayMs, SLOW_MS)
@@ -137,7 +137,7 @@ export const stories = [
       await client.wait(delayMs - HANG_UP_AFTER_MS + 300)
       const next = await client.sendPolitely()
       if (left.decision !== 'no_answer' || next.decision !== 'replayed') return toldOf(next)
-      return 'The client hung up, the operation went on, and its answer was stored all the same. The next request got it; nothing ran again.'
+      return 'The client hung up, but the operation continued and its answer was stored. The next request got it; nothing ran again.'
     },
   },
   {
@@ -145,7 +145,7 @@ export const stories = [
     symbol: 'correct',
     title: () => 'Fail, then correct',
     line: 'A mistake must not use up the key.',
-    meanwhile: 'First a request with a mistake in it, then the corrected one, under the same key.',
+    meanwhile: 'First a request with a mistake, then the corrected one, with the same key.',
     key: 'fresh',
     async play(stage) {
       const client = stage.client('Client')
@@ -153,7 +153,7 @@ export const stories = [
       await client.wait(400)
       const corrected = await client.send()
       if (wrong.decision !== 'failed' || corrected.decision !== 'run') return toldOf(corrected)
-      return `The first request failed with ${wrong.status}: it had no effect, so its key was free again. The corrected one ran under the same key.`
+      return `The first request failed with ${wrong.status}: it had no effect, so its key was free again. The corrected one ran with the same key.`
     },
   },
   {
@@ -161,7 +161,7 @@ export const stories = [
     symbol: 'crash',
     title: () => 'Crash the owner',
     line: 'It dies between effect and answer.',
-    meanwhile: 'The owner has its effect, and falls silent. Until its lease lapses, nobody else may run.',
+    meanwhile: 'The owner has its effect, and dies. Until its lease lapses, no other attempt may run.',
     key: 'fresh',
     async play(stage) {
       const client = stage.client('Client')
@@ -180,14 +180,14 @@ export const stories = [
  */
 function toldOfCrash(last, runs) {
   const told =
-    'The owner died after its effect, before its answer. Once its lease had lapsed, the library told attempt 2 so;'
+    'The owner died after its effect, before its answer. After its lease had lapsed, the library told attempt 2;'
   if (last.decision === 'found' && runs === 1)
-    return `${told} the handler looked in its books, under a derived key, and answered from there. It ran once.`
+    return `${told} the handler checked its books, under a derived key, and responded from there. It ran once.`
   if (last.decision === 'run' && runs === 1)
-    return `${told} its effect was undone with its transaction, so the handler ran again, and effect and record were committed together. There is one.`
+    return `${told} the first effect was rolled back with its transaction, so the handler ran again and committed effect and record together. There is one effect.`
   if (last.decision === 'run' && runs > 1)
-    return `${told} the naive handler did not look, and ran again. A look in its books under a deriveKey prevents that, or one transaction with the record.`
+    return `${told} the naive handler did not check, and ran again. Checking its books under a deriveKey prevents that, or one transaction with the record.`
   if (last.decision === 'failed' && runs === 1)
-    return `${told} the naive handler did not look, and refused what it had done itself (${last.status} ${last.code}): the client believes that nothing has happened.`
+    return `${told} the naive handler did not check, and refused what it had done itself (${last.status} ${last.code}): the client believes that nothing has happened.`
   return toldOf(last)
 }
