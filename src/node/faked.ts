@@ -2,30 +2,27 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Outlet, type Senders, sendersOf } from './outlet.js'
 
-/**
+/*
  * Everything in which a held request and its response differ from what Node made. No other file writes to these.
  *
  * `res.writeHead`, `write`, `end`, `flushHeaders`
  *                        keep what the handler writes until its record is settled; of a stream, only the end.
- *                        `res.destroy`          is a failure: the record is released before the connection closes.
- *                        After the handler has ended its
- *                        response, the client gets the answer first. `res.emit`             withholds 'close': a
- *                        handler continues without its client, and its streams must be able to end. `res._header`
- *                        represents a head that was handed over: `headersSent` is true, and setters throw.
- *                        `res._headerSent`      is true meanwhile; otherwise Node would take `_header` for a head and
- *                        send it. `res.writableEnded`    is true once the handler has ended. Node's own `finished`
- *                        stays false, because `server.close()` closes
- *                        connections whose response it considers sent. `res.writableNeedDrain`   is false after a
- *                        stream's client has left: nobody reads, so writers must not wait. `res._closed`          is
- *                        false although the client has left; so is `res.destroyed`, until the handler destroys it.
- *                        `res._last`            is true if the handler hung up after its answer: Node closes the
- *                        connection after sending the answer. `res.socket`           is a view that outlives the
- *                        client: code that watches the socket would stop a stream when the client
- *                        leaves. `req.socket`           is a view until the answer is out. Hanging up by it counts as
- *                        destroying the response: final error
- *                        handlers and `req.destroy()` do so. `res.__onFinished`     is reset: on-finished keeps one
- *                        list of watchers, which would watch the client's own socket. `_maxListeners`        of both is
- *                        deleted and set again if V8 needs that: see `roomy`.
+ * `res.destroy`          is a failure: the record is released before the connection closes. After the handler has ended
+ *                        its response, the client gets the answer first.
+ * `res.emit`             withholds 'close': a handler continues without its client, and its streams must be able to end.
+ * `res._header`          represents a head that was handed over: `headersSent` is true, and setters throw.
+ * `res._headerSent`      is true meanwhile; otherwise Node would take `_header` for a head and send it.
+ * `res.writableEnded`    is true once the handler has ended. Node's own `finished` stays false, because `server.close()`
+ *                        closes connections whose response it considers sent.
+ * `res.writableNeedDrain`   is false after a stream's client has left: nobody reads, so writers must not wait.
+ * `res._closed`          is false although the client has left; so is `res.destroyed`, until the handler destroys it.
+ * `res._last`            is true if the handler hung up after its answer: Node closes the connection after sending it.
+ * `res.socket`           is a view that outlives the client: code that watches the socket would stop a stream when the
+ *                        client leaves.
+ * `req.socket`           is a view until the answer is out. Hanging up by it counts as destroying the response: final
+ *                        error handlers and `req.destroy()` do so.
+ * `res.__onFinished`     is reset: on-finished keeps one list of watchers, which would watch the client's own socket.
+ * `_maxListeners`        of both is deleted and set again if V8 needs that: see `roomy`.
  *
  * The functions are shared, and find their response by a symbol: closures of each request would survive many garbage
  * collections. The prototype of `res` must not be changed: Express sets it in each mounted application.
