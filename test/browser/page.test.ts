@@ -9,7 +9,7 @@ import { openPlayground, POLL, startBuilt } from './playground.js'
 describe('what is wrong is told beside its field, and nothing is sent', () => {
   test.each([
     ['{ "amount": 1, }', 'This is not JSON yet'],
-    ['[1]', 'Write one JSON object'],
+    ['[1]', 'Enter one JSON object'],
     ['', 'This is not JSON yet'],
   ])('the body %j', async (body, told) => {
     const playground = await openPlayground()
@@ -27,7 +27,7 @@ describe('what is wrong is told beside its field, and nothing is sent', () => {
   })
 
   test.each([
-    ['', 'Write a key'],
+    ['', 'Enter a key'],
     ['x'.repeat(256), 'at most 255'],
     ['"quoted"', 'without quotes'],
   ])('the key %j', async (key, told) => {
