@@ -151,7 +151,7 @@ export class MemoryStore implements Store {
     now: number,
   ): Reply {
     if (record !== null && record !== before?.record) this.#write(key, sender, before, record, now)
-    if (this.#happened.length > 0) this.#tell()
+    if (this.#happened.length > 0) this.#emit()
     return withOwnAnswer(reply)
   }
 
@@ -213,10 +213,10 @@ export class MemoryStore implements Store {
   }
 
   /** After the command has done its work: a listener may call the store. */
-  #tell(): void {
+  #emit(): void {
     const happened = this.#happened
     this.#happened = []
-    for (const event of happened) for (const tell of this.#listeners) tell(event)
+    for (const event of happened) for (const emit of this.#listeners) emit(event)
   }
 }
 

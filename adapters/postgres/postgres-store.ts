@@ -53,13 +53,13 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   /** `undefined`: the application did not give `transactions`. */
   readonly #transactions: InClientsTransaction<unknown, unknown> | undefined
   readonly #listeners: ((event: StoreEvent) => void)[] = []
-  #toldOfWaitingAt = Number.NEGATIVE_INFINITY
+  #waitingReportedAt = Number.NEGATIVE_INFINITY
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: PostgresStoreOptions<Given>) {
     const { client, schema, sweeps, transactions } = readOptions(options)
     this.#schema = schema
-    this.#database = new Database(client, schema, (waiting) => this.#tellOfWaiting(waiting))
+    this.#database = new Database(client, schema, (waiting) => this.#reportWaiting(waiting))
     this.#statements = statementsOf(schema)
     this.#transactions = transactions && transactionsOf(transactions, this.#statements, schema)
     this.#sweeps = sweeps
@@ -67,7 +67,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
       statements: this.#statements,
       run: (statement) => this.#database.row(statement),
       isOver: () => 'pool' in client && isEnded(client.pool),
-      onFailure: (error) => this.#tell({ type: 'sweep_failed', error }),
+      onFailure: (error) => this.#emit({ type: 'sweep_failed', error }),
     })
   }
 
@@ -216,19 +216,19 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     }
   }
 
-  #tellOfWaiting(waiting: number): void {
+  #reportWaiting(waiting: number): void {
     const now = performance.now()
-    if (now < this.#toldOfWaitingAt + WAITING_TOLD_EVERY_MS) return
-    this.#toldOfWaitingAt = now
-    this.#tell({ type: 'connections_exhausted', waiting, advice: POOL_ADVICE })
+    if (now < this.#waitingReportedAt + WAITING_REPORT_EVERY_MS) return
+    this.#waitingReportedAt = now
+    this.#emit({ type: 'connections_exhausted', waiting, advice: POOL_ADVICE })
   }
 
-  #tell(event: StoreEvent): void {
-    for (const tell of this.#listeners) tell(event)
+  #emit(event: StoreEvent): void {
+    for (const emit of this.#listeners) emit(event)
   }
 }
 
-const WAITING_TOLD_EVERY_MS = 10_000
+const WAITING_REPORT_EVERY_MS = 10_000
 
 const POOL_ADVICE =
   'Give the store its own pool, from which no handler takes connections. If it has one, raise its `max`, and find out ' +

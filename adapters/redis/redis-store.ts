@@ -131,9 +131,9 @@ export class RedisStore implements Store {
   }
 
   observe(listener: (event: StoreEvent) => void): void {
-    const tell = safeListener(listener)
-    this.#listeners.push(tell)
-    if (this.#atRisk !== undefined) tell(this.#atRisk)
+    const emit = safeListener(listener)
+    this.#listeners.push(emit)
+    if (this.#atRisk !== undefined) emit(this.#atRisk)
   }
 
   async #run(script: Script, key: string, args: readonly (string | Buffer)[]): Promise<unknown> {
@@ -160,7 +160,7 @@ export class RedisStore implements Store {
     }
     if (policy === 'noeviction') return
     this.#atRisk = { type: 'eviction_policy', policy, advice: POLICY_ADVICE }
-    for (const tell of this.#listeners) tell(this.#atRisk)
+    for (const emit of this.#listeners) emit(this.#atRisk)
   }
 }
 

@@ -22,12 +22,12 @@ interface Router {
 /**
  * Express does not report to middleware what a handler throws after it. So if the application's error handler responds
  * to a `CertainFailure` with 500, it would look like any other failure. This patches the error method of Express's
- * layers, once per copy of Express; other errors are unaffected. Calls `tell` with true while a `CertainFailure` is
+ * layers, once per copy of Express; other errors are unaffected. Calls `report` with true while a `CertainFailure` is
  * being handled, and with false if a handler recovers from it.
  */
 export function watchCertainFailures(
   req: IncomingMessage,
-  tell: (req: IncomingMessage, failsCertainly: boolean) => void,
+  report: (req: IncomingMessage, failsCertainly: boolean) => void,
 ): void {
   const { app } = req as { app?: App }
   if (app === undefined || app === watchedApp) return
@@ -41,9 +41,9 @@ export function watchCertainFailures(
 
   const watching: HandleError = function (error, request, res, next) {
     if (!isCertainFailure(error)) return handleError.call(this, error, request, res, next)
-    tell(request, true)
+    report(request, true)
     return handleError.call(this, error, request, res, (another) => {
-      if (another !== error) tell(request, false)
+      if (another !== error) report(request, false)
       next(another)
     })
   }

@@ -99,7 +99,7 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
 
   function execute({ run, extraHeaders = [] }: Execute, req: Req & Extended, res: ServerResponse, next: Next) {
     if (res.headersSent) return whenever(run.fail(), () => refuseBegun(res, next))
-    watchCertainFailures(req, tellCertainFailure)
+    watchCertainFailures(req, reportCertainFailure)
     try {
       roomy(req)
       roomy(res)
@@ -129,7 +129,7 @@ function asMiddleware(
   const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
     const fail = (error: unknown): void => {
       // On plain node:http: what a handler throws synchronously.
-      if (isCertainFailure(error)) tellCertainFailure(req, true)
+      if (isCertainFailure(error)) reportCertainFailure(req, true)
       next(error)
     }
     try {
@@ -147,7 +147,7 @@ function asMiddleware(
   })
 }
 
-function tellCertainFailure(req: IncomingMessage & Extended, failsCertainly: boolean): void {
+function reportCertainFailure(req: IncomingMessage & Extended, failsCertainly: boolean): void {
   req[RUN]?.willFailCertainly(failsCertainly)
 }
 

@@ -12,7 +12,7 @@ export function callOption<Req, Result>(
 ): MaybePromise<Result> {
   let answer: MaybePromise<unknown>
   try {
-    answer = adopted(ask(request))
+    answer = ownPromise(ask(request))
   } catch (cause) {
     throw failed(cause)
   }
@@ -26,7 +26,7 @@ export function callOption<Req, Result>(
  * Converts anything with a `then` into our own promise, as `await` does: a foreign `then` may throw, or call back
  * twice.
  */
-function adopted(value: unknown): MaybePromise<unknown> {
+function ownPromise(value: unknown): MaybePromise<unknown> {
   const mayHaveThen = (typeof value === 'object' && value !== null) || typeof value === 'function'
   return mayHaveThen && 'then' in value ? Promise.resolve(value) : value
 }

@@ -61,7 +61,7 @@ export function optionFunctions<Req>(
 /** A promise, which is truthy, is not a valid result. */
 function verdict(value: unknown): boolean {
   if (typeof value === 'boolean') return value
-  disown(value)
+  ignoreRejection(value)
   throw new TypeError(
     `The function must return true or false, not ${value === null ? 'null' : `a value of type ${typeof value}`}.`,
   )
@@ -74,7 +74,7 @@ function rendering(value: ReturnType<RenderProblem<never>>): ReturnType<RenderPr
     (typeof body === 'string' || (typeof body === 'object' && body !== null)) &&
     (contentType === undefined || (typeof contentType === 'string' && FIELD_VALUE.test(contentType)))
   if (right) return value
-  disown(value)
+  ignoreRejection(value)
   throw new TypeError('The function must return { contentType?: a media type, body: a string or an object }.')
 }
 
@@ -82,6 +82,6 @@ function rendering(value: ReturnType<RenderProblem<never>>): ReturnType<RenderPr
 const FIELD_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
 
 /** Handles the rejection of a promise that nothing awaits, so that it does not end the process. */
-function disown(value: unknown): void {
+function ignoreRejection(value: unknown): void {
   if (value instanceof Promise) value.catch(() => {})
 }

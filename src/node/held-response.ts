@@ -105,7 +105,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
       if (done !== undefined) process.nextTick(done, alreadyFinished())
       return
     }
-    if (this.#state === 'streaming' && this.#stream?.isDisowned) return void this.destroy(undefined)
+    if (this.#state === 'streaming' && this.#stream?.isContradicted) return void this.destroy(undefined)
     const isFirst = this.#state === 'holding' || this.#state === 'streaming'
     if (isFirst && last) this.#accept(last, encoding, 'end')
     else if (isFirst) this.#handOver('end')
@@ -220,10 +220,10 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   #clientLeaves(): boolean {
     this.#stream?.clientLeft()
     const goesOn = this.#state === 'holding' || this.#state === 'streaming'
-    const wasHeard = goesOn && isEventStream(this.#contentType()) && this.#wayOut.tellClose()
-    if (!wasHeard) this.#wayOut.withholdClose()
+    const hadListener = goesOn && isEventStream(this.#contentType()) && this.#wayOut.emitClose()
+    if (!hadListener) this.#wayOut.withholdClose()
     if (this.#state === 'broken') faked.destroyed(this.#res, true)
-    return wasHeard
+    return hadListener
   }
 
   // --- what happens to it

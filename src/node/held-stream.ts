@@ -43,12 +43,12 @@ export class HeldStream {
       return isGone ? this.#swallow(done) : flows
     } finally {
       wayOut.hideSocket()
-      if (isEventStream(res.getHeader('Content-Type'))) process.nextTick(() => wayOut.tellCloseIfLeft())
+      if (isEventStream(res.getHeader('Content-Type'))) process.nextTick(() => wayOut.emitCloseIfLeft())
     }
   }
 
   /** A status that is set after the head was sent, as error handlers do, means that what was sent is wrong. */
-  get isDisowned(): boolean {
+  get isContradicted(): boolean {
     return this.#wayOut.res.statusCode !== this.#status
   }
 

@@ -166,20 +166,20 @@ export class WayOut {
   }
 
   /** The client left before it was known that the handler waits for that. */
-  tellCloseIfLeft(): void {
+  emitCloseIfLeft(): void {
     if (!this.#isCloseWithheld) return
     this.#isCloseWithheld = false
     faked.closed(this.res, true)
-    this.tellClose()
+    this.emitClose()
   }
 
   /** The client has left, and the handler waits for that. Hanging up still means the response. */
-  tellClose(): boolean {
+  emitClose(): boolean {
     this.lift()
     this.showSocket()
-    const wasHeard = this.outlet.emit.call(this.res, 'close')
+    const hadListener = this.outlet.emit.call(this.res, 'close')
     this.hideSocket()
-    return wasHeard
+    return hadListener
   }
 
   // --- its socket

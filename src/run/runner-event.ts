@@ -17,7 +17,7 @@ export type RunnerEvent =
   | { readonly type: 'option_failed'; readonly option: 'isCertainFailure'; readonly error: unknown }
 
 /** The default listener. */
-export function printUnheard(event: RunnerEvent): void {
+export function printByDefault(event: RunnerEvent): void {
   if (event.type !== 'result_not_kept') {
     warnUnheard(event)
     return

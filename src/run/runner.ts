@@ -21,7 +21,7 @@ import {
 import { OperationRun } from './operation-run.js'
 import { RefusedError } from './refused-error.js'
 import { NOT_KEPT, type ResultCodec, Results } from './results.js'
-import { printUnheard, type RunnerEvent } from './runner-event.js'
+import { printByDefault, type RunnerEvent } from './runner-event.js'
 import { type GivenRunnerOptions, type RunnerOptions, resolveRunnerOptions } from './runner-options.js'
 
 /** Options for results that are not JSON. */
@@ -111,7 +111,7 @@ export function runner<Result, Encoded extends string | Uint8Array>(
 export function runner(given: GivenRunnerOptions): unknown {
   const options = resolveRunnerOptions(given)
   const { namespace } = options
-  const emit = safeListener<RunnerEvent>(options.onEvent ?? printUnheard)
+  const emit = safeListener<RunnerEvent>(options.onEvent ?? printByDefault)
   const engine = createOperationEngine({ ...options.ofEngine, onEvent: emit })
   const results = new Results(options.result, options.maxAnswerBytes)
   const terms = { results, emit, isCertainFailure: guarded(options.isCertainFailure, emit) }

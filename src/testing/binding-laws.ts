@@ -97,13 +97,13 @@ export const bindingLaws: readonly Law[] = [
 
     'fresh: an attempt that failed after it may have had an effect leaves the outcome unknown': async (bench) => {
       await (await bench.claimant().claims()).release({ uncertain: true })
-      await secondIsTold(bench, 'unknown', 'An uncertain failure is reported to the next attempt.')
+      await expectPreviousOutcome(bench, 'unknown', 'An uncertain failure is reported to the next attempt.')
     },
 
     'fresh: an attempt that stalled leaves the outcome unknown': async (bench) => {
       await bench.claimant().claims({ leaseMs: bench.shortMs })
       await bench.pass()
-      await secondIsTold(bench, 'unknown', 'A lapse is reported to the next attempt.')
+      await expectPreviousOutcome(bench, 'unknown', 'A lapse is reported to the next attempt.')
     },
 
     'fresh: uncertain is only ever added: no failing takeover forgets it': async (bench) => {
@@ -136,7 +136,7 @@ export const bindingLaws: readonly Law[] = [
       const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
       await bench.pass()
       promised(await owner.release(), { ok: true }, 'Its owner can still release it.')
-      await secondIsTold(bench, 'failed', 'A lapse alone changes nothing.')
+      await expectPreviousOutcome(bench, 'failed', 'A lapse alone changes nothing.')
     },
 
     'fresh: a claim that renew restored as uncertain stays so': async (bench) => {
@@ -156,11 +156,11 @@ export const bindingLaws: readonly Law[] = [
         { acquired: false },
         'A begin that refuses unknown outcomes does not acquire.',
       )
-      await secondIsTold(bench, 'unknown', 'A refusal changes nothing.')
+      await expectPreviousOutcome(bench, 'unknown', 'A refusal changes nothing.')
     },
   }),
 ]
 
-async function secondIsTold(bench: Bench, previousOutcome: string, promise: string): Promise<void> {
+async function expectPreviousOutcome(bench: Bench, previousOutcome: string, promise: string): Promise<void> {
   promised(await bench.claimant().begin(), { acquired: true, attempt: 2, previousOutcome }, promise)
 }

@@ -58,17 +58,17 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
     token,
     fingerprint,
   }
-  let told = { attempt: defaults.attempt, uncertain: defaults.uncertain }
+  let owned = { attempt: defaults.attempt, uncertain: defaults.uncertain }
 
   const own = (terms: Partial<Terms>): Ownership & { key: string; leaseMs: number; failedMs: number } => {
-    const { key, attempt, uncertain, retentionMs, leaseMs, failedMs } = { ...defaults, ...told, ...terms }
+    const { key, attempt, uncertain, retentionMs, leaseMs, failedMs } = { ...defaults, ...owned, ...terms }
     return { key, token, scope, fingerprint, attempt, uncertain, retentionMs, leaseMs, failedMs }
   }
 
   async function begin(terms: Partial<Terms> = {}): Promise<SeenBegun> {
     const { key, leaseMs, retentionMs, unknownOutcome } = { ...defaults, ...terms }
     const begun = seenBegun(await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome }))
-    if (begun.acquired) told = { attempt: begun.attempt, uncertain: begun.previousOutcome === 'unknown' }
+    if (begun.acquired) owned = { attempt: begun.attempt, uncertain: begun.previousOutcome === 'unknown' }
     return begun
   }
 

@@ -19,7 +19,7 @@ import { ACKNOWLEDGED, HandledDelivery } from './handled-delivery.js'
 import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
 import { parsedEvent } from './parse.js'
 import { readRawBody } from './raw-body.js'
-import { type AboutDelivery, eventIn, printUnheard, type WebhookReceiverEvent } from './receiver-event.js'
+import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
 import type { ResolvedReceiverOptions } from './receiver-options.js'
 import { eventProblem, type RefusalCode, refusalAnswer } from './refusal.js'
 import { sourceReader } from './source.js'
@@ -37,7 +37,7 @@ export class Deliveries<Req extends IncomingMessage> {
     this.#options = options
     this.#handlerOf = handlersIn(on, onUnknownEvent, parse !== undefined)
     this.#sourceOf = sourceReader(source)
-    this.emit = safeListener(onEvent ?? printUnheard)
+    this.emit = safeListener(onEvent ?? printByDefault)
     this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: this.emit, renderProblem: eventProblem })
   }
 

@@ -51,7 +51,7 @@ export function eventIn(sent: unknown): Pick<AboutDelivery, 'eventId' | 'eventTy
  * The default listener, so that no event is lost silently. A handler's error is printed each time, since nothing else
  * reports it; a refusal once per reason, without the event's id.
  */
-export function printUnheard(event: WebhookReceiverEvent): void {
+export function printByDefault(event: WebhookReceiverEvent): void {
   switch (event.type) {
     case 'rejected':
       warnOfRefusal(event.code, whyIn(event))

@@ -201,8 +201,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'L2',
     'misuse goes unheard',
-    'tellCertainFailure(req, true)\n      next(error)',
-    'tellCertainFailure(req, true)',
+    'reportCertainFailure(req, true)\n      next(error)',
+    'reportCertainFailure(req, true)',
   ),
   planted('L3', 'runs are never counted as over', '    this.#active--\n', ''),
   planted(
