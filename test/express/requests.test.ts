@@ -148,7 +148,7 @@ describe.each(VERSIONS)('on $version', ({ make }) => {
     test.each<{ name: string; sent: Sent; detail: string }>([
       { name: 'of another content type', sent: { type: 'text/plain', body: 'amount=100' }, detail: 'text/plain' },
       { name: 'in chunks', sent: { type: 'text/plain', chunked: true }, detail: 'text/plain' },
-      { name: 'without a content type', sent: { type: null }, detail: 'no header Content-Type' },
+      { name: 'without a content type', sent: { type: null }, detail: 'no Content-Type header' },
     ])('that the parsers leave alone is 415 content_type_unsupported: $name', async ({ sent, detail }) => {
       const { post, runs } = await payouts(make)
       const reply = await post(sent)

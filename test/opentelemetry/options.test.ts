@@ -38,7 +38,7 @@ test('mistakes are listed, and the secret is in none', () => {
   const wrong = { meterProvider: {}, tracerProvider: null, hashSecret: 'too short', hashSecrte: 'x' }
   expect(() => instrument(wrong as never)).toThrow(
     [
-      'The options of instrument() are not right:',
+      'The options of instrument() are invalid:',
       '  - hashSecrte: did you mean hashSecret?',
       '  - meterProvider: expected a MeterProvider; seen: an object (Object)',
       '  - tracerProvider: expected a TracerProvider; seen: null',

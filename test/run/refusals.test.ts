@@ -48,7 +48,7 @@ describe('a RefusedError says why an operation was not run:', () => {
       name: 'RefusedError',
       code: 'store_unavailable',
       retryAfterMs: 1_000,
-      message: expect.stringContaining('nothing was run'),
+      message: expect.stringContaining('nothing ran'),
     })
     await once.idle()
   })
