@@ -2,11 +2,11 @@ import { sqlStateOf, withCauses } from './sql-state.js'
 import type { Statement } from './statement.js'
 
 /**
- * Takes the values of a statement of the store out of a client's error about it, in place: some clients put them into its message,
- * or beside it, and they are a key and an answer. What an application decides by stays: the classes, the codes and the causes.
+ * Removes the values of a store's statement from a client's error, in place: some clients put them into the message, or
+ * into properties, and they contain a key and an answer. Classes, codes and causes stay.
  */
 export function withoutValues(error: unknown, { values }: Pick<Statement, 'values'>): void {
-  // A key or a token: where it is, the others are.
+  // A key or a token: errors that contain it contain the others too.
   const [first] = values
   if (typeof first !== 'string' || /^\d*$/.test(first)) return
   for (const each of withCauses(error)) {
@@ -16,7 +16,7 @@ export function withoutValues(error: unknown, { values }: Pick<Statement, 'value
       const value = each[name]
       if (Array.isArray(value) && value.includes(first)) Reflect.set(each, name, [])
       if (typeof value !== 'string' || !value.includes(first)) continue
-      // Behind its words come the lines of the stack.
+      // The stack begins with the message.
       const shown = name === 'stack' ? value.replace(String(message), () => told) : told
       Reflect.set(each, name, shown.includes(first) ? told : shown)
     }

@@ -6,12 +6,13 @@ import { type Script, UNKNOWN } from './scripts.js'
 /** Runs a script on a key, over a server's own connection. */
 type RunOn = (node: Node, script: Script, redisKey: string) => Promise<unknown>
 
-/** How many keys a step looks at, about: a few milliseconds of the server, in pieces of some microseconds each. */
+/** About how many keys a step scans: a few milliseconds of the server's time, in pieces of some microseconds. */
 const KEYS_A_STEP = 200
 
 /**
- * One step of a walk through all keys of a prefix, on one server after the other. Where it goes on is written as the server's
- * name and SCAN's cursor: a server that is gone by then is left out, and whoever took its place is walked if its name comes later.
+ * One step of a walk through all keys of a prefix, one server after the other. The next step is identified by the
+ * server's name and SCAN's cursor: a server that has disappeared is skipped, and its replacement is walked if its name
+ * sorts later.
  */
 export async function walk(
   nodes: readonly Node[],
@@ -24,7 +25,7 @@ export async function walk(
   const node = nodes[at]
   if (node === undefined) return { records: [], next: null }
 
-  // In a cluster by a name alone, since the next of them may have gone.
+  // By comparing names, because in a cluster the next server may have disappeared.
   const start = node.name === name ? cursor : '0'
   const before = node.keyPrefix + prefix
   const pattern = `${before.replace(/[\\*?[\]^-]/g, '\\$&')}*`
@@ -38,7 +39,7 @@ export async function walk(
   return { records: records.filter((record) => record !== null), next: nextAfter(nodes, at, scanned.cursor) }
 }
 
-/** SCAN's `0` is its end. */
+/** SCAN's cursor `0` means the end. */
 function nextAfter(nodes: readonly Node[], at: number, cursor: string): string | null {
   if (cursor !== '0') return `${nodes[at]?.name ?? THE_ONLY_ONE} ${cursor}`
   const next = nodes[at + 1]

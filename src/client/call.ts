@@ -5,7 +5,7 @@ import { hasHappened, isCertainRefusal, isFinal, pauseMs, type Reply } from './r
 import { repeatable, tryOnce } from './request.js'
 import { pause } from './within.js'
 
-/** One call: tries under one key, until the outcome is settled, or the tries or the time are over. */
+/** Tries one request with one key until the outcome is settled, or the tries or the time are used up. */
 export async function carryOut(
   rules: Rules,
   operation: string,
@@ -17,7 +17,7 @@ export async function carryOut(
   const { key, isNew } = await keyOf(rules.keys, operation)
   if (!key) throw new TypeError('A key must not be empty.')
   request.headers.set('Idempotency-Key', key)
-  let mayHaveHappened = !isNew // A try whose end nobody saw may have been made before a reload.
+  let mayHaveHappened = !isNew // A try with an unknown end may have been made before a reload.
   let last: Reply = {}
 
   for (let tries = 1; ; tries++) {
@@ -28,7 +28,7 @@ export async function carryOut(
     }
     if (isFinal(last)) {
       const { response, problem } = last
-      // Where an earlier try may have had its effect, only a refusal that speaks for that one too settles the operation.
+      // If an earlier try may have had its effect, only a refusal that also covers that try settles the operation.
       const speaksForAll = !mayHaveHappened || rules.settles(response, problem)
       if (!isCertainRefusal(last) || problem?.code === 'outcome_unknown' || !speaksForAll)
         return { outcome: 'unknown', ...last }

@@ -5,28 +5,28 @@ import type { Outcome } from './outcome.js'
 
 export interface Client {
   /**
-   * Sends an operation until its outcome is known, or the time or the tries are over.
+   * Sends an operation until its outcome is known, or the time or the tries are used up.
    *
-   * @param operation the application's own name of what is done once, such as `pay order-1001`. The same name is the same key
-   * in every try and every call, also after a reload, until the outcome is settled. A call while another one for it is under
-   * way gets that one's outcome; nothing is sent twice.
-   * @param init as of `fetch`; the method is `POST` unless it says otherwise. `signal` ends the call with `unknown`.
-   * @throws TypeError misuse: a body that is a stream, an `Idempotency-Key` header, the mode `no-cors`, what `fetch` would
-   * refuse, or another request for an operation that is under way. Nothing was sent. An error of the storage is thrown as it
-   * is: where it cannot keep a new key, nothing was sent; where it cannot remove one, the operation was refused.
+   * @param operation the application's own name of the operation, for example `pay order-1001`. The same name has the
+   * same key in every try and every call, also after a reload, until the outcome is settled. A call while another call
+   * for it is in progress gets the same outcome; nothing is sent twice.
+   * @param init as for `fetch`; the default method is `POST`. `signal` ends the call with `unknown`.
+   * @throws TypeError for misuse: a stream as body, an `Idempotency-Key` header, the mode `no-cors`, what `fetch` would
+   * refuse, or another request for an operation that is in progress. Nothing was sent. An error of the storage is
+   * rethrown: if it could not store a new key, nothing was sent; if it could not remove one, the operation was refused.
    */
   send(operation: string, url: string | URL, init?: RequestInit): Promise<Outcome>
 
   /**
-   * Gives the key of an operation up: from now on, the same name is a new operation. Call it when the response of `done` is safe
-   * with you, or when you have looked an unknown outcome up. With a function for `keys` it does nothing.
+   * Forgets the key of an operation: from now on, the same name is a new operation. Call it after you have saved the
+   * response of `done`, or resolved an unknown outcome. If `keys` is a function it does nothing.
    */
   forget(operation: string): Promise<void>
 }
 
 /**
- * `fetch` with an `Idempotency-Key`: one key for each operation, kept from before the first try until the outcome is settled,
- * and retries that obey `Retry-After` and `X-Should-Retry`. No try ever uses another key.
+ * `fetch` with an `Idempotency-Key`: one key for each operation, stored before the first try and kept until the outcome
+ * is settled, and retries that obey `Retry-After` and `X-Should-Retry`. All tries use the same key.
  *
  * @example
  * const client = createClient({ keys: localStorage })
@@ -35,11 +35,11 @@ export interface Client {
  *   show(await end.response.json())
  *   await client.forget('pay order-1001')
  * }
- * @throws TypeError, RangeError for options that cannot be meant.
+ * @throws TypeError, RangeError for invalid options.
  */
 export function createClient(options: ClientOptions): Client {
   const rules = rulesOf(options)
-  /** The calls that have not ended, by their operation: the first one's request, and how it ends. */
+  /** The calls in progress, by operation: the first call's request, and its outcome. */
   const underWay = new Map<string, { readonly request: readonly unknown[]; readonly end: Promise<Outcome> }>()
 
   return {
@@ -47,14 +47,14 @@ export function createClient(options: ClientOptions): Client {
       const request = [String(url), init.method, init.body]
       let call = underWay.get(operation)
       if (call?.request.some((part, i) => part !== request[i])) {
-        throw new TypeError('Another request of this operation is under way.')
+        throw new TypeError('Another request of this operation is in progress.')
       }
       if (!call) {
         call = { request, end: carryOut(rules, operation, url, init).finally(() => underWay.delete(operation)) }
         underWay.set(operation, call)
       }
       const outcome = await call.end
-      // A body can be read once, and each caller reads it.
+      // Each caller gets a copy, because a body can be read only once.
       return { ...outcome, response: outcome.response?.clone() } as Outcome
     },
 

@@ -1,23 +1,23 @@
 /**
- * Where a client keeps the key of an operation from before its first try until its outcome is settled: `localStorage`, React
- * Native's `AsyncStorage`, or three functions of your own. Each may return a promise.
+ * Stores the key of an operation from before its first try until its outcome is settled: `localStorage`, React Native's
+ * `AsyncStorage`, or three functions of your own. Each may return a promise.
  */
 export interface KeyStorage {
-  /** What is kept under the name; `null` or `undefined`: nothing. */
+  /** Returns the stored value; `null` or `undefined` if there is none. */
   getItem(name: string): string | null | undefined | Promise<string | null | undefined>
   setItem(name: string, key: string): unknown
   removeItem(name: string): unknown
 }
 
 /**
- * A storage, or a function that returns the key of an operation, the same one each time: `(operation) => operation`.
+ * A storage, or a function that always returns the same key for an operation: `(operation) => operation`.
  *
- * With a function nothing is kept, so the client cannot know whether an operation is new: each call is taken for one that
- * goes on with an earlier one.
+ * With a function nothing is stored, so the client cannot know whether an operation is new: each call is treated as the
+ * continuation of an earlier one.
  */
 export type Keys = KeyStorage | ((operation: string) => string | Promise<string>)
 
-/** Keys that live as long as this object does: for scripts, tests, and servers that may forget them on a restart. */
+/** Keys that live as long as this object: for scripts, tests, and servers that may lose them on a restart. */
 export function memoryKeys(): KeyStorage {
   const kept = new Map<string, string>()
   return {
@@ -27,7 +27,7 @@ export function memoryKeys(): KeyStorage {
   }
 }
 
-/** The key of an operation, kept before it is returned. `isNew`: no earlier call can have sent it. */
+/** The key of an operation, stored before it is returned. `isNew`: no earlier call can have sent it. */
 export async function keyOf(keys: Keys, operation: string): Promise<{ readonly key: string; readonly isNew: boolean }> {
   if (typeof keys === 'function') return { key: await keys(operation), isNew: false }
   const name = nameOf(operation)
@@ -42,7 +42,7 @@ export async function forgetKey(keys: Keys, operation: string): Promise<void> {
   if (typeof keys !== 'function') await keys.removeItem(nameOf(operation))
 }
 
-/** So that an operation never meets another entry of the same storage. */
+/** A prefix, so that operations do not collide with other entries of the storage. */
 function nameOf(operation: string): string {
   return `once-per-key:${operation}`
 }

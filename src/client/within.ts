@@ -1,6 +1,6 @@
 /**
- * What `work` resolves with. Rejects as soon as the time is over or the caller aborts, whether `work` obeys its signal or not: a
- * `fetch` of the caller's may not.
+ * Resolves with the result of `work`. Rejects as soon as the time is over or the caller aborts, even if `work` ignores
+ * its signal, as the caller's own `fetch` may.
  */
 export async function within<Result>(
   limitMs: number,
@@ -24,7 +24,7 @@ export async function within<Result>(
   }
 }
 
-/** Ends early when the caller aborts. */
+/** Ends early if the caller aborts. */
 export function pause(ms: number, callers: AbortSignal | null | undefined): Promise<void> {
   return within(ms, callers, () => new Promise<void>(() => {})).catch(() => {})
 }

@@ -1,7 +1,10 @@
 import { inspect, type StoredRecord } from './machine.js'
 import type { IdempotencyRecord, ListedRecord } from './record.js'
 
-/** What a store's `list` shows of a record whose outcome is unknown; `null`: it is known, or there is no record. */
+/**
+ * What a store's `list` shows of a record with an unknown outcome; `null` if the outcome is known, or there is no
+ * record.
+ */
 export function listedIfUnknown(stored: StoredRecord | null, now: number): Omit<ListedRecord, 'key'> | null {
   const { record, reply } = inspect(stored, now)
   if (record === null || reply === null || !isUnknown(reply)) return null

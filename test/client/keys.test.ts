@@ -134,7 +134,7 @@ describe('two calls at once for one operation, such as a double click,', () => {
     const { client, seen } = start([done, done])
     const { send } = client()
     const first = send(OPERATION, URL_OF_PAYOUTS, { body: BODY })
-    await expect(send(OPERATION, url, init)).rejects.toThrow(/under way/)
+    await expect(send(OPERATION, url, init)).rejects.toThrow(/in progress/)
     expect(await inTime(first)).toMatchObject({ outcome: 'done' })
     expect(seen).toHaveLength(1)
   })

@@ -3,7 +3,7 @@ import { type BrokenStore, broken } from './broken-steps.js'
 
 /** One mistake each in what a walk shows. */
 export const BROKEN_LISTS: readonly BrokenStore[] = [
-  broken('everything is listed', ['list (completed): passes it over', 'list (in-flight, lease live): passes it over'], {
+  broken('everything is listed', ['list (completed): skips it', 'list (in-flight, lease live): skips it'], {
     unknown: (record, now) => {
       const shown = machine.inspect(record, now).reply
       return shown && { record: shown, retentionRemainingMs: (record?.expiresAt ?? 0) - now }
@@ -12,10 +12,10 @@ export const BROKEN_LISTS: readonly BrokenStore[] = [
   broken('only failures are listed', ['list (in-flight, lease lapsed): shows the record'], {
     unknown: (record, now) => (record?.state === 'failed' ? listedIfUnknown(record, now) : null),
   }),
-  broken('what has expired is listed', ['list: passes over what has expired'], {
+  broken('what has expired is listed', ['list: skips expired records'], {
     unknown: (record, now) => listedIfUnknown(record && { ...record, expiresAt: now + 7_200_000 }, now),
   }),
-  broken('the lease is told as the retention', ['list: tells what is left of the retention'], {
+  broken('the lease is told as the retention', ['list: shows the rest of the retention'], {
     unknown: (record, now) => {
       const unknown = listedIfUnknown(record, now)
       return unknown && { ...unknown, retentionRemainingMs: 0 }
