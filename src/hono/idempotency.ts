@@ -12,16 +12,16 @@ import {
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** What the handler of a protected request gets; `undefined` where the request had no key. */
+    /** The context of a protected request's run; `undefined` if the request had no key. */
     idempotency: IdempotencyContext | undefined
   }
 }
 
-/** As elsewhere, with functions that are given Hono's context. */
+/** As elsewhere, but the option functions receive Hono's context. */
 export interface HonoIdempotencyOptions<E extends Env> extends IdempotencyOptions<Context<E>> {
   /**
-   * How much of a body is read to compare it with an earlier one's. A larger one is refused with 413 `body_too_large`; without a
-   * key, or where `skip` leaves it alone, it passes.
+   * How much of a body is read for comparison. A larger one is refused with 413 `body_too_large`; without a key, or if
+   * `skip` returns true, the request passes.
    * @default 1_048_576 (1 MiB): it is held in memory
    */
   readonly maxBodyBytes?: number
@@ -30,15 +30,16 @@ export interface HonoIdempotencyOptions<E extends Env> extends IdempotencyOption
 /** Middleware for Hono; `inspect` and `resolve` are for operators. */
 export interface Middleware<E extends Env> extends MiddlewareHandler<E>, Operator {
   /**
-   * Resolves when no run is left, and no completion is pending. Call it after the server has stopped and before closing the
-   * store's client.
+   * Resolves when no run is active and no completion is pending. Call it after the server has stopped and before
+   * closing the store's client.
    */
   idle(): Promise<void>
 }
 
 /**
- * Middleware for Hono: a request that is sent again with its `Idempotency-Key` gets the first one's answer, and its handler does
- * not run again. Mount it after authentication, before the handler. What `app.onError` answers for an error is its answer.
+ * Middleware for Hono: a request that is retried with its `Idempotency-Key` gets the answer of the first one, and the
+ * handler does not run again. Mount it after authentication, before the handler. The response of `app.onError` to an
+ * error counts as the answer.
  *
  * Misuse by the application is thrown as an IdempotencyError; the handler does not run, and nothing is stored.
  *
@@ -62,11 +63,11 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
     const response = await respond(engine, call, passes, async (run) => {
       c.set('idempotency', run.context)
       await next()
-      run.willFailCertainly(isCertainFailure(c.error)) // `app.onError` has answered it.
+      run.willFailCertainly(isCertainFailure(c.error)) // `app.onError` has handled it.
       return c.res
     })
     if (response === undefined) return
-    c.res = undefined // Else its headers would be put over the others.
+    c.res = undefined // Otherwise Hono would merge its headers into the new ones.
     c.res = response
   }
 
@@ -78,13 +79,13 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
   })
 }
 
-/** Hono keeps what `c.req.json()` and its like have read; a form that it has taken apart has no bytes any more. */
+/** Hono keeps what `c.req.json()` and similar functions have read; a parsed form no longer has its bytes. */
 async function keptBody({ req }: Context): Promise<Uint8Array | null> {
   const { json, text, arrayBuffer, blob } = req.bodyCache
   return (json ?? text ?? arrayBuffer ?? blob) === undefined ? null : new Uint8Array(await req.arrayBuffer())
 }
 
-/** Workers and other platforms that stop behind a response have one; where there is none, Hono throws. */
+/** Workers and other platforms that stop after a response have one; otherwise Hono throws. */
 function waitUntilOf(c: Context): ((pending: Promise<void>) => void) | undefined {
   try {
     const { executionCtx } = c

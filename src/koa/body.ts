@@ -10,8 +10,8 @@ import { setHeaders } from '../node/wire-head.js'
 const EMPTY = new Set([204, 205, 304])
 
 /**
- * What Koa would send for `ctx.body`: bytes, or a stream of them. A response whose body nobody has set has its reason phrase as
- * one: it is put there, for the record to have it too.
+ * What Koa would send for `ctx.body`: bytes, or a stream of them. If no body was set, Koa sends the reason phrase: it
+ * is set as the body, so that the record has it too.
  */
 export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
   if (EMPTY.has(ctx.status) || ctx.method === 'HEAD') return NO_BYTES
@@ -39,12 +39,14 @@ function isStream(body: unknown): body is NodeJS.ReadableStream {
   return typeof (body as Partial<NodeJS.ReadableStream> | null)?.pipe === 'function'
 }
 
-/** A stream of Node's may give text. */
+/** A Node stream may return text. */
 async function* bytesIn(source: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) yield typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Uint8Array)
 }
 
-/** Has Koa send what was read of a stream, in its place. What was no stream stays, for middleware that looks at it. */
+/**
+ * Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them.
+ */
 export function putBody(ctx: Context, held: HeldBody): void {
   if (sourceOf(ctx.body) === null) return
   const length = headerOf(ctx.res, 'content-length')
@@ -57,7 +59,7 @@ async function* restOf({ chunks, reader, next }: Extract<HeldBody, { kind: 'stre
     yield* chunks
     for (let read = await next; !read.done; read = await reader.read()) yield read.value
   } finally {
-    reader.cancel().catch(() => {}) // Its client has left, or it has ended.
+    reader.cancel().catch(() => {}) // The client has left, or the stream has ended.
   }
 }
 
@@ -65,7 +67,7 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-/** An answer that the handler has not made just now. */
+/** An answer that the handler did not just make. */
 export function put(
   ctx: Context,
   { status, statusMessage, headers, body }: Answer,

@@ -15,9 +15,9 @@ import type { HeldResponse } from '../node/held-response.js'
 import { putBody, takeBody } from './body.js'
 
 /**
- * What a handler of Koa answers: it is in `ctx` when the handler has returned, and Koa writes it to the held response later. The
- * run is settled with it in between, before earlier middleware can change it. What is written by other ways, such as an error
- * page or a long stream, settles the run when the held response ends.
+ * The answer of a Koa handler: it is in `ctx` when the handler has returned, and Koa writes it to the held response
+ * later. The run is settled in between, before earlier middleware can change the answer. Anything else that is written,
+ * such as an error page or a long stream, settles the run when the held response ends.
  */
 export class KoaAnswer implements HeldAnswer {
   readonly #ctx: Context
@@ -25,9 +25,9 @@ export class KoaAnswer implements HeldAnswer {
   readonly #response: HeldResponse
   /** The response's headers before the handler. */
   readonly #before: HeaderSnapshot
-  /** The run has been settled with what is in `ctx`. */
+  /** The run has been settled with the answer in `ctx`. */
   #isGiven = false
-  /** Koa's notes of what was set when a transaction of the handler's was opened. */
+  /** Koa's own fields when the handler's transaction was opened. */
   #notes: Readonly<Record<string, unknown>> = {}
 
   constructor(ctx: Context, run: RequestRun, response: HeldResponse) {
@@ -38,14 +38,14 @@ export class KoaAnswer implements HeldAnswer {
     run.heldBy(this)
   }
 
-  /** Rejects with what the handler threw, for the application to answer. */
+  /** Rejects with what the handler threw, for the application's error handling. */
   async follow(next: Next): Promise<void> {
     try {
       await next()
     } catch (error) {
       this.#run.willFailCertainly(isCertainFailure(error))
       if (!this.#isGiven) throw error
-      this.#ctx.app.emit('error', error, this.#ctx) // A transaction has committed the answer, which is sent.
+      this.#ctx.app.emit('error', error, this.#ctx) // A transaction has committed the answer, so it is sent.
     }
     const { headerSent, res, respond } = this.#ctx
     const isKoas = respond !== false && !headerSent && !res.writableEnded
@@ -81,7 +81,7 @@ export class KoaAnswer implements HeldAnswer {
     return headerOf(this.#ctx.res, 'content-type')?.toString() ?? null
   }
 
-  // --- in a transaction of the handler's
+  // --- in a transaction of the handler
 
   entered(): void {
     if (this.#isGiven) throw transactionLate()
@@ -97,7 +97,7 @@ export class KoaAnswer implements HeldAnswer {
     Object.assign(response, this.#notes)
   }
 
-  /** What is in `ctx` is the answer, if anything was put there since. At once, unless it is a stream. */
+  /** The answer is in `ctx`, if anything was set since. Synchronous, unless it is a stream. */
   resolved(): MaybePromise<void> {
     this.#response.resolved()
     const { response } = this.#ctx
@@ -105,7 +105,7 @@ export class KoaAnswer implements HeldAnswer {
     return whenever(this.#heldBody(), (body) => {
       if (body.kind !== 'whole' || !this.#keeps(body.bytes)) throw transactionStreamed()
       putBody(this.#ctx, body)
-      void this.#run.settle(this.#answer(body.bytes)) // It is told after the COMMIT.
+      void this.#run.settle(this.#answer(body.bytes)) // Resolves after the COMMIT.
     })
   }
 
@@ -114,7 +114,7 @@ export class KoaAnswer implements HeldAnswer {
   }
 }
 
-/** Koa's own fields of a response: its body, and which of status and body were set. */
+/** Koa's own fields of a response: its body, and whether status and body were set. */
 function notesIn(response: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(response).filter(([name]) => name.startsWith('_')))
 }

@@ -16,7 +16,7 @@ import { KoaAnswer } from './koa-answer.js'
 
 declare module 'koa' {
   interface ExtendableContext {
-    /** What the handler of a protected request gets; absent if the request had no key. */
+    /** The context of a protected request's run; absent if the request had no key. */
     idempotency?: IdempotencyContext | undefined
   }
 }
@@ -25,16 +25,16 @@ declare module 'koa' {
 export interface Middleware extends Operator {
   (ctx: Context, next: Next): Promise<void>
   /**
-   * Resolves when no run is left, and no completion is pending. Call it after `server.close()` and before closing the
+   * Resolves when no run is active and no completion is pending. Call it after `server.close()` and before closing the
    * store's client.
    */
   idle(): Promise<void>
 }
 
 /**
- * Middleware for Koa: a request that is sent again with its `Idempotency-Key` gets the first one's answer, and its handler does
- * not run again. Mount it after authentication and body parsers, before error handlers and the handler. What middleware before
- * it does to an answer, such as compression, is not stored, and is done to replays as well.
+ * Middleware for Koa: a request that is retried with its `Idempotency-Key` gets the answer of the first one, and the
+ * handler does not run again. Mount it after authentication and body parsers, before error handlers and the handler.
+ * What earlier middleware does to an answer, for example compression, is not stored, and is done to replays as well.
  *
  * Misuse by the application is thrown as an IdempotencyError; the handler does not run, and nothing is stored.
  *
@@ -84,12 +84,12 @@ export function idempotency(options: IdempotencyOptions<Context>): Middleware {
   })
 }
 
-/** Parsers of Koa keep what they have read there. */
+/** Koa's body parsers keep the body there. */
 function bodyOf({ request }: Context): unknown {
   return (request as { readonly body?: unknown }).body
 }
 
-/** The answer was stored, and could not be sent. */
+/** The answer was stored, but could not be sent. */
 function onError(ctx: Context): (error: unknown) => void {
   return (error) => ctx.onerror(error as Error)
 }
@@ -97,7 +97,7 @@ function onError(ctx: Context): (error: unknown) => void {
 function mountedTwice(): IdempotencyError {
   return new IdempotencyError(
     'mounted_twice',
-    'This request has met the middleware before, and would find its own claim in flight. Mount it once: with app.use() or on ' +
+    'This request has already passed the middleware, and would find its own claim in flight. Mount it once: with app.use() or on ' +
       'the route, not both.',
   )
 }

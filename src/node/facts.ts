@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { RequestFacts } from '../http/index.js'
 
-/** What a binding tells of a request of Node's. `request` is what option functions are given, `body` what a parser has made. */
+/** The facts about a Node request. `request` is passed to option functions; `body` is a parser's result. */
 export function factsOf<Req>(req: IncomingMessage, request: Req, target: string, body: unknown): RequestFacts<Req> {
   return {
     request,
@@ -9,12 +9,14 @@ export function factsOf<Req>(req: IncomingMessage, request: Req, target: string,
     target,
     rawHeaders: rawHeadersOf(req),
     body,
-    bodyWasRead: req.readableDidRead || req.readableEnded, // A body without a byte ends unread.
+    bodyWasRead: req.readableDidRead || req.readableEnded, // An empty body ends without being read.
     isAbandoned: () => req.socket?.destroyed,
   }
 }
 
-/** Adapters without a wire, such as serverless ones, fill `headers` alone: a key there must not go unseen. */
+/**
+ * Adapters without a real connection, for example serverless ones, set only `headers`: their keys must be found too.
+ */
 function rawHeadersOf(req: IncomingMessage): readonly string[] {
   if (req.rawHeaders.length > 0) return req.rawHeaders
   return Object.entries(req.headers).flatMap(([name, value]) => [name, String(value)])

@@ -1,12 +1,12 @@
 import type { Link, SpanContext } from '@opentelemetry/api'
 import { LRUCache } from 'lru-cache'
 
-/** So many runs are remembered. */
+/** How many runs are remembered. */
 const MOST_RUNS = 1_000
 /** Clients retry within minutes. */
 const LONGEST_MS = 3_600_000
 
-/** Which trace made the answer of a key: of the last runs of this process alone, since a record does not tell. */
+/** The trace that made the answer of a key: only for recent runs of this process, because records do not contain it. */
 export class AnsweredBy {
   readonly #traces = new LRUCache<string, SpanContext>({ max: MOST_RUNS, ttl: LONGEST_MS })
 

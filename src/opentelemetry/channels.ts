@@ -1,18 +1,18 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ClaimTrace, CommandTrace, EventTrace } from '../core/index.js'
 
-/** Hears what the engines of the process tell. */
+/** Receives what the engines of the process publish. */
 export interface Listener {
   claimStarted(claim: ClaimTrace): void
-  /** What it is told is known. */
+  /** The claim's result is known. */
   claimEnded(claim: ClaimTrace): void
   commandStarted(command: CommandTrace): void
-  /** Its outcome is known. */
+  /** The command's outcome is known. */
   commandEnded(command: CommandTrace): void
   happened(event: EventTrace): void
 }
 
-/** Has a listener hear of everything. Returns a function that stops it. */
+/** Subscribes a listener to everything. Returns a function that unsubscribes it. */
 export function listen(listener: Listener): () => void {
   const claimEnded = whenKnown((claim: ClaimTrace) => listener.claimEnded(claim))
   const commandEnded = whenKnown((command: CommandTrace) => listener.commandEnded(command))
@@ -31,7 +31,7 @@ export function listen(listener: Listener): () => void {
   }
 }
 
-/** At `end`, nothing is known of what is waited for: `asyncEnd` follows. */
+/** If the result is asynchronous, it is not known at `end` yet: `asyncEnd` follows. */
 function whenKnown<Message extends { readonly outcome?: string }>(hear: (message: Message) => void) {
   return (message: unknown): void => {
     if ((message as Message).outcome !== undefined) hear(message as Message)

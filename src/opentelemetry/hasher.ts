@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { Attributes } from '@opentelemetry/api'
 
-/** Scope and key as attributes, hashed; without a secret, there are none. */
+/** Scope and key as hashed attributes; none without a secret. */
 export function hasher(
   secret: string | undefined,
 ): (about: { readonly scope: string; readonly key: string }) => Attributes {

@@ -5,20 +5,21 @@ import { Telemetry } from './telemetry.js'
 
 export interface InstrumentOptions {
   /**
-   * Where metrics go.
+   * The provider of metrics.
    *
-   * @default the global one as it is when `instrument` is called, so call it after the SDK was started
+   * @default the global one at the time of the call, so call `instrument` after the SDK was started
    */
   readonly meterProvider?: MeterProvider | undefined
   /**
-   * Where spans go.
+   * The provider of spans.
    *
    * @default the global one
    */
   readonly tracerProvider?: TracerProvider | undefined
   /**
-   * Adds scope and key to spans, each as its HMAC-SHA-256 with this secret, in hexadecimal digits: `once_per_key.scope.hash` and
-   * `once_per_key.key.hash`. At least 16 characters: without a secret, whoever can guess a key can tell that it is it.
+   * Adds scope and key to spans, each as its HMAC-SHA-256 with this secret, in hexadecimal digits:
+   * `once_per_key.scope.hash` and `once_per_key.key.hash`. At least 16 characters: without a secret, anybody could
+   * check a guessed key.
    *
    * @default none: neither scope nor key leaves the process
    */
@@ -27,10 +28,11 @@ export interface InstrumentOptions {
 
 /**
  * Sends metrics and traces of every engine of this process (middleware of any framework, webhook receivers, runners) to
- * OpenTelemetry, by what they tell on Node's diagnostics channels. Call it once, at start; it works for engines that were made
- * before, too. Returns a function that stops it, and takes back what it counted as under way.
+ * OpenTelemetry, from Node's diagnostics channels. Call it once, at start; it also covers engines that were created
+ * before. Returns a function that stops it and removes its runs from the metric of active runs.
  *
- * Metrics never have scopes or keys; spans have them only hashed, and only with `hashSecret`. No span has an error's message.
+ * Metrics never contain scopes or keys; spans contain them only hashed, and only with `hashSecret`. No span contains an
+ * error's message.
  *
  * @example
  * const stop = instrument({ meterProvider, tracerProvider })

@@ -1,6 +1,6 @@
 import type { Counter, Histogram, Meter, UpDownCounter } from '@opentelemetry/api'
 
-/** The metrics. Their names and units are a contract: dashboards ask for them. */
+/** The metrics. Their names and units are a contract: dashboards use them. */
 export interface Instruments {
   readonly decisions: Counter
   readonly activeRuns: UpDownCounter

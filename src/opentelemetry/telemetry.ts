@@ -14,22 +14,22 @@ import type { Listener } from './channels.js'
 import { hasher } from './hasher.js'
 import { createInstruments, type Instruments } from './instruments.js'
 
-/** A run that is under way. */
+/** A run in progress. */
 interface ActiveRun {
-  /** Where its operation was claimed: its request's span is the active one. */
+  /** The context of its claim: the request's span is the active one. */
   readonly context: Context
   readonly attributes: Attributes
   readonly name: string
   isPending: boolean
 }
 
-/** A command that is under way. */
+/** A command in progress. */
 interface ActiveCommand {
   readonly span: Span
   readonly startedAt: number
 }
 
-/** Makes metrics and spans of what the engines of the process tell. */
+/** Turns what the engines of the process publish into metrics and spans. */
 export class Telemetry implements Listener {
   readonly #metrics: Instruments
   readonly #tracer: Tracer
@@ -52,7 +52,7 @@ export class Telemetry implements Listener {
   claimEnded(claim: ClaimTrace): void {
     const { runId = '', outcome, attempt, previousOutcome } = claim
     const at = this.#contexts.get(claim)
-    if (at === undefined || outcome === undefined) return // It began before anybody listened.
+    if (at === undefined || outcome === undefined) return // It began before the subscription.
     const about = namespaceOf(claim)
     const decision = { ...about, ...outcomeOf(outcome, previousOutcome) }
     this.#metrics.decisions.add(1, decision)
@@ -86,7 +86,7 @@ export class Telemetry implements Listener {
     this.#commands.set(command, { span, startedAt: performance.now() })
   }
 
-  /** A renewal is sent by a timer that may have been set for another run: it belongs to the request that runs. */
+  /** A renewal is sent by a timer that may have been set for another run, so its parent is the run's request. */
   #parentOf({ command, runId = '' }: CommandTrace): Context {
     const active = context.active()
     const run = this.#runs.get(runId)
@@ -135,7 +135,7 @@ export class Telemetry implements Listener {
     if (leavesUnknown(event)) this.#metrics.unknownOutcomes.add(1, type)
   }
 
-  /** A request that no operation is made of. */
+  /** A request that is not an operation. */
   #passedOver(outcome: string): void {
     const decision = outcomeOf(outcome)
     this.#metrics.decisions.add(1, decision)
@@ -154,7 +154,7 @@ export class Telemetry implements Listener {
     if (run.isPending) this.#metrics.pendingCompletions.add(-1, run.attributes)
   }
 
-  /** Nobody will tell of the ends of the runs that are under way. */
+  /** Removes the runs in progress, because their ends will not be received. */
   stop(): void {
     for (const [runId, run] of this.#runs) this.#ended(runId, run)
   }
@@ -175,7 +175,7 @@ function nameOf({ namespace, scope, key }: ClaimTrace): string {
   return JSON.stringify([namespace, scope, key])
 }
 
-/** As it comes to be, or as the next request meets it: where a process died, nothing is told before. */
+/** When it happens, or when the next request finds it: a process that dies publishes nothing. */
 function leavesUnknown(event: EventTrace['event']): boolean {
   switch (event.type) {
     case 'failed':
