@@ -35,26 +35,28 @@ export class ClaimedRecords {
     return this.#inFlight.all()
   }
 
-  /** `before`: the previous record of the key; `null`: none. */
+  /** `before`: the previous record of the key, in flight or completed, if any. */
   put(
     key: string,
     scope: string,
     record: machine.StoredRecord,
     bytes: number,
     now: number,
-    before: machine.StoredRecord | null,
+    before: Entry | undefined,
   ): void {
-    const isCompleted = record.state === 'completed'
-    const room = isCompleted ? this.#completed : this.#inFlight
-    room.put(key, scope, record, bytes, now)
-    if (before === null) return
-    const other = isCompleted ? this.#inFlight : this.#completed
-    other.delete(key)
+    const room = this.#roomOf(record)
+    const isMoved = before !== undefined && this.#roomOf(before.record) !== room
+    room.put(key, scope, record, bytes, now, isMoved ? undefined : before)
+    if (isMoved) this.drop(before)
   }
 
-  delete(key: string): void {
-    this.#inFlight.delete(key)
-    this.#completed.delete(key)
+  /** Does nothing if it was dropped already, to make room. */
+  drop(entry: Entry): void {
+    this.#roomOf(entry.record).drop(entry)
+  }
+
+  #roomOf({ state }: machine.StoredRecord): Room {
+    return state === 'completed' ? this.#completed : this.#inFlight
   }
 
   clear(): void {

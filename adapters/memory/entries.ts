@@ -5,9 +5,10 @@ import type { Entry } from './share.js'
 export interface Entries {
   readonly size: number
   find(key: string): Entry | undefined
-  /** Adds it as the newest. */
-  put(entry: Entry): void
-  delete(key: string): void
+  /** Adds it as the newest. `isNew`: there is no entry of this key yet. */
+  put(entry: Entry, isNew: boolean): void
+  /** Returns whether it was here. */
+  delete(entry: Entry): boolean
   oldest(): Entry | undefined
 }
 
@@ -27,8 +28,8 @@ export class KeptEntries implements Entries {
     this.#entries.set(entry.key, entry, ONE)
   }
 
-  delete(key: string): void {
-    this.#entries.delete(key)
+  delete(entry: Entry): boolean {
+    return this.#entries.delete(entry.key)
   }
 
   oldest(): Entry | undefined {
@@ -52,8 +53,8 @@ export class PassingEntries implements Entries {
     return this.#byKey.get(key)
   }
 
-  put(entry: Entry): void {
-    this.#unlink(this.#byKey.get(entry.key))
+  put(entry: Entry, isNew: boolean): void {
+    if (!isNew) this.#unlink(this.#byKey.get(entry.key))
     this.#byKey.set(entry.key, entry)
     entry.writtenBefore = this.#newest
     if (this.#newest === null) this.#oldest = entry
@@ -61,11 +62,10 @@ export class PassingEntries implements Entries {
     this.#newest = entry
   }
 
-  delete(key: string): void {
-    const entry = this.#byKey.get(key)
-    if (entry === undefined) return
-    this.#byKey.delete(key)
-    this.#unlink(entry)
+  delete(entry: Entry): boolean {
+    const wasHere = this.#byKey.delete(entry.key)
+    if (wasHere) this.#unlink(entry)
+    return wasHere
   }
 
   oldest(): Entry | undefined {

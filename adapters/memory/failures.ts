@@ -25,7 +25,7 @@ export class Failures {
 
   /** Returns how many were dropped before they expired. */
   put(key: string, scope: string, record: machine.StoredRecord, bytes: number, now: number): number {
-    this.#room.put(key, scope, record, bytes, now)
+    this.#room.put(key, scope, record, bytes, now, this.#room.find(key))
     let forgotten = 0
     while (this.#isOver(scope)) {
       if (this.#room.dropExpired(now)) continue
@@ -35,8 +35,8 @@ export class Failures {
     return forgotten
   }
 
-  delete(key: string): void {
-    this.#room.delete(key)
+  drop(entry: Entry): void {
+    this.#room.drop(entry)
   }
 
   clear(): void {

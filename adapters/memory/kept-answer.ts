@@ -70,7 +70,10 @@ export function inOnePiece(text: string): string {
 
 function keptBytes(body: Uint8Array): string | Buffer {
   const { buffer, byteOffset, byteLength } = body
-  if (byteLength <= MOST_BYTES_AS_TEXT) return Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
+  if (byteLength <= MOST_BYTES_AS_TEXT) {
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(buffer, byteOffset, byteLength)
+    return bytes.toString('latin1')
+  }
   // Not from Buffer's pool: a small slice would keep the whole pool alive.
   return Buffer.from(new Uint8Array(body).buffer)
 }

@@ -164,17 +164,18 @@ export class MemoryStore implements Store {
     if (record.fingerprint !== null) inOnePiece(record.fingerprint)
     const scope = before?.share.scope ?? scopeOf(sender)
     const bytes = sizeOf(record, key)
-    if (record.state !== 'failed') this.#claimed.put(key, scope, record, bytes, now, recordOf(before))
+    const isMoved = before !== undefined && this.#placeOf(before.record) !== this.#placeOf(record)
+    const replaced = isMoved ? undefined : before
+    if (record.state !== 'failed') this.#claimed.put(key, scope, record, bytes, now, replaced)
     else if (!record.uncertain) this.#certain.put(key, scope, record, bytes, now)
     else this.#evicted(this.#uncertain.put(key, scope, record, bytes, now), 'failed')
-    if (before !== undefined) this.#deleteElsewhere(key, record)
+    if (isMoved) this.#placeOf(before.record).drop(before)
   }
 
   /** A key has a record in one place only. */
-  #deleteElsewhere(key: string, record: StoredRecord): void {
-    if (record.state === 'failed') this.#claimed.delete(key)
-    if (record.state !== 'failed' || !record.uncertain) this.#uncertain.delete(key)
-    if (record.state !== 'failed' || record.uncertain) this.#certain.delete(key)
+  #placeOf(record: StoredRecord): ClaimedRecords | Failures {
+    if (record.state !== 'failed') return this.#claimed
+    return record.uncertain ? this.#uncertain : this.#certain
   }
 
   /** @throws IdempotencyError `store_full`; nothing was dropped except expired records. */

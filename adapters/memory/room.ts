@@ -33,22 +33,24 @@ export class Room implements Holding {
       for (let entry = oldest; entry !== null; entry = entry.newer) yield entry
   }
 
-  put(key: string, scope: string, record: machine.StoredRecord, bytes: number, now: number): void {
-    const before = this.find(key)
+  /** `before`: the previous record of the key in this room, if any. */
+  put(
+    key: string,
+    scope: string,
+    record: machine.StoredRecord,
+    bytes: number,
+    now: number,
+    before: Entry | undefined,
+  ): void {
     const share = this.#shares.get(scope) ?? new Share(scope)
     const entry = new Entry(key, record, bytes, share)
-    this.#shelves.put(entry, now, before === undefined)
+    this.#shelves.put(entry, now, before)
     if (before !== undefined) this.#forget(before)
     this.count++
     this.bytes += bytes
     share.add(entry)
     if (share === this.#emptied) this.#emptied = undefined
     else if (share.count === 1) this.#shares.set(scope, share)
-  }
-
-  delete(key: string): void {
-    const entry = this.find(key)
-    if (entry !== undefined) this.#drop(entry)
   }
 
   clear(): void {
@@ -60,24 +62,28 @@ export class Room implements Holding {
 
   /** Drops one expired record; `false` if there is none. */
   dropExpired(now: number): boolean {
-    return this.#drop(this.#shelves.expired(now))
+    return this.#dropIf(this.#shelves.expired(now))
   }
 
   /** Drops the oldest record of this scope; `false` if it has none. */
   dropOldestOf(scope: string): boolean {
-    return this.#drop(this.#shares.get(scope)?.oldest)
+    return this.#dropIf(this.#shares.get(scope)?.oldest)
   }
 
   /** Drops the oldest record of all; `false` if there is none. */
   dropOldest(): boolean {
-    return this.#drop(this.#shelves.oldest())
+    return this.#dropIf(this.#shelves.oldest())
   }
 
-  #drop(entry: Entry | null | undefined): boolean {
-    if (entry === null || entry === undefined) return false
-    this.#shelves.delete(entry.key)
-    this.#forget(entry)
-    return true
+  /** Returns whether it was still there. */
+  drop(entry: Entry): boolean {
+    const wasThere = this.#shelves.delete(entry)
+    if (wasThere) this.#forget(entry)
+    return wasThere
+  }
+
+  #dropIf(entry: Entry | null | undefined): boolean {
+    return entry !== null && entry !== undefined && this.drop(entry)
   }
 
   #forget(entry: Entry): void {

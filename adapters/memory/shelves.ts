@@ -22,16 +22,18 @@ export class Shelves {
     return undefined
   }
 
-  /** `isNew`: no shelf has a record of this key. */
-  put(entry: Entry, now: number, isNew: boolean): void {
+  /** `before`: the record of this key on one of the shelves, if any. */
+  put(entry: Entry, now: number, before: Entry | undefined): void {
     const shelf = this.#shelfFor(entry, now)
-    shelf.entries.put(entry) // First, so that if it throws the previous record is still there.
-    if (isNew) return
-    for (const other of this.#shelves) if (other !== shelf) other.entries.delete(entry.key)
+    shelf.entries.put(entry, before === undefined) // First, so that if it throws the previous record is still there.
+    if (before === undefined) return
+    for (const other of this.#shelves) if (other !== shelf) other.entries.delete(before)
   }
 
-  delete(key: string): void {
-    for (const { entries } of this.#shelves) entries.delete(key)
+  /** Returns whether a shelf had it. */
+  delete(entry: Entry): boolean {
+    for (const { entries } of this.#shelves) if (entries.delete(entry)) return true
+    return false
   }
 
   /** An expired record, if there is one. */

@@ -166,8 +166,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'memory: bodies are kept as UTF-8',
-    find: "Buffer.from(buffer, byteOffset, byteLength).toString('latin1')",
-    replace: 'Buffer.from(buffer, byteOffset, byteLength).toString()',
+    find: "return bytes.toString('latin1')",
+    replace: 'return bytes.toString()',
     layer,
     check: 'S2',
   },
@@ -187,14 +187,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'memory: a record that moves to another shelf stays on the first',
-    find: 'for (const other of this.#shelves) if (other !== shelf) other.entries.delete(entry.key)\n',
+    find: 'for (const other of this.#shelves) if (other !== shelf) other.entries.delete(before)\n',
     replace: '',
     layer,
     check: 'S6',
   },
   {
     name: 'memory: a claim outlives its failure',
-    find: 'if (before !== undefined) this.#deleteElsewhere(key, record)',
+    find: 'if (isMoved) this.#placeOf(before.record).drop(before)',
     replace: '',
     layer,
     check: 'L1',
