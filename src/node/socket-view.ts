@@ -5,6 +5,9 @@ import * as faked from './faked.js'
 
 // Classes, not literals: V8 may put a literal among its old objects once such literals have lived long. A dead one there
 // keeps its closures, and with them the whole request, until the old space is collected.
+//
+// A trap creates its functions in other functions: V8 allocates for them on entry, whether they are created or not, and Node's
+// `setHeader` calls a trap twice, to read the socket's server.
 
 type Listener = (...args: unknown[]) => void
 
@@ -30,10 +33,7 @@ export class GuardedSocket implements ProxyHandler<Socket> {
       case 'destroySoon':
       case 'end':
       case 'resetAndDestroy':
-        return (...args: unknown[]) => {
-          this.#response.hangUp(property, args)
-          return view
-        }
+        return hangingUp(this.#response, property, view)
       default:
         return own(socket, property, view)
     }
@@ -67,7 +67,8 @@ export class OutlivingSocket extends GuardedSocket {
 
   /** Shows Node's own socket, or the view of it, as `res.socket`. */
   show(isOwn: boolean): void {
-    const [from, to] = isOwn ? [this.#view, this.#socket] : [this.#socket, this.#view]
+    const from = isOwn ? this.#view : this.#socket
+    const to = isOwn ? this.#socket : this.#view
     if (to !== undefined && this.#res.socket === from) faked.socketOfResponse(this.#res, to)
   }
 
@@ -95,15 +96,23 @@ export class OutlivingSocket extends GuardedSocket {
         return socket.writable === false ? swallow : own(socket, property, view)
       case 'on':
       case 'addListener':
-        return (event: string, listener: Listener) => this.#add(socket, event, listener, 'on')
+        return this.#adding(socket, 'on')
       case 'once':
-        return (event: string, listener: Listener) => this.#add(socket, event, listener, 'once')
+        return this.#adding(socket, 'once')
       case 'off':
       case 'removeListener':
-        return (event: string, listener: Listener) => this.#remove(socket, event, listener)
+        return this.#removing(socket)
       default:
         return super.get(socket, property, view)
     }
+  }
+
+  #adding(socket: Socket, add: 'on' | 'once') {
+    return (event: string, listener: Listener) => this.#add(socket, event, listener, add)
+  }
+
+  #removing(socket: Socket) {
+    return (event: string, listener: Listener) => this.#remove(socket, event, listener)
   }
 
   #add(socket: Socket, event: string, listener: Listener, add: 'on' | 'once'): Socket | undefined {
@@ -133,11 +142,22 @@ function swallow(_chunk: unknown, encoding: unknown, callback: unknown): boolean
  */
 function own(socket: Socket, property: string | symbol, view: Socket): unknown {
   const value: unknown = socket[property as keyof Socket]
-  if (typeof value !== 'function' || property === 'constructor') return value
+  return typeof value === 'function' && property !== 'constructor' ? methodOf(socket, property, value, view) : value
+}
+
+// biome-ignore lint/complexity/noBannedTypes: any method of a socket
+function methodOf(socket: Socket, property: string | symbol, method: Function, view: Socket): unknown {
   const { configurable, writable } = Reflect.getOwnPropertyDescriptor(socket, property) ?? { configurable: true }
-  if (!configurable && !writable) return value
+  if (!configurable && !writable) return method
   return (...args: unknown[]) => {
-    const result = Reflect.apply(value, socket, args)
+    const result = Reflect.apply(method, socket, args)
     return result === socket ? view : result
+  }
+}
+
+function hangingUp(response: Hanging, by: HangUp, view: Socket) {
+  return (...args: unknown[]) => {
+    response.hangUp(by, args)
+    return view
   }
 }
