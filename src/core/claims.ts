@@ -1,7 +1,7 @@
 import { monotonicNow } from './clock.js'
 import type { CoreParts } from './core-parts.js'
 import { type Identity, storageKey, storageScope } from './identity.js'
-import { type MaybePromise, whenever } from './maybe-promise.js'
+import type { MaybePromise } from './maybe-promise.js'
 import type { BeginReply, Claim } from './record.js'
 import type { StoreCall } from './store-calls.js'
 import { newToken } from './token.js'
@@ -50,7 +50,12 @@ export class Claims {
       return { reply: null, isHeld: false, sentAt: now, call: undefined }
     }
     const call = calls.send('begin', claiming, claiming.claim)
-    return whenever(call.reply, (reply) => this.#sent(reply, call))
+    const { reply } = call
+    return reply instanceof Promise ? this.#sentLater(reply, call) : this.#sent(reply, call)
+  }
+
+  async #sentLater(reply: Promise<BeginReply | null>, call: StoreCall<BeginReply>): Promise<Sent> {
+    return this.#sent(await reply, call)
   }
 
   #sent(reply: BeginReply | null, call: StoreCall<BeginReply>): Sent {

@@ -118,8 +118,12 @@ class RecordEngine implements OperationEngine {
     }
     const sent = this.#claims.send(claiming)
     return sent instanceof Promise
-      ? this.during(() => sent.then((later) => this.#claimed(claiming, later, isAbandoned)))
+      ? this.#claimedLater(claiming, sent, isAbandoned)
       : this.#claimed(claiming, sent, isAbandoned)
+  }
+
+  #claimedLater(claiming: Claiming, sent: Promise<Sent>, isAbandoned: () => boolean): MaybePromise<Claimed> {
+    return this.during(() => sent.then((later) => this.#claimed(claiming, later, isAbandoned)))
   }
 
   /** Interprets the store's first reply; with `inFlightWaitMs`, a duplicate waits for its owner's answer. */

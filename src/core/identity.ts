@@ -56,7 +56,7 @@ const UNRESERVED = /^[\w.!~*'()-]*$/
 
 /** The common prefix of a scope's storage keys. Two namespaces share nothing, not even their room in a store. */
 export function storageScope({ namespace, scope }: Pick<RecordName, 'namespace' | 'scope'>): string {
-  const name = encodeURIComponent(scope)
+  const name = encoded(scope)
   return namespace === undefined ? name : `${namespace}:${name}`
 }
 

@@ -11,6 +11,6 @@ export function whenever<Value, Result>(
   return value instanceof Promise ? value.then(next) : next(value)
 }
 
-export function isThenable(value: unknown): value is Promise<unknown> {
+export function isThenable<Value>(value: MaybePromise<Value>): value is Promise<Value> {
   return typeof value === 'object' && value !== null && 'then' in value
 }

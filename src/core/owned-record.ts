@@ -21,6 +21,8 @@ export interface Start {
   readonly isProtected: boolean
 }
 
+type CompleteTerms = Ownership & { readonly answer: Answer }
+
 /** How a failure is recorded. */
 export interface Failure {
   /** The attempt may have had its effect. */
@@ -72,15 +74,38 @@ export abstract class OwnedRecord implements Leased {
     const { calls } = this.core
     const terms = { ...this.ownership, answer }
     const call = calls.send('complete', this, terms)
-    return whenever(call.reply, (reply): Settled => {
-      if (reply !== null) return this.completed(reply, answer, false)
-      this.tell('completion_pending')
-      void calls.sendAgain('complete', this, terms, call, this.lease.until).then((late) => {
-        if (late === null) this.completionGivenUp()
-        else this.completed(late, answer, true)
-      })
-      // Without a lease, only a confirmed success is sent: whoever took over may have sent another one.
-      return mustBeConfirmed || !this.lease.check() ? unconfirmed(this.core.options) : SEND
+    const { reply } = call
+    return reply instanceof Promise
+      ? this.#storedLater(reply, terms, call, mustBeConfirmed)
+      : this.#stored(reply, terms, call, mustBeConfirmed)
+  }
+
+  async #storedLater(
+    reply: Promise<CommandReply | null>,
+    terms: CompleteTerms,
+    call: StoreCall<CommandReply>,
+    mustBeConfirmed: boolean,
+  ): Promise<Settled> {
+    return this.#stored(await reply, terms, call, mustBeConfirmed)
+  }
+
+  #stored(
+    reply: CommandReply | null,
+    terms: CompleteTerms,
+    call: StoreCall<CommandReply>,
+    mustBeConfirmed: boolean,
+  ): Settled {
+    if (reply !== null) return this.completed(reply, terms.answer, false)
+    this.#completeAgain(terms, call)
+    // Without a lease, only a confirmed success is sent: whoever took over may have sent another one.
+    return mustBeConfirmed || !this.lease.check() ? unconfirmed(this.core.options) : SEND
+  }
+
+  #completeAgain(terms: CompleteTerms, call: StoreCall<CommandReply>): void {
+    this.tell('completion_pending')
+    void this.core.calls.sendAgain('complete', this, terms, call, this.lease.until).then((late) => {
+      if (late === null) this.completionGivenUp()
+      else this.completed(late, terms.answer, true)
     })
   }
 

@@ -192,10 +192,11 @@ export class StoreCall<Reply> extends Deadline {
 
   /** Takes what the store returned: a reply, or a promise of one. */
   await(answer: MaybePromise<Reply>): void {
-    if (!isThenable(answer)) {
-      this.#hear(answer)
-      return
-    }
+    if (isThenable(answer)) this.#wait(answer)
+    else this.#hear(answer)
+  }
+
+  #wait(answer: Promise<Reply>): void {
     this.reply = new Promise((resolve) => {
       this.#resolve = resolve
     })

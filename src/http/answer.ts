@@ -22,14 +22,20 @@ export function storedAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
 
 /** The answer without headers that a replay must not contain. */
 function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
+  const { status, statusMessage, body } = answer
+  const headers: Answer['headers'][number][] = []
   let connection = ''
-  const headers = answer.headers.filter(([name, value]) => {
+  for (const header of answer.headers) {
+    const [name, value] = header
     const { lowerCase, isHopByHop, isKeptByDefault } = headerNameOf(name)
     if (lowerCase === 'connection') connection += `,${value}`
-    if (lowerCase === 'content-length') return isLengthOf(answer, value) // Kept if it fits the body; not an option's choice.
-    return !isHopByHop && keepHeader(lowerCase, isKeptByDefault)
-  })
-  if (connection === '') return { ...answer, headers }
+    const isKept =
+      lowerCase === 'content-length'
+        ? isLengthOf(answer, value) // Kept if it fits the body; not an option's choice.
+        : !isHopByHop && keepHeader(lowerCase, isKeptByDefault)
+    if (isKept) headers.push(header)
+  }
+  if (connection === '') return { status, statusMessage, headers, body }
   // RFC 9110 §7.6.1: Connection lists further fields that belong to this connection.
   const named = new Set(
     connection
@@ -37,7 +43,7 @@ function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
       .split(',')
       .map((name) => name.trim()),
   )
-  return { ...answer, headers: headers.filter(([name]) => !named.has(name.toLowerCase())) }
+  return { status, statusMessage, headers: headers.filter(([name]) => !named.has(name.toLowerCase())), body }
 }
 
 /**

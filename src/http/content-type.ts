@@ -1,9 +1,8 @@
-import { headerLines } from './header-lines.js'
+import { firstHeaderLine } from './header-lines.js'
 
 /** As sent, with parameters; `''` if it was not sent. */
 export function contentTypeOf(rawHeaders: readonly string[]): string {
-  const [contentType = ''] = headerLines(rawHeaders, 'content-type')
-  return contentType
+  return firstHeaderLine(rawHeaders, 'content-type') ?? ''
 }
 
 export function isMultipart(contentType: string): boolean {

@@ -10,4 +10,13 @@ export function headerLines(rawHeaders: readonly string[], name: string): readon
   return lines ?? NO_LINES
 }
 
+/** The first of them; `undefined`: there is none. */
+export function firstHeaderLine(rawHeaders: readonly string[], name: string): string | undefined {
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const each = rawHeaders[i] as string
+    if (each.length === name.length && each.toLowerCase() === name) return rawHeaders[i + 1]
+  }
+  return undefined
+}
+
 const NO_LINES: readonly string[] = []

@@ -1,7 +1,7 @@
-import { createOperationEngine, type OperationEngine } from '../core/engine.js'
+import { type Claimed, createOperationEngine, type OperationEngine } from '../core/engine.js'
 import { safely } from '../core/events.js'
 import type { Identity } from '../core/identity.js'
-import { type MaybePromise, whenever } from '../core/maybe-promise.js'
+import type { MaybePromise } from '../core/maybe-promise.js'
 import type { Answer } from '../core/record.js'
 import { traced, traceEvent } from '../core/trace.js'
 import { warnUnheard } from '../core/warning.js'
@@ -17,6 +17,7 @@ import type { IdempotencyEvent } from './request-events.js'
 import { type Identified, identityReader } from './request-identity.js'
 import { RequestRules } from './request-rules.js'
 import { JudgedRun } from './request-run.js'
+import type { HeaderPairs } from './settled.js'
 
 /** The part of a binding that decides what to do with each request. */
 export interface RequestEngine<Req> extends Operator {
@@ -114,18 +115,27 @@ class Decider<Req> implements RequestEngine<Req> {
       }
       case 'identified': {
         const { identity, extraHeaders } = identified
-        return whenever(this.claim(identity, facts), (decision) => withHeaders(decision, extraHeaders))
+        const decision = this.claim(identity, facts)
+        return decision instanceof Promise
+          ? withHeadersLater(decision, extraHeaders)
+          : withHeaders(decision, extraHeaders)
       }
     }
   }
 
   claim(identity: Identity, asker: Asker<Req>): MaybePromise<Exclude<Decision, { action: 'bypass' }>> {
     const claimed = this.#engine.claim(identity, () => asker.isAbandoned())
-    return whenever(claimed, (outcome) =>
-      outcome.action === 'execute'
-        ? { action: 'execute', run: new JudgedRun(outcome.run, asker.request, this.#rules) }
-        : this.#rules.inHttp(outcome),
-    )
+    return claimed instanceof Promise ? this.#decisionLater(claimed, asker) : this.#decision(claimed, asker)
+  }
+
+  async #decisionLater(claimed: Promise<Claimed>, asker: Asker<Req>): Promise<Claim> {
+    return this.#decision(await claimed, asker)
+  }
+
+  #decision(claimed: Claimed, asker: Asker<Req>): Claim {
+    return claimed.action === 'execute'
+      ? { action: 'execute', run: new JudgedRun(claimed.run, asker.request, this.#rules) }
+      : this.#rules.inHttp(claimed)
   }
 
   answerOf(problem: Problem, request: Req): Answer {
@@ -141,12 +151,18 @@ class Decider<Req> implements RequestEngine<Req> {
   }
 }
 
+type Extra = HeaderPairs | undefined
+
+/** What becomes of a request that is covered. */
+type Claim = Exclude<Decision, { action: 'bypass' }>
+
 const BYPASS = Object.freeze({ action: 'bypass' })
 const BYPASSED = Object.freeze({ type: 'bypassed' })
 
-function withHeaders<Each extends object>(
-  decision: Each,
-  extraHeaders: readonly (readonly [string, string])[] | undefined,
-): Each {
+async function withHeadersLater(decision: Promise<Claim>, extraHeaders: Extra): Promise<Claim> {
+  return withHeaders(await decision, extraHeaders)
+}
+
+function withHeaders<Each extends object>(decision: Each, extraHeaders: Extra): Each {
   return extraHeaders === undefined ? decision : { ...decision, extraHeaders }
 }

@@ -11,7 +11,7 @@ import { unsupportedDetail, warnOfUnsupported } from './unsupported-types.js'
 import { isWithoutBody } from './without-body.js'
 
 /** Why a request cannot have a fingerprint, by the client's mistake. */
-interface Unreadable {
+export interface Unreadable {
   readonly refused: Rejection
   readonly detail?: string
 }

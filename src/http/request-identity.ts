@@ -6,11 +6,11 @@ import { contentTypeOf, hasMembers } from './content-type.js'
 import type { RequestFacts } from './decision.js'
 import { headerLines } from './header-lines.js'
 import type { KeyReading } from './key.js'
-import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
+import { deprecationHeaders, type LegacyKey, readLegacyKey } from './legacy-key.js'
 import { callOption } from './option-call.js'
 import type { ResolvedOptions } from './options.js'
 import type { Rejection } from './request-events.js'
-import { fingerprintReader } from './request-fingerprint.js'
+import { fingerprintReader, type Unreadable } from './request-fingerprint.js'
 import { chosenKey } from './request-key.js'
 import { scopeReader } from './scope.js'
 import { bodyNotParsed, isUnseen } from './sent-body.js'
@@ -22,10 +22,10 @@ export type Identified =
   | {
       readonly kind: 'rejected'
       readonly code: Rejection
-      readonly detail?: string
-      readonly extraHeaders?: HeaderPairs
+      readonly detail?: string | undefined
+      readonly extraHeaders?: HeaderPairs | undefined
     }
-  | { readonly kind: 'identified'; readonly identity: Identity; readonly extraHeaders?: HeaderPairs }
+  | { readonly kind: 'identified'; readonly identity: Identity; readonly extraHeaders?: HeaderPairs | undefined }
 
 const BYPASS: Identified = { kind: 'bypass' }
 
@@ -37,7 +37,7 @@ const BYPASS: Identified = { kind: 'bypass' }
 export function identityReader<Req>(
   options: ResolvedOptions<Req>,
 ): (facts: RequestFacts<Req>) => MaybePromise<Identified> {
-  const { header, required, legacyKey, scope } = options
+  const { header, required, legacyKey, scope, skip } = options
   const methods = new Set(options.methods)
   const headerName = header.toLowerCase()
   const deprecation = legacyKey && deprecationHeaders(legacyKey)
@@ -49,9 +49,17 @@ export function identityReader<Req>(
     if (!methods.has(facts.method)) return BYPASS
     const lines = headerLines(facts.rawHeaders, headerName)
     const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
-    if (lines.length === 0 && legacy === null && !required && !mayHideKey(facts)) return BYPASS
-    if (options.skip === undefined) return covered(facts, lines, legacy)
-    return whenever(callOption(options.skip, facts.request, Boolean, skipFailed), (isSkipped) =>
+    if (lines.length === 0 && legacy === null && !required && !mayHideKey(legacyKey, facts)) return BYPASS
+    return skip === undefined ? covered(facts, lines, legacy) : coveredUnlessSkipped(skip, facts, lines, legacy)
+  }
+
+  function coveredUnlessSkipped(
+    skip: NonNullable<typeof options.skip>,
+    facts: RequestFacts<Req>,
+    lines: readonly string[],
+    legacy: KeyReading | null,
+  ): MaybePromise<Identified> {
+    return whenever(callOption(skip, facts.request, Boolean, skipFailed), (isSkipped) =>
       isSkipped ? BYPASS : covered(facts, lines, legacy),
     )
   }
@@ -61,7 +69,7 @@ export function identityReader<Req>(
     lines: readonly string[],
     legacy: KeyReading | null,
   ): MaybePromise<Identified> {
-    if (mayHideKey(facts) && (lines.length === 0 || whenBoth !== 'header')) return keyHidden(facts)
+    if (mayHideKey(legacyKey, facts) && (lines.length === 0 || whenBoth !== 'header')) return keyHidden(facts)
     const reading = chosenKey(lines, legacy, options)
     if (reading === null) {
       return {
@@ -70,27 +78,23 @@ export function identityReader<Req>(
         detail: `Send the header ${header}, with a value that you choose, new for each operation.`,
       }
     }
-    const extra = legacy !== null && deprecation !== undefined ? { extraHeaders: deprecation } : undefined
-    if ('invalid' in reading) return { kind: 'rejected', code: 'key_invalid', detail: reading.invalid, ...extra }
-
-    return whenever(scopeOf(facts.request), (owner) =>
-      whenever(fingerprintOf(facts), (print) => {
-        if (typeof print === 'string') {
-          return { kind: 'identified', identity: { scope: owner, key: reading.key, fingerprint: print }, ...extra }
-        }
-        const { refused: code, detail } = print
-        return { kind: 'rejected', code, ...(detail !== undefined && { detail }), ...extra }
-      }),
-    )
+    const extraHeaders = legacy === null ? undefined : deprecation
+    if ('invalid' in reading) return { kind: 'rejected', code: 'key_invalid', detail: reading.invalid, extraHeaders }
+    const scope = scopeOf(facts.request)
+    if (scope instanceof Promise) return namedLater(scope, reading.key, facts, fingerprintOf, extraHeaders)
+    const fingerprint = fingerprintOf(facts)
+    return fingerprint instanceof Promise
+      ? namedLater(scope, reading.key, facts, () => fingerprint, extraHeaders)
+      : named(scope, reading.key, fingerprint, extraHeaders)
   }
+}
 
-  /** Whether the body is JSON or a form that no parser has read: it may contain the key, which would be missed. */
-  function mayHideKey(facts: RequestFacts<Req>): boolean {
-    if (legacyKey === undefined || !hasMembers(contentTypeOf(facts.rawHeaders))) return false
-    const { body } = facts
-    if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body).includes(legacyKey.field)
-    return facts.bodyFault === 'too_large' || isUnseen(facts)
-  }
+/** Whether the body is JSON or a form that no parser has read: it may contain the key, which would be missed. */
+function mayHideKey(legacyKey: LegacyKey | undefined, facts: RequestFacts): boolean {
+  if (legacyKey === undefined || !hasMembers(contentTypeOf(facts.rawHeaders))) return false
+  const { body } = facts
+  if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body).includes(legacyKey.field)
+  return facts.bodyFault === 'too_large' || isUnseen(facts)
 }
 
 /** @throws IdempotencyError `body_not_parsed`, where it is not the client's mistake. */
@@ -103,6 +107,30 @@ function keyHidden({ bodyFault, rawHeaders }: RequestFacts): Identified {
     case undefined:
       throw bodyNotParsed(contentTypeOf(rawHeaders))
   }
+}
+
+function named(
+  scope: string,
+  key: string,
+  fingerprint: string | Unreadable,
+  extraHeaders: HeaderPairs | undefined,
+): Identified {
+  if (typeof fingerprint === 'string') {
+    return { kind: 'identified', identity: { scope, key, fingerprint }, extraHeaders }
+  }
+  const { refused: code, detail } = fingerprint
+  return { kind: 'rejected', code, detail, extraHeaders }
+}
+
+/** The fingerprint is not asked for before there is a scope. */
+async function namedLater<Req>(
+  scope: MaybePromise<string>,
+  key: string,
+  facts: RequestFacts<Req>,
+  fingerprintOf: (facts: RequestFacts<Req>) => MaybePromise<string | Unreadable>,
+  extraHeaders: HeaderPairs | undefined,
+): Promise<Identified> {
+  return named(await scope, key, await fingerprintOf(facts), extraHeaders)
 }
 
 function skipFailed(cause: unknown): IdempotencyError {

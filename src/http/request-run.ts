@@ -1,6 +1,7 @@
 import type { AnswerSource } from '../core/answer-source.js'
 import type { IdempotencyContext } from '../core/context.js'
-import { type MaybePromise, whenever } from '../core/maybe-promise.js'
+import type { MaybePromise } from '../core/maybe-promise.js'
+import type { Settled as SettledInCore } from '../core/outcome.js'
 import type { Answer } from '../core/record.js'
 import type { Run } from '../core/run.js'
 import { isEventStream, storedAnswer } from './answer.js'
@@ -77,8 +78,8 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
     return byteLength <= this.maxAnswerBytes && !isEventStream(contentType)
   }
 
-  settle(answer: Answer, { confirmed }: { readonly confirmed?: boolean } = {}): MaybePromise<Settled> {
-    this.#settled ??= this.#end(answer, confirmed)
+  settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<Settled> {
+    this.#settled ??= this.#end(answer, terms?.confirmed)
     return this.#settled
   }
 
@@ -134,6 +135,10 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
       judgement === 'success'
         ? run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
         : run.fail(judgement.how, judgement.because)
-    return whenever(settled, (end) => this.#rules.inHttp(end))
+    return settled instanceof Promise ? this.#inHttpLater(settled) : this.#rules.inHttp(settled)
+  }
+
+  async #inHttpLater(settled: Promise<SettledInCore>): Promise<Settled> {
+    return this.#rules.inHttp(await settled)
   }
 }

@@ -1,7 +1,7 @@
 import { IdempotencyError } from '../core/errors.js'
 import { contentTypeOf, hasMembers, isJson, isMultipart, mediaTypeOf } from './content-type.js'
 import type { RequestFacts } from './decision.js'
-import { headerLines } from './header-lines.js'
+import { firstHeaderLine } from './header-lines.js'
 
 /** The facts that the rules use. */
 type SentBody = Pick<RequestFacts, 'rawHeaders' | 'body' | 'bodyWasRead'>
@@ -39,7 +39,13 @@ function showsNothing(facts: SentBody): boolean {
   const { body } = facts
   if (body === undefined || body === null) return true
   if (typeof body !== 'object' || Array.isArray(body) || body instanceof Uint8Array) return false
-  return Object.keys(body).length === 0 && !mayBeAnEmptyObject(facts)
+  return isEmpty(body) && !mayBeAnEmptyObject(facts)
+}
+
+/** Without a list of all names: most bodies have some. */
+function isEmpty(body: object): boolean {
+  for (const name in body) if (Object.hasOwn(body, name)) return false
+  return true
 }
 
 /**
@@ -59,12 +65,11 @@ function wasSent({ rawHeaders }: SentBody): boolean {
 
 /** In bytes, as announced; 0 if it was not. */
 function lengthOf(rawHeaders: readonly string[]): number {
-  const [length = '0'] = headerLines(rawHeaders, 'content-length')
-  return Number(length)
+  return Number(firstHeaderLine(rawHeaders, 'content-length') ?? '0')
 }
 
 function isChunked(rawHeaders: readonly string[]): boolean {
-  return headerLines(rawHeaders, 'transfer-encoding').length > 0
+  return firstHeaderLine(rawHeaders, 'transfer-encoding') !== undefined
 }
 
 function multipartNeedsFingerprint(): IdempotencyError {

@@ -162,13 +162,10 @@ function holdAgain(res: ServerResponse, held: Senders): void {
  * which a socket that ignores the encoding reads the same; and a response that waits behind another on its connection,
  * where the `100 Continue` of its own request would otherwise come in between.
  */
-function sendBody(
-  res: ServerResponse,
-  { buffer, byteOffset, byteLength }: Uint8Array,
-  outlet: Pick<Outlet, 'end'>,
-): void {
+function sendBody(res: ServerResponse, body: Uint8Array, outlet: Pick<Outlet, 'end'>): void {
+  const { buffer, byteOffset, byteLength } = body
   if (byteLength === 0) return void outlet.end.call(res)
-  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(buffer, byteOffset, byteLength)
   const asText = isEndNodes(outlet) && (res.socket === null || (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)))
   if (asText) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
   else outlet.end.call(res, bytes)

@@ -1,15 +1,20 @@
 import type { Buffer } from 'node:buffer'
 import { whenever } from '../core/index.js'
-import type { RequestRun } from '../http/index.js'
+import type { RequestRun, Settled } from '../http/index.js'
 import type { Head } from './head.js'
 import type { HeldStream } from './held-stream.js'
 import type { WayOut } from './way-out.js'
 
 /** Ends a run with a whole answer, then sends the result; synchronously if the store is. */
 export function settleWhole(run: RequestRun, wayOut: WayOut, head: Head, body: Buffer, isKept: boolean): void {
-  void whenever(run.settle({ ...head, body: isKept ? body : null }), (settled) =>
-    wayOut.send(settled, head, body, undefined),
-  )
+  const { status, statusMessage, headers } = head
+  const settled = run.settle({ status, statusMessage, headers, body: isKept ? body : null })
+  if (settled instanceof Promise) void sendLater(settled, wayOut, head, body)
+  else wayOut.send(settled, head, body, undefined)
+}
+
+async function sendLater(settled: Promise<Settled>, wayOut: WayOut, head: Head, body: Buffer): Promise<void> {
+  wayOut.send(await settled, head, body, undefined)
 }
 
 /**

@@ -157,12 +157,7 @@ export class WayOut {
     this.#isCloseWithheld = false
     this.lift()
     // Later, as Node does: a handler may add listeners after its end.
-    process.nextTick(() => {
-      // Node listens too, and would detach a socket from a response that never had one.
-      if (hasEnded && this.res.socket !== null) this.res.emit('finish')
-      faked.closed(this.res, true)
-      this.res.emit('close')
-    })
+    process.nextTick(emitWithheld, this.res, hasEnded)
   }
 
   /** The client left before it was known that the handler waits for that. */
@@ -211,4 +206,11 @@ export class WayOut {
     faked.socketOfRequest(this.req, this.#guarded)
     this.#outliving.show(false)
   }
+}
+
+function emitWithheld(res: ServerResponse, hasEnded: boolean): void {
+  // Node listens too, and would detach a socket from a response that never had one.
+  if (hasEnded && res.socket !== null) res.emit('finish')
+  faked.closed(res, true)
+  res.emit('close')
 }

@@ -72,7 +72,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'two scopes share their keys',
-    find: 'encodeURIComponent(scope)',
+    find: 'encoded(scope)',
     replace: `''`,
     check: 'S9',
   },

@@ -145,8 +145,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'the scope is left out of the storage key',
-    find: 'encodeURIComponent(scope)',
-    replace: "encodeURIComponent('')",
+    find: 'encoded(scope)',
+    replace: "encoded('')",
     check: 'S9',
   },
   {

@@ -2,7 +2,6 @@ import type { Check } from '../checks.js'
 import type { Mutant } from '../mutants/mutant.js'
 
 const OF_ALL = 'return readingOf(requestFingerprint(facts.method, facts.target, facts.body, ignoredMember))'
-const STORAGE_KEY = 'export function storageKey('
 
 function planted(check: Check, name: string, find: string, replace: string): Mutant {
   return { name, find, replace, layer: 'fuzz', check }
@@ -70,10 +69,10 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S9',
     'scope and key are joined without care',
-    STORAGE_KEY,
-    `const encodeURIComponent = String\n${STORAGE_KEY}`,
+    'return UNRESERVED.test(text) ? text : encodeURIComponent(text)',
+    'return UNRESERVED.test(text) ? text : text',
   ),
-  planted('S9', 'the scope is left out of the storage key', 'encodeURIComponent(scope)', "'all'"),
+  planted('S9', 'the scope is left out of the storage key', 'encoded(scope)', "'all'"),
 
   // What is stored, and given back
   planted(
@@ -82,7 +81,7 @@ export const mutants: readonly Mutant[] = [
     "typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8'",
     "'utf8'",
   ),
-  planted('S2', 'bodies are stored as text', "byteLength).toString('latin1')", 'byteLength).toString()'),
+  planted('S2', 'bodies are stored as text', "return bytes.toString('latin1')", 'return bytes.toString()'),
   planted(
     'S2',
     'of several header lines the last is given back',
@@ -112,8 +111,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S3',
     'an answer is sent before it is stored',
-    'void whenever(run.settle({ ...head, body: isKept ? body : null }), (settled) =>',
-    "run.settle({ ...head, body: isKept ? body : null })\n    void whenever({ action: 'send' } as const, (settled) =>",
+    'const settled = run.settle({ status, statusMessage, headers, body: isKept ? body : null })',
+    "void run.settle({ status, statusMessage, headers, body: isKept ? body : null })\n  const settled = { action: 'send' } as Settled | Promise<Settled>",
   ),
   planted(
     'S5',

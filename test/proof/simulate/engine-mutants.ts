@@ -32,7 +32,7 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a pending completion is not tried again',
-      find: "void calls.sendAgain('complete', this, terms, call, this.lease.until).then",
+      find: "void this.core.calls.sendAgain('complete', this, terms, call, this.lease.until).then",
       replace: 'void Promise.resolve(null as CommandReply | null).then',
       check: 'S3',
     },
@@ -75,7 +75,7 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'the scope is left out of the storage key',
-      find: 'const name = encodeURIComponent(scope)',
+      find: 'const name = encoded(scope)',
       replace: "const name = 'all'",
       check: 'S9',
     },
@@ -99,9 +99,9 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a client that leaves ends the run',
-      find: "? { action: 'execute', run: new JudgedRun(outcome.run, asker.request, this.#rules) }",
+      find: "? { action: 'execute', run: new JudgedRun(claimed.run, asker.request, this.#rules) }",
       replace:
-        "? ((run) => {\n          const watch = () => { asker.isAbandoned() ? void run.fail() : setTimeout(watch, 50).unref() }\n          watch()\n          return { action: 'execute' as const, run }\n        })(new JudgedRun(outcome.run, asker.request, this.#rules))",
+        "? ((run) => {\n          const watch = () => { asker.isAbandoned() ? void run.fail() : setTimeout(watch, 50).unref() }\n          watch()\n          return { action: 'execute' as const, run }\n        })(new JudgedRun(claimed.run, asker.request, this.#rules))",
       check: 'S11',
     },
     {

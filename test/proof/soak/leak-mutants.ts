@@ -170,7 +170,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a completion that is not answered in time is dropped',
-    find: "void calls.sendAgain('complete', this, terms, call, this.lease.until).then",
+    find: "void this.core.calls.sendAgain('complete', this, terms, call, this.lease.until).then",
     replace: 'void Promise.resolve(null as CommandReply | null).then',
     layer,
     check: 'S3',
