@@ -165,8 +165,7 @@ export class MemoryStore implements Store {
     const scope = before?.share.scope ?? scopeOf(sender)
     const bytes = sizeOf(record, key)
     const isMoved = before !== undefined && this.#placeOf(before.record) !== this.#placeOf(record)
-    const replaced = isMoved ? undefined : before
-    if (record.state !== 'failed') this.#claimed.put(key, scope, record, bytes, now, replaced)
+    if (record.state !== 'failed') this.#claimed.put(key, scope, record, bytes, now, isMoved ? undefined : before)
     else if (!record.uncertain) this.#certain.put(key, scope, record, bytes, now)
     else this.#evicted(this.#uncertain.put(key, scope, record, bytes, now), 'failed')
     if (isMoved) this.#placeOf(before.record).drop(before)

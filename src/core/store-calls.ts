@@ -197,9 +197,7 @@ export class StoreCall<Reply> extends Deadline {
   }
 
   #wait(answer: Promise<Reply>): void {
-    this.reply = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
+    this.reply = new Promise((resolve) => void (this.#resolve = resolve))
     this.#calls.deadlines.set(this, this.sentAt + this.#calls.timeoutMs)
     // Wrapped in our own promise, as `await` does: a foreign `then` may throw, or call back twice.
     Promise.resolve(answer).then(
