@@ -192,12 +192,13 @@ export class StoreCall<Reply> extends Deadline {
 
   /** Takes what the store returned: a reply, or a promise of one. */
   await(answer: MaybePromise<Reply>): void {
-    if (isThenable(answer)) this.#wait(answer)
-    else this.#hear(answer)
+    return isThenable(answer) ? this.#wait(answer) : this.#hear(answer)
   }
 
   #wait(answer: Promise<Reply>): void {
-    this.reply = new Promise((resolve) => void (this.#resolve = resolve))
+    this.reply = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
     this.#calls.deadlines.set(this, this.sentAt + this.#calls.timeoutMs)
     // Wrapped in our own promise, as `await` does: a foreign `then` may throw, or call back twice.
     Promise.resolve(answer).then(
