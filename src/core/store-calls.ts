@@ -119,10 +119,7 @@ export class StoreCalls {
       const tell: Emit = (event) => {
         if (!isOver) this.#emit(event)
       }
-      const hear = (reply: Reply | null): void => {
-        if (reply === null) wake()
-        else over(reply)
-      }
+      const hear = (reply: Reply | null): void => (reply === null ? wake() : over(reply))
       const rest = (ms: number): Promise<void> =>
         new Promise((rested) => {
           const timer = setTimeout(rested, Math.ceil(ms)).unref()
@@ -192,7 +189,8 @@ export class StoreCall<Reply> extends Deadline {
 
   /** Takes what the store returned: a reply, or a promise of one. */
   await(answer: MaybePromise<Reply>): void {
-    return isThenable(answer) ? this.#wait(answer) : this.#hear(answer)
+    if (isThenable(answer)) this.#wait(answer)
+    else this.#hear(answer)
   }
 
   #wait(answer: Promise<Reply>): void {
