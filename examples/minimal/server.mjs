@@ -11,7 +11,7 @@ const once = idempotency({
 const app = express()
 app.post('/payouts', express.json(), once, async (req, res) => {
   const id = req.idempotency?.deriveKey('payout') // the same UUID on every attempt
-  console.log(`paying ${req.body.amount} (${id})`) // stands for the call to your bank
+  console.log(`paying ${req.body.amount} (${id})`) // replace it with the call to your bank
   res.status(201).json({ id, amount: req.body.amount })
 })
 

@@ -13,7 +13,7 @@ const merchantByApiKey: ReadonlyMap<string, string> = new Map([
   ['demo_globex', 'mer_globex'],
 ])
 
-/** Who asks. It stands for the authentication that an application has of its own. */
+/** Sets the merchant. Replace it with your application's own authentication. */
 export const authenticate: RequestHandler = (req, res, next) => {
   const [, apiKey = ''] = /^Bearer (\S+)$/.exec(req.headers.authorization ?? '') ?? []
   const merchantId = merchantByApiKey.get(apiKey)

@@ -127,7 +127,7 @@ describe('a story tells what happened: in bars, in the number, in the record, in
       /commits together with the key’s record, or not at all/,
     )
     expect(await playground.play('crash')).toMatch(
-      /^The owner died .* rolled back with its transaction .* There is one effect\.$/,
+      /^The owner died .* rolled back with its transaction, .* There is one effect\.$/,
     )
     const [client = []] = await playground.clients()
     expect([client[0], client.at(-1)]).toEqual(['gave up', '201 ran'])

@@ -33,10 +33,10 @@ interface Point {
 
 const POINTS: readonly Point[] = [
   { killed: 'while it reserves, before the COMMIT', kill: atDoor(INSERT), books: 'nothing', transfers: 0 },
-  { killed: 'before the bank hears of it', kill: atBank('before'), books: 'reserved', transfers: 0 },
+  { killed: 'before the call reaches the bank', kill: atBank('before'), books: 'reserved', transfers: 0 },
   { killed: 'when the bank has paid, before its answer', kill: atBank('behind'), books: 'reserved', transfers: 1 },
   { killed: 'while it records, before the COMMIT', kill: atDoor(UPDATE), books: 'reserved', transfers: 1 },
-  { killed: 'behind the COMMIT, before its answer', kill: behindCommit, books: 'paid', transfers: 1 },
+  { killed: 'after the COMMIT, before its answer', kill: behindCommit, books: 'paid', transfers: 1 },
 ]
 
 interface Owner {

@@ -10,6 +10,6 @@ app.post('/payouts', express.json(), once, async (req, res) => {
   const id = req.idempotency?.deriveKey('payout')
   await store.transaction(req.idempotency, (tx) => {
     tx.prepare('INSERT INTO payouts VALUES (?, ?)').run(id, req.body.amount)
-    res.status(201).json({ id }) // leaves behind the COMMIT
+    res.status(201).json({ id }) // sent after the COMMIT
   })
 })

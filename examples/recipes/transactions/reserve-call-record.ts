@@ -27,7 +27,7 @@ app.post('/payouts', express.json(), once, async (req, res) => {
   // The same for every attempt of this key.
   const id = run.deriveKey('payout')
 
-  // Reserve: committed now, so that whoever looks at the books sees what is under way.
+  // Reserve: committed now, so that the books show what is in progress.
   await store.step(run, (tx) =>
     tx.query('INSERT INTO payouts (id, amount) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING', [id, amount]),
   )

@@ -8,6 +8,6 @@ export function validatingApp({ store, createPayout }: { store: Store; createPay
   const app = express()
   const once = idempotency({ store, scope: (req) => req.merchantId })
   app.post('/payouts', authenticate, express.json(), once, createPayout)
-  app.use(refuseInvalid) // behind the routes: a mistake of the client frees its key, and the corrected request may follow
+  app.use(refuseInvalid) // after the routes: a client error frees the key, and a corrected request may follow
   return app
 }
