@@ -1,17 +1,17 @@
 import { Buffer } from 'node:buffer'
-import { Readable } from 'node:stream'
 import type { Context } from 'koa'
 import type { Answer } from '../core/index.js'
 import type { HeaderPairs, HeldBody } from '../http/index.js'
 import { headerOf } from '../node/headers.js'
+import { bufferOf, payloadOf, sourceOf, streamOf } from '../node/payload.js'
 import { setHeaders } from '../node/wire-head.js'
 
 /** RFC 9110 §15.3.5, §15.3.6 and §15.4.5. */
 const EMPTY = new Set([204, 205, 304])
 
 /**
- * What Koa would send for `ctx.body`: bytes, or a stream of them. If no body was set, Koa sends the reason phrase: it
- * is set as the body, so that the record has it too.
+ * What Koa would send for `ctx.body`: bytes, or a stream of them. A response whose body nobody has set has its reason phrase as
+ * one: it is put there, for the record to have it too.
  */
 export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
   if (EMPTY.has(ctx.status) || ctx.method === 'HEAD') return NO_BYTES
@@ -21,53 +21,20 @@ export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> 
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array && Buffer.isBuffer(body)) return body
   const source = sourceOf(body)
-  return source === null ? Buffer.from(JSON.stringify(body)) : ReadableStream.from(bytesIn(source))
+  return source === null ? Buffer.from(JSON.stringify(body)) : streamOf(source)
 }
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** `null`: it is sent as JSON. */
-function sourceOf(body: unknown): AsyncIterable<unknown> | null {
-  if (body instanceof Blob) return body.stream()
-  if (body instanceof ReadableStream) return body
-  if (body instanceof Response) return body.body ?? Readable.from([])
-  if (!isStream(body)) return null
-  return body instanceof Readable ? body : new Readable({ objectMode: true }).wrap(body)
-}
-
-function isStream(body: unknown): body is NodeJS.ReadableStream {
-  return typeof (body as Partial<NodeJS.ReadableStream> | null)?.pipe === 'function'
-}
-
-/** A Node stream may return text. */
-async function* bytesIn(source: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
-  for await (const chunk of source) yield typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Uint8Array)
-}
-
-/**
- * Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them.
- */
+/** Has Koa send what was read of a stream, in its place. What was no stream stays, for middleware that looks at it. */
 export function putBody(ctx: Context, held: HeldBody): void {
   if (sourceOf(ctx.body) === null) return
   const length = headerOf(ctx.res, 'content-length')
-  ctx.body = held.kind === 'whole' ? bufferOf(held.bytes) : Readable.from(restOf(held), { objectMode: false })
+  ctx.body = payloadOf(held)
   if (length !== undefined) ctx.res.setHeader('Content-Length', length)
 }
 
-async function* restOf({ chunks, reader, next }: Extract<HeldBody, { kind: 'streaming' }>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* chunks
-    for (let read = await next; !read.done; read = await reader.read()) yield read.value
-  } finally {
-    reader.cancel().catch(() => {}) // The client has left, or the stream has ended.
-  }
-}
-
-function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength)
-}
-
-/** An answer that the handler did not just make. */
+/** An answer that the handler has not made just now. */
 export function put(
   ctx: Context,
   { status, statusMessage, headers, body }: Answer,

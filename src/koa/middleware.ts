@@ -1,5 +1,5 @@
 import type { Context, Next } from 'koa'
-import { type Answer, type IdempotencyContext, IdempotencyError, type RecordName } from '../core/index.js'
+import { type IdempotencyContext, IdempotencyError, type RecordName } from '../core/index.js'
 import {
   type AttemptName,
   createRequestEngine,
@@ -8,9 +8,7 @@ import {
   type Operator,
 } from '../http/index.js'
 import { factsOf } from '../node/facts.js'
-import { HeldResponse } from '../node/held-response.js'
-import { sendAnswer } from '../node/send.js'
-import type { Binding, Other } from '../node/way-out.js'
+import { hold } from '../node/hold.js'
 import { put } from './body.js'
 import { KoaAnswer } from './koa-answer.js'
 
@@ -56,23 +54,14 @@ export function idempotency(options: IdempotencyOptions<Context>): Middleware {
       case 'execute': {
         const { run, extraHeaders = [] } = decision
         ctx.idempotency = run.context
-        const response = new HeldResponse(ctx.req, ctx.res, run, extraHeaders, bindingOf(ctx), onError(ctx))
+        const { req, res } = ctx
+        const response = await hold(engine, run, extraHeaders, { req, res, request: ctx, onError: onError(ctx) })
         return new KoaAnswer(ctx, run, response).follow(next)
       }
       case 'replay':
+        return put(ctx, decision.answer, decision.extraHeaders)
       case 'reject':
-        return put(ctx, answerOf(ctx, decision), decision.extraHeaders)
-    }
-  }
-
-  function answerOf(ctx: Context, decided: Other): Answer {
-    return decided.action === 'replay' ? decided.answer : engine.answerOf(decided.problem, ctx)
-  }
-
-  function bindingOf(ctx: Context): Binding {
-    return {
-      sendOther: ({ req, res, extraHeaders, outlet }, other) =>
-        sendAnswer(req, res, answerOf(ctx, other), other.action === 'replay', extraHeaders, outlet),
+        return put(ctx, engine.answerOf(decision.problem, ctx), decision.extraHeaders)
     }
   }
 
