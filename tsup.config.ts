@@ -12,6 +12,7 @@ const library = defineConfig({
     fetch: 'src/fetch/index.ts',
     hono: 'src/hono/index.ts',
     client: 'src/client/index.ts',
+    fastify: 'src/fastify/index.ts',
     koa: 'src/koa/index.ts',
     memory: 'adapters/memory/index.ts',
     redis: 'adapters/redis/index.ts',

@@ -15,6 +15,7 @@ export default defineConfig({
       { find: 'once-per-key/fetch', replacement: path('src/fetch/index.ts') },
       { find: 'once-per-key/hono', replacement: path('src/hono/index.ts') },
       { find: 'once-per-key/client', replacement: path('src/client/index.ts') },
+      { find: 'once-per-key/fastify', replacement: path('src/fastify/index.ts') },
       { find: 'once-per-key/koa', replacement: path('src/koa/index.ts') },
       { find: 'once-per-key/memory', replacement: path('adapters/memory/index.ts') },
       { find: 'once-per-key/redis', replacement: path('adapters/redis/index.ts') },

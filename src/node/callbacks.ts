@@ -3,5 +3,6 @@ export type Callback = (error?: Error | null) => void
 
 /** Node accepts a callback in place of an earlier optional argument. */
 export function callbackOf(given: unknown, callback: unknown): Callback | undefined {
-  return (typeof given === 'function' ? given : callback) as Callback | undefined
+  const found = typeof given === 'function' ? given : callback
+  return typeof found === 'function' ? (found as Callback) : undefined // Fastify passes null.
 }

@@ -89,6 +89,15 @@ const NAMES = {
   fetch: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
   hono: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
   client: ['createClient', 'memoryKeys'],
+  fastify: [
+    'CertainFailure',
+    'IdempotencyError',
+    'bodyField',
+    'idempotency',
+    'ietfDraft',
+    'singleTenant',
+    'withoutBody',
+  ],
   koa: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
   memory: ['MemoryStore'],
   redis: ['RedisStore'],
@@ -180,7 +189,7 @@ describe('what an installation brings along', () => {
   test.each([
     { what: 'code', files: /\.c?js$/, packages: ['@opentelemetry/api', 'lru-cache', 'zod/v4'] },
     // Those of a framework stand in the types of its binding alone.
-    { what: 'types', files: /\.d\.c?ts$/, packages: ['@opentelemetry/api', 'hono', 'zod/v4'] },
+    { what: 'types', files: /\.d\.c?ts$/, packages: ['@opentelemetry/api', 'fastify', 'hono', 'koa', 'zod/v4'] },
   ])('$what that asks for $packages, besides Node and itself', async ({ files, packages }) => {
     const home = join(project('module'), 'node_modules/once-per-key/dist')
     const asked = new Set<string>()

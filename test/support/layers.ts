@@ -40,6 +40,7 @@ const LAYERS: readonly Layer[] = [
   { files: /^src\/node\//, mayImport: oneOf('src/core/', 'src/http/', 'src/node/'), packages: NONE },
   { files: /^src\/express\//, mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/express/'), packages: NONE },
   { files: /^src\/fetch\//, mayImport: oneOf(CORE, HTTP, 'src/fetch/'), packages: NONE },
+  { files: /^src\/fastify\//, mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/fastify/'), packages: /^fastify$/ },
   { files: /^src\/koa\//, mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/koa/'), packages: /^koa$/ },
   { files: /^src\/hono\//, mayImport: oneOf(CORE, HTTP, 'src/fetch/', 'src/hono/'), packages: /^hono$/ },
   { files: /^src\/webhooks\/index\.ts$/, mayImport: oneOf(CORE, 'src/webhooks/'), packages: NONE },

@@ -2,9 +2,11 @@ import { createRequire } from 'node:module'
 import * as face from 'once-per-key'
 import * as client from 'once-per-key/client'
 import * as core from 'once-per-key/core'
+import * as fastify from 'once-per-key/fastify'
 import * as fetch from 'once-per-key/fetch'
 import * as hono from 'once-per-key/hono'
 import * as http from 'once-per-key/http'
+import * as koa from 'once-per-key/koa'
 import * as memory from 'once-per-key/memory'
 import * as opentelemetry from 'once-per-key/opentelemetry'
 import * as postgres from 'once-per-key/postgres'
@@ -22,9 +24,11 @@ const entries = {
   face,
   client,
   core,
+  fastify,
   fetch,
   hono,
   http,
+  koa,
   memory,
   opentelemetry,
   redis,

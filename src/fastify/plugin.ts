@@ -1,0 +1,112 @@
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import { type IdempotencyContext, IdempotencyError, type RecordName } from '../core/index.js'
+import {
+  type AttemptName,
+  createRequestEngine,
+  type IdempotencyOptions,
+  type KnownOutcome,
+  type Operator,
+} from '../http/index.js'
+import { factsOf } from '../node/facts.js'
+import { hold } from '../node/hold.js'
+import { FastifyAnswer } from './fastify-answer.js'
+import { sendStored, sentAsStored } from './stored-answer.js'
+
+/** For shutdown and operators: `app.idempotency`. */
+export interface IdempotencyControls extends Operator {
+  /**
+   * Resolves when no run is left, and no completion is pending. Call it after `app.close()` and before closing the store's
+   * client.
+   */
+  idle(): Promise<void>
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the handler of a protected request gets; `undefined` if the request had no key. */
+    idempotency: IdempotencyContext | undefined
+  }
+  interface FastifyInstance {
+    idempotency: IdempotencyControls
+  }
+}
+
+export type IdempotencyPlugin = FastifyPluginCallback<IdempotencyOptions<FastifyRequest>>
+
+/**
+ * Plugin for Fastify 5: a request that is sent again with its `Idempotency-Key` gets the first one's answer, and its handler does
+ * not run again. It protects the routes of the context that registers it, and of contexts inside. Register it after
+ * authentication, which belongs into `onRequest` or `preValidation`, and before plugins that change answers in `onSend`, such as
+ * compression: what they do is not stored, and is done to replays as well.
+ *
+ * Misuse by the application goes to the error handler as an IdempotencyError; the handler does not run, and nothing is stored.
+ *
+ * @example
+ * await app.register(idempotency, { store: new MemoryStore(), scope: (request) => request.merchantId })
+ * app.post('/payouts', async (request, reply) => reply.code(201).send(await pay(request.body, request.idempotency)))
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake, when the plugin loads.
+ */
+export const idempotency: IdempotencyPlugin = (app, options, loaded) => {
+  protect(app, options)
+  loaded()
+}
+
+// Read by Fastify: the plugin's hooks are those of the context that registers it. See its "Plugins Guide".
+Object.assign(idempotency, {
+  [Symbol.for('skip-override')]: true,
+  [Symbol.for('fastify.display-name')]: 'once-per-key',
+  [Symbol.for('plugin-meta')]: { name: 'once-per-key', fastify: '5.x' },
+})
+
+function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyRequest>): void {
+  const engine = createRequestEngine<FastifyRequest>(options)
+  /** Of requests whose handler runs. */
+  const answers = new WeakMap<FastifyRequest, FastifyAnswer>()
+
+  app.decorateRequest('idempotency', undefined)
+  app.decorate('idempotency', {
+    idle: () => engine.idle(),
+    inspect: (name: RecordName) => engine.inspect(name),
+    resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
+    unknown: () => engine.unknown(),
+  })
+
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.idempotency !== undefined) throw mountedTwice()
+    const decision = await engine.decide(factsOf(request.raw, request, request.originalUrl, request.body))
+    switch (decision.action) {
+      case 'bypass':
+        return
+      case 'execute': {
+        const { run, extraHeaders = [] } = decision
+        const onError = (error: unknown) => reply.log.error({ err: error }, 'a stored answer could not be sent')
+        const response = await hold(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
+        request.idempotency = run.context
+        answers.set(request, new FastifyAnswer(reply, run, response))
+        return
+      }
+      case 'replay':
+        return sendStored(reply, decision.answer, decision.extraHeaders)
+      case 'reject':
+        return sendStored(reply, engine.answerOf(decision.problem, request), decision.extraHeaders)
+    }
+  })
+  // Before the error handler, which may answer with any status.
+  app.addHook('onError', (request, _reply, error, done) => {
+    answers.get(request)?.failed(error)
+    done()
+  })
+  app.addHook('onSend', (request, reply: FastifyReply, payload, done) => {
+    const answer = answers.get(request)
+    if (answer === undefined) done(null, sentAsStored(reply, payload))
+    else answer.send(payload, done)
+  })
+}
+
+function mountedTwice(): IdempotencyError {
+  return new IdempotencyError(
+    'mounted_twice',
+    'This request has met the plugin before, and would find its own claim in flight. Register it once for each route.',
+  )
+}
