@@ -169,7 +169,7 @@ describe('what is in the tarball', () => {
     const home = join(project('module'), 'node_modules/once-per-key/dist')
     const types = (await filesUnder(home)).filter((file) => file.endsWith('.d.ts'))
     const text = (await Promise.all(types.map((file) => readFile(join(home, file), 'utf8')))).join('\n')
-    for (const words of ['How long an owner may stay silent', '@example', '@throws IdempotencyError', '@default']) {
+    for (const words of ['How long an owner may be silent', '@example', '@throws IdempotencyError', '@default']) {
       expect(text).toContain(words)
     }
   })
