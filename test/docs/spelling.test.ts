@@ -6,7 +6,7 @@ import { PAGES, proseOf, read } from './pages.js'
 /** Words of the field that the dictionary lacks: names, and what is written as a word of English by everybody. */
 const OURS = new Set(
   `adapter Adyen Grafana async axios cors cron deduplication docstring durations expiries failover hono Hono http idempotency
-  Deno ioredis json Knex ky Kysely middleware namespace namespaces nestarc observability Observability optimizer parsers pino
+  Deno Fastify ioredis json Koa Knex ky Kysely middleware namespace namespaces nestarc observability Observability optimizer parsers pino
   pipelining Postgres Powertools
   preflight Prisma Razorpay redelivery redis savepoint Sequelize serialization serverless Shopify sqlite Svix
   validators Valkey Vitest webhook zod`.split(/\s+/),

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test, vi } from 'vitest'
+import { listen } from '../support/bindings.js'
 
 afterAll(() => vi.unstubAllGlobals())
 
@@ -11,6 +12,20 @@ const payout = (key: string, amount = 100) =>
 
 type Send = (request: Request) => Response | Promise<Response>
 
+/** To a server, until the tests end. */
+function sendTo(address: string, close: () => Promise<unknown>): Send {
+  closing.push(close)
+  return async ({ method, headers, url, body }) => {
+    const bytes = body === null ? null : await new Response(body).arrayBuffer()
+    return fetch(address + new URL(url).pathname, { method, headers, body: bytes })
+  }
+}
+
+const closing: (() => Promise<unknown>)[] = []
+afterAll(async () => {
+  for (const close of closing) await close()
+})
+
 /** How each platform calls what its recipe gives it. */
 const RECIPES: readonly { readonly name: string; readonly load: () => Promise<Send> }[] = [
   { name: 'Fetch', load: async () => (await import('../../examples/recipes/frameworks/fetch.js')).handler },
@@ -19,6 +34,21 @@ const RECIPES: readonly { readonly name: string; readonly load: () => Promise<Se
     load: async () => {
       const { default: app } = await import('../../examples/recipes/frameworks/hono.js')
       return (request) => app.fetch(request)
+    },
+  },
+  {
+    name: 'Fastify',
+    load: async () => {
+      const { app } = await import('../../examples/recipes/frameworks/fastify.js')
+      return sendTo(await app.listen({ port: 0, host: '127.0.0.1' }), () => app.close())
+    },
+  },
+  {
+    name: 'Koa',
+    load: async () => {
+      const { app } = await import('../../examples/recipes/frameworks/koa.js')
+      const { port, close } = await listen(app.callback())
+      return sendTo(`http://127.0.0.1:${port}`, close)
     },
   },
   {
