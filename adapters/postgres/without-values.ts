@@ -6,19 +6,20 @@ import type { Statement } from './statement.js'
  * into properties, and they contain a key and an answer. Classes, codes and causes stay.
  */
 export function withoutValues(error: unknown, { values }: Pick<Statement, 'values'>): void {
-  // A key or a token: errors that contain it contain the others too.
-  const [first] = values
-  if (typeof first !== 'string' || /^\d*$/.test(first)) return
+  // A key and a token: errors that contain both contain the others too. A short key alone may be part of any word.
+  const names = values.slice(0, 2).filter((value) => typeof value === 'string' && !/^\d*$/.test(value)) as string[]
+  if (names.length === 0) return
+  const hasThem = (text: string | readonly unknown[]) => names.every((name) => text.includes(name))
   for (const each of withCauses(error)) {
     const { message } = each
     const told = `A statement of the store failed (SQLSTATE ${sqlStateOf(error) ?? 'unknown'}). Its values are left out.`
     for (const name of Object.getOwnPropertyNames(each)) {
       const value = each[name]
-      if (Array.isArray(value) && value.includes(first)) Reflect.set(each, name, [])
-      if (typeof value !== 'string' || !value.includes(first)) continue
+      if (Array.isArray(value) && hasThem(value)) Reflect.set(each, name, [])
+      if (typeof value !== 'string' || !hasThem(value)) continue
       // The stack begins with the message.
       const shown = name === 'stack' ? value.replace(String(message), () => told) : told
-      Reflect.set(each, name, shown.includes(first) ? told : shown)
+      Reflect.set(each, name, hasThem(shown) ? told : shown)
     }
   }
 }
