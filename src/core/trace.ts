@@ -78,8 +78,8 @@ export interface EventTrace {
   readonly runId: string | undefined
 }
 
-const claims: TracingChannel<unknown, ClaimTrace> = tracingChannel('once-per-key:claim')
-const commands: TracingChannel<unknown, CommandTrace> = tracingChannel('once-per-key:command')
+const claims: TracingChannel<object, ClaimTrace> = tracingChannel('once-per-key:claim')
+const commands: TracingChannel<object, CommandTrace> = tracingChannel('once-per-key:command')
 const events: Channel = channel('once-per-key:event')
 
 /** Publishes an event before calling its listener. `token`: of the event's run. */
@@ -201,7 +201,7 @@ function meaningOf(reply: Reply): Pick<CommandTrace, 'outcome' | 'attempt'> {
 
 /** As `traceSync` or `tracePromise` of the channel, by what the work returns. `tell` completes the message; whether it failed. */
 function around<Message extends object, Result>(
-  tracing: TracingChannel<unknown, Message>,
+  tracing: TracingChannel<object, Message>,
   message: Message,
   work: () => MaybePromise<Result>,
   tell: (result: Result) => boolean,
