@@ -32,8 +32,7 @@ test('the sealed store of the page keeps no answer that can be read', async () =
   vi.stubEnv('REDIS_URL', `redis://127.0.0.1:${server.port}`)
   vi.stubEnv('SEALING_KEYS', `${newSealingKey()},${newSealingKey()}`)
   vi.resetModules()
-  const { store } = await import('../../examples/recipes/stores/sealed.js')
-  const { redis } = await import('../../examples/recipes/stores/redis.js')
+  const { redis, store } = await import('../../examples/recipes/stores/sealed.js')
   await expectClaims(store)
   const { token, scope, fingerprint, retentionMs } = claim
   const own = { token, scope, fingerprint, retentionMs, attempt: 1, uncertain: false }
