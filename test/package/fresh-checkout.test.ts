@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -8,7 +8,7 @@ import { npm, ROOT, run } from '../support/packed-package.js'
 vi.setConfig({ testTimeout: 120_000 })
 
 /** What is under version control, and goes into the package or makes it. */
-const SOURCES = ['adapters', 'examples', 'src', 'docs', 'CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']
+const SOURCES = ['adapters', 'bin', 'examples', 'src', 'docs', 'CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']
 const SETTINGS = ['tsconfig.json', 'tsup.config.ts']
 
 test('a checkout that nobody has built is packed whole', async () => {
@@ -21,7 +21,11 @@ test('a checkout that nobody has built is packed whole', async () => {
     files: { path: string }[]
   }[]
   const paths = packed?.files.map(({ path }) => path) ?? []
-  for (const entry of ['index', 'core', 'http', 'memory', 'redis', 'postgres', 'sqlite', 'webhooks', 'testing']) {
+  const { exports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+  const entries = Object.keys(exports).filter((entry) => entry !== './package.json')
+  expect(entries).toContain('./core')
+  for (const name of entries) {
+    const entry = name === '.' ? 'index' : name.slice(2)
     expect(paths).toEqual(expect.arrayContaining(['js', 'cjs', 'd.ts', 'd.cts'].map((kind) => `dist/${entry}.${kind}`)))
   }
 })
