@@ -164,7 +164,7 @@ export class RedisStore implements Store {
   }
 }
 
-/** By its digest; a server that has not seen the script (new, restarted, failed over) is given it once. */
+/** Runs the script by its digest. A server without the script (new, restarted, failed over) gets its text once. */
 async function runScript(
   send: SendCommand,
   { sha1, text }: Script,

@@ -6,12 +6,12 @@ import type { HeldResponse } from '../node/held-response.js'
 import { payloadOf, sourceOf, streamOf } from '../node/payload.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>
-/** Goes on with a payload, or with an error in its place. */
+/** Continues the hooks with a payload, or with an error instead. */
 type Done = (error: Error | null, payload?: unknown) => void
 
 /**
- * What a handler of Fastify answers: a payload on its way through `onSend`. The run is settled with it there, before it is sent.
- * What is written by other ways, such as after `reply.hijack()`, or a long stream, settles the run when the held response ends.
+ * The answer of a Fastify handler: the payload in `onSend`. The run is settled there, before Fastify sends the payload. Anything
+ * else that is written, such as after `reply.hijack()` or by a long stream, settles the run when the held response ends.
  */
 export class FastifyAnswer implements HeldAnswer {
   readonly #reply: FastifyReply
@@ -19,11 +19,11 @@ export class FastifyAnswer implements HeldAnswer {
   readonly #response: HeldResponse
   /** The response's headers before the handler. */
   readonly #before: Headers
-  /** A payload was taken: it is the answer, and no other is sent. */
+  /** `onSend` has received the answer: no other is sent. */
   #isGiven = false
-  /** Fastify sends it. */
+  /** The run is settled, and Fastify sends the answer. */
   #isOut = false
-  /** The response when a transaction of the handler's was opened; `undefined` unless one is open. */
+  /** The reply when the handler opened a transaction; `undefined` unless one is open. */
   #entry: Entry | undefined
 
   constructor(reply: FastifyReply, run: RequestRun, response: HeldResponse) {
@@ -37,10 +37,10 @@ export class FastifyAnswer implements HeldAnswer {
   /** In `onError`. */
   failed(error: unknown): void {
     if (!this.#isGiven) this.#run.willFailCertainly(isCertainFailure(error))
-    else if (this.#isOut) this.#isGiven = false // It could not be sent: an error page follows.
+    else if (this.#isOut) this.#isGiven = false // The answer could not be sent: an error page follows.
   }
 
-  /** In `onSend`. An `async` handler that returns after `reply.send` sends `undefined` once more, as long as this waits. */
+  /** In `onSend`. If an async handler returns nothing while this waits for the store, Fastify sends `undefined` too. */
   send(given: unknown, done: Done): void {
     if (this.#isGiven) {
       if (given !== undefined) this.#reply.log.warn('a second answer was not sent: the first one is being stored')
@@ -59,7 +59,7 @@ export class FastifyAnswer implements HeldAnswer {
       (body) => {
         if (body.kind === 'whole') this.#settle(body.bytes, () => done(null, payloadOf(body)))
         else if (this.#entry === undefined) done(null, payloadOf(body))
-        else this.#entry.told(transactionStreamed())
+        else this.#entry.received(transactionStreamed())
       },
       (error: unknown) => {
         this.#isGiven = false
@@ -71,7 +71,7 @@ export class FastifyAnswer implements HeldAnswer {
   #settle(bytes: Uint8Array, send: () => void): void {
     const isKept = this.#run.keepsBody(bytes.byteLength, this.#contentType())
     if (this.#entry !== undefined && !isKept) {
-      this.#entry.told(transactionStreamed())
+      this.#entry.received(transactionStreamed())
       return
     }
     const { statusCode, raw } = this.#reply
@@ -82,7 +82,7 @@ export class FastifyAnswer implements HeldAnswer {
       body: isKept ? bytes : null,
     }
     const settled = this.#run.settle(answer)
-    this.#entry?.told(null)
+    this.#entry?.received(null)
     void whenever(settled, () => {
       this.#isOut = true
       send()
@@ -93,7 +93,7 @@ export class FastifyAnswer implements HeldAnswer {
     return this.#reply.getHeader('content-type')?.toString() ?? null
   }
 
-  // --- in a transaction of the handler's
+  // --- in a transaction of the handler
 
   entered(): void {
     if (this.#isGiven || this.#reply.sent) throw transactionLate()
@@ -107,10 +107,10 @@ export class FastifyAnswer implements HeldAnswer {
     this.#entry?.restore()
   }
 
-  /** At once where hooks of `onSend` before this one work at once. */
+  /** Synchronous if the earlier hooks of `onSend` are. */
   resolved(): MaybePromise<void> {
     this.#response.resolved()
-    return this.#entry?.whenTold()
+    return this.#entry?.whenReceived()
   }
 
   left(): void {
@@ -122,7 +122,7 @@ export class FastifyAnswer implements HeldAnswer {
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** As Fastify takes a Response apart, later. */
+/** The body of a `Response`; its status and headers go to the reply, as Fastify would do later. */
 function opened(reply: FastifyReply, payload: unknown): unknown {
   if (!(payload instanceof Response)) return payload
   reply.code(payload.status)
@@ -143,15 +143,16 @@ function isSame(one: unknown, other: unknown): boolean {
   return one === other || (Array.isArray(one) && Array.isArray(other) && one.join('\n') === other.join('\n'))
 }
 
-/** A reply of Fastify's as it was when a transaction was opened, and what of it is changed meanwhile. */
+/** A reply as it was when a transaction was opened; it patches the reply while the transaction is open. */
 class Entry {
   readonly #reply: FastifyReply
   readonly #headers: Headers
   readonly #status: number
-  /** The handler has called `reply.send`: `told` follows. */
+  /** The handler has called `reply.send`: `received` follows. */
   #isSending = false
+  /** Why the answer cannot be used; `null`: it can. `undefined` until `onSend` has received it. */
   #fault: Error | null | undefined
-  #tell: (() => void) | undefined
+  #resolve: (() => void) | undefined
 
   constructor(reply: FastifyReply) {
     this.#reply = reply
@@ -162,21 +163,22 @@ class Entry {
       this.#isSending = true
       return send.call(reply, payload)
     }
-    // `return reply.send(…)` in its work would wait for a response that waits for its end.
+    // A reply is thenable: `return reply.send(…)` in the work would wait for a response that waits for the COMMIT.
     Object.defineProperty(reply, 'then', { value: undefined, configurable: true })
   }
 
-  /** The payload is given, or cannot be. */
-  told(fault: Error | null): void {
+  /** `onSend` has received the answer. */
+  received(fault: Error | null): void {
     this.#fault = fault
-    this.#tell?.()
+    this.#resolve?.()
   }
 
-  whenTold(): MaybePromise<void> {
+  /** @throws IdempotencyError `transaction_streamed` */
+  whenReceived(): MaybePromise<void> {
     if (this.#fault !== undefined) return this.#throwFault()
     if (!this.#isSending) return
     return new Promise<void>((resolve) => {
-      this.#tell = resolve
+      this.#resolve = resolve
     }).then(() => this.#throwFault())
   }
 

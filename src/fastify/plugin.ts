@@ -15,7 +15,7 @@ import { sendStored, sentAsStored } from './stored-answer.js'
 /** For shutdown and operators: `app.idempotency`. */
 export interface IdempotencyControls extends Operator {
   /**
-   * Resolves when no run is left, and no completion is pending. Call it after `app.close()` and before closing the store's
+   * Resolves when no run is active and no completion is pending. Call it after `app.close()` and before closing the store's
    * client.
    */
   idle(): Promise<void>
@@ -23,7 +23,7 @@ export interface IdempotencyControls extends Operator {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the handler of a protected request gets; `undefined` if the request had no key. */
+    /** The context of a protected request's run; `undefined` if the request had no key. */
     idempotency: IdempotencyContext | undefined
   }
   interface FastifyInstance {
@@ -34,10 +34,10 @@ declare module 'fastify' {
 export type IdempotencyPlugin = FastifyPluginCallback<IdempotencyOptions<FastifyRequest>>
 
 /**
- * Plugin for Fastify 5: a request that is sent again with its `Idempotency-Key` gets the first one's answer, and its handler does
- * not run again. It protects the routes of the context that registers it, and of contexts inside. Register it after
- * authentication, which belongs into `onRequest` or `preValidation`, and before plugins that change answers in `onSend`, such as
- * compression: what they do is not stored, and is done to replays as well.
+ * Plugin for Fastify 5: a request that is retried with its `Idempotency-Key` gets the answer of the first one, and the handler
+ * does not run again. It protects the routes of the context that registers it, and of its child contexts. Authenticate in
+ * `onRequest` or `preValidation`: the plugin claims in `preHandler`. Register it before plugins that change answers in `onSend`,
+ * for example compression: what they do is not stored, and is done to replays as well.
  *
  * Misuse by the application goes to the error handler as an IdempotencyError; the handler does not run, and nothing is stored.
  *
@@ -52,7 +52,7 @@ export const idempotency: IdempotencyPlugin = (app, options, loaded) => {
   loaded()
 }
 
-// Read by Fastify: the plugin's hooks are those of the context that registers it. See its "Plugins Guide".
+// Fastify reads these: the plugin's hooks apply to the context that registers it. See Fastify's "Plugins Guide".
 Object.assign(idempotency, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'once-per-key',
@@ -61,7 +61,7 @@ Object.assign(idempotency, {
 
 function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyRequest>): void {
   const engine = createRequestEngine<FastifyRequest>(options)
-  /** Of requests whose handler runs. */
+  /** The answers of requests whose handler runs. */
   const answers = new WeakMap<FastifyRequest, FastifyAnswer>()
 
   app.decorateRequest('idempotency', undefined)
@@ -92,7 +92,7 @@ function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyReques
         return sendStored(reply, engine.answerOf(decision.problem, request), decision.extraHeaders)
     }
   })
-  // Before the error handler, which may answer with any status.
+  // It runs before the error handler, which may answer with any status.
   app.addHook('onError', (request, _reply, error, done) => {
     answers.get(request)?.failed(error)
     done()
@@ -107,6 +107,6 @@ function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyReques
 function mountedTwice(): IdempotencyError {
   return new IdempotencyError(
     'mounted_twice',
-    'This request has met the plugin before, and would find its own claim in flight. Register it once for each route.',
+    'This request has already passed the plugin, and would find its own claim in flight. Register it once for each route.',
   )
 }

@@ -3,10 +3,10 @@ import type { Answer } from '../core/index.js'
 import type { HeaderPairs } from '../http/index.js'
 import { bufferOf } from '../node/payload.js'
 
-/** Replies whose answer has no content type: Fastify gives one to whatever has none. */
+/** Replies whose stored answer has no content type: Fastify would add one. */
 const UNTYPED = new WeakSet<FastifyReply>()
 
-/** Sends an answer that the handler has not made just now. */
+/** Sends an answer that the handler did not just make. */
 export function sendStored(reply: FastifyReply, answer: Answer, extraHeaders: HeaderPairs = []): FastifyReply {
   const { status, statusMessage, headers, body } = answer
   reply.code(status)
@@ -21,7 +21,7 @@ export function sendStored(reply: FastifyReply, answer: Answer, extraHeaders: He
   return reply.send(body === null || body.byteLength === 0 ? undefined : bufferOf(body))
 }
 
-/** The last change to such a reply. */
+/** In `onSend`: removes the content type that Fastify has added to such an answer. */
 export function sentAsStored<Payload>(reply: FastifyReply, payload: Payload): Payload {
   if (UNTYPED.has(reply)) reply.removeHeader('content-type')
   return payload

@@ -10,8 +10,8 @@ import { setHeaders } from '../node/wire-head.js'
 const EMPTY = new Set([204, 205, 304])
 
 /**
- * What Koa would send for `ctx.body`: bytes, or a stream of them. A response whose body nobody has set has its reason phrase as
- * one: it is put there, for the record to have it too.
+ * What Koa would send for `ctx.body`: bytes, or a stream of them. If no body was set, Koa sends the reason phrase: it
+ * is set as the body, so that the record has it too.
  */
 export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
   if (EMPTY.has(ctx.status) || ctx.method === 'HEAD') return NO_BYTES
@@ -26,7 +26,7 @@ export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> 
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** Has Koa send what was read of a stream, in its place. What was no stream stays, for middleware that looks at it. */
+/** Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them. */
 export function putBody(ctx: Context, held: HeldBody): void {
   if (sourceOf(ctx.body) === null) return
   const length = headerOf(ctx.res, 'content-length')
@@ -34,7 +34,7 @@ export function putBody(ctx: Context, held: HeldBody): void {
   if (length !== undefined) ctx.res.setHeader('Content-Length', length)
 }
 
-/** An answer that the handler has not made just now. */
+/** Sets an answer that the handler did not just make. */
 export function put(
   ctx: Context,
   { status, statusMessage, headers, body }: Answer,

@@ -2,21 +2,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HeaderPairs, RequestEngine, RequestRun } from '../http/index.js'
 import { HeldResponse } from './held-response.js'
 import { sendAnswer } from './send.js'
+import type { Other, WayOut } from './way-out.js'
 
-/** A response of Node's, and whose it is. */
+/** A response of Node, and the request that it answers. */
 export interface Holding<Req> {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   /** The request as the framework has it. */
   readonly request: Req
-  /** Hears that the answer was stored, and could not be sent. */
+  /** Called if the answer was stored, but could not be sent. */
   readonly onError: (error: unknown) => void
 }
 
 /**
- * Holds a response below its framework, until its run is settled.
- *
- * Rejects with IdempotencyError `response_unsupported`: the run has failed.
+ * Holds a response, below the framework, until the run is settled. Rejects with IdempotencyError `response_unsupported`: the
+ * run has failed.
  */
 export async function hold<Req>(
   engine: RequestEngine<Req>,
@@ -31,11 +31,9 @@ export async function hold<Req>(
     throw error
   }
 
-  function sendOther(
-    ...[leaving, other]: Parameters<ConstructorParameters<typeof HeldResponse>[4]['sendOther']>
-  ): void {
+  function sendOther({ req, res, extraHeaders, outlet }: WayOut, other: Other): void {
     const isReplay = other.action === 'replay'
     const answer = isReplay ? other.answer : engine.answerOf(other.problem, request)
-    sendAnswer(leaving.req, leaving.res, answer, isReplay, leaving.extraHeaders, leaving.outlet)
+    sendAnswer(req, res, answer, isReplay, extraHeaders, outlet)
   }
 }

@@ -1,8 +1,11 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type IdempotencyContext, type IdempotencyEvent, idempotency, singleTenant } from 'once-per-key/fastify'
 import { MemoryStore } from 'once-per-key/memory'
+import { PostgresStore } from 'once-per-key/postgres'
+import { Pool } from 'pg'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { openStore } from '../adapters/sqlite/open-store.js'
+import { startPostgres } from '../support/postgres-server.js'
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown
 type Options = Partial<Parameters<typeof idempotency>[1]>
@@ -125,6 +128,47 @@ test('misuse goes to the error handler, and nothing is stored', async () => {
   expect((await post()).status).toBe(500)
   expect(seen).toEqual([expect.objectContaining({ code: 'scope_invalid' })])
   expect(types()).toEqual([])
+})
+
+test('on Postgres, its work may return the reply, and a retry of the transaction sends one answer', async () => {
+  const server = await startPostgres()
+  const pool = new Pool({ connectionString: server.url() })
+  onTestFinished(async () => {
+    await pool.end()
+    await server.close()
+  })
+  const store = new PostgresStore({ pool, transactions: pool })
+  await store.migrate()
+  await pool.query('CREATE TABLE effects (id text)')
+  let tries = 0
+  const { post } = await serve(
+    async (request, reply) => {
+      const work = async (tx: { query(text: string): Promise<unknown> }) => {
+        await tx.query("INSERT INTO effects VALUES ('e1')")
+        return reply.code(201).header('X-Try', String(++tries)).send({ id: 'e1' })
+      }
+      try {
+        await store.transaction(request.idempotency, async (tx) => {
+          await work(tx)
+          throw new Error('no')
+        })
+      } catch {
+        await store.transaction(request.idempotency, work)
+      }
+      return reply
+    },
+    { store },
+  )
+  for (const replayed of [null, 'true']) {
+    const reply = await post()
+    expect([reply.status, reply.body, reply.headers.get('X-Try'), reply.replayed]).toEqual([
+      201,
+      '{"id":"e1"}',
+      '2',
+      replayed,
+    ])
+  }
+  expect((await pool.query('SELECT * FROM effects')).rowCount).toBe(1)
 })
 
 describe('in a transaction of the handler’s own', () => {
