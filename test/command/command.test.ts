@@ -264,7 +264,7 @@ describe('the command line', () => {
 
   test.each([
     [[], 0, 'once-per-key COMMAND'],
-    [['--help'], 0, 'lists what awaits an operator'],
+    [['--help'], 0, 'lists the records whose outcome is unknown'],
     [['resolve', '--help'], 0, 'once-per-key resolve acme order-1001 --attempt 1'],
     [['forget'], 2, 'There is no command "forget"'],
     [['unknown', '--nonsense'], 2, '--nonsense'],
