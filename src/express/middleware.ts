@@ -4,16 +4,14 @@ import {
   IdempotencyError,
   isCertainFailure,
   type MaybePromise,
-  type RecordName,
   whenever,
 } from '../core/index.js'
 import {
-  type AttemptName,
+  controlsOf,
   createRequestEngine,
   type Decision,
   type HeaderPairs,
   type IdempotencyOptions,
-  type KnownOutcome,
   type Operator,
   type RequestRun,
 } from '../http/index.js'
@@ -138,12 +136,7 @@ function asMiddleware(
       fail(error, req, next)
     }
   }
-  return Object.assign(middleware, {
-    idle: () => engine.idle(),
-    inspect: (name: RecordName) => engine.inspect(name),
-    unknown: () => engine.unknown(),
-    resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
-  })
+  return Object.assign(middleware, controlsOf(engine))
 }
 
 function catchLater(done: Promise<void>, req: IncomingMessage, next: Next): void {

@@ -1,12 +1,6 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
-import { type IdempotencyContext, IdempotencyError, type RecordName } from '../core/index.js'
-import {
-  type AttemptName,
-  createRequestEngine,
-  type IdempotencyOptions,
-  type KnownOutcome,
-  type Operator,
-} from '../http/index.js'
+import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
+import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 import { factsOf } from '../node/facts.js'
 import { hold } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
@@ -65,12 +59,7 @@ function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyReques
   const answers = new WeakMap<FastifyRequest, FastifyAnswer>()
 
   app.decorateRequest('idempotency', undefined)
-  app.decorate('idempotency', {
-    idle: () => engine.idle(),
-    inspect: (name: RecordName) => engine.inspect(name),
-    resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
-    unknown: () => engine.unknown(),
-  })
+  app.decorate('idempotency', controlsOf(engine))
 
   app.addHook('preHandler', async (request, reply) => {
     if (request.idempotency !== undefined) throw mountedTwice()

@@ -1,5 +1,5 @@
-import { type IdempotencyContext, IdempotencyError, type RecordName } from '../core/index.js'
-import { type AttemptName, createRequestEngine, type KnownOutcome, type Operator } from '../http/index.js'
+import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
+import { controlsOf, createRequestEngine, type Operator } from '../http/index.js'
 import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
 import { respond } from './respond.js'
 
@@ -78,10 +78,7 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
 
   return Object.assign(once, {
     handle,
-    idle: () => engine.idle(),
-    inspect: (name: RecordName) => engine.inspect(name),
-    unknown: () => engine.unknown(),
-    resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
+    ...controlsOf(engine),
   })
 }
 

@@ -1,14 +1,8 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
-import { type IdempotencyContext, isCertainFailure, type RecordName } from '../core/index.js'
+import { type IdempotencyContext, isCertainFailure } from '../core/index.js'
 import { checkMaxBodyBytes, DEFAULT_MAX_BODY_BYTES } from '../fetch/options.js'
 import { respond } from '../fetch/respond.js'
-import {
-  type AttemptName,
-  createRequestEngine,
-  type IdempotencyOptions,
-  type KnownOutcome,
-  type Operator,
-} from '../http/index.js'
+import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 
 declare module 'hono' {
   interface ContextVariableMap {
@@ -71,12 +65,7 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
     c.res = response
   }
 
-  return Object.assign(middleware, {
-    idle: () => engine.idle(),
-    inspect: (name: RecordName) => engine.inspect(name),
-    unknown: () => engine.unknown(),
-    resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
-  })
+  return Object.assign(middleware, controlsOf(engine))
 }
 
 /** Hono keeps what `c.req.json()` and similar functions have read; a parsed form no longer has its bytes. */

@@ -5,7 +5,7 @@ export { requestFingerprint } from './fingerprint.js'
 export { aHeaderName } from './header-name.js'
 export { type HeldBody, heldBody, readAtMost } from './held-body.js'
 export { type BodyFieldOptions, bodyField, type LegacyKey } from './legacy-key.js'
-export type { Operator } from './operator.js'
+export { type Controls, controlsOf, type Operator } from './operator.js'
 export { mistakesInOptions } from './option-rules.js'
 export type { IdempotencyOptions } from './options.js'
 export {

@@ -55,6 +55,12 @@ export interface Operator {
   resolve(name: AttemptName, as: KnownOutcome): Promise<CommandReply>
 }
 
+/** The commands of an operator, and the wait of a shutdown. */
+export interface Controls extends Operator {
+  /** Resolves when no run is active and no completion is pending. */
+  idle(): Promise<void>
+}
+
 /** An operator's commands on the records of requests. */
 export function operatorOn<Req>(
   engine: Pick<OperationEngine, 'inspect' | 'resolve' | 'unknown'>,
@@ -73,5 +79,15 @@ export function operatorOn<Req>(
       const { name, attempt, answer } = readResolution(given, as, rules.options.maxAnswerBytes)
       return engine.resolve(name, attempt, answer && storedAnswer(answer, rules.functions.keepHeader))
     },
+  }
+}
+
+/** What a binding offers of its engine besides protecting requests: for operators, and for shutdown. */
+export function controlsOf(engine: Controls): Controls {
+  return {
+    idle: () => engine.idle(),
+    inspect: (name) => engine.inspect(name),
+    unknown: () => engine.unknown(),
+    resolve: (name, as) => engine.resolve(name, as),
   }
 }

@@ -1,12 +1,6 @@
 import type { Context, Next } from 'koa'
-import { type IdempotencyContext, IdempotencyError, type RecordName } from '../core/index.js'
-import {
-  type AttemptName,
-  createRequestEngine,
-  type IdempotencyOptions,
-  type KnownOutcome,
-  type Operator,
-} from '../http/index.js'
+import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
+import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 import { factsOf } from '../node/facts.js'
 import { hold } from '../node/hold.js'
 import { put } from './body.js'
@@ -65,12 +59,7 @@ export function idempotency(options: IdempotencyOptions<Context>): Middleware {
     }
   }
 
-  return Object.assign(protect, {
-    idle: () => engine.idle(),
-    inspect: (name: RecordName) => engine.inspect(name),
-    resolve: (name: AttemptName, as: KnownOutcome) => engine.resolve(name, as),
-    unknown: () => engine.unknown(),
-  })
+  return Object.assign(protect, controlsOf(engine))
 }
 
 /** Koa's body parsers keep the body there. */

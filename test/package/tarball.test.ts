@@ -71,6 +71,7 @@ const NAMES = {
     'aHeaderName',
     'bodyField',
     'comparableBody',
+    'controlsOf',
     'createRequestEngine',
     'heldBody',
     'ietfDraft',
