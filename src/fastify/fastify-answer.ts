@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { FastifyReply } from 'fastify'
 import { isCertainFailure, type MaybePromise, transactionLate, transactionStreamed, whenever } from '../core/index.js'
 import { type HeaderPairs, type HeldAnswer, heldBody, type RequestRun } from '../http/index.js'
+import { isSame } from '../node/headers.js'
 import type { HeldResponse } from '../node/held-response.js'
 import { payloadOf, sourceOf, streamOf } from '../node/payload.js'
 
@@ -137,10 +138,6 @@ function changedSince(before: Headers, now: Headers): HeaderPairs {
     for (const line of Array.isArray(value) ? value : [value]) changed.push([name, String(line)])
   }
   return changed
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  return one === other || (Array.isArray(one) && Array.isArray(other) && one.join('\n') === other.join('\n'))
 }
 
 /** A reply as it was when a transaction was opened; it patches the reply while the transaction is open. */
