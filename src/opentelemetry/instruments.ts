@@ -14,15 +14,15 @@ export interface Instruments {
 export function createInstruments(meter: Meter): Instruments {
   return {
     decisions: meter.createCounter('once_per_key.decisions', {
-      description: 'What operations were told: to run, their answer, or why they are refused.',
+      description: 'Decisions about operations, by outcome: run, replay, or the reason for the refusal.',
       unit: '{decision}',
     }),
     activeRuns: meter.createUpDownCounter('once_per_key.active_runs', {
-      description: 'Runs that are under way, until their record stands.',
+      description: 'Active runs: from the claim until the record is final.',
       unit: '{run}',
     }),
     commandDuration: meter.createHistogram('once_per_key.store.command.duration', {
-      description: 'How long the store took to reply to a command, or until it failed or timed out.',
+      description: 'Duration of store commands, until the reply, the failure or the time limit.',
       unit: 's',
       advice: { explicitBucketBoundaries: BOUNDARIES },
     }),
@@ -31,11 +31,11 @@ export function createInstruments(meter: Meter): Instruments {
       unit: '{loss}',
     }),
     pendingCompletions: meter.createUpDownCounter('once_per_key.pending_completions', {
-      description: 'Successes that the store has not confirmed in time, and that are sent to it again.',
+      description: 'Successes that the store has not confirmed in time, and that are retried.',
       unit: '{completion}',
     }),
     unknownOutcomes: meter.createCounter('once_per_key.unknown_outcomes', {
-      description: 'Times that an outcome was left unknown, or found to be.',
+      description: 'Outcomes that became unknown, or were found to be unknown.',
       unit: '{outcome}',
     }),
     events: meter.createCounter('once_per_key.events', {
