@@ -104,6 +104,19 @@ test('a pending completion is given up when maxRunMs is over, with an event; the
   expect((await run()).context).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
 })
 
+test('a pending completion is sent a last time when maxRunMs is over, even while a copy is unanswered', async () => {
+  const { store, engine, run, types } = engineOnTrial()
+  const execution = await run()
+  store.always('complete', hang)
+  await Promise.all([execution.settle(answer()), vi.advanceTimersByTimeAsync(maxRunMs - 1)])
+  const tried = store.countOf('complete')
+  store.heal()
+  await vi.advanceTimersByTimeAsync(1)
+  await engine.idle()
+  expect(store.countOf('complete')).toBe(tried + 1)
+  expect(types().at(-1)).toBe('completed')
+})
+
 test('a pending completion ends when the record proves to be another’s', async () => {
   const { store, engine, run, types } = engineOnTrial()
   const execution = await run()
