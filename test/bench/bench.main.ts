@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis'
 import { startRedis } from '../support/redis-server.js'
 import { leaveServerCore } from './cores.js'
+import { cpuMicrosOf, sqliteVersion, startDatabase, versionOf } from './database.js'
 import { installEarlier } from './earlier-version.js'
 import { startGenerator } from './generator.js'
 import { nodesOf } from './nodes.js'
@@ -9,6 +10,7 @@ import { installPeers } from './peer-packages.js'
 import { startProgress } from './progress.js'
 import { setUpOf, writeReport } from './report.js'
 import type { Ground } from './rounds.js'
+import { databaseTables } from './sections/databases.js'
 import { growthTables } from './sections/growth.js'
 import { latencyTable } from './sections/latency.js'
 import { memoryTable } from './sections/memory.js'
@@ -17,27 +19,32 @@ import { measureSizes } from './sections/sizes.js'
 import { measureTraffic, type Traffic, trafficTables } from './sections/traffic.js'
 import { probeWork } from './sections/work.js'
 import { startedOnDemand } from './services.js'
-import { type Section, settingsFrom, variantNamesFrom } from './settings.js'
+import { hasPeers, type Section, settingsFrom, variantNamesFrom } from './settings.js'
 import type { Table } from './table.js'
 import { targetsTable } from './targets.js'
 import { VARIANTS } from './variants.js'
 
 const settings = settingsFrom(process.argv.slice(2), process.env)
 const wants = (section: Section) => settings.sections.includes(section)
-installPeers()
+if (settings.sections.some(hasPeers)) installPeers()
 installEarlier()
 const nodes = nodesOf(settings.nodes)
 const chosen = variantNamesFrom(process.env)
 const variants = VARIANTS.filter(({ name }) => chosen === undefined || chosen.includes(name))
 leaveServerCore()
 
+const database = wants('postgres') || wants('rows') ? await startDatabase() : undefined
 const server = await startRedis('--appendonly', 'no')
 const redis = new Redis(server.port)
-const services = startedOnDemand(server.port)
+const servers = { redisPort: server.port, ...(database && { postgresUrl: database.url() }) }
+const services = startedOnDemand(servers)
 const generator = startGenerator()
 const progress = startProgress()
 const { rounds, warmUpRequests, seconds, growthSeconds } = settings
-const ground: Ground = { generator, redis, redisPort: server.port, rounds, warmUpRequests, tell: progress.tell }
+const ground: Ground = {
+  ...{ generator, redis, servers, rounds, warmUpRequests, tell: progress.tell },
+  ...(database && { databaseCpu: () => cpuMicrosOf(database) }),
+}
 
 try {
   const tables: Table[] = []
@@ -58,6 +65,10 @@ try {
   if (grown !== undefined) tables.push(...grown.tables)
   if (wants('memory')) tables.push(await memoryTable(services, ground))
 
+  if (wants('postgres')) tables.push(...(await databaseTables('postgres', nodes, ground, seconds)))
+  // better-sqlite3 is built for the Node that runs this.
+  if (wants('sqlite')) tables.push(...(await databaseTables('sqlite', nodesOf(undefined), ground, seconds)))
+
   const micro = wants('micro') ? await measureMicro(ground, settings.microOperations) : undefined
   const sizes = wants('micro') ? await measureSizes() : undefined
   if (micro !== undefined && sizes !== undefined) tables.push(micro.table, sizes.table)
@@ -67,13 +78,16 @@ try {
     ...{ withMemoryBytes: sizes?.withMemoryBytes },
   }
   tables.push(targetsTable(measured))
-  const version = /^redis_version:(\S+)/m.exec(await redis.info('server'))?.[1] ?? 'unknown'
+  const versions = [`Redis ${/^redis_version:(\S+)/m.exec(await redis.info('server'))?.[1] ?? 'unknown'}`]
+  if (database !== undefined) versions.push(`Postgres ${await versionOf(database)}`)
+  if (wants('sqlite')) versions.push(`SQLite ${sqliteVersion()}`)
   progress.end()
-  await writeReport(setUpOf(settings, version, new Date()), tables, traffic)
+  await writeReport(setUpOf(settings, versions, new Date()), tables, traffic)
 } finally {
   progress.end()
   await services.end()
   await generator.end()
   redis.disconnect()
   await server.close()
+  await database?.close()
 }

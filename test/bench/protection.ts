@@ -10,8 +10,14 @@ export interface Protection {
   close?(): Promise<unknown>
 }
 
-export interface Ground {
+/** The servers that a protection may use. */
+export interface Servers {
   readonly redisPort: number
+  /** Of an empty database; absent where nothing is measured in Postgres. */
+  readonly postgresUrl?: string
+}
+
+export interface Ground extends Servers {
   /** Only a floor may care: it does the least for what is measured. */
   readonly phase: Phase
 }

@@ -1,14 +1,16 @@
 import type { Redis } from 'ioredis'
 import type { Generator, Seen } from './generator.js'
 import { ANSWER_BYTES, ORDER_BYTES, orderOf } from './payout.js'
-import type { Phase } from './protection.js'
+import type { Phase, Servers } from './protection.js'
 import type { Service, Window } from './service.js'
 
 /** What surrounds the services: their load, and their Redis. */
 export interface Ground {
   readonly generator: Generator
   readonly redis: Redis
-  readonly redisPort: number
+  readonly servers: Servers
+  /** The CPU time of each process of the database, in microseconds since it started. */
+  databaseCpu?(): ReadonlyMap<number, number>
   readonly rounds: number
   readonly warmUpRequests: number
   tell(progress: string): void
@@ -33,6 +35,8 @@ export interface Figures {
   readonly perSecond: number[]
   readonly p50Ms: number[]
   readonly p99Ms: number[]
+  /** CPU time of the database by request. */
+  readonly databaseMicros: number[]
   /** Answers other than a success, and work done too often or too seldom, over all rounds. */
   mistakes: number
 }
@@ -53,7 +57,8 @@ export async function measureInRounds(
   const pace = new Map<string, number>()
   for (const candidate of candidates) {
     const { name, service } = candidate
-    if (!all.has(name)) all.set(name, { cpuMicros: [], perSecond: [], p50Ms: [], p99Ms: [], mistakes: 0 })
+    if (!all.has(name))
+      all.set(name, { cpuMicros: [], perSecond: [], p50Ms: [], p99Ms: [], databaseMicros: [], mistakes: 0 })
     ground.tell(`${what}: warming up ${name}`)
     await prepare({ ...candidate, records: 0 }, ground)
     const load = { ...loadOf(candidate), port: service.port, amount: ground.warmUpRequests }
@@ -85,13 +90,16 @@ async function measure(candidate: Candidate, ground: Ground, amount: number, fig
   const fire = (most: number) => ground.generator.call('fire', { ...load, amount: Math.max(most, load.connections) })
   // The collection between two rounds has shrunk the young generation, and what runs for long has a grown one.
   await fire(Math.ceil(amount / 2))
+  const before = ground.databaseCpu?.()
   const seen = await counted(service, () => fire(amount))
+  const databaseMicros = before && ground.databaseCpu ? growthOf(before, ground.databaseCpu()) : 0
   const { cpuMicros, requests, runs, succeeded, failed } = seen
   if (succeeded === 0) throw new Error(`${candidate.name} answered none of ${amount} requests.`)
   figures.cpuMicros.push(cpuMicros / requests)
   figures.perSecond.push(paceOf(seen))
   figures.p50Ms.push(seen.p50Ms)
   figures.p99Ms.push(seen.p99Ms)
+  figures.databaseMicros.push(databaseMicros / requests)
   const expected = phase === 'first' || service.variant.kind === 'bare' ? requests : 0
   figures.mistakes += failed + Math.abs(runs - expected)
   return paceOf(seen)
@@ -101,6 +109,11 @@ async function counted(service: Service, fire: () => Promise<Seen>): Promise<See
   await service.call('begin')
   const seen = await fire()
   return { ...seen, ...(await service.call('end')) }
+}
+
+/** Without the processes that have ended meanwhile. */
+function growthOf(before: ReadonlyMap<number, number>, after: ReadonlyMap<number, number>): number {
+  return [...after].reduce((sum, [pid, micros]) => sum + micros - (before.get(pid) ?? 0), 0)
 }
 
 async function prepare(candidate: Candidate, { generator, redis }: Ground): Promise<void> {

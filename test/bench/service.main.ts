@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net'
 import express, { type ErrorRequestHandler, type Express } from 'express'
 import { answerCalls } from './calls.js'
 import { payoutWork } from './payout.js'
-import type { Protection } from './protection.js'
+import type { Protection, Servers } from './protection.js'
 import type { Setup, Window } from './service.js'
 import { variantOf } from './variants.js'
 
 const { open } = variantOf(process.argv[2] ?? '')
-const redisPort = Number(process.argv[3])
+const servers: Servers = JSON.parse(process.argv[3] ?? '')
 
 let protection: Protection | undefined
 let app: Express
@@ -27,7 +27,7 @@ const server = createServer((req, res) => {
 async function reset({ phase, answerBytes }: Setup): Promise<void> {
   await protection?.close?.()
   const work = payoutWork(answerBytes, () => runs++)
-  protection = await open(work, { redisPort, phase })
+  protection = await open(work, { ...servers, phase })
   app = express()
   app.post('/payouts', express.json({ limit: '2mb' }), ...protection.handlers)
   app.use(answerError)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type Program, programOf } from './calls.js'
 import { spawnOnServerCore } from './cores.js'
-import type { Phase } from './protection.js'
+import type { Phase, Servers } from './protection.js'
 import type { Variant } from './variants.js'
 
 export interface Setup {
@@ -33,13 +33,13 @@ export interface Service extends Pick<Program<ServiceCalls>, 'call' | 'end'> {
 }
 
 /** Starts a variant in a process of its own, on the server's core. */
-export async function startService(variant: Variant, redisPort: number, node: string): Promise<Service> {
+export async function startService(variant: Variant, servers: Servers, node: string): Promise<Service> {
   const { BENCH_PROFILES, ...env } = process.env
   const profiling =
     BENCH_PROFILES === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', join(BENCH_PROFILES, variant.name)]
   const args = ['--expose-gc', '--max-old-space-size=8192', ...profiling]
   const program = join(process.cwd(), 'build/bench/service.js')
-  const child = spawnOnServerCore(node, [...args, program, variant.name, `${redisPort}`], {
+  const child = spawnOnServerCore(node, [...args, program, variant.name, JSON.stringify(servers)], {
     env: { ...env, NODE_ENV: 'production' },
     // Some peers write a line for each failure.
     stdio: ['ignore', 'ignore', process.env.BENCH_DEBUG ? 'inherit' : 'ignore', 'ipc'],

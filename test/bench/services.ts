@@ -1,3 +1,4 @@
+import type { Servers } from './protection.js'
 import { type Service, startService } from './service.js'
 import { variantOf } from './variants.js'
 
@@ -8,11 +9,11 @@ export interface Services {
 }
 
 /** `node`: the path of the Node that runs them. */
-export function startedOnDemand(redisPort: number, node = process.execPath): Services {
+export function startedOnDemand(servers: Servers, node = process.execPath): Services {
   const started = new Map<string, Promise<Service>>()
   return {
     of(variant) {
-      const service = started.get(variant) ?? startService(variantOf(variant), redisPort, node)
+      const service = started.get(variant) ?? startService(variantOf(variant), servers, node)
       started.set(variant, service)
       return service
     },

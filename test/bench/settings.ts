@@ -1,4 +1,7 @@
-export const SECTIONS = ['work', 'first', 'replay', 'latency', 'growth', 'memory', 'micro'] as const
+export const SECTIONS = [
+  ...['work', 'first', 'replay', 'latency', 'growth', 'memory', 'micro'],
+  ...['postgres', 'sqlite', 'rows'],
+] as const
 
 export type Section = (typeof SECTIONS)[number]
 
@@ -69,6 +72,11 @@ export function settingsFrom(args: readonly string[], env: NodeJS.ProcessEnv): S
     warmUpRequests: numberFrom(env.BENCH_WARM_UP, base.warmUpRequests),
     growthSeconds: (base.growthSeconds * seconds) / base.seconds,
   }
+}
+
+/** Whether other packages are measured in it. */
+export function hasPeers(section: Section): boolean {
+  return ['work', 'first', 'replay', 'memory'].includes(section)
 }
 
 function isSection(name: string): name is Section {

@@ -7,14 +7,31 @@ import { floorMemory } from './protections/floor-memory.js'
 import { floorIoredis, floorIoredisAutoPipelining, floorNodeRedis } from './protections/floor-redis.js'
 import { nodeIdempotencyMemory, nodeIdempotencyRedis } from './protections/node-idempotency.js'
 import { oursIoredis, oursIoredisAutoPipelining, oursMemory, oursNodeRedis } from './protections/ours.js'
+import {
+  floorPostgresAround,
+  floorPostgresInside,
+  oursPostgresAround,
+  oursPostgresInside,
+  plainPostgres,
+} from './protections/postgres.js'
 import { powertoolsRedis } from './protections/powertools.js'
+import {
+  floorSqliteAround,
+  floorSqliteInside,
+  oursSqliteAround,
+  oursSqliteInside,
+  plainSqlite,
+} from './protections/sqlite.js'
+
+/** Where a payout is a row, and its record may be completed in the same transaction. */
+export type DatabaseName = 'postgres' | 'sqlite'
 
 /** One way to run the service. */
 export interface Variant {
   readonly name: string
   readonly label: string
   readonly kind: 'bare' | 'floor' | 'ours' | 'peer'
-  readonly store: 'none' | 'memory' | 'redis'
+  readonly store: 'none' | 'memory' | 'redis' | DatabaseName
   /** The variant that does the least with the same store and client. */
   readonly floor?: string
   readonly open: Open
@@ -61,14 +78,46 @@ export const VARIANTS: readonly Variant[] = [...FLOORS, ...OURS, ...EARLIER, ...
   (a, b) => storeOrder(a) - storeOrder(b),
 )
 
+/** Compared within their database alone. */
+export const DATABASE_VARIANTS: readonly Variant[] = [
+  ...inDatabase('postgres', {
+    plain: plainPostgres,
+    floorInside: floorPostgresInside,
+    oursInside: oursPostgresInside,
+    floorAround: floorPostgresAround,
+    oursAround: oursPostgresAround,
+  }),
+  ...inDatabase('sqlite', {
+    plain: plainSqlite,
+    floorInside: floorSqliteInside,
+    oursInside: oursSqliteInside,
+    floorAround: floorSqliteAround,
+    oursAround: oursSqliteAround,
+  }),
+]
+
 export function variantOf(name: string): Variant {
-  const variant = VARIANTS.find((one) => one.name === name)
+  const variant = [...VARIANTS, ...DATABASE_VARIANTS].find((one) => one.name === name)
   if (variant === undefined) throw new Error(`No variant of this name: ${name}`)
   return variant
 }
 
 function ours(name: string, client: string, store: Variant['store'], floor: string, open: Open): Variant {
   return { name, label: `once-per-key: ${client}`, kind: 'ours', store, floor, open }
+}
+
+type InDatabase = Readonly<Record<'plain' | 'floorInside' | 'oursInside' | 'floorAround' | 'oursAround', Open>>
+
+function inDatabase(store: DatabaseName, opens: InDatabase): Variant[] {
+  const of = (name: string) => `${name}-${store}`
+  const [inside, around] = [of('floor-inside'), of('floor-around')]
+  return [
+    { name: of('plain'), label: 'a transaction, unprotected', kind: 'bare', store, open: opens.plain },
+    { name: inside, label: 'by hand, in it', kind: 'floor', store, open: opens.floorInside },
+    { name: of('ours-inside'), label: 'store.transaction', kind: 'ours', store, floor: inside, open: opens.oursInside },
+    { name: around, label: 'by hand, around it', kind: 'floor', store, open: opens.floorAround },
+    { name: of('ours-around'), label: 'the store', kind: 'ours', store, floor: around, open: opens.oursAround },
+  ]
 }
 
 /** Peers bring node-redis, or are recommended with it. */

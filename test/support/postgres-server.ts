@@ -17,6 +17,8 @@ export interface PostgresServer {
   /** Starts it again, after a crash or not: on the same port, with the data that it kept. */
   restart(): Promise<void>
   close(): Promise<void>
+  /** The first, and those of its connections and its own work. */
+  processes(): number[]
 }
 
 export type Settings = Readonly<Record<string, string>>
@@ -55,6 +57,7 @@ export async function startPostgres(settings: Settings = {}, programs?: string):
         await run(`ALTER DATABASE ${name} SET ${option} = '${value}'`)
       return url(name)
     },
+    processes,
     signal(signal) {
       for (const pid of processes()) process.kill(pid, signal)
     },

@@ -1,7 +1,7 @@
+import { measureAfresh } from '../afresh.js'
 import type { MeasuredNode } from '../nodes.js'
 import type { Phase } from '../protection.js'
-import { type Figures, type Ground, inTurn, measureInRounds } from '../rounds.js'
-import { startedOnDemand } from '../services.js'
+import type { Figures, Ground } from '../rounds.js'
 import { differenceOf, ratioOf, type Spread, spreadOf } from '../statistics.js'
 import { spreadCell, type Table } from '../table.js'
 import type { Variant } from '../variants.js'
@@ -25,10 +25,6 @@ export interface Traffic {
   readonly rows: readonly TrafficRow[]
 }
 
-/**
- * Every variant under the same load, on each Node. In each round by processes of its own: two processes of one program differ,
- * by how the engine compiled it, as much as two variants do.
- */
 export async function measureTraffic(
   phase: Phase,
   variants: readonly Variant[],
@@ -36,22 +32,9 @@ export async function measureTraffic(
   ground: Ground,
   seconds: number,
 ): Promise<readonly Traffic[]> {
-  const figuresOf = new Map(nodes.map((node) => [node, new Map<string, Figures>()]))
-  for (let round = 0; round < ground.rounds; round++) {
-    for (const [node, figures] of figuresOf) {
-      const services = startedOnDemand(ground.redisPort, node.path)
-      try {
-        const candidates = await Promise.all(
-          inTurn(variants, round).map(async ({ name }) => ({ name, service: await services.of(name), phase, seconds })),
-        )
-        const what = `${phase}, Node ${node.version}, ${round + 1} of ${ground.rounds}`
-        await measureInRounds(what, candidates, { ...ground, rounds: 1 }, figures)
-      } finally {
-        await services.end()
-      }
-    }
-  }
-  return nodes.map((node) => ({ phase, node, rows: rowsOf(variants, figuresOf.get(node) as Map<string, Figures>) }))
+  const plans = variants.map(({ name }) => ({ name, variant: name, phase, seconds }))
+  const figures = await measureAfresh(phase, plans, nodes, ground)
+  return nodes.map((node) => ({ phase, node, rows: rowsOf(variants, figures.get(node) as Map<string, Figures>) }))
 }
 
 function rowsOf(variants: readonly Variant[], figures: ReadonlyMap<string, Figures>): readonly TrafficRow[] {

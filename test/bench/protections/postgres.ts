@@ -1,0 +1,172 @@
+import { idempotency } from 'once-per-key'
+import { PostgresStore } from 'once-per-key/postgres'
+import { Pool, type PoolClient } from 'pg'
+import { type Payout, sendPayout } from '../payout.js'
+import { type Ground, KEY, MERCHANT, type Open, type Protection } from '../protection.js'
+
+/** A transaction that writes the payout, and no protection. */
+export const plainPostgres: Open = async (work, ground) => {
+  const { application, close } = await openPools(ground)
+  return {
+    handlers: [
+      async (req, res) => {
+        const payout = await work(req)
+        await inTransaction(application, (tx) => insert(tx, payout))
+        sendPayout(res, payout)
+      },
+    ],
+    close,
+  }
+}
+
+/** Two statements by hand, in the transaction of the payout. A request whose key is in flight waits for it. */
+export const floorPostgresInside: Open = async (work, ground) => {
+  const { application, close } = await openPools(ground)
+  return {
+    handlers: [
+      async (req, res) => {
+        const key = req.headers[KEY] as string
+        const payout = await inTransaction(application, async (tx) => {
+          if (!(await claim(tx, key))) return answerOf(tx, key)
+          const paid = await work(req)
+          await insert(tx, paid)
+          await complete(tx, key, paid)
+          return paid
+        })
+        sendPayout(res, payout ?? IN_FLIGHT)
+      },
+    ],
+    close,
+  }
+}
+
+/** The same two statements around the transaction of the payout. */
+export const floorPostgresAround: Open = async (work, ground) => {
+  const { application, commands, close } = await openPools(ground)
+  return {
+    handlers: [
+      async (req, res) => {
+        const key = req.headers[KEY] as string
+        if (!(await claim(commands, key))) return sendPayout(res, (await answerOf(commands, key)) ?? IN_FLIGHT)
+        const payout = await work(req)
+        await inTransaction(application, (tx) => insert(tx, payout))
+        await complete(commands, key, payout)
+        sendPayout(res, payout)
+      },
+    ],
+    close,
+  }
+}
+
+/** This library: the record is completed in the transaction of the payout. */
+export const oursPostgresInside: Open = async (work, ground) => {
+  const { store, once, close } = await openStore(ground)
+  return {
+    handlers: [
+      once,
+      async (req, res) => {
+        await store.transaction(req.idempotency, async (tx) => {
+          const payout = await work(req)
+          await insert(tx, payout)
+          sendPayout(res, payout)
+        })
+      },
+    ],
+    close,
+  }
+}
+
+/** This library: the record is completed after the transaction of the payout. */
+export const oursPostgresAround: Open = async (work, ground) => {
+  const { application, once, close } = await openStore(ground)
+  return {
+    handlers: [
+      once,
+      async (req, res) => {
+        const payout = await work(req)
+        await inTransaction(application, (tx) => insert(tx, payout))
+        sendPayout(res, payout)
+      },
+    ],
+    close,
+  }
+}
+
+interface Pools {
+  /** Of the transactions. */
+  readonly application: Pool
+  /** Of what protects them, outside of them. */
+  readonly commands: Pool
+  close(): Promise<unknown>
+}
+
+/** Empty tables, and as many connections for each variant. */
+async function openPools({ postgresUrl }: Ground): Promise<Pools> {
+  const [application, commands] = [10, 4].map(
+    (max) => new Pool({ connectionString: postgresUrl, max, idleTimeoutMillis: 0 }),
+  ) as [Pool, Pool]
+  await application.query(TABLES)
+  return { application, commands, close: () => Promise.all([application.end(), commands.end()]) }
+}
+
+async function openStore(ground: Ground) {
+  const pools = await openPools(ground)
+  const store = new PostgresStore({ pool: pools.commands, transactions: pools.application })
+  await store.migrate()
+  await pools.application.query('TRUNCATE once_per_key.records')
+  const once = idempotency({ store, scope: (req) => req.get(MERCHANT) })
+  const close: Protection['close'] = async () => {
+    await once.idle()
+    await pools.close()
+  }
+  return { ...pools, store, once, close }
+}
+
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS payouts (id text PRIMARY KEY, answer jsonb NOT NULL);
+  CREATE TABLE IF NOT EXISTS keys (key text PRIMARY KEY, status int, location text, body jsonb);
+  TRUNCATE payouts, keys`
+
+async function inTransaction<Value>(pool: Pool, work: (tx: PoolClient) => Promise<Value>): Promise<Value> {
+  const tx = await pool.connect()
+  try {
+    await tx.query('BEGIN')
+    const value = await work(tx)
+    await tx.query('COMMIT')
+    return value
+  } catch (error) {
+    await tx.query('ROLLBACK')
+    throw error
+  } finally {
+    tx.release()
+  }
+}
+
+type Sql = Pool | PoolClient
+
+function insert(sql: Sql, { location, body }: Payout): Promise<unknown> {
+  return sql.query('INSERT INTO payouts VALUES ($1, $2)', [location, body])
+}
+
+async function claim(sql: Sql, key: string): Promise<boolean> {
+  const { rowCount } = await sql.query('INSERT INTO keys (key) VALUES ($1) ON CONFLICT DO NOTHING', [key])
+  return rowCount === 1
+}
+
+function complete(sql: Sql, key: string, { status, location, body }: Payout): Promise<unknown> {
+  return sql.query('UPDATE keys SET status = $2, location = $3, body = $4 WHERE key = $1', [
+    key,
+    status,
+    location,
+    body,
+  ])
+}
+
+async function answerOf(sql: Sql, key: string): Promise<Payout | undefined> {
+  const { rows } = await sql.query('SELECT status, location, body FROM keys WHERE key = $1 AND status IS NOT NULL', [
+    key,
+  ])
+  return rows[0]
+}
+
+const IN_FLIGHT: Payout = { status: 409, location: '/', body: { error: 'in flight' } }
