@@ -15,6 +15,7 @@ import { growthTables } from './sections/growth.js'
 import { latencyTable } from './sections/latency.js'
 import { memoryTable } from './sections/memory.js'
 import { measureMicro } from './sections/micro.js'
+import { rowsTable } from './sections/rows.js'
 import { measureSizes } from './sections/sizes.js'
 import { measureTraffic, type Traffic, trafficTables } from './sections/traffic.js'
 import { probeWork } from './sections/work.js'
@@ -33,7 +34,7 @@ const chosen = variantNamesFrom(process.env)
 const variants = VARIANTS.filter(({ name }) => chosen === undefined || chosen.includes(name))
 leaveServerCore()
 
-const database = wants('postgres') || wants('rows') ? await startDatabase() : undefined
+const database = wants('postgres') ? await startDatabase() : undefined
 const server = await startRedis('--appendonly', 'no')
 const redis = new Redis(server.port)
 const servers = { redisPort: server.port, ...(database && { postgresUrl: database.url() }) }
@@ -68,6 +69,7 @@ try {
   if (wants('postgres')) tables.push(...(await databaseTables('postgres', nodes, ground, seconds)))
   // better-sqlite3 is built for the Node that runs this.
   if (wants('sqlite')) tables.push(...(await databaseTables('sqlite', nodesOf(undefined), ground, seconds)))
+  if (wants('rows')) tables.push(await rowsTable(progress.tell))
 
   const micro = wants('micro') ? await measureMicro(ground, settings.microOperations) : undefined
   const sizes = wants('micro') ? await measureSizes() : undefined
@@ -77,7 +79,8 @@ try {
     ...{ traffic, roundTrips: work?.roundTrips, growthInMemory: grown?.growthInMemory },
     ...{ withMemoryBytes: sizes?.withMemoryBytes },
   }
-  tables.push(targetsTable(measured))
+  const targets = targetsTable(measured)
+  if (targets.rows.length > 0) tables.push(targets)
   const versions = [`Redis ${/^redis_version:(\S+)/m.exec(await redis.info('server'))?.[1] ?? 'unknown'}`]
   if (database !== undefined) versions.push(`Postgres ${await versionOf(database)}`)
   if (wants('sqlite')) versions.push(`SQLite ${sqliteVersion()}`)
