@@ -2,7 +2,7 @@ import type { Store } from '../core/index.js'
 import { answerLaws } from './answer-laws.js'
 import { beginTable } from './begin-table.js'
 import { createBench } from './bench.js'
-import { bindingLaws } from './binding-laws.js'
+import { boundKeyLaws } from './bound-key-laws.js'
 import { claimLaws } from './claim-laws.js'
 import { keyLaws } from './key-laws.js'
 import { listLaws } from './list-laws.js'
@@ -114,7 +114,7 @@ const LAWS = [
   ...claimLaws,
   ...raceLaws,
   ...repeatLaws,
-  ...bindingLaws,
+  ...boundKeyLaws,
   ...retentionLaws,
   ...answerLaws,
   ...keyLaws,

@@ -6,7 +6,7 @@ import { promised } from './seen.js'
 import { completed, shownTo, takenOver } from './situations.js'
 
 /** Bound, and fresh means fresh: what a record keeps about earlier attempts. */
-export const bindingLaws: readonly Law[] = [
+export const boundKeyLaws: readonly Law[] = [
   ...everywhere({
     'bound: a completed key belongs to its fingerprint': async (bench) => {
       const owner = await bench.claimant().claims()
