@@ -95,7 +95,7 @@ describe('the check finds', () => {
     ['src/testing/laws.ts', "import '../core/machine.js'", '../core/machine.js'],
     ['src/client/client.ts', "import '../core/index.js'", '../core/index.js'],
     ['src/client/client.ts', "import { randomUUID } from 'node:crypto'", 'node:crypto'],
-    ['src/testing/laws.ts', "import '../http/index.js'", '../http/index.js'],
+    ['src/testing/laws.ts', "import '../http/request-engine.js'", '../http/request-engine.js'],
     ['adapters/memory/store.ts', "import '../../src/core/machine.js'", '../../src/core/machine.js'],
     ['adapters/redis/store.ts', "import type { Store } from '../../src/core/store.js'", '../../src/core/store.js'],
     ['adapters/redis/store.ts', "import '../../src/http/index.js'", '../../src/http/index.js'],

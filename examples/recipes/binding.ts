@@ -1,5 +1,11 @@
 import { type Answer, type IdempotencyContext, isCertainFailure } from 'once-per-key/core'
-import { createRequestEngine, type HeaderPairs, type IdempotencyOptions, type Settled } from 'once-per-key/http'
+import {
+  comparableBody,
+  createRequestEngine,
+  type HeaderPairs,
+  type IdempotencyOptions,
+  type Settled,
+} from 'once-per-key/http'
 
 type Handler = (request: Request, idempotency?: IdempotencyContext) => Response | Promise<Response>
 
@@ -8,13 +14,13 @@ export function bound(handler: Handler, options: IdempotencyOptions<Request>) {
   const engine = createRequestEngine(options)
 
   async function handle(request: Request): Promise<Response> {
+    const rawHeaders = [...request.headers].flat()
     const decision = await engine.decide({
       request,
       method: request.method,
       target: request.url.slice(new URL(request.url).origin.length),
-      rawHeaders: [...request.headers].flat(),
-      body: await bodyOf(request.clone()),
-      bodyWasRead: true,
+      rawHeaders,
+      ...comparableBody(new Uint8Array(await request.clone().arrayBuffer()), rawHeaders),
       isAbandoned: () => request.signal.aborted,
     })
     if (decision.action === 'bypass') return handler(request)
@@ -37,18 +43,6 @@ export function bound(handler: Handler, options: IdempotencyOptions<Request>) {
     }
   }
   return Object.assign(handle, { idle: () => engine.idle() })
-}
-
-/** JSON counts by its value, anything else by its bytes; `undefined`: there is no body. */
-async function bodyOf(request: Request): Promise<unknown> {
-  if (request.body === null) return undefined
-  const isJson = /^application\/json\b/i.test(request.headers.get('Content-Type') ?? '')
-  const bytes = Buffer.from(await request.arrayBuffer())
-  try {
-    return isJson ? JSON.parse(String(bytes)) : bytes
-  } catch {
-    return bytes // The handler answers it with 400.
-  }
 }
 
 async function answerOf(

@@ -107,7 +107,7 @@ const NAMES = {
   run: ['CertainFailure', 'IdempotencyError', 'RefusedError', 'runner'],
   sqlite: ['SqliteStore', 'SqliteStoreError'],
   sealed: ['SealedStoreError', 'newSealingKey', 'sealed', 'sealingKeyId'],
-  testing: ['storeLaws'],
+  testing: ['bindOptions', 'bindingLaws', 'storeLaws'],
   webhooks: [
     'CertainFailure',
     'WebhookEventError',

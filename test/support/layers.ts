@@ -59,7 +59,7 @@ const LAYERS: readonly Layer[] = [
   },
   { files: /^src\/run\//, mayImport: oneOf(CORE, 'src/run/'), packages: NONE },
   { files: CLIENT, mayImport: CLIENT, packages: NONE },
-  { files: /^src\/testing\//, mayImport: oneOf(CORE, 'src/testing/'), packages: NONE },
+  { files: /^src\/testing\//, mayImport: oneOf(CORE, HTTP, 'src/testing/'), packages: NONE },
   { files: /^adapters\/memory\//, mayImport: oneOf(CORE, 'adapters/memory/'), packages: /^lru-cache$/ },
   { files: /^adapters\/postgres\//, mayImport: oneOf(CORE, 'adapters/postgres/'), packages: NONE },
   { files: /^adapters\/sealed\//, mayImport: oneOf(CORE, 'adapters/sealed/'), packages: NONE },

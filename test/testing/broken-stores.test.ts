@@ -7,6 +7,7 @@ import { BROKEN_RACES } from './broken-races.js'
 import { BROKEN_REPLIES } from './broken-replies.js'
 import { BROKEN_STORES } from './broken-stores.js'
 import { BROKEN_TIMES } from './broken-times.js'
+import { startingWith } from './starting-with.js'
 
 type Open = (now: () => number) => ReturnType<typeof mapStore>
 
@@ -125,7 +126,3 @@ describe('a test of the suite', () => {
     return fns
   }
 })
-
-function startingWith(text: string): RegExp {
-  return new RegExp(`^${text.replace(/[.*+?^$(){}|[\]\\]/g, '\\$&')}`)
-}

@@ -1,8 +1,9 @@
 import type { IdempotencyEvent } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
+import type { BindingOptions } from 'once-per-key/testing'
 import { onTestFinished } from 'vitest'
 import { type Connection, connectTo, type RawReply, type RawRequest, request } from '../../support/raw-client.js'
-import type { Framework, Handler, Reply, Started, SuiteOptions } from './framework.js'
+import type { Framework, Handler, Reply, Started } from './framework.js'
 
 export interface Serving extends Started {
   readonly events: IdempotencyEvent[]
@@ -23,7 +24,7 @@ export interface Sent extends Omit<RawRequest, 'key' | 'body' | 'bytes'> {
 }
 
 export interface Setting {
-  readonly options?: Partial<SuiteOptions>
+  readonly options?: Partial<BindingOptions>
   readonly onError?: (error: unknown) => Reply
   readonly isProtected?: boolean
 }

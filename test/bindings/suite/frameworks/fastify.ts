@@ -3,7 +3,8 @@ import { Readable } from 'node:stream'
 import formbody from '@fastify/formbody'
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { idempotency } from 'once-per-key/fastify'
-import { bindOptions, type Framework, type Reply } from '../framework.js'
+import { bindOptions } from 'once-per-key/testing'
+import type { Framework, Reply } from '../framework.js'
 
 const LIMIT = 1_048_576
 

@@ -1,8 +1,9 @@
 import { serve } from '@hono/node-server'
 import { idempotency } from 'once-per-key/fetch'
+import { type BindingCall, bindOptions } from 'once-per-key/testing'
 import { listen, type Running } from '../../../support/bindings.js'
 import { type FetchHandler, fetchListener } from '../../../support/fetch-listener.js'
-import { type App, bindOptions, type Framework, type HandlerCall, type Reply } from '../framework.js'
+import type { App, Framework, Reply } from '../framework.js'
 
 const TRAITS = { joinsHeaderLines: true, hasNoErrorHandler: true, readsBodies: true } as const
 
@@ -39,7 +40,7 @@ async function served(handler: FetchHandler): Promise<Running> {
   }
 }
 
-export function callOf(request: Request, idempotency: HandlerCall['idempotency']): HandlerCall {
+export function callOf(request: Request, idempotency: BindingCall['idempotency']): BindingCall {
   return {
     idempotency,
     json: () => request.json(),

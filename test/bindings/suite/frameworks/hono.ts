@@ -1,8 +1,9 @@
 import { Hono } from 'hono'
 import { idempotency } from 'once-per-key/hono'
+import { bindOptions } from 'once-per-key/testing'
 import { listen } from '../../../support/bindings.js'
 import { fetchListener } from '../../../support/fetch-listener.js'
-import { bindOptions, type Framework } from '../framework.js'
+import type { Framework } from '../framework.js'
 import { responseOf } from './fetch.js'
 
 /** Hono, with an error handler where the application has one. */

@@ -3,8 +3,9 @@ import { buffer } from 'node:stream/consumers'
 import Koa, { type Context } from 'koa'
 import bodyParser from 'koa-bodyparser'
 import { idempotency } from 'once-per-key/koa'
+import { bindOptions } from 'once-per-key/testing'
 import { listen } from '../../../support/bindings.js'
-import { bindOptions, type Framework, type Reply } from '../framework.js'
+import type { Framework, Reply } from '../framework.js'
 
 /** Of `co-body`: its types do not know all of its options. */
 const PARSER = { strict: false, onProtoPoisoning: 'ignore' }

@@ -3,8 +3,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import express from 'express'
 import { type IdempotencyContext, idempotency } from 'once-per-key'
+import { bindOptions } from 'once-per-key/testing'
 import { BINDINGS, type ErrorStep, listen, type Step } from '../../../support/bindings.js'
-import { type App, bindOptions, type Framework, type Reply } from '../framework.js'
+import type { App, Framework, Reply } from '../framework.js'
 
 type Request = IncomingMessage & { body?: unknown; idempotency?: IdempotencyContext }
 /** In Express it has more. */

@@ -1,0 +1,145 @@
+import { Buffer } from 'node:buffer'
+import type { IdempotencyEvent } from '../../http/index.js'
+import { promised } from '../seen.js'
+import type { BindingApp, BindingCall, BindingOptions, BindingReply } from './binding-app.js'
+import { type BindingResponse, type SendToBinding, sendTo } from './binding-request.js'
+import { trialStore } from './trial-store.js'
+
+/** A served application: behind a port of 127.0.0.1, or called by your own `send`. */
+export type OpenedBinding = ({ readonly port: number } | { readonly send: SendToBinding }) & {
+  /** The binding's own: resolves when no run is pending any more. */
+  readonly idle: () => Promise<void>
+  /** Called at the end of the test, whether it passed or not. */
+  readonly close?: (() => void | Promise<void>) | undefined
+}
+
+export type OpenBinding = (app: BindingApp) => OpenedBinding | Promise<OpenedBinding>
+
+/** What one law needs: applications, closed at its end. */
+export interface BindingBench {
+  serve(handler: BindingApp['handler'], setting?: Setting): Promise<Served>
+}
+
+interface Setting {
+  readonly options?: Partial<BindingOptions>
+  readonly onError?: (error: unknown) => BindingReply
+  readonly isProtected?: boolean
+}
+
+export interface Served {
+  readonly events: readonly IdempotencyEvent[]
+  /** How often the handler ran. */
+  runs(): number
+  /** Sends a payout, and resolves with its whole response. */
+  send(sent?: Sent): Promise<SeenReply>
+  idle(): Promise<void>
+}
+
+/** `POST /payouts` with the key `k` and a small JSON body, unless it says otherwise. `key: null`: without the header. */
+export interface Sent {
+  readonly method?: string
+  readonly target?: string
+  readonly key?: string | null
+  readonly headers?: readonly (readonly [name: string, value: string])[]
+  readonly json?: unknown
+  /** Instead of JSON; its content type is among the headers. */
+  readonly bytes?: Uint8Array | string
+  readonly signal?: AbortSignal
+}
+
+/** A response, and how laws look at it. */
+export class SeenReply {
+  readonly status: number
+  readonly headers: BindingResponse['headers']
+  readonly body: Buffer
+
+  constructor({ status, headers, body }: BindingResponse) {
+    this.status = status
+    this.headers = headers
+    this.body = Buffer.from(body)
+  }
+
+  get text(): string {
+    return this.body.toString()
+  }
+
+  /** All lines of a header. */
+  lines(name: string): string[] {
+    return this.headers.filter(([each]) => each.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
+  }
+
+  header(name: string): string | undefined {
+    return this.lines(name)[0]
+  }
+
+  /** A problem's code, or `null`. */
+  get code(): unknown {
+    try {
+      return JSON.parse(this.text).code ?? null
+    } catch {
+      return null
+    }
+  }
+}
+
+/** Runs one law, and closes what it has opened. */
+export async function onBench(open: OpenBinding, check: (bench: BindingBench) => Promise<void>): Promise<void> {
+  const opened: OpenedBinding[] = []
+  const serve: BindingBench['serve'] = async (handler, { options, onError, isProtected = true } = {}) => {
+    const events: IdempotencyEvent[] = []
+    let runs = 0
+    const binding = await open({
+      isProtected,
+      onError,
+      options: {
+        store: trialStore(),
+        scope: () => 'acme',
+        ...options,
+        onEvent: (event) => events.push(event),
+      },
+      handler(call: BindingCall) {
+        runs++
+        return handler(call)
+      },
+    })
+    opened.push(binding)
+    const send = 'send' in binding ? binding.send : sendTo(binding.port)
+    return {
+      events,
+      runs: () => runs,
+      send: async (sent) => new SeenReply(await inTime('Each request is answered.', send(requestOf(sent)))),
+      idle: () => inTime('`idle` resolves once the handlers have ended.', binding.idle()),
+    }
+  }
+  try {
+    await check({ serve })
+  } finally {
+    for (const { close } of opened) await close?.()
+  }
+}
+
+function requestOf({ method = 'POST', target = '/payouts', key = 'k', json, bytes, headers = [], signal }: Sent = {}) {
+  const lines = [...headers]
+  if (key !== null) lines.push(['Idempotency-Key', key])
+  const hasBody = method !== 'GET' && method !== 'HEAD'
+  if (hasBody && bytes === undefined) lines.push(['Content-Type', 'application/json'])
+  const body = hasBody ? Buffer.from((bytes ?? JSON.stringify(json ?? { amount: 100 })) as string) : null
+  return { method, target, headers: lines, body, signal: signal ?? new AbortController().signal }
+}
+
+/** A binding that never answers fails the law that waits for it, and not the whole run of tests. */
+const MOST_MS = 10_000
+
+async function inTime<Value>(promise: string, work: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, MOST_MS, 'late')
+  })
+  try {
+    const first = await Promise.race([work.then((value) => ({ value })), late])
+    if (first === 'late') return promised(`nothing in ${MOST_MS / 1_000} s`, 'a reply', promise) as never
+    return first.value
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,142 @@
+import { Buffer } from 'node:buffer'
+import { CertainFailure } from '../../core/index.js'
+import { promised } from '../seen.js'
+import type { BindingApp, BindingReply } from './binding-app.js'
+import { type BindingLaw, bindingLawsOf } from './binding-law.js'
+
+type Handler = BindingApp['handler']
+
+interface Failure {
+  readonly name: string
+  readonly fail: Handler
+  /** Certainly without effect: a corrected request may follow. */
+  readonly isCertain: boolean
+  readonly onError?: (error: unknown) => BindingReply
+  readonly status: number
+  readonly holds?: BindingLaw['holds']
+}
+
+const throws = (error: unknown): Handler => {
+  return () => {
+    throw error
+  }
+}
+const answersWith = (status: number) => () => ({ status, text: 'no' })
+const noMoney = new Error('no money')
+
+const FAILURES: readonly Failure[] = [
+  { name: 'an answer of 422', fail: answersWith(422), status: 422, isCertain: true },
+  { name: 'an answer of 408', fail: answersWith(408), status: 408, isCertain: false },
+  { name: 'an answer of 503', fail: answersWith(503), status: 503, isCertain: false },
+  {
+    name: 'a redirect that asks for the same request again (307)',
+    fail: () => ({ status: 307, redirect: 'http://test/elsewhere' }),
+    status: 307,
+    isCertain: false,
+  },
+  { name: 'a throw', fail: throws(noMoney), status: 500, isCertain: false },
+  { name: 'a rejection', fail: async () => Promise.reject(noMoney), status: 500, isCertain: false },
+  {
+    name: 'a throw that the application answers with 500',
+    fail: throws(noMoney),
+    onError: answersWith(500),
+    status: 500,
+    isCertain: false,
+    holds: ({ hasNoErrorHandler }) => !hasNoErrorHandler,
+  },
+  {
+    name: 'a throw that the application answers with 409',
+    fail: throws(noMoney),
+    onError: answersWith(409),
+    status: 409,
+    isCertain: true,
+    holds: ({ hasNoErrorHandler }) => !hasNoErrorHandler,
+  },
+  {
+    name: 'a CertainFailure that the application answers with 500',
+    fail: throws(new CertainFailure('The quote has expired.')),
+    onError: answersWith(500),
+    status: 500,
+    isCertain: true,
+    holds: ({ hasNoErrorHandler, hidesErrors }) => !hasNoErrorHandler && !hidesErrors,
+  },
+]
+
+export const failureLaws: readonly BindingLaw[] = [
+  ...FAILURES.map(({ holds = () => true, ...failure }): BindingLaw => {
+    const name = `failure: ${failure.name} releases the key first, and the next attempt is told what is known`
+    return { name, holds, check: (bench) => checkFailure(bench, failure) }
+  }),
+
+  ...bindingLawsOf(
+    {
+      'failure: a CertainFailure is certain, whatever is answered': async ({ serve }) => {
+        let runs = 0
+        const served = await serve(() => {
+          if (++runs === 1) throw new CertainFailure('The quote has expired.')
+          return { text: 'paid' }
+        })
+        await served.send()
+        const corrected = await served.send({ json: { amount: 200 } })
+        promised(corrected.text, 'paid', 'A corrected request may follow a CertainFailure.')
+      },
+    },
+    ({ hidesErrors }) => !hidesErrors,
+  ),
+
+  ...bindingLawsOf({
+    'failure: after mayHaveEffect() a refusal leaves the outcome unknown': async ({ serve }) => {
+      const served = await serve(({ idempotency }) => {
+        idempotency?.mayHaveEffect()
+        return { status: 422, text: 'no' }
+      })
+      await served.send()
+      const other = await served.send({ json: { amount: 200 } })
+      promised(other.code, 'mismatched', 'A key whose outcome is unknown stays bound to its request.')
+    },
+
+    'failure: `isSuccess` decides what is a failure': async ({ serve }) => {
+      let runs = 0
+      const options = {
+        isSuccess: ({ body }: { body: Uint8Array | null }) => String(Buffer.from(body ?? '')) !== 'run 1',
+      }
+      const served = await serve(() => ({ text: `run ${++runs}` }), { options })
+      const texts = [(await served.send()).text, (await served.send()).text]
+      promised(texts, ['run 1', 'run 2'], 'After a failure the handler runs again.')
+      promised((await served.send()).lines('Idempotent-Replayed'), ['true'], 'After a success it does not.')
+    },
+
+    'failure: an application whose handler throws answers as without the library': async ({ serve }) => {
+      const plain = await serve(throws(noMoney), { isProtected: false })
+      const served = await serve(throws(noMoney))
+      const [own, first] = [await plain.send(), await served.send()]
+      const seen = [first.status, first.header('Content-Type')]
+      promised(seen, [own.status, own.header('Content-Type')], 'Errors are answered by the application, or its server.')
+    },
+  }),
+]
+
+async function checkFailure({ serve }: Parameters<BindingLaw['check']>[0], failure: Failure): Promise<void> {
+  const { fail, isCertain, onError, status } = failure
+  const seen: unknown[] = []
+  let fails = true
+  const handler: Handler = (call) => {
+    seen.push([call.idempotency?.attempt, call.idempotency?.previousOutcome])
+    return fails ? fail(call) : { text: 'paid' }
+  }
+  const served = await serve(handler, onError && { onError })
+  promised((await served.send()).status, status, 'The failure is sent.')
+  fails = false
+  const other = await served.send({ json: { amount: 200 } })
+  if (isCertain) {
+    promised(other.text, 'paid', 'A corrected request may follow a certain failure.')
+  } else {
+    promised(other.code, 'mismatched', 'A key whose outcome is unknown stays bound to its request.')
+    promised((await served.send()).text, 'paid', 'The same request may be tried again.')
+  }
+  const due = [
+    [1, 'none'],
+    [2, isCertain ? 'failed' : 'unknown'],
+  ]
+  promised(seen, due, 'The next attempt is told what is known of the last one.')
+}

@@ -1,0 +1,140 @@
+import { ietfDraft } from '../../http/index.js'
+import { promised } from '../seen.js'
+import type { Sent } from './binding-bench.js'
+import { type BindingLaw, bindingLawsOf } from './binding-law.js'
+import { trialStore } from './trial-store.js'
+
+const paid = () => ({ text: 'paid' })
+const JSON_TYPE = [['Content-Type', 'application/json']] as const
+const OCTETS = [['Content-Type', 'application/octet-stream']] as const
+const PROBLEM = 'application/problem+json'
+
+const OTHERS: Readonly<Record<string, Sent>> = {
+  'another body': { json: { amount: 200 } },
+  'another query': { target: '/payouts?dry=1' },
+  'another path': { target: '/payouts/17' },
+  'another method': { method: 'PUT' },
+  'a body of bytes': { bytes: 'a', headers: OCTETS },
+}
+
+const MISTAKES: readonly (readonly [request: string, code: string, sent: Sent])[] = [
+  ['a request without a key where one is required', 'key_missing', { key: null }],
+  ['an empty key', 'key_invalid', { key: '' }],
+  ['a key of 256 characters', 'key_invalid', { key: 'k'.repeat(256) }],
+  ['the key `undefined`', 'key_invalid', { key: 'undefined' }],
+  [
+    'a body of 1,001 levels',
+    'body_too_deep',
+    { bytes: `${'['.repeat(1_001)}${']'.repeat(1_001)}`, headers: JSON_TYPE },
+  ],
+]
+
+/** The problems that a client or a store can cause: the handler never runs. */
+export const refusalLaws: readonly BindingLaw[] = [
+  ...Object.entries(OTHERS).map(([what, sent]): BindingLaw => {
+    return {
+      name: `mismatch: the key with ${what} is refused, and the handler does not run`,
+      async check({ serve }) {
+        const served = await serve(paid)
+        await served.send()
+        const other = await served.send(sent)
+        const seen = [other.status, other.header('Content-Type'), other.code]
+        promised(seen, [409, PROBLEM, 'mismatched'], 'A key belongs to its first request.')
+        const advice = [other.header('X-Should-Retry'), other.lines('Retry-After')]
+        promised(advice, ['false', []], 'A mismatch is not worth a retry.')
+        promised(served.runs(), 1, 'A request that is refused does not run.')
+      },
+    }
+  }),
+
+  ...MISTAKES.map(([request, code, sent]): BindingLaw => {
+    return {
+      name: `problem: ${request} is 400 ${code}, and the handler does not run`,
+      async check({ serve }) {
+        const served = await serve(paid, { options: { required: true } })
+        const refusal = await served.send(sent)
+        promised([refusal.status, refusal.code], [400, code], 'The problem says what is wrong.')
+        const { type, status } = JSON.parse(refusal.text)
+        const due = [PROBLEM, `urn:once-per-key:problem:${code}`, 400]
+        promised([refusal.header('Content-Type'), type, status], due, 'A problem has the form of RFC 9457.')
+        promised(served.events, [{ type: 'rejected', code }], 'A refusal is an event.')
+        promised(served.runs(), 0, 'A request that is refused does not run.')
+      },
+    }
+  }),
+
+  ...bindingLawsOf({
+    'mismatch: JSON with its members in another order, and other white space, is the same request': async ({
+      serve,
+    }) => {
+      const served = await serve(paid)
+      await served.send({ json: { amount: 100, to: { name: 'Zoë', bank: 1 } } })
+      const bytes = '{ "to": {"bank":1.0, "name":"Zo\\u00eb"},\n "amount": 1e2 }'
+      const headers = [['Content-Type', 'application/json; charset=utf-8']] as const
+      const again = await served.send({ bytes, headers })
+      promised(again.lines('Idempotent-Replayed'), ['true'], 'JSON counts by its value.')
+    },
+
+    'problem: `problemStatuses` and `renderProblem` shape refusals': async ({ serve }) => {
+      const contentType = 'application/vnd.api+json'
+      const renderProblem = ({ code }: { code: string }) => ({ contentType, body: { errors: [code] } })
+      const served = await serve(paid, { options: { problemStatuses: ietfDraft, renderProblem } })
+      await served.send()
+      const refusal = await served.send({ json: { amount: 200 } })
+      const seen = [refusal.status, refusal.header('Content-Type'), refusal.text]
+      promised(seen, [422, contentType, '{"errors":["mismatched"]}'], 'The application decides how problems look.')
+    },
+
+    'problem: a store that is away is 503 with advice to come back, and the handler does not run': async ({
+      serve,
+    }) => {
+      const store = trialStore()
+      const served = await serve(paid, { options: { store } })
+      store.failNextBegin()
+      const refusal = await served.send()
+      promised([refusal.status, refusal.code], [503, 'store_unavailable'], 'Without its store the library refuses.')
+      const advice = [refusal.header('Retry-After'), refusal.header('X-Should-Retry')]
+      promised(advice, ['1', 'true'], 'A client is told to come back.')
+      promised(served.runs(), 0, 'A request that is refused does not run.')
+      promised((await served.send()).text, 'paid', 'Once the store is back, the request runs.')
+    },
+
+    'misuse: a scope that is none is answered with 500, and the handler does not run': async ({ serve }) => {
+      const served = await serve(paid, { options: { scope: () => undefined } })
+      promised((await served.send()).status, 500, 'Misuse goes to the error handling of the framework.')
+      promised(served.runs(), 0, 'After misuse the handler does not run.')
+      promised(served.events, [], 'After misuse nothing was stored.')
+    },
+  }),
+
+  ...bindingLawsOf(
+    {
+      'problem: two lines of the key header are 400 key_invalid': async ({ serve }) => {
+        const served = await serve(paid)
+        const refusal = await served.send({ headers: [['Idempotency-key', 'other']] })
+        promised([refusal.status, refusal.code], [400, 'key_invalid'], 'A request has one key.')
+        promised(served.runs(), 0, 'A request that is refused does not run.')
+      },
+    },
+    ({ joinsHeaderLines = false }) => !joinsHeaderLines,
+  ),
+
+  ...bindingLawsOf(
+    {
+      'too large: a request body of more than 1 MiB is 413 body_too_large; without a key it passes': async ({
+        serve,
+      }) => {
+        const served = await serve(async ({ bytes }) => ({ text: String((await bytes()).byteLength) }))
+        const MOST = 2 ** 20
+        const large = { bytes: new Uint8Array(MOST + 1), headers: OCTETS }
+        const refusal = await served.send(large)
+        promised([refusal.status, refusal.code], [413, 'body_too_large'], 'A binding holds no more than its limit.')
+        promised(served.runs(), 0, 'A request that is refused does not run.')
+        promised((await served.send({ ...large, key: null })).text, `${MOST + 1}`, 'Without a key nothing is held.')
+        const most = await served.send({ ...large, bytes: large.bytes.subarray(1) })
+        promised(most.text, `${MOST}`, 'A body of exactly the limit is read.')
+      },
+    },
+    ({ readsBodies = false }) => readsBodies,
+  ),
+]

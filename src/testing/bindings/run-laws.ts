@@ -1,0 +1,136 @@
+import { promised } from '../seen.js'
+import type { SeenReply } from './binding-bench.js'
+import { type BindingLaw, bindingLawsOf } from './binding-law.js'
+
+const TWINS = 20
+const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
+
+/** Who runs, what a handler receives, and what others get while it runs. */
+export const runLaws: readonly BindingLaw[] = bindingLawsOf({
+  'run: a handler receives its body as it was sent, and the context of its run': async ({ serve }) => {
+    const seen: unknown[] = []
+    const served = await serve(async ({ json, bytes, idempotency }) => {
+      const body = idempotency?.key === 'json' ? await json() : [...(await bytes())]
+      seen.push([body, idempotency?.key, idempotency?.scope, idempotency?.attempt, idempotency?.previousOutcome])
+      return {}
+    })
+    await served.send({ key: 'json', json: { amount: 100, to: 'Zoë' } })
+    await served.send({ key: 'bytes', bytes: ALL_BYTES, headers: [['Content-Type', 'application/octet-stream']] })
+    const due = [
+      [{ amount: 100, to: 'Zoë' }, 'json', 'acme', 1, 'none'],
+      [[...ALL_BYTES], 'bytes', 'acme', 1, 'none'],
+    ]
+    promised(seen, due, 'A handler receives its body and its context.')
+  },
+
+  'run: without a key, with a method that is not covered, or where `skip` says so, each request runs': async ({
+    serve,
+  }) => {
+    const contexts: unknown[] = []
+    const served = await serve(
+      ({ idempotency }) => {
+        contexts.push(idempotency)
+        return { text: 'run' }
+      },
+      { options: { skip: (header) => header('x-skip') === 'yes' } },
+    )
+    for (const sent of [{ key: null }, { method: 'GET' }, { headers: [['X-Skip', 'yes']] as const }]) {
+      for (const reply of [await served.send(sent), await served.send(sent)]) {
+        promised([reply.text, reply.lines('Idempotent-Replayed')], ['run', []], 'A request that is not covered passes.')
+      }
+    }
+    promised(served.runs(), 6, 'A request that is not covered always runs.')
+    promised(new Set(contexts), new Set([undefined]), 'A handler of such a request has no context.')
+  },
+
+  'run: two scopes never meet': async ({ serve }) => {
+    const served = await serve(() => ({ text: 'paid' }), { options: { scope: (header) => header('x-merchant') } })
+    for (const merchant of ['acme', 'globex']) {
+      const reply = await served.send({ headers: [['X-Merchant', merchant]] })
+      promised(reply.lines('Idempotent-Replayed'), [], 'A scope gets no answer of another.')
+    }
+    promised(served.runs(), 2, 'A handler runs once for each scope.')
+  },
+
+  [`race: of ${TWINS} identical requests at once one runs, and the others are told that it is in flight`]: async ({
+    serve,
+  }) => {
+    const end = latch()
+    let arrived = 0
+    // Whatever the binding does with a twin, the race ends: each one either runs or is answered.
+    const arrives = () => ++arrived === TWINS && end.open()
+    const served = await serve(async () => {
+      arrives()
+      await end.opened
+      return { text: 'paid' }
+    })
+    const twin = async () => {
+      const reply = await served.send()
+      if (reply.status !== 200) arrives()
+      return reply
+    }
+    const replies = await Promise.all(Array.from({ length: TWINS }, twin))
+    promised(served.runs(), 1, 'Of identical requests at once, one runs.')
+    const refused = replies.filter(({ status }) => status !== 200)
+    promised(refused.length, TWINS - 1, 'The others are refused while it runs.')
+    for (const refusal of refused) promisedInFlight(refusal)
+  },
+
+  'race: a duplicate that waits gets the answer of the first': async ({ serve }) => {
+    const [started, end] = [latch(), latch()]
+    const served = await serve(
+      async () => {
+        started.open()
+        await end.opened
+        return { text: 'paid' }
+      },
+      { options: { inFlightWaitMs: 60_000 } },
+    )
+    const first = served.send()
+    await started.opened
+    const second = served.send()
+    end.open()
+    promised((await first).text, 'paid', 'The owner sends its answer.')
+    promised((await second).lines('Idempotent-Replayed'), ['true'], 'A duplicate that has waited gets a replay.')
+    promised(served.runs(), 1, 'A duplicate that waits does not run.')
+  },
+
+  'disconnect: a handler goes on when its client leaves, and a retry gets its answer': async ({ serve }) => {
+    const [started, end] = [latch(), latch()]
+    const served = await serve(async ({ idempotency }) => {
+      started.open()
+      if (served.runs() === 1) await end.opened
+      return { json: { aborted: idempotency?.signal.aborted } }
+    })
+    const client = new AbortController()
+    const left = served.send({ signal: client.signal }).catch(() => null)
+    await started.opened
+    client.abort()
+    const meanwhile = await served.send()
+    end.open()
+    promisedInFlight(meanwhile)
+    await left
+    await served.idle()
+    const replay = await served.send()
+    promised(replay.text, '{"aborted":false}', 'A client that leaves does not abort the run.')
+    promised(replay.lines('Idempotent-Replayed'), ['true'], 'What was answered to nobody is replayed.')
+    promised(served.runs(), 1, 'A retry does not run again.')
+  },
+})
+
+function promisedInFlight(refusal: SeenReply): void {
+  promised([refusal.status, refusal.code], [409, 'in_flight'], 'A duplicate is told that its request is in flight.')
+  const advice = [/^[1-8]$/.test(refusal.header('Retry-After') ?? ''), refusal.header('X-Should-Retry')]
+  const headers = Object.fromEntries(['Retry-After', 'X-Should-Retry'].map((name) => [name, refusal.header(name)]))
+  if (advice[0] !== true || advice[1] !== 'true') {
+    promised(headers, { 'Retry-After': '1 to 8', 'X-Should-Retry': 'true' }, 'A duplicate is told to come back.')
+  }
+}
+
+function latch() {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open, opened }
+}

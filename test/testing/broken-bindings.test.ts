@@ -1,0 +1,64 @@
+import { bindingLaws } from 'once-per-key/testing'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+// Its own tests run here, too: the laws on the binding without a mistake.
+import { serve } from '../../examples/recipes/binding-laws.js'
+import { BROKEN_BINDINGS, plantedBinding } from './broken-bindings.js'
+import { startingWith } from './starting-with.js'
+
+const FETCH = { joinsHeaderLines: true, hasNoErrorHandler: true }
+
+/** Runs the laws as a runner would, and tells which were broken and why. */
+async function brokenBy(binding: ReturnType<typeof plantedBinding>): Promise<Map<string, unknown>> {
+  const laws = new Map<string, () => Promise<void>>()
+  bindingLaws(
+    (name, fn) => laws.set(name, fn),
+    (app) => serve(app, binding),
+    FETCH,
+  )
+  const broken = new Map<string, unknown>()
+  const check = ([name, fn]: [string, () => Promise<void>]) => fn().catch((error: unknown) => broken.set(name, error))
+  await Promise.all([...laws].map(check))
+  return broken
+}
+
+describe('bindingLaws finds out a binding where', () => {
+  test.each(BROKEN_BINDINGS)('$breaks', async ({ foundBy, alone = false, ...mistake }) => {
+    const broken = await brokenBy(plantedBinding(mistake))
+    const names = [...broken.keys()]
+    for (const law of foundBy) expect(names).toContainEqual(expect.stringMatching(startingWith(law)))
+    if (alone) expect(names.filter((name) => !foundBy.some((law) => name.startsWith(law)))).toEqual([])
+    for (const error of broken.values()) expect(error).toMatchObject({ code: 'ERR_ASSERTION' })
+  })
+
+  test('requests are not answered: the law that waits for it fails, and does not hang', async () => {
+    const laws = new Map<string, () => Promise<void>>()
+    const never = () => new Promise<never>(() => {})
+    const open = () => ({ send: never, idle: never })
+    bindingLaws((name, fn) => laws.set(name, fn), open, FETCH)
+    const [law = async () => {}] = laws.values()
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const failed = expect(law()).rejects.toThrow('Broken: Each request is answered.')
+    await vi.advanceTimersByTimeAsync(10_000)
+    await failed
+  })
+})
+
+test('a framework that differs has other laws; no two of them have one name', () => {
+  const namesOf = (framework: Parameters<typeof bindingLaws>[2]) => {
+    const names: string[] = []
+    const open = () => ({ port: 1, idle: async () => {} })
+    bindingLaws((name) => names.push(name), open, framework)
+    return names
+  }
+  const all = namesOf({ readsBodies: true })
+  expect(new Set(all).size).toBe(all.length)
+  expect(all.length).toBeGreaterThan(45)
+  const others = [
+    { joinsHeaderLines: true },
+    { hasNoErrorHandler: true },
+    { hidesErrors: true },
+    { readsBodies: false },
+  ]
+  for (const other of others) expect(namesOf({ readsBodies: true, ...other }).length).toBeLessThan(all.length)
+})
