@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { failingStore } from '../../support/failing-store.js'
 import { gate } from '../../support/gate.js'
 import { FRAMEWORKS } from './frameworks/index.js'
+import { REPLY_STYLES } from './replies.js'
+import { essenceOf } from './same-reply.js'
 import { serve } from './serve.js'
 
 const KEPT = 1_024
@@ -11,12 +13,23 @@ const EVENTS = [['Content-Type', 'text/event-stream']] as const
 const chunk = (byte: number, length = KEPT) => new Uint8Array(length).fill(byte)
 
 describe.each(FRAMEWORKS)('$name', (framework) => {
-  test('an answer that is whole but too large is sent, and not kept', async () => {
-    const serving = await serve(framework, () => ({ bytes: chunk(1, KEPT + 1), headers: OCTETS }), { options })
-    expect((await serving.send()).body).toEqual(Buffer.from(chunk(1, KEPT + 1)))
-    expect((await serving.send()).json()).toMatchObject({ status: 409, code: 'answer_not_kept' })
-    expect(serving.runs()).toBe(1)
-  })
+  test.each(REPLY_STYLES.filter(({ reply }) => reply().stream !== undefined))(
+    '$name: the first answer is the handler’s own, and a retry replays it',
+    async ({ reply }) => {
+      const unprotected = await serve(framework, reply, { isProtected: false })
+      const serving = await serve(framework, reply)
+
+      const own = await unprotected.send()
+      const first = await serving.send()
+      const replay = await serving.send()
+
+      expect(essenceOf(first)).toEqual(essenceOf(own))
+      expect(essenceOf(replay)).toEqual(essenceOf(first))
+      expect(first.lines('Idempotent-Replayed')).toEqual([])
+      expect(replay.lines('Idempotent-Replayed')).toEqual(['true'])
+      expect(serving.runs()).toBe(1)
+    },
+  )
 
   test('what is more than is kept leaves while its handler writes it, and is in flight until its end', async () => {
     const end = gate()
