@@ -30,9 +30,16 @@ export interface Served {
 }
 
 /** Starts a server file on a free port, until the test ends; resolves with its first words, or when it has ended. */
-export async function serveFile(file: string, env: Readonly<Record<string, string>> = {}): Promise<Served> {
+export async function serveFile(
+  file: string,
+  env: Readonly<Record<string, string>> = {},
+  { args = [], cwd }: { readonly args?: readonly string[]; readonly cwd?: string } = {},
+): Promise<Served> {
   const port = await freePort()
-  const child = spawn(process.execPath, [file], { env: { PATH: process.env.PATH, PORT: `${port}`, ...env } })
+  const child = spawn(process.execPath, [file, ...args], {
+    cwd,
+    env: { PATH: process.env.PATH, PORT: `${port}`, ...env },
+  })
   let text = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (bytes: Buffer) => {
