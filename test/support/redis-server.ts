@@ -62,14 +62,17 @@ export { freePort }
 
 let binary: string | undefined
 
+/** `ONCE_PER_KEY_REDIS_SERVER` names another than the installed one: of another version, or of Valkey. */
 export function redisBinary(): string {
-  binary ??= installedProgram({
-    names: ['redis-server', 'valkey-server'],
-    debianPackage: 'redis-server',
-    // "Redis server v=7.0.15 …", "Valkey server v=8.0.1 …"
-    suits: (version) => Number(/ v=(\d+)\./.exec(version)?.[1]) >= 7,
-    need: 'The tests need a real redis-server 7 or later on the PATH (Debian: apt-get install redis-server; macOS: brew install redis).',
-  })
+  binary ??=
+    process.env.ONCE_PER_KEY_REDIS_SERVER ??
+    installedProgram({
+      names: ['redis-server', 'valkey-server'],
+      debianPackage: 'redis-server',
+      // "Redis server v=7.0.15 …", "Valkey server v=8.0.1 …"
+      suits: (version) => Number(/ v=(\d+)\./.exec(version)?.[1]) >= 7,
+      need: 'The tests need a real redis-server 7 or later on the PATH (Debian: apt-get install redis-server; macOS: brew install redis).',
+    })
   return binary
 }
 
