@@ -5,6 +5,7 @@ import { senderOf } from '../../../adapters/redis/client.js'
 import { age } from '../../adapters/redis/ageing.js'
 import { REDIS, REDIS_CLUSTER, type Ground as Servers } from '../../adapters/redis/grounds.js'
 import { fakeClock } from '../../support/fake-clock.js'
+import { type Sealing, sealedInTurn } from './sealing.js'
 
 /** A store on trial, for one history: what else it keeps is of other histories. */
 export interface Setting {
@@ -18,6 +19,8 @@ export interface Setting {
   advance(ms: number): void | Promise<void>
   /** What PTTL says: -1: it never ends; -2: there is no record. */
   lifeLeftMs?(key: string): Promise<number>
+  /** Where the answers of `store` are sealed. */
+  readonly sealing?: Sealing
 }
 
 /** One way to a store: histories may take it at the same time, as many as it has room for. */
@@ -52,7 +55,8 @@ function memoryWay(): Way {
     unitMs: 1,
     setting(number) {
       clock.advance(LONGEST_RETENTION)
-      return { store, unitMs: 1, slackMs: 0, name: (key) => `${number}:${key}`, advance: clock.advance }
+      const rest = { unitMs: 1, slackMs: 0, name: (key: string) => `${number}:${key}`, advance: clock.advance }
+      return { ...sealedInTurn(number, store), ...rest }
     },
   }
 }
@@ -93,7 +97,7 @@ function redisWay(name: string, client: unknown): Way {
       const prefix = `${name.replaceAll(' ', '-')}-${number}:`
       return {
         // biome-ignore lint/suspicious/noExplicitAny: senderOf has looked at it
-        store: new RedisStore({ client: client as any, prefix }),
+        ...sealedInTurn(number, new RedisStore({ client: client as any, prefix })),
         unitMs: UNIT_MS,
         slackMs: UNIT_MS / 2,
         name: (key) => key,

@@ -3,6 +3,7 @@ import { type Event, histories, noVisits, type Visits } from '../../support/hist
 import { inTime } from '../../support/in-time.js'
 import { Findings, type Layer } from '../layer.js'
 import { GROUNDS, type Way } from './grounds.js'
+import { withFingerprintsOfClaims } from './sealing.js'
 import { compare } from './trial.js'
 
 const COMMANDS = 100_000
@@ -22,6 +23,7 @@ export const model: Layer = async ({ scale, seed, progress }) => {
 
   for (const { name, open } of GROUNDS) {
     const visits = noVisits()
+    const sealsBefore = findings.checked.S13 ?? 0
     const { ways, close } = await inTime(open(), OPENING_LIMIT_MS)
     try {
       const share = Math.ceil(commands / ways.length)
@@ -34,6 +36,7 @@ export const model: Layer = async ({ scale, seed, progress }) => {
       await close()
     }
     figures[`commands on ${name}`] = visits.commands
+    tried[`sealed answers on ${name}`] = (findings.checked.S13 ?? 0) - sealsBefore
     for (const [what, times] of Object.entries(visits)) tried[`${what} on ${name}`] = times
   }
   progress(1)
@@ -53,9 +56,11 @@ export const model: Layer = async ({ scale, seed, progress }) => {
         if (number % BATCH === 0) {
           batch = fc.sample(histories(way.unitMs), { numRuns: BATCH, seed: batchSeed })
         }
-        const history = batch[number % BATCH] as Event[]
+        const setting = way.setting(number)
+        const drawn = batch[number % BATCH] as Event[]
+        const history = setting.sealing === undefined ? drawn : withFingerprintsOfClaims(drawn)
         const story = `${about}, batch of seed ${batchSeed}, history ${number % BATCH}`
-        if (await compare(history, way.setting(number), findings, visits, story)) differences++
+        if (await compare(history, setting, findings, visits, story)) differences++
         compared += history.filter(({ type }) => type !== 'advance').length
         progress(Math.min(1, compared / total))
       }

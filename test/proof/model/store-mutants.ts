@@ -165,6 +165,31 @@ export const mutants: readonly Mutant[] = [
     check: 'S5',
   },
   {
+    name: 'sealed: an answer is not bound to the key of its record',
+    find: 'JSON.stringify([key, fingerprint, isKept])',
+    replace: 'JSON.stringify([fingerprint, isKept])',
+    layer,
+    check: 'S13',
+  },
+  {
+    name: 'sealed: a record whose answer another key sealed counts as none',
+    find: 'return { ...record, answer: openedAnswer(record.answer, { key, fingerprint }, options) }',
+    replace: `try {
+      return { ...record, answer: openedAnswer(record.answer, { key, fingerprint }, options) }
+    } catch {
+      return null as Record
+    }`,
+    layer,
+    check: 'S13',
+  },
+  {
+    name: 'sealed: a body is kept as it is',
+    find: 'sealedAnswer(answer, { key, fingerprint }, options)',
+    replace: '({ ...sealedAnswer(answer, { key, fingerprint }, options), body: answer.body })',
+    layer,
+    check: 'S13',
+  },
+  {
     name: 'memory: bodies are kept as UTF-8',
     find: "return bytes.toString('latin1')",
     replace: 'return bytes.toString()',

@@ -5,6 +5,7 @@ import type { StoredRecord } from '../../support/machine-records.js'
 import type { Findings } from '../layer.js'
 import { type Aspect, aspectsOf, aspectsOfLife } from './compare.js'
 import type { Setting } from './grounds.js'
+import { flawOfSeal } from './sealing.js'
 import { named } from './story.js'
 
 /** Long for a server of one's own, even on a machine that is busy. */
@@ -67,6 +68,14 @@ export async function compare(
     return aspects.every(([, holds]) => holds)
   }
 
+  async function isSealedWell(key: string): Promise<boolean> {
+    const record = records.get(key)
+    if (setting.sealing === undefined || record?.state !== 'completed' || now >= record.expiresAt) return true
+    const looking = flawOfSeal(setting.sealing, setting.name(key), record.answer)
+    const flaw = await inTime(looking, COMMAND_LIMIT_MS)
+    return agree([['S13', flaw === null]], key, 'a seal that holds', flaw)
+  }
+
   /** From the record that ends first to the one that ends last. */
   async function lastsToItsEnd(): Promise<boolean> {
     const bound = [...records].filter(([, { fingerprint }]) => fingerprint !== null && fingerprint !== STRANGE)
@@ -95,6 +104,7 @@ export async function compare(
   for (const event of history) if (!(await play(event))) return true
   for (const key of records.keys()) {
     if (!(await livesAsLong(key))) return true
+    if (!(await isSealedWell(key))) return true
     if (!(await play(strangersBegin(key)))) return true
   }
   return !(await lastsToItsEnd())
