@@ -43,7 +43,7 @@ export async function placeOrder(
 /** The id of the effect; `null`: to come back. */
 async function send(port: number, key: string, order: Order, patienceMs: number): Promise<string | 'aborted' | null> {
   try {
-    const response = await fetch(`http://127.0.0.1:${port}/effects`, {
+    const response = await fetch(`http://127.0.0.1:${port}/${order.isSealed ? 'sealed' : 'effects'}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
       body: JSON.stringify(order),

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { PostgresStore } from 'once-per-key/postgres'
+import { newSealingKey } from 'once-per-key/sealed'
 import { Pool } from 'pg'
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js'
 import { type PostgresServer, startPostgres } from '../../support/postgres-server.js'
@@ -15,6 +16,7 @@ const FEWEST_KEYS = 100
 const MOST_ROUNDS = 50
 const SERVICES = 3
 const KEYS_AT_A_TIME = 24
+const SEALED_EVERY = 3
 /** For so long the clients of a key go on when the faults have stopped. */
 const PATIENCE_MS = 12 * LEASE_MS
 
@@ -35,10 +37,10 @@ export const commit: Layer = async ({ scale, seed, progress }) => {
   const commands = await startFaultProxy(database.port)
   const application = await startFaultProxy(database.port)
   const tried: Record<string, number> = Object.fromEntries(
-    [...NAMES, COMMITS_WITHOUT_REPLY, 'takeovers'].map((name) => [name, 0]),
+    [...NAMES, COMMITS_WITHOUT_REPLY, 'takeovers', 'sealed answers'].map((name) => [name, 0]),
   )
   const url = (proxy: FaultProxy) => database.url().replace(`:${database.port}`, `:${proxy.port}`)
-  const settings = { commandsUrl: url(commands), applicationUrl: url(application) }
+  const settings = { commandsUrl: url(commands), applicationUrl: url(application), sealingKey: newSealingKey() }
   const services = await startServices(SERVICES, settings)
 
   const ground: Ground = { services, database, commands, application, operator, tried }
@@ -54,7 +56,10 @@ export const commit: Layer = async ({ scale, seed, progress }) => {
     const key = `key-${number}`
     const own = choices.of(key)
     const clients = own.between(1, 4)
-    told.set(key, await placeOrder(key, orderOf(own), clients, services, SERVICES, own, () => Date.now() > endsAt))
+    told.set(
+      key,
+      await placeOrder(key, orderOf(own, number), clients, services, SERVICES, own, () => Date.now() > endsAt),
+    )
     progress(Math.min(1, told.size / keys))
     // The last keys are left in peace, so that they can end.
     if (goesOn()) return
@@ -65,6 +70,7 @@ export const commit: Layer = async ({ scale, seed, progress }) => {
   await faults.stop()
 
   const effects = await effectsIn(operator)
+  await checkSealed(operator, findings, tried, seed)
   for (const [key, { ids, unanswered }] of told) {
     const found = effects.get(key) ?? []
     const story = () => `seed ${seed}, ${key}: clients saw ${[...ids]}; the database has ${JSON.stringify(found)}`
@@ -87,8 +93,9 @@ export const commit: Layer = async ({ scale, seed, progress }) => {
   return { figures, tried, checked: findings.checked, violations: findings.violations }
 }
 
-function orderOf(choices: Choices): Order {
+function orderOf(choices: Choices, number: number): Order {
   return {
+    isSealed: number % SEALED_EVERY === 0,
     reserves: choices.chance(0.3),
     thinksMs: choices.chance(0.3) ? choices.between(1, 300) : 0,
     pauseMs: choices.chance(0.3) ? choices.between(1, 200) : 0,
@@ -102,6 +109,20 @@ async function effectsIn(operator: Pool): Promise<Map<string, { readonly id: str
   for (const { key, id, attempt } of rows) effects.set(key, [...(effects.get(key) ?? []), { id, attempt }])
   return effects
 }
+
+/** The answers of sealed orders, as the database shows them. */
+async function checkSealed(operator: Pool, findings: Findings, tried: Record<string, number>, seed: number) {
+  const { rows } = await operator.query(COMPLETED)
+  for (const { name, status, shows } of rows) {
+    const number = Number(/(\d+)$/.exec(name)?.[1])
+    if (number % SEALED_EVERY > 0) continue
+    count(tried, 'sealed answers')
+    findings.expect('S13', status === 0 && !shows, () => `seed ${seed}, ${name}: the database shows its answer`)
+  }
+}
+
+const COMPLETED = `SELECT r.name, r.status, position(convert_to(e.id::text, 'UTF8') in coalesce(r.body, '')) > 0 AS shows
+  FROM once_per_key.records r JOIN effects e ON r.name = 'single-tenant:' || e.key WHERE r.state = 'completed'`
 
 // --- faults
 

@@ -7,12 +7,15 @@ export interface Order {
   /** How long the transaction stays open behind its effect. */
   readonly pauseMs: number
   readonly isolation: 'repeatable read' | 'serializable' | null
+  /** Whether its answer is sealed. */
+  readonly isSealed: boolean
 }
 
 export interface ServiceSettings {
   /** Of the database, by a way that may lose what it likes. */
   readonly commandsUrl: string
   readonly applicationUrl: string
+  readonly sealingKey: string
 }
 
 export const LEASE_MS = 2_000

@@ -16,6 +16,12 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   }`,
     check: 'S3',
   },
+  {
+    name: 'what a transaction of a sealed store completes is not sealed',
+    find: 'asKept(around.store, key, fingerprint, around.toKeep(key, fingerprint, answer))',
+    replace: 'asKept(around.store, key, fingerprint, answer)',
+    check: 'S13',
+  },
 ]
 
 export const mutants: readonly Mutant[] = planted.map((mutant) => ({ ...mutant, layer: 'commit' }))
