@@ -30,8 +30,8 @@ export interface Connection {
   received(): Buffer
 }
 
-export function connectTo(port: number): Connection {
-  const socket = net.connect(port, '127.0.0.1')
+/** `socket`: a connection of another kind, as of TLS. */
+export function connectTo(port: number, socket = net.connect(port, '127.0.0.1')): Connection {
   let chunks: Buffer[] = []
   let ended = false
   let waiting: (() => void)[] = []
