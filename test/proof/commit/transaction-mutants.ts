@@ -21,6 +21,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
     find: 'asKept(around.store, key, fingerprint, around.toKeep(key, fingerprint, answer))',
     replace: 'asKept(around.store, key, fingerprint, answer)',
     check: 'S13',
+    scale: 0.01,
   },
 ]
 
