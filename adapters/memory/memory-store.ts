@@ -1,6 +1,4 @@
-import cluster from 'node:cluster'
 import {
-  type Answer,
   type BeginReply,
   type Claim,
   type CommandReply,
@@ -17,20 +15,20 @@ import {
   type Store,
   type StoreEvent,
   safeListener,
-  warnOnce,
 } from '../../src/core/index.js'
 import { Bounds } from './bounds.js'
 import { ClaimedRecords } from './claimed-records.js'
+import { warnInClusterWorker } from './cluster-warning.js'
 import { Failures } from './failures.js'
 import { inOnePiece, KeptAnswer, NO_ANSWER } from './kept-answer.js'
 import { type MemoryStoreOptions, RULES } from './options.js'
+import { type AnyReply, withOwnAnswer } from './own-answer.js'
 import type { Entry } from './share.js'
 
 type StoredRecord = machine.StoredRecord
 type Completed = Extract<StoredRecord, { state: 'completed' }>
 /** The scope of a command, if it has one. */
 type Sender = { readonly scope?: string }
-type Inspected = { readonly record: IdempotencyRecord | null }
 
 export type { MemoryStoreOptions }
 
@@ -143,7 +141,7 @@ export class MemoryStore implements Store {
   }
 
   /** Writes the new record, if the command changed it, and replies. */
-  #done<Reply extends BeginReply | CommandReply | Inspected>(
+  #done<Reply extends AnyReply>(
     { record, reply }: machine.Step<Reply>,
     key: string,
     sender: Sender,
@@ -220,17 +218,6 @@ export class MemoryStore implements Store {
   }
 }
 
-/** Replies carry a copy of the answer, because callers may modify theirs. */
-function withOwnAnswer<Reply extends BeginReply | CommandReply | Inspected>(reply: Reply): Reply {
-  if (!('record' in reply) || reply.record?.state !== 'completed' || reply.record.answer === null) return reply
-  return { ...reply, record: { ...reply.record, answer: copyOf(reply.record.answer) } }
-}
-
-/** Plain fields, so that spreading the answer copies all of them. */
-function copyOf({ status, statusMessage, headers, body }: Answer): Answer {
-  return { status, statusMessage, headers, body }
-}
-
 function recordOf(entry: Entry | undefined): StoredRecord | null {
   return entry === undefined ? null : entry.record
 }
@@ -248,13 +235,4 @@ function scopeOf({ scope }: Sender): string {
 function sizeOf(record: StoredRecord, key: string): number {
   const { answer } = record as { answer?: KeptAnswer }
   return RECORD_OVERHEAD_BYTES + key.length + (answer?.byteLength ?? 0)
-}
-
-function warnInClusterWorker(): void {
-  if (!cluster.isWorker) return
-  warnOnce(
-    'ONCE_PER_KEY_MEMORY_STORE_IN_CLUSTER',
-    'MemoryStore in a node:cluster worker: each worker has its own records, so a retry that reaches another worker ' +
-      'runs again. Use RedisStore from once-per-key/redis.',
-  )
 }
