@@ -35,6 +35,15 @@ export class ClaimedRecords {
     return this.#inFlight.all()
   }
 
+  completed(): Iterable<Entry> {
+    return this.#completed.all()
+  }
+
+  /** Replaces a completed record by one without its answer. */
+  shrink(entry: Entry, record: machine.StoredRecord, bytes: number): void {
+    this.#completed.shrink(entry, record, bytes)
+  }
+
   /** `before`: the previous record of the key, in flight or completed, if any. */
   put(
     key: string,

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { Answer } from '../../src/core/index.js'
+import { type Answer, NOT_KEPT } from '../../src/core/index.js'
 
 /** Above this size a Buffer is better; below, its overhead of some 300 bytes and garbage collection costs more. */
 const MOST_BYTES_AS_TEXT = 4_096
@@ -60,7 +60,7 @@ function pairsIn(text: string): [name: string, value: string][] {
 }
 
 /** A placeholder for an answer that was not kept. */
-export const NO_ANSWER = new KeptAnswer({ status: 200, statusMessage: '', headers: [], body: null })
+export const NO_ANSWER = new KeptAnswer(NOT_KEPT)
 
 /** V8 flattens a concatenated string when one of its characters is read. */
 export function inOnePiece(text: string): string {

@@ -3,9 +3,11 @@ import {
   type Claim,
   type CommandReply,
   checkOptions,
+  type Forgetting,
   IdempotencyError,
   type IdempotencyRecord,
   type ListedRecords,
+  listed,
   listedIfUnknown,
   type MaybePromise,
   machine,
@@ -21,6 +23,7 @@ import { ClaimedRecords } from './claimed-records.js'
 import { warnInClusterWorker } from './cluster-warning.js'
 import { Failures } from './failures.js'
 import { inOnePiece, KeptAnswer, NO_ANSWER } from './kept-answer.js'
+import { listing } from './listing.js'
 import { type MemoryStoreOptions, RULES } from './options.js'
 import { type AnyReply, withOwnAnswer } from './own-answer.js'
 import type { Entry } from './share.js'
@@ -116,11 +119,15 @@ export class MemoryStore implements Store {
 
   /** All in one step: what is completed, by far the most, is not looked at. */
   list(): ListedRecords {
-    const records = [...this.#claimed.inFlight(), ...this.#uncertain.all()].flatMap(({ key, record }) => {
-      const listed = listedIfUnknown(record, this.#now())
-      return listed === null ? [] : [{ key, ...listed }]
-    })
-    return { records, next: null }
+    const now = this.#now()
+    return listing([this.#claimed.inFlight(), this.#uncertain.all()], ({ record }) => listedIfUnknown(record, now))
+  }
+
+  /** All in one step. */
+  listScope(scope: string): ListedRecords {
+    const now = this.#now()
+    const places = [this.#claimed.inFlight(), this.#claimed.completed(), this.#uncertain.all(), this.#certain.all()]
+    return listing(places, ({ key, record }) => (key.startsWith(`${scope}:`) ? listed(record, now) : null))
   }
 
   /** A resolution is always kept, even if the store is full. */
@@ -129,6 +136,16 @@ export class MemoryStore implements Store {
     const now = this.#now()
     const before = this.#find(key)
     return this.#done(machine.resolve(recordOf(before), { ...resolution, answer }, now), key, NOBODY, before, now)
+  }
+
+  forget(key: string, forgetting: Forgetting): MaybePromise<CommandReply> {
+    const before = this.#find(key)
+    const { record, reply } = machine.forget(recordOf(before), forgetting, this.#now())
+    if (before === undefined || !reply.ok || record === before.record) return reply
+    if (record === null) this.#placeOf(before.record).drop(before)
+    else
+      this.#claimed.shrink(before, { ...(record as Completed), answer: NO_ANSWER }, RECORD_OVERHEAD_BYTES + key.length)
+    return reply
   }
 
   observe(listener: (event: StoreEvent) => void): void {

@@ -53,6 +53,13 @@ export class Room implements Holding {
     else if (share.count === 1) this.#shares.set(scope, share)
   }
 
+  /** Replaces a record by a smaller one that expires at the same time. */
+  shrink(entry: Entry, record: machine.StoredRecord, bytes: number): void {
+    for (const holding of [this, entry.share]) holding.bytes += bytes - entry.bytes
+    entry.record = record
+    entry.bytes = bytes
+  }
+
   clear(): void {
     this.count = this.bytes = 0
     this.#shelves = new Shelves(this.#empty)

@@ -3,8 +3,9 @@ import type { machine } from '../../src/core/index.js'
 /** A record in a room: its size, and the share that it belongs to. */
 export class Entry {
   readonly key: string
-  readonly record: machine.StoredRecord
-  readonly bytes: number
+  /** Replaced only when its answer is dropped: it keeps its place. */
+  record: machine.StoredRecord
+  bytes: number
   readonly share: Share
   /** Its neighbours in its share, by age. */
   older: Entry | null = null

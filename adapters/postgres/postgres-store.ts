@@ -5,6 +5,7 @@ import {
   type Claim,
   type CommandReply,
   completeByHand,
+  type Forgetting,
   type GivenAnswer,
   type GivenByHand,
   type IdempotencyRecord,
@@ -178,6 +179,14 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
 
   async resolve(key: string, resolution: Resolution): Promise<CommandReply> {
     return readDone(await this.#database.row(this.#statements.resolve(key, resolution)))
+  }
+
+  async forget(key: string, forgetting: Forgetting): Promise<CommandReply> {
+    return readDone(await this.#database.row(this.#statements.forget(key, forgetting)))
+  }
+
+  async listScope(scope: string, from: string | null): Promise<ListedRecords> {
+    return readListed(await this.#database.rows(this.#statements.listScope(scope, Number(from ?? '0'), BLOCKS_A_STEP)))
   }
 
   async list(from: string | null): Promise<ListedRecords> {

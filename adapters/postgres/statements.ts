@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { Answer, Claim, Completion, Ownership, Resolution } from '../../src/core/index.js'
+import type { Answer, Claim, Completion, Forgetting, Ownership, Resolution } from '../../src/core/index.js'
 import { quoted } from './schema/schema.js'
 import { call, type Statement, type StatementValue } from './statement.js'
 
@@ -17,6 +17,8 @@ export function statementsOf(schemaName: string) {
   const release = call(`${schema}.release_v1`, ...own, 'bigint')
   const inspect = call(`${schema}.inspect_v1`, 'text')
   const resolve = call(`${schema}.resolve_v1`, 'text', 'text', 'bigint', 'bigint', ...answer)
+  const forget = call(`${schema}.forget_v1`, 'text', 'text', 'bigint', 'text', 'boolean')
+  const listScope = call(`${schema}.list_scope_v1`, 'text', 'bigint', 'bigint')
   const list = call(`${schema}.list_v1`, 'bigint', 'bigint')
   const sweep = call(`${schema}.sweep_v1`, 'bigint', 'bigint')
   const sweepInTurn = call(`${schema}.sweep_in_turn_v1`, 'bigint', 'bigint', 'bigint')
@@ -38,6 +40,10 @@ export function statementsOf(schemaName: string) {
     inspect: (key: string) => inspect(key),
     resolve: (key: string, { token, attempt, retentionMs, answer: found }: Resolution) =>
       resolve(key, token, `${attempt}`, `${retentionMs}`, ...(found === null ? NO_ANSWER : valuesOf(found))),
+    forget: (key: string, { state, attempt, fingerprint, removes }: Forgetting) =>
+      forget(key, state, `${attempt}`, fingerprint, `${removes}`),
+    listScope: (scope: string, fromBlock: number, blocks: number) =>
+      listScope(`${scope}:`, `${fromBlock}`, `${blocks}`),
     list: (fromBlock: number, blocks: number) => list(`${fromBlock}`, `${blocks}`),
     sweep: (fromBlock: number, blocks: number) => sweep(`${fromBlock}`, `${blocks}`),
     sweepInTurn: (blocks: number, pauseMs: number, restMs: number) =>

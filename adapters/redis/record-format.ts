@@ -77,7 +77,7 @@ local function body_of(answer)
   return redis.call('GETRANGE', key, answer.body_from, -1)
 end
 
-local function write(record, expires_ms)
+local function write(record, expires_ms) -- without expires_ms, the key keeps its expiry
   local fields, body = {}, ''
   put(HEAD, record, fields)
   local answer = record.answer
@@ -86,7 +86,12 @@ local function write(record, expires_ms)
     answer.body_bytes = #body
   end
   put(TAILS[record.state], answer or record, fields)
-  redis.call('SET', key, '1' .. cmsgpack.pack(fields) .. body, 'PX', expires_ms)
+  local text = '1' .. cmsgpack.pack(fields) .. body
+  if expires_ms then
+    redis.call('SET', key, text, 'PX', expires_ms)
+  else
+    redis.call('SET', key, text, 'KEEPTTL')
+  end
 end
 
 local function shown(record, asker)

@@ -5,6 +5,7 @@ import {
   type Claim,
   type CommandReply,
   checkOptions,
+  type Forgetting,
   type IdempotencyRecord,
   kindOf,
   type ListedRecords,
@@ -25,10 +26,11 @@ import {
   senderOf,
   THE_ONLY_ONE,
 } from './client.js'
+import { FORGET, LISTED } from './forget-scripts.js'
 import { aPrefix } from './prefix.js'
 import { readBegun, readDone, readInspected } from './reply.js'
 import { BEGIN, COMPLETE, INSPECT, RELEASE, RENEW, RESOLVE, type Script, UNKNOWN } from './scripts.js'
-import { walk } from './walk.js'
+import { type Shows, walk } from './walk.js'
 
 interface Prefix {
   /**
@@ -125,9 +127,24 @@ export class RedisStore implements Store {
    * be left out: walk again. With a `sendCommand`, on a server that is no cluster.
    */
   async list(from: string | null): Promise<ListedRecords> {
+    return this.#walk(from, { script: UNKNOWN })
+  }
+
+  async forget(key: string, { state, attempt, fingerprint, removes }: Forgetting): Promise<CommandReply> {
+    const seen = [state, `${attempt}`, fingerprint ?? '']
+    return readDone(await this.#run(FORGET, key, [...seen, removes ? '1' : '0']))
+  }
+
+  /** The same walk: SCAN looks at all keys, and those of the scope are shown. */
+  async listScope(scope: string, from: string | null): Promise<ListedRecords> {
+    return this.#walk(from, { script: LISTED, start: `${scope}:` })
+  }
+
+  async #walk(from: string | null, shows: Shows): Promise<ListedRecords> {
     // A client of a cluster that is still connecting knows only those servers that it was told.
-    await this.#run(UNKNOWN, '', [])
-    return walk(await this.#nodes(), this.#prefix, from, ({ send }, script, key) => runScript(send, script, key, []))
+    await this.#run(shows.script, '', [])
+    const nodes = await this.#nodes()
+    return walk(nodes, this.#prefix, from, shows, ({ send }, script, key) => runScript(send, script, key, []))
   }
 
   observe(listener: (event: StoreEvent) => void): void {

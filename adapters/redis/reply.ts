@@ -29,11 +29,11 @@ export function readInspected(reply: unknown): IdempotencyRecord | null {
   return text(fields, 0) === 'none' ? null : readRecord(fields)
 }
 
-/** `null`: its outcome is known, or it cannot be read. */
-export function readUnknown(reply: unknown): Omit<ListedRecord, 'key'> | null {
+/** Of a walk; `null`: it is not listed, or it cannot be read. */
+export function readListed(reply: unknown): Omit<ListedRecord, 'key'> | null {
   const fields = fieldsOf(reply)
   if (text(fields, 0) === 'none') return null
-  return { record: readRecord(fields), retentionRemainingMs: integer(fields, fields.length - 1) }
+  return { record: readRecord(fields.slice(0, -1)), retentionRemainingMs: integer(fields, fields.length - 1) }
 }
 
 /** Of SCAN. */

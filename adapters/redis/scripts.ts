@@ -94,11 +94,11 @@ else
 end
 `)
 
-/** `renew`, `complete` and `resolve` must work even when `maxmemory` is reached. */
-const ALLOW_OOM = `#!lua flags=allow-oom
+/** `renew`, `complete`, `resolve` and `forget` must work even when `maxmemory` is reached. */
+export const ALLOW_OOM = `#!lua flags=allow-oom
 `
 
-const DONE = `
+export const DONE = `
 local OK = { 'ok' }
 
 local function stale(record, asker)
@@ -174,7 +174,7 @@ end
 return OK
 `)
 
-const NONE = `
+export const NONE = `
 local NONE = { 'none' }
 `
 
@@ -224,6 +224,6 @@ end
 return OK
 `)
 
-function script(text: string): Script {
+export function script(text: string): Script {
   return { text, sha1: hash('sha1', text, 'hex') }
 }

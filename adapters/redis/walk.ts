@@ -1,10 +1,18 @@
 import type { ListedRecord, ListedRecords } from '../../src/core/index.js'
 import { type Node, THE_ONLY_ONE } from './client.js'
-import { readScanned, readUnknown } from './reply.js'
-import { type Script, UNKNOWN } from './scripts.js'
+import { readListed, readScanned } from './reply.js'
+import type { Script } from './scripts.js'
 
 /** Runs a script on a key, over a server's own connection. */
 type RunOn = (node: Node, script: Script, redisKey: string) => Promise<unknown>
+
+/** What a walk lists. */
+export interface Shows {
+  /** Shows a record, or says that it is not listed. */
+  readonly script: Script
+  /** The beginning of the keys; all if absent. */
+  readonly start?: string
+}
 
 /** About how many keys a step scans: a few milliseconds of the server's time, in pieces of some microseconds. */
 const KEYS_A_STEP = 200
@@ -18,6 +26,7 @@ export async function walk(
   nodes: readonly Node[],
   prefix: string,
   from: string | null,
+  { script, start = '' }: Shows,
   runOn: RunOn,
 ): Promise<ListedRecords> {
   const [name = '', cursor = '0'] = from === null ? [] : from.split(' ')
@@ -26,14 +35,14 @@ export async function walk(
   if (node === undefined) return { records: [], next: null }
 
   // By comparing names, because in a cluster the next server may have disappeared.
-  const start = node.name === name ? cursor : '0'
+  const begun = node.name === name ? cursor : '0'
   const before = node.keyPrefix + prefix
-  const pattern = `${before.replace(/[\\*?[\]^-]/g, '\\$&')}*`
-  const scan = ['SCAN', start, 'MATCH', pattern, 'COUNT', `${KEYS_A_STEP}`, 'TYPE', 'string']
+  const pattern = `${(before + start).replace(/[\\*?[\]^-]/g, '\\$&')}*`
+  const scan = ['SCAN', begun, 'MATCH', pattern, 'COUNT', `${KEYS_A_STEP}`, 'TYPE', 'string']
   const scanned = readScanned(await node.send(pattern, scan))
   const listed = scanned.keys.map(async (key): Promise<ListedRecord | null> => {
-    const unknown = readUnknown(await runOn(node, UNKNOWN, key.slice(node.added.length)))
-    return unknown && { key: key.slice(before.length), ...unknown }
+    const found = readListed(await runOn(node, script, key.slice(node.added.length)))
+    return found && { key: key.slice(before.length), ...found }
   })
   const records = await Promise.all(listed)
   return { records: records.filter((record) => record !== null), next: nextAfter(nodes, at, scanned.cursor) }

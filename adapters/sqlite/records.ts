@@ -28,6 +28,10 @@ export class Records {
     this.#connection.change('write', key, ...valuesOf(record))
   }
 
+  remove(key: string): void {
+    this.#connection.change('remove', key)
+  }
+
   /** Removes some expired rows, the oldest first. Returns their number. */
   sweep(now: number, most: number): number {
     return this.#connection.change('sweep', now, most)

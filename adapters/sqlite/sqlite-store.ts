@@ -5,10 +5,12 @@ import {
   type Claim,
   type CommandReply,
   completeByHandAtOnce,
+  type Forgetting,
   type GivenAnswer,
   type GivenByHand,
   type IdempotencyRecord,
   type ListedRecords,
+  listed,
   listedIfUnknown,
   machine,
   type Ownership,
@@ -175,6 +177,24 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     return this.#command(key, (record, now) => machine.resolve(record, resolution, now))
   }
 
+  async forget(key: string, forgetting: Forgetting): Promise<CommandReply> {
+    return this.#command(key, (record, now) => machine.forget(record, forgetting, now))
+  }
+
+  /** By the index of the keys. A semicolon follows a colon. */
+  async listScope(scope: string, from: string | null): Promise<ListedRecords> {
+    return this.#read((now) => {
+      const rows = this.#connection.rows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
+      const records = rows
+        .filter(({ format }) => format === FORMAT)
+        .flatMap((row) => {
+          const found = listed(recordIn(row, now), now)
+          return found === null ? [] : [{ key: String(row.key), ...found }]
+        })
+      return { records, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.key) }
+    })
+  }
+
   async list(from: string | null): Promise<ListedRecords> {
     return this.#read((now) => {
       const rows = this.#connection.rows('list', Number(from ?? '0'), ROWS_A_LIST)
@@ -212,6 +232,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
         const found = this.#records.find(key, now)
         const { record, reply } = command(found, now)
         if (record !== null && record !== found) this.#records.write(key, record)
+        else if (record === null && found !== null) this.#records.remove(key)
         return reply
       }),
     )

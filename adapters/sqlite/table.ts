@@ -66,6 +66,12 @@ export function statementsOn(prefix: string) {
     list:
       `SELECT id, key, format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at FROM ${records} ` +
       'WHERE id > ? ORDER BY id LIMIT ?',
+    /** The same of some keys, in their order; of an answer, whether there is a body, and if not, its head. */
+    listScope:
+      'SELECT key, format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, ' +
+      `CASE WHEN body IS NULL THEN head ELSE '["",[]]' END AS head, CASE WHEN body IS NOT NULL THEN x'' END AS body ` +
+      `FROM ${records} WHERE key > ? AND key < ? ORDER BY key LIMIT ?`,
+    remove: `DELETE FROM ${records} WHERE key = ?`,
     sweep: `DELETE FROM ${records} WHERE id IN (SELECT id FROM ${records} WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
   } as const
 }

@@ -7,6 +7,7 @@ import { Duplicates } from './duplicates.js'
 import type { EngineOptions } from './engine-options.js'
 import { resolveEngineOptions } from './engine-rules.js'
 import { isRefusal, safely } from './events.js'
+import { type EndedRecord, type ForgottenScope, forgetRecord, forgetScope, type ScopeName } from './forget-calls.js'
 import type { Identity, RecordName } from './identity.js'
 import type { MaybePromise } from './maybe-promise.js'
 import { inspectRecord, resolveRecord, type UnknownOutcome, unknownOutcomes } from './operator-calls.js'
@@ -52,6 +53,22 @@ export interface OperationEngine {
    * @throws IdempotencyError `command_missing`, for your own store without `list`; `store_failed`. Nothing changed.
    */
   unknown(): AsyncIterable<UnknownOutcome>
+  /**
+   * Drops the answers of a scope, in bounded steps: its keys stay used, and a repetition is refused with
+   * `answer_not_kept`. Leaves what runs and what has an unknown outcome. With `countsOnly` nothing changes.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `forget` or `listScope`: nothing changed.
+   * `store_failed`: the rest was not forgotten, so repeat it.
+   */
+  forgetScope(of: ScopeName, options?: { readonly countsOnly?: boolean }): Promise<ForgottenScope>
+  /**
+   * Drops the answer of the record that `inspect` showed, or, with `removes`, the record: then the key is new, and the
+   * next request runs. If the result is not ok, nothing changed: it is another record by now, or its outcome is unknown.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `forget`: nothing changed. `store_failed`:
+   * whether it was forgotten is unknown, so repeat it.
+   */
+  forget(name: RecordName, record: EndedRecord, options?: { readonly removes?: boolean }): Promise<CommandReply>
   /** Counts work as in progress until it has ended: `idle` waits for it too. */
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result>
   /** Resolves when no run is active and no completion is pending, after their last events. */
@@ -199,6 +216,14 @@ class RecordEngine implements OperationEngine {
 
   unknown(): AsyncIterable<UnknownOutcome> {
     return unknownOutcomes(this.#core)
+  }
+
+  forgetScope(of: ScopeName, { countsOnly = false } = {}): Promise<ForgottenScope> {
+    return forgetScope(of, countsOnly, this.#core)
+  }
+
+  forget(name: RecordName, record: EndedRecord, { removes = false } = {}): Promise<CommandReply> {
+    return forgetRecord(name, record, removes, this.#core)
   }
 
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {

@@ -85,7 +85,7 @@ export type EngineEvent =
   /** A command to the store failed or timed out. */
   | (About & {
       readonly type: 'store_failed'
-      readonly command: 'begin' | 'renew' | 'complete' | 'release' | 'inspect' | 'resolve' | 'list'
+      readonly command: 'begin' | 'renew' | 'complete' | 'release' | OperatorCommandName
       readonly error: StoreFailure
     })
   /**
@@ -112,6 +112,9 @@ export type EngineEvent =
    */
   | (About & { readonly type: 'transaction_not_committed'; readonly attempt: number })
   | StoreEvent
+
+/** The optional commands that a store receives. */
+export type OperatorCommandName = 'inspect' | 'resolve' | 'list' | 'forget' | 'listScope'
 
 /** The commands that a store receives. */
 export type CommandName = Extract<EngineEvent, { type: 'store_failed' }>['command']

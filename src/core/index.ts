@@ -14,6 +14,7 @@ export {
   type StoreFailure,
   safely as safeListener,
 } from './events.js'
+export type { ForgottenScope, ScopeName } from './forget-calls.js'
 export {
   type Identity,
   keyFault,
@@ -24,9 +25,9 @@ export {
   scopeFault,
   storageKey,
 } from './identity.js'
-export { listedIfUnknown } from './listed.js'
-export * as machine from './machine.js'
+export { listed, listedIfUnknown } from './listed.js'
 export { type MaybePromise, whenever } from './maybe-promise.js'
+export { NOT_KEPT } from './not-kept.js'
 export type { UnknownOutcome } from './operator-calls.js'
 export * as optionRules from './option-rules.js'
 export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './outcome.js'
@@ -37,6 +38,7 @@ export type {
   Claim,
   CommandReply,
   Done,
+  Forgetting,
   GivenAnswer,
   GivenByHand,
   IdempotencyRecord,
@@ -57,3 +59,4 @@ export { completeByHandAtOnce, type SynchronousTransactions, stepAtOnce, transac
 export { transactionLate, transactionStreamed, transactionsMissing } from './transaction-errors.js'
 export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as OptionRule } from './validation.js'
 export { warnOnce, warnUnheard } from './warning.js'
+export * as machine from './whole-machine.js'

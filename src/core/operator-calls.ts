@@ -1,6 +1,6 @@
 import type { CoreParts } from './core-parts.js'
 import { IdempotencyError } from './errors.js'
-import type { Emit, StoreFailure } from './events.js'
+import type { Emit, OperatorCommandName as OperatorCommand, StoreFailure } from './events.js'
 import { type RecordName, recordName, storageKey } from './identity.js'
 import type { MaybePromise } from './maybe-promise.js'
 import type { Answer, CommandReply, IdempotencyRecord, ListedRecords } from './record.js'
@@ -53,16 +53,14 @@ export async function resolveRecord(
   return reply
 }
 
-function commandOf<Name extends OperatorCommand>(store: Store, name: Name): NonNullable<Store[Name]> {
+export function commandOf<Name extends OperatorCommand>(store: Store, name: Name): NonNullable<Store[Name]> {
   const command = store[name]
   if (command === undefined) throw commandMissing(name)
   return command.bind(store) as NonNullable<Store[Name]>
 }
 
-type OperatorCommand = 'inspect' | 'resolve' | 'list'
-
 /** `name`: the record that it is about; `null`: of no single one, and so told to nobody but whoever asks. */
-async function ask<Reply>(
+export async function ask<Reply>(
   command: OperatorCommand,
   name: RecordName | null,
   send: () => MaybePromise<Reply>,
@@ -85,8 +83,10 @@ async function ask<Reply>(
 
 const NO_NAME = { scope: '', key: '' }
 
+const LISTS: { readonly [Name in OperatorCommand]?: string } = { list: 'listedIfUnknown', listScope: 'listed' }
+
 function commandMissing(command: OperatorCommand): IdempotencyError {
-  const known = command === 'list' ? 'listedIfUnknown' : `machine.${command}`
+  const known = LISTS[command] ?? `machine.${command}`
   return new IdempotencyError(
     'command_missing',
     `The store has no \`${command}\`, which is optional in your own store. Add it: what it does to a record is ` +
@@ -94,7 +94,12 @@ function commandMissing(command: OperatorCommand): IdempotencyError {
   )
 }
 
+const CHANGES: { readonly [Name in OperatorCommand]?: string } = {
+  resolve: 'Whether the record was resolved is unknown: inspect it.',
+  forget: 'Whether something was forgotten is unknown: repeat it.',
+}
+
 function storeFailed(command: OperatorCommand, cause: StoreFailure | undefined): IdempotencyError {
-  const what = command === 'resolve' ? 'Whether the record was resolved is unknown: inspect it.' : 'Nothing changed.'
+  const what = CHANGES[command] ?? 'Nothing changed.'
   return new IdempotencyError('store_failed', `The store failed: ${cause?.message} ${what}`, { cause })
 }

@@ -109,8 +109,21 @@ export interface Resolution {
   readonly retentionMs: number
 }
 
+/** What an operator drops: the answer of a record, or the record. */
+export interface Forgetting {
+  /**
+   * The record that the operator looked at, by its state, attempt and fingerprint: another one, such as one that was
+   * claimed meanwhile, must stay unchanged.
+   */
+  readonly state: 'completed' | 'failed'
+  readonly attempt: number
+  readonly fingerprint: string | null
+  /** Whether the whole record is dropped: then the key is new. If not, only its answer. */
+  readonly removes: boolean
+}
+
 /**
- * The reply to `renew`, `complete`, `release` and `resolve`. Not ok means *stale*; `record` is the record that the
+ * The reply to `renew`, `complete`, `release`, `resolve` and `forget`. Not ok means *stale*; `record` is the record that the
  * command found, unchanged.
  */
 export type CommandReply = { readonly ok: true } | { readonly ok: false; readonly record: IdempotencyRecord | null }
@@ -124,9 +137,9 @@ export interface ListedRecord {
   readonly retentionRemainingMs: number
 }
 
-/** The result of one step of a store's `list`. */
+/** The result of one step of a store's `list` or `listScope`. */
 export interface ListedRecords {
-  /** Records with an unknown outcome: in flight with a lapsed lease, or failed and uncertain. */
+  /** Of `list`: those with an unknown outcome: in flight with a lapsed lease, or failed and uncertain. */
   readonly records: readonly ListedRecord[]
   /** The start of the next step; `null` after the last. */
   readonly next: string | null

@@ -37,13 +37,27 @@ export function faultInReply(
         ? faultInRecord(record, fingerprint, faultIn)
         : fault('acquired', 'true or false', reply.acquired)
     case 'list':
+    case 'listScope':
       return faultInList(reply)
     case 'inspect':
       return record === null ? null : faultInRecord(record, fingerprint, faultIn)
+    case 'forget':
+      return faultInDone(reply, NOBODYS, faultIn)
     default:
-      if (reply.ok === true || (reply.ok === false && record === null)) return null
-      return reply.ok === false ? faultInRecord(record, fingerprint, faultIn) : fault('ok', 'true or false', reply.ok)
+      return faultInDone(reply, fingerprint, faultIn)
   }
+}
+
+/** The fingerprint of a command that is shown no answers. */
+const NOBODYS = ''
+
+function faultInDone(
+  { ok, record }: Members,
+  fingerprint: string | undefined,
+  faultIn: AnswerFault | undefined,
+): ReplyFault | null {
+  if (ok === true || (ok === false && record === null)) return null
+  return ok === false ? faultInRecord(record, fingerprint, faultIn) : fault('ok', 'true or false', ok)
 }
 
 /** Returns what was expected of an answer; `null` if it is valid. */
@@ -67,7 +81,7 @@ function faultInList({ records, next }: Members): ReplyFault | null {
     if (!isObject(listed)) return fault('records', 'an array of objects', records)
     const { key, record, retentionRemainingMs } = listed
     if (typeof key !== 'string') return fault('key', 'a string', key)
-    const inRecord = faultInRecord(record, undefined, undefined)
+    const inRecord = faultInRecord(record, NOBODYS, undefined)
     if (inRecord !== null) return inRecord
     if (!Number.isFinite(retentionRemainingMs)) {
       return fault('retentionRemainingMs', 'a finite number', retentionRemainingMs)

@@ -1,7 +1,7 @@
 import { type Backlog, backlogOf } from './backlog.js'
 import { monotonicNow } from './clock.js'
 import { Deadline, type DeadlineQueue } from './deadlines.js'
-import { type CommandName, type Emit, storeFailure } from './events.js'
+import { type CommandName, type Emit, type OperatorCommandName, storeFailure } from './events.js'
 import type { RecordName } from './identity.js'
 import { isThenable, type MaybePromise } from './maybe-promise.js'
 import type { BeginReply, CommandReply } from './record.js'
@@ -80,7 +80,7 @@ export class StoreCalls {
 
   /** The same for an operator's command. */
   ask<Reply>(
-    name: 'inspect' | 'resolve' | 'list',
+    name: OperatorCommandName,
     about: About,
     command: () => MaybePromise<Reply>,
     emit: Emit,

@@ -3,6 +3,7 @@ import type {
   BeginReply,
   Claim,
   CommandReply,
+  Forgetting,
   IdempotencyRecord,
   ListedRecords,
   Ownership,
@@ -56,6 +57,16 @@ export interface Store {
    * change during the whole walk is listed at least once. Changes nothing.
    */
   list?(from: string | null): ListedRecords | Promise<ListedRecords>
+  /**
+   * Optional, for operators: drops the answer of a record whose outcome is known, or the record itself. Keeps its owner
+   * and the rest of its retention. Must work in a full store.
+   */
+  forget?(key: string, forgetting: Forgetting): CommandReply | Promise<CommandReply>
+  /**
+   * Optional, for operators: one bounded step through the records whose storage key begins with `scope` and a colon, as
+   * `list` makes one. Shows all of them, without their answers: `answer: null`, unless nothing of it is kept.
+   */
+  listScope?(scope: string, from: string | null): ListedRecords | Promise<ListedRecords>
   /** Optional: reports what happens outside any command, for example an eviction. */
   observe?(listener: (event: StoreEvent) => void): void
   /** Optional, for a store that wraps another one, for example one that seals its answers. */

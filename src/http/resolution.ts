@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { IdempotencyError, kindOf } from '../core/errors.js'
 import { keyFault, namespaceFault, type RecordName, scopeFault } from '../core/identity.js'
+import { NOT_KEPT } from '../core/not-kept.js'
 import { anInteger } from '../core/option-rules.js'
 import type { Answer, GivenAnswer } from '../core/record.js'
 import { listed, mistakesIn, type Rule } from '../core/validation.js'
@@ -142,7 +143,7 @@ function bytesIn(as: unknown): Uint8Array | null {
 
 function answerIn(as: KnownOutcome, bytes: Uint8Array | null): Answer | null {
   if (as === 'failed') return null
-  if (as === 'completed') return { status: 200, statusMessage: '', headers: [], body: null }
+  if (as === 'completed') return NOT_KEPT
   const { status, body, headers = {} } = as.completed
   const pairs = Object.entries(headers).flatMap(([name, values]) =>
     [values].flat().map((value) => [name, value] as const),

@@ -6,11 +6,12 @@ import {
   inItsWords,
   isCertainFailure,
   type MaybePromise,
+  NOT_KEPT,
   type Run,
   type RunEnd,
 } from '../core/index.js'
 import { RefusedError } from './refused-error.js'
-import { type KeptResult, NOT_KEPT, type Results } from './results.js'
+import type { KeptResult, Results } from './results.js'
 import type { RunnerEvent } from './runner-event.js'
 
 /** What all runs of a runner share. */

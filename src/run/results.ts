@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { type Answer, IdempotencyError, inItsWords, kindOf } from '../core/index.js'
+import { type Answer, IdempotencyError, inItsWords, kindOf, NOT_KEPT } from '../core/index.js'
 import { looseJson } from './json.js'
 
 /** Converts results that are not JSON into text or bytes and back. Both functions are synchronous. */
@@ -71,9 +71,6 @@ export class Results {
     return this.#codec.decode((isBytes ? bytes : bytes.toString()) as never)
   }
 }
-
-/** The stored form of a result that was not kept. Its status counts as a success. */
-export const NOT_KEPT: Answer = { status: 200, statusMessage: '', headers: [], body: null }
 
 /** Frozen within a major version: later versions read what earlier ones stored. */
 const JSON_TYPE = ['Content-Type', 'application/json'] as const

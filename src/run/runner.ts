@@ -6,6 +6,7 @@ import {
   IdempotencyError,
   type IdempotencyRecord,
   inItsWords,
+  NOT_KEPT,
   safeListener,
   type UnknownOutcome,
 } from '../core/index.js'
@@ -20,7 +21,7 @@ import {
 } from './operation.js'
 import { OperationRun } from './operation-run.js'
 import { RefusedError } from './refused-error.js'
-import { NOT_KEPT, type ResultCodec, Results } from './results.js'
+import { type ResultCodec, Results } from './results.js'
 import { printByDefault, type RunnerEvent } from './runner-event.js'
 import { type GivenRunnerOptions, type RunnerOptions, resolveRunnerOptions } from './runner-options.js'
 

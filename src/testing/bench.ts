@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { Answer, CommandReply, IdempotencyRecord, ListedRecords, Store } from '../core/index.js'
+import type {
+  Answer,
+  CommandReply,
+  Forgetting,
+  IdempotencyRecord,
+  ListedRecords,
+  MaybePromise,
+  Store,
+} from '../core/index.js'
 import { type Claimant, claimantOf, LONG_MS, type Terms } from './claimant.js'
 import { heldToItsReplies } from './replies.js'
 import { promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
@@ -29,6 +37,10 @@ export interface Bench extends TrialClock {
   inspect(key?: string): Promise<SeenRecord | null>
   /** What a whole walk lists of these keys. */
   list(keys?: readonly string[]): Promise<SeenListed[]>
+  /** What a whole walk through the scope of this key lists: of keys that begin with it and a colon. */
+  listScope(scope?: string): Promise<SeenListed[]>
+  /** Drops the answer of a record, or the record. */
+  forget(forgetting: Forgetting, key?: string): Promise<SeenDone>
   /** Resolves an attempt as an operator: `null` means failed. Uses a new token unless `terms` has one. */
   resolve(attempt: number, answer: Answer | null, terms?: Partial<Terms>): Promise<SeenDone>
   /** The record expected for a running attempt. */
@@ -60,15 +72,16 @@ export function createBench(opened: Store, advance?: (ms: number) => unknown): B
     async list(keys = [key]) {
       promised(typeof store.list, 'function', 'A store that is listable has `list`.')
       const list = store.list as NonNullable<Store['list']>
-      const found: SeenListed[] = []
-      for (let from: string | null = null; ; ) {
-        const { records, next }: ListedRecords = await list(from)
-        for (const { key: at, record, retentionRemainingMs } of records) {
-          if (keys.includes(at)) found.push({ key: at, record: seenRecord(record), retentionRemainingMs })
-        }
-        if (next === null) return found
-        from = next
-      }
+      return (await wholeWalk((from) => list(from))).filter(({ key: at }) => keys.includes(at))
+    },
+    async listScope(scope = key) {
+      promised(typeof store.listScope, 'function', 'A forgetful store has `listScope`.')
+      const list = store.listScope as NonNullable<Store['listScope']>
+      return wholeWalk((from) => list(scope, from))
+    },
+    async forget(forgetting, at = key) {
+      promised(typeof store.forget, 'function', 'A forgetful store has `forget`.')
+      return seenDone((await store.forget?.(at, forgetting)) as CommandReply)
     },
     async resolve(attempt, answer, { key: at = key, token = randomUUID(), retentionMs = 2 * LONG_MS } = {}) {
       promised(typeof store.resolve, 'function', 'An operable store has `resolve`.')
@@ -80,5 +93,15 @@ export function createBench(opened: Store, advance?: (ms: number) => unknown): B
       const record: IdempotencyRecord = { state: 'in-flight', fingerprint, attempt, uncertain, leaseRemainingMs }
       return seenRecord(record)
     },
+  }
+}
+
+async function wholeWalk(step: (from: string | null) => MaybePromise<ListedRecords>): Promise<SeenListed[]> {
+  const found: SeenListed[] = []
+  for (let from: string | null = null; ; ) {
+    const { records, next }: ListedRecords = await step(from)
+    for (const { record, ...rest } of records) found.push({ ...rest, record: seenRecord(record) })
+    if (next === null) return found
+    from = next
   }
 }

@@ -4,8 +4,11 @@ import type { Bench } from './bench.js'
 export interface Law {
   /** A sentence that begins with the name of its law. */
   readonly name: string
-  /** `'operable'`: only for stores with the operator's commands; `'listable'`: only for stores with `list`. */
-  readonly holds: 'everywhere' | 'operable' | 'listable'
+  /**
+   * `'operable'`: only for stores with the operator's commands; `'listable'`: only for stores with `list`;
+   * `'forgetful'`: only for stores with `forget` and `listScope`.
+   */
+  readonly holds: 'everywhere' | 'operable' | 'listable' | 'forgetful'
   readonly check: (bench: Bench) => Promise<void>
 }
 

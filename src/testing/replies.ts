@@ -2,6 +2,7 @@ import { inspect } from 'node:util'
 import {
   type CommandName,
   type CommandReply,
+  type Forgetting,
   faultInReply,
   type IdempotencyRecord,
   type ListedRecords,
@@ -47,6 +48,14 @@ export function heldToItsReplies(store: Store): Store {
     return held('list', (await store.list?.(from)) as ListedRecords)
   }
 
+  async function listedScope(scope: string, from: string | null) {
+    return held('listScope', (await store.listScope?.(scope, from)) as ListedRecords)
+  }
+
+  async function forgotten(key: string, forgetting: Forgetting) {
+    return held('forget', (await store.forget?.(key, forgetting)) as CommandReply)
+  }
+
   return {
     begin: (key, claim) => sent('begin', claim, () => store.begin(key, claim)),
     renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
@@ -54,6 +63,8 @@ export function heldToItsReplies(store: Store): Store {
     release: (key, own) => sent('release', own, () => store.release(key, own)),
     ...(store.inspect && { inspect: inspected }),
     ...(store.list && { list: listed }),
+    ...(store.listScope && { listScope: listedScope }),
+    ...(store.forget && { forget: forgotten }),
     ...(store.resolve && {
       resolve: (key, resolution) =>
         sent('resolve', resolution, () => store.resolve?.(key, resolution) as MaybePromise<CommandReply>),

@@ -4,6 +4,7 @@ import { beginTable } from './begin-table.js'
 import { createBench } from './bench.js'
 import { boundKeyLaws } from './bound-key-laws.js'
 import { claimLaws } from './claim-laws.js'
+import { forgetLaws } from './forget-laws.js'
 import { keyLaws } from './key-laws.js'
 import { listLaws } from './list-laws.js'
 import { operatorLaws } from './operator-laws.js'
@@ -37,6 +38,12 @@ export interface StoreLawsOptions {
    * @default false
    */
   readonly listable?: boolean
+
+  /**
+   * Whether the store has `forget` and `listScope`, which are optional as well; their laws make use of `inspect`.
+   * @default false
+   */
+  readonly forgetful?: boolean
 }
 
 /**
@@ -93,10 +100,10 @@ export interface StoreLawsOptions {
 export function storeLaws(
   test: (name: string, fn: () => Promise<void>) => unknown,
   open: () => Promise<OpenedStore>,
-  { operable = false, listable = false }: StoreLawsOptions = {},
+  { operable = false, listable = false, forgetful = false }: StoreLawsOptions = {},
 ): void {
   for (const { name, holds, check } of LAWS) {
-    if ((holds === 'operable' && !operable) || (holds === 'listable' && !listable)) continue
+    if (!{ everywhere: true, operable, listable, forgetful }[holds]) continue
     test(name, async () => {
       const { store, advance, close } = await open()
       try {
@@ -120,4 +127,5 @@ const LAWS = [
   ...keyLaws,
   ...operatorLaws,
   ...listLaws,
+  ...forgetLaws,
 ]

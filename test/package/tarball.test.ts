@@ -30,6 +30,7 @@ const NAMES = {
   core: [
     'CertainFailure',
     'IdempotencyError',
+    'NOT_KEPT',
     'SINGLE_TENANT',
     'bodyField',
     'carryRun',
@@ -45,6 +46,7 @@ const NAMES = {
     'isCertainFailure',
     'keyFault',
     'kindOf',
+    'listed',
     'listedIfUnknown',
     'machine',
     'mistakesIn',

@@ -1,8 +1,12 @@
-import { listedIfUnknown, machine, type Store } from 'once-per-key/core'
+import { listed, listedIfUnknown, machine, type Store } from 'once-per-key/core'
 
 /** What the commands do to a record: the machine, or something that is meant to be found out. */
-export type Steps = Pick<typeof machine, 'begin' | 'renew' | 'complete' | 'release' | 'inspect' | 'resolve'> & {
+export type Steps = Pick<
+  typeof machine,
+  'begin' | 'renew' | 'complete' | 'release' | 'inspect' | 'resolve' | 'forget'
+> & {
   readonly unknown?: typeof listedIfUnknown
+  readonly listed?: typeof listed
 }
 
 /** The smallest store there is: the machine, a Map and a clock. */
@@ -31,6 +35,14 @@ export function mapStore(
       }),
       next: null,
     }),
+    listScope: (scope) => ({
+      records: [...records].flatMap(([key, record]) => {
+        const found = key.startsWith(`${scope}:`) ? (steps.listed ?? listed)(record, now()) : null
+        return found === null ? [] : [{ key, ...found }]
+      }),
+      next: null,
+    }),
+    forget: async (key, forgetting) => step(key, (record) => steps.forget(record, forgetting, now())),
     resolve: async (key, resolution) => step(key, (record) => steps.resolve(record, resolution, now())),
   }
 }

@@ -1,6 +1,7 @@
 import { storeLaws } from 'once-per-key/testing'
 import { describe, expect, test } from 'vitest'
 import { mapStore } from '../support/map-store.js'
+import { BROKEN_FORGETTING } from './broken-forgetting.js'
 import { BROKEN_LISTS } from './broken-lists.js'
 import { BROKEN_OPERATORS } from './broken-operators.js'
 import { BROKEN_RACES } from './broken-races.js'
@@ -35,12 +36,14 @@ const ALL = [
   ...BROKEN_REPLIES,
   ...BROKEN_OPERATORS,
   ...BROKEN_LISTS,
+  ...BROKEN_FORGETTING,
 ]
 
 describe('storeLaws finds out a store where', () => {
   test.each(ALL)('$breaks', async ({ open, foundBy, alone = false, because = '' }) => {
-    const listable = open(() => 1).list !== undefined
-    const { broken } = await verdictOn(open, { operable: true, listable })
+    const { list, forget } = open(() => 1)
+    const has = { listable: list !== undefined, forgetful: forget !== undefined }
+    const { broken } = await verdictOn(open, { operable: true, ...has })
     const names = [...broken.keys()]
     for (const law of foundBy) expect(names).toContainEqual(expect.stringMatching(startingWith(law)))
     if (alone) expect(names.filter((name) => !foundBy.some((law) => name.startsWith(law)))).toEqual([])
@@ -49,7 +52,11 @@ describe('storeLaws finds out a store where', () => {
   })
 
   test('nothing is broken: then no law is', async () => {
-    const { broken, laws } = await verdictOn((now) => mapStore(now), { operable: true, listable: true })
+    const { broken, laws } = await verdictOn((now) => mapStore(now), {
+      operable: true,
+      listable: true,
+      forgetful: true,
+    })
     expect([...broken.keys()]).toEqual([])
     expect(laws.length).toBeGreaterThan(150)
   })
@@ -65,7 +72,7 @@ test('no two laws have one name', async () => {
   storeLaws(
     (name) => names.push(name),
     async () => ({ store: mapStore(() => 1) }),
-    { operable: true, listable: true },
+    { operable: true, listable: true, forgetful: true },
   )
   expect(new Set(names).size).toBe(names.length)
 })

@@ -8,16 +8,16 @@ describe('MemoryStore keeps every law', () => {
   storeLaws(
     test,
     open((now) => new MemoryStore({ now })),
-    { operable: true, listable: true },
+    { operable: true, listable: true, forgetful: true },
   )
 })
 
 describe('the machine in a Map keeps every law', () => {
-  storeLaws(test, open(mapStore), { operable: true, listable: true })
+  storeLaws(test, open(mapStore), { operable: true, listable: true, forgetful: true })
 })
 
 describe('MemoryStore keeps every law by the real clock', { concurrent: true }, () => {
-  storeLaws(test, async () => ({ store: new MemoryStore() }), { operable: true, listable: true })
+  storeLaws(test, async () => ({ store: new MemoryStore() }), { operable: true, listable: true, forgetful: true })
 })
 
 /** A store on a clock that can be moved. */

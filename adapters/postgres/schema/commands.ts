@@ -7,20 +7,22 @@ import {
   after,
   CLAIM_WAITS,
   command,
+  DURABLY,
   deeper,
   IS_UNKNOWN,
   OWNERSHIP,
   read,
   SHOWN,
   SHOWN_TO_ITS_OWN,
+  SHOWN_WITHOUT_ANSWER,
   UNCHANGED,
   untilUnchanged,
   write,
 } from './plpgsql.js'
 
-/** The four commands and the operator's two. */
+/** The four commands and the operator's three. */
 export function commands(schema: string): string {
-  return [begin, renew, complete, release, inspect, resolve].map((each) => each(schema)).join('')
+  return [begin, renew, complete, release, inspect, resolve, forget].map((each) => each(schema)).join('')
 }
 
 /**
@@ -214,6 +216,38 @@ function resolve(schema: string): string {
       n.status := p_status; n.head := p_head; n.body := p_body;
     END IF;
     reply := 'ok';
+${write(schema)}`,
+    ),
+  })
+}
+
+function forget(schema: string): string {
+  return command(schema, {
+    name: 'forget_v1',
+    parameters: 'p_key text, p_state text, p_attempt bigint, p_fingerprint text, p_removes boolean',
+    body: untilUnchanged(
+      schema,
+      `${NONE}
+    IF r.state <> p_state OR r.attempt <> p_attempt OR r.fingerprint IS DISTINCT FROM p_fingerprint
+      OR r.state = 'in-flight' OR r.uncertain THEN${SHOWN_WITHOUT_ANSWER}
+      RETURN;
+    END IF;
+
+    reply := 'ok';
+    IF p_removes THEN${deeper(deeper(DURABLY))}
+      DELETE FROM ${schema}.records t WHERE ${UNCHANGED};
+      IF FOUND THEN
+        RETURN;
+      END IF;
+      CONTINUE;
+    END IF;
+
+    IF r.state = 'failed' THEN
+      RETURN;
+    END IF;
+
+    n := r;
+    n.status := 200; n.head := '["",[]]'; n.body := NULL;
 ${write(schema)}`,
     ),
   })

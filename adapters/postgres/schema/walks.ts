@@ -52,9 +52,35 @@ BEGIN
 END
 $body$;
 
-CREATE OR REPLACE FUNCTION ${schema}.list_v1(
-  p_from bigint, p_blocks bigint, OUT reply text, OUT name text, OUT fingerprint text, OUT attempt text,
-  OUT uncertain text, OUT lease text, OUT retention text, OUT block text
+${listing(schema, { name: 'list_v1', isListed: IS_UNKNOWN })}
+${listing(schema, {
+  name: 'list_scope_v1',
+  parameters: 'p_start text, ',
+  columns: '\n  OUT status text, OUT head text, OUT body bytea,',
+  isListed: 'starts_with(r.name, p_start)',
+  more: FORGOTTEN_SHOWN,
+})}`
+}
+
+/** The answer, if nothing of it is kept. */
+const FORGOTTEN_SHOWN = `
+      status := NULL; head := NULL;
+      IF r.state = 'completed' AND r.body IS NULL AND r.head = '["",[]]' THEN
+        status := r.status::text; head := r.head;
+      END IF;`
+
+interface Listing {
+  readonly name: string
+  readonly parameters?: string
+  readonly columns?: string
+  readonly isListed: string
+  readonly more?: string
+}
+
+function listing(schema: string, { name, parameters = '', columns = '', isListed, more = '' }: Listing): string {
+  return `CREATE OR REPLACE FUNCTION ${schema}.${name}(
+  ${parameters}p_from bigint, p_blocks bigint, OUT reply text, OUT name text, OUT fingerprint text, OUT attempt text,
+  OUT uncertain text, OUT lease text, OUT retention text,${columns} OUT block text
 ) RETURNS SETOF record LANGUAGE plpgsql STABLE ${BY_INDEX}
 AS $body$
 DECLARE
@@ -62,7 +88,7 @@ DECLARE
   r ${schema}.records;
 BEGIN
   FOR r IN SELECT t.* FROM ${schema}.records t WHERE t.ctid >= first AND t.ctid < beyond LOOP
-    IF now < r.expires_at AND r.format = ${FORMAT} AND ${IS_UNKNOWN} THEN${SHOWN_WITHOUT_ANSWER}
+    IF now < r.expires_at AND r.format = ${FORMAT} AND ${isListed} THEN${SHOWN_WITHOUT_ANSWER}${more}
       name := r.name;
       retention := ceil(extract(epoch FROM r.expires_at - now) * 1000)::bigint::text;
       RETURN NEXT;

@@ -32,5 +32,6 @@ describe.each([
   storeLaws(test.concurrent, async () => ({ store: new PostgresStore({ pool, sweeps: false }) }), {
     operable: true,
     listable: true,
+    forgetful: true,
   })
 })

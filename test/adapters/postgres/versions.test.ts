@@ -46,6 +46,7 @@ for (const version of ASKED) {
       storeLaws(test.concurrent, async () => ({ store: new PostgresStore({ pool, sweeps: false }) }), {
         operable: true,
         listable: true,
+        forgetful: true,
       })
     })
   })

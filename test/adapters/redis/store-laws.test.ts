@@ -18,6 +18,7 @@ describe.each([REDIS, REDIS_CLUSTER])('RedisStore obeys the store laws on $name'
     storeLaws(test.concurrent, async () => ({ store: new RedisStore({ client, prefix: `law-${++opened}:` }) }), {
       operable: true,
       listable: true,
+      forgetful: true,
     })
   })
 })

@@ -30,7 +30,7 @@ describe.each(ways)('a sealed store obeys the store laws, %s', (_name, compress)
       const { now, advance } = fakeClock()
       return { store: around(new MemoryStore({ now })), advance }
     }
-    storeLaws(test, open, { operable: true, listable: true })
+    storeLaws(test, open, { operable: true, listable: true, forgetful: true })
   })
 
   describe.each(DRIVER_NAMES)('on SQLite, by %s', (driver) => {
@@ -38,7 +38,7 @@ describe.each(ways)('a sealed store obeys the store laws, %s', (_name, compress)
       const { now, advance } = fakeClock()
       return { store: around(openStore(driver, { now }).store), advance }
     }
-    storeLaws(test, open, { operable: true, listable: true })
+    storeLaws(test, open, { operable: true, listable: true, forgetful: true })
   })
 
   describe('on Redis', async () => {
@@ -51,6 +51,7 @@ describe.each(ways)('a sealed store obeys the store laws, %s', (_name, compress)
     storeLaws(test.concurrent, async () => ({ store: around(new RedisStore({ client })) }), {
       operable: true,
       listable: true,
+      forgetful: true,
     })
   })
 
@@ -63,6 +64,6 @@ describe.each(ways)('a sealed store obeys the store laws, %s', (_name, compress)
     })
     await new PostgresStore({ pool }).migrate()
     const open = async () => ({ store: around(new PostgresStore({ pool, sweeps: false })) })
-    storeLaws(test.concurrent, open, { operable: true, listable: true })
+    storeLaws(test.concurrent, open, { operable: true, listable: true, forgetful: true })
   })
 })

@@ -11,7 +11,7 @@ describe.each(DRIVER_NAMES)('SqliteStore obeys the store laws, on %s', (driver) 
       const { now, advance } = fakeClock()
       return { store: openStore(driver, { now }).store, advance }
     }
-    storeLaws(test, open, { operable: true, listable: true })
+    storeLaws(test, open, { operable: true, listable: true, forgetful: true })
   })
 
   describe('whichever of two connections a command goes over', () => {
@@ -20,7 +20,7 @@ describe.each(DRIVER_NAMES)('SqliteStore obeys the store laws, on %s', (driver) 
       const { store, storeOn } = openStore(driver, { now })
       return { store: inTurns(store, storeOn()), advance }
     }
-    storeLaws(test, open, { operable: true, listable: true })
+    storeLaws(test, open, { operable: true, listable: true, forgetful: true })
   })
 })
 
@@ -36,5 +36,7 @@ function inTurns(one: Required<Omit<Store, 'effects' | 'observe' | 'around'>>, o
     inspect: (key) => next().inspect(key),
     resolve: (key, resolution) => next().resolve(key, resolution),
     list: (from) => next().list(from),
+    forget: (key, forgetting) => next().forget(key, forgetting),
+    listScope: (scope, from) => next().listScope(scope, from),
   }
 }

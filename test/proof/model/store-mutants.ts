@@ -75,8 +75,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'Redis: the retention is not set',
-    find: "body, 'PX', expires_ms)",
-    replace: 'body)',
+    find: "redis.call('SET', key, text, 'PX', expires_ms)",
+    replace: "redis.call('SET', key, text)",
     layer,
     check: 'S12',
   },

@@ -1,0 +1,2 @@
+export * from './forget.js'
+export * from './machine.js'
