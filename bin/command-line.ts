@@ -5,7 +5,17 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-export const COMMAND_NAMES = ['unknown', 'inspect', 'resolve', 'stats', 'doctor', 'schema', 'migrate', 'seal'] as const
+export const COMMAND_NAMES = [
+  'unknown',
+  'inspect',
+  'resolve',
+  'forget',
+  'stats',
+  'doctor',
+  'schema',
+  'migrate',
+  'seal',
+] as const
 export type CommandName = (typeof COMMAND_NAMES)[number]
 
 const OPTIONS = {
@@ -16,6 +26,10 @@ const OPTIONS = {
   prefix: { type: 'string' },
   schema: { type: 'string' },
   namespace: { type: 'string' },
+  scope: { type: 'string' },
+  key: { type: 'string' },
+  remove: { type: 'boolean' },
+  'dry-run': { type: 'boolean' },
   attempt: { type: 'string' },
   failed: { type: 'boolean' },
   completed: { type: 'boolean' },

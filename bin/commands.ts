@@ -1,5 +1,6 @@
 import type { CommandLine, CommandName } from './command-line.js'
 import { doctor } from './commands/doctor.js'
+import { forget } from './commands/forget.js'
 import { inspect } from './commands/inspect.js'
 import { resolve } from './commands/resolve.js'
 import { seal } from './commands/seal.js'
@@ -17,6 +18,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
   unknown: { needs: 'store', run: unknown },
   inspect: { needs: 'store', run: inspect },
   resolve: { needs: 'store', run: resolve },
+  forget: { needs: 'store', run: forget },
   stats: { needs: 'server', run: stats },
   doctor: { needs: 'server', run: doctor },
   schema: { needs: 'nothing', run: schema },

@@ -39,6 +39,19 @@ Exit code 1: nothing was changed, because the record has changed since you inspe
 
   once-per-key resolve acme order-1001 --attempt 1 --failed --redis redis://localhost
   once-per-key resolve acme order-1001 --attempt 1 --completed --status 201 --body '{"id":"po_7"}' --redis redis://localhost`,
+  forget: `once-per-key forget --scope SCOPE [--namespace NAME] [--dry-run] [--yes] [--json]
+once-per-key forget --scope SCOPE --key KEY [--namespace NAME] [--remove] [--dry-run] [--yes] [--json]
+
+Erases the stored answers of a scope, or of one key. The keys stay used: nothing runs again, and a retry gets 409 answer_not_kept.
+What runs, and what has an unknown outcome, is left, and counted. It reads all records, in small steps; repeat it as often as you like.
+  --remove           removes the record of the key: the key is new, and the next request with it runs
+  --dry-run          changes nothing, and counts
+  --yes              do not ask
+Exit code 1: something was left.
+
+  once-per-key forget --scope acme --dry-run --redis redis://localhost
+  once-per-key forget --scope acme --redis redis://localhost
+  once-per-key forget --scope acme --key order-1001 --remove --postgres "$DATABASE_URL"`,
   stats: `once-per-key stats [--json]
 
 Counts the records, and those whose outcome is unknown. It reads all records, in small steps.
@@ -72,6 +85,7 @@ const SUMMARY = `once-per-key COMMAND …
   unknown     lists the records whose outcome is unknown
   inspect     shows the record of a key
   resolve     settles an unknown outcome
+  forget      erases stored answers
   stats       counts the records
   doctor      checks the server and its settings
   schema      prints the SQL of the Postgres store

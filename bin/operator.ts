@@ -1,4 +1,10 @@
-import { createOperationEngine, type IdempotencyRecord, type RecordName, type Store } from 'once-per-key/core'
+import {
+  createOperationEngine,
+  type IdempotencyRecord,
+  type OperationEngine,
+  type RecordName,
+  type Store,
+} from 'once-per-key/core'
 import { createRequestEngine, type Operator, singleTenant } from 'once-per-key/http'
 
 /** A command waits longer than a request does. */
@@ -13,5 +19,10 @@ export function operatorOf(store: Store): Pick<Operator, 'unknown' | 'resolve'> 
 
 /** The record as it is stored: also with an answer that no request would be sent, such as one that is sealed. */
 export function recordOf(store: Store, name: RecordName): Promise<IdempotencyRecord | null> {
-  return createOperationEngine({ store, ...TERMS }).inspect(name)
+  return engineOf(store).inspect(name)
+}
+
+/** What forgets. */
+export function engineOf(store: Store): Pick<OperationEngine, 'inspect' | 'forget' | 'forgetScope'> {
+  return createOperationEngine({ store, ...TERMS })
 }

@@ -1,5 +1,5 @@
-import { createInterface } from 'node:readline/promises'
 import type { KnownOutcome } from 'once-per-key/http'
+import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.js'
 import { type CommandLine, countIn, type Options, recordIn, UsageError } from '../command-line.js'
 import { operatorOf, recordOf } from '../operator.js'
 import { printJson } from '../printed.js'
@@ -14,19 +14,20 @@ export async function resolve(line: CommandLine, { store }: Target): Promise<num
   if (attempt === undefined)
     throw new UsageError('--attempt N says which attempt you looked at: see once-per-key inspect.')
   const outcome = outcomeIn(options)
-  if (!options.yes && !process.stdin.isTTY)
-    throw new UsageError('Nobody can be asked here: look at the record, and add --yes.')
+  checkAskable(options)
 
   const record = await recordOf(store, name)
   if (record === null || record.attempt !== attempt) {
-    return unchanged(options, record === null ? 'there is no record' : `it is at attempt ${record.attempt} by now`)
+    return unchanged(options, record === null ? NO_RECORD : `it is at attempt ${record.attempt} by now`, NOT_SETTLED)
   }
   if (!options.yes) {
     print(name, record, false)
-    if (!(await agrees(outcome))) return unchanged(options, 'you said no')
+    const as = outcome === 'failed' ? 'failed: the next request runs' : 'completed: it never runs again'
+    if (!(await agrees(`Settle it as ${as}?`))) return unchanged(options, SAID_NO, NOT_SETTLED)
   }
   const resolved = await operatorOf(store).resolve({ ...name, attempt }, outcome)
-  if (!resolved.ok) return unchanged(options, `its outcome is known: it is ${resolved.record?.state ?? 'gone'}`)
+  if (!resolved.ok)
+    return unchanged(options, `its outcome is known: it is ${resolved.record?.state ?? 'gone'}`, NOT_SETTLED)
   if (options.json) printJson({ settled: true })
   else
     console.log(
@@ -35,11 +36,7 @@ export async function resolve(line: CommandLine, { store }: Target): Promise<num
   return 0
 }
 
-function unchanged({ json }: Options, why: string): number {
-  if (json) printJson({ settled: false, why })
-  else console.log(`Nothing was changed: ${why}.`)
-  return 1
-}
+const NOT_SETTLED = { settled: false }
 
 /** @throws UsageError */
 function outcomeIn(options: Options): KnownOutcome {
@@ -67,12 +64,4 @@ function isJson(text: string): boolean {
   } catch {
     return false
   }
-}
-
-async function agrees(outcome: KnownOutcome): Promise<boolean> {
-  const ask = createInterface({ input: process.stdin, output: process.stdout })
-  const as = outcome === 'failed' ? 'failed: the next request runs' : 'completed: it never runs again'
-  const said = await ask.question(`\nSettle it as ${as}? Type yes: `)
-  ask.close()
-  return said.trim().toLowerCase() === 'yes'
 }

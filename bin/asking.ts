@@ -1,0 +1,25 @@
+import { createInterface } from 'node:readline/promises'
+import { type Options, UsageError } from './command-line.js'
+import { printJson } from './printed.js'
+
+/** @throws UsageError: whoever typed it cannot be asked, and did not say --yes. */
+export function checkAskable({ yes }: Options): void {
+  if (!yes && !process.stdin.isTTY) throw new UsageError('Nobody can be asked here: look at the record, and add --yes.')
+}
+
+export async function agrees(question: string): Promise<boolean> {
+  const ask = createInterface({ input: process.stdin, output: process.stdout })
+  const said = await ask.question(`\n${question} Type yes: `)
+  ask.close()
+  return said.trim().toLowerCase() === 'yes'
+}
+
+export const SAID_NO = 'you said no'
+export const NO_RECORD = 'there is no record'
+
+/** Says that nothing was changed. Returns the exit code. */
+export function unchanged({ json }: Options, why: string, asJson: object): number {
+  if (json) printJson({ ...asJson, why })
+  else console.log(`Nothing was changed: ${why}.`)
+  return 1
+}

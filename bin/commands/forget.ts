@@ -1,0 +1,66 @@
+import type { ForgottenScope, IdempotencyRecord, RecordName, ScopeName } from 'once-per-key/core'
+import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.js'
+import { type CommandLine, type Options, UsageError } from '../command-line.js'
+import { engineOf, recordOf } from '../operator.js'
+import { printJson } from '../printed.js'
+import type { Target } from '../target.js'
+import { print } from './inspect.js'
+
+/** Erases stored answers: of a scope, or of one key. */
+export async function forget({ rest, options }: CommandLine, target: Target): Promise<number> {
+  const { scope, key, namespace, remove = false, 'dry-run': isDryRun = false } = options
+  if (scope === undefined || scope === '' || rest.length > 0) {
+    throw new UsageError('Say whose answers: once-per-key forget --scope SCOPE …')
+  }
+  if (remove && key === undefined) throw new UsageError('--remove is for one key, by --key: it runs again.')
+  if (!isDryRun) checkAskable(options)
+  const of = { scope, ...(namespace !== undefined && { namespace }) }
+  return key === undefined ? ofScope(of, options, target) : ofKey({ ...of, key }, options, target)
+}
+
+async function ofScope(of: ScopeName, options: Options, { store }: Target): Promise<number> {
+  const { 'dry-run': countsOnly = false, yes, json } = options
+  const question = `Erase the answers of the scope ${JSON.stringify(of.scope)}? Their retries get 409 answer_not_kept.`
+  if (!countsOnly && !yes && !(await agrees(question))) return unchanged(options, SAID_NO, { forgotten: 0 })
+  const counted = await engineOf(store).forgetScope(of, { countsOnly })
+  if (json) printJson(counted)
+  else printCounts(counted, countsOnly)
+  return counted.left > 0 ? 1 : 0
+}
+
+function printCounts({ forgotten, left }: ForgottenScope, countsOnly: boolean): void {
+  console.log(`Answers ${countsOnly ? 'that would be erased' : 'erased'}: ${forgotten}.`)
+  if (left === 0) return
+  console.log(`Records left: ${left}. They run, or their outcome is unknown: see once-per-key unknown, then repeat it.`)
+}
+
+async function ofKey(name: RecordName, options: Options, { store }: Target): Promise<number> {
+  const { remove: removes = false, 'dry-run': isDryRun, yes, json } = options
+  const record = await recordOf(store, name)
+  const why = whyNot(record, removes)
+  if (record === null || record.state === 'in-flight' || why !== null) {
+    return unchanged(options, why ?? NO_RECORD, { forgotten: 0 })
+  }
+  if (!yes && !json) print(name, record, false)
+  if (!isDryRun) {
+    const question = removes
+      ? 'Remove the record? The key is new then: the next request with it runs, as if there had been none.'
+      : 'Erase its answer? Retries get 409 answer_not_kept.'
+    if (!yes && !(await agrees(question))) return unchanged(options, SAID_NO, { forgotten: 0 })
+    const forgotten = await engineOf(store).forget(name, record, { removes })
+    if (!forgotten.ok) return unchanged(options, 'the record has changed meanwhile', { forgotten: 0 })
+  }
+  if (json) printJson({ forgotten: 1, left: 0 })
+  else
+    console.log(isDryRun ? 'It would be done: nothing was changed.' : removes ? 'Removed: the key is new.' : 'Erased.')
+  return 0
+}
+
+/** `null`: something can be forgotten. */
+function whyNot(record: IdempotencyRecord | null, removes: boolean): string | null {
+  if (record === null) return NO_RECORD
+  if (record.state === 'in-flight' && record.leaseRemainingMs > 0) return 'it runs'
+  if (record.state === 'in-flight' || (record.state === 'failed' && record.uncertain))
+    return 'its outcome is unknown: settle it first, by once-per-key resolve'
+  return record.state === 'failed' && !removes ? 'it failed, so it has no answer' : null
+}

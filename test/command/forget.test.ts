@@ -1,0 +1,152 @@
+import { Cluster, Redis } from 'ioredis'
+import type { Store } from 'once-per-key/core'
+import { RedisStore } from 'once-per-key/redis'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ANSWER, claimOf, ownOf } from '../adapters/claims.js'
+import { startRedisCluster } from '../support/redis-cluster.js'
+import { startRedis } from '../support/redis-server.js'
+import { build, command, commandInTerminal } from './built-command.js'
+
+// Real processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
+
+/** Answers of two merchants, one that runs, one whose outcome is unknown, one that failed, and a webhook's event. */
+async function fill(store: Store): Promise<void> {
+  const own = ownOf('owner')
+  for (const key of ['acme:paid-1', 'acme:paid-2', 'globex:paid-1', 'webhook:acme:event-1'])
+    await store.complete(key, { ...own, answer: ANSWER })
+  await store.begin('acme:runs', claimOf('runs'))
+  await store.release('acme:unknown', { ...own, uncertain: true, failedMs: 1 })
+  await store.release('acme:failed', { ...own, failedMs: 600_000 })
+}
+
+const isErased = async (store: RedisStore, key: string) => {
+  const record = await store.inspect(key)
+  return record?.state === 'completed' && record.answer?.body === null
+}
+
+beforeAll(build)
+
+describe('forget', async () => {
+  const server = await startRedis()
+  const client = new Redis(server.port)
+  const store = new RedisStore({ client })
+  const at = ['--redis', server.url]
+  afterAll(async () => {
+    client.disconnect()
+    await server.close()
+  })
+  beforeEach(async () => {
+    await client.flushall()
+    await fill(store)
+  })
+
+  const forget = (...args: string[]) => command(['forget', '--scope', 'acme', ...args, ...at])
+  const json = async (...args: string[]) => JSON.parse((await forget(...args, '--yes', '--json')).stdout)
+
+  test('erases the answers of a scope, and says what it left; the keys stay used', async () => {
+    const expiresAt = await client.pexpiretime('once-per-key:acme:paid-1')
+    const dry = await forget('--dry-run')
+    expect(dry).toMatchObject({
+      exitCode: 1,
+      stderr: '',
+      stdout: expect.stringMatching(/^Answers that would be erased: 2\.\nRecords left: 2\. /),
+    })
+    expect(await isErased(store, 'acme:paid-1')).toBe(false)
+
+    const { exitCode, stdout } = await forget('--yes')
+    expect([exitCode, stdout]).toEqual([
+      1,
+      expect.stringMatching(/^Answers erased: 2\.\nRecords left: 2\. They run, or/),
+    ])
+    expect(await json()).toEqual({ forgotten: 0, left: 2 })
+    for (const key of ['acme:paid-1', 'acme:paid-2']) expect(await isErased(store, key)).toBe(true)
+    for (const key of ['globex:paid-1', 'webhook:acme:event-1']) expect(await isErased(store, key)).toBe(false)
+    expect(await store.begin('acme:paid-1', claimOf('later'))).toMatchObject({ acquired: false })
+    expect(await client.pexpiretime('once-per-key:acme:paid-1')).toBe(expiresAt)
+    expect(await json('--namespace', 'webhook')).toEqual({ forgotten: 1, left: 0 })
+  })
+
+  test('erases one answer, or removes one record, by its name', async () => {
+    expect(await json('--key', 'paid-1')).toEqual({ forgotten: 1, left: 0 })
+    expect([await isErased(store, 'acme:paid-1'), await isErased(store, 'acme:paid-2')]).toEqual([true, false])
+    const dry = await forget('--key', 'paid-2', '--remove', '--dry-run', '--yes')
+    expect([dry.exitCode, dry.stdout]).toEqual([0, 'It would be done: nothing was changed.\n'])
+    expect(await json('--key', 'paid-2', '--remove')).toEqual({ forgotten: 1, left: 0 })
+    expect(await store.begin('acme:paid-2', claimOf('later'))).toMatchObject({ acquired: true, attempt: 1 })
+    const again = await forget('--key', 'paid-9', '--yes')
+    expect([again.exitCode, again.stdout]).toEqual([1, 'Nothing was changed: there is no record.\n'])
+  })
+
+  test.each([
+    ['runs', 'it runs'],
+    ['unknown', 'its outcome is unknown: settle it first'],
+  ])('never touches what is open: %s', async (key, why) => {
+    for (const args of [[], ['--remove']]) {
+      const before = await store.inspect(`acme:${key}`)
+      const { exitCode, stdout } = await forget('--key', key, '--yes', ...args)
+      expect([exitCode, stdout]).toEqual([1, expect.stringContaining(`Nothing was changed: ${why}`)])
+      expect(await store.inspect(`acme:${key}`)).toMatchObject({ state: before?.state, attempt: 1 })
+    }
+  })
+
+  test.each([
+    [['forget'], 'Say whose answers'],
+    [['forget', 'acme'], 'Say whose answers'],
+    [['forget', '--scope', 'acme', '--remove', '--yes'], '--remove is for one key'],
+    [['forget', '--scope', 'acme'], 'add --yes'],
+  ])('%j is refused, and changes nothing', async (args, words) => {
+    const { exitCode, stderr } = await command([...args, ...at])
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)])
+    expect(await isErased(store, 'acme:paid-1')).toBe(false)
+  })
+
+  // `script` of other systems has other arguments.
+  describe.runIf(process.platform === 'linux')('in a terminal', () => {
+    test.each([
+      ['no', 1, 'Nothing was changed: you said no.'],
+      ['yes', 1, 'Answers erased: 2.'],
+    ])('it asks, and “%s” is heard', async (says, code, words) => {
+      const { exitCode, shown, isAsked } = await commandInTerminal(['forget', '--scope', 'acme', ...at], says)
+      expect([isAsked, exitCode, shown]).toEqual([true, code, expect.stringContaining(words)])
+      expect(await isErased(store, 'acme:paid-1')).toBe(says === 'yes')
+    })
+
+    test.each([
+      ['', 1, 'Nothing was changed: you said no.'],
+      ['YES', 0, 'Settled as failed: the key is free.'],
+    ])('so does resolve, which shows the record first: “%s”', async (says, code, words) => {
+      const args = ['resolve', 'acme', 'unknown', '--attempt', '1', '--failed', ...at]
+      const { exitCode, shown, isAsked } = await commandInTerminal(args, says)
+      expect([isAsked, exitCode, shown]).toEqual([true, code, expect.stringContaining(words)])
+      expect(shown).toMatch(/state +failed[\s\S]*Settle it as failed: the next request runs\? Type yes:/)
+      const claimed = await store.begin('acme:unknown', claimOf('next', 'other'))
+      expect(claimed.acquired).toBe(says === 'YES')
+    })
+
+    test('so does the removal of a record', async () => {
+      const args = ['forget', '--scope', 'acme', '--key', 'paid-1', '--remove', ...at]
+      const { exitCode, shown } = await commandInTerminal(args, 'yes')
+      expect([exitCode, shown]).toEqual([0, expect.stringContaining('Removed: the key is new.')])
+      expect(await store.inspect('acme:paid-1')).toBeNull()
+    })
+  })
+})
+
+test('forget reaches every master of a cluster, by the URL of one', async () => {
+  const cluster = await startRedisCluster()
+  const port = cluster.nodes[1]?.port as number
+  const client = new Cluster([{ host: '127.0.0.1', port }])
+  try {
+    const store = new RedisStore({ client })
+    const keys = Array.from({ length: 60 }, (_, i) => `acme:paid-${i}`)
+    for (const key of keys) await store.complete(key, { ...ownOf('owner'), answer: ANSWER })
+    const url = `redis://127.0.0.1:${port}`
+    const { stdout } = await command(['forget', '--scope', 'acme', '--yes', '--json', '--redis', url])
+    expect(JSON.parse(stdout)).toEqual({ forgotten: keys.length, left: 0 })
+    for (const key of keys) expect(await isErased(store, key)).toBe(true)
+  } finally {
+    client.disconnect()
+    await cluster.close()
+  }
+})
