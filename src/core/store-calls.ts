@@ -95,9 +95,10 @@ export class StoreCalls {
   }
 
   /**
-   * Sends a command again, with growing pauses, after it was not answered in time. One copy at a time: the next one
-   * follows when the previous one has failed or was lost; only the last one, at `until`, waits for none. A late reply to
-   * any copy counts. `null`: no reply came.
+   * Sends a command again, with growing pauses, after it was not answered in time; the last time at `until`. Only one
+   * copy at a time: the next one follows when the previous one has failed or was lost. With each lost copy it takes
+   * longer until the next one counts as lost, but not before the last one. A late reply to any copy counts. `null`: no
+   * reply came.
    */
   sendAgain<Name extends keyof Commands>(
     name: Name,
@@ -137,7 +138,7 @@ export class StoreCalls {
           const isLast = pauseMs >= leftMs
           await rest(Math.min(pauseMs, leftMs))
           if (isOver) return
-          const isOut = !isLast && !copy.isAnswered && !this.isLost(copy, lostAfterMs)
+          const isOut = !copy.isAnswered && !this.isLost(copy, isLast ? this.timeoutMs : lostAfterMs)
           pauseMs = Math.min(pauseMs * 2, isOut ? LONGEST_PAUSE_WHILE_OUT_MS : LONGEST_PAUSE_MS)
           if (isOut) continue
           if (!copy.isAnswered) lostAfterMs *= 2

@@ -104,11 +104,12 @@ test('a pending completion is given up when maxRunMs is over, with an event; the
   expect((await run()).context).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
 })
 
-test('a pending completion is sent a last time when maxRunMs is over, even while a copy is unanswered', async () => {
+test('a pending completion is sent a last time when maxRunMs is over, if the store has answered later commands', async () => {
   const { store, engine, run, types } = engineOnTrial()
   const execution = await run()
+  await vi.advanceTimersByTimeAsync(maxRunMs - 2 * leaseMs)
   store.always('complete', hang)
-  await Promise.all([execution.settle(answer()), vi.advanceTimersByTimeAsync(maxRunMs - 1)])
+  await Promise.all([execution.settle(answer()), vi.advanceTimersByTimeAsync(2 * leaseMs - 1)])
   const tried = store.countOf('complete')
   store.heal()
   await vi.advanceTimersByTimeAsync(1)
