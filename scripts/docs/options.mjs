@@ -25,6 +25,18 @@ const SECTIONS = [
     types: [['src/http/legacy-key.ts', 'BodyFieldOptions']],
   },
   {
+    title: 'Fetch and Hono',
+    intro:
+      '`idempotency` of `once-per-key/fetch` and `once-per-key/hono` has one more option; that of [Fastify and Koa](frameworks.md) ' +
+      'has none. In Fetch, `scope` may be absent if each call of `once.handle` has one.',
+    types: [['src/fetch/options.ts', 'FetchIdempotencyOptions', ['maxBodyBytes']]],
+  },
+  {
+    title: 'once.handle',
+    intro: 'The last argument of `once.handle(request, handler, { … })`, [for Fetch](frameworks.md#fetch).',
+    types: [['src/fetch/idempotency.ts', 'HandleTerms']],
+  },
+  {
     title: 'MemoryStore',
     intro: '[About this store](stores/memory.md).',
     types: [['adapters/memory/options.ts', 'MemoryStoreOptions']],
@@ -71,6 +83,19 @@ const SECTIONS = [
     ],
   },
   {
+    title: 'Operation',
+    intro: 'The first argument of a runner: `once({ … }, work)`.',
+    types: [
+      ['src/run/operation.ts', 'OperationName'],
+      ['src/run/operation.ts', 'Operation'],
+    ],
+  },
+  {
+    title: 'createClient',
+    intro: 'The options of `createClient({ … })`, [for clients](clients.md). A mistake throws a `TypeError` or a `RangeError`.',
+    types: [['src/client/options.ts', 'ClientOptions']],
+  },
+  {
     title: 'instrument',
     intro: 'The options of `instrument({ … })`, [for OpenTelemetry](observability.md#opentelemetry).',
     types: [['src/opentelemetry/instrument.ts', 'InstrumentOptions']],
@@ -84,6 +109,12 @@ const SECTIONS = [
     title: 'hmacSha256',
     intro: 'The options of `hmacSha256({ … })`, for `verify`.',
     types: [['src/webhooks/signatures/hmac-sha256.ts', 'HmacSha256Options']],
+  },
+  {
+    title: 'storeLaws',
+    intro: 'The last argument of `storeLaws(…)`, [for stores of your own](stores/your-own.md).',
+    types: [['src/testing/store-laws.ts', 'StoreLawsOptions']],
+    without: ['effects'],
   },
 ]
 
