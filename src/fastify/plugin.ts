@@ -28,7 +28,7 @@ declare module 'fastify' {
 export type IdempotencyPlugin = FastifyPluginCallback<IdempotencyOptions<FastifyRequest>>
 
 /**
- * Plugin for Fastify 5: a request that is retried with its `Idempotency-Key` gets the answer of the first one, and the handler
+ * Plugin for Fastify 4 and 5: a request that is retried with its `Idempotency-Key` gets the answer of the first one, and the handler
  * does not run again. It protects the routes of the context that registers it, and of its child contexts. Authenticate in
  * `onRequest` or `preValidation`: the plugin claims in `preHandler`. Register it before plugins that change answers in `onSend`,
  * for example compression: what they do is not stored, and is done to replays as well.
@@ -50,7 +50,7 @@ export const idempotency: IdempotencyPlugin = (app, options, loaded) => {
 Object.assign(idempotency, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'once-per-key',
-  [Symbol.for('plugin-meta')]: { name: 'once-per-key', fastify: '5.x' },
+  [Symbol.for('plugin-meta')]: { name: 'once-per-key', fastify: '^4.29.0 || ^5.0.0' },
 })
 
 function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyRequest>): void {

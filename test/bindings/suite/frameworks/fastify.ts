@@ -1,7 +1,8 @@
 import type { AddressInfo } from 'node:net'
+import { parse as parseForm } from 'node:querystring'
 import { Readable } from 'node:stream'
-import formbody from '@fastify/formbody'
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import { fastify as fastify4 } from 'fastify4'
 import { idempotency } from 'once-per-key/fastify'
 import { bindOptions } from 'once-per-key/testing'
 import type { Framework, Reply } from '../framework.js'
@@ -9,11 +10,13 @@ import type { Framework, Reply } from '../framework.js'
 const LIMIT = 1_048_576
 
 /** Fastify, with an error handler where the application has one. */
-export const onFastify: Framework = {
-  name: 'Fastify',
+const onFastify = (name: string, create: typeof fastify): Framework => ({
+  name,
   async start(app) {
-    const server = fastify({ bodyLimit: LIMIT, forceCloseConnections: true, onProtoPoisoning: 'ignore' })
-    await server.register(formbody)
+    const server = create({ bodyLimit: LIMIT, forceCloseConnections: true, onProtoPoisoning: 'ignore' })
+    server.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+      done(null, parseForm(body.toString())),
+    )
     server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
     const options = bindOptions(app, (request: FastifyRequest, name) => request.headers[name]?.toString())
     if (app.isProtected) await server.register(idempotency, options)
@@ -27,7 +30,12 @@ export const onFastify: Framework = {
     const { port } = server.server.address() as AddressInfo
     return { port, once: server.idempotency, close: () => server.close() }
   },
-}
+})
+
+export const ON_FASTIFY: readonly Framework[] = [
+  onFastify('Fastify 4', fastify4 as unknown as typeof fastify),
+  onFastify('Fastify 5', fastify),
+]
 
 function answer(
   reply: FastifyReply,
@@ -36,7 +44,7 @@ function answer(
   const lines = new Map<string, string[]>()
   for (const [name, value] of headers) lines.set(name, [...(lines.get(name) ?? []), value])
   for (const [name, values] of lines) reply.header(name, values.length === 1 ? values[0] : values)
-  if (redirect !== undefined) return reply.redirect(redirect, status ?? 302)
+  if (redirect !== undefined) return reply.code(status ?? 302).redirect(redirect)
   reply.code(status ?? 200)
   if (json !== undefined) return reply.send(json)
   if (stream !== undefined) return reply.send(Readable.from(stream, { objectMode: false }))
