@@ -92,7 +92,8 @@ const SECTIONS = [
   },
   {
     title: 'createClient',
-    intro: 'The options of `createClient({ … })`, [for clients](clients.md). A mistake throws a `TypeError` or a `RangeError`.',
+    intro:
+      'The options of `createClient({ … })`, [for clients](clients.md). A mistake throws a `TypeError` or a `RangeError`.',
     types: [['src/client/options.ts', 'ClientOptions']],
   },
   {
