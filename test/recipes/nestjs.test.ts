@@ -121,7 +121,7 @@ describe.each(PLATFORMS)('the recipe for Nest on $platform', ({ create, by }) =>
   })
 })
 
-test('it compiles with the decorators that Nest’s users have', { timeout: 60_000 }, async () => {
+test('it compiles with the decorators that Nest’s users have', { timeout: 120_000 }, async () => {
   const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
   const compiler = path('../../node_modules/typescript/bin/tsc')
   const { exitCode, stdout } = await runNode(compiler, '-p', path('../../examples/recipes/nestjs'))
