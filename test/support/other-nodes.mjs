@@ -1,10 +1,10 @@
-// npm run test:nodes [-- what vitest takes]: the suite on the other Nodes that the package supports, one line for each.
+// npm run test:nodes [-- what vitest takes]: the whole suite, or some files, on the other Nodes that the package supports, one line for each.
 import { spawn, spawnSync } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installNode } from './node-binary.mjs'
 
-const VERSIONS = [22, 24]
+const VERSIONS = [22, 24, 26]
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const WINDOWS = process.platform === 'win32'
 
