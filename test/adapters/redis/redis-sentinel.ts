@@ -16,10 +16,22 @@ export interface RedisSentinel {
 
 export async function startRedisSentinel(): Promise<RedisSentinel> {
   const server = await startRedis()
+  const { port, close } = await startSentinel(server.port)
+  return { port, close: () => close().then(() => server.close()) }
+}
+
+/** A real sentinel. `settings`: of the master, as `sentinel <name> <master> <value>` of its file sets them. */
+export async function startSentinel(
+  masterPort: number,
+  quorum = 1,
+  settings: Readonly<Record<string, number>> = {},
+): Promise<RedisSentinel> {
   const folder = mkdtempSync(join(tmpdir(), 'once-per-key-sentinel-'))
   const port = await freePort()
   const file = join(folder, 'sentinel.conf')
-  writeFileSync(file, `port ${port}\ndir ${folder}\nsentinel monitor ${SENTINEL_NAME} 127.0.0.1 ${server.port} 1\n`)
+  const lines = Object.entries(settings).map(([name, value]) => `sentinel ${name} ${SENTINEL_NAME} ${value}`)
+  const monitor = `sentinel monitor ${SENTINEL_NAME} 127.0.0.1 ${masterPort} ${quorum}`
+  writeFileSync(file, [`port ${port}`, `dir ${folder}`, monitor, ...lines, ''].join('\n'))
   const sentinel = spawn(redisBinary(), [file, '--sentinel'], { stdio: 'ignore' })
   // ioredis tries until it is there.
   const client = new Redis(port, { maxRetriesPerRequest: null, retryStrategy: () => 10 }).on('error', () => {})
@@ -32,7 +44,6 @@ export async function startRedisSentinel(): Promise<RedisSentinel> {
       sentinel.kill('SIGKILL')
       await exited
       rmSync(folder, { recursive: true, force: true })
-      await server.close()
     },
   }
 }

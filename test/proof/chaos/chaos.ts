@@ -1,7 +1,9 @@
 import { Findings, type Layer } from '../layer.js'
 import { choicesOf } from './choices.js'
 import { clusterRedis } from './cluster-redis.js'
+import { reshardedRedis } from './resharded-redis.js'
 import { play, type Round } from './round.js'
+import { sentinelRedis } from './sentinel-redis.js'
 import { singleRedis } from './single-redis.js'
 import { add, type Tally } from './tally.js'
 
@@ -24,10 +26,25 @@ export const chaos: Layer = async ({ scale, seed, progress }) => {
     { ...common, name: 'one Redis, unknown outcomes are refused', unknownOutcome: 'refuse' },
   ]
   const cluster: Round = { ...common, name: 'a cluster with failovers', unknownOutcome: 'rerun', ground: clusterRedis }
+  const sentinel: Round = {
+    ...common,
+    name: 'sentinels, sealed answers',
+    unknownOutcome: 'refuse',
+    ground: sentinelRedis,
+    isSealed: true,
+  }
+  const resharded: Round = {
+    ...common,
+    name: 'a cluster whose slots move',
+    unknownOutcome: 'rerun',
+    ground: reshardedRedis,
+  }
   // The first two share the machine; an election would suffer from it.
-  const stages = scale < LEAST_SCALE_OF_CLUSTER ? [single] : [single, [cluster]]
+  const stages = [single, [sentinel, resharded], ...(scale < LEAST_SCALE_OF_CLUSTER ? [] : [[cluster]])]
 
   for (const [stage, rounds] of stages.entries()) {
+    // The rest would only say again what was found.
+    if (findings.violations.length > 0) break
     const outcomes = await Promise.all(rounds.map((round) => play(round, choicesOf(seed, round.name), findings)))
     for (const outcome of outcomes) {
       add(figures, outcome.figures)

@@ -1,6 +1,7 @@
-import { Cluster, type Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
 import { redisLedger } from '../../../examples/payments/redis-ledger.js'
+import { SENTINEL_NAME } from '../../adapters/redis/redis-sentinel.js'
 
 /** Records and books in a cluster: what `openRedis` of the example is for a single Redis. */
 export async function openCluster(ports: readonly number[]) {
@@ -20,5 +21,26 @@ export async function openCluster(ports: readonly number[]) {
     // One slot for each merchant: the books ask nothing that a cluster could not do.
     ledger: redisLedger(cluster as unknown as Redis),
     close: async () => cluster.disconnect(),
+  }
+}
+
+/** The same behind sentinels. */
+export async function openSentinels(ports: readonly number[]) {
+  const redis = new Redis({
+    sentinels: ports.map((port) => ({ host: '127.0.0.1', port })),
+    name: SENTINEL_NAME,
+    sentinelRetryStrategy: () => 100,
+    retryStrategy: (times) => Math.min(times * 50, 300),
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: 500,
+    socketTimeout: 5_000,
+  })
+  redis.on('error', () => {}) // A lost master is what this is about.
+  await new Promise<void>((resolve) => void redis.once('ready', resolve))
+  return {
+    store: new RedisStore({ client: redis }),
+    ledger: redisLedger(redis),
+    close: async () => redis.disconnect(),
   }
 }

@@ -1,7 +1,9 @@
 import type { FaultLane } from './faults.js'
+import type { Access } from './service-settings.js'
 
 /** The Redis side of a round: what the services stand on, and what can happen to it. */
 export interface Ground {
+  readonly access: Access
   /** For each service, where it finds Redis. */
   readonly portsOf: readonly (readonly number[])[]
   readonly lanes: readonly FaultLane[]
@@ -17,6 +19,8 @@ export interface Ground {
 /** A master died, and its replica took over with what it had by then. */
 export interface Failover {
   readonly diedAt: number
+  /** From here on its replica may have missed what it confirmed. */
+  readonly lagsFrom: number
   /** Whether a key was the dead master's. */
   had(key: string): boolean
   /** What the replica knew of the records. */

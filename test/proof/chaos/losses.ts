@@ -4,6 +4,8 @@ import { instant } from './journal.js'
 
 /** A reply may be on its way when its master dies; no replica is promoted as soon as that. */
 const LAST_REPLY_MS = 500
+/** A replica that is not held up is never so far behind, even on a busy machine. */
+const REPLICATION_MS = 1_000
 
 /**
  * The keys whose last confirmed command a failover forgot. Asynchronous replication promises no more; the evidence is
@@ -21,7 +23,11 @@ export function lostRecords(
   )
 }
 
-function hasForgotten({ diedAt, kept }: Failover, { recordKey, commands }: KeyHistory, leaseMs: number): boolean {
+function hasForgotten(
+  { diedAt, lagsFrom, kept }: Failover,
+  { recordKey, commands }: KeyHistory,
+  leaseMs: number,
+): boolean {
   const confirmed = commands.filter(
     ({ reply, sentAt, repliedAt }) => isWrite(reply?.outcome) && sentAt < diedAt && repliedAt < diedAt + LAST_REPLY_MS,
   )
@@ -29,7 +35,8 @@ function hasForgotten({ diedAt, kept }: Failover, { recordKey, commands }: KeyHi
     (latest, each) => (latest === undefined || each.repliedAt > latest.repliedAt ? each : latest),
     undefined,
   )
-  if (last === undefined) return false
+  // What was confirmed well before had reached the replica: where it is gone, no failover explains it.
+  if (last === undefined || last.repliedAt < lagsFrom - REPLICATION_MS) return false
   const record = kept.get(recordKey)
   if (record === undefined) return true
   const isNewer = commands.some(({ token, sentAt }) => sentAt > last.repliedAt && record.includes(token))

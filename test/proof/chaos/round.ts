@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { newSealingKey } from 'once-per-key/sealed'
 import type { Findings } from '../layer.js'
 import { checkAnswers } from './answers.js'
 import { type Asked, asker, isSuccess } from './asking.js'
@@ -28,6 +29,8 @@ export interface Round {
   readonly unknownOutcome: 'rerun' | 'refuse'
   readonly chaosMs: number
   readonly clients: number
+  /** Whether answers are sealed. */
+  readonly isSealed?: true
   ground(folder: string, services: number, policy: string): Promise<Ground>
 }
 
@@ -52,7 +55,10 @@ export async function play(round: Round, choices: Choices, findings: Findings): 
   let fleet: Fleet | undefined
   try {
     ground = await round.ground(folder, SERVICES, unknownOutcome)
-    fleet = await startFleet(folder, ground.portsOf, { leaseMs: LEASE_MS, unknownOutcome, forgetful: FORGETFUL })
+    const { access, portsOf } = ground
+    const sealingKey = round.isSealed === true ? newSealingKey() : null
+    const common = { access, sealingKey, leaseMs: LEASE_MS, unknownOutcome, forgetful: FORGETFUL }
+    fleet = await startFleet(folder, portsOf, common)
     return await playOn(round, { folder, ground, fleet }, choices, findings)
   } finally {
     fleet?.end()

@@ -2,30 +2,29 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { sealed } from 'once-per-key/sealed'
 import { pino } from 'pino'
 import { createApp } from '../../../examples/payments/app.js'
 import { openRedis } from '../../../examples/payments/redis.js'
 import { gracefulShutdown } from '../../../examples/payments/shutdown.js'
-import { openCluster } from './cluster-backing.js'
+import { openCluster, openSentinels } from './cluster-backing.js'
 import { openJournal } from './journal.js'
 import { type Handled, journaledLedger } from './journaled-ledger.js'
 import { journaledStore } from './journaled-store.js'
 import type { ServiceSettings } from './service-settings.js'
 
 const settings: ServiceSettings = JSON.parse(process.argv[2] ?? '')
-const { name, journal, redisPorts, leaseMs, unknownOutcome, forgetful } = settings
+const { name, journal, access, redisPorts, sealingKey, leaseMs, unknownOutcome, forgetful } = settings
 const note = openJournal(journal, name)
 // What the example logs, events among it, is noted too.
 const logger = pino({ level: 'debug', base: null, timestamp: false }, { write: (line) => tell(line) })
 
-const [port = 0] = redisPorts
-const backing = await (redisPorts.length > 1
-  ? openCluster(redisPorts)
-  : openRedis({ host: '127.0.0.1', port, db: 0 }, logger))
+const backing = await open()
+const store = sealingKey === null ? backing.store : sealed(backing.store, { keys: [sealingKey] })
 const requests = new AsyncLocalStorage<Handled>()
 const { app, idle } = createApp({
   ...backing,
-  store: journaledStore(backing.store, note),
+  store: journaledStore(store, note),
   ledger: journaledLedger(backing.ledger, note, () => requests.getStore(), new Set(forgetful)),
   logger,
   leaseMs,
@@ -44,6 +43,17 @@ process.once('SIGTERM', async () => {
 })
 // Whoever started it has gone.
 process.once('disconnect', () => setTimeout(() => process.exit(1), 5_000).unref())
+
+function open() {
+  switch (access) {
+    case 'a single Redis':
+      return openRedis({ host: '127.0.0.1', port: redisPorts[0] ?? 0, db: 0 }, logger)
+    case 'a cluster':
+      return openCluster(redisPorts)
+    case 'sentinels':
+      return openSentinels(redisPorts)
+  }
+}
 
 function tell(line: string): void {
   const { msg, scope, key, attempt } = JSON.parse(line)

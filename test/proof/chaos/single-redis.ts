@@ -33,6 +33,7 @@ export async function singleRedis(folder: string, services: number, policy: stri
     ],
   }
   return {
+    access: 'a single Redis',
     portsOf: links.map(({ port }) => [port]),
     lanes: [server, ...linkFaults(links, policy)],
     failovers: [],
