@@ -117,6 +117,11 @@ const SECTIONS = [
     types: [['src/testing/store-laws.ts', 'StoreLawsOptions']],
     without: ['effects'],
   },
+  {
+    title: 'bindingLaws',
+    intro: 'The last argument of `bindingLaws(…)`, [for bindings of your own](bindings.md#the-laws).',
+    types: [['src/testing/bindings/binding-law.ts', 'BindingLawsOptions']],
+  },
 ]
 
 const HEAD = `# Options

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ROOT, run } from '../support/packed-package.js'
 import { pastedProject, serveFile } from '../support/pasted-project.js'
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 240_000 })
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 400_000 })
 
 const EXAMPLE = 'examples/next'
 const TELEMETRY_OFF = { NEXT_TELEMETRY_DISABLED: '1' }
