@@ -18,6 +18,9 @@ export async function readSources(root: string): Promise<Sources> {
   return sources
 }
 
+/** A text of the sources, and what replaces it. */
+export type Fault = Pick<Mutant, 'name' | 'find' | 'replace'>
+
 /**
  * The one file that the fault is in, with it. The text is looked for in all files, whatever its line breaks and its
  * indentation, so that code which moves takes its faults along.
@@ -25,7 +28,7 @@ export async function readSources(root: string): Promise<Sources> {
  * @throws Error when the text does not stand in the sources exactly once: the fault would be another than its name says.
  */
 export function plant(
-  { name, find, replace }: Mutant,
+  { name, find, replace }: Fault,
   sources: Sources,
 ): { readonly path: string; readonly text: string } {
   const places = [...sources].flatMap(([path, text]) => [...text.matchAll(patternOf(find))].map(() => path))
