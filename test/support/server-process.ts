@@ -1,15 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { IdempotencyEvent, IdempotencyOptions } from 'once-per-key'
-import { build } from 'tsup'
+import { buildProgram } from './built-program.js'
 import type { ClientLibrary } from './default-clients.js'
 import { type RawReply, request } from './raw-client.js'
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Settings {
   /** Stands in the answers of this process. */
@@ -56,36 +50,17 @@ export interface BuiltServer {
 
 /** Builds the program from today's sources, once for many processes. */
 export async function buildServer(): Promise<BuiltServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'once-per-key-server-'))
-  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction')
-  await build({
-    entry: { server: join(ROOT, 'test/support/server-process.main.ts') },
-    outDir: folder,
-    outExtension: () => ({ js: '.mjs' }),
-    format: 'esm',
-    target: 'node20',
-    external: ['express', 'ioredis', 'redis'],
-    noExternal: [/^once-per-key/],
-    esbuildOptions(options) {
-      options.alias = {
-        'once-per-key': join(ROOT, 'src/index.ts'),
-        'once-per-key/redis': join(ROOT, 'adapters/redis/index.ts'),
-      }
-    },
-    config: false,
-    silent: true,
-    clean: false,
-  })
+  const program = await buildProgram('test/support/server-process.main.ts', ['express', 'ioredis', 'redis'])
   const started = new Set<ServerProcess>()
   return {
     async start(settings) {
-      const server = await startServer(join(folder, 'server.mjs'), settings)
+      const server = await startServer(program.file, settings)
       started.add(server)
       return server
     },
     async remove() {
       await Promise.all([...started].map((server) => server.kill()))
-      await rm(folder, { recursive: true, force: true })
+      await program.remove()
     },
   }
 }
