@@ -1,12 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { realpathSync } from 'node:fs'
 import { copyFile, cp, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { installInto, packPackage, ROOT } from '../support/packed-package.js'
 
-// A compilation takes a second, and several on a busy machine.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+// A compilation takes a second, and several on a busy machine; the tests wait for one another.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 60_000 })
 
 const RESOLUTIONS = {
   'NodeNext ESM': { type: 'module', options: { module: ts.ModuleKind.NodeNext } },
@@ -31,16 +32,21 @@ const resolutions = Object.keys(RESOLUTIONS) as Resolution[]
 const OLDEST_AND_NEWEST = ['the old node10', 'NodeNext ESM'] as const satisfies readonly Resolution[]
 
 let packed: Awaited<ReturnType<typeof packPackage>>
-let compiler: ChildProcess
+/** Two, for one keeps what it has read of each resolution: the one with the most projects, and the others. */
+let compilers: readonly [ChildProcess, ChildProcess]
 beforeAll(async () => {
-  compiler = fork(join(ROOT, 'test/support/compiler.mjs')).setMaxListeners(0)
+  const compiler = () => fork(join(ROOT, 'test/support/compiler.mjs')).setMaxListeners(0)
+  compilers = [compiler(), compiler()]
   packed = await packPackage()
   await installInto(packed.folder, packed.tarball, 'module')
 })
 afterAll(async () => {
-  compiler.removeAllListeners('exit').kill()
+  for (const compiler of compilers) compiler.removeAllListeners('exit').kill()
   await packed?.remove()
 })
+
+/** Where packages lie that are installed already: their own mistakes are not ours. */
+const INSTALLED = join(realpathSync(join(ROOT, 'node_modules')), '/')
 
 /** @types packages by the name under which a consumer finds them. */
 const EXPRESS_4 = { express: 'express4' }
@@ -53,7 +59,10 @@ const SQLITE_DRIVERS = { 'better-sqlite3': 'better-sqlite3', node: 'node24' }
 /** These bring types of their own. */
 const REDIS_CLIENTS = { ioredis: '../ioredis', ioredis5: '../ioredis5', redis: '../redis', redis5: '../redis5' }
 
-describe('the types compile', () => {
+/** They bring types of their own, and the package's types add to those; Koa's are in @types. */
+const FRAMEWORKS = { hono: 'hono', koa: '@types/koa', fastify: 'fastify', '@opentelemetry/api': '@opentelemetry/api' }
+
+describe.concurrent('the types compile', () => {
   test.each(resolutions)('with @types/express 5, as %s', async (resolution) => {
     expect(await mistakesIn(['express-app.ts'], { resolution, types: EXPRESS_5 })).toEqual([])
   })
@@ -63,7 +72,16 @@ describe('the types compile', () => {
   })
 
   test.each(resolutions)('with no framework installed, as %s', async (resolution) => {
-    const files = ['http-app.ts', 'options.ts', 'names.ts', 'redis.ts', 'postgres.ts', 'sqlite.ts', 'run.ts']
+    const files = [
+      'http-app.ts',
+      'options.ts',
+      'names.ts',
+      'redis.ts',
+      'postgres.ts',
+      'sqlite.ts',
+      'run.ts',
+      'fetch.ts',
+    ]
     expect(await mistakesIn(files, { resolution, types: NO_FRAMEWORK })).toEqual([])
   })
 
@@ -76,7 +94,7 @@ describe('the types compile', () => {
     'of webhook events with $zod, as $resolution',
     async ({ resolution, zod }) => {
       const files = ['webhooks.ts', 'webhooks-schema.ts']
-      expect(await mistakesIn(files, { resolution, types: NO_FRAMEWORK, zod })).toEqual([])
+      expect(await mistakesIn(files, { resolution, types: NO_FRAMEWORK, peers: { zod } })).toEqual([])
     },
   )
 
@@ -103,6 +121,14 @@ describe('the types compile', () => {
     expect(await mistakesIn(['client.ts'], setting)).toEqual([])
   })
 
+  test.each(['NodeNext ESM', 'bundler'] as const)(
+    'with Hono, Koa and Fastify, whose handlers’ contexts have types, and with OpenTelemetry, as %s',
+    async (resolution) => {
+      const setting = { resolution, types: NO_FRAMEWORK, peers: FRAMEWORKS }
+      expect(await mistakesIn(['frameworks.ts'], setting)).toEqual([])
+    },
+  )
+
   test('with the types of Connect', async () => {
     expect(await mistakesIn(['connect-app.ts'], { resolution: 'NodeNext ESM', types: CONNECT })).toEqual([])
   })
@@ -116,7 +142,7 @@ describe('the types compile', () => {
   })
 })
 
-describe('the types refuse', () => {
+describe.concurrent('the types refuse', () => {
   test.each([
     ['with @types/express 5', EXPRESS_5],
     ['with @types/express 4', EXPRESS_4],
@@ -142,12 +168,12 @@ interface Setting {
   readonly resolution: Resolution
   readonly types: Readonly<Record<string, string>>
   readonly options?: ts.CompilerOptions
-  /** The installed package that the consumer finds as zod; none, if it is left out. */
-  readonly zod?: 'zod' | 'zod3'
+  /** The installed packages that the consumer, and the package, find as peers, by their names there. */
+  readonly peers?: Readonly<Record<string, string>>
 }
 
 /** What the compiler says of the files in a project of their own, which finds the packed package and the named types. */
-async function mistakesIn(files: readonly string[], { resolution, types, options, zod }: Setting): Promise<string[]> {
+async function mistakesIn(files: readonly string[], { resolution, types, options, peers }: Setting): Promise<string[]> {
   const { type, options: resolutionOptions } = RESOLUTIONS[resolution]
   const project = await mkdtemp(join(packed.folder, 'project-'))
   await mkdir(join(project, 'node_modules/@types'), { recursive: true })
@@ -155,11 +181,15 @@ async function mistakesIn(files: readonly string[], { resolution, types, options
   for (const [name, source] of Object.entries({ node: 'node', ...types })) {
     await symlink(join(ROOT, 'node_modules/@types', source), join(project, 'node_modules/@types', name), 'junction')
   }
-  if (zod !== undefined) {
+  if (peers !== undefined) {
     // The package looks for its peers where it is itself.
     const name = join('node_modules', 'once-per-key')
     await cp(join(packed.folder, name), join(project, name), { recursive: true })
-    await symlink(join(ROOT, 'node_modules', zod), join(project, 'node_modules/zod'), 'junction')
+  }
+  for (const [name, source] of Object.entries(peers ?? {})) {
+    const place = join(project, 'node_modules', name)
+    await mkdir(dirname(place), { recursive: true })
+    await symlink(join(ROOT, 'node_modules', source), place, 'junction')
   }
   for (const file of files) await copyFile(join(ROOT, 'test/types/consumers', file), join(project, file))
 
@@ -176,12 +206,13 @@ async function mistakesIn(files: readonly string[], { resolution, types, options
     ...resolutionOptions,
     ...options,
   }
-  return compile({ project, files, options: compilerOptions, installed: join(ROOT, 'node_modules/') })
+  const compiler = compilers[resolution === 'NodeNext ESM' ? 0 : 1]
+  return compile(compiler, { project, files, options: compilerOptions, installed: INSTALLED })
 }
 
 let numbers = 0
 
-function compile(job: Record<string, unknown>): Promise<string[]> {
+function compile(compiler: ChildProcess, job: Record<string, unknown>): Promise<string[]> {
   numbers += 1
   const number = numbers
   compiler.send({ ...job, number })

@@ -1,0 +1,40 @@
+// The binding for Fetch, and `sealed`: their types, and the context that a handler receives.
+import type { IdempotencyContext, Store } from 'once-per-key/core'
+import {
+  type FetchHandler,
+  type FetchIdempotencyOptions,
+  idempotency,
+  type Once,
+  singleTenant,
+} from 'once-per-key/fetch'
+import { newSealingKey, type SealedOptions, sealed } from 'once-per-key/sealed'
+
+declare const inner: Store
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const isTrue = <_ extends true>() => {}
+
+const sealing: SealedOptions = { keys: [newSealingKey()] }
+const store: Store = sealed(inner, sealing)
+// @ts-expect-error: there is no key
+sealed(inner, {})
+
+const options: FetchIdempotencyOptions = { store, scope: (request) => request.headers.get('x-merchant') }
+const once: Once = idempotency(options)
+idempotency({ store, scope: singleTenant, required: true })
+
+export const handler = once(async (_request, context) => {
+  isTrue<Equal<typeof context, IdempotencyContext | undefined>>()
+  // @ts-expect-error: a request without a key has none
+  context.attempt.toFixed()
+  return Response.json({ attempt: context?.attempt })
+})
+export const plain: FetchHandler = async () => new Response(null)
+export async function handle(request: Request): Promise<Response> {
+  const reply = await once.handle(request, async (same, context) => {
+    isTrue<Equal<typeof context, IdempotencyContext | undefined>>()
+    return new Response(same.url)
+  })
+  await once.idle()
+  return reply
+}
