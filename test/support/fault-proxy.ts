@@ -13,6 +13,8 @@ export interface FaultProxy {
   dropRequest(text: string): Promise<void>
   /** Half of the next request that contains `text` reaches the server; the rest is dropped, and its connection with it. */
   tearRequest(text: string): Promise<void>
+  /** The next request that contains `text` is held back. Resolves when one is, with a function that sends it on. */
+  hold(text: string): Promise<() => void>
   /** From now on, asks for each HTTP request, by its first bytes, what of it is lost. */
   loseWhat(choose: (request: string) => Loss | undefined): void
   /** Forgets what it was told to lose and has not lost yet. */
@@ -45,6 +47,7 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   let isFrozen = false
   let delayMs = 0
   let armed: (Losing & { readonly text: string }) | undefined
+  let holding: { readonly text: string; held(sendOn: () => void): void } | undefined
   let choose: (request: string) => Loss | undefined = () => undefined
 
   const proxy = createServer((client) => {
@@ -55,6 +58,11 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
 
     client.on('data', (bytes) => {
       if (isFrozen) return
+      if (holding !== undefined && bytes.includes(holding.text)) {
+        const { held } = holding
+        holding = undefined
+        return held(() => toServer(bytes))
+      }
       const found = losingOf(bytes)
       if (found === undefined) return toServer(bytes)
       if (found.loss === 'its reply' || found.loss === 'the end of its reply') {
@@ -122,11 +130,16 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     dropReplyTo: (text) => arm(text, 'its reply'),
     dropRequest: (text) => arm(text, 'the request'),
     tearRequest: (text) => arm(text, 'half of the request'),
+    hold: (text) =>
+      new Promise((held) => {
+        holding = { text, held }
+      }),
     loseWhat(given) {
       choose = given
     },
     disarm: () => {
       armed = undefined
+      holding = undefined
     },
     delay: (ms) => {
       delayMs = ms

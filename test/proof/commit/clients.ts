@@ -41,7 +41,12 @@ export async function placeOrder(
 }
 
 /** The id of the effect; `null`: to come back. */
-async function send(port: number, key: string, order: Order, patienceMs: number): Promise<string | 'aborted' | null> {
+export async function send(
+  port: number,
+  key: string,
+  order: Order,
+  patienceMs: number,
+): Promise<string | 'aborted' | null> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/${order.isSealed ? 'sealed' : 'effects'}`, {
       method: 'POST',

@@ -10,6 +10,7 @@ import { Findings, type Layer } from '../layer.js'
 import { placeOrder, type Told } from './clients.js'
 import { LEASE_MS, type Order } from './order.js'
 import { type Services, startServices } from './services.js'
+import { letStaleOwnerComplete } from './stale-owner.js'
 
 const KEYS = 10_000
 const FEWEST_KEYS = 100
@@ -19,13 +20,14 @@ const KEYS_AT_A_TIME = 24
 const SEALED_EVERY = 3
 /** For so long the clients of a key go on when the faults have stopped. */
 const PATIENCE_MS = 12 * LEASE_MS
+const STALE_KEY = 'stale'
 
 /**
  * Handlers whose effects commit with their records, in real processes over a real Postgres: processes are killed and stopped,
  * the database is crashed, connections are cut, COMMITs and their replies are lost, while clients abort, repeat and race.
  * The database itself says how many effects each key had.
  */
-export const commit: Layer = async ({ scale, seed, progress }) => {
+export const commit: Layer = async ({ scale, seed, until, progress }) => {
   const findings = new Findings()
   const choices = choicesOf(seed, 'commit')
   const database = await startPostgres({ synchronous_commit: 'off' })
@@ -37,16 +39,41 @@ export const commit: Layer = async ({ scale, seed, progress }) => {
   const commands = await startFaultProxy(database.port)
   const application = await startFaultProxy(database.port)
   const tried: Record<string, number> = Object.fromEntries(
-    [...NAMES, COMMITS_WITHOUT_REPLY, 'takeovers', 'sealed answers'].map((name) => [name, 0]),
+    [...NAMES, COMMITS_WITHOUT_REPLY, 'takeovers', 'sealed answers', STALE_OWNERS].map((name) => [name, 0]),
   )
   const url = (proxy: FaultProxy) => database.url().replace(`:${database.port}`, `:${proxy.port}`)
   const settings = { commandsUrl: url(commands), applicationUrl: url(application), sealingKey: newSealingKey() }
   const services = await startServices(SERVICES, settings)
 
-  const ground: Ground = { services, database, commands, application, operator, tried }
+  const told = new Map<string, Told>([[STALE_KEY, await letStaleOwnerComplete(STALE_KEY, services, application)]])
+  count(tried, STALE_OWNERS)
+
+  const judge = () => judged({ told, operator, findings, tried, seed })
+  let effects = await judge()
+  if (!findings.hasViolated(until)) {
+    const ground: Ground = { services, database, commands, application, operator, tried }
+    await placeOrders(ground, told, choices, Math.max(FEWEST_KEYS, Math.round(KEYS * scale)), progress)
+    effects = await judge()
+  }
+  services.end()
+  await operator.end()
+  await Promise.all([commands.close(), application.close()])
+  await database.close()
+  const requests = [...told.values()].reduce((sum, { aborted }) => sum + aborted, 0)
+  const figures = { keys: told.size, effects, 'requests aborted': requests }
+  return { figures, tried, checked: findings.checked, violations: findings.violations }
+}
+
+/** Clients of many keys, while faults strike. */
+async function placeOrders(
+  ground: Ground,
+  told: Map<string, Told>,
+  choices: Choices,
+  keys: number,
+  progress: (share: number) => void,
+): Promise<void> {
+  const { services, tried } = ground
   const faults = strike(ground, choices.of('faults'))
-  const keys = Math.max(FEWEST_KEYS, Math.round(KEYS * scale))
-  const told = new Map<string, Told>()
   let endsAt = Number.POSITIVE_INFINITY
   // A fast machine has gone through all keys before each fault was tried, and a slow one before a COMMIT met its own.
   const haveAllHit = () => faults.haveAllStruck() && tried[COMMITS_WITHOUT_REPLY] !== 0
@@ -68,13 +95,25 @@ export const commit: Layer = async ({ scale, seed, progress }) => {
   })
   await inLanes(KEYS_AT_A_TIME, jobs)
   await faults.stop()
+}
 
+interface Judging {
+  readonly told: ReadonlyMap<string, Told>
+  readonly operator: Pool
+  readonly findings: Findings
+  readonly tried: Record<string, number>
+  readonly seed: number
+}
+
+/** What the clients were told, against what the database has. Returns how many keys have an effect. */
+async function judged({ told, operator, findings, tried, seed }: Judging): Promise<number> {
   const effects = await effectsIn(operator)
   await checkSealed(operator, findings, tried, seed)
+  const attempts = await attemptsIn(operator)
   for (const [key, { ids, unanswered }] of told) {
     const found = effects.get(key) ?? []
     const story = () => `seed ${seed}, ${key}: clients saw ${[...ids]}; the database has ${JSON.stringify(found)}`
-    if (found.some(({ attempt }) => Number(attempt) > 1)) count(tried, 'takeovers')
+    if (key !== STALE_KEY && found.some(({ attempt }) => Number(attempt) > 1)) count(tried, 'takeovers')
     findings.expect('S5', found.length <= 1 && (ids.size === 0 || found.length === 1), story)
     findings.expect('S2', ids.size <= 1, story)
     findings.expect(
@@ -82,15 +121,14 @@ export const commit: Layer = async ({ scale, seed, progress }) => {
       [...ids].every((id) => found.some((effect) => effect.id === id)),
       story,
     )
+    findings.expect(
+      'S6',
+      found.every(({ attempt }) => attempt === attempts.get(key)),
+      () => `${story()}; its record is of attempt ${attempts.get(key)}`,
+    )
     findings.expect('L1', unanswered === 0, () => `seed ${seed}, ${key}: ${unanswered} of its clients got no answer`)
   }
-  services.end()
-  await operator.end()
-  await Promise.all([commands.close(), application.close()])
-  await database.close()
-  const requests = [...told.values()].reduce((sum, { aborted }) => sum + aborted, 0)
-  const figures = { keys: told.size, effects: effects.size, 'requests aborted': requests }
-  return { figures, tried, checked: findings.checked, violations: findings.violations }
+  return effects.size
 }
 
 function orderOf(choices: Choices, number: number): Order {
@@ -99,6 +137,7 @@ function orderOf(choices: Choices, number: number): Order {
     reserves: choices.chance(0.3),
     thinksMs: choices.chance(0.3) ? choices.between(1, 300) : 0,
     pauseMs: choices.chance(0.3) ? choices.between(1, 200) : 0,
+    staysOpen: false,
     isolation: choices.one([null, null, null, 'repeatable read', 'serializable'] as const),
   }
 }
@@ -115,7 +154,7 @@ async function checkSealed(operator: Pool, findings: Findings, tried: Record<str
   const { rows } = await operator.query(COMPLETED)
   for (const { name, status, shows } of rows) {
     const number = Number(/(\d+)$/.exec(name)?.[1])
-    if (number % SEALED_EVERY > 0) continue
+    if (number % SEALED_EVERY !== 0) continue
     count(tried, 'sealed answers')
     findings.expect('S13', status === 0 && !shows, () => `seed ${seed}, ${name}: the database shows its answer`)
   }
@@ -123,6 +162,12 @@ async function checkSealed(operator: Pool, findings: Findings, tried: Record<str
 
 const COMPLETED = `SELECT r.name, r.status, position(convert_to(e.id::text, 'UTF8') in coalesce(r.body, '')) > 0 AS shows
   FROM once_per_key.records r JOIN effects e ON r.name = 'single-tenant:' || e.key WHERE r.state = 'completed'`
+
+/** Which attempt owns the record of each key. */
+async function attemptsIn(operator: Pool): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await operator.query("SELECT split_part(name, ':', 2) AS key, attempt FROM once_per_key.records")
+  return new Map(rows.map(({ key, attempt }) => [key, attempt]))
+}
 
 // --- faults
 
@@ -163,6 +208,7 @@ const FAULTS: readonly Choice[] = [
 ]
 /** Such a fault waits for the next COMMIT, and another may take its place. */
 const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
+const STALE_OWNERS = 'completions of a stale owner in its transaction'
 const NAMES = FAULTS.map(([name]) => name)
 const COMMANDS = ['begin_v1', 'renew_v1', 'release_v1'] as const
 const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

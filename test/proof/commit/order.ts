@@ -6,6 +6,8 @@ export interface Order {
   readonly thinksMs: number
   /** How long the transaction stays open behind its effect. */
   readonly pauseMs: number
+  /** Whether the database lets the transaction be inactive for as long as it likes. */
+  readonly staysOpen: boolean
   readonly isolation: 'repeatable read' | 'serializable' | null
   /** Whether its answer is sealed. */
   readonly isSealed: boolean

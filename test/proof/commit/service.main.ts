@@ -34,7 +34,7 @@ app.use((_error: unknown, _req: express.Request, res: express.Response, next: ex
 
 async function haveEffect(req: express.Request, res: express.Response): Promise<void> {
   const run = req.idempotency
-  const { reserves, thinksMs, pauseMs, isolation }: Order = req.body
+  const { reserves, thinksMs, pauseMs, staysOpen, isolation }: Order = req.body
   if (run === undefined) throw new Error('The request had no key.')
   const id = randomUUID()
   if (reserves) {
@@ -46,6 +46,7 @@ async function haveEffect(req: express.Request, res: express.Response): Promise<
   await store.transaction(
     run,
     async (tx) => {
+      if (staysOpen) await tx.query('SET LOCAL idle_in_transaction_session_timeout = 0')
       await tx.query('INSERT INTO effects VALUES ($1, $2, $3)', [run.key, id, run.attempt])
       await pause(pauseMs)
       res.status(201).json({ id })

@@ -2,6 +2,12 @@ import type { Mutant } from '../mutants/mutant.js'
 
 const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
+    name: 'a stale owner completes in its transaction',
+    find: "AND t.token = p_token AND t.state = 'in-flight' AND now < t.expires_at;",
+    replace: "AND t.state = 'in-flight' AND now < t.expires_at;",
+    check: 'S6',
+  },
+  {
     name: 'a COMMIT without a reply counts as committed',
     find: 'if (isOpen && (await transaction.resolve())) return value as Value',
     replace: 'if (isOpen) return transaction.committed(), value as Value',
