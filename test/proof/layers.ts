@@ -8,6 +8,7 @@ export const LAYERS = {
   fuzz: async () => (await import('./fuzz/fuzz.js')).fuzz,
   soak: async () => (await import('./soak/soak.js')).soak,
   chaos: async () => (await import('./chaos/chaos.js')).chaos,
+  races: async () => (await import('./races/races.js')).races,
   commit: async () => (await import('./commit/commit.js')).commit,
 } as const satisfies Record<string, () => Promise<Layer>>
 

@@ -16,6 +16,7 @@ const SCALES: Readonly<Record<LayerName, number>> = {
   fuzz: 0.05,
   soak: 0.02,
   chaos: 0.05,
+  races: 0.02,
   commit: 0.01,
 }
 const seed = Date.now() % 1_000_000_007

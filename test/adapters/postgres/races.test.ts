@@ -1,77 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import express from 'express'
 import { idempotency, singleTenant } from 'once-per-key'
 import request from 'supertest'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
 const { server, pool, store, query } = await openStore()
-/** ONCE_PER_KEY_RACES=50 races for 5,000 keys at each level. */
-const TIMES = Number(process.env.ONCE_PER_KEY_RACES ?? '1')
-const KEYS = 100 * TIMES
-const CLIENTS = 32
-/** Each with a pool of its own. */
-const PROCESSES = 4
-const KEYS_AT_ONCE = 4
-
-vi.setConfig({ testTimeout: 120_000 * TIMES, hookTimeout: 60_000 })
-
-describe.each(['read committed', 'serializable'])(`of ${CLIENTS} clients a key, at %s,`, async (isolation) => {
-  const database = `races_${isolation.replace(' ', '_')}`
-  const url = await server.createDatabase(database, { default_transaction_isolation: isolation })
-  const pools = Array.from({ length: PROCESSES }, () => openPool(url, { max: 8 }))
-  afterAll(() => Promise.all(pools.map((pool) => pool.end())))
-  const stores = pools.map((pool) => storeOn({ pool }))
-  const storeOf = (client: number) => stores[client % PROCESSES] as (typeof stores)[0]
-  await storeOf(0).migrate()
-
-  async function forEachKey(work: (key: string) => Promise<void>): Promise<void> {
-    const keys = Array.from({ length: KEYS }, () => randomUUID())
-    const worker = async () => {
-      for (let key = keys.pop(); key !== undefined; key = keys.pop()) await work(key)
-    }
-    await Promise.all(Array.from({ length: KEYS_AT_ONCE }, worker))
-  }
-
-  const all = <Result>(work: (client: number) => Promise<Result>) =>
-    Promise.all(Array.from({ length: CLIENTS }, (_, client) => work(client)))
-
-  test('one claims, one takes over when it dies, and all are given the answer of that one', () =>
-    forEachKey(async (key) => {
-      const begun = await all((client) =>
-        storeOf(client).begin(key, { ...claimOf(`first ${client}`), leaseMs: 60_000 }),
-      )
-      expect(begun.filter(({ acquired }) => acquired)).toEqual([
-        { acquired: true, attempt: 1, previousOutcome: 'none' },
-      ])
-
-      await pools[0]?.query(
-        "UPDATE once_per_key.records SET lease_until = now() - interval '1 second' WHERE id = sha256(convert_to($1, 'UTF8'))",
-        [key],
-      )
-      const taken = await all((client) => storeOf(client).begin(key, claimOf(`second ${client}`)))
-      const second = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
-      expect(taken.filter(({ acquired }) => acquired)).toEqual([second])
-
-      // The dead owner comes back, and everybody tries to complete.
-      const owner = taken.findIndex(({ acquired }) => acquired)
-      const completions = await all((client) => {
-        const own = client % 2 === 0 ? `first ${client}` : `second ${client}`
-        return storeOf(client).complete(key, { ...ownOf(own), answer: { ...ANSWER, status: 200 + client } })
-      })
-      await storeOf(owner).complete(key, { ...ownOf(`second ${owner}`), answer: { ...ANSWER, status: 200 + owner } })
-      for (const [client, done] of completions.entries()) expect(done.ok).toBe(client % 2 === 1 && client === owner)
-
-      const replays = await all((client) => storeOf(client).begin(key, claimOf(`third ${client}`)))
-      for (const replay of replays) {
-        expect(replay).toMatchObject({
-          acquired: false,
-          record: { state: 'completed', answer: { status: 200 + owner } },
-        })
-      }
-    }))
-})
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 test('a pool of two connections serves 64 requests at once, each key once', async () => {
   const url = await server.createDatabase('small_pool')

@@ -3,6 +3,7 @@ import { mutants as commit } from '../commit/transaction-mutants.js'
 import { mutants as explore } from '../explore/interleaving-mutants.js'
 import { mutants as fuzz } from '../fuzz/http-mutants.js'
 import { mutants as model } from '../model/store-mutants.js'
+import { mutants as races } from '../races/race-mutants.js'
 import { engineMutants } from '../simulate/engine-mutants.js'
 import { machineMutants } from '../simulate/machine-mutants.js'
 import { mutants as soak } from '../soak/leak-mutants.js'
@@ -11,4 +12,13 @@ import type { Mutant } from './mutant.js'
 const simulate = [...machineMutants, ...engineMutants]
 
 /** Every fault that is planted; each layer knows those that it finds. */
-export const MUTANTS: readonly Mutant[] = [...explore, ...simulate, ...model, ...fuzz, ...soak, ...chaos, ...commit]
+export const MUTANTS: readonly Mutant[] = [
+  ...explore,
+  ...simulate,
+  ...model,
+  ...fuzz,
+  ...soak,
+  ...chaos,
+  ...races,
+  ...commit,
+]

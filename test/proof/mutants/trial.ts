@@ -21,6 +21,7 @@ const SCALES: Readonly<Record<LayerName, number>> = {
   fuzz: 0.05,
   soak: 0.02,
   chaos: 0.05,
+  races: 0.01,
   commit: 0.02,
 }
 
