@@ -4,6 +4,7 @@ import { MemoryStore } from 'once-per-key/memory'
 import { PostgresStore } from 'once-per-key/postgres'
 import { Pool } from 'pg'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
+import { A_DRIVER } from '../adapters/sqlite/drivers.js'
 import { openStore } from '../adapters/sqlite/open-store.js'
 import { startPostgres } from '../support/postgres-server.js'
 
@@ -177,7 +178,7 @@ describe('in a transaction of the handler’s own', () => {
   async function withBooks(
     handler: (run: IdempotencyContext, reply: FastifyReply, pay: () => void, store: Store) => unknown,
   ) {
-    const { database, store, query } = openStore('better-sqlite3')
+    const { database, store, query } = openStore(A_DRIVER)
     database.exec('PRAGMA journal_mode = WAL; CREATE TABLE effects (id TEXT)')
     await store.migrate()
     const pay = () => database.exec("INSERT INTO effects VALUES ('e1')")

@@ -5,6 +5,7 @@ import Koa, { type Context } from 'koa'
 import { type IdempotencyContext, type IdempotencyEvent, idempotency, singleTenant } from 'once-per-key/koa'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
+import { A_DRIVER } from '../adapters/sqlite/drivers.js'
 import { openStore } from '../adapters/sqlite/open-store.js'
 import { gate } from '../support/gate.js'
 
@@ -166,7 +167,7 @@ describe('in a transaction of the handler’s own', () => {
   async function withBooks(
     handler: (ctx: Context, pay: () => void, store: ReturnType<typeof openStore>['store']) => unknown,
   ) {
-    const { database, store, query } = openStore('better-sqlite3')
+    const { database, store, query } = openStore(A_DRIVER)
     database.exec('PRAGMA journal_mode = WAL; CREATE TABLE effects (id TEXT)')
     await store.migrate()
     const pay = () => database.exec("INSERT INTO effects VALUES ('e1')")

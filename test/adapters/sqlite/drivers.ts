@@ -24,6 +24,9 @@ export const DRIVERS: Readonly<Partial<Record<DriverName, Open>>> = Object.fromE
 
 export const DRIVER_NAMES = Object.keys(DRIVERS) as DriverName[]
 
+/** For tests of something else than a driver. */
+export const A_DRIVER = DRIVER_NAMES[0] as DriverName
+
 export function openDatabase(driver: DriverName, file: string, options?: DatabaseOptions): OpenDatabase {
   const open = DRIVERS[driver]
   if (open === undefined) throw new Error(`${driver} cannot be loaded by Node ${process.version}.`)
