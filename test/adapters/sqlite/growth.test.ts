@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { statementsOn } from '../../../adapters/sqlite/table.js'
+import { A_DRIVER } from './drivers.js'
 import { openStore } from './open-store.js'
 
 test('in a table of a hundred thousand records, each statement searches by an index', {
   timeout: 120_000,
 }, async () => {
-  const { database, store, query } = openStore('better-sqlite3')
+  const { database, store, query } = openStore(A_DRIVER)
   await store.migrate()
   // ANALYZE: so that the planner knows how large the table is.
   database.exec(`
