@@ -135,9 +135,9 @@ export class StoreCalls {
         let pauseMs = FIRST_PAUSE_MS
         let lostAfterMs = this.timeoutMs
         for (let leftMs = until - monotonicNow(); leftMs > 0 && !isOver; leftMs = until - monotonicNow()) {
-          const isLast = pauseMs >= leftMs
           await rest(Math.min(pauseMs, leftMs))
           if (isOver) return
+          const isLast = monotonicNow() >= until
           const isOut = !copy.isAnswered && !this.isLost(copy, isLast ? this.timeoutMs : lostAfterMs)
           pauseMs = Math.min(pauseMs * 2, isOut ? LONGEST_PAUSE_WHILE_OUT_MS : LONGEST_PAUSE_MS)
           if (isOut) continue

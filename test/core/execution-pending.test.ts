@@ -1,7 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { engineOnTrial, outcomeOf, TIMES } from '../support/engine-on-trial.js'
 import type { Fault } from '../support/failing-store.js'
-import { answerLate, answerWith, failAfter, failBefore, hang, loseReply, throwAtOnce } from '../support/faults.js'
+import {
+  answerLate,
+  answerWith,
+  failAfter,
+  failBefore,
+  failLate,
+  hang,
+  loseReply,
+  throwAtOnce,
+} from '../support/faults.js'
 import { answer } from '../support/request-facts.js'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -115,6 +124,18 @@ test('a pending completion is sent a last time when maxRunMs is over, if the sto
   await vi.advanceTimersByTimeAsync(1)
   await engine.idle()
   expect(store.countOf('complete')).toBe(tried + 1)
+  expect(types().at(-1)).toBe('completed')
+})
+
+test('an error that ends the last pause early is not the last time', async () => {
+  const { store, engine, run, types } = engineOnTrial()
+  const execution = await run()
+  await vi.advanceTimersByTimeAsync(maxRunMs - 15_000)
+  store.always('renew', hang)
+  store.next('complete', failLate(14_500), failBefore())
+  await Promise.all([execution.settle(answer()), vi.advanceTimersByTimeAsync(15_000)])
+  await engine.idle()
+  expect(store.countOf('complete')).toBe(3)
   expect(types().at(-1)).toBe('completed')
 })
 
