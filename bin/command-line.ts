@@ -44,6 +44,23 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
+type OptionName = keyof typeof OPTIONS
+
+const OF_ALL: readonly OptionName[] = ['redis', 'postgres', 'sqlite', 'store', 'prefix', 'schema', 'json', 'help']
+
+/** What each command takes besides. */
+const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
+  unknown: ['limit'],
+  inspect: ['namespace', 'show-body'],
+  resolve: ['namespace', 'attempt', 'failed', 'completed', 'status', 'body', 'content-type', 'yes'],
+  forget: ['namespace', 'scope', 'key', 'remove', 'dry-run', 'yes'],
+  stats: [],
+  doctor: [],
+  schema: [],
+  migrate: [],
+  seal: ['ids'],
+}
+
 export type Options = ReturnType<typeof parsed>['values']
 
 export interface CommandLine {
@@ -61,7 +78,15 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   const [command, ...rest] = positionals
   if (command === undefined || command === 'help') return { command: undefined, rest, options: values, help: true }
   if (!isCommand(command)) throw new UsageError(`There is no command "${command}".`)
+  checkTaken(command, values)
   return { command, rest, options: values, help: values.help === true }
+}
+
+/** Another command's option is not ignored: whoever adds --dry-run expects that nothing changes. */
+function checkTaken(command: CommandName, options: Options): void {
+  const taken: readonly string[] = [...OF_ALL, ...TAKES[command]]
+  const other = Object.keys(options).find((name) => !taken.includes(name))
+  if (other !== undefined) throw new UsageError(`${command} has no --${other}: see once-per-key ${command} --help.`)
 }
 
 function parsed(args: readonly string[]) {
