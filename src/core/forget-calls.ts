@@ -65,8 +65,12 @@ async function forgetAnswer(
   if (isOpen(record)) left.add(key)
   if (record.state !== 'completed' || record.answer !== null) return
   const reply = countsOnly ? OK : await forgetRecord(recordName(key) as RecordName, record, false, core)
-  if (reply.ok) forgotten.add(key)
-  else if (reply.record !== null && (reply.record.state === 'completed' || isOpen(reply.record))) left.add(key)
+  if (reply.ok) {
+    forgotten.add(key)
+    left.delete(key)
+  } else if (reply.record !== null && (reply.record.state === 'completed' || isOpen(reply.record))) {
+    left.add(key)
+  }
 }
 
 const OK: CommandReply = { ok: true }

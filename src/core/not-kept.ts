@@ -9,6 +9,7 @@ export const NOT_KEPT: Answer = Object.freeze({
 })
 
 /** Whether nothing of the answer is kept, neither body nor headers. */
-export function isNotKept({ statusMessage, headers, body }: Answer): boolean {
-  return body === null && headers.length === 0 && statusMessage === ''
+export function isNotKept(answer: Answer): boolean {
+  // The body last: a store may copy it for each reader.
+  return answer.statusMessage === '' && answer.headers.length === 0 && answer.body === null
 }

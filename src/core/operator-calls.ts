@@ -97,6 +97,7 @@ function commandMissing(command: OperatorCommand): IdempotencyError {
 const CHANGES: { readonly [Name in OperatorCommand]?: string } = {
   resolve: 'Whether the record was resolved is unknown: inspect it.',
   forget: 'Whether something was forgotten is unknown: repeat it.',
+  listScope: 'The rest of the scope was not looked at: repeat it.',
 }
 
 function storeFailed(command: OperatorCommand, cause: StoreFailure | undefined): IdempotencyError {
