@@ -5,6 +5,16 @@ import { LongestFirst } from './test/support/longest-first.js'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
+/** They share their workers: half of their time would go into loading the same modules for each file. */
+const SHARED = [
+  'test/{bindings,client,core,express,fastify,fetch,hono,http,koa,regressions,run,testing}/**/*.test.ts',
+  'test/adapters/**/*.test.ts',
+  // The two replace a module that others have loaded.
+  'test/webhooks/**/!(signature-timing|zod-3).test.ts',
+]
+/** What is in test/browser needs a browser, and has a configuration of its own. */
+const NOT_HERE = [...configDefaults.exclude, 'test/browser/**']
+
 export default defineConfig({
   resolve: {
     // The package by its own name, as its users write it, but from the sources: for coverage, and without a build.
@@ -29,9 +39,10 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
-    // What is in test/browser needs a browser, and has a configuration of its own.
-    exclude: [...configDefaults.exclude, 'test/browser/**'],
+    projects: [
+      { extends: true, test: { name: 'apart', include: ['test/**/*.test.ts'], exclude: [...NOT_HERE, ...SHARED] } },
+      { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
+    ],
     globalSetup: 'test/support/global-setup.ts',
     // Much of it waits for processes, sockets and leases: more workers than cores.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
