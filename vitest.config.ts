@@ -50,6 +50,7 @@ export default defineConfig({
     // What waits, waits for real servers, processes and builds: on a busy machine they take their time.
     testTimeout: 30_000,
     hookTimeout: 120_000,
+    unstubEnvs: true,
     // Real kills, cuts and clocks on a busy machine: what fails is tried once more, and never silently.
     retry: 1,
     reporters: ['default', path('test/support/second-tries.ts')],
