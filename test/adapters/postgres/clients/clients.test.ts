@@ -58,7 +58,10 @@ describe.each(CLIENTS)('with %s', (_name, open) => {
     client = await open()
     store = client.store
   })
-  afterAll(() => client?.close())
+  afterAll(() => {
+    vi.restoreAllMocks()
+    return client?.close()
+  })
 
   test('effects and record are committed together, and a retry replays the answer', async () => {
     const seen: unknown[] = []
