@@ -2,6 +2,7 @@ import { bindingLaws } from 'once-per-key/testing'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 // Its own tests run here, too: the laws on the binding without a mistake.
 import { serve } from '../../examples/recipes/binding-laws.js'
+import { FRAMEWORKS } from '../bindings/suite/frameworks/index.js'
 import { BROKEN_BINDINGS, plantedBinding } from './broken-bindings.js'
 import { startingWith } from './starting-with.js'
 
@@ -28,6 +29,21 @@ describe('bindingLaws finds out a binding where', () => {
     for (const law of foundBy) expect(names).toContainEqual(expect.stringMatching(startingWith(law)))
     if (alone) expect(names.filter((name) => !foundBy.some((law) => name.startsWith(law)))).toEqual([])
     for (const error of broken.values()) expect(error).toMatchObject({ code: 'ERR_ASSERTION' })
+  })
+
+  test.each(FRAMEWORKS)('a duplicate never waits, behind a port: $name', async (framework) => {
+    const laws = new Map<string, () => Promise<void>>()
+    bindingLaws(
+      (name, fn) => laws.set(name, fn),
+      async ({ options, ...app }) => {
+        const impatient = { ...options, inFlightWaitMs: 0 }
+        const { port, once, close } = await framework.start({ ...app, options: impatient })
+        return { port, idle: () => once.idle(), close }
+      },
+      framework,
+    )
+    const law = laws.get('race: a duplicate that waits gets the answer of the first')
+    await expect(law?.()).rejects.toThrow('Broken: A duplicate that has waited gets a replay.')
   })
 
   test('requests are not answered: the law that waits for it fails, and does not hang', async () => {

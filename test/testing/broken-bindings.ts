@@ -97,6 +97,13 @@ export const BROKEN_BINDINGS: readonly BrokenBinding[] = [
     foundBy: ['race: of 20 identical requests'],
   },
   {
+    breaks: 'a duplicate never waits',
+    find: 'createRequestEngine(options)',
+    replace: 'createRequestEngine({ ...options, inFlightWaitMs: 0 })',
+    foundBy: ['race: a duplicate that waits'],
+    alone: true,
+  },
+  {
     breaks: 'refusals come without Retry-After',
     find: RESPONSE,
     replace: `return new Response(bytes, { status, headers: pairs.filter(([name]) => !/^retry-after$/i.test(name)) })`,

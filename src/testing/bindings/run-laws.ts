@@ -78,18 +78,23 @@ export const runLaws: readonly BindingLaw[] = bindingLawsOf({
 
   'race: a duplicate that waits gets the answer of the first': async ({ serve }) => {
     const [started, end] = [latch(), latch()]
+    let arrived = 0
+    const scope = () => {
+      // By the next turn of the event loop the second has been refused, if it does not wait.
+      if (++arrived === 2) setImmediate(end.open)
+      return 'acme'
+    }
     const served = await serve(
       async () => {
         started.open()
         await end.opened
         return { text: 'paid' }
       },
-      { options: { inFlightWaitMs: 60_000 } },
+      { options: { inFlightWaitMs: 60_000, scope } },
     )
     const first = served.send()
     await started.opened
     const second = served.send()
-    end.open()
     promised((await first).text, 'paid', 'The owner sends its answer.')
     promised((await second).lines('Idempotent-Replayed'), ['true'], 'A duplicate that has waited gets a replay.')
     promised(served.runs(), 1, 'A duplicate that waits does not run.')
