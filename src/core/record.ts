@@ -40,8 +40,8 @@ export type IdempotencyRecord =
       readonly fingerprint: string
       readonly attempt: number
       /**
-       * `null`: not shown, because the command had another fingerprint. An answer that was not kept is one without a
-       * body.
+       * `null`: not shown, because the command had another fingerprint, or is one that shows none. An answer that was
+       * not kept is one without a body.
        */
       readonly answer: Answer | null
     }

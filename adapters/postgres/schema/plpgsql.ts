@@ -116,8 +116,8 @@ ${decideAndWrite}
 }
 
 /**
- * Whether the row `t` is unchanged in everything that decisions depend on. The answer is left out: it cannot change
- * while the token stays the same.
+ * Whether the row `t` is unchanged in everything that decisions depend on. The answer is left out: while the token stays
+ * the same, only `forget` changes it, and always to the same.
  */
 export const UNCHANGED = `t.id = record_id AND t.token = r.token AND t.state = r.state AND t.uncertain = r.uncertain
         AND t.lease_until IS NOT DISTINCT FROM r.lease_until AND t.expires_at = r.expires_at`
