@@ -5,12 +5,16 @@ import { LongestFirst } from './test/support/longest-first.js'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
-/** They share their workers: half of their time would go into loading the same modules for each file. */
+/** Their files share workers: half of their time would go into loading the same modules for each file. */
 const SHARED = [
-  'test/{bindings,client,core,express,fastify,fetch,hono,http,koa,regressions,run,testing}/**/*.test.ts',
+  'test/{bindings,core,express,fastify,fetch,hono,http,koa,regressions,run,testing,webhooks}/**/*.test.ts',
   'test/adapters/**/*.test.ts',
-  // The two replace a module that others have loaded.
-  'test/webhooks/**/!(signature-timing|zod-3).test.ts',
+]
+/** But these count the timers of their process, or replace a module that others have loaded. */
+export const ALONE = [
+  'test/core/execution-{lease,pending}.test.ts',
+  'test/regressions/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
+  'test/webhooks/{signature-timing,zod-3}.test.ts',
 ]
 /** What is in test/browser needs a browser, and has a configuration of its own. */
 const NOT_HERE = [...configDefaults.exclude, 'test/browser/**']
@@ -41,7 +45,8 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'apart', include: ['test/**/*.test.ts'], exclude: [...NOT_HERE, ...SHARED] } },
-      { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
+      { extends: true, test: { name: 'alone', include: ALONE } },
+      { extends: true, test: { name: 'shared', include: SHARED, exclude: ALONE, isolate: false } },
     ],
     globalSetup: 'test/support/global-setup.ts',
     // Much of it waits for processes, sockets and leases: more workers than cores.

@@ -1,5 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config'
-import whole from './vitest.config.js'
+import whole, { ALONE } from './vitest.config.js'
 
 /** `npm run test:quick`: what needs no server, no build and no other process, in workers that are used again. */
 export default defineConfig({
@@ -17,8 +17,9 @@ export default defineConfig({
       'test/core/process-exit.test.ts',
       'test/adapters/memory/{cluster,own-bytes,scans}.test.ts',
       'test/run/postgres-transactions.test.ts',
-      // They put another module in the place of one that others have loaded.
-      'test/webhooks/{signature-timing,zod-3}.test.ts',
+      // They count the timers of their process, or replace a module that others have loaded.
+      'test/client/retries.test.ts',
+      ...ALONE,
     ],
     isolate: false,
     maxWorkers: '100%',
