@@ -97,6 +97,15 @@ test('a field with a long name makes no wide button', async () => {
   expect(await playground.story('change').textContent()).toContain('Change the body')
 })
 
+test('the count says how many requests have no answer yet', async () => {
+  const playground = await openPlayground()
+  await playground.choose({ takes: '3000' })
+  await playground.story('send').click()
+  await expect.poll(playground.requests, POLL).toBe('for 1 request, 1 under way')
+  await expect.poll(playground.requests, POLL).toBe('for 1 request')
+  expect(await playground.runs()).toBe(1)
+})
+
 test('ten that do not all come while the first one runs are told as what they were', async () => {
   const playground = await openPlayground()
   const { page } = playground

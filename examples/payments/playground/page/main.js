@@ -46,7 +46,7 @@ function open() {
   const opened = openSession(form.merchant(), form.key(), {
     onMessage: (message) => session === opened && life.show(message),
     onFeedState: (state) => session === opened && showFeedState(state),
-    onCount: (runs, requests) => session === opened && showCount(runs, requests),
+    onCount: (runs, requests, underWay) => session === opened && showCount(runs, requests, underWay),
   })
   timelineKey.textContent = `${form.merchant().name} · ${form.key()}`
   return opened
@@ -65,7 +65,7 @@ function takeUpKey() {
   session.close()
   timeline.clear()
   life.clear()
-  showCount(0, 0)
+  showCount(0, 0, 0)
   session = open()
   return true
 }
@@ -198,11 +198,13 @@ function clientOf(label, scene, story, request, current) {
 /**
  * @param {number} runs
  * @param {number} requests
+ * @param {number} underWay
  */
-function showCount(runs, requests) {
+function showCount(runs, requests, underWay) {
   existing('runs', HTMLElement).textContent = `${runs}`
   existing('runs-words', HTMLElement).textContent = `${runs === 1 ? 'time' : 'times'} the operation ran`
-  existing('requests-words', HTMLElement).textContent = `for ${counted(requests, 'request')}`
+  existing('requests-words', HTMLElement).textContent =
+    `for ${counted(requests, 'request')}${underWay === 0 ? '' : `, ${underWay} under way`}`
   existing('count', HTMLElement).dataset.runs = runs > 1 ? 'many' : `${runs}`
 }
 

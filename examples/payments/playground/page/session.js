@@ -32,7 +32,8 @@ import { authorization, countRuns } from './service.js'
  * @typedef {object} SessionListener
  * @property {(message: import('./feed.js').Message) => void} onMessage
  * @property {(state: import('./feed.js').FeedState) => void} onFeedState
- * @property {(runs: number, requests: number) => void} onCount
+ * @property {(runs: number, requests: number, underWay: number) => void} onCount how often the operation ran, for how many
+ *   requests, and how many of these have no answer yet
  */
 
 const FEED_PATIENCE_MS = 800
@@ -68,9 +69,13 @@ export function openSession(merchant, key, { onMessage, onFeedState, onCount }) 
     },
   })
 
+  function tellCount() {
+    onCount(runs, exchanges.length, underWay)
+  }
+
   async function refreshRuns() {
     runs = Math.max(runs, await countRuns(merchant, operationName).catch(() => 0))
-    if (!closed) onCount(runs, exchanges.length)
+    if (!closed) tellCount()
     return runs
   }
 
@@ -117,9 +122,10 @@ export function openSession(merchant, key, { onMessage, onFeedState, onCount }) 
     if (underWay === 1) lookWhileUnderWay()
     const ended = carryOut(exchange, { sentHeaders: Object.fromEntries(sentHeaders), leave, leaving }).then(() => {
       underWay--
+      tellCount()
       void refreshRuns()
     })
-    onCount(runs, exchanges.length)
+    tellCount()
     return { exchange, ended }
   }
 
