@@ -42,7 +42,7 @@
  *
  * The laws, whatever the interleaving:
  * 1. *Exclusive.* Between a claim and its end or lapse, nobody else claims.
- * 2. *One answer.* Once completed, the answer never changes while the record lives.
+ * 2. *One answer.* Once completed, the answer never changes while the record lives; only `forget` drops it.
  * 3. *Fenced.* A command without the owner's token changes no record that exists.
  * 4. *Repeatable.* A command issued twice equals the command issued once; a released token never claims again.
  * 5. *Bound.* While in-flight, completed or uncertain, the fingerprint never changes. The attempt only grows.

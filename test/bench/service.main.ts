@@ -22,6 +22,8 @@ const server = createServer((req, res) => {
   requests++
   app(req, res)
 })
+// A connection that waits while its server does, for a disk, is not idle.
+server.keepAliveTimeout = 0
 
 /** Anew: a store of its own, an application of its own, and what was before is collected. */
 async function reset({ phase, answerBytes }: Setup): Promise<void> {
