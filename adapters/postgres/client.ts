@@ -12,6 +12,8 @@ export interface PostgresPool {
   readonly idleCount: number
   /** How many callers wait for a connection. */
   readonly waitingCount: number
+  /** Called with a connection before `connect` resolves with it. */
+  on?(event: 'acquire', listener: (connection: PostgresConnection) => void): unknown
 }
 
 /** A connection from the pool. */
@@ -53,6 +55,7 @@ const SILENCE_MS = 30_000
  * Sends over a pool; calls `onWait` with the number of waiting callers if a statement does not get a connection soon.
  */
 export function sendOver(pool: PostgresPool, onWait: (waiting: number) => void): Send {
+  heedFromTheStart(pool)
   return async (statement) => {
     const connection = await connectionOf(pool, onWait)
     connection.on('error', ignored)
@@ -70,6 +73,21 @@ export function sendOver(pool: PostgresPool, onWait: (waiting: number) => void):
     }
   }
 }
+
+/**
+ * Without a listener, a session that the database ends would crash the process. `connect` resolves too late to add one: the
+ * end may come in the same packet as the beginning.
+ */
+export function heedFromTheStart(pool: PostgresPool): void {
+  if (HEEDED.has(pool)) return
+  HEEDED.add(pool)
+  pool.on?.('acquire', (connection) => {
+    connection.on('error', ignored)
+    setImmediate(() => connection.off('error', ignored)) // Whoever acquired it has a listener by now.
+  })
+}
+
+const HEEDED = new WeakSet<PostgresPool>()
 
 const LONG_WAIT_MS = 100
 
@@ -97,4 +115,4 @@ export function answered<Result>(query: Promise<Result>): Promise<Result> {
 }
 
 /** Without a listener, a broken connection would crash the process; its statement fails anyway. */
-function ignored(): void {}
+export function ignored(): void {}

@@ -1,5 +1,5 @@
 import type { Completion, Transactions } from '../../src/core/index.js'
-import { answered, isPool, type PostgresConnection, type PostgresPool } from './client.js'
+import { answered, heedFromTheStart, ignored, isPool, type PostgresConnection, type PostgresPool } from './client.js'
 import { PostgresStoreError } from './errors.js'
 import { InTransaction } from './in-transaction.js'
 import { isLostConnection, isRefusedStatement, sqlStateOf } from './sql-state.js'
@@ -124,12 +124,12 @@ const STATEMENT_COMPLETION_UNKNOWN = '40003'
 
 /** Transactions on connections of a pool of `pg`. */
 function onPool(pool: PostgresPool): PostgresTransactions<PostgresConnection, PoolTransactionOptions> {
+  heedFromTheStart(pool)
   return {
     run: (tx, { text, values }) => tx.query(text, [...values]),
 
     async transaction(work, options) {
       const connection = await pool.connect()
-      // Without a listener, a session ended by the database would crash the process; its statements fail anyway.
       connection.on('error', ignored)
       let isGood = false
       try {
@@ -180,5 +180,3 @@ function rolledBack(): PostgresStoreError {
     'The database rolled the transaction back at COMMIT, because a statement in it had failed.',
   )
 }
-
-function ignored(): void {}
