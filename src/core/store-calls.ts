@@ -34,9 +34,6 @@ class StoreTimeout extends Error {
 const FIRST_PAUSE_MS = 100
 /** Bounds the wait for pending commands after the store is back. */
 const LONGEST_PAUSE_MS = 2_000
-/** While a copy may still be answered; its answer ends the pause. */
-const LONGEST_PAUSE_WHILE_OUT_MS = 10_000
-
 /** Sends an engine's commands to its store, each with a time limit, and retries them in the background. */
 export class StoreCalls {
   readonly backlog: Backlog
@@ -96,9 +93,8 @@ export class StoreCalls {
 
   /**
    * Sends a command again, with growing pauses, after it was not answered in time; the last time at `until`. Only one
-   * copy at a time: the next one follows when the previous one has failed or was lost. With each lost copy it takes
-   * longer until the next one counts as lost, but not before the last one. A late reply to any copy counts. `null`: no
-   * reply came.
+   * copy at a time: the next one follows when the previous one has failed or was lost. A late reply to any copy counts.
+   * `null`: no reply came.
    */
   sendAgain<Name extends keyof Commands>(
     name: Name,
@@ -133,15 +129,13 @@ export class StoreCalls {
       const again = async (): Promise<void> => {
         let copy = first
         let pauseMs = FIRST_PAUSE_MS
-        let lostAfterMs = this.timeoutMs
         for (let leftMs = until - monotonicNow(); leftMs > 0 && !isOver; leftMs = until - monotonicNow()) {
           await rest(Math.min(pauseMs, leftMs))
           if (isOver) return
           const isLast = monotonicNow() >= until
-          const isOut = !copy.isAnswered && !this.isLost(copy, isLast ? this.timeoutMs : lostAfterMs)
-          pauseMs = Math.min(pauseMs * 2, isOut ? LONGEST_PAUSE_WHILE_OUT_MS : LONGEST_PAUSE_MS)
+          const isOut = !copy.isAnswered && !this.isLost(copy)
+          pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
           if (isOut) continue
-          if (!copy.isAnswered) lostAfterMs *= 2
           copy = this.send(name, about, terms, tell)
           copy.onLateAnswer = hear
           const reply = await copy.reply
@@ -155,9 +149,9 @@ export class StoreCalls {
     })
   }
 
-  /** Whether a copy will stay unanswered: the store has answered a command that was sent `laterMs` after it. */
-  isLost(copy: Pick<StoreCall<unknown>, 'sentAt'>, laterMs = this.timeoutMs): boolean {
-    return this.backlog.isLost(copy, laterMs)
+  /** Whether a copy will stay unanswered: the store has answered a command that was sent a time limit after it. */
+  isLost(copy: Pick<StoreCall<unknown>, 'sentAt'>): boolean {
+    return this.backlog.isLost(copy, this.timeoutMs)
   }
 }
 

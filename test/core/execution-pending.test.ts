@@ -113,20 +113,6 @@ test('a pending completion is given up when maxRunMs is over, with an event; the
   expect((await run()).context).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
 })
 
-test('a pending completion is sent a last time when maxRunMs is over, if the store has answered later commands', async () => {
-  const { store, engine, run, types } = engineOnTrial()
-  const execution = await run()
-  await vi.advanceTimersByTimeAsync(maxRunMs - 2 * leaseMs)
-  store.always('complete', hang)
-  await Promise.all([execution.settle(answer()), vi.advanceTimersByTimeAsync(2 * leaseMs - 1)])
-  const tried = store.countOf('complete')
-  store.heal()
-  await vi.advanceTimersByTimeAsync(1)
-  await engine.idle()
-  expect(store.countOf('complete')).toBe(tried + 1)
-  expect(types().at(-1)).toBe('completed')
-})
-
 test('an error that ends the last pause early is not the last time', async () => {
   const { store, engine, run, types } = engineOnTrial()
   const execution = await run()

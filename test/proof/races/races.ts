@@ -1,5 +1,5 @@
 import { PostgresStore } from 'once-per-key/postgres'
-import { Pool } from 'pg'
+import { Pool, type PoolConfig } from 'pg'
 import { type PostgresServer, startPostgres } from '../../support/postgres-server.js'
 import { inLanes } from '../lanes.js'
 import { Findings, type Layer } from '../layer.js'
@@ -43,8 +43,10 @@ async function raceAt(
 ): Promise<Record<string, number>> {
   const database = level.replace(' ', '_')
   const connectionString = await server.createDatabase(database, { default_transaction_isolation: level })
-  const open = (max: number) => new Pool({ connectionString, max }).on('error', () => {})
-  const [pools, operator] = [Array.from({ length: PROCESSES }, () => open(CLIENTS / PROCESSES)), open(2)]
+  const open = (config: PoolConfig) => new Pool({ connectionString, ...config }).on('error', () => {})
+  const pools = Array.from({ length: PROCESSES }, () => open({ max: CLIENTS / PROCESSES }))
+  // What it does is no part of the race, and cannot be in its way.
+  const operator = open({ max: 2, options: '-c default_transaction_isolation=read\\ committed' })
   const stores = pools.map((pool) => new PostgresStore({ pool, sweeps: false }))
   await stores[0]?.migrate()
   const losers: Losers = {
