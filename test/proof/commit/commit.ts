@@ -55,10 +55,11 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
     await placeOrders(ground, told, choices, Math.max(FEWEST_KEYS, Math.round(KEYS * scale)), progress)
     effects = await judge()
   }
-  services.end()
+  const crashes = services.end()
   await operator.end()
   await Promise.all([commands.close(), application.close()])
   await database.close()
+  if (crashes > 0) throw new Error(`${crashes} services crashed by themselves.`)
   const requests = [...told.values()].reduce((sum, { aborted }) => sum + aborted, 0)
   const figures = { keys: told.size, effects, 'requests aborted': requests }
   return { figures, tried, checked: findings.checked, violations: findings.violations }

@@ -15,7 +15,8 @@ export interface Services {
   kill(service: number): Promise<void>
   /** SIGSTOP, and SIGCONT after a while. */
   stop(service: number, ms: number): Promise<void>
-  end(): void
+  /** Returns how many have crashed by themselves. */
+  end(): number
 }
 
 interface Running {
@@ -24,12 +25,17 @@ interface Running {
 }
 
 export async function startServices(size: number, settings: ServiceSettings): Promise<Services> {
+  let crashes = 0
   const running = await Promise.all(Array.from({ length: size }, start))
   const busy = new Set<number>()
 
   async function start(): Promise<Running> {
     const child = spawn(process.execPath, [PROGRAM, JSON.stringify(settings)], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    // One that was killed has no code.
+    child.once('exit', (code) => {
+      if (code !== null) crashes++
     })
     const [{ port }] = await once(child, 'message', { signal: AbortSignal.timeout(READY_MS) })
     return { child, port }
@@ -50,9 +56,11 @@ export async function startServices(size: number, settings: ServiceSettings): Pr
     kill: (service) =>
       alone(service, async () => {
         const { child } = at(service)
-        const exited = once(child, 'exit')
-        child.kill('SIGKILL')
-        await exited
+        if (child.exitCode === null) {
+          const exited = once(child, 'exit')
+          child.kill('SIGKILL')
+          await exited
+        }
         running[service] = await start()
       }),
     stop: (service, ms) =>
@@ -64,6 +72,7 @@ export async function startServices(size: number, settings: ServiceSettings): Pr
       }),
     end() {
       for (const { child } of running) child.kill('SIGKILL')
+      return crashes
     },
   }
 }
