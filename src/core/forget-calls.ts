@@ -1,4 +1,5 @@
 import type { CoreParts } from './core-parts.js'
+import { isOpen } from './forget.js'
 import { type RecordName, recordName, storageKey, storageScope } from './identity.js'
 import { ask, commandOf } from './operator-calls.js'
 import type { CommandReply, IdempotencyRecord, ListedRecord, ListedRecords } from './record.js'
@@ -74,11 +75,6 @@ async function forgetAnswer(
 }
 
 const OK: CommandReply = { ok: true }
-
-/** It runs, or its outcome is unknown. */
-function isOpen(record: IdempotencyRecord): boolean {
-  return record.state === 'in-flight' || (record.state === 'failed' && record.uncertain)
-}
 
 /** A scope's storage keys may begin like a namespace's. */
 function isOf(of: ScopeName, name: RecordName | null): boolean {

@@ -20,7 +20,7 @@ import type { CommandReply, Forgetting, IdempotencyRecord } from './record.js'
 export function forget(stored: StoredRecord | null, forgetting: Forgetting, now: number): Step<CommandReply> {
   const { record, reply: seen } = inspect(stored, now)
   if (record === null || seen === null) return { record: null, reply: { ok: false, record: null } }
-  if (!isSame(record, forgetting) || !isSettled(record)) {
+  if (!isSame(record, forgetting) || isOpen(record)) {
     return { record, reply: { ok: false, record: withoutAnswer(seen) } }
   }
   if (forgetting.removes) return { record: null, reply: OK }
@@ -33,8 +33,9 @@ function isSame(record: StoredRecord, { state, attempt, fingerprint }: Forgettin
   return record.state === state && record.attempt === attempt && record.fingerprint === fingerprint
 }
 
-function isSettled(record: StoredRecord): boolean {
-  return record.state === 'completed' || (record.state === 'failed' && !record.uncertain)
+/** It runs, or its outcome is unknown. */
+export function isOpen(record: StoredRecord | IdempotencyRecord): boolean {
+  return record.state === 'in-flight' || (record.state === 'failed' && record.uncertain)
 }
 
 /** `answer: null`: not shown. */

@@ -1,2 +1,2 @@
-export * from './forget.js'
+export { forget } from './forget.js'
 export * from './machine.js'

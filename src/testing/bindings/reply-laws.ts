@@ -77,7 +77,7 @@ function linesOf(cookies: readonly string[]) {
 }
 
 /** Of one moment or connection, or a default that servers add. */
-const VOLATILE = new Set([
+export const VOLATILE: ReadonlySet<string> = new Set([
   'date',
   'connection',
   'keep-alive',

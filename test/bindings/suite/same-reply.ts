@@ -1,14 +1,6 @@
+import { VOLATILE } from '../../../src/testing/bindings/reply-laws.js'
 import type { RawReply } from '../../support/raw-client.js'
 
-/** Of one moment or connection; or a default that frameworks add. */
-const VOLATILE = new Set([
-  'date',
-  'connection',
-  'keep-alive',
-  'content-length',
-  'transfer-encoding',
-  'idempotent-replayed',
-])
 /** What frameworks say of themselves, or add to what they send. */
 const OF_FRAMEWORKS = new Set([...VOLATILE, 'x-powered-by', 'set-cookie', 'etag', 'vary'])
 
