@@ -10,11 +10,12 @@ const SHARED = [
   'test/{bindings,core,express,fastify,fetch,hono,http,koa,regressions,run,testing,webhooks}/**/*.test.ts',
   'test/adapters/**/*.test.ts',
 ]
-/** But these count the timers of their process, or replace a module that others have loaded. */
+/** But these count timers or hear all traces of their process, or replace a module that others have loaded. */
 export const ALONE = [
-  'test/core/execution-{lease,pending}.test.ts',
+  'test/core/{execution-lease,execution-pending,trace}.test.ts',
+  'test/run/traces.test.ts',
   'test/regressions/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
-  'test/webhooks/{signature-timing,zod-3}.test.ts',
+  'test/webhooks/{receiver-traces,signature-timing,zod-3}.test.ts',
 ]
 /** What is in test/browser needs a browser, and has a configuration of its own. */
 const NOT_HERE = [...configDefaults.exclude, 'test/browser/**']

@@ -111,19 +111,19 @@ describe.each(Object.entries(OPENERS))('over TLS, with a store over TLS by %s', 
 
     staying.send({ key: 'left', body: { amount: 1 } })
     staying.send({ key: 'stayed', body: { amount: 1 } })
-    staying.send({ key: 'stayed', body: { amount: 2 } })
-    const replies = [await staying.reply(), await staying.reply(), await staying.reply()]
+    const replies = [await staying.reply(), await staying.reply()]
     const seen = replies.map(({ status, header, body }) => [
       status,
       header('X-Payment'),
       header('Idempotent-Replayed'),
       `${body}`.slice(0, 4),
     ])
-    expect(seen.slice(0, 2)).toEqual([
+    expect(seen).toEqual([
       [200, 'p1', 'true', 'paid'],
       [200, 'p1', undefined, 'paid'],
     ])
-    expect(replies[2]?.status).toBe(409)
+    staying.send({ key: 'stayed', body: { amount: 2 } })
+    expect((await staying.reply()).status).toBe(409)
     expect(runs).toBe(2)
   })
 })
