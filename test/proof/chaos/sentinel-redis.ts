@@ -37,7 +37,7 @@ export async function sentinelRedis(folder: string, services: number): Promise<G
       shard,
       choices,
       async () => () => true,
-      (replica, master) => asked(replica, (client) => client.replicaof('127.0.0.1', master.port)),
+      (replica, master) => asked(replica, (client) => demote(client, master.port)),
     )
     failovers.push(failover)
     return isPromoted
@@ -62,6 +62,12 @@ export async function sentinelRedis(folder: string, services: number): Promise<G
       await Promise.all([master.close(), replica.close()])
     },
   }
+}
+
+/** As a sentinel does it: clients that took it for the master, as it came back, must ask anew who is. */
+async function demote(client: Client, masterPort: number): Promise<void> {
+  await client.replicaof('127.0.0.1', masterPort)
+  await client.call('CLIENT', 'KILL', 'TYPE', 'normal')
 }
 
 type Client = Parameters<Parameters<typeof asked>[1]>[0]

@@ -89,8 +89,9 @@ function searchesFor(scale: number): readonly Search[] {
     ]
   }
   return [
-    ...both({ attempts: 3, faults: 1, others: true }),
-    { policy: 'rerun', attempts: 1, faults: 3, others: false },
+    ...both({ attempts: 3, faults: 0, others: true }),
+    ...both({ attempts: 2, faults: 1, others: true }),
+    { policy: 'rerun', attempts: 1, faults: 2, others: false },
     ...(scale >= 3 ? both({ attempts: 2, faults: 2, others: true }) : []),
     ...(scale >= 30 ? both({ attempts: 3, faults: 2, others: true }) : []),
   ]
