@@ -139,7 +139,8 @@ export function repliesOfSteps<Command extends { readonly type: string; readonly
     const { record, reply } = step(event, stored, now)
     replies.push(reply)
     see(event, { stored, record, reply, now })
-    if (record !== null) records.set(event.key, record)
+    if (record === null) records.delete(event.key)
+    else records.set(event.key, record)
   }
   return replies
 }

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
-import { type IdempotencyRecord, machine, type Resolution, type Store } from 'once-per-key/core'
+import { type Forgetting, type IdempotencyRecord, machine, type Resolution, type Store } from 'once-per-key/core'
 import { type Event, histories, type Reply, repliesOfSteps, send, step } from './histories.js'
 
 /** What an operator does in the middle of it. */
 type OperatorCommand =
   | { readonly type: 'inspect'; readonly key: string }
   | { readonly type: 'resolve'; readonly key: string; readonly resolution: Resolution }
+  | { readonly type: 'forget'; readonly key: string; readonly forgetting: Forgetting }
 
 export type OperatedEvent = Event | OperatorCommand
 export type OperatedReply = Reply | { readonly record: IdempotencyRecord | null }
@@ -19,6 +20,9 @@ export interface OperatorVisits {
   refused: number
   otherAttempts: number
   sentAgain: number
+  answersForgotten: number
+  removed: number
+  notForgotten: number
   fenced: number
   claimedAfterwards: number
 }
@@ -32,12 +36,15 @@ export function noOperatorVisits(): OperatorVisits {
     refused: 0,
     otherAttempts: 0,
     sentAgain: 0,
+    answersForgotten: 0,
+    removed: 0,
+    notForgotten: 0,
     fenced: 0,
     claimedAfterwards: 0,
   }
 }
 
-/** The histories of requests, with operators who look and resolve in between. */
+/** The histories of requests, with operators who look, resolve and forget in between. */
 export function operatedHistories(unitMs = 1): fc.Arbitrary<OperatedEvent[]> {
   const key = fc.constantFrom('k1', 'k2', 'k3')
   const body = fc.option(fc.uint8Array({ maxLength: 8 }), { freq: 5 })
@@ -56,11 +63,23 @@ export function operatedHistories(unitMs = 1): fc.Arbitrary<OperatedEvent[]> {
     answer: fc.option(answer, { freq: 2 }),
     retentionMs: fc.constantFrom(40 * unitMs, 100 * unitMs, 200 * unitMs),
   })
+  const lookedAt = fc.constantFrom(
+    { state: 'completed' as const, fingerprint: 'f' },
+    { state: 'completed' as const, fingerprint: 'f' },
+    { state: 'completed' as const, fingerprint: 'f' },
+    { state: 'completed' as const, fingerprint: 'g' },
+    { state: 'failed' as const, fingerprint: null },
+    { state: 'failed' as const, fingerprint: 'f' },
+  )
+  const forgetting = fc
+    .tuple(lookedAt, fc.constantFrom(1, 1, 1, 1, 2), fc.boolean())
+    .map(([seen, attempt, removes]) => ({ ...seen, attempt, removes }))
   const command: fc.Arbitrary<OperatorCommand> = fc.oneof(
     { weight: 1, arbitrary: fc.record({ type: fc.constant('inspect' as const), key }) },
     { weight: 5, arbitrary: fc.record({ type: fc.constant('resolve' as const), key, resolution }) },
+    { weight: 7, arbitrary: fc.record({ type: fc.constant('forget' as const), key, forgetting }) },
   )
-  const placed = fc.array(fc.tuple(fc.nat({ max: 90 }), command), { maxLength: 60, size: 'max' })
+  const placed = fc.array(fc.tuple(fc.nat({ max: 90 }), command), { maxLength: 90, size: 'max' })
   return fc
     .tuple(histories(unitMs), placed)
     .map(([history, commands]) =>
@@ -85,13 +104,15 @@ export async function operatedRepliesOfStore(
   store: Store,
   advance: (ms: number) => void | Promise<void>,
 ): Promise<OperatedReply[]> {
-  const { inspect, resolve } = store
-  if (inspect === undefined || resolve === undefined) throw new TypeError('The store is not operable.')
+  const { inspect, resolve, forget } = store
+  if (inspect === undefined || resolve === undefined || forget === undefined)
+    throw new TypeError('The store is not operable.')
   const replies: OperatedReply[] = []
   for (const event of history) {
     if (event.type === 'advance') await advance(event.ms)
     else if (event.type === 'inspect') replies.push({ record: await inspect.call(store, event.key) })
     else if (event.type === 'resolve') replies.push(await resolve.call(store, event.key, event.resolution))
+    else if (event.type === 'forget') replies.push(await forget.call(store, event.key, event.forgetting))
     else replies.push(await send(event, store, event.key))
   }
   return replies
@@ -107,6 +128,8 @@ function stepOf(command: Command, stored: machine.StoredRecord | null, now: numb
     }
     case 'resolve':
       return machine.resolve(stored, command.resolution, now)
+    case 'forget':
+      return machine.forget(stored, command.forgetting, now)
     default:
       return step(command, stored, now)
   }
@@ -132,6 +155,11 @@ function count(
       } else if (before === after) visits.sentAgain++
       else if (after?.state === 'completed') visits.resolvedAsCompleted++
       else visits.resolvedAsFailed++
+      return
+    case 'forget':
+      if ('ok' in reply && !reply.ok) visits.notForgotten++
+      else if (after === null) visits.removed++
+      else if (before !== after) visits.answersForgotten++
       return
     case 'begin':
       if (wasResolved && 'acquired' in reply && reply.acquired) visits.claimedAfterwards++

@@ -38,7 +38,7 @@ test('with operators in between, MemoryStore replies as the machine does, in mor
   await checkAgainstMachine((now) => new MemoryStore({ now }), 1_000, visits)
   expect(visits.commands).toBeGreaterThanOrEqual(20_000)
   // A run that tried nothing shows nothing.
-  for (const [what, times] of Object.entries(visits)) expect(times, what).toBeGreaterThanOrEqual(100)
+  for (const [what, times] of Object.entries(visits)) expect(times, what).toBeGreaterThanOrEqual(50)
 })
 
 test.each<[string, Partial<typeof machine>]>([
@@ -54,6 +54,17 @@ test.each<[string, Partial<typeof machine>]>([
         machine.resolve(record?.state === 'in-flight' ? { ...record, leaseUntil: now } : record, said, now),
     },
   ],
+  [
+    'forgets what another attempt left',
+    {
+      forget: (record, seen, now) => machine.forget(record, { ...seen, attempt: record?.attempt ?? 0 }, now),
+    },
+  ],
+  [
+    'removes where only the answer is to be forgotten',
+    { forget: (record, seen, now) => machine.forget(record, { ...seen, removes: true }, now) },
+  ],
+  ['forgets nothing', { forget: (record) => ({ record, reply: { ok: true } }) }],
 ])('a store that %s replies otherwise', async (_name, steps) => {
   // Nobody needs the shortest history: with an unlucky seed it takes a minute to find.
   const run = checkAgainstMachine((now) => mapStore(now, { ...machine, ...steps }), 600, noOperatorVisits(), true)

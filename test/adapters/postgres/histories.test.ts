@@ -48,5 +48,6 @@ function prefixed(store: PostgresStore, prefix: string): Store {
     release: (key, own) => store.release(prefix + key, own),
     inspect: (key) => store.inspect(prefix + key),
     resolve: (key, resolution) => store.resolve(prefix + key, resolution),
+    forget: (key, forgetting) => store.forget(prefix + key, forgetting),
   }
 }

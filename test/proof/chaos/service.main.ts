@@ -42,7 +42,12 @@ process.once('SIGTERM', async () => {
   process.disconnect()
 })
 // Whoever started it has gone.
-process.once('disconnect', () => setTimeout(() => process.exit(1), 5_000).unref())
+process.once('disconnect', () => setTimeout(giveUp, 5_000).unref())
+
+function giveUp(): void {
+  console.error(`${name} was kept alive by: ${process.getActiveResourcesInfo().join(', ')}`)
+  process.exit(1)
+}
 
 function open() {
   switch (access) {
