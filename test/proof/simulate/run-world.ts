@@ -74,7 +74,8 @@ export async function runWorld(seed: number, number: number, findings: Findings,
       if (instance.isAlive) void instance.engine.idle().then(() => resting.add(instance))
     }
   })
-  clock.plan(probes.at + 3 * storeTimeoutMs + 1_000, () => {
+  // The replies to the probes show that a pending command was lost; the next copy of it follows within two seconds.
+  clock.plan(probes.at + 3 * storeTimeoutMs + 3_000, () => {
     isOver = true
   })
 
