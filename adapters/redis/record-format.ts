@@ -5,6 +5,10 @@
  * then the raw body. It takes less memory than a hash (`npm run measure:redis`). The retention is the key's expiry. The
  * format is frozen within a major version, and held by golden files.
  *
+ * Version 2, which this release reads and the next will write, has checksums too, so that a flipped bit is noticed: the
+ * SHA-1 of the fields, in hex, after the version; and as the last field of an answer the SHA-1 of its body, which is
+ * looked at only when the body is sent. (SHA-1, because Lua in Redis has it; it is against damage, not against people.)
+ *
  * Anything that does not match this format exactly is reported as an error and left unchanged: it is never treated as
  * an absent record. (For a key of another type, GETRANGE replies WRONGTYPE.)
  *
@@ -23,6 +27,9 @@ local TAILS = {
     'status', 'number', 'status_message', 'string', 'headers', 'string', 'kept', 'boolean', 'body_bytes', 'number'
   }
 }
+
+local BODY_SHA1 = { 'body_sha1', 'string' }
+local SHA1_BYTES = 40
 
 local function unreadable(why)
   error({ err = 'UNREADABLE the record is ' .. why .. '; it was left as it is' })
@@ -50,20 +57,26 @@ end
 local function read()
   local start, length = first_bytes()
   if length == 0 and redis.call('EXISTS', key) == 0 then return nil end
-  if string.sub(start, 1, 1) ~= '1' then unreadable('of another format than version 1') end
-  local intact, rest, fields = pcall(cmsgpack.unpack_one, start, 1)
+  local version = string.sub(start, 1, 1)
+  if version ~= '1' and version ~= '2' then unreadable('of another format than versions 1 and 2') end
+  local from = version == '1' and 1 or 1 + SHA1_BYTES
+  local intact, rest, fields = pcall(cmsgpack.unpack_one, start, from)
   while not intact and #start < length do
     start = redis.call('GETRANGE', key, 0, 16 * #start - 1)
-    intact, rest, fields = pcall(cmsgpack.unpack_one, start, 1)
+    intact, rest, fields = pcall(cmsgpack.unpack_one, start, from)
   end
   if not intact or type(fields) ~= 'table' then unreadable('damaged') end
   local body_from = rest == -1 and #start or rest
+  local sha1 = version == '2' and redis.sha1hex(string.sub(start, from + 1, body_from))
+  if sha1 and sha1 ~= string.sub(start, 2, from) then unreadable('damaged') end
 
   local record, answer = {}, {}
   take(HEAD, fields, 0, record)
   local tail = TAILS[record.state]
-  if not tail or #fields ~= (#HEAD + #tail) / 2 then unreadable('damaged') end
+  local has_body_sha1 = sha1 and record.state == 'completed'
+  if not tail or #fields ~= (#HEAD + #tail) / 2 + (has_body_sha1 and 1 or 0) then unreadable('damaged') end
   take(tail, fields, #HEAD / 2, record.state == 'completed' and answer or record)
+  if has_body_sha1 then take(BODY_SHA1, fields, (#HEAD + #tail) / 2, answer) end
   if length - body_from ~= (answer.body_bytes or 0) then unreadable('damaged') end
   if record.state == 'completed' then
     answer.body_from = body_from
@@ -74,7 +87,9 @@ end
 
 local function body_of(answer)
   if answer.body_bytes == 0 then return '' end
-  return redis.call('GETRANGE', key, answer.body_from, -1)
+  local body = redis.call('GETRANGE', key, answer.body_from, -1)
+  if answer.body_sha1 and redis.sha1hex(body) ~= answer.body_sha1 then unreadable('damaged') end
+  return body
 end
 
 local function write(record, expires_ms) -- without expires_ms, the key keeps its expiry
