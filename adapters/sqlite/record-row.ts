@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import type { Answer, machine } from '../../src/core/index.js'
 import type { Row, SqliteValue } from './client.js'
 import { SqliteStoreError } from './errors.js'
-import { FORMAT } from './table.js'
+import { CHECKED_FORMAT, FORMAT } from './table.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -11,8 +12,10 @@ type StoredRecord = machine.StoredRecord
  * @throws SqliteStoreError `record_unreadable`.
  */
 export function recordIn(row: Row | undefined, now: number): StoredRecord | null {
-  if (row === undefined || now >= integer(row, 'expires_at')) return null
-  if (row.format !== FORMAT) {
+  if (row === undefined) return null
+  if (row.format === CHECKED_FORMAT && row.checksum !== undefined) check(row)
+  if (now >= integer(row, 'expires_at')) return null
+  if (!isKnownFormat(row)) {
     throw unreadable('a later version of the library wrote it, in a format that this version does not know')
   }
   const last = { token: text(row, 'token'), expiresAt: integer(row, 'expires_at') }
@@ -41,7 +44,35 @@ export function valuesOf(record: StoredRecord): SqliteValue[] {
   const uncertain = state !== 'completed' && record.uncertain ? 1 : 0
   const leaseUntil = state === 'in-flight' ? record.leaseUntil : null
   const answer = state === 'completed' ? answerValuesOf(record.answer) : [null, null, null]
-  return [FORMAT, state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt, ...answer]
+  return [FORMAT, state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt, ...answer, null]
+}
+
+export function isKnownFormat({ format }: Row): boolean {
+  return format === FORMAT || format === CHECKED_FORMAT
+}
+
+const CHECKED = [
+  ...['key', 'format', 'state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'],
+  ...['status', 'head'],
+]
+
+/**
+ * Before its time is looked at: a row whose `expires_at` is damaged is not absent.
+ *
+ * @throws SqliteStoreError `record_unreadable`.
+ */
+function check(row: Row): void {
+  const { checksum, body } = row
+  if (!(checksum instanceof Uint8Array) || !checksumOf(row, body).equals(checksum)) throw damaged('checksum')
+}
+
+/** The SHA-256 of a row in the format that has it: of its columns, as JSON, and the bytes of its body. */
+function checksumOf(row: Row, body: unknown): Buffer {
+  const hash = createHash('sha256')
+  const hasBody = body instanceof Uint8Array
+  hash.update(JSON.stringify([...CHECKED.map((column) => row[column]), hasBody]))
+  if (hasBody) hash.update(body)
+  return hash.digest()
 }
 
 /** The head as JSON, which escapes U+0000 and lone surrogates: a SQLite text would lose them. */

@@ -23,9 +23,8 @@ import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
 import { completeByHand, InTransaction } from './in-transaction.js'
 import { readOptions, type SqliteStoreOptions } from './options.js'
-import { integer, recordIn } from './record-row.js'
+import { integer, isKnownFormat, recordIn } from './record-row.js'
 import { Records } from './records.js'
-import { FORMAT } from './table.js'
 import { WaitingLine } from './waiting-line.js'
 
 type StoredRecord = machine.StoredRecord
@@ -185,12 +184,10 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
     return this.#read((now) => {
       const rows = this.#connection.rows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
-      const records = rows
-        .filter(({ format }) => format === FORMAT)
-        .flatMap((row) => {
-          const found = listed(recordIn(row, now), now)
-          return found === null ? [] : [{ key: String(row.key), ...found }]
-        })
+      const records = rows.filter(isKnownFormat).flatMap((row) => {
+        const found = listed(recordIn(row, now), now)
+        return found === null ? [] : [{ key: String(row.key), ...found }]
+      })
       return { records, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.key) }
     })
   }
@@ -199,7 +196,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     return this.#read((now) => {
       const rows = this.#connection.rows('list', Number(from ?? '0'), ROWS_A_LIST)
       const records = rows
-        .filter((row) => row.format === FORMAT && row.state !== 'completed')
+        .filter((row) => isKnownFormat(row) && row.state !== 'completed')
         .flatMap((row) => {
           const unknown = listedIfUnknown(recordIn(row, now), now)
           return unknown === null ? [] : [{ key: String(row.key), ...unknown }]

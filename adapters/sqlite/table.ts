@@ -4,6 +4,9 @@ export const SCHEMA_VERSION = 1
 /** The format of rows: see `record-row.ts`. */
 export const FORMAT = 1
 
+/** The next one, with a checksum: read by this release, and written by the next. */
+export const CHECKED_FORMAT = 2
+
 /** The qualified names of the tables, for SQL: in the opened file, not in an attached one. */
 export function tablesOf(prefix: string): { readonly records: string; readonly schema: string } {
   return { records: `main."${prefix}records"`, schema: `main."${prefix}schema"` }
@@ -30,6 +33,7 @@ CREATE TABLE ${records} (
   expires_at INTEGER NOT NULL,
   status INTEGER,
   head TEXT,
+  checksum BLOB,
   body BLOB,
   CONSTRAINT format_1 CHECK (format <> ${FORMAT} OR CASE state
     WHEN 'in-flight' THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
@@ -49,7 +53,7 @@ INSERT INTO ${schema} (id, version) VALUES (1, ${SCHEMA_VERSION});
 
 const WRITTEN = [
   ...['format', 'state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'],
-  ...['status', 'head', 'body'],
+  ...['status', 'head', 'body', 'checksum'],
 ]
 
 /** The statements on the tables; each is prepared on first use. */
@@ -62,7 +66,7 @@ export function statementsOn(prefix: string) {
     write:
       `INSERT INTO ${records} (key, ${WRITTEN.join(', ')}) VALUES (?${', ?'.repeat(WRITTEN.length)}) ` +
       `ON CONFLICT (key) DO UPDATE SET ${kept}`,
-    /** Without the answer: records with an unknown outcome have none. */
+    /** Without the answer, so without the checksum, which is of all: records with an unknown outcome have none. */
     list:
       `SELECT id, key, format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at FROM ${records} ` +
       'WHERE id > ? ORDER BY id LIMIT ?',
