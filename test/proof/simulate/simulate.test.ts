@@ -40,6 +40,9 @@ test.each([
   [370876085, 91],
   [388574584, 2923],
   [388574584, 7073],
-])('copies of a command that are lost in silence leave no key in flight, and no instance busy: seed %i, world %i', async (seed, world) => {
-  expect((await live(seed, world)).violations).toEqual([])
-})
+])(
+  'copies of a command that are lost in silence leave no key in flight, and no instance busy: seed %i, world %i',
+  async (seed, world) => {
+    expect((await live(seed, world)).violations).toEqual([])
+  },
+)
