@@ -59,7 +59,7 @@ export default defineConfig({
     unstubEnvs: true,
     // Real kills, cuts and clocks on a busy machine: what fails is tried once more, and never silently.
     retry: 1,
-    reporters: ['default', path('test/support/second-tries.ts')],
+    reporters: ['default', path('test/support/second-tries.ts'), path('test/support/failed-files.ts')],
     coverage: {
       provider: 'v8',
       include: ['src/**', 'adapters/**'],
