@@ -17,8 +17,10 @@ export const ALONE = [
   'test/regressions/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
   'test/webhooks/{receiver-traces,signature-timing,zod-3}.test.ts',
 ]
-/** What is in test/browser needs a browser, and has a configuration of its own. */
-const NOT_HERE = [...configDefaults.exclude, 'test/browser/**']
+/** The package as its users have it, on other runtimes too: `npm run test:package`. */
+export const PACKAGED = ['test/{package,runtimes,types}/**/*.test.ts', 'test/adapters/sqlite/other-driver.test.ts']
+/** What has a configuration of its own. */
+const NOT_HERE = [...configDefaults.exclude, 'test/browser/**', ...PACKAGED]
 
 export default defineConfig({
   resolve: {
@@ -47,7 +49,7 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'apart', include: ['test/**/*.test.ts'], exclude: [...NOT_HERE, ...SHARED] } },
       { extends: true, test: { name: 'alone', include: ALONE } },
-      { extends: true, test: { name: 'shared', include: SHARED, exclude: ALONE, isolate: false } },
+      { extends: true, test: { name: 'shared', include: SHARED, exclude: [...NOT_HERE, ...ALONE], isolate: false } },
     ],
     globalSetup: 'test/support/global-setup.ts',
     // Much of it waits for processes, sockets and leases: more workers than cores.

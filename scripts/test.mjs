@@ -4,6 +4,8 @@ import { readFileSync, rmSync } from 'node:fs'
 
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 const started = performance.now()
+/** Costs a contributor's time, and changes slowly. */
+const COVERAGE = process.env.CI ? ['--coverage'] : []
 /** Written by `test/support/failed-files.ts`. */
 const FAILED_FILES = 'node_modules/.failed-tests.json'
 /** More is not an accident. */
@@ -20,7 +22,7 @@ tell('all', 'passed')
 /** Files that failed are run once more when nothing else runs: real kills, cuts and clocks suffer from a busy machine. */
 async function tests() {
   rmSync(FAILED_FILES, { force: true })
-  if (await passes('tests', ['exec', '--', 'vitest', 'run', '--coverage'], 'inherit')) return
+  if (await passes('tests', ['exec', '--', 'vitest', 'run', ...COVERAGE], 'inherit')) return
   const failed = failedFiles()
   if (failed.length === 0 || failed.length > MOST_TRIED_AGAIN) process.exit(1)
   tell('again', `alone: ${failed.join(', ')}`)

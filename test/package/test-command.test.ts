@@ -11,12 +11,13 @@ vi.setConfig({ testTimeout: 120_000 })
 const PASSES = 'node -e 0'
 
 /** A project of the same stages, each of which takes no time; what `npm test` says of it, and how it ends. */
-async function testCommand(scripts: Readonly<Record<string, string>>, test: string) {
+async function testCommand(scripts: Readonly<Record<string, string>>, test: string, config = {}) {
   const project = await mkdtemp(join(tmpdir(), 'once-per-key-'))
   onTestFinished(() => rm(project, { recursive: true, force: true }))
   const stages = { lint: PASSES, typecheck: PASSES, build: PASSES, 'check:package': PASSES }
   await writeFile(join(project, 'package.json'), JSON.stringify({ private: true, scripts: { ...stages, ...scripts } }))
   await writeFile(join(project, 'one.test.js'), `import { test } from 'vitest'\n${test}`)
+  await writeFile(join(project, 'vitest.config.js'), `export default { test: ${JSON.stringify(config)} }`)
   await symlink(join(ROOT, 'node_modules'), join(project, 'node_modules'), 'junction')
 
   const child = spawn(process.execPath, [join(ROOT, 'scripts/test.mjs')], { cwd: project })
@@ -53,5 +54,20 @@ test('a stage that fails shows what it printed and the command that prints it ag
 test('a test that fails fails npm test', async () => {
   const { code, stages } = await testCommand({}, "test('breaks', () => { throw new Error('broken') })")
   expect(code).toBe(1)
-  expect(stages.at(-1)).toMatch(/^tests +failed: npm exec -- vitest run --coverage$/)
+  expect(stages.at(-1)).toMatch(/^tests +failed: npm exec -- vitest run( --coverage)?$/)
+})
+
+test('a file that failed is run once more, when nothing else runs', async () => {
+  const works = `import { existsSync, writeFileSync } from 'node:fs'
+test('works when nothing else runs', () => {
+  if (existsSync('tried')) return
+  writeFileSync('tried', '')
+  throw new Error('busy')
+})`
+  const reporters = ['default', join(ROOT, 'test/support/failed-files.ts')]
+  const { code, stages, said } = await testCommand({}, works, { reporters })
+  expect(code, said).toBe(0)
+  expect(stages).toContainEqual(expect.stringMatching(/^tests +failed:/))
+  expect(stages).toContainEqual(expect.stringMatching(/^again +alone: one\.test\.js$/))
+  expect(stages.at(-1)).toMatch(/^all +passed$/)
 })
