@@ -11,12 +11,12 @@ const NAMES = Object.keys(LAYERS) as LayerName[]
 /** The short form of `npm run prove`. */
 const SCALES: Readonly<Record<LayerName, number>> = {
   explore: 0.02,
-  simulate: 0.05,
-  model: 0.05,
-  fuzz: 0.05,
+  simulate: 0.02,
+  model: 0.02,
+  fuzz: 0.02,
   soak: 0.02,
   chaos: 0.05,
-  races: 0.02,
+  races: 0.01,
   commit: 0.01,
 }
 const seed = Date.now() % 1_000_000_007

@@ -82,10 +82,16 @@ export const explore: Layer = async ({ scale, until, progress }) => {
  */
 function searchesFor(scale: number): readonly Search[] {
   const both = (bounds: Bounds) => POLICIES.map((policy) => ({ policy, ...bounds }))
+  if (scale < 0.05) {
+    return [
+      ...both({ attempts: 2, faults: 0, others: true }),
+      { policy: 'rerun', attempts: 1, faults: 1, others: false },
+    ]
+  }
   if (scale < 1) {
     return [
       ...both({ attempts: 3, faults: 0, others: true }),
-      { policy: 'rerun', attempts: scale < 0.05 ? 1 : 2, faults: 1, others: false },
+      { policy: 'rerun', attempts: 2, faults: 1, others: false },
     ]
   }
   return [
