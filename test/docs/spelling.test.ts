@@ -9,7 +9,7 @@ const OURS = new Set(
   Deno Fastify ioredis json Koa Knex ky Kysely middleware namespace namespaces nestarc observability Observability optimizer parsers pino
   pipelining Postgres Powertools
   preflight Prisma Razorpay redelivery redis savepoint Sequelize serialization serverless Shopify sqlite Svix
-  validators Valkey Vitest webhook zod`.split(/\s+/),
+  validators Valkey Vitest webhook workerd zod`.split(/\s+/),
 )
 
 const spelling = nspell(Buffer.from(dictionary.aff), Buffer.from(dictionary.dic))
