@@ -40,10 +40,18 @@ export class RunTransaction implements OpenTransaction {
     run.enter(this)
   }
 
-  /** Offers an end of the run while the transaction is open. */
+  /**
+   * Offers an end of the run while the transaction is open: the first one counts. A failure is final, since it may be the error page
+   * for a handler that has stopped waiting: nobody would make another answer.
+   */
   offer(end: OfferedEnd): Promise<Settled> {
     this.#offered ??= new Offered(end)
+    if (this.#hasFailed) this.#run.willFail()
     return this.#offered.told
+  }
+
+  get #hasFailed(): boolean {
+    return this.#offered?.end.answer === null
   }
 
   /**
@@ -63,7 +71,7 @@ export class RunTransaction implements OpenTransaction {
 
   /** Called after BEGIN, each time that the client calls the work. */
   begun(): void {
-    if (this.#hasBegun) this.#discard()
+    if (this.#hasBegun && !this.#hasFailed) this.#discard()
     this.#hasBegun = true
   }
 
@@ -93,12 +101,9 @@ export class RunTransaction implements OpenTransaction {
     this.#close()?.tell(settled)
   }
 
-  /**
-   * It was rolled back, or never begun: the answer is discarded, and the run continues, unless its response is gone.
-   */
+  /** It was rolled back, or never begun: the answer is discarded, and the run continues, unless that is a failure. */
   rolledBack(): MaybePromise<void> {
-    const end = this.#offered?.end
-    if (end?.answer === null && end.because === 'no_answer') return this.failed()
+    if (this.#hasFailed) return this.failed()
     this.#discard()
     this.#close()
   }
@@ -125,11 +130,15 @@ export class RunTransaction implements OpenTransaction {
   }
 
   /**
-   * A step has ended; `mayBeCommitted`: its writes may exist, so any failure from now on leaves the outcome unknown.
+   * A step has ended. Unless it was rolled back its writes may exist, so any failure from now on leaves the outcome unknown. An
+   * answer that was given meanwhile is sent only if they do exist: it may speak of them.
    */
-  async stepOver(mayBeCommitted: boolean): Promise<void> {
-    if (mayBeCommitted) this.#run.mayHaveEffect()
-    await this.#endRun()
+  async stepOver(outcome: 'committed' | 'unknown' | 'rolled back'): Promise<void> {
+    const run = this.#run
+    if (outcome !== 'rolled back') run.mayHaveEffect()
+    const end = this.#offered?.end
+    if (end === undefined || end.answer === null || outcome === 'committed') return this.#endRun()
+    this.#close()?.tell(await run.withdraw())
   }
 
   /** Ends the run with the offered end; without one the run continues. */

@@ -97,6 +97,12 @@ export class Run extends OwnedRecord {
     return this.#settled
   }
 
+  /** Ends the run as a failure in place of its answer, which may be untrue: the client is told to retry. */
+  async withdraw(): Promise<Refused> {
+    await this.fail('perhaps', 'no_answer')
+    return unconfirmed(this.core.options)
+  }
+
   #fail(how: FailureKind, because: FailureReason): MaybePromise<Settled> {
     this.#stop(runFailed()) // First, because a time limit may have responded while the handler still runs.
     return this.release(this.#judged(how, because))
@@ -127,14 +133,25 @@ export class Run extends OwnedRecord {
     return this.core.options.store
   }
 
+  /** An open transaction will end with a failure: its work should stop. */
+  willFail(): void {
+    this.#stop(runFailed())
+  }
+
   get isInTransaction(): boolean {
     return this.#transaction !== undefined
   }
 
   /** @throws IdempotencyError `transaction_nested`, `transaction_committed`, `transaction_late`: nothing was sent. */
   mayEnter(): void {
+    if (this.#isCompletedByHand) throw transactionCommitted()
+    this.mayCompleteByHand()
+  }
+
+  /** The same, but again as well, because the application's transaction may have been rolled back: the record tells. */
+  mayCompleteByHand(): void {
     if (this.#transaction !== undefined) throw transactionNested()
-    if (this.#hasCommitted || this.#isCompletedByHand) throw transactionCommitted()
+    if (this.#hasCommitted) throw transactionCommitted()
     if (this.#settled !== undefined) throw transactionLate()
   }
 
@@ -197,6 +214,11 @@ export class Run extends OwnedRecord {
     this.lease.giveUp()
     this.#stop(runFailed())
     return 'rolled back'
+  }
+
+  /** The application's transaction was refused. */
+  notCompletedByHand(): void {
+    if (!this.#isCompletedByHand) this.resumeRenewals() // Otherwise an earlier one may be open or committed.
   }
 
   completedByHand(): void {

@@ -62,7 +62,7 @@ export async function stepAtOnce<Value>(
     })
     isCommitted = true
   } finally {
-    await transaction.stepOver(isCommitted)
+    await transaction.stepOver(isCommitted ? 'committed' : 'rolled back')
   }
   return value as Value
 }
@@ -77,7 +77,7 @@ export function completeByHandAtOnce(
   complete: (recordKey: string, completion: Completion) => void,
 ): void {
   const run = usableRun(context, store)
-  run.mayEnter()
+  run.mayCompleteByHand()
   const completion = run.completionByHand(answer)
   complete(run.recordKey, completion)
   run.completedByHand()

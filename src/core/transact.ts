@@ -116,7 +116,7 @@ export async function step<Tx, Value, Options>(
   const transaction = new RunTransaction(context, store, 'step')
   let value: Value | undefined
   let isDone = false
-  let mayBeCommitted = false
+  let outcome: 'committed' | 'unknown' | 'rolled back' = 'rolled back'
   try {
     await transactions.transaction(async (tx) => {
       isDone = false
@@ -127,12 +127,12 @@ export async function step<Tx, Value, Options>(
       isDone = true
     }, options)
     if (!isDone) throw transactionNotRun()
-    mayBeCommitted = true
+    outcome = 'committed'
   } catch (error) {
-    mayBeCommitted = isDone && transactions.leavesOpen(error)
+    if (isDone && transactions.leavesOpen(error)) outcome = 'unknown'
     throw error
   } finally {
-    await transaction.stepOver(mayBeCommitted)
+    await transaction.stepOver(outcome)
   }
   return value as Value
 }
@@ -150,13 +150,13 @@ export async function completeByHand(
   complete: (recordKey: string, completion: Completion) => Promise<void> | void,
 ): Promise<void> {
   const run = usableRun(context, store)
-  run.mayEnter()
+  run.mayCompleteByHand()
   const completion = run.completionByHand(answer)
   await run.lockLease()
   try {
     await complete(run.recordKey, completion)
   } catch (error) {
-    run.resumeRenewals()
+    run.notCompletedByHand()
     throw error
   }
   run.completedByHand()

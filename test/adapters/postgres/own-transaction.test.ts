@@ -166,6 +166,93 @@ describe('a transaction', () => {
     expect(await post()).toMatchObject({ status: 422, replayed: 'true' })
   })
 
+  test('that throws behind the error page of a handler that did not wait for it ends with that page', async () => {
+    const isOpen = gate()
+    const hasFailed = gate()
+    await serve(
+      async (_req, res, context) => {
+        const working = store.transaction(context, async (tx) => {
+          await insert(tx)
+          isOpen.open()
+          await hasFailed.opened
+          res.status(201).json({})
+        })
+        working.catch(() => {})
+        await isOpen.opened
+        throw new Error('the mail server is down')
+      },
+      { onEvent: (event) => events.push(event) },
+    )
+    const response = post()
+    await vi.waitFor(() => expect(errors).toHaveLength(1))
+    hasFailed.open()
+    expect(await response).toMatchObject({ status: 500, body: { failed: true } })
+    await idle()
+    expect(await effects()).toEqual([])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('whose handler hangs up, and whose client retries it, ends', async () => {
+    let calls = 0
+    const retrying = storeOn({
+      pool,
+      transactions: {
+        run: (tx: PoolClient, { text, values }) => tx.query(text, [...values]),
+        async transaction(work) {
+          for (let tries = 1; ; tries++) {
+            const tx = await application.connect()
+            try {
+              await tx.query('BEGIN')
+              await work(tx)
+              return await tx.query('COMMIT')
+            } catch (error) {
+              await tx.query('ROLLBACK')
+              if (tries === 2) throw error
+            } finally {
+              tx.release()
+            }
+          }
+        },
+      },
+    })
+    await serve(
+      async (_req, res, context) => {
+        await retrying.transaction(context, async (tx) => {
+          await insert(tx)
+          if (++calls === 1) {
+            res.destroy()
+            throw Object.assign(new Error('serialization'), { code: '40001' })
+          }
+          res.status(201).json({})
+        })
+      },
+      { store: retrying },
+    )
+    await expect(post()).rejects.toThrow()
+    await idle()
+    expect(await effects()).toEqual([])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('is told by its signal when a time limit has answered in its place', async () => {
+    const isOpen = gate()
+    await serve(async (_req, res, context) => {
+      const working = store.transaction(context, async (tx) => {
+        await insert(tx)
+        isOpen.open()
+        await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
+        throw context.signal.reason
+      })
+      await isOpen.opened
+      res.status(503).json({ late: true })
+      await working
+    })
+    expect(await post()).toMatchObject({ status: 503, body: { late: true } })
+    await idle()
+    expect(errors).toMatchObject([{ code: 'run_failed' }])
+    expect(await effects()).toEqual([])
+  })
+
   test('without an answer is misuse, which names the line to move', async () => {
     await serve(async (_req, res, context) => {
       await store.transaction(context, (tx) => insert(tx))
@@ -430,6 +517,31 @@ describe('a step', () => {
   })
 })
 
+describe('an answer that is given inside a step', () => {
+  test.each<[string, (tx: PoolClient) => Promise<unknown>]>([
+    ['throws', () => Promise.reject(new Error('no'))],
+    [
+      'is undone at its COMMIT',
+      async (tx) => {
+        await tx.query('CREATE TABLE IF NOT EXISTS once (id text UNIQUE DEFERRABLE INITIALLY DEFERRED)')
+        await tx.query("INSERT INTO once VALUES ('y'), ('y')")
+      },
+    ],
+  ])('that %s is neither sent nor stored', async (_title, undo) => {
+    await serve(async (_req, res, context) => {
+      await store.step(context, async (tx) => {
+        await insert(tx)
+        res.status(201).json({ paid: true })
+        await undo(tx)
+      })
+    })
+    expect(await post()).toMatchObject({ status: 503, body: { code: 'store_unavailable' } })
+    await idle()
+    expect(await effects()).toEqual([])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+})
+
 describe('a completion by hand', () => {
   async function byHand(context: IdempotencyContext, end: 'COMMIT' | 'ROLLBACK'): Promise<void> {
     const tx = await application.connect()
@@ -438,6 +550,9 @@ describe('a completion by hand', () => {
       await insert(tx)
       await store.completeIn(tx, context, { status: 201, body: { id: 'e1' }, headers: { 'X-Extra': 'kept' } })
       await tx.query(end)
+    } catch (error) {
+      await tx.query('ROLLBACK')
+      throw error
     } finally {
       tx.release()
     }
@@ -462,6 +577,30 @@ describe('a completion by hand', () => {
     expect(await post()).toMatchObject({ status: 503, body: { code: 'store_unavailable' } })
     expect(types()).toContain('transaction_not_committed')
     expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('can be tried again when the database has rolled its transaction back', async () => {
+    await serve(async (_req, res, context) => {
+      await byHand(context, 'ROLLBACK')
+      await byHand(context, 'COMMIT')
+      res.end()
+    })
+    expect(await post()).toMatchObject({ status: 201, body: { id: 'e1' } })
+    expect(await effects()).toEqual(['e1'])
+    expect(await post()).toMatchObject({ status: 201, replayed: 'true' })
+  })
+
+  test('cannot be repeated when its transaction has committed', async () => {
+    await serve(async (_req, res, context) => {
+      await byHand(context, 'COMMIT')
+      await query('DELETE FROM effects')
+      await byHand(context, 'COMMIT')
+      res.end()
+    })
+    expect(await post()).toMatchObject({ status: 201, body: { id: 'e1' } })
+    expect(errors).toHaveLength(1)
+    expect(await effects()).toEqual([])
+    expect(await post()).toMatchObject({ status: 201, replayed: 'true' })
   })
 
   test('on a connection that has written nothing is refused', async () => {
