@@ -76,8 +76,9 @@ export class Connection {
   }
 
   /**
-   * Whether an application's transaction is open on the connection that has written something and whose COMMIT will be
-   * durable. The only sign of writes is SQLite's count of changed rows.
+   * Whether an application's transaction is open on the connection that can have written something and whose COMMIT will
+   * be durable. The only sign of writes is SQLite's count of changed rows, which begins when the connection is opened,
+   * not with the transaction: earlier writes hide that this transaction has none.
    *
    * @throws SqliteStoreError `nothing_written`, `database_unsuitable`.
    */
@@ -196,7 +197,7 @@ function unmarked(cause: unknown): SqliteStoreError {
 function nothingWritten(): SqliteStoreError {
   return new SqliteStoreError(
     'nothing_written',
-    'No transaction is open on this connection, or nothing was written in it: complete the record as the last statement of the ' +
+    'No transaction is open on this connection, or nothing was written over it: complete the record as the last statement of the ' +
       'transaction with the effects, on its connection.',
   )
 }

@@ -148,7 +148,8 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   /**
    * Completes the record of a run by hand, as the last statement of a transaction that your code opened itself: on the
    * application's own connection to the same file, in WAL mode with `synchronous = FULL`, or on the store's.
-   * Synchronous, as the whole transaction must be. When the run ends, it sends what the record says: this answer if the
+   * Synchronous, as the whole transaction must be. It cannot see whether the writes of the connection are of this
+   * transaction. When the run ends, it sends what the record says: this answer if the
    * transaction was committed, whatever response the handler wrote, and 503 if it was not.
    *
    * In a runner's function, `answer` is the result: `completeIn<Payout>(tx, context, payout)`.

@@ -120,6 +120,21 @@ describe.each(DRIVER_NAMES)('a record that is completed by hand, on %s', (driver
     expect(await record()).toMatchObject({ state: 'failed' })
   })
 
+  test.each(['the store’s connection', 'a connection of its own'] as const)(
+    'on %s is accepted where only an earlier transaction has written: SQLite does not tell which one did',
+    async (on) => {
+      const { tx, store, serve, post, effects } = await prepared(on)
+      await serve(async (res, context) => {
+        insert(tx)
+        tx.exec('DELETE FROM effects; BEGIN IMMEDIATE')
+        store.completeIn(tx, context, ANSWER)
+        tx.exec('COMMIT')
+        res.end()
+      })
+      expect([await post(), effects()]).toEqual([expect.objectContaining({ status: 201 }), []])
+    },
+  )
+
   test('is refused in a transaction of another database', async () => {
     const { file, store, serve, post, errors } = await served(driver)
     const other = openDatabase(driver, `${file}.other`)
