@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { looksLikeUrl } from './without-passwords.js'
 
 /** The command line is not as the help says. Nothing was opened. */
 export class UsageError extends Error {
@@ -77,8 +78,9 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   const { values, positionals } = parsed(args)
   const [command, ...rest] = positionals
   if (command === undefined || command === 'help') return { command: undefined, rest, options: values, help: true }
-  if (!isCommand(command)) throw new UsageError(`There is no command "${command}".`)
+  if (!isCommand(command)) throw new UsageError(noCommand(command))
   checkTaken(command, values)
+  checkFiles(values)
   return { command, rest, options: values, help: values.help === true }
 }
 
@@ -87,6 +89,20 @@ function checkTaken(command: CommandName, options: Options): void {
   const taken: readonly string[] = [...OF_ALL, ...TAKES[command]]
   const other = Object.keys(options).find((name) => !taken.includes(name))
   if (other !== undefined) throw new UsageError(`${command} has no --${other}: see once-per-key ${command} --help.`)
+}
+
+/** What is no word is not repeated: it may be a URL, with a password. */
+function noCommand(word: string): string {
+  return /^[\w-]+$/.test(word)
+    ? `There is no command "${word}".`
+    : 'The first word is no command: give one, and then where the records are, such as --redis URL.'
+}
+
+function checkFiles(options: Options): void {
+  for (const name of ['sqlite', 'store'] as const) {
+    if (!looksLikeUrl(options[name] ?? '')) continue
+    throw new UsageError(`--${name} takes the path of a file, and was given a URL: a server is --redis or --postgres.`)
+  }
 }
 
 function parsed(args: readonly string[]) {

@@ -2,7 +2,8 @@
 import { readCommandLine, UsageError } from './command-line.js'
 import { commands } from './commands.js'
 import { helpOf } from './help.js'
-import { openTarget } from './target.js'
+import { openTarget, placesOf } from './target.js'
+import { withoutPasswords } from './without-passwords.js'
 
 /** 0: done. 1: it was looked at, and is not as wanted. 2: the command line is wrong. 3: the store failed, or cannot be reached. */
 async function main(): Promise<number> {
@@ -30,13 +31,15 @@ main().then(
   },
   (error: unknown) => {
     const isUsage = error instanceof UsageError
-    const { message } = error as Error
-    console.error(`once-per-key: ${withoutPasswords(String(message))}${isUsage ? '\nTry: once-per-key --help' : ''}`)
+    console.error(`once-per-key: ${told(error)}${isUsage ? '\nTry: once-per-key --help' : ''}`)
     process.exitCode = isUsage ? 2 : 3
   },
 )
 
-/** Errors of drivers may quote a URL. */
-function withoutPasswords(text: string): string {
-  return text.replace(/(\w+:\/\/[^\s:@/]*):[^\s@/]*@/g, '$1:…@')
+function told(error: unknown): string {
+  const given = [...process.argv.slice(2), ...Object.values(placesOf(process.env))]
+  return withoutPasswords(
+    String((error as Error).message),
+    given.filter((text) => text !== undefined),
+  )
 }

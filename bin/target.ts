@@ -52,7 +52,12 @@ type Places = Readonly<Record<'redis' | 'postgres' | 'sqlite' | 'store', string 
 function placesIn(options: Options): Places {
   const { redis, postgres, sqlite, store } = options
   if ([redis, postgres, sqlite, store].some((place) => place !== undefined)) return { redis, postgres, sqlite, store }
-  const { ONCE_PER_KEY_REDIS, ONCE_PER_KEY_POSTGRES, ONCE_PER_KEY_SQLITE } = process.env
+  return placesOf(process.env)
+}
+
+/** What the environment says. */
+export function placesOf(env: NodeJS.ProcessEnv): Places {
+  const { ONCE_PER_KEY_REDIS, ONCE_PER_KEY_POSTGRES, ONCE_PER_KEY_SQLITE } = env
   return { redis: ONCE_PER_KEY_REDIS, postgres: ONCE_PER_KEY_POSTGRES, sqlite: ONCE_PER_KEY_SQLITE, store: undefined }
 }
 

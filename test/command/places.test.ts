@@ -107,9 +107,29 @@ describe('a password of the environment', async () => {
     ['for nobody', 'ONCE_PER_KEY_POSTGRES', 'postgres://user:wr0ng@127.0.0.1:1/db'],
     ['among the parameters', 'ONCE_PER_KEY_POSTGRES', 'postgres://127.0.0.1:1/db?user=u&password=wr0ng'],
     ['where a file is expected', 'ONCE_PER_KEY_SQLITE', 'postgres://user:wr0ng@p@127.0.0.1/db'],
+    ['with an @ that is taken for the end', 'ONCE_PER_KEY_SQLITE', 'postgres://user:p@wr0ng@127.0.0.1/db'],
+    ['that is taken for a host', 'ONCE_PER_KEY_POSTGRES', 'postgres://user:p@wr0ng/x@127.0.0.1:1/db'],
   ])('%s is not printed', async (_what, name, url) => {
     const { exitCode, stdout, stderr } = await command(['unknown'], { [name]: url })
     expect([exitCode, stdout, stderr]).toEqual([3, '', expect.stringMatching(/^once-per-key: ./)])
     expect(stderr).not.toMatch(/wr0ng/)
+  })
+})
+
+describe('a URL where something else is expected', () => {
+  const URLS = ['postgres://user:wr0ng@127.0.0.1/db', 'rediss://:p#s/wr0ng@h', 'postgres://user:p@wr0ng@127.0.0.1/db']
+  const PLACES: readonly (readonly [string, (url: string) => readonly string[], string])[] = [
+    ['--store', (url) => ['inspect', 'a', 'k', '--store', url], '--store takes the path of a file'],
+    ['--sqlite', (url) => ['stats', '--sqlite', url], '--sqlite takes the path of a file'],
+    ['the command', (url) => [url], 'The first word is no command'],
+    ['the name of an option', (url) => ['stats', `--${url}`], 'Unknown option'],
+    ['the value of another option', (url) => ['schema', '--schema', url], 'schema: expected a name'],
+  ]
+  test.each(PLACES)('is refused without its password: %s', async (_what, args, words) => {
+    for (const url of URLS) {
+      const { exitCode, stdout, stderr } = await command(args(url))
+      expect([exitCode, stdout, stderr]).toEqual([expect.toBeOneOf([2, 3]), '', expect.stringContaining(words)])
+      expect(stderr).not.toMatch(/wr0ng|user:/)
+    }
   })
 })
