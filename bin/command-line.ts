@@ -80,7 +80,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   if (command === undefined || command === 'help') return { command: undefined, rest, options: values, help: true }
   if (!isCommand(command)) throw new UsageError(noCommand(command))
   checkTaken(command, values)
-  checkFiles(values)
+  checkPlaces(values)
   return { command, rest, options: values, help: values.help === true }
 }
 
@@ -98,11 +98,18 @@ function noCommand(word: string): string {
     : 'The first word is no command: give one, and then where the records are, such as --redis URL.'
 }
 
-function checkFiles(options: Options): void {
+/** Drivers take an empty URL for the server of this machine. */
+function checkPlaces(options: Options): void {
+  for (const name of ['redis', 'postgres', 'sqlite', 'store'] as const) checkGiven(`--${name}`, options[name])
   for (const name of ['sqlite', 'store'] as const) {
     if (!looksLikeUrl(options[name] ?? '')) continue
     throw new UsageError(`--${name} takes the path of a file, and was given a URL: a server is --redis or --postgres.`)
   }
+}
+
+/** @throws UsageError */
+export function checkGiven(name: string, place: string | undefined): void {
+  if (place?.trim() === '') throw new UsageError(`${name} is empty: is a variable of the shell not set?`)
 }
 
 function parsed(args: readonly string[]) {

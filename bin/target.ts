@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { Store } from 'once-per-key/core'
 import { sealed } from 'once-per-key/sealed'
-import { type CommandLine, type Options, UsageError } from './command-line.js'
+import { type CommandLine, checkGiven, type Options, UsageError } from './command-line.js'
 import { openPostgres, type PostgresTarget } from './targets/postgres.js'
 import { openRedis, type RedisTarget } from './targets/redis.js'
 import { type MustHave, openSqlite, type SqliteTarget } from './targets/sqlite.js'
@@ -24,13 +24,15 @@ export type Needs = 'store' | 'server' | 'tables'
 
 /** @throws UsageError; an error of the driver. */
 export async function openTarget({ command, options }: CommandLine, needs: Needs): Promise<Target> {
-  const { redis, postgres, sqlite, store } = placesIn(options)
-  const given = [redis, postgres, sqlite, store].filter((place) => place !== undefined)
+  const places = placesIn(options)
+  const { redis, postgres, sqlite, store } = places
+  const given = KINDS.filter((kind) => places[kind] !== undefined)
   if (given.length !== 1) {
     throw new UsageError(
       `Say where the records are: one of --redis, --postgres, --sqlite and --store (${given.length} given).`,
     )
   }
+  checkTaken(given[0] as Kind, options)
   if (store !== undefined && needs !== 'store')
     throw new UsageError(`${command} needs --redis, --postgres or --sqlite.`)
   if (redis !== undefined && needs === 'tables')
@@ -47,12 +49,33 @@ export async function openTarget({ command, options }: CommandLine, needs: Needs
 
 const MUST_HAVE: Readonly<Record<string, MustHave>> = { migrate: 'nothing', doctor: 'file' }
 
-type Places = Readonly<Record<'redis' | 'postgres' | 'sqlite' | 'store', string | undefined>>
+const KINDS = ['redis', 'postgres', 'sqlite', 'store'] as const
+type Kind = (typeof KINDS)[number]
+type Places = Readonly<Record<Kind, string | undefined>>
+
+/** What each store takes besides. */
+const TAKES: Readonly<Record<Kind, readonly ('prefix' | 'schema')[]>> = {
+  redis: ['prefix'],
+  postgres: ['schema'],
+  sqlite: ['prefix'],
+  store: [],
+}
+
+/** Another store's option is not ignored, as another command's is not: other records would be changed than were meant. */
+function checkTaken(kind: Kind, options: Options): void {
+  const other = (['prefix', 'schema'] as const).find(
+    (name) => options[name] !== undefined && !TAKES[kind].includes(name),
+  )
+  if (other !== undefined) throw new UsageError(`--${other} is not for --${kind}: see once-per-key --help.`)
+}
 
 function placesIn(options: Options): Places {
   const { redis, postgres, sqlite, store } = options
   if ([redis, postgres, sqlite, store].some((place) => place !== undefined)) return { redis, postgres, sqlite, store }
-  return placesOf(process.env)
+  const places = placesOf(process.env)
+  for (const kind of ['redis', 'postgres', 'sqlite'] as const)
+    checkGiven(`ONCE_PER_KEY_${kind.toUpperCase()}`, places[kind])
+  return places
 }
 
 /** What the environment says. */

@@ -133,3 +133,25 @@ describe('a URL where something else is expected', () => {
     }
   })
 })
+
+describe('no store is opened', () => {
+  test.each(['REDIS', 'POSTGRES', 'SQLITE'])('where ONCE_PER_KEY_%s is empty', async (name) => {
+    const { exitCode, stderr } = await command(['stats'], { [`ONCE_PER_KEY_${name}`]: '' })
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`ONCE_PER_KEY_${name} is empty`)])
+  })
+
+  test.each([
+    [['--schema', 'staging', '--sqlite', '/nowhere.db'], '--schema is not for --sqlite'],
+    [['--schema', 'staging', '--redis', 'redis://127.0.0.1:1'], '--schema is not for --redis'],
+    [['--prefix', 'staging', '--postgres', 'postgres://127.0.0.1:1'], '--prefix is not for --postgres'],
+    [['--prefix', 'staging', '--store', '/nowhere.mjs'], '--prefix is not for --store'],
+  ])('by %j, an option of another store’s', async (args, words) => {
+    const { exitCode, stderr } = await command(['forget', '--scope', 'acme', '--yes', ...args])
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)])
+  })
+
+  test('where the environment says another one', async () => {
+    const { exitCode, stderr } = await command(['stats', '--schema', 'staging'], { ONCE_PER_KEY_SQLITE: '/nowhere.db' })
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--schema is not for --sqlite')])
+  })
+})
