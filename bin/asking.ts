@@ -1,4 +1,4 @@
-import { createInterface } from 'node:readline/promises'
+import { createInterface } from 'node:readline'
 import { type Options, UsageError } from './command-line.js'
 import { printJson } from './printed.js'
 
@@ -7,11 +7,16 @@ export function checkAskable({ yes }: Options): void {
   if (!yes && !process.stdin.isTTY) throw new UsageError('Nobody can be asked here: look at the record, and add --yes.')
 }
 
+/** Ctrl-C and Ctrl-D close the question without an answer, which is no. */
 export async function agrees(question: string): Promise<boolean> {
   const ask = createInterface({ input: process.stdin, output: process.stdout })
-  const said = await ask.question(`\n${question} Type yes: `)
+  const said = await new Promise<string | null>((resolve) => {
+    ask.once('close', () => resolve(null))
+    ask.question(`\n${question} Type yes: `, resolve)
+  })
+  if (said === null) console.log()
   ask.close()
-  return said.trim().toLowerCase() === 'yes'
+  return said?.trim().toLowerCase() === 'yes'
 }
 
 export const SAID_NO = 'you said no'

@@ -30,11 +30,17 @@ main().then(
     process.exitCode = code
   },
   (error: unknown) => {
-    const isUsage = error instanceof UsageError
+    const isUsage = isMistaken(error)
     console.error(`once-per-key: ${told(error)}${isUsage ? '\nTry: once-per-key --help' : ''}`)
     process.exitCode = isUsage ? 2 : 3
   },
 )
+
+/** Also a name or a value that the library refuses: nothing was sent to the store. */
+function isMistaken(error: unknown): boolean {
+  const { code } = error as { readonly code?: unknown }
+  return error instanceof UsageError || code === 'options_invalid' || code === 'arguments_invalid'
+}
 
 function told(error: unknown): string {
   const given = [...process.argv.slice(2), ...Object.values(placesOf(process.env))]

@@ -5,7 +5,14 @@ import {
   type RecordName,
   type Store,
 } from 'once-per-key/core'
-import { createRequestEngine, type Operator, singleTenant } from 'once-per-key/http'
+import {
+  type AttemptName,
+  createRequestEngine,
+  type KnownOutcome,
+  type Operator,
+  singleTenant,
+} from 'once-per-key/http'
+import { MemoryStore } from 'once-per-key/memory'
 
 /** A command waits longer than a request does. */
 const STORE_TIMEOUT_MS = 7_000
@@ -15,6 +22,15 @@ const TERMS = { storeTimeoutMs: STORE_TIMEOUT_MS, onEvent: () => {} }
 /** The operator's commands, as the middleware has them. */
 export function operatorOf(store: Store): Pick<Operator, 'unknown' | 'resolve'> {
   return createRequestEngine({ store, scope: singleTenant, ...TERMS })
+}
+
+/**
+ * Checks the arguments of `resolve` as it does itself, on a store without records.
+ *
+ * @throws IdempotencyError `arguments_invalid`.
+ */
+export async function checkResolution(name: AttemptName, outcome: KnownOutcome): Promise<void> {
+  await operatorOf(new MemoryStore()).resolve(name, outcome)
 }
 
 /** The record as it is stored: also with an answer that no request would be sent, such as one that is sealed. */

@@ -1,7 +1,7 @@
 import type { KnownOutcome } from 'once-per-key/http'
 import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.js'
 import { type CommandLine, countIn, type Options, recordIn, UsageError } from '../command-line.js'
-import { operatorOf, recordOf } from '../operator.js'
+import { checkResolution, operatorOf, recordOf } from '../operator.js'
 import { printJson } from '../printed.js'
 import type { Target } from '../target.js'
 import { print } from './inspect.js'
@@ -14,6 +14,7 @@ export async function resolve(line: CommandLine, { store }: Target): Promise<num
   if (attempt === undefined)
     throw new UsageError('--attempt N says which attempt you looked at: see once-per-key inspect.')
   const outcome = outcomeIn(options)
+  await checkResolution({ ...name, attempt }, outcome)
   checkAskable(options)
 
   const record = await recordOf(store, name)

@@ -284,6 +284,14 @@ describe('the command line', () => {
     [['resolve', 'acme', 'k', '--attempt', '1', '--failed', '--body', '{}', '--yes'], 'has no answer'],
     [['resolve', 'acme', 'k', '--attempt', '1', '--completed', '--body', 'no json', '--yes'], '--content-type'],
     [['resolve', 'acme', 'k', '--attempt', 'x', '--failed', '--yes'], 'an integer'],
+    [
+      ['resolve', 'acme', 'k', '--attempt', '1', '--completed', '--status', '404', '--yes'],
+      'status: expected a success',
+    ],
+    [
+      ['resolve', 'acme', 'k', '--attempt', '1', '--completed', '--status', '307', '--yes'],
+      'status: expected a success',
+    ],
   ] as const)('%j is refused before anything is changed', async (args, words) => {
     const { exitCode, stderr } = await command([...args, '--redis', (await redis).url])
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)])

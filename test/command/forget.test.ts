@@ -130,6 +130,29 @@ describe('forget', async () => {
       expect([exitCode, shown]).toEqual([0, expect.stringContaining('Removed: the key is new.')])
       expect(await store.inspect('acme:paid-1')).toBeNull()
     })
+
+    test.each([
+      ['Ctrl-C', '\u0003'],
+      ['Ctrl-D', '\u0004'],
+    ])('%s is no, and says that nothing was changed', async (_key, says) => {
+      const resolve = ['resolve', 'acme', 'unknown', '--attempt', '1', '--failed']
+      for (const args of [['forget', '--scope', 'acme'], resolve]) {
+        const { exitCode, shown, isAsked } = await commandInTerminal([...args, ...at], says)
+        expect([isAsked, exitCode, shown]).toEqual([
+          true,
+          1,
+          expect.stringMatching(/\nNothing was changed: you said no\./),
+        ])
+      }
+      expect(await isErased(store, 'acme:paid-1')).toBe(false)
+      expect(await store.inspect('acme:unknown')).toMatchObject({ state: 'failed', uncertain: true })
+    })
+
+    test('a status that is no success is refused before anything is asked', async () => {
+      const args = ['resolve', 'acme', 'unknown', '--attempt', '1', '--completed', '--status', '404', ...at]
+      const { exitCode, shown, isAsked } = await commandInTerminal(args, 'yes')
+      expect([isAsked, exitCode, shown]).toEqual([false, 2, expect.stringContaining('status: expected a success')])
+    })
   })
 })
 

@@ -150,6 +150,15 @@ describe('no store is opened', () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)])
   })
 
+  test.each([
+    [['stats', '--schema', 'bad-name', '--postgres', 'postgres://127.0.0.1:1'], 'schema: expected a name'],
+    [['schema', '--schema', 'bad-name'], 'schema: expected a name'],
+    [['migrate', '--prefix', 'bad-name', '--sqlite', join(folder, 'none.db')], 'prefix: expected letters'],
+  ])('by %j, a name that cannot be one', async (args, words) => {
+    const { exitCode, stdout, stderr } = await command(args)
+    expect([exitCode, stdout, stderr]).toEqual([2, '', expect.stringContaining(words)])
+  })
+
   test('where the environment says another one', async () => {
     const { exitCode, stderr } = await command(['stats', '--schema', 'staging'], { ONCE_PER_KEY_SQLITE: '/nowhere.db' })
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--schema is not for --sqlite')])
