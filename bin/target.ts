@@ -1,10 +1,10 @@
 import { pathToFileURL } from 'node:url'
 import type { Store } from 'once-per-key/core'
 import { sealed } from 'once-per-key/sealed'
-import { type CommandLine, checkGiven, type Options, UsageError } from './command-line.js'
+import { type CommandLine, type CommandName, checkGiven, type Options, UsageError } from './command-line.js'
 import { openPostgres, type PostgresTarget } from './targets/postgres.js'
 import { openRedis, type RedisTarget } from './targets/redis.js'
-import { type MustHave, openSqlite, type SqliteTarget } from './targets/sqlite.js'
+import { type Access, openSqlite, type SqliteTarget } from './targets/sqlite.js'
 
 /** Where the records are: a store, and, where the command opened it itself, the server behind it. */
 export type Target = (RedisTarget | PostgresTarget | SqliteTarget | ModuleTarget) & { readonly store: Store }
@@ -43,11 +43,14 @@ export async function openTarget({ command, options }: CommandLine, needs: Needs
       ? await openRedis(redis, options.prefix)
       : postgres !== undefined
         ? await openPostgres(postgres, options.schema)
-        : await openSqlite(sqlite as string, MUST_HAVE[command as string] ?? 'tables', options.prefix)
+        : await openSqlite(sqlite as string, accessOf(command as CommandName, options), options.prefix)
   return { ...target, store: unsealed(target.store) } as Target
 }
 
-const MUST_HAVE: Readonly<Record<string, MustHave>> = { migrate: 'nothing', doctor: 'file' }
+function accessOf(command: CommandName, options: Options): Access {
+  const changes = ['resolve', 'forget', 'migrate'].includes(command) && options['dry-run'] !== true
+  return { mustHave: command === 'migrate' ? 'nothing' : command === 'doctor' ? 'file' : 'tables', changes }
+}
 
 const KINDS = ['redis', 'postgres', 'sqlite', 'store'] as const
 type Kind = (typeof KINDS)[number]

@@ -52,10 +52,11 @@ export class Connection {
     })
   }
 
-  /** Reads in its own transaction, which does not wait for writers. */
+  /** Reads in its own transaction, which does not wait for writers. The file is not changed, unless it has no tables yet. */
   read<Result>(work: () => Result): Result {
     return this.#settings.withShortWait(() => {
-      this.#ready()
+      this.#isReady ||= this.#transaction('DEFERRED', () => this.#hasTables())
+      if (!this.#isReady) this.#ready()
       return this.#transaction('DEFERRED', work)
     })
   }
@@ -136,16 +137,22 @@ export class Connection {
     } catch {} // Some errors have already rolled it back; the first error is the relevant one.
   }
 
-  /** Checked before each command, because the application can change the settings at any time. */
+  /** Checked before each command that writes, because the application can change the settings at any time. */
   #ready(): void {
     this.#settings.beDurable()
     if (this.#isReady) return
     this.#transaction('IMMEDIATE', () => {
-      const version = this.#version()
-      if (version === null) this.#create()
-      else if (version !== SCHEMA_VERSION) throw unknownSchema(this.#prefix, `they have version ${version}`)
+      if (!this.#hasTables()) this.#create()
     })
     this.#isReady = true
+  }
+
+  /** @throws SqliteStoreError `schema_unknown`. */
+  #hasTables(): boolean {
+    const version = this.#version()
+    if (version !== null && version !== SCHEMA_VERSION)
+      throw unknownSchema(this.#prefix, `they have version ${version}`)
+    return version !== null
   }
 
   /** `null` if there are no tables. */

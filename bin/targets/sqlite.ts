@@ -14,10 +14,22 @@ export interface SqliteTarget {
 /** What there must be: the tables; a file, which may have none yet; or nothing, since all is made. */
 export type MustHave = 'tables' | 'file' | 'nothing'
 
+export interface Access {
+  readonly mustHave: MustHave
+  /** Whether the command may change records. */
+  readonly changes: boolean
+}
+
 /** A look never makes tables in a file that is another's. */
-export async function openSqlite(file: string, mustHave: MustHave, prefix = 'once_per_key_'): Promise<SqliteTarget> {
+export async function openSqlite(
+  file: string,
+  { mustHave, changes }: Access,
+  prefix = 'once_per_key_',
+): Promise<SqliteTarget> {
   if (mustHave !== 'nothing' && !existsSync(file)) throw new Error(`There is no file ${file}.`)
-  const database = await opened(file)
+  // When a connection that may write is the last to close, SQLite moves the -wal file into the database. One that may
+  // not would leave such a file behind where there is none.
+  const database = await opened(file, !changes && existsSync(`${file}-wal`))
   const tables = database.prepare('SELECT 1 FROM main.sqlite_schema WHERE name = ?')
   if (mustHave === 'tables' && tables.get(`${prefix}records`) === undefined) {
     database.close()
@@ -29,11 +41,11 @@ export async function openSqlite(file: string, mustHave: MustHave, prefix = 'onc
 
 type Closable = SqliteDatabase & { close(): unknown }
 
-async function opened(file: string): Promise<Closable> {
+async function opened(file: string, readOnly: boolean): Promise<Closable> {
   const builtIn = process.getBuiltinModule('node:sqlite') as
-    | { readonly DatabaseSync: new (file: string) => Closable }
+    | { readonly DatabaseSync: new (file: string, options: { readonly readOnly: boolean }) => Closable }
     | undefined
-  if (builtIn !== undefined) return new builtIn.DatabaseSync(file)
+  if (builtIn !== undefined) return new builtIn.DatabaseSync(file, { readOnly })
   const { default: Database } = await driver('better-sqlite3', () => import('better-sqlite3'))
-  return new Database(file) as Closable
+  return new Database(file, { readonly: readOnly }) as Closable
 }

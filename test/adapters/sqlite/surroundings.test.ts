@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { SqliteStore } from 'once-per-key/sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
@@ -103,6 +103,22 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
       expect(settings(database)[0]).toBe('delete')
       await store.renew('k', { ...ownOf('t1'), leaseMs: 30_000 })
       expect(settings(database)).toEqual(['wal', 2])
+    })
+
+    test('is set by what writes alone: a look changes nothing of a copy', async () => {
+      const { database, file, store } = openStore(driver)
+      await store.complete('k', { ...ownOf('t1'), answer: ANSWER })
+      database.exec(`VACUUM INTO '${file}.copy'`)
+      const copy = openDatabase(driver, `${file}.copy`)
+      onTestFinished(() => void copy.close())
+      const reader = new SqliteStore({ database: copy })
+      const before = readFileSync(`${file}.copy`)
+      expect(await reader.inspect('k')).toMatchObject({ state: 'completed' })
+      expect((await reader.listScope('k', null)).records).toEqual([])
+      expect((await reader.list(null)).records).toEqual([])
+      expect([settings(copy)[0], readFileSync(`${file}.copy`).equals(before)]).toEqual(['delete', true])
+      await reader.begin('other', claimOf('t2'))
+      expect(settings(copy)).toEqual(['wal', 2])
     })
 
     test('is left as it is where it is more', async () => {
