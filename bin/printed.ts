@@ -1,6 +1,12 @@
-/** For scripts: one JSON value. */
+/** For scripts: one JSON value. What would steer a terminal is escaped here too, beyond what JSON requires. */
 export function printJson(value: unknown): void {
-  console.log(JSON.stringify(value, null, 2))
+  const json = JSON.stringify(value, null, 2)
+  console.log(json.replace(/[\u007f-\u009f\p{Cf}\u2028\u2029]/gu, escapedInJson))
+}
+
+/** Each half of a surrogate pair by itself. */
+function escapedInJson(sign: string): string {
+  return sign.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** For people: columns as wide as they need be. Keys and scopes are a client's: what would steer a terminal is escaped. */

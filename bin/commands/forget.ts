@@ -2,7 +2,7 @@ import type { ForgottenScope, IdempotencyRecord, RecordName, ScopeName } from 'o
 import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.js'
 import { type CommandLine, type Options, UsageError } from '../command-line.js'
 import { engineOf, recordOf } from '../operator.js'
-import { printJson } from '../printed.js'
+import { harmless, printJson } from '../printed.js'
 import type { Target } from '../target.js'
 import { print } from './inspect.js'
 
@@ -20,7 +20,7 @@ export async function forget({ rest, options }: CommandLine, target: Target): Pr
 
 async function ofScope(of: ScopeName, options: Options, { store }: Target): Promise<number> {
   const { 'dry-run': countsOnly = false, yes, json } = options
-  const question = `Erase the answers of the scope ${JSON.stringify(of.scope)}? Their retries get 409 answer_not_kept.`
+  const question = `Erase the answers of the scope ${harmless(JSON.stringify(of.scope))}? Their retries get 409 answer_not_kept.`
   if (!countsOnly && !yes && !(await agrees(question))) return unchanged(options, SAID_NO, { forgotten: 0 })
   const counted = await engineOf(store).forgetScope(of, { countsOnly })
   if (json) printJson(counted)

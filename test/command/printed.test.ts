@@ -1,0 +1,33 @@
+import { Redis } from 'ioredis'
+import { storageKey } from 'once-per-key/core'
+import { RedisStore } from 'once-per-key/redis'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { ownOf } from '../adapters/claims.js'
+import { startRedis } from '../support/redis-server.js'
+import { build, command } from './built-command.js'
+
+// Real processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
+beforeAll(build)
+
+const LOST = { ...ownOf('owner'), uncertain: true, failedMs: 60_000 }
+
+describe('a key that would steer a terminal', async () => {
+  const server = await startRedis()
+  const client = new Redis(server.port)
+  const key = '\u202eabc\u0085\u061c\u2028\u{e0001}'
+  await new RedisStore({ client }).release(storageKey({ scope: 'acme', key }), LOST)
+  client.disconnect()
+  afterAll(() => server.close())
+
+  test.each([['unknown'], ['inspect', 'acme', key]])('is escaped in what %s prints', async (...args) => {
+    const at = ['--redis', server.url]
+    const escaped = '\\u202eabc\\u0085\\u061c\\u2028\\udb40\\udc01'
+    const json = await command([...args, '--json', ...at])
+    expect(json.stdout).toContain(`"key": "${escaped}"`)
+    expect(JSON.stringify(JSON.parse(json.stdout))).toContain(JSON.stringify(key))
+    const table = await command([...args, ...at])
+    expect(table.stdout).toContain('\\u{202e}abc\\u{85}\\u{61c}\\u{2028}\\u{e0001}')
+    for (const { stdout } of [json, table]) expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/u)
+  })
+})
