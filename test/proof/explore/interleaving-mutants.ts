@@ -13,6 +13,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
     find: '      if (now < record.leaseUntil) return refuse(record, claim, now)\n',
     replace: '',
     check: 'S1',
+    scale: 0.04, // It makes many more states.
   },
   {
     name: "a stale owner's answer is sent",

@@ -52,7 +52,11 @@ export const mutants: readonly Mutant[] = [
     "if (typeof value !== 'string') {",
     "if (typeof value !== 'string') return null\n  else if (false) {",
   ),
-  planted('S9', 'the header wins over the field', "legacyKey?.whenBoth === 'field'", 'legacyKey === null'),
+  // Few requests have both.
+  {
+    ...planted('S9', 'the header wins over the field', "legacyKey?.whenBoth === 'field'", 'legacyKey === null'),
+    scale: 0.5,
+  },
   planted('S5', 'a missing value may be a key', 'keyFault(key) ?? accident(key)', 'keyFault(key)'),
   planted(
     'S5',

@@ -215,7 +215,8 @@ export const mutants: readonly Mutant[] = [
     find: 'for (const other of this.#shelves) if (other !== shelf) other.entries.delete(before)\n',
     replace: '',
     layer,
-    check: 'S6',
+    check: 'S1',
+    scale: 0.2,
   },
   {
     name: 'memory: a claim outlives its failure',
