@@ -9,20 +9,33 @@ import { setHeaders } from '../node/wire-head.js'
 /** RFC 9110 §15.3.5, §15.3.6 and §15.4.5. */
 const EMPTY = new Set([204, 205, 304])
 
-/**
- * What Koa would send for `ctx.body`: bytes, or a stream of them. If no body was set, Koa sends the reason phrase: it
- * is set as the body, so that the record has it too.
- */
+/** What Koa would send for `ctx.body`: bytes, or a stream of them. */
 export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
   if (EMPTY.has(ctx.status) || ctx.method === 'HEAD') return NO_BYTES
-  if (ctx.body === undefined) ctx.body = ctx.message || String(ctx.status)
-  const body: unknown = ctx.body
+  const body: unknown = ctx.body === undefined ? phraseOf(ctx) : ctx.body
   if (body === null) return NO_BYTES
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array && Buffer.isBuffer(body)) return body
   const source = sourceOf(body)
   return source === null ? Buffer.from(JSON.stringify(body)) : streamOf(source)
 }
+
+/**
+ * If no body was set, Koa sends the reason phrase: it is set as the body, so that earlier middleware sees what it will
+ * see with a replay. Not with 404, where earlier middleware renders a page if there is no body.
+ */
+function phraseOf(ctx: Context): string {
+  const { status, message } = ctx
+  const phrase = message || String(status)
+  if (status === 404) return phrase
+  ctx.body = phrase
+  ctx.status = status // Koa's setter has made it 200, unless it was set by Koa's own.
+  ctx.message = message
+  return phrase
+}
+
+/** The content type that Koa adds to a reason phrase. */
+export const PHRASE_TYPE = ['Content-Type', 'text/plain; charset=utf-8'] as const
 
 const NO_BYTES = Buffer.alloc(0)
 

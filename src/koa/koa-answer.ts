@@ -8,11 +8,11 @@ import {
   transactionStreamed,
   whenever,
 } from '../core/index.js'
-import { type HeldAnswer, type HeldBody, heldBody, type RequestRun } from '../http/index.js'
+import { type HeaderPairs, type HeldAnswer, type HeldBody, heldBody, type RequestRun } from '../http/index.js'
 import { changedSince } from '../node/head.js'
 import { type HeaderSnapshot, headerOf, snapshotOf } from '../node/headers.js'
 import type { HeldResponse } from '../node/held-response.js'
-import { putBody, takeBody } from './body.js'
+import { PHRASE_TYPE, putBody, takeBody } from './body.js'
 
 /**
  * The answer of a Koa handler: it is in `ctx` when the handler has returned, and Koa writes it to the held response
@@ -63,14 +63,21 @@ export class KoaAnswer implements HeldAnswer {
   }
 
   #answer(bytes: Uint8Array): Answer {
-    const { body, message, res, status } = this.#ctx
+    const { message, status } = this.#ctx
     this.#isGiven = true
     return {
       status,
       statusMessage: message === STATUS_CODES[status] ? '' : message,
-      headers: changedSince(this.#before, res, body === null),
+      headers: this.#headers(bytes),
       body: this.#keeps(bytes) ? bytes : null,
     }
+  }
+
+  #headers({ byteLength }: Uint8Array): HeaderPairs {
+    const { body, res } = this.#ctx
+    const headers = changedSince(this.#before, res, body === null)
+    if (body !== undefined || byteLength === 0) return headers
+    return [...headers.filter(([name]) => name.toLowerCase() !== 'content-type'), PHRASE_TYPE]
   }
 
   #keeps({ byteLength }: Uint8Array): boolean {

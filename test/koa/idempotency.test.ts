@@ -42,6 +42,7 @@ async function serve(
     })
     return {
       status: response.status,
+      statusText: response.statusText,
       headers: response.headers,
       body: await response.text(),
       replayed: response.headers.get('idempotent-replayed'),
@@ -98,6 +99,52 @@ test('a response that nobody gave a body is replayed with the one that Koa gives
   })
   expect((await post()).body).toBe('Accepted')
   expect(await post()).toMatchObject({ status: 202, body: 'Accepted', replayed: 'true' })
+})
+
+test.each([
+  { name: 'that Koa was told', isKoas: true },
+  { name: 'of Node’s response', isKoas: false },
+])('a status $name stays without a body, and so does its message', async ({ isKoas }) => {
+  const { post, events } = await serve((ctx) => {
+    if (isKoas) ctx.status = 503
+    else ctx.res.statusCode = 503
+    ctx.message = 'Later'
+  })
+  expect(await post()).toMatchObject({ status: 503, statusText: 'Later', body: 'Later' })
+  expect(events).toContainEqual(expect.objectContaining({ type: 'failed', because: 'status' }))
+})
+
+describe('a request that nobody answered', () => {
+  const nobody: Koa.Middleware = (_ctx, next) => next()
+
+  test('is answered 404, and has failed certainly', async () => {
+    const { post, events } = await serve(nobody)
+    expect(await post()).toMatchObject({ status: 404, statusText: 'Not Found', body: 'Not Found', replayed: null })
+    expect(events).toContainEqual(expect.objectContaining({ type: 'failed', uncertain: false, because: 'refused' }))
+    expect(await post()).toMatchObject({ status: 404, replayed: null })
+  })
+
+  test('gets the page that earlier middleware has for it', async () => {
+    const page: Koa.Middleware = async (ctx, next) => {
+      await next()
+      if (ctx.status !== 404 || ctx.body) return
+      ctx.status = 404
+      ctx.body = { page: 'not found' }
+    }
+    const { post } = await serve(nobody, { before: [page] })
+    expect(await post()).toMatchObject({ status: 404, body: '{"page":"not found"}' })
+  })
+
+  test('gets the same text again if that counts as success', async () => {
+    const { post } = await serve(nobody, { isSuccess: () => true })
+    const [first, replay] = [await post(), await post()]
+    expect([first.replayed, replay.replayed]).toEqual([null, 'true'])
+    expect([replay.status, replay.body, replay.headers.get('Content-Type')]).toEqual([
+      404,
+      'Not Found',
+      first.headers.get('Content-Type'),
+    ])
+  })
 })
 
 describe('an error', () => {
