@@ -5,6 +5,7 @@ import { type HeaderPairs, type HeldAnswer, heldBody, type RequestRun } from '..
 import { isSame } from '../node/headers.js'
 import type { HeldResponse } from '../node/held-response.js'
 import { payloadOf, sourceOf, streamOf } from '../node/payload.js'
+import { ReplyHead } from './reply-head.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>
 /** Continues the hooks with a payload, or with an error instead. */
@@ -38,7 +39,7 @@ export class FastifyAnswer implements HeldAnswer {
   /** In `onError`. */
   failed(error: unknown): void {
     if (!this.#isGiven) this.#run.willFailCertainly(isCertainFailure(error))
-    else if (this.#isOut) this.#isGiven = false // The answer could not be sent: an error page follows.
+    else if (this.#isOut) this.#notSent(error)
   }
 
   /** In `onSend`. If an async handler returns nothing while this waits for the store, Fastify sends `undefined` too. */
@@ -47,19 +48,18 @@ export class FastifyAnswer implements HeldAnswer {
       if (given !== undefined) this.#reply.log.warn('a second answer was not sent: the first one is being stored')
       return
     }
-    this.#isGiven = true
     const payload = opened(this.#reply, given)
+    const head = new ReplyHead(this.#reply)
     const source = sourceOf(payload)
+    this.#isGiven = true
     if (source === null) {
-      this.#settle(typeof payload === 'string' ? Buffer.from(payload) : ((payload as Uint8Array) ?? NO_BYTES), () =>
-        done(null, payload),
-      )
+      this.#settle(head, payload, done)
       return
     }
-    heldBody(streamOf(source), this.#run, this.#contentType()).then(
+    heldBody(streamOf(source), this.#run, head.contentType).then(
       (body) => {
-        if (body.kind === 'whole') this.#settle(body.bytes, () => done(null, payloadOf(body)))
-        else if (this.#entry === undefined) done(null, payloadOf(body))
+        if (body.kind === 'whole') this.#settle(head, payloadOf(body), done)
+        else if (this.#entry === undefined) this.#pass(payloadOf(body), done)
         else this.#entry.received(transactionStreamed())
       },
       (error: unknown) => {
@@ -69,29 +69,53 @@ export class FastifyAnswer implements HeldAnswer {
     )
   }
 
-  #settle(bytes: Uint8Array, send: () => void): void {
-    const isKept = this.#run.keepsBody(bytes.byteLength, this.#contentType())
+  #settle(head: ReplyHead, payload: unknown, done: Done): void {
+    const fault = head.fault() ?? faultOf(payload)
+    if (fault !== null) {
+      this.#leave(fault, payload, done)
+      return
+    }
+    const bytes = typeof payload === 'string' ? Buffer.from(payload) : ((payload as Uint8Array) ?? NO_BYTES)
+    const isKept = this.#run.keepsBody(bytes.byteLength, head.contentType)
     if (this.#entry !== undefined && !isKept) {
       this.#entry.received(transactionStreamed())
       return
     }
-    const { statusCode, raw } = this.#reply
-    const answer = {
-      status: statusCode,
-      statusMessage: raw.statusMessage ?? '',
-      headers: changedSince(this.#before, this.#reply.getHeaders()),
-      body: isKept ? bytes : null,
-    }
-    const settled = this.#run.settle(answer)
+    const { status, statusMessage, headers } = head
+    const changed = changedSince(this.#before, headers)
+    const settled = this.#run.settle({ status, statusMessage, headers: changed, body: isKept ? bytes : null })
     this.#entry?.received(null)
     void whenever(settled, () => {
       this.#isOut = true
-      send()
+      this.#pass(payload, done)
     })
   }
 
-  #contentType(): string | null {
-    return this.#reply.getHeader('content-type')?.toString() ?? null
+  /** Fastify throws, unless a later hook makes it an answer that can be sent: then the held response settles the run. */
+  #leave(fault: Error, payload: unknown, done: Done): void {
+    if (this.#entry !== undefined) {
+      this.#entry.received(fault)
+      return
+    }
+    this.#isGiven = false
+    this.#pass(payload, done)
+  }
+
+  /** `done` throws what Fastify throws when it sends, and what later hooks throw. */
+  #pass(payload: unknown, done: Done): void {
+    try {
+      done(null, payload)
+    } catch (error) {
+      if (this.#isOut) this.#notSent(error)
+      done(error as Error)
+    }
+  }
+
+  /** The run was settled with an answer that cannot be sent: an error page follows. */
+  #notSent(error: unknown): void {
+    this.#isOut = false
+    this.#isGiven = false
+    this.#reply.log.error({ err: error }, 'a stored answer could not be sent')
   }
 
   // --- in a transaction of the handler
@@ -131,6 +155,14 @@ function opened(reply: FastifyReply, payload: unknown): unknown {
   return payload.body ?? undefined
 }
 
+/** What Fastify would throw for it; `null`: it can be sent. */
+function faultOf(payload: unknown): Error | null {
+  if (payload === undefined || payload === null || typeof payload === 'string' || Buffer.isBuffer(payload)) return null
+  return new TypeError(
+    `A payload of type ${typeof payload} cannot be sent. Serialize it, or set a content type of JSON.`,
+  )
+}
+
 function changedSince(before: Headers, now: Headers): HeaderPairs {
   const changed: [string, string][] = []
   for (const [name, value] of Object.entries(now)) {
@@ -143,8 +175,7 @@ function changedSince(before: Headers, now: Headers): HeaderPairs {
 /** A reply as it was when a transaction was opened; it patches the reply while the transaction is open. */
 class Entry {
   readonly #reply: FastifyReply
-  readonly #headers: Headers
-  readonly #status: number
+  readonly #head: ReplyHead
   /** The handler has called `reply.send`: `received` follows. */
   #isSending = false
   /** Why the answer cannot be used; `null`: it can. `undefined` until `onSend` has received it. */
@@ -153,8 +184,7 @@ class Entry {
 
   constructor(reply: FastifyReply) {
     this.#reply = reply
-    this.#headers = { ...reply.getHeaders() }
-    this.#status = reply.statusCode
+    this.#head = new ReplyHead(reply)
     const { send } = reply
     reply.send = (payload) => {
       this.#isSending = true
@@ -184,12 +214,9 @@ class Entry {
   }
 
   restore(): void {
-    const reply = this.#reply
     this.#isSending = false
     this.#fault = undefined
-    for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name)
-    for (const [name, value] of Object.entries(this.#headers)) reply.header(name, value)
-    reply.code(this.#status)
+    this.#head.restore()
   }
 
   leave(): void {
