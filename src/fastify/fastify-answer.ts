@@ -42,7 +42,10 @@ export class FastifyAnswer implements HeldAnswer {
     else if (this.#isOut) this.#notSent(error)
   }
 
-  /** In `onSend`. If an async handler returns nothing while this waits for the store, Fastify sends `undefined` too. */
+  /**
+   * In `onSend`. If an async handler returns nothing while this waits for the store, Fastify sends `undefined` too. What else
+   * follows meanwhile, for example a late throw, changes nothing: the reply is sent as it was.
+   */
   send(given: unknown, done: Done): void {
     if (this.#isGiven) {
       if (given !== undefined) this.#reply.log.warn('a second answer was not sent: the first one is being stored')
@@ -58,6 +61,7 @@ export class FastifyAnswer implements HeldAnswer {
     }
     heldBody(streamOf(source), this.#run, head.contentType).then(
       (body) => {
+        head.restore()
         if (body.kind === 'whole') this.#settle(head, payloadOf(body), done)
         else if (this.#entry === undefined) this.#pass(payloadOf(body), done)
         else this.#entry.received(transactionStreamed())
@@ -86,6 +90,7 @@ export class FastifyAnswer implements HeldAnswer {
     const settled = this.#run.settle({ status, statusMessage, headers: changed, body: isKept ? bytes : null })
     this.#entry?.received(null)
     void whenever(settled, () => {
+      if (settled instanceof Promise) head.restore()
       this.#isOut = true
       this.#pass(payload, done)
     })

@@ -1,5 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import { type HeaderSnapshot, isSame, restore, snapshotOf } from '../node/headers.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>
 
@@ -9,11 +10,14 @@ export class ReplyHead {
   readonly statusMessage: string
   readonly headers: Headers
   readonly #reply: FastifyReply
+  /** The headers that Node's response had. */
+  readonly #raw: HeaderSnapshot
 
   constructor(reply: FastifyReply) {
     this.#reply = reply
     this.status = reply.statusCode
     this.statusMessage = reply.raw.statusMessage ?? ''
+    this.#raw = snapshotOf(reply.raw)
     this.headers = { ...reply.getHeaders() }
   }
 
@@ -38,9 +42,13 @@ export class ReplyHead {
   /** Undoes all changes since. */
   restore(): void {
     const reply = this.#reply
+    const { raw } = reply
     for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name)
-    for (const [name, value] of Object.entries(this.headers)) reply.header(name, value)
+    restore(this.#raw, raw)
+    for (const [name, value] of Object.entries(this.headers)) {
+      if (value !== undefined && !isSame(raw.getHeader(name), value)) reply.header(name, value)
+    }
     reply.code(this.status)
-    reply.raw.statusMessage = this.statusMessage
+    raw.statusMessage = this.statusMessage
   }
 }
