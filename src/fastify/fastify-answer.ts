@@ -4,7 +4,7 @@ import { isCertainFailure, type MaybePromise, transactionLate, transactionStream
 import { type HeaderPairs, type HeldAnswer, heldBody, type RequestRun } from '../http/index.js'
 import { isSame } from '../node/headers.js'
 import type { HeldResponse } from '../node/held-response.js'
-import { payloadOf, sourceOf, streamOf } from '../node/payload.js'
+import { bufferOf, isStreamed, payloadOf, streamOf } from '../node/payload.js'
 import { ReplyHead } from './reply-head.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>
@@ -53,17 +53,17 @@ export class FastifyAnswer implements HeldAnswer {
     }
     const payload = opened(this.#reply, given)
     const head = new ReplyHead(this.#reply)
-    const source = sourceOf(payload)
+    const stream = isStreamed(payload) ? streamOf(payload) : null
     this.#isGiven = true
-    if (source === null) {
+    if (stream === null) {
       this.#settle(head, payload, done)
       return
     }
-    heldBody(streamOf(source), this.#run, head.contentType).then(
+    heldBody(stream, this.#run, head.contentType).then(
       (body) => {
         head.restore()
-        if (body.kind === 'whole') this.#settle(head, payloadOf(body), done)
-        else if (this.#entry === undefined) this.#pass(payloadOf(body), done)
+        if (body.kind === 'whole') this.#settle(head, bufferOf(body.bytes), done)
+        else if (this.#entry === undefined) this.#pass(payloadOf(body, this.#reply.raw), done)
         else this.#entry.received(transactionStreamed())
       },
       (error: unknown) => {

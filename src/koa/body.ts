@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 import type { Answer } from '../core/index.js'
 import type { HeaderPairs, HeldBody } from '../http/index.js'
 import { headerOf } from '../node/headers.js'
-import { bufferOf, payloadOf, sourceOf, streamOf } from '../node/payload.js'
+import { bufferOf, isStreamed, payloadOf, streamOf } from '../node/payload.js'
 import { setHeaders } from '../node/wire-head.js'
 
 /** RFC 9110 §15.3.5, §15.3.6 and §15.4.5. */
@@ -16,8 +16,7 @@ export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> 
   if (body === null) return NO_BYTES
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array && Buffer.isBuffer(body)) return body
-  const source = sourceOf(body)
-  return source === null ? Buffer.from(JSON.stringify(body)) : streamOf(source)
+  return isStreamed(body) ? streamOf(body) : Buffer.from(JSON.stringify(body))
 }
 
 /**
@@ -41,9 +40,9 @@ const NO_BYTES = Buffer.alloc(0)
 
 /** Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them. */
 export function putBody(ctx: Context, held: HeldBody): void {
-  if (sourceOf(ctx.body) === null) return
+  if (!isStreamed(ctx.body)) return
   const length = headerOf(ctx.res, 'content-length')
-  ctx.body = payloadOf(held)
+  ctx.body = payloadOf(held, ctx.res)
   if (length !== undefined) ctx.res.setHeader('Content-Length', length)
 }
 

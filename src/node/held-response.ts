@@ -126,6 +126,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
 
   destroy(error: Error | undefined): void {
     if (this.#wayOut.isAborted(error)) return void this.#connectionCloses(error)
+    if (this.#state === 'streaming' && this.#wayOut.isLeft) return void this.end(undefined, undefined, undefined)
     switch (this.#state) {
       case 'holding':
       case 'streaming':

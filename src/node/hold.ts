@@ -25,7 +25,7 @@ export async function hold<Req>(
   { req, res, request, onError }: Holding<Req>,
 ): Promise<HeldResponse> {
   try {
-    return new HeldResponse(req, res, run, extraHeaders, { sendOther }, onError)
+    return new HeldResponse(req, res, run, extraHeaders, { sendOther, destroysLeft: true }, onError)
   } catch (error) {
     await run.fail()
     throw error

@@ -13,6 +13,8 @@ export type Other = Exclude<Settled, { action: 'send' }>
 
 /** What held responses need from a binding: one object for all of them. */
 export interface Binding {
+  /** The framework destroys the response of a stream whose client has left: that is its end. */
+  readonly destroysLeft?: true
   sendOther(wayOut: WayOut, other: Other): void
 }
 
@@ -131,6 +133,11 @@ export class WayOut {
   /** Whether nothing that is sent arrives any more. */
   get isGone(): boolean {
     return this.#isCloseWithheld || this.socket?.writable === false
+  }
+
+  /** Whether destroying the response is what the framework does when the client of an event stream has left. */
+  get isLeft(): boolean {
+    return this.#isLifted && this.#binding.destroysLeft === true
   }
 
   /** Whether Node destroyed the response because the connection closed before its turn, and not its handler. */
