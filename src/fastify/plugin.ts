@@ -62,6 +62,7 @@ function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyReques
   app.decorate('idempotency', controlsOf(engine))
 
   app.addHook('preHandler', async (request, reply) => {
+    if (answers.has(request)) return // `reply.callNotFound()` in the handler runs the hooks again.
     if (request.idempotency !== undefined) throw mountedTwice()
     const decision = await engine.decide(factsOf(request.raw, request, request.originalUrl, request.body))
     switch (decision.action) {

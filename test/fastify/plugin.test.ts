@@ -107,6 +107,33 @@ test('a hijacked reply is held as well', async () => {
   expect(await post()).toMatchObject({ body: 'by hand', replayed: 'true' })
 })
 
+test('a handler that calls the not-found handler is answered by it, and is judged by what it says', async () => {
+  const around = (app: FastifyInstance) => {
+    app.setNotFoundHandler((_request, reply) => reply.code(404).send({ page: 'not found' }))
+  }
+  const { post, events } = await serve((_request, reply) => reply.callNotFound(), { around })
+  expect(await post()).toMatchObject({ status: 404, body: '{"page":"not found"}', replayed: null })
+  expect(events).toMatchObject([{ type: 'claimed' }, { type: 'failed', uncertain: false, because: 'refused' }])
+  expect(await post()).toMatchObject({ status: 404, replayed: null })
+})
+
+test('two plugins that claim one request are misuse', async () => {
+  const app = fastify()
+  onTestFinished(() => app.close())
+  const hooks: unknown[] = []
+  const other = fastify()
+  onTestFinished(() => other.close())
+  other.addHook = ((name: string, hook: unknown) => {
+    if (name === 'preHandler') hooks.push(hook)
+    return other
+  }) as typeof other.addHook
+  await other.register(idempotency, { store: new MemoryStore(), scope: singleTenant })
+  await app.register(idempotency, { store: new MemoryStore(), scope: singleTenant })
+  app.post('/payouts', { preHandler: hooks as never }, async () => 'paid')
+  const reply = await app.inject({ method: 'POST', url: '/payouts', headers: { 'idempotency-key': 'k' } })
+  expect([reply.statusCode, reply.json().code]).toEqual([500, 'mounted_twice'])
+})
+
 test('a request that its schema refuses claims nothing', async () => {
   const around = (app: FastifyInstance) => {
     const querystring = { type: 'object', required: ['amount'] }
