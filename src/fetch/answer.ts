@@ -1,5 +1,5 @@
 import type { Answer } from '../core/index.js'
-import type { HeaderPairs } from '../http/index.js'
+import { fitsHeldBody, type HeaderPairs } from '../http/index.js'
 
 /** By its members, because a server may use its own class instead of the platform's. */
 export function isResponse(value: unknown): value is Response {
@@ -46,14 +46,17 @@ function isCookie(name: string): boolean {
   return name.toLowerCase() === 'set-cookie'
 }
 
-/** A response with another body, because its own has been read. */
+/** A response with another body, because its own has been read: without headers that describe another framing. */
 export function rebuilt(
   { status, statusText, headers }: Pick<Response, 'status' | 'statusText' | 'headers'>,
   body: Uint8Array | ReadableStream<Uint8Array> | null,
   extraHeaders: HeaderPairs = [],
 ): Response {
-  const isEmpty = body === null || NULL_BODY.has(status) || ('byteLength' in body && body.byteLength === 0)
+  const bytes = body !== null && 'byteLength' in body ? body : null
+  const isEmpty = body === null || NULL_BODY.has(status) || bytes?.byteLength === 0
   const response = new Response(isEmpty ? null : (body as Sendable), { status, statusText, headers })
+  const held = { status, body: bytes }
+  for (const header of [...headers]) if (!fitsHeldBody(header, held)) response.headers.delete(header[0])
   for (const [name, value] of extraHeaders) response.headers.append(name, value)
   return response
 }

@@ -64,6 +64,12 @@ export function isSendable(answer: Answer): boolean {
   )
 }
 
+/** Whether a handler's header can be sent with a body that was held: the framing is the server's, and made for that body. */
+export function fitsHeldBody([name, value]: Answer['headers'][number], held: Pick<Answer, 'status' | 'body'>): boolean {
+  const { lowerCase, isOfConnection } = headerNameOf(name)
+  return !isOfConnection && (lowerCase !== 'content-length' || isLengthOf(held, value))
+}
+
 /** Describes the expected answer if this one cannot be sent; `null` if it can. */
 export function sendingFault(answer: Answer): string | null {
   return isSendable(answer) ? null : SENDABLE
@@ -79,7 +85,7 @@ const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/
 const CONTROL_CHARACTER = /[\0-\x08\x0a-\x1f\x7f]/
 
 /** RFC 9110 §8.6: after HEAD, and with 204 and 304, the length is that of a body which is not sent. */
-function isLengthOf({ status, body }: Answer, length: string): boolean {
+function isLengthOf({ status, body }: Pick<Answer, 'status' | 'body'>, length: string): boolean {
   if (body === null || body.byteLength === 0 || status === 204 || status === 304) return /^\d+$/.test(length)
   return length === String(body.byteLength)
 }

@@ -18,6 +18,8 @@ export interface HeaderName {
   readonly isName: boolean
   /** Whether it must never be kept, whatever the options say. */
   readonly isHopByHop: boolean
+  /** Whether it describes one connection or the framing of one message: the server sets it. */
+  readonly isOfConnection: boolean
   readonly isKeptByDefault: boolean
 }
 
@@ -35,15 +37,15 @@ export function headerNameOf(name: string): HeaderName {
     lowerCase,
     isName: isHeaderName(name),
     isHopByHop,
+    isOfConnection: OF_CONNECTION.has(lowerCase),
     isKeptByDefault: !NOT_BY_DEFAULT.has(lowerCase),
   }
   if (name.length <= LONGEST_KNOWN_NAME && KNOWN_NAMES.size < MOST_KNOWN_NAMES) KNOWN_NAMES.set(name, headerName)
   return headerName
 }
 
-/** Headers of one connection, or of the framing, which is made anew for each response: no option can keep them. */
-const HOP_BY_HOP = new Set([
-  // RFC 9110 §7.6.1: fields to be removed or replaced before forwarding.
+/** RFC 9110 §7.6.1: fields to be removed or replaced before forwarding. */
+const OF_CONNECTION = new Set([
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -51,6 +53,11 @@ const HOP_BY_HOP = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
+])
+
+/** Headers of one connection, or of the framing, which is made anew for each response: no option can keep them. */
+const HOP_BY_HOP = new Set([
+  ...OF_CONNECTION,
   'proxy-authenticate',
   'proxy-authorization',
   // Our own: an answer that was itself a forwarded replay must not contain it twice.

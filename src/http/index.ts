@@ -1,5 +1,5 @@
 export type { UnknownOutcome } from '../core/operator-calls.js'
-export type { KeepHeader } from './answer.js'
+export { fitsHeldBody, type KeepHeader } from './answer.js'
 export type { Decision, RequestFacts } from './decision.js'
 export { requestFingerprint } from './fingerprint.js'
 export { aHeaderName } from './header-name.js'

@@ -75,6 +75,7 @@ const NAMES = {
     'comparableBody',
     'controlsOf',
     'createRequestEngine',
+    'fitsHeldBody',
     'heldBody',
     'ietfDraft',
     'mistakesInOptions',
