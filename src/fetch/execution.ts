@@ -81,7 +81,7 @@ class Execution<Req> implements HeldAnswer {
     } catch (error) {
       this.#hasReturned = true
       if (this.#given !== undefined) return await this.#send(this.#given)
-      if (isResponse(error)) throw await this.#answer(error)
+      if (isResponse(error)) throw await this.#answer(error).catch((unreadable) => this.#fail(unreadable))
       return await this.#fail(error)
     }
   }

@@ -1,0 +1,36 @@
+import { idempotency, singleTenant } from 'once-per-key/fetch'
+import { MemoryStore } from 'once-per-key/memory'
+import { expect, test } from 'vitest'
+
+// A thrown Response whose body could not be read left its run in flight: until maxRunMs each retry was refused, and idle() waited.
+
+const FAULTY: Readonly<Record<string, () => Response>> = {
+  'breaks off': () => new Response(new ReadableStream({ pull: (body) => body.error(new Error('upstream broke')) })),
+  'is locked': () => {
+    const response = new Response('paid')
+    response.body?.getReader()
+    return response
+  },
+  'gives text': () => new Response(ReadableStream.from(['paid']) as ReadableStream<never>),
+}
+
+test.each(Object.entries(FAULTY))(
+  'a thrown Response whose body %s has left the outcome unknown',
+  async (_how, faulty) => {
+    const once = idempotency({ store: new MemoryStore(), scope: singleTenant })
+    const told: unknown[] = []
+    const handle = once((_request, context) => {
+      told.push(context?.previousOutcome)
+      if (told.length === 1) throw faulty()
+      return new Response('paid')
+    })
+    await expect(handle(payout())).rejects.toBeInstanceOf(Error)
+    await once.idle()
+    expect((await handle(payout())).status).toBe(200)
+    expect(told).toEqual(['none', 'unknown'])
+  },
+)
+
+function payout(): Request {
+  return new Request('https://api.example/payouts', { method: 'POST', headers: { 'Idempotency-Key': 'k' } })
+}
