@@ -57,6 +57,7 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
     const response = await respond(engine, call, passes, async (run) => {
       c.set('idempotency', run.context)
       await next()
+      if (!c.finalized) throw notFinalized()
       run.willFailCertainly(isCertainFailure(c.error)) // `app.onError` has handled it.
       return c.res
     })
@@ -66,6 +67,11 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
   }
 
   return Object.assign(middleware, controlsOf(engine))
+}
+
+/** As Hono without this middleware; `c.res` would be an empty 200. */
+function notFinalized(): Error {
+  return new Error('Context is not finalized. Did you forget to return a Response object or `await next()`?')
 }
 
 /** Hono keeps what `c.req.json()` and similar functions have read; a parsed form no longer has its bytes. */
