@@ -34,7 +34,8 @@ export interface ClientOptions {
    * Whether a refusal settles the operation although the end of an earlier try is unknown. By default: 400, 402, 409,
    * 410 and 422, unless the middleware itself refused. The service claims a key before it refuses, so it would have
    * replayed an earlier success. Use `() => false` for a service that claims later, or whose handlers do not check
-   * their books after an unknown outcome.
+   * their books after an unknown outcome. It is not asked about the first try of a new key: there, each 400–499 except
+   * 408 and 499 counts as a refusal without effect. A handler that fails after `mayHaveEffect()` must answer with 5xx.
    */
   readonly settles?: (refusal: Response, problem: Problem | undefined) => boolean
 }
