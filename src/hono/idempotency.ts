@@ -50,7 +50,7 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
   const engine = createRequestEngine<Context<E>>(given)
 
   const middleware: MiddlewareHandler<E> = async (c, next) => {
-    const headers = () => new Headers(c.res.headers)
+    const headers = () => headersBefore(c)
     const waitUntil = waitUntilOf(c)
     const call = { request: c.req.raw, asked: c, maxBodyBytes, keptBody: () => keptBody(c), headers, waitUntil }
     const passes = async (): Promise<undefined> => void (await next())
@@ -67,6 +67,14 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
   }
 
   return Object.assign(middleware, controlsOf(engine))
+}
+
+/**
+ * The response's headers before the handler. Not read from `c.res`, which would make a response: Hono sets the headers of an earlier
+ * response over the handler's own.
+ */
+function headersBefore(c: Context): Headers {
+  return c.newResponse(null, 200).headers
 }
 
 /** As Hono without this middleware; `c.res` would be an empty 200. */
