@@ -27,32 +27,28 @@ async function responded<Req, Passed>(
   runs: (run: RequestRun) => Promise<Response> | Response,
 ): Promise<Response | Awaited<Passed>> {
   const { request } = call
-  if (PROTECTED.has(request)) throw mountedTwice()
-  PROTECTED.add(request)
-  try {
-    const decision = await engine.decide(await factsOf(engine, call))
-    switch (decision.action) {
-      case 'bypass':
-        return await passes()
-      case 'execute':
-        call.waitUntil?.(decision.run.ended())
-        return await execute(engine, decision, call, runs)
-      case 'reject':
-        // The claim is given up behind it.
-        if (decision.problem.code === 'store_unavailable') call.waitUntil?.(engine.idle())
-        return otherResponse(engine, call, decision, decision.extraHeaders)
-      case 'replay':
-        return otherResponse(engine, call, decision, decision.extraHeaders)
-    }
-  } finally {
-    PROTECTED.delete(request)
+  if (RUNNING.has(request)) throw mountedTwice()
+  const decision = await engine.decide(await factsOf(engine, call))
+  switch (decision.action) {
+    case 'bypass':
+      return await passes()
+    case 'execute':
+      call.waitUntil?.(decision.run.ended())
+      RUNNING.add(request)
+      return await execute(engine, decision, call, runs).finally(() => RUNNING.delete(request))
+    case 'reject':
+      // The claim is given up behind it.
+      if (decision.problem.code === 'store_unavailable') call.waitUntil?.(engine.idle())
+      return otherResponse(engine, call, decision, decision.extraHeaders)
+    case 'replay':
+      return otherResponse(engine, call, decision, decision.extraHeaders)
   }
 }
 
 function nothing(): void {}
 
-/** Requests in progress. */
-const PROTECTED = new WeakSet<Request>()
+/** Requests whose handlers are running. */
+const RUNNING = new WeakSet<Request>()
 
 function mountedTwice(): IdempotencyError {
   return new IdempotencyError(
