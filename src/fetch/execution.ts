@@ -19,7 +19,7 @@ type Other = Exclude<Settled, { action: 'send' }>
 
 /**
  * Runs a handler, and resolves with the response to send after its record was settled: the handler's own, or its
- * replacement. Rejects with what the handler threw; a thrown Response counts as its answer, and is rethrown.
+ * replacement. Rejects with what the handler threw; a thrown Response that will be sent counts as its answer.
  */
 export function execute<Req>(
   engine: RequestEngine<Req>,
@@ -81,7 +81,8 @@ class Execution<Req> implements HeldAnswer {
     } catch (error) {
       this.#hasReturned = true
       if (this.#given !== undefined) return await this.#send(this.#given)
-      if (isResponse(error)) throw await this.#answer(error).catch((unreadable) => this.#fail(unreadable))
+      if (this.#call.sendsThrown && isResponse(error))
+        throw await this.#answer(error).catch((unreadable) => this.#fail(unreadable))
       return await this.#fail(error)
     }
   }

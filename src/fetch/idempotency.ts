@@ -55,7 +55,7 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
 
   function answer(asked: Asked, handler: FetchHandler, waitUntil?: HandleTerms['waitUntil']): Promise<Response> {
     const { request } = asked
-    const call = { request, asked, maxBodyBytes, waitUntil }
+    const call = { request, asked, maxBodyBytes, sendsThrown: true, waitUntil }
     return respond(
       engine,
       call,

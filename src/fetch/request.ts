@@ -11,6 +11,8 @@ export interface Call<Req> {
   readonly maxBodyBytes: number
   /** A body that a framework has read and kept; `null`: its bytes were not kept. */
   readonly keptBody?: () => Promise<Uint8Array | null>
+  /** Whether the caller sends a Response that the handler throws. If not, it is an error like any other. */
+  readonly sendsThrown: boolean
   /** The response's headers before the handler, if the framework has any: they do not belong to the answer. */
   readonly headers?: () => Headers
 }

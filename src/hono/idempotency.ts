@@ -52,7 +52,15 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
   const middleware: MiddlewareHandler<E> = async (c, next) => {
     const headers = () => headersBefore(c)
     const waitUntil = waitUntilOf(c)
-    const call = { request: c.req.raw, asked: c, maxBodyBytes, keptBody: () => keptBody(c), headers, waitUntil }
+    const call = {
+      request: c.req.raw,
+      asked: c,
+      maxBodyBytes,
+      keptBody: () => keptBody(c),
+      headers,
+      sendsThrown: false, // Hono handles what is thrown only if it is an Error.
+      waitUntil,
+    }
     const passes = async (): Promise<undefined> => void (await next())
     const response = await respond(engine, call, passes, async (run) => {
       c.set('idempotency', run.context)
