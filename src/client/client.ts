@@ -1,7 +1,9 @@
-import { carryOut } from './call.js'
+import { type Call, carryOut } from './call.js'
 import { forgetKey } from './keys.js'
 import { type ClientOptions, rulesOf } from './options.js'
 import type { Outcome } from './outcome.js'
+import { repeatable } from './request.js'
+import { within } from './within.js'
 
 export interface Client {
   /**
@@ -10,10 +12,12 @@ export interface Client {
    * @param operation the application's own name of the operation, for example `pay order-1001`. The same name has the
    * same key in every try and every call, also after a reload, until the outcome is settled. A call while another call
    * for it is in progress gets the same outcome; nothing is sent twice.
-   * @param init as for `fetch`; the default method is `POST`. `signal` ends the call with `unknown`.
+   * @param init as for `fetch`; the default method is `POST`. `signal` ends this call with `unknown`; the tries
+   * go on while another call waits for them.
    * @throws TypeError for misuse: a stream as body, an `Idempotency-Key` header, the mode `no-cors`, what `fetch` would
-   * refuse, or another request for an operation that is in progress. Nothing was sent. An error of the storage is
-   * rethrown: if it could not store a new key, nothing was sent; if it could not remove one, the operation was refused.
+   * refuse, or a request that has another address, method, header or body object than the one in progress. Nothing was
+   * sent. An error of the storage is rethrown: if it could not store a new key, nothing was sent; if it could not remove
+   * one, the operation was refused.
    */
   send(operation: string, url: string | URL, init?: RequestInit): Promise<Outcome>
 
@@ -39,23 +43,38 @@ export interface Client {
  */
 export function createClient(options: ClientOptions): Client {
   const rules = rulesOf(options)
-  /** The calls in progress, by operation: the first call's request, and its outcome. */
-  const underWay = new Map<string, { readonly request: readonly unknown[]; readonly end: Promise<Outcome> }>()
+  /** The calls in progress, by operation. */
+  const underWay = new Map<string, Call>()
 
   return {
     async send(operation, url, init = {}) {
-      const request = [String(url), init.method, init.body]
-      let call = underWay.get(operation)
-      if (call?.request.some((part, i) => part !== request[i])) {
-        throw new TypeError('Another request of this operation is in progress.')
+      const request = repeatable(url, init)
+      const call: Call = underWay.get(operation) ?? {
+        request,
+        body: init.body,
+        stop: new AbortController(),
+        waiting: 0,
+        last: {},
       }
-      if (!call) {
-        call = { request, end: carryOut(rules, operation, url, init).finally(() => underWay.delete(operation)) }
-        underWay.set(operation, call)
+      underWay.set(operation, call)
+      call.waiting++
+      try {
+        const end = await within(rules.totalTimeoutMs, init.signal, async () => {
+          const [first, own] = await Promise.all([call.request, request])
+          if (first.head !== own.head || call.body !== init.body) {
+            throw new TypeError('Another request of this operation is in progress.')
+          }
+          call.end ??= carryOut(rules, operation, first, call)
+          return call.end
+        })
+        // Each caller gets a copy, because a body can be read only once.
+        return { outcome: 'unknown', ...call.last, ...end, response: call.last.response?.clone() } as Outcome
+      } finally {
+        if (!--call.waiting) {
+          call.stop.abort()
+          underWay.delete(operation)
+        }
       }
-      const outcome = await call.end
-      // Each caller gets a copy, because a body can be read only once.
-      return { ...outcome, response: outcome.response?.clone() } as Outcome
     },
 
     forget: (operation) => forgetKey(rules.keys, operation),

@@ -1,6 +1,7 @@
 /**
  * Stores the key of an operation from before its first try until its outcome is settled: `localStorage`, React Native's
- * `AsyncStorage`, or three functions of your own. Each may return a promise.
+ * `AsyncStorage`, or three functions of your own. Each may return a promise. They take effect in the
+ * order of their calls.
  */
 export interface KeyStorage {
   /** Returns the stored value; `null` or `undefined` if there is none. */
@@ -27,11 +28,19 @@ export function memoryKeys(): KeyStorage {
   }
 }
 
-/** The key of an operation, stored before it is returned. `isNew`: no earlier call can have sent it. */
-export async function keyOf(keys: Keys, operation: string): Promise<{ readonly key: string; readonly isNew: boolean }> {
+/**
+ * The key of an operation, stored before it is returned. `isNew`: no earlier call can have sent it. Rejects if nobody waits
+ * for it any more: then no key is stored.
+ */
+export async function keyOf(
+  keys: Keys,
+  operation: string,
+  signal: AbortSignal,
+): Promise<{ readonly key: string; readonly isNew: boolean }> {
   if (typeof keys === 'function') return { key: await keys(operation), isNew: false }
   const name = nameOf(operation)
   const kept = await keys.getItem(name)
+  if (signal.aborted) throw signal.reason
   const key = kept ?? newKey()
   const isNew = key !== kept
   if (isNew) await keys.setItem(name, key)

@@ -19,7 +19,7 @@ export interface ClientOptions {
    */
   readonly tryTimeoutMs?: number
   /**
-   * The time limit of a call, including its pauses, in milliseconds. The default is longer than the middleware's lease
+   * The time limit of a call, including its pauses and the storage, in milliseconds. The default is longer than the middleware's lease
    * (30 s), so that a call can survive a server's crash. If the server asks for a longer wait, the call ends at once
    * with `unknown`.
    * @default 60_000
@@ -46,7 +46,7 @@ export type Rules = Required<ClientOptions>
 export function rulesOf(options: ClientOptions): Rules {
   const { keys, fetch = (...sent) => globalThis.fetch(...sent), settles = isOfTheOperation } = options
   const { tryTimeoutMs = 10_000, totalTimeoutMs = 60_000, maxTries = 8 } = options
-  if (!keys) throw new TypeError('The option `keys` is missing: give localStorage, say.')
+  if (!keys) throw new TypeError('The option `keys` is missing.')
   // Longer timers fire immediately.
   if (![tryTimeoutMs, totalTimeoutMs, maxTries].every((limit) => limit >= 1 && limit <= 2147483647)) {
     throw new RangeError('tryTimeoutMs, totalTimeoutMs and maxTries must be from 1 to 2147483647.')

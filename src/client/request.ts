@@ -5,6 +5,9 @@ import { within } from './within.js'
 export interface RepeatableRequest extends RequestInit {
   readonly url: string
   readonly headers: Headers
+  readonly body: ArrayBuffer | null
+  /** The address, the method and the headers of the caller, for comparison. */
+  readonly head: string
 }
 
 /**
@@ -13,37 +16,39 @@ export interface RepeatableRequest extends RequestInit {
  */
 export async function repeatable(url: unknown, init: RequestInit): Promise<RepeatableRequest> {
   const { body, method = 'POST', mode } = init
-  if (url instanceof Request) throw new TypeError('The address must be a string or a URL.')
+  if (url instanceof Request) throw new TypeError('The address must not be a Request.')
   if (body instanceof ReadableStream || Symbol.asyncIterator in Object(body)) {
-    throw new TypeError('A stream cannot be sent twice: read it into a Blob first.')
+    throw new TypeError('A stream cannot be sent twice: use a Blob.')
   }
-  if (mode === 'no-cors') throw new TypeError("The mode 'no-cors' drops the Idempotency-Key header.")
+  if (mode === 'no-cors') throw new TypeError("'no-cors' drops the Idempotency-Key header.")
   const request = new Request(String(url), { ...init, method, signal: null })
   const { headers } = request
   if (headers.has('Idempotency-Key')) {
-    throw new TypeError('The client sets the Idempotency-Key header, from the option `keys`.')
+    throw new TypeError('The option `keys` sets the Idempotency-Key header.')
   }
   const bytes = body == null ? null : await request.arrayBuffer()
-  return { ...init, url: request.url, method, headers, body: bytes }
+  const address = request.url
+  return { ...init, url: address, method, headers, body: bytes, head: String([address, method, ...headers]) }
 }
 
 /**
  * Sends the request once, and receives the complete response. A connection that breaks inside the body is an error like
  * any other: the key makes a retry harmless.
  */
-export async function tryOnce(
+export function tryOnce(
   send: typeof fetch,
-  { url, ...init }: RepeatableRequest,
+  request: RepeatableRequest,
   limitMs: number,
+  callers: AbortSignal,
 ): Promise<Reply> {
-  try {
-    return await within(limitMs, init.signal, async (signal) => {
-      const response = await send(url, { ...init, signal })
+  return within(limitMs, callers, async (signal) => {
+    try {
+      const response = await send(request.url, { ...request, signal })
       return { response, problem: problemIn(response.headers, await response.clone().text()) }
-    })
-  } catch (cause) {
-    return { cause }
-  }
+    } catch (cause) {
+      return { cause }
+    }
+  })
 }
 
 function problemIn(headers: Headers, text: string): Problem | undefined {

@@ -1,30 +1,29 @@
 /**
- * Resolves with the result of `work`. Rejects as soon as the time is over or the caller aborts, even if `work` ignores
- * its signal, as the caller's own `fetch` may.
+ * Resolves with the result of `work`; as soon as the time is over or the caller aborts, with the cause, even if `work`
+ * ignores its signal, as the caller's own `fetch` may.
  */
 export async function within<Result>(
   limitMs: number,
   callers: AbortSignal | null | undefined,
   work: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
+): Promise<Result | { readonly cause: unknown }> {
   const controller = new AbortController()
-  const { signal } = controller
-  const end = () => controller.abort(callers?.aborted ? callers.reason : new DOMException('Too late', 'TimeoutError'))
+  let end!: () => void
+  const over = new Promise<{ readonly cause: unknown }>((resolve) => {
+    end = () => {
+      const cause = callers?.aborted ? callers.reason : new DOMException('Too late', 'TimeoutError')
+      clearTimeout(timer)
+      controller.abort(cause)
+      resolve({ cause })
+    }
+  })
   const timer = setTimeout(end, limitMs)
   callers?.addEventListener('abort', end)
-  const over = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason))
-  })
   if (callers?.aborted) end()
   try {
-    return await Promise.race([over, work(signal)])
+    return await Promise.race([over, work(controller.signal)])
   } finally {
     clearTimeout(timer)
     callers?.removeEventListener('abort', end)
   }
-}
-
-/** Ends early if the caller aborts. */
-export function pause(ms: number, callers: AbortSignal | null | undefined): Promise<void> {
-  return within(ms, callers, () => new Promise<void>(() => {})).catch(() => {})
 }
