@@ -2,15 +2,18 @@ import { kindOf } from '../core/index.js'
 
 /**
  * The type itself if it is JSON throughout; otherwise a type that does not accept its values: Date, Map, bigint,
- * functions and `unknown` do not fit. Interfaces and type aliases do. A member may be `undefined`, which JSON omits.
+ * functions and `unknown` do not fit. Interfaces and type aliases do. A member may be `undefined`, which JSON omits; an
+ * element of an array may not.
  */
 export type JsonOf<Type> = Type extends Json | Nothing
   ? Type
   : Type extends bigint | symbol | ((...args: never[]) => unknown)
     ? never
-    : Type extends object
-      ? { [Name in keyof Type]: JsonOf<Type[Name]> }
-      : never
+    : Type extends readonly unknown[]
+      ? { [Index in keyof Type]: JsonInputOf<Type[Index]> }
+      : Type extends object
+        ? { [Name in keyof Type]: JsonOf<Type[Name]> }
+        : never
 
 /** Like `JsonOf`, but not undefined. */
 export type JsonInputOf<Type> = Type extends Nothing ? never : JsonOf<Type>

@@ -84,12 +84,21 @@ export async function notJson(): Promise<void> {
   await once({ ...of, input: 1n }, pay)
   // @ts-expect-error nor is undefined
   await once({ ...of, input: undefined }, pay)
+  // @ts-expect-error nor in an array, which would have a hole
+  await once({ ...of, input: [undefined] }, pay)
+  // @ts-expect-error also beside what is JSON
+  await once({ ...of, input: { notes: ['x', undefined] } }, pay)
+  await once({ ...of, input: { notes: ['x', null], some: ['x'] as [string?] } }, pay)
   // @ts-expect-error nor what is not known
   await once({ ...of, input: {} as unknown }, pay)
   // @ts-expect-error a result is JSON, too
   await once({ ...of, input: null }, async () => ({ at: new Date() }))
   // @ts-expect-error also where it comes at once
   await once({ ...of, input: null }, () => new Set([1]))
+  // @ts-expect-error nor undefined in an array
+  await once({ ...of, input: null }, () => [undefined])
+  // @ts-expect-error nor in one that is made later
+  await once({ ...of, input: null }, async () => ({ notes: ['x', undefined] }))
   // @ts-expect-error the scope is a value of each call
   runner({ store, name: 'payouts', scope: () => 'acme' })
   // @ts-expect-error a name is required
