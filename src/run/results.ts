@@ -39,6 +39,7 @@ export class Results {
   kept(result: unknown): KeptResult {
     const encoded: unknown = this.#codec.encode(result as never)
     if (typeof encoded !== 'string' && !(encoded instanceof Uint8Array)) {
+      Promise.resolve(encoded).catch(() => {}) // If it is a promise, its rejection must not end the process.
       throw new TypeError(`\`encode\` must return a string or bytes, not ${kindOf(encoded)}`)
     }
     // A copy, because the owner may modify the bytes.
