@@ -54,7 +54,8 @@ export function rebuilt(
 ): Response {
   const bytes = body !== null && 'byteLength' in body ? body : null
   const isEmpty = body === null || NULL_BODY.has(status) || bytes?.byteLength === 0
-  const response = new Response(isEmpty ? null : (body as Sendable), { status, statusText, headers })
+  const init = { status, statusText, headers: new Headers(headers) } // @hono/node-server's Response would share them.
+  const response = new Response(isEmpty ? null : (body as Sendable), init)
   const held = { status, body: bytes }
   for (const header of [...headers]) if (!fitsHeldBody(header, held)) response.headers.delete(header[0])
   for (const [name, value] of extraHeaders) response.headers.append(name, value)

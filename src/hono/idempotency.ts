@@ -79,10 +79,10 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
 
 /**
  * The response's headers before the handler. Not read from `c.res`, which would make a response: Hono sets the headers of an earlier
- * response over the handler's own.
+ * response over the handler's own. A copy, because @hono/node-server's Response shares the headers that it is given.
  */
 function headersBefore(c: Context): Headers {
-  return c.newResponse(null, 200).headers
+  return new Headers(c.newResponse(null, 200).headers)
 }
 
 /** As Hono without this middleware; `c.res` would be an empty 200. */
