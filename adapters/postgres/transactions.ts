@@ -1,5 +1,5 @@
 import type { Completion, Transactions } from '../../src/core/index.js'
-import { answered, heedFromTheStart, ignored, isPool, type PostgresConnection, type PostgresPool } from './client.js'
+import { answered, heedFromTheStart, isPool, type PostgresConnection, type PostgresPool } from './client.js'
 import { PostgresStoreError } from './errors.js'
 import { InTransaction } from './in-transaction.js'
 import { isLostConnection, isRefusedStatement, sqlStateOf } from './sql-state.js'
@@ -75,13 +75,17 @@ export function transactionsOf(
   return new InClientsTransaction(isPool(given) ? onPool(given) : given, statements, schema)
 }
 
+interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx, Options> {
+  sessionEnd?(tx: Tx): Promise<void> | undefined
+}
+
 export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Options> {
-  readonly #client: PostgresTransactions<Tx, Options>
+  readonly #client: OpenedTransactions<Tx, Options>
   readonly #inside: InTransaction<Tx>
   /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
   #admitsRenewals = false
 
-  constructor(client: PostgresTransactions<Tx, Options>, statements: Statements, schema: string) {
+  constructor(client: OpenedTransactions<Tx, Options>, statements: Statements, schema: string) {
     this.#client = client
     this.#inside = new InTransaction((tx, statement) => client.run(tx, statement), statements, schema)
   }
@@ -108,6 +112,10 @@ export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Optio
     return this.#inside.complete(tx, recordKey, completion)
   }
 
+  sessionEnd(tx: Tx): Promise<void> | undefined {
+    return this.#client.sessionEnd?.(tx)
+  }
+
   needsRenewal(options: Options | undefined): boolean {
     return options !== undefined || !this.#admitsRenewals
   }
@@ -123,14 +131,18 @@ export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Optio
 const STATEMENT_COMPLETION_UNKNOWN = '40003'
 
 /** Transactions on connections of a pool of `pg`. */
-function onPool(pool: PostgresPool): PostgresTransactions<PostgresConnection, PoolTransactionOptions> {
+function onPool(pool: PostgresPool): OpenedTransactions<PostgresConnection, PoolTransactionOptions> {
   heedFromTheStart(pool)
+  const ends = new WeakMap<PostgresConnection, Promise<void>>()
   return {
     run: (tx, { text, values }) => tx.query(text, [...values]),
+    sessionEnd: (tx) => ends.get(tx),
 
     async transaction(work, options) {
       const connection = await pool.connect()
-      connection.on('error', ignored)
+      let onEnd!: () => void
+      ends.set(connection, new Promise((resolve) => (onEnd = resolve)))
+      connection.on('error', onEnd)
       let isGood = false
       try {
         await connection.query(beginOf(options), [])
@@ -143,7 +155,7 @@ function onPool(pool: PostgresPool): PostgresTransactions<PostgresConnection, Po
         throw error
       } finally {
         connection.release(!isGood)
-        connection.off('error', ignored)
+        connection.off('error', onEnd)
       }
     },
   }

@@ -48,6 +48,7 @@ import { aboutCode } from './documentation.js'
  * - `transaction_late`: the response was begun, or the run ended, before the transaction was opened.
  * - `transaction_unanswered`: its work resolved without an answer. It was rolled back.
  * - `transaction_streamed`: its answer is not in one piece. It was rolled back.
+ * - `transaction_waiting`: its work waited for its own response until the session ended. It was rolled back.
  * - `transaction_asynchronous`: its work returned a promise, but the store needs it to be synchronous. It was rolled
  *   back.
  * - `transaction_not_awaited`: a runner's function returned while its transaction was open. It was rolled back.
@@ -85,6 +86,7 @@ export type IdempotencyErrorCode =
   | 'transaction_late'
   | 'transaction_unanswered'
   | 'transaction_streamed'
+  | 'transaction_waiting'
   | 'transaction_asynchronous'
   | 'transaction_not_awaited'
   | 'transaction_not_run'

@@ -6,7 +6,7 @@ import type { Answer } from './record.js'
 import type { Run } from './run.js'
 import type { Completion, OfferedEnd, OpenTransaction } from './run-end.js'
 import type { Store } from './store.js'
-import { contextForeign, contextMissing, transactionUnanswered } from './transaction-errors.js'
+import { contextForeign, contextMissing, transactionUnanswered, transactionWaiting } from './transaction-errors.js'
 
 /**
  * One transaction of a run, from before BEGIN until its outcome is known. While it is open the run does not end: ends
@@ -26,6 +26,8 @@ export class RunTransaction implements OpenTransaction {
   readonly #isAnswered: boolean
   /** The first end that was offered meanwhile. */
   #offered: Offered | undefined
+  /** Called when an end is offered. */
+  #onOffered: (() => void) | undefined
 
   /** @throws IdempotencyError for misuse: nothing was sent. */
   constructor(context: unknown, store: Store, kind: 'transaction' | 'step') {
@@ -47,6 +49,7 @@ export class RunTransaction implements OpenTransaction {
   offer(end: OfferedEnd): Promise<Settled> {
     this.#offered ??= new Offered(end)
     if (this.#hasFailed) this.#run.willFail()
+    this.#onOffered?.()
     return this.#offered.told
   }
 
@@ -73,6 +76,22 @@ export class RunTransaction implements OpenTransaction {
   begun(): void {
     if (this.#hasBegun && !this.#hasFailed) this.#discard()
     this.#hasBegun = true
+  }
+
+  /**
+   * Resolves with the result of the work. Without the session nothing can be committed: work that has answered, and does not
+   * resolve at once, may wait for its own response.
+   *
+   * @throws IdempotencyError `transaction_waiting`: it must be rolled back.
+   */
+  async resultOf<Value>(work: Value | Promise<Value>, sessionEnd: Promise<void> | undefined): Promise<Value> {
+    return sessionEnd === undefined ? work : Promise.race([work, sessionEnd.then(() => this.#stuck())])
+  }
+
+  async #stuck(): Promise<never> {
+    if (this.#offered === undefined) await new Promise<void>((resolve) => (this.#onOffered = resolve))
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    throw transactionWaiting()
   }
 
   /**

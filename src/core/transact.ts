@@ -23,6 +23,8 @@ export interface Transactions<Tx, Options> {
   step(tx: Tx, recordKey: string, token: string): Promise<void>
   /** The last statement: completes the record. Rejects unless the token owns it, and this is the marked transaction. */
   complete(tx: Tx, recordKey: string, completion: Completion): Promise<void>
+  /** Resolves when the database has ended the session of an open transaction; `undefined` if the client does not tell. */
+  sessionEnd?(tx: Tx): Promise<void> | undefined
   /** Whether a renewal must be confirmed before the mark: not if renewals do not affect such a transaction. */
   needsRenewal(options: Options | undefined): boolean
   /** Whether, after this error at COMMIT, it is unknown whether it was committed. */
@@ -52,7 +54,7 @@ export async function transact<Tx, Value, Options>(
     progress = 'working'
     transaction.begun()
     if (await marked(tx, transaction, transactions, options)) transaction.admitRenewals()
-    value = await work(tx)
+    value = await transaction.resultOf(work(tx), transactions.sessionEnd?.(tx))
     const completion = await transaction.resolved(value)
     if (completion === null) {
       progress = 'refused'

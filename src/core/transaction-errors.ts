@@ -66,6 +66,15 @@ export function transactionStreamed(): IdempotencyError {
   )
 }
 
+export function transactionWaiting(): IdempotencyError {
+  return new IdempotencyError(
+    'transaction_waiting',
+    'The work of the transaction sent its response and then waited until the database ended the session, so it was rolled back. The ' +
+      'response is sent after the COMMIT, which waits for the work: do not wait inside for `finish`, for the callback of `end`, or ' +
+      'with `pipeline`.',
+  )
+}
+
 export function transactionAsynchronous(): IdempotencyError {
   return new IdempotencyError(
     'transaction_asynchronous',

@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import express, { type Express, type NextFunction, type Request, type Response } from 'express'
 import {
   type IdempotencyContext,
@@ -44,9 +47,9 @@ const FAST: Partial<IdempotencyOptions> = { leaseMs: 2_000, maxRunMs: 3_000, sto
 
 async function serve(handler: Handler, options: Partial<IdempotencyOptions> = {}): Promise<void> {
   const app: Express = express()
-  const once = idempotency({ store, scope: singleTenant, onEvent: (event) => events.push(event), ...options })
-  idle = () => once.idle()
-  app.post('/payouts', express.json(), once, (req, res, next) => {
+  const protect = idempotency({ store, scope: singleTenant, onEvent: (event) => events.push(event), ...options })
+  idle = () => protect.idle()
+  app.post('/payouts', express.json(), protect, (req, res, next) => {
     handler(req, res, req.idempotency as IdempotencyContext).catch(next)
   })
   app.use((error: { status?: number }, _req: Request, res: Response, next: NextFunction) => {
@@ -232,6 +235,31 @@ describe('a transaction', () => {
     await idle()
     expect(await effects()).toEqual([])
     expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test.each<[string, (res: Response) => Promise<unknown>]>([
+    ["'finish'", (res) => once(res.status(201).end('x'), 'finish')],
+    ["the callback of 'end'", (res) => new Promise<void>((resolve) => void res.status(201).end('x', resolve))],
+    ['a pipeline', (res) => pipeline(Readable.from(['a,b']), res.status(201))],
+  ])('that waits inside for %s is misuse when its session ends, and holds no connection', async (_title, answer) => {
+    const narrow = openPool(url, { max: 1 })
+    onTestFinished(() => narrow.end())
+    const waiting = storeOn({ pool, transactions: narrow })
+    await serve(
+      async (_req, res, context) => {
+        await waiting.transaction(context, async (tx) => {
+          await insert(tx)
+          await answer(res)
+        })
+      },
+      { ...FAST, store: waiting },
+    )
+    expect(await post()).toMatchObject({ status: 500, body: { failed: true } })
+    expect(errors).toMatchObject([{ code: 'transaction_waiting' }])
+    await idle()
+    expect(await effects()).toEqual([])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+    await vi.waitFor(() => expect(narrow.totalCount).toBe(0))
   })
 
   test('is told by its signal when a time limit has answered in its place', async () => {
