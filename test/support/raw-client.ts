@@ -34,6 +34,8 @@ export interface Connection {
 export function connectTo(port: number, socket = net.connect(port, '127.0.0.1')): Connection {
   let chunks: Buffer[] = []
   let ended = false
+  /** It did not end, but was reset: what has come may be incomplete. */
+  let isReset = false
   let waiting: (() => void)[] = []
   const wake = () => {
     const woken = waiting
@@ -57,7 +59,9 @@ export function connectTo(port: number, socket = net.connect(port, '127.0.0.1'))
     chunks.push(chunk)
     wake()
   })
-  socket.on('error', () => {}) // 'close' follows.
+  socket.on('error', () => {
+    isReset = true // 'close' follows.
+  })
 
   return {
     socket,
@@ -68,7 +72,7 @@ export function connectTo(port: number, socket = net.connect(port, '127.0.0.1'))
     async reply(method = 'POST') {
       while (true) {
         const bytes = received()
-        const read = readReply(bytes, method, ended)
+        const read = readReply(bytes, method, ended && !isReset)
         if (read !== null) {
           chunks = [bytes.subarray(read.length)]
           return read.reply
