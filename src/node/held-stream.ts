@@ -1,5 +1,4 @@
 import { Buffer } from 'node:buffer'
-import type { Socket } from 'node:net'
 import { isEventStream } from '../http/answer.js'
 import type { Callback } from './callbacks.js'
 import * as faked from './faked.js'
@@ -74,11 +73,11 @@ export class HeldStream {
   }
 
   /** A client must notice that the body is incomplete: by a reset, if nothing else shows it. */
-  reset(socket: Socket): void {
+  reset(): void {
     const { res } = this.#wayOut
     if (res.chunkedEncoding || res.hasHeader('Content-Length')) return
     try {
-      socket.resetAndDestroy()
+      res.socket?.resetAndDestroy()
     } catch {
       // Not a TCP socket, for example TLS: it is destroyed like others.
     }

@@ -21,7 +21,7 @@ export interface Binding {
 /** The part of a stream that is sent at its end. */
 interface StreamEnd {
   takeRest(last: Buffer): Buffer
-  reset(socket: Socket): void
+  reset(): void
 }
 
 /**
@@ -112,14 +112,9 @@ export class WayOut {
     faked.destroyed(res, false)
     this.lift()
     this.showSocket()
-    if (res.socket !== null) stream?.reset(res.socket)
-    else {
-      // A pipelined response has no socket yet; Node 24 would never close the connection.
-      res.once('socket', (late) => {
-        stream?.reset(late)
-        late.destroy(error)
-      })
-    }
+    // A pipelined response has no socket yet; Node 24 would never close the connection.
+    if (res.socket === null) res.once('socket', (late) => late.destroy(error))
+    stream?.reset()
     this.outlet.destroy.call(res, error)
     this.closeIfLeft(false)
   }

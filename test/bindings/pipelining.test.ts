@@ -70,30 +70,4 @@ describe.each(BINDINGS)('$name', (binding) => {
     client.socket.destroy()
     await once.idle()
   })
-
-  test('a stream that is broken off in its turn does not look complete to a client of HTTP/1.0', async () => {
-    const first = gate()
-    const broken = gate()
-    const handler: Step = async (req, res) => {
-      if (req.headers['idempotency-key'] === 'first') {
-        await first.opened
-        res.end('paid')
-        return
-      }
-      res.writeHead(200, { 'Content-Type': 'text/event-stream' })
-      res.write('data: 1\n\n')
-      res.destroy()
-      broken.open()
-    }
-    const { port, once } = await serve(binding, handler)
-    const client = connectTo(port)
-    const failed = new Promise((resolve) => client.socket.once('error', resolve))
-    client.send({ key: 'first' })
-    client.send({ key: 'behind', version: '1.0' })
-    await broken.opened
-    first.open()
-    expect((await client.reply()).body.toString()).toBe('paid')
-    expect(await failed).toMatchObject({ code: 'ECONNRESET' })
-    await once.idle()
-  })
 })
