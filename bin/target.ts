@@ -19,6 +19,16 @@ export interface ModuleTarget extends Opened {
   readonly kind: 'store'
 }
 
+/**
+ * Redis has no tables that could be missing: under another prefix than the store's there is nothing, as if all were well.
+ */
+export function tellPrefix(target: Target, { prefix }: Options): void {
+  if (target.kind !== 'redis' || prefix !== undefined) return
+  console.error(
+    `Only keys that begin with ${target.prefix} count. If the store has another prefix, give it as --prefix.`,
+  )
+}
+
 /** What a command needs: any store, one that was opened here, or one with tables. */
 export type Needs = 'store' | 'server' | 'tables'
 

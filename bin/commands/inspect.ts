@@ -3,12 +3,13 @@ import type { IdempotencyRecord } from 'once-per-key/core'
 import { type CommandLine, recordIn } from '../command-line.js'
 import { recordOf } from '../operator.js'
 import { harmless, inWords, printFacts, printJson } from '../printed.js'
-import type { Target } from '../target.js'
+import { type Target, tellPrefix } from '../target.js'
 
-export async function inspect(line: CommandLine, { store }: Target): Promise<number> {
+export async function inspect(line: CommandLine, target: Target): Promise<number> {
   const name = recordIn(line)
   const { json, 'show-body': showsBody = false } = line.options
-  const record = await recordOf(store, name)
+  const record = await recordOf(target.store, name)
+  if (record === null) tellPrefix(target, line.options)
   if (json) printJson(record && { ...name, ...asJson(record, showsBody) })
   else if (record === null) console.log('There is no record: the key is new, or its retention is over.')
   else print(name, record, showsBody)

@@ -3,13 +3,14 @@ import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.j
 import { type CommandLine, countIn, type Options, recordIn, UsageError } from '../command-line.js'
 import { checkResolution, operatorOf, recordOf } from '../operator.js'
 import { printJson } from '../printed.js'
-import type { Target } from '../target.js'
+import { type Target, tellPrefix } from '../target.js'
 import { print } from './inspect.js'
 
 /** Settles an unknown outcome: after a look at the record, and only of the attempt that whoever typed it has looked at. */
-export async function resolve(line: CommandLine, { store }: Target): Promise<number> {
+export async function resolve(line: CommandLine, target: Target): Promise<number> {
   const name = recordIn(line)
   const { options } = line
+  const { store } = target
   const attempt = countIn(options, 'attempt')
   if (attempt === undefined)
     throw new UsageError('--attempt N says which attempt you looked at: see once-per-key inspect.')
@@ -18,6 +19,7 @@ export async function resolve(line: CommandLine, { store }: Target): Promise<num
   checkAskable(options)
 
   const record = await recordOf(store, name)
+  if (record === null) tellPrefix(target, options)
   if (record === null || record.attempt !== attempt) {
     return unchanged(options, record === null ? NO_RECORD : `it is at attempt ${record.attempt} by now`, NOT_SETTLED)
   }

@@ -2,21 +2,22 @@ import type { UnknownOutcome } from 'once-per-key/core'
 import { type CommandLine, countIn } from '../command-line.js'
 import { operatorOf } from '../operator.js'
 import { inWords, printJson, printTable } from '../printed.js'
-import type { Target } from '../target.js'
+import { type Target, tellPrefix } from '../target.js'
 
 const USUAL_LIMIT = 1_000
 
 /** Lists what awaits an operator, the oldest first. Keeps no more of it than is shown, however much there is. */
-export async function unknown({ options }: CommandLine, { store }: Target): Promise<number> {
+export async function unknown({ options }: CommandLine, target: Target): Promise<number> {
   const limit = countIn(options, 'limit') ?? USUAL_LIMIT
   const names = new Set<string>()
   let kept: UnknownOutcome[] = []
-  for await (const found of operatorOf(store).unknown()) {
+  for await (const found of operatorOf(target.store).unknown()) {
     names.add(JSON.stringify([found.namespace, found.scope, found.key])) // A walk may come across one twice.
     kept.push(found)
     if (kept.length >= 2 * limit) kept = oldest(kept, limit)
   }
   const shown = oldest(kept, limit)
+  if (shown.length === 0) tellPrefix(target, options)
   if (options.json) {
     printJson({ total: names.size, records: shown.map(({ record, ...name }) => ({ ...name, ...record })) })
     return 0

@@ -234,6 +234,17 @@ export const store = new RedisStore({ client: new Redis('${(await redis).url}'),
     expect([exitCode, stdout]).toEqual([0, 'Nothing awaits an operator.\n'])
   })
 
+  test.each([
+    ['unknown'],
+    ['inspect', 'acme', 'none'],
+    ['resolve', 'acme', 'none', '--attempt', '1', '--failed', '--yes'],
+  ])('has a prefix, which is told where nothing is found: %s', async (...line) => {
+    const at = ['--redis', (await redis).url]
+    const hint = 'Only keys that begin with once-per-key: count.'
+    expect((await command([...line, ...at])).stderr).toContain(hint)
+    expect((await command([...line, ...at, '--prefix', 'other:'])).stderr).not.toContain('Only keys')
+  })
+
   test('can be said by the environment', async () => {
     const { exitCode } = await command(['unknown'], { ONCE_PER_KEY_REDIS: (await redis).url })
     expect(exitCode).toBe(0)
