@@ -75,6 +75,7 @@ export function transactionsOf(
   return new InClientsTransaction(isPool(given) ? onPool(given) : given, statements, schema)
 }
 
+/** Those of a pool also tell when the database ends a session: no other client's do. */
 interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx, Options> {
   sessionEnd?(tx: Tx): Promise<void> | undefined
 }

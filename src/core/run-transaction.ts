@@ -152,7 +152,7 @@ export class RunTransaction implements OpenTransaction {
    * A step has ended. Unless it was rolled back its writes may exist, so any failure from now on leaves the outcome unknown. An
    * answer that was given meanwhile is sent only if they do exist: it may speak of them.
    */
-  async stepOver(outcome: 'committed' | 'unknown' | 'rolled back'): Promise<void> {
+  async stepOver(outcome: StepOutcome): Promise<void> {
     const run = this.#run
     if (outcome !== 'rolled back') run.mayHaveEffect()
     const end = this.#offered?.end
@@ -187,6 +187,9 @@ export class RunTransaction implements OpenTransaction {
     return offered
   }
 }
+
+/** `unknown`: the reply to its COMMIT was lost. */
+export type StepOutcome = 'committed' | 'unknown' | 'rolled back'
 
 /** An end of the run, and the promise of its result. */
 class Offered {

@@ -1,5 +1,5 @@
 import type { Completion } from './run-end.js'
-import { RunTransaction, usableRun } from './run-transaction.js'
+import { RunTransaction, type StepOutcome, usableRun } from './run-transaction.js'
 import type { Store } from './store.js'
 import { transactionNotRun } from './transaction-errors.js'
 
@@ -118,7 +118,7 @@ export async function step<Tx, Value, Options>(
   const transaction = new RunTransaction(context, store, 'step')
   let value: Value | undefined
   let isDone = false
-  let outcome: 'committed' | 'unknown' | 'rolled back' = 'rolled back'
+  let outcome: StepOutcome = 'rolled back'
   try {
     await transactions.transaction(async (tx) => {
       isDone = false

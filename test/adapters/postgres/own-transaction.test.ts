@@ -80,6 +80,13 @@ async function post(
   }
 }
 
+/** A store whose transactions wait for one connection. */
+function onOneConnection() {
+  const narrow = openPool(url, { max: 1 })
+  onTestFinished(() => narrow.end())
+  return { narrow, waiting: storeOn({ pool, transactions: narrow }) }
+}
+
 const insert = (tx: PoolClient, id = 'e1') => tx.query('INSERT INTO effects VALUES ($1)', [id])
 const effects = async () => (await query('SELECT id FROM effects ORDER BY id')).map(({ id }) => id)
 const record = () => store.inspect('single-tenant:k')
@@ -242,9 +249,7 @@ describe('a transaction', () => {
     ["the callback of 'end'", (res) => new Promise<void>((resolve) => void res.status(201).end('x', resolve))],
     ['a pipeline', (res) => pipeline(Readable.from(['a,b']), res.status(201))],
   ])('that waits inside for %s is misuse when its session ends, and holds no connection', async (_title, answer) => {
-    const narrow = openPool(url, { max: 1 })
-    onTestFinished(() => narrow.end())
-    const waiting = storeOn({ pool, transactions: narrow })
+    const { narrow, waiting } = onOneConnection()
     await serve(
       async (_req, res, context) => {
         await waiting.transaction(context, async (tx) => {
@@ -402,9 +407,7 @@ describe('a transaction', () => {
   })
 
   test('that waits for a connection keeps its lease', async () => {
-    const narrow = openPool(url, { max: 1 })
-    onTestFinished(() => narrow.end())
-    const waiting = storeOn({ pool, transactions: narrow })
+    const { narrow, waiting } = onOneConnection()
     await serve(
       async (_req, res, context) => {
         await waiting.transaction(context, async (tx) => {
