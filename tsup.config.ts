@@ -1,39 +1,55 @@
+import { readFileSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { defineConfig } from 'tsup'
+import { defineConfig, type Options } from 'tsup'
+import { documentationOf } from './scripts/address.mjs'
+import { withoutDocstrings } from './scripts/without-docstrings.js'
 
-const library = defineConfig({
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+
+/** Keys are output paths: the entries of package.json's exports. */
+const entry = {
+  index: 'src/index.ts',
+  core: 'src/core.ts',
+  http: 'src/http/index.ts',
+  fetch: 'src/fetch/index.ts',
+  hono: 'src/hono/index.ts',
+  client: 'src/client/index.ts',
+  fastify: 'src/fastify/index.ts',
+  koa: 'src/koa/index.ts',
+  memory: 'adapters/memory/index.ts',
+  redis: 'adapters/redis/index.ts',
+  postgres: 'adapters/postgres/index.ts',
+  sqlite: 'adapters/sqlite/index.ts',
+  sealed: 'adapters/sealed/index.ts',
+  run: 'src/run/index.ts',
+  receiver: 'src/webhooks/receiver/index.ts',
+  webhooks: 'src/webhooks/index.ts',
+  opentelemetry: 'src/opentelemetry/index.ts',
+  testing: 'src/testing/index.ts',
+}
+
+const library = {
   name: 'library',
-  // Keys are output paths: the entries of package.json's exports.
-  entry: {
-    index: 'src/index.ts',
-    core: 'src/core.ts',
-    http: 'src/http/index.ts',
-    fetch: 'src/fetch/index.ts',
-    hono: 'src/hono/index.ts',
-    client: 'src/client/index.ts',
-    fastify: 'src/fastify/index.ts',
-    koa: 'src/koa/index.ts',
-    memory: 'adapters/memory/index.ts',
-    redis: 'adapters/redis/index.ts',
-    postgres: 'adapters/postgres/index.ts',
-    sqlite: 'adapters/sqlite/index.ts',
-    sealed: 'adapters/sealed/index.ts',
-    run: 'src/run/index.ts',
-    webhooks: 'src/webhooks/index.ts',
-    opentelemetry: 'src/opentelemetry/index.ts',
-    testing: 'src/testing/index.ts',
-  },
-  format: ['esm', 'cjs'],
+  entry,
+  format: 'esm',
   // Without it each CommonJS entry would have a copy of the core.
   splitting: true,
   // Rollup writes the CommonJS files; without it they are rewritten syntax by syntax, and name this machine's folders.
   treeshake: true,
   target: 'node20',
-  // The command is another configuration's, which is built at the same time.
-  clean: ['!bin/**'],
-  // With their sources in them: a stack trace and a debugger show what was written.
-  sourcemap: true,
+  plugins: [withoutDocstrings()],
+  define: { DOCUMENTATION: JSON.stringify(documentationOf(manifest)) },
+  // What other configurations build at the same time stays.
+  clean: ['!bin/**', '!*.cjs', '!*.d.cts', '!*.d.ts'],
+} satisfies Options
+
+const commonjs = defineConfig({
+  ...library,
+  name: 'library as CommonJS, and its types',
+  format: 'cjs',
+  clean: ['!bin/**', '!*.js'],
+  // Those of the ES modules re-export them: scripts/module-types.mjs.
   dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
 })
 
@@ -44,7 +60,6 @@ const command = defineConfig({
   format: 'esm',
   target: 'node20',
   clean: true,
-  sourcemap: true,
   // It gets the library by its own name, and drivers where they are installed.
   external: [/^once-per-key(\/|$)/, 'better-sqlite3', 'ioredis', 'pg'],
 })
@@ -65,7 +80,7 @@ const example = defineConfig({
   target: 'node20',
   clean: true,
   // Packages stay imports: the built example gets the library by its own name, through package.json's exports.
-  external: [/^once-per-key(\/|$)/, 'better-sqlite3', 'express', 'ioredis', 'pg', 'pino', 'zod'],
+  external: [/^once-per-key(\/|$)/, 'express', 'ioredis', 'pg', 'pino', 'zod'],
   plugins: [
     {
       name: 'page',
@@ -76,4 +91,4 @@ const example = defineConfig({
   ],
 })
 
-export default [library, command, example]
+export default [library, commonjs, command, example]

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.js'
+import { THOROUGH } from './test/support/thoroughness.js'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
@@ -15,12 +16,12 @@ export const ALONE = [
   'test/core/{execution-lease,execution-pending,trace}.test.ts',
   'test/run/traces.test.ts',
   'test/regressions/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
-  'test/webhooks/{receiver-traces,signature-timing,zod-3}.test.ts',
+  'test/webhooks/{receiver-traces,signature-timing}.test.ts',
 ]
-/** The package as its users have it, on other runtimes too: `npm run test:package`. */
-export const PACKAGED = ['test/{package,runtimes,types}/**/*.test.ts', 'test/adapters/sqlite/other-driver.test.ts']
-/** What has a configuration of its own. */
-const NOT_HERE = [...configDefaults.exclude, 'test/browser/**', ...PACKAGED]
+
+/** They take long, and are about programs around the library: `npm run test:everything`. */
+export const LONG = ['test/examples/bad-network.test.ts', 'test/proof/mutants/compiler.test.ts']
+const NOT_NOW = [...configDefaults.exclude, ...(THOROUGH ? [] : LONG)]
 
 export default defineConfig({
   resolve: {
@@ -40,6 +41,7 @@ export default defineConfig({
       { find: 'once-per-key/sqlite', replacement: path('adapters/sqlite/index.ts') },
       { find: 'once-per-key/sealed', replacement: path('adapters/sealed/index.ts') },
       { find: 'once-per-key/run', replacement: path('src/run/index.ts') },
+      { find: 'once-per-key/receiver', replacement: path('src/webhooks/receiver/index.ts') },
       { find: 'once-per-key/webhooks', replacement: path('src/webhooks/index.ts') },
       { find: 'once-per-key/opentelemetry', replacement: path('src/opentelemetry/index.ts') },
       { find: 'once-per-key/testing', replacement: path('src/testing/index.ts') },
@@ -47,9 +49,15 @@ export default defineConfig({
   },
   test: {
     projects: [
-      { extends: true, test: { name: 'apart', include: ['test/**/*.test.ts'], exclude: [...NOT_HERE, ...SHARED] } },
+      {
+        extends: true,
+        test: { name: 'apart', include: ['test/**/*.test.ts'], exclude: [...NOT_NOW, ...SHARED] },
+      },
       { extends: true, test: { name: 'alone', include: ALONE } },
-      { extends: true, test: { name: 'shared', include: SHARED, exclude: [...NOT_HERE, ...ALONE], isolate: false } },
+      {
+        extends: true,
+        test: { name: 'shared', include: SHARED, exclude: [...configDefaults.exclude, ...ALONE], isolate: false },
+      },
     ],
     globalSetup: 'test/support/global-setup.ts',
     // Much of it waits for processes, sockets and leases: more workers than cores.
@@ -59,15 +67,5 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 120_000,
     unstubEnvs: true,
-    // Real kills, cuts and clocks on a busy machine: what fails is tried once more, and never silently.
-    retry: 1,
-    reporters: ['default', path('test/support/second-tries.ts'), path('test/support/failed-files.ts')],
-    coverage: {
-      provider: 'v8',
-      include: ['src/**', 'adapters/**'],
-      thresholds: { lines: 95 },
-      // To files only: a run ends with its summary, or with the threshold that it missed.
-      reporter: ['html', 'json-summary'],
-    },
   },
 })

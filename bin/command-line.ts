@@ -38,6 +38,7 @@ const OPTIONS = {
   body: { type: 'string' },
   'content-type': { type: 'string' },
   'show-body': { type: 'boolean' },
+  derive: { type: 'string' },
   limit: { type: 'string' },
   ids: { type: 'boolean' },
   json: { type: 'boolean' },
@@ -52,7 +53,7 @@ const OF_ALL: readonly OptionName[] = ['redis', 'postgres', 'sqlite', 'store', '
 /** What each command takes besides. */
 const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
   unknown: ['limit'],
-  inspect: ['namespace', 'show-body'],
+  inspect: ['namespace', 'show-body', 'derive'],
   resolve: ['namespace', 'attempt', 'failed', 'completed', 'status', 'body', 'content-type', 'yes'],
   forget: ['namespace', 'scope', 'key', 'remove', 'dry-run', 'yes'],
   stats: [],
@@ -81,6 +82,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   if (!isCommand(command)) throw new UsageError(noCommand(command))
   checkTaken(command, values)
   checkPlaces(values)
+  if (values.derive === '') throw new UsageError('--derive takes the label that the handler gave to deriveKey.')
   return { command, rest, options: values, help: values.help === true }
 }
 

@@ -21,11 +21,14 @@ It reads all records, in small steps.
 
   once-per-key unknown --postgres "$DATABASE_URL"
   once-per-key unknown --redis redis://localhost --limit 20 --json`,
-  inspect: `once-per-key inspect SCOPE KEY [--namespace NAME] [--show-body] [--json]
+  inspect: `once-per-key inspect SCOPE KEY [--namespace NAME] [--derive LABEL] [--show-body] [--json]
 
-Shows the current record of a key. Changes nothing. Shows the body only with --show-body. Exit code 1: there is no record.
+Shows the current record of a key. Changes nothing. Shows the body only with --show-body.
+  --derive LABEL     shows the key that deriveKey(LABEL) gave to the handler, to look for at the bank
+Exit code 1: there is no record, or none from which a key can be derived.
 
-  once-per-key inspect acme order-1001 --redis redis://localhost`,
+  once-per-key inspect acme order-1001 --redis redis://localhost
+  once-per-key inspect acme order-1001 --derive 'bank transfer' --redis redis://localhost`,
   resolve: `once-per-key resolve SCOPE KEY --attempt N (--failed | --completed [--status N] [--body TEXT]) [--yes]
 
 Settles the unknown outcome of the attempt that you inspected. First find out whether it had its effect, and make sure that it does not

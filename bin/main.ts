@@ -2,7 +2,8 @@
 import { readCommandLine, UsageError } from './command-line.js'
 import { commands } from './commands.js'
 import { helpOf } from './help.js'
-import { openTarget, placesOf } from './target.js'
+import { closed, reasonOf } from './limits.js'
+import { nameOf, openTarget, placesOf } from './target.js'
 import { withoutPasswords } from './without-passwords.js'
 
 /** 0: done. 1: it was looked at, and is not as wanted. 2: the command line is wrong. 3: the store failed, or cannot be reached. */
@@ -17,13 +18,19 @@ async function main(): Promise<number> {
   const target = await openTarget(line, command.needs)
   try {
     return await command.run(line, target)
+  } catch (error) {
+    // What a driver throws does not say whose it is.
+    throw isOurs(error) ? error : new Error(`${nameOf(target)} failed: ${reasonOf(error)}`, { cause: error })
   } finally {
-    await target.close()
+    await closed(() => target.close())
   }
 }
 
 /** Whoever reads only the first lines, as `head` does, has read enough. */
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 3))
+
+/** Until it has said how it ended, it counts as failed: a process may also end because nothing is left to wait for. */
+process.exitCode = 3
 
 main().then(
   (code) => {
@@ -38,14 +45,22 @@ main().then(
 
 /** Also a name or a value that the library refuses: nothing was sent to the store. */
 function isMistaken(error: unknown): boolean {
-  const { code } = error as { readonly code?: unknown }
-  return error instanceof UsageError || code === 'options_invalid' || code === 'arguments_invalid'
+  return error instanceof UsageError || ['options_invalid', 'arguments_invalid'].includes(codeOf(error))
+}
+
+/** The library's errors, and the command's, say what happened where. */
+function isOurs(error: unknown): boolean {
+  return isMistaken(error) || ['command_missing', 'store_failed'].includes(codeOf(error))
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { readonly code?: unknown } | null)?.code)
 }
 
 function told(error: unknown): string {
   const given = [...process.argv.slice(2), ...Object.values(placesOf(process.env))]
   return withoutPasswords(
-    String((error as Error).message),
+    reasonOf(error),
     given.filter((text) => text !== undefined),
   )
 }

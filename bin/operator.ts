@@ -13,11 +13,10 @@ import {
   singleTenant,
 } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
+import { REPLY_MS } from './limits.js'
 
-/** A command waits longer than a request does. */
-const STORE_TIMEOUT_MS = 7_000
 /** Nobody listens to its events: what fails is thrown. */
-const TERMS = { storeTimeoutMs: STORE_TIMEOUT_MS, onEvent: () => {} }
+const TERMS = { storeTimeoutMs: REPLY_MS, onEvent: () => {} }
 
 /** The operator's commands, as the middleware has them. */
 export function operatorOf(store: Store): Pick<Operator, 'unknown' | 'resolve'> {

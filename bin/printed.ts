@@ -22,8 +22,10 @@ export function printTable(titles: readonly string[], rows: readonly (readonly s
     )
 }
 
-/** Names, and what is said of each. */
-export function printFacts(facts: Readonly<Record<string, string | number | undefined>>): void {
+/** Names, and what is said of each; nothing where it is `undefined`. */
+export type Facts = Readonly<Record<string, string | number | undefined>>
+
+export function printFacts(facts: Facts): void {
   const told = Object.entries(facts).filter(([, fact]) => fact !== undefined)
   const width = Math.max(...told.map(([name]) => name.length))
   for (const [name, fact] of told) console.log(`${name.padEnd(width)}  ${harmless(String(fact))}`)

@@ -9,6 +9,11 @@ import { type Access, openSqlite, type SqliteTarget } from './targets/sqlite.js'
 /** Where the records are: a store, and, where the command opened it itself, the server behind it. */
 export type Target = (RedisTarget | PostgresTarget | SqliteTarget | ModuleTarget) & { readonly store: Store }
 
+/** What stands behind it, in messages. */
+export function nameOf({ kind }: Target): string {
+  return { redis: 'Redis', postgres: 'Postgres', sqlite: 'SQLite', store: 'The store' }[kind]
+}
+
 /** What every target has. */
 export interface Opened {
   readonly store: Store

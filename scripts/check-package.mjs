@@ -3,16 +3,20 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pack } from './pack.mjs'
+import { argumentsOf } from './stages.mjs'
+import { isLight, tarballRows } from './weight.mjs'
+
+argumentsOf()
 
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 const folder = mkdtempSync(join(tmpdir(), 'once-per-key-'))
 
 try {
-  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
-  const [packed] = JSON.parse(execFileSync(npm, args, { encoding: 'utf8' }))
+  const packed = pack(folder)
   run('publint', '--strict')
-  run('attw', join(folder, packed.filename))
   print(packed)
+  if (!isLight(tarballRows(packed))) process.exitCode = 1
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
@@ -21,7 +25,7 @@ function run(program, ...args) {
   execFileSync(npm, ['exec', '--', program, ...args], { stdio: 'inherit' })
 }
 
-function print({ files, size, unpackedSize }) {
+function print({ files }) {
   const kinds = new Map()
   for (const { path, size: bytes } of files) {
     const kind = path.startsWith('dist/') ? path.replace(/^[^.]+/, '*') : path.replace(/^docs\/.*/, 'docs/*')
@@ -31,7 +35,6 @@ function print({ files, size, unpackedSize }) {
   for (const [kind, { count, total }] of [...kinds].sort(([, a], [, b]) => b.total - a.total)) {
     console.log(`${kb(total)}  ${kind}${count === 1 ? '' : ` (${count} files)`}`)
   }
-  console.log(`${kb(size)}  packed\n${kb(unpackedSize)}  unpacked`)
 }
 
 function kb(bytes) {

@@ -1,6 +1,9 @@
 // `npm start`: builds the payments example and the library, without its types, and starts it.
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { argumentsOf } from './stages.mjs'
+
+argumentsOf()
 
 const root = new URL('../', import.meta.url)
 const tsup = new URL('node_modules/tsup/dist/cli-default.js', root)

@@ -2,6 +2,7 @@ export {
   type Answer,
   CertainFailure,
   type CertainFailureOptions,
+  contextOf,
   type FailureReason,
   type IdempotencyContext,
   IdempotencyError,

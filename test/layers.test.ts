@@ -1,12 +1,15 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { importsOf } from './support/imports.js'
 import { breachesIn, type Files } from './support/layers.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+// The compiler reads every source.
+vi.setConfig({ testTimeout: 120_000 })
 
 describe('the sources', () => {
   test('keep to the architecture: who imports whom, no cycles, short files, honest names', async () => {
@@ -17,7 +20,7 @@ describe('the sources', () => {
   })
 
   test('name every package that they import in the manifest', async () => {
-    const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    const manifest = manifestOf('.')
     // Its own name, where the check of the layers allows that.
     const published = { ...manifest.dependencies, ...manifest.peerDependencies, [manifest.name]: '' }
     const known = { ...published, ...manifest.devDependencies }
@@ -25,7 +28,19 @@ describe('the sources', () => {
       for (const { specifier } of importsOf(path, text)) {
         if (/^(\.|node:|\(computed\))/.test(specifier)) continue
         const name = specifier.match(/^(@[^/]+\/)?[^/]+/)?.[0] ?? specifier
-        expect(Object.keys(path.startsWith('examples/') ? known : published), path).toContain(name)
+        expect(Object.keys(path.startsWith('examples/') ? { ...known, ...ownOf(path) } : published), path).toContain(
+          name,
+        )
+      }
+    }
+  })
+
+  test('import nothing of integrations, and no test does', async () => {
+    for (const folder of ['src', 'adapters', 'bin', 'examples', 'test', 'scripts']) {
+      for (const entry of await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
+        if (!entry.isFile() || !/\.m?[jt]s$/.test(entry.name)) continue
+        const path = join(entry.parentPath, entry.name)
+        expect(readFileSync(path, 'utf8'), path).not.toMatch(/(?:from |import |import\()'[^']*\/integrations\//)
       }
     }
   })
@@ -53,7 +68,16 @@ describe('the check finds', () => {
     ['src/webhooks/signatures/hmac-sha256.ts', "import { kindOf } from '../../core/index.js'"],
     [
       'src/webhooks/receiver/receiver.ts',
-      "import type { z } from '../events/envelope.js'\nimport '../../core/index.js'",
+      "import type { WebhookEventError } from '../events/event-error.js'\nimport '../../core/index.js'",
+    ],
+    [
+      'src/webhooks/receiver/documented-receiver.ts',
+      "import './receiver.js'\nimport type { z } from '../events/envelope.js'",
+    ],
+    ['src/webhooks/events/event-error.ts', ''],
+    [
+      'src/webhooks/receiver/index.ts',
+      "export { webhookReceiver } from './receiver.js'\nexport { hmacSha256 } from '../signatures/hmac-sha256.js'",
     ],
     ['src/http/index.ts', "export { createRequestEngine } from './request-engine.js'"],
     ['src/http/request-engine.ts', "import { createEngine } from '../core/engine.js'"],
@@ -111,6 +135,13 @@ describe('the check finds', () => {
     ['src/webhooks/events/envelope.ts', "import '../../express/middleware.js'", '../../express/middleware.js'],
     ['src/webhooks/events/envelope.ts', "import '../receiver/receiver.js'", '../receiver/receiver.js'],
     ['src/webhooks/receiver/receiver.ts', "import { z } from 'zod/v4'", 'zod/v4'],
+    ['src/webhooks/receiver/receiver.ts', "import '../events/envelope.js'", '../events/envelope.js'],
+    ['src/webhooks/receiver/receiver.ts', "import './documented-receiver.js'", './documented-receiver.js'],
+    [
+      'src/webhooks/receiver/index.ts',
+      "export { webhookReceiver } from './documented-receiver.js'",
+      './documented-receiver.js',
+    ],
     ['src/webhooks/receiver/receiver.ts', "import '../../express/middleware.js'", '../../express/middleware.js'],
     ['src/webhooks/receiver/receiver.ts', "import '../signatures/hmac-sha256.js'", '../signatures/hmac-sha256.js'],
     ['src/webhooks/signatures/hmac-sha256.ts', "import '../receiver/receiver.js'", '../receiver/receiver.js'],
@@ -212,7 +243,7 @@ describe('the check finds', () => {
   test('a file of too many lines, in src and in adapters', () => {
     for (const path of ['src/core/engine.ts', 'adapters/memory/store.ts']) {
       expect(breachesIn(withText(path, '\n// line'.repeat(259)))).toEqual([])
-      expect(breachesIn(withText(path, '\n// line'.repeat(260)))).toEqual([`${path} has 261 lines, more than 260`])
+      expect(breachesIn(withText(path, '\n// line'.repeat(350)))).toEqual([`${path} has 351 lines, more than 350`])
     }
   })
 
@@ -232,8 +263,15 @@ describe('the check finds', () => {
   }
 })
 
-/** It imports Prisma, and what that generates, which test/adapters/postgres/clients installs by itself. */
-const GENERATES = 'examples/recipes/transactions/prisma.ts'
+/** What an example that is a project of its own depends on. */
+function ownOf(path: string): object {
+  const folder = path.split('/').slice(0, 2).join('/')
+  return existsSync(join(ROOT, folder, 'package.json')) ? manifestOf(folder).dependencies : {}
+}
+
+function manifestOf(folder: string) {
+  return JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'))
+}
 
 async function sourceFiles(): Promise<Files> {
   const files = new Map<string, string>()
@@ -241,7 +279,7 @@ async function sourceFiles(): Promise<Files> {
     for (const entry of await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
       if (!entry.isFile() || !/\.[cm]?[jt]sx?$/.test(entry.name)) continue
       const path = relative(ROOT, join(entry.parentPath, entry.name)).split(sep).join('/')
-      if (path !== GENERATES) files.set(path, readFileSync(join(ROOT, path), 'utf8'))
+      files.set(path, readFileSync(join(ROOT, path), 'utf8'))
     }
   }
   return files

@@ -1,3 +1,5 @@
+import cluster from 'node:cluster'
+import { isMainThread } from 'node:worker_threads'
 import {
   type BeginReply,
   type Claim,
@@ -6,27 +8,25 @@ import {
   type Forgetting,
   IdempotencyError,
   type IdempotencyRecord,
+  type ListedRecord,
   type ListedRecords,
   listed,
   listedIfUnknown,
   type MaybePromise,
   machine,
+  NOT_KEPT,
   type Ownership,
   type Resolution,
   SINGLE_TENANT,
   type Store,
   type StoreEvent,
   safeListener,
+  warnOnce,
 } from '../../src/core/index.js'
-import { Bounds } from './bounds.js'
-import { ClaimedRecords } from './claimed-records.js'
-import { warnInClusterWorker } from './cluster-warning.js'
-import { Failures } from './failures.js'
-import { inOnePiece, KeptAnswer, NO_ANSWER } from './kept-answer.js'
-import { listing } from './listing.js'
+import type { Entry } from './entry.js'
 import { type MemoryStoreOptions, RULES } from './options.js'
-import { type AnyReply, withOwnAnswer } from './own-answer.js'
-import type { Entry } from './share.js'
+import type { Packed } from './packed.js'
+import { Records } from './records.js'
 
 type StoredRecord = machine.StoredRecord
 type Completed = Extract<StoredRecord, { state: 'completed' }>
@@ -37,9 +37,6 @@ export type { MemoryStoreOptions }
 
 /** Operators only replace existing records, which keep their scope. */
 const NOBODY: Sender = {}
-
-/** An estimate of what V8 and lru-cache need besides text and bytes. */
-const RECORD_OVERHEAD_BYTES = 600
 
 /** Room for some hundred failures of each kind, even in a tiny store. */
 const LEAST_FAILURE_BYTES = 256 * 1024
@@ -56,11 +53,7 @@ export class MemoryStore implements Store {
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   /** Events that are not emitted yet. */
   #happened: StoreEvent[] = []
-
-  readonly #claimed: ClaimedRecords
-  readonly #uncertain: Failures
-  /** Certain failures keep only the attempt number and a fence against late commands. */
-  readonly #certain: Failures
+  readonly #records: Records
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. */
   constructor(options: MemoryStoreOptions = {}) {
@@ -69,82 +62,81 @@ export class MemoryStore implements Store {
     const { maxUncertainBytes, now = () => performance.now() } = given
     const values = { maxBytes, maxEntries, maxUncertainBytes, maxScopeShare, whenFull, now }
     checkOptions('MemoryStore', options, values, RULES)
-    this.#now = now
-    this.#claimed = new ClaimedRecords(new Bounds({ maxBytes, maxEntries, maxScopeShare }), whenFull === 'evict')
-    const failures = (bytes: number) =>
-      new Failures(bytes, new Bounds({ maxBytes: bytes, maxEntries: Number.POSITIVE_INFINITY, maxScopeShare }))
-    this.#uncertain = failures(maxUncertainBytes ?? Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 2)))
-    this.#certain = failures(Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 8)))
-    warnInClusterWorker()
+    this.#now = () => Math.floor(now()) // V8 keeps small integers in place, and other numbers as objects.
+    this.#records = new Records({
+      maxBytes,
+      maxEntries,
+      maxUncertainBytes: maxUncertainBytes ?? Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 2)),
+      maxCertainBytes: Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 8)),
+      maxScopeShare,
+      evicts: whenFull === 'evict',
+    })
+    warnOfOthers()
   }
 
   begin(key: string, claim: Claim): MaybePromise<BeginReply> {
     const now = this.#now()
-    const before = this.#find(key)
-    const step = machine.begin(recordOf(before), claim, now)
-    if (step.reply.acquired && !isClaimed(before)) {
-      this.#makeRoom(step.record as StoredRecord, key, scopeOf(claim), now)
-    }
-    return this.#done(step, key, claim, before, now)
+    const before = this.#records.find(key)
+    const { record, reply } = machine.begin(recordOf(before), claim, now)
+    if (record === null || record === recordOf(before)) return reply
+    const packed = this.#records.pack(record)
+    const evictions = this.#records.makeRoomForClaim(key, scopeOf(claim), packed, before, now)
+    if (evictions === null) throw this.#full()
+    this.#evicted(evictions)
+    return this.#write(key, claim, record, packed, before, now, reply)
   }
 
   renew(key: string, own: Ownership & { readonly leaseMs: number }): MaybePromise<CommandReply> {
     const now = this.#now()
-    const before = this.#find(key)
+    const before = this.#records.find(key)
     return this.#done(machine.renew(recordOf(before), own, now), key, own, before, now)
   }
 
   complete(key: string, own: Parameters<Store['complete']>[1]): MaybePromise<CommandReply> {
-    const answer = new KeptAnswer(own.answer)
     const now = this.#now()
-    const before = this.#find(key)
-    const { record, reply } = machine.complete(recordOf(before), { ...own, answer }, now)
-    const kept =
-      record === recordOf(before) ? record : this.#affordable(record as StoredRecord, key, scopeOf(own), before, now)
-    return this.#done({ record: kept, reply }, key, own, before, now)
+    const before = this.#records.find(key)
+    const { record, reply } = machine.complete(recordOf(before), own, now)
+    if (record === null || record === recordOf(before)) return reply
+    const packed = this.#affordable(key, record as Completed, scopeOf(own), before, now)
+    return this.#write(key, own, record, packed, before, now, reply)
   }
 
   release(key: string, own: Ownership & { readonly failedMs: number }): MaybePromise<CommandReply> {
     const now = this.#now()
-    const before = this.#find(key)
+    const before = this.#records.find(key)
     return this.#done(machine.release(recordOf(before), own, now), key, own, before, now)
   }
 
   inspect(key: string): MaybePromise<IdempotencyRecord | null> {
-    const now = this.#now()
-    const before = this.#find(key)
-    const { record, reply } = machine.inspect(recordOf(before), now)
-    return this.#done({ record, reply: { record: reply } }, key, NOBODY, before, now).record
+    return machine.inspect(recordOf(this.#records.find(key)), this.#now()).reply
   }
 
   /** All in one step: what is completed, by far the most, is not looked at. */
   list(): ListedRecords {
     const now = this.#now()
-    return listing([this.#claimed.inFlight(), this.#uncertain.all()], ({ record }) => listedIfUnknown(record, now))
+    return listing(this.#records.open(), (entry) => listedIfUnknown(recordOf(entry), now))
   }
 
   /** All in one step. */
   listScope(scope: string): ListedRecords {
     const now = this.#now()
-    const places = [this.#claimed.inFlight(), this.#claimed.completed(), this.#uncertain.all(), this.#certain.all()]
-    return listing(places, ({ key, record }) => (key.startsWith(`${scope}:`) ? listed(record, now) : null))
+    const start = `${scope}:`
+    return listing(this.#records.all(), (entry) => (entry.key.startsWith(start) ? listed(recordOf(entry), now) : null))
   }
 
   /** A resolution is always kept, even if the store is full. */
   resolve(key: string, resolution: Resolution): MaybePromise<CommandReply> {
-    const answer = resolution.answer && new KeptAnswer(resolution.answer)
     const now = this.#now()
-    const before = this.#find(key)
-    return this.#done(machine.resolve(recordOf(before), { ...resolution, answer }, now), key, NOBODY, before, now)
+    const before = this.#records.find(key)
+    return this.#done(machine.resolve(recordOf(before), resolution, now), key, NOBODY, before, now)
   }
 
   forget(key: string, forgetting: Forgetting): MaybePromise<CommandReply> {
-    const before = this.#find(key)
+    const before = this.#records.find(key)
     const { record, reply } = machine.forget(recordOf(before), forgetting, this.#now())
-    if (before === undefined || !reply.ok || record === before.record) return reply
-    if (record === null) this.#placeOf(before.record).drop(before)
-    else
-      this.#claimed.shrink(before, { ...(record as Completed), answer: NO_ANSWER }, RECORD_OVERHEAD_BYTES + key.length)
+    if (before === undefined || !reply.ok || record === recordOf(before)) return reply
+    if (record === null) this.#records.drop(before)
+    else this.#records.dropAnswer(before, record)
     return reply
   }
 
@@ -154,77 +146,62 @@ export class MemoryStore implements Store {
 
   /** Deletes every record, including those in flight: for tests. */
   clear(): void {
-    for (const kind of [this.#claimed, this.#uncertain, this.#certain]) kind.clear()
+    this.#records.clear()
   }
 
-  /** Writes the new record, if the command changed it, and replies. */
-  #done<Reply extends AnyReply>(
+  /** Writes the new record, if the command changed it, whatever room there is: its claim was accepted. */
+  #done<Reply>(
     { record, reply }: machine.Step<Reply>,
     key: string,
     sender: Sender,
     before: Entry | undefined,
     now: number,
   ): Reply {
-    if (record !== null && record !== before?.record) this.#write(key, sender, before, record, now)
+    if (record === null || record === recordOf(before)) return reply
+    return this.#write(key, sender, record, this.#records.pack(record), before, now, reply)
+  }
+
+  #write<Reply>(
+    key: string,
+    sender: Sender,
+    record: StoredRecord,
+    packed: Packed,
+    before: Entry | undefined,
+    now: number,
+    reply: Reply,
+  ): Reply {
+    this.#records.write(key, scopeOf(sender), record, packed, before, now)
     if (this.#happened.length > 0) this.#emit()
-    return withOwnAnswer(reply)
-  }
-
-  #find(key: string): Entry | undefined {
-    return this.#claimed.find(key) ?? this.#uncertain.find(key) ?? this.#certain.find(key)
-  }
-
-  #write(key: string, sender: Sender, before: Entry | undefined, record: StoredRecord, now: number): void {
-    inOnePiece(key)
-    if (record.fingerprint !== null) inOnePiece(record.fingerprint)
-    const scope = before?.share.scope ?? scopeOf(sender)
-    const bytes = sizeOf(record, key)
-    const isMoved = before !== undefined && this.#placeOf(before.record) !== this.#placeOf(record)
-    if (record.state !== 'failed') this.#claimed.put(key, scope, record, bytes, now, isMoved ? undefined : before)
-    else if (!record.uncertain) this.#certain.put(key, scope, record, bytes, now)
-    else this.#evicted(this.#uncertain.put(key, scope, record, bytes, now), 'failed')
-    if (isMoved) this.#placeOf(before.record).drop(before)
-  }
-
-  /** A key has a record in one place only. */
-  #placeOf(record: StoredRecord): ClaimedRecords | Failures {
-    if (record.state !== 'failed') return this.#claimed
-    return record.uncertain ? this.#uncertain : this.#certain
-  }
-
-  /** @throws IdempotencyError `store_full`; nothing was dropped except expired records. */
-  #makeRoom(record: StoredRecord, key: string, scope: string, now: number): void {
-    const evictions = this.#claimed.makeRoomForClaim(scope, sizeOf(record, key), now)
-    if (evictions === null) throw this.#full()
-    this.#evicted(evictions, 'completed')
+    return reply
   }
 
   /**
    * The record without its answer if the answer would exceed the scope's share: the completion itself is always kept.
    */
-  #affordable(record: StoredRecord, key: string, scope: string, before: Entry | undefined, now: number): StoredRecord {
-    const growsBy = sizeOf(record, key) - (isClaimed(before) ? before.bytes : 0)
-    const evictions = this.#claimed.makeRoomForAnswer(scope, growsBy, now)
+  #affordable(key: string, record: Completed, scope: string, before: Entry | undefined, now: number): Packed {
+    const packed = this.#records.pack(record)
+    const evictions = this.#records.makeRoomForAnswer(key, scope, packed, before, now)
     if (evictions !== null) {
-      this.#evicted(evictions, 'completed')
-      return record
+      this.#evicted(evictions)
+      return packed
     }
     this.#happened.push({ type: 'answer_dropped' })
-    return { ...(record as Completed), answer: NO_ANSWER }
+    return this.#records.pack({ ...record, answer: NOT_KEPT })
   }
 
   #full(): IdempotencyError {
-    const { count, bytes } = this.#claimed.total()
+    const { count, bytes } = this.#records.total()
     return new IdempotencyError(
       'store_full',
       `The memory store is full (${count} records, ${bytes} bytes), or the claiming scope holds more than is still ` +
-        'free, and no record may be dropped yet. Raise maxBytes or maxEntries, shorten retentionMs, or use Redis; if one scope may use ' +
-        'more of it, raise maxScopeShare.',
+        'free, of the store or of what is set aside for unknown outcomes, and no record may be dropped yet. Raise ' +
+        'maxBytes or maxEntries (or maxUncertainBytes, if many outcomes are unknown), shorten retentionMs, or use ' +
+        'Redis; if one scope may use more of it, raise maxScopeShare.',
     )
   }
 
-  #evicted(times: number, state: 'completed' | 'failed'): void {
-    for (let i = 0; i < times; i++) this.#happened.push({ type: 'evicted', state })
+  #evicted(times: number): void {
+    for (let i = 0; i < times; i++) this.#happened.push({ type: 'evicted', state: 'completed' })
   }
 
   /** After the command has done its work: a listener may call the store. */
@@ -235,13 +212,9 @@ export class MemoryStore implements Store {
   }
 }
 
+/** An entry has what the machine reads of a record, whatever its state. */
 function recordOf(entry: Entry | undefined): StoredRecord | null {
-  return entry === undefined ? null : entry.record
-}
-
-/** Whether the record's claim is counted in its share already. */
-function isClaimed(entry: Entry | undefined): entry is Entry {
-  return entry !== undefined && entry.record.state !== 'failed'
+  return entry === undefined ? null : (entry as object as StoredRecord)
 }
 
 /** A caller without types may omit the scope: then it shares with nobody. */
@@ -249,7 +222,22 @@ function scopeOf({ scope }: Sender): string {
   return scope ?? SINGLE_TENANT
 }
 
-function sizeOf(record: StoredRecord, key: string): number {
-  const { answer } = record as { answer?: KeptAnswer }
-  return RECORD_OVERHEAD_BYTES + key.length + (answer?.byteLength ?? 0)
+/** A whole walk in one step. `show`: `null` for a record that is not listed. */
+function listing(entries: Iterable<Entry>, show: (entry: Entry) => Omit<ListedRecord, 'key'> | null): ListedRecords {
+  const records: ListedRecord[] = []
+  for (const entry of entries) {
+    const shown = show(entry)
+    if (shown !== null) records.push({ key: entry.key, ...shown })
+  }
+  return { records, next: null }
+}
+
+function warnOfOthers(): void {
+  if (!cluster.isWorker && isMainThread) return
+  const [where, each] = cluster.isWorker ? ['node:cluster worker', 'worker'] : ['worker thread', 'thread']
+  warnOnce(
+    'ONCE_PER_KEY_MEMORY_STORE_IN_CLUSTER',
+    `MemoryStore in a ${where}: each ${each} has its own records, so a retry that reaches another ${each} ` +
+      'runs again. Use RedisStore from once-per-key/redis.',
+  )
 }

@@ -14,10 +14,11 @@ export interface MemoryStoreOptions {
   readonly maxEntries?: number
 
   /**
-   * The maximum size of uncertain failures, in bytes: some 700 each. Beyond it the oldest ones of the scope that failed
-   * last are dropped, with an event.
-   * @default half of maxBytes: a bank that is down fails a hundred payments a second, and must not fill the store for a
-   * day
+   * The maximum size of uncertain failures, in bytes: some 500 each. None is dropped before it expires, since its retry
+   * would run as if it were new. Any claim in flight may end as one, so a claim is refused if there is no room for it, or
+   * if its scope holds more of this than its share.
+   * @default half of maxBytes: a bank that is down fails a hundred payments a second, and must not take the room of
+   * answers
    */
   readonly maxUncertainBytes?: number
 

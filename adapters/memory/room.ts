@@ -1,31 +1,22 @@
-import type { machine } from '../../src/core/index.js'
-import type { Entries } from './entries.js'
-import { Entry, type Holding, Share } from './share.js'
-import { Shelves } from './shelves.js'
+import { type Entry, type Holding, Share, Shelf } from './entry.js'
 
 const NOTHING: Holding = { count: 0, bytes: 0 }
 
-/** Records of one kind: their total size, the share of each scope, and the order in which they may be dropped. */
+/**
+ * Records of one kind: their total size, the share of each scope, and the order in which they may be dropped. Finding the
+ * next one takes no scan, however many there are.
+ */
 export class Room implements Holding {
   count = 0
   bytes = 0
-  #shelves: Shelves
+  /** One for each distinct retention: a handful. */
+  #shelves: Shelf[] = []
   readonly #shares = new Map<string, Share>()
   /** The last share that became empty, kept for reuse: a scope with one request at a time needs it again. */
   #emptied: Share | undefined
-  readonly #empty: () => Entries
-
-  constructor(empty: () => Entries) {
-    this.#empty = empty
-    this.#shelves = new Shelves(empty)
-  }
 
   heldBy(scope: string): Holding {
     return this.#shares.get(scope) ?? NOTHING
-  }
-
-  find(key: string): Entry | undefined {
-    return this.count === 0 ? undefined : this.#shelves.find(key)
   }
 
   *all(): Generator<Entry> {
@@ -33,73 +24,63 @@ export class Room implements Holding {
       for (let entry = oldest; entry !== null; entry = entry.newer) yield entry
   }
 
-  /** `before`: the previous record of the key in this room, if any. */
-  put(
-    key: string,
-    scope: string,
-    record: machine.StoredRecord,
-    bytes: number,
-    now: number,
-    before: Entry | undefined,
-  ): void {
-    const share = this.#shares.get(scope) ?? new Share(scope)
-    const entry = new Entry(key, record, bytes, share)
-    this.#shelves.put(entry, now, before)
-    if (before !== undefined) this.#forget(before)
+  add(entry: Entry, scope: string, now: number): void {
     this.count++
-    this.bytes += bytes
+    this.bytes += entry.bytes
+    this.#shelfFor(entry.expiresAt - now).add(entry)
+    const share = this.#shares.get(scope) ?? new Share(scope)
     share.add(entry)
     if (share === this.#emptied) this.#emptied = undefined
     else if (share.count === 1) this.#shares.set(scope, share)
   }
 
-  /** Replaces a record by a smaller one that expires at the same time. */
-  shrink(entry: Entry, record: machine.StoredRecord, bytes: number): void {
-    for (const holding of [this, entry.share]) holding.bytes += bytes - entry.bytes
-    entry.record = record
-    entry.bytes = bytes
-  }
-
-  clear(): void {
-    this.count = this.bytes = 0
-    this.#shelves = new Shelves(this.#empty)
-    this.#shares.clear()
-    this.#emptied = undefined
-  }
-
-  /** Drops one expired record; `false` if there is none. */
-  dropExpired(now: number): boolean {
-    return this.#dropIf(this.#shelves.expired(now))
-  }
-
-  /** Drops the oldest record of this scope; `false` if it has none. */
-  dropOldestOf(scope: string): boolean {
-    return this.#dropIf(this.#shares.get(scope)?.oldest)
-  }
-
-  /** Drops the oldest record of all; `false` if there is none. */
-  dropOldest(): boolean {
-    return this.#dropIf(this.#shelves.oldest())
-  }
-
-  /** Returns whether it was still there. */
-  drop(entry: Entry): boolean {
-    const wasThere = this.#shelves.delete(entry)
-    if (wasThere) this.#forget(entry)
-    return wasThere
-  }
-
-  #dropIf(entry: Entry | null | undefined): boolean {
-    return entry !== null && entry !== undefined && this.drop(entry)
-  }
-
-  #forget(entry: Entry): void {
-    const { share, bytes } = entry
+  remove(entry: Entry): void {
+    const share = entry.share as Share
     this.count--
-    this.bytes -= bytes
+    this.bytes -= entry.bytes
+    entry.shelf?.remove(entry)
     share.remove(entry)
     if (share.count > 0 || share === this.#emptied) return
     if (this.#emptied !== undefined) this.#shares.delete(this.#emptied.scope)
     this.#emptied = share
+  }
+
+  /** A record was replaced by one that expires at the same time: it keeps its place, and its size has changed. */
+  resize(entry: Entry, growsBy: number): void {
+    for (const holding of [this, entry.share as Share]) holding.bytes += growsBy
+  }
+
+  /** An expired record, if there is one. */
+  expired(now: number): Entry | undefined {
+    for (const { first } of this.#shelves) if (first !== null && now >= first.expiresAt) return first
+    return undefined
+  }
+
+  /** The one that was written first, of this scope or of all. */
+  oldest(scope?: string): Entry | undefined {
+    if (scope !== undefined) return this.#shares.get(scope)?.oldest ?? undefined
+    let oldest: Entry | undefined
+    let writtenAt = Number.POSITIVE_INFINITY
+    for (const { first, keptMs } of this.#shelves) {
+      if (first === null || first.expiresAt - keptMs >= writtenAt) continue
+      oldest = first
+      writtenAt = first.expiresAt - keptMs
+    }
+    return oldest
+  }
+
+  clear(): void {
+    this.count = this.bytes = 0
+    this.#shelves = []
+    this.#shares.clear()
+    this.#emptied = undefined
+  }
+
+  #shelfFor(keptForMs: number): Shelf {
+    const keptMs = Math.round(keptForMs) // A clock may return fractions.
+    for (const shelf of this.#shelves) if (Object.is(shelf.keptMs, keptMs)) return shelf
+    const shelf = new Shelf(keptMs)
+    this.#shelves = [...this.#shelves.filter(({ first }) => first !== null), shelf]
+    return shelf
   }
 }

@@ -20,7 +20,8 @@ import { isLostConnection, isPoolTimeout, sqlStateOf, wordsOf } from './sql-stat
  * Inside the application's transaction, which each of them rolls back:
  * - `transaction_unmarked`: it is not the transaction that was opened for the run, or it was rolled back meanwhile.
  * - `transaction_taken`: it is marked for another run.
- * - `nothing_written`: `completeIn` was called before anything was written: it is not the transaction of the effects.
+ * - `nothing_written`: nothing was written in it before the record was completed: it is not the transaction of the effects, or
+ *   there were none.
  * - `record_absent`: there is no record: its retention has ended, or this is another database.
  * - `record_taken`: another attempt owns the record.
  * - `record_ended`: the run has already ended.
@@ -131,7 +132,10 @@ const ADVICE: Readonly<Record<PostgresStoreErrorCode, (schema: string) => string
     'transaction is open.',
   transaction_taken: () => 'This transaction belongs to another run: give each run its own transaction.',
   nothing_written: () =>
-    'Nothing was written in this transaction before: complete the record as the last statement of the transaction with the effects.',
+    'Nothing was written in this transaction. Probably the writes went over another connection: use the `tx` that the work ' +
+    'received, in every statement, and not the pool or the client; with `completeIn`, complete the record as the last statement of ' +
+    'the transaction with the effects. Or there was nothing to write, such as an UPDATE that matched no row: then give ' +
+    '`transaction` the option `allowEmpty: true`.',
   record_absent: (schema) =>
     `There is no record of this run in the schema "${schema}" of this database: use the database that the store was given.`,
   record_taken: () => 'This run lost its lease, and another attempt owns the record.',

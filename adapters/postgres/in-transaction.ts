@@ -44,8 +44,8 @@ export class InTransaction<Tx> {
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
-  async complete(tx: Tx, key: string, completion: Completion): Promise<void> {
-    await this.#send(tx, this.#statements.completeIn(key, completion))
+  async complete(tx: Tx, key: string, completion: Completion, allowEmpty = false): Promise<void> {
+    await this.#send(tx, this.#statements.completeIn(key, completion, allowEmpty))
   }
 
   /** The same for a transaction that the application opened and that has no mark: it must have written something. */

@@ -1,3 +1,4 @@
+export type { AllowEmpty } from '../../src/core/index.js'
 export type { PostgresConnection, PostgresPool, PostgresQuery } from './client.js'
 export { PostgresStoreError, type PostgresStoreErrorCode } from './errors.js'
 export type { PostgresStoreOptions } from './options.js'

@@ -12,12 +12,15 @@ import {
   type ListedRecords,
   type Ownership,
   type Resolution,
+  readAllowEmpty,
   type Store,
   type StoreEvent,
   safeListener,
   step,
   transact,
   transactionsMissing,
+  type WithAllowEmpty,
+  warnOnce,
 } from '../../src/core/index.js'
 import { isEnded } from './client.js'
 import { Database } from './database.js'
@@ -46,6 +49,8 @@ import {
  * await store.migrate()
  */
 export class PostgresStore<Given extends AnyTransactions = AnyTransactions> implements Store {
+  /** The schema. */
+  readonly place: string
   readonly #schema: string
   readonly #database: Database
   readonly #statements: Statements
@@ -59,7 +64,9 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: PostgresStoreOptions<Given>) {
     const { client, schema, sweeps, transactions } = readOptions(options)
+    if ('pool' in client && client.pool === transactions) warnOnce('ONCE_PER_KEY_SHARED_POOL', SHARED_POOL)
     this.#schema = schema
+    this.place = schema
     this.#database = new Database(client, schema, (waiting) => this.#reportWaiting(waiting))
     this.#statements = statementsOf(schema)
     this.#transactions = transactions && transactionsOf(transactions, this.#statements, schema)
@@ -117,7 +124,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
    * the COMMIT.
    *
    * Resolves with the result of `work`, after the COMMIT; if the answer is a failure, after the rollback. `options` are
-   * the client's own.
+   * the client's own, and `allowEmpty`: by default, a transaction in which nothing was written is rolled back.
    *
    * @example
    * await store.transaction(req.idempotency, async (tx) => {
@@ -125,16 +132,18 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
    *   res.status(201).json(payout)
    * })
    *
-   * @throws IdempotencyError for misuse: nothing was committed. What `work` throws, and errors of the database:
-   * everything was rolled back, the answer was discarded, and the run continues, so the handler may open another
+   * @throws IdempotencyError for misuse, and PostgresStoreError `nothing_written`: nothing was committed. What `work` throws,
+   * and errors of the database: everything was rolled back, the answer was discarded, and the run continues, so the handler may open another
    * transaction. If a COMMIT could not be resolved before `maxRunMs` ended, its error: the client was told to retry.
    */
   async transaction<Value>(
     context: ActingContext | undefined,
     work: (tx: TxOf<Given>) => Value | Promise<Value>,
-    options?: TransactionOptionsOf<Given>,
+    options?: WithAllowEmpty<TransactionOptionsOf<Given>>,
   ): Promise<Value> {
-    return transact(this, context, this.#ofApplication(), work as (tx: unknown) => Value | Promise<Value>, options)
+    const { allowEmpty, clients } = readAllowEmpty(options)
+    const given = work as (tx: unknown) => Value | Promise<Value>
+    return transact(this, context, this.#ofApplication(), given, clients, allowEmpty)
   }
 
   /**
@@ -238,6 +247,10 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
 }
 
 const WAITING_REPORT_EVERY_MS = 10_000
+
+const SHARED_POOL =
+  'The options `pool` and `transactions` of PostgresStore are the same pool: handlers that wait in transactions take the connections of ' +
+  "the store's commands, which renew and end their runs. Give the store a small pool of its own. This is printed once."
 
 const POOL_ADVICE =
   'Give the store its own pool, from which no handler takes connections. If it has one, raise its `max`, and find out ' +

@@ -33,7 +33,8 @@ export function isRefusedStatement(error: unknown): boolean {
 export function isLostConnection(error: unknown): boolean {
   return withCauses(error).some(
     ({ code, message }) =>
-      (typeof code === 'string' && /^(connection_lost$|E(CONN|PIPE|TIMEDOUT|HOST|NET)|CONNECTION_)/.test(code)) ||
+      (typeof code === 'string' &&
+        /^(connection_lost$|transaction_timed_out$|E(CONN|PIPE|TIMEDOUT|HOST|NET)|CONNECTION_)/.test(code)) ||
       /connection (terminated|ended|closed)|terminating connection|not queryable/i.test(String(message)),
   )
 }

@@ -26,6 +26,7 @@ export function statementsOf(schemaName: string) {
   const mark = call(`${schema}.mark_v1`, 'text', 'bigint')
   const step = call(`${schema}.step_v1`, 'text', 'text')
   const completeIn = call(`${schema}.complete_in_v1`, 'text', 'text', 'bigint', ...answer)
+  const completeInEmpty = call(`${schema}.complete_in_empty_v1`, 'text', 'text', 'bigint', ...answer)
   const completeByHand = call(`${schema}.complete_by_hand_v1`, 'text', 'text', 'bigint', ...answer)
 
   return {
@@ -54,9 +55,9 @@ export function statementsOf(schemaName: string) {
     mark: (token: string, idleMs: number) => mark(token, `${idleMs}`),
     /** Locks the record and makes it uncertain. */
     step: (key: string, token: string) => step(key, token),
-    /** Completes the record in a marked transaction. */
-    completeIn: (key: string, { token, retentionMs, answer: given }: Completion) =>
-      completeIn(key, token, `${retentionMs}`, ...valuesOf(given)),
+    /** Completes the record in a marked transaction, which must have written something, unless `allowEmpty`. */
+    completeIn: (key: string, { token, retentionMs, answer: given }: Completion, allowEmpty = false) =>
+      (allowEmpty ? completeInEmpty : completeIn)(key, token, `${retentionMs}`, ...valuesOf(given)),
     /** The same in a transaction that the application opened, which must have written something. */
     completeByHand: (key: string, { token, retentionMs, answer: given }: Completion) =>
       completeByHand(key, token, `${retentionMs}`, ...valuesOf(given)),

@@ -109,8 +109,8 @@ export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Optio
     return this.#inside.step(tx, recordKey, token)
   }
 
-  complete(tx: Tx, recordKey: string, completion: Completion): Promise<void> {
-    return this.#inside.complete(tx, recordKey, completion)
+  complete(tx: Tx, recordKey: string, completion: Completion, allowEmpty: boolean): Promise<void> {
+    return this.#inside.complete(tx, recordKey, completion, allowEmpty)
   }
 
   sessionEnd(tx: Tx): Promise<void> | undefined {
@@ -146,7 +146,7 @@ function onPool(pool: PostgresPool): OpenedTransactions<PostgresConnection, Pool
       connection.on('error', onEnd)
       let isGood = false
       try {
-        await connection.query(beginOf(options), [])
+        await answered(connection.query(beginOf(options), []))
         await work(connection)
         const tag = commandOf(await answered(connection.query('COMMIT', [])))
         isGood = true

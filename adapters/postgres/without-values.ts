@@ -3,14 +3,15 @@ import type { Statement } from './statement.js'
 
 /**
  * Removes the values of a store's statement from a client's error, in place: some clients put them into the message, or
- * into properties, and they contain a key and an answer. Classes, codes and causes stay.
+ * into properties, and they contain a key and an answer. Classes, codes and causes stay. The database's `detail` never does: it
+ * shows the beginnings of long values, which no comparison with the whole value finds.
  */
 export function withoutValues(error: unknown, { values }: Pick<Statement, 'values'>): void {
   // A key and a token: errors that contain both contain the others too. A short key alone may be part of any word.
   const names = values.slice(0, 2).filter((value) => typeof value === 'string' && !/^\d*$/.test(value)) as string[]
-  if (names.length === 0) return
-  const hasThem = (text: string | readonly unknown[]) => names.every((name) => text.includes(name))
+  const hasThem = (text: string | readonly unknown[]) => names.length > 0 && names.every((name) => text.includes(name))
   for (const each of withCauses(error)) {
+    if ('detail' in each) Reflect.set(each, 'detail', undefined)
     const { message } = each
     const told = `A statement of the store failed (SQLSTATE ${sqlStateOf(error) ?? 'unknown'}). Its values are left out.`
     for (const name of Object.getOwnPropertyNames(each)) {

@@ -104,6 +104,14 @@ function inOrder(nodes: readonly Node[]): readonly Node[] {
   return nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
+/** By a `sendCommand`, which goes where a key is: in a cluster a walk would miss what the other servers have. */
+export async function theOnlyServer(send: SendCommand, prefix: string): Promise<readonly Node[]> {
+  if (!/^cluster_enabled:0/m.test(String(await send(prefix, ['INFO', 'cluster'])))) {
+    throw new TypeError('In a cluster `list` needs a `client`: with a `sendCommand` it cannot reach every server.')
+  }
+  return [{ name: THE_ONLY_ONE, send, keyPrefix: '', added: '' }]
+}
+
 /** `null`: not a known client. */
 export function senderOf(client: unknown): SendCommand | null {
   if (typeof client !== 'object' || client === null) return null

@@ -9,9 +9,7 @@ local readable, record = pcall(read)
 if not readable or not record then return NONE end
 local answer = record.answer
 local is_forgotten = answer and not answer.kept and answer.headers == '[]' and answer.status_message == ''
-local reply = shown(record, not is_forgotten and '')
-reply[#reply + 1] = redis.call('PTTL', key)
-return reply
+return { redis.call('PTTL', key), shown(record, not is_forgotten and '') }
 `)
 
 export const FORGET = script(`${ALLOW_OOM}${RECORD}${NONE}

@@ -1,5 +1,6 @@
 /**
- * The format of a record, as the Lua with which every script begins: `now`, `read`, `write` and `shown`.
+ * The format of a record, as the Lua with which every script begins: `now`, `read`, `write` and `shown`, which is the form
+ * of a record in a reply (`reply.ts` reads it).
  *
  * A record is one string: a format version ('1'), its fields (a MessagePack array, in the order of HEAD and TAILS),
  * then the raw body. It takes less memory than a hash (`npm run measure:redis`). The retention is the key's expiry. The
@@ -109,18 +110,20 @@ local function write(record, expires_ms) -- without expires_ms, the key keeps it
   end
 end
 
+local IN_FLIGHT, COMPLETED, FAILED = 2, 3, 4
+
 local function shown(record, asker)
   local state, fingerprint, attempt = record.state, record.fingerprint, record.attempt
   if state == 'in-flight' then
-    return { state, fingerprint, attempt, record.uncertain and 1 or 0, record.lease_until - now }
+    return { IN_FLIGHT, attempt, fingerprint, record.uncertain and 1 or 0, record.lease_until - now }
   elseif state == 'completed' then
-    if asker and asker ~= fingerprint then return { state, fingerprint, attempt } end
+    if asker and asker ~= fingerprint then return { COMPLETED, attempt, fingerprint } end
     local answer = record.answer
     return {
-      state, fingerprint, attempt,
-      answer.status, answer.status_message, answer.headers, answer.kept and 1 or 0, body_of(answer)
+      COMPLETED, attempt, fingerprint .. answer.status_message .. answer.headers, #fingerprint, #answer.status_message,
+      answer.status, answer.kept and 1 or 0, body_of(answer)
     }
   end
-  return { state, fingerprint, attempt, record.uncertain and 1 or 0 }
+  return { FAILED, attempt, fingerprint, record.uncertain and 1 or 0 }
 end
 `

@@ -1,4 +1,3 @@
-import { Buffer, isAscii } from 'node:buffer'
 import {
   type Answer,
   type BeginReply,
@@ -6,12 +5,16 @@ import {
   type CommandReply,
   checkOptions,
   type Forgetting,
+  type Hearing,
   type IdempotencyRecord,
   kindOf,
   type ListedRecords,
+  type OwnersCommand,
   type Ownership,
+  type OwnersReply,
   optionRules,
   type Resolution,
+  type SentOperation,
   type Store,
   type StoreEvent,
   safeListener,
@@ -24,9 +27,11 @@ import {
   type RedisClient,
   type SendCommand,
   senderOf,
-  THE_ONLY_ONE,
+  theOnlyServer,
 } from './client.js'
+import { type Arguments, evaluate, promising, rethrow } from './evaluate.js'
 import { FORGET, LISTED } from './forget-scripts.js'
+import { bodyOf, headOf, ownOf, TextOfTerms, termsOf } from './own.js'
 import { aPrefix } from './prefix.js'
 import { readBegun, readDone, readInspected } from './reply.js'
 import { BEGIN, COMPLETE, INSPECT, RELEASE, RENEW, RESOLVE, type Script, UNKNOWN } from './scripts.js'
@@ -71,11 +76,14 @@ export type RedisStoreOptions = Prefix &
  */
 export class RedisStore implements Store {
   readonly #send: SendCommand
+  /** The prefix. */
+  readonly place: string
   readonly #prefix: string
   /** Every server that holds records. */
   readonly #nodes: () => Promise<readonly Node[]>
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   #policyWasRead = false
+  readonly #sentTerms = new TextOfTerms()
   /** Kept for listeners that are added later. */
   #atRisk: StoreEvent | undefined
 
@@ -90,36 +98,58 @@ export class RedisStore implements Store {
     const rules = prefixMayMeetOthers === true ? { ...RULES, prefix: optionRules.aString } : RULES
     const more = client !== undefined && sendCommand !== undefined ? [ONE_TOO_MANY] : []
     checkOptions('RedisStore', given, values, rules, { required: Object.keys(values), more })
-    this.#send = sendCommand ?? (senderOf(client) as SendCommand)
+    this.#send = sendCommand === undefined ? (senderOf(client) as SendCommand) : promising(sendCommand)
     this.#nodes = async () =>
       client === undefined ? theOnlyServer(this.#send, prefix) : ((await nodesOf(client)) as Node[])
     this.#prefix = prefix
+    this.place = prefix
   }
 
-  async begin(key: string, claim: Claim): Promise<BeginReply> {
-    const { token, fingerprint, leaseMs, retentionMs, unknownOutcome } = claim
-    return readBegun(await this.#run(BEGIN, key, [token, fingerprint, `${leaseMs}`, `${retentionMs}`, unknownOutcome]))
+  begin(key: string, claim: Claim): Promise<BeginReply> {
+    return this.#run(BEGIN, key, [ownOf(claim), termsOf(claim)], readBegun)
   }
 
-  async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
-    return readDone(await this.#run(RENEW, key, [...argumentsOf(own), `${own.leaseMs}`]))
+  renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
+    return this.#run(RENEW, key, [ownOf(own), termsOf(own)], readDone)
   }
 
-  async complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {
-    return readDone(await this.#run(COMPLETE, key, [...argumentsOf(own), ...argumentsOfAnswer(own.answer)]))
+  complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {
+    const { answer } = own
+    return this.#run(COMPLETE, key, [ownOf(own), termsOf(own), headOf(answer), bodyOf(answer)], readDone)
   }
 
-  async release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
-    return readDone(await this.#run(RELEASE, key, [...argumentsOf(own), `${own.failedMs}`]))
+  release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
+    return this.#run(RELEASE, key, [ownOf(own), termsOf(own)], readDone)
   }
 
-  async inspect(key: string): Promise<IdempotencyRecord | null> {
-    return readInspected(await this.#run(INSPECT, key, []))
+  /** The four commands above with one promise less: the engine is told the reply where it is decoded. */
+  send<Name extends OwnersCommand>(command: Name, operation: SentOperation, hearing: Hearing<OwnersReply[Name]>): void {
+    const { failure, answer } = operation
+    const own = ownOf(operation, failure === null || command !== 'release' ? operation.uncertain : failure.uncertain)
+    const terms = this.#sentTerms.of(command, operation.terms)
+    const args = command === 'complete' && answer !== null ? [own, terms, headOf(answer), bodyOf(answer)] : [own, terms]
+    const read = READERS[command] as (reply: unknown) => OwnersReply[Name]
+    const hear = (reply: unknown): void => {
+      let decoded: OwnersReply[Name]
+      try {
+        decoded = read(reply)
+      } catch (error) {
+        hearing.failed(error)
+        return
+      }
+      hearing.heard(decoded)
+    }
+    void this.#evaluate(SCRIPTS[command], operation.recordKey, args, hear, (error) => hearing.failed(error))
   }
 
-  async resolve(key: string, { token, attempt, answer, retentionMs }: Resolution): Promise<CommandReply> {
+  inspect(key: string): Promise<IdempotencyRecord | null> {
+    return this.#run(INSPECT, key, [], readInspected)
+  }
+
+  resolve(key: string, { token, attempt, answer, retentionMs }: Resolution): Promise<CommandReply> {
     const terms = [token, `${attempt}`, `${retentionMs}`]
-    return readDone(await this.#run(RESOLVE, key, answer === null ? terms : [...terms, ...argumentsOfAnswer(answer)]))
+    const args = answer === null ? terms : [...terms, headOf(answer), bodyOf(answer)]
+    return this.#run(RESOLVE, key, args, readDone)
   }
 
   /**
@@ -130,9 +160,8 @@ export class RedisStore implements Store {
     return this.#walk(from, { script: UNKNOWN })
   }
 
-  async forget(key: string, { state, attempt, fingerprint, removes }: Forgetting): Promise<CommandReply> {
-    const seen = [state, `${attempt}`, fingerprint ?? '']
-    return readDone(await this.#run(FORGET, key, [...seen, removes ? '1' : '0']))
+  forget(key: string, { state, attempt, fingerprint, removes }: Forgetting): Promise<CommandReply> {
+    return this.#run(FORGET, key, [state, `${attempt}`, fingerprint ?? '', removes ? '1' : '0'], readDone)
   }
 
   /** The same walk: SCAN looks at all keys, and those of the scope are shown. */
@@ -142,9 +171,11 @@ export class RedisStore implements Store {
 
   async #walk(from: string | null, shows: Shows): Promise<ListedRecords> {
     // A client of a cluster that is still connecting knows only those servers that it was told.
-    await this.#run(shows.script, '', [])
+    await this.#run(shows.script, '', [], () => {})
     const nodes = await this.#nodes()
-    return walk(nodes, this.#prefix, from, shows, ({ send }, script, key) => runScript(send, script, key, []))
+    return walk(nodes, this.#prefix, from, shows, ({ send }, script, key) =>
+      evaluate(send, script, key, [], (reply) => reply, rethrow),
+    )
   }
 
   observe(listener: (event: StoreEvent) => void): void {
@@ -153,11 +184,25 @@ export class RedisStore implements Store {
     if (this.#atRisk !== undefined) emit(this.#atRisk)
   }
 
-  async #run(script: Script, key: string, args: readonly (string | Buffer)[]): Promise<unknown> {
+  #run<Reply>(script: Script, key: string, args: Arguments, read: (reply: unknown) => Reply): Promise<Reply> {
+    return this.#evaluate(script, key, args, read, rethrow)
+  }
+
+  /** Resolves with what one of the two functions returns. */
+  #evaluate<Result>(
+    script: Script,
+    key: string,
+    args: Arguments,
+    heard: (reply: unknown) => Result,
+    failed: (error: unknown) => Result,
+  ): Promise<Result> {
     const redisKey = this.#prefix + key
-    const reply = await runScript(this.#send, script, redisKey, args)
-    if (!this.#policyWasRead) void this.#readPolicy(redisKey)
-    return reply
+    if (this.#policyWasRead) return evaluate(this.#send, script, redisKey, args, heard, failed)
+    const first = (reply: unknown): Result => {
+      if (!this.#policyWasRead) void this.#readPolicy(redisKey)
+      return heard(reply)
+    }
+    return evaluate(this.#send, script, redisKey, args, first, failed)
   }
 
   /**
@@ -181,32 +226,17 @@ export class RedisStore implements Store {
   }
 }
 
-/** Runs the script by its digest. A server without the script (new, restarted, failed over) gets its text once. */
-async function runScript(
-  send: SendCommand,
-  { sha1, text }: Script,
-  redisKey: string,
-  args: readonly (string | Buffer)[],
-): Promise<unknown> {
-  try {
-    return await send(redisKey, ['EVALSHA', sha1, '1', redisKey, ...args])
-  } catch (error) {
-    if (!isNoScript(error)) throw error
-    return send(redisKey, ['EVAL', text, '1', redisKey, ...args])
-  }
+const SCRIPTS: Readonly<Record<OwnersCommand, Script>> = {
+  begin: BEGIN,
+  renew: RENEW,
+  complete: COMPLETE,
+  release: RELEASE,
 }
+const READERS = { begin: readBegun, renew: readDone, complete: readDone, release: readDone }
 
 const POLICY_ADVICE =
   'Redis must not evict records: a retry of an evicted one runs again. Set maxmemory-policy noeviction, or give ' +
   'the records their own Redis. If INFO is not allowed, check the policy yourself.'
-
-/** By a `sendCommand`, which goes where a key is: in a cluster a walk would miss what the other servers have. */
-async function theOnlyServer(send: SendCommand, prefix: string): Promise<readonly Node[]> {
-  if (!/^cluster_enabled:0/m.test(String(await send(prefix, ['INFO', 'cluster'])))) {
-    throw new TypeError('In a cluster `list` needs a `client`: with a `sendCommand` it cannot reach every server.')
-  }
-  return [{ name: THE_ONLY_ONE, send, keyPrefix: '', added: '' }]
-}
 
 /** `null`: the reply does not contain it. */
 function policyIn(info: unknown): string | null {
@@ -224,32 +254,10 @@ const RULES = {
   prefixMayMeetOthers: optionRules.oneOf(true, false),
 }
 
-function argumentsOf({ token, fingerprint, attempt, uncertain, retentionMs }: Ownership): string[] {
-  return [token, fingerprint, `${attempt}`, uncertain ? '1' : '0', `${retentionMs}`]
-}
-
-function argumentsOfAnswer({ status, statusMessage, headers, body }: Answer): (string | Buffer)[] {
-  const kept = body === null ? ['0', ''] : ['1', bulk(body)]
-  return [`${status}`, statusMessage, JSON.stringify(headers), ...kept]
-}
-
-/** Text, because clients write a command of strings in one piece; ASCII has the same bytes in all their encodings. */
-function bulk({ buffer, byteOffset, byteLength }: Uint8Array): string | Buffer {
-  const bytes = Buffer.from(buffer, byteOffset, byteLength)
-  return byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes) ? bytes.toString('latin1') : bytes
-}
-
-/** Above this size, copying the text costs more than sending a second piece. */
-const MOST_BYTES_AS_TEXT = 4_096
-
 /**
  * Whether Redis itself refused: its errors begin with a code in capitals (`NOPERM …`, `ERR …`), connection errors do
  * not.
  */
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && /^[A-Z]{3,} /.test(error.message)
-}
-
-function isNoScript(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOSCRIPT')
 }

@@ -9,67 +9,83 @@ import type {
 } from '../../src/core/index.js'
 
 /**
- * A reply of one of the scripts: strings as Buffers, integers as numbers or digits. Anything else is a store failure.
+ * A reply of one of the scripts: an integer, or a list of strings as Buffers and of integers as numbers or digits. Anything
+ * else is a store failure.
  */
 type Reply = readonly unknown[]
 
+const NONE = 0
+const OK = 1
+const ACQUIRED = 1
+const IN_FLIGHT = 2
+const COMPLETED = 3
+const FAILED = 4
+const OUTCOMES: readonly PreviousOutcome[] = ['none', 'failed', 'unknown']
+
 export function readBegun(reply: unknown): BeginReply {
   const fields = fieldsOf(reply)
-  if (text(fields, 0) !== 'acquired') return { acquired: false, record: readRecord(fields) }
-  return { acquired: true, attempt: integer(fields, 1), previousOutcome: text(fields, 2) as PreviousOutcome }
+  if (integer(fields[0]) !== ACQUIRED) return { acquired: false, record: readRecord(fields) }
+  const previousOutcome = OUTCOMES[integer(fields[2])]
+  if (previousOutcome === undefined) throw unexpected()
+  return { acquired: true, attempt: integer(fields[1]), previousOutcome }
 }
 
 export function readDone(reply: unknown): CommandReply {
-  const fields = fieldsOf(reply)
-  return text(fields, 0) === 'ok' ? { ok: true } : { ok: false, record: readInspected(fields) }
+  if (Array.isArray(reply)) return { ok: false, record: readRecord(reply) }
+  return integer(reply) === OK ? DONE : { ok: false, record: readInspected(reply) }
 }
 
+const DONE: CommandReply = Object.freeze({ ok: true })
+
 export function readInspected(reply: unknown): IdempotencyRecord | null {
-  const fields = fieldsOf(reply)
-  return text(fields, 0) === 'none' ? null : readRecord(fields)
+  return isNone(reply) ? null : readRecord(fieldsOf(reply))
 }
 
 /** Of a walk; `null`: it is not listed, or it cannot be read. */
 export function readListed(reply: unknown): Omit<ListedRecord, 'key'> | null {
-  const fields = fieldsOf(reply)
-  if (text(fields, 0) === 'none') return null
-  return { record: readRecord(fields.slice(0, -1)), retentionRemainingMs: integer(fields, fields.length - 1) }
+  if (isNone(reply)) return null
+  const [retentionRemainingMs, record] = fieldsOf(reply)
+  return { record: readRecord(fieldsOf(record)), retentionRemainingMs: integer(retentionRemainingMs) }
 }
 
 /** Of SCAN. */
 export function readScanned(reply: unknown): { readonly cursor: string; readonly keys: readonly string[] } {
   const fields = fieldsOf(reply)
   const keys = fieldsOf(fields[1])
-  return { cursor: text(fields, 0), keys: keys.map((_, i) => text(keys, i)) }
+  return { cursor: text(fields[0]), keys: keys.map((key) => text(key)) }
 }
 
 function readRecord(fields: Reply): IdempotencyRecord {
-  const fingerprint = text(fields, 1)
-  const attempt = integer(fields, 2)
-  switch (text(fields, 0)) {
-    case 'in-flight': {
-      const uncertain = integer(fields, 3) === 1
-      return { state: 'in-flight', fingerprint, attempt, uncertain, leaseRemainingMs: integer(fields, 4) }
+  const attempt = integer(fields[1])
+  switch (integer(fields[0])) {
+    case IN_FLIGHT: {
+      const uncertain = integer(fields[3]) === 1
+      const leaseRemainingMs = integer(fields[4])
+      return { state: 'in-flight', fingerprint: text(fields[2]), attempt, uncertain, leaseRemainingMs }
     }
-    case 'completed':
+    case COMPLETED: {
+      if (fields.length === 3) return { state: 'completed', fingerprint: text(fields[2]), attempt, answer: null }
+      const fingerprint = text(fields[2], 0, integer(fields[3]))
       return { state: 'completed', fingerprint, attempt, answer: readAnswer(fields) }
-    case 'failed': {
-      const uncertain = integer(fields, 3) === 1
-      return { state: 'failed', fingerprint: uncertain ? fingerprint : null, attempt, uncertain }
+    }
+    case FAILED: {
+      const uncertain = integer(fields[3]) === 1
+      return { state: 'failed', fingerprint: uncertain ? text(fields[2]) : null, attempt, uncertain }
     }
     default:
       throw unexpected()
   }
 }
 
-/** `null`: not included in the reply. */
-function readAnswer(fields: Reply): Answer | null {
-  if (fields.length === 3) return null
+/** Fingerprint, status message and headers are one text, whose first two lengths are in the reply. */
+function readAnswer(fields: Reply): Answer {
+  const messageFrom = integer(fields[3])
+  const headersFrom = messageFrom + integer(fields[4])
   return {
-    status: integer(fields, 3),
-    statusMessage: text(fields, 4),
-    headers: readHeaders(text(fields, 5)),
-    body: integer(fields, 6) === 1 ? bytes(fields, 7) : null,
+    status: integer(fields[5]),
+    statusMessage: text(fields[2], messageFrom, headersFrom),
+    headers: readHeaders(text(fields[2], headersFrom)),
+    body: integer(fields[6]) === 1 ? bytes(fields[7]) : null,
   }
 }
 
@@ -84,7 +100,11 @@ function readHeaders(json: string): Answer['headers'] {
 }
 
 function isPair(pair: unknown): boolean {
-  return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
+  return Array.isArray(pair) && pair.length === 2 && typeof pair[0] === 'string' && typeof pair[1] === 'string'
+}
+
+function isNone(reply: unknown): boolean {
+  return !Array.isArray(reply) && integer(reply) === NONE
 }
 
 function fieldsOf(reply: unknown): Reply {
@@ -92,19 +112,19 @@ function fieldsOf(reply: unknown): Reply {
   return reply
 }
 
-function bytes(fields: Reply, index: number): Buffer {
-  const field = fields[index]
+function bytes(field: unknown): Buffer {
   if (!Buffer.isBuffer(field)) throw unexpected()
   return field
 }
 
-function text(fields: Reply, index: number): string {
-  return bytes(fields, index).toString('utf8')
+function text(field: unknown, from?: number, to?: number): string {
+  return bytes(field).toString('utf8', from, to)
 }
 
 /** Clients can be configured to return integers as strings (ioredis: `stringNumbers`). */
-function integer(fields: Reply, index: number): number {
-  const digits = String(fields[index])
+function integer(field: unknown): number {
+  if (typeof field === 'number' && Number.isInteger(field)) return field
+  const digits = String(field)
   if (!/^-?\d+$/.test(digits)) throw unexpected()
   return Number(digits)
 }

@@ -11,6 +11,20 @@ export interface Script {
   readonly sha1: string
 }
 
+/**
+ * The two arguments that an owner sends with each command. The first has what differs from one operation to the next: its
+ * parts, with the length of those that may contain anything. The second has durations and a word, one form for all
+ * commands: those that a command does not know are 0.
+ */
+const OWN = `
+local attempt, uncertain, token_bytes, from = string.match(ARGV[1], '^(%d+) ([01]) (%d+) ()')
+local token = string.sub(ARGV[1], from, from + token_bytes - 1)
+local fingerprint = string.sub(ARGV[1], from + token_bytes)
+attempt, uncertain = tonumber(attempt), uncertain == '1'
+local lease_ms, retention_ms, failed_ms, unknown_outcome = string.match(ARGV[2], '^(%S+) (%S+) (%S+) (%S+)$')
+lease_ms, retention_ms, failed_ms = tonumber(lease_ms), tonumber(retention_ms), tonumber(failed_ms)
+`
+
 const CLAIMED = `
 local function claimed(attempt, uncertain)
   local lease_until = now + lease_ms
@@ -40,18 +54,18 @@ end
  * Without flags, so that under `maxmemory` refusals and replays, which write nothing, still work: only the SET of a new
  * claim fails.
  */
-export const BEGIN = script(`${SUPPORTED}${RECORD}
-local token, fingerprint = ARGV[1], ARGV[2]
-local lease_ms, retention_ms = tonumber(ARGV[3]), tonumber(ARGV[4])
-local unknown_outcome = ARGV[5]
-${CLAIMED}
+export const BEGIN = script(`${SUPPORTED}${RECORD}${OWN}${CLAIMED}
+local WAS_NONE, WAS_FAILED, WAS_UNKNOWN = 0, 1, 2
+
 local function previous_outcome(attempt, uncertain)
-  if uncertain then return 'unknown' end
-  return attempt > 1 and 'failed' or 'none'
+  if uncertain then return WAS_UNKNOWN end
+  return attempt > 1 and WAS_FAILED or WAS_NONE
 end
 
+local ACQUIRED = 1
+
 local function acquired(attempt, uncertain)
-  return { 'acquired', attempt, previous_outcome(attempt, uncertain) }
+  return { ACQUIRED, attempt, previous_outcome(attempt, uncertain) }
 end
 
 local function acquire(attempt, uncertain)
@@ -99,32 +113,25 @@ export const ALLOW_OOM = `#!lua flags=allow-oom
 `
 
 export const DONE = `
-local OK = { 'ok' }
+local OK = 1
 
 local function stale(record, asker)
   return shown(record, asker)
 end
 `
 
-/** The arguments that an owner sends with each command. */
-const OWN = `${RECORD}
-local token, fingerprint = ARGV[1], ARGV[2]
-local attempt, uncertain = tonumber(ARGV[3]), ARGV[4] == '1'
-local retention_ms = tonumber(ARGV[5])
-${DONE}`
+/** The arguments of an answer: its head, and its body. */
+const ANSWER = `
+local function answer_of(head, body)
+  local status, kept, message_bytes, from = string.match(head, '^(%d+) ([01]) (%d+) ()')
+  return {
+    status = tonumber(status), status_message = string.sub(head, from, from + message_bytes - 1),
+    headers = string.sub(head, from + message_bytes), kept = kept == '1', body = body
+  }
+end
+`
 
-/** The arguments of an answer, starting at this index. */
-function answerFrom(first: number): string {
-  const argument = (offset: number) => `ARGV[${first + offset}]`
-  return `{
-  status = tonumber(${argument(0)}), status_message = ${argument(1)}, headers = ${argument(2)},
-  kept = ${argument(3)} == '1', body = ${argument(4)}
-}`
-}
-
-export const RENEW = script(`${ALLOW_OOM}${OWN}
-local lease_ms = tonumber(ARGV[6])
-${CLAIMED}
+export const RENEW = script(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${CLAIMED}
 local record = read()
 if not record then
   write(claimed(attempt, uncertain), retention_ms)
@@ -135,8 +142,8 @@ write(extended(record), retention_ms)
 return OK
 `)
 
-export const COMPLETE = script(`${ALLOW_OOM}${OWN}
-local answer = ${answerFrom(6)}
+export const COMPLETE = script(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${ANSWER}
+local answer = answer_of(ARGV[3], ARGV[4])
 
 local record = read()
 if record then
@@ -153,9 +160,7 @@ return OK
  * finish). It cannot add a fence for a claim that was refused for lack of memory: such fences could grow without bound.
  * If that claim arrives late after all, its lease ends it.
  */
-export const RELEASE = script(`${OWN}
-local failed_ms = tonumber(ARGV[6])
-
+export const RELEASE = script(`${RECORD}${OWN}${DONE}
 local record = read()
 if record then
   if record.token ~= token or record.state == 'completed' then return stale(record, fingerprint) end
@@ -175,7 +180,7 @@ return OK
 `)
 
 export const NONE = `
-local NONE = { 'none' }
+local NONE = 0
 `
 
 /** The flag makes Redis enforce that nothing is written. */
@@ -198,14 +203,12 @@ export const UNKNOWN = script(`#!lua flags=no-writes
 ${RECORD}${NONE}${IS_UNKNOWN}
 local readable, record = pcall(read)
 if not readable or not record or not is_unknown(record) then return NONE end
-local reply = shown(record)
-reply[#reply + 1] = redis.call('PTTL', key)
-return reply
+return { redis.call('PTTL', key), shown(record) }
 `)
 
-export const RESOLVE = script(`${ALLOW_OOM}${RECORD}${NONE}
+export const RESOLVE = script(`${ALLOW_OOM}${RECORD}${NONE}${ANSWER}
 local token, attempt, retention_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local answer = ARGV[4] and ${answerFrom(4)}
+local answer = ARGV[4] and answer_of(ARGV[4], ARGV[5])
 ${DONE}${IS_UNKNOWN}
 local record = read()
 if not record then return NONE end

@@ -3,12 +3,14 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Answer } from '../../src/core/index.js'
 import { SealedStoreError } from './errors.js'
 import type { ReadOptions } from './options.js'
-import { broken, open, seal } from './seal.js'
+import { broken, open, type SealFormat, seal } from './seal.js'
 
 /** The record of an answer: an answer that was sealed for one record cannot be opened for another. */
 export interface RecordOf {
   readonly key: string
   readonly fingerprint: string
+  /** Where the store keeps its records: its prefix or schema. */
+  readonly place: string
 }
 
 /**
@@ -61,8 +63,8 @@ function sealIn({ status, statusMessage, headers, body }: Answer): Uint8Array | 
 }
 
 /** Injective, because it is JSON. */
-function boundTo({ key, fingerprint }: RecordOf, isKept: boolean): string {
-  return JSON.stringify([key, fingerprint, isKept])
+function boundTo({ key, fingerprint, place }: RecordOf, isKept: boolean): (format: SealFormat) => string {
+  return (format) => JSON.stringify(format === 1 ? [key, fingerprint, isKept] : [place, key, fingerprint, isKept])
 }
 
 const NOTHING = Buffer.alloc(0)

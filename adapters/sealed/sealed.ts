@@ -13,8 +13,8 @@ import { openedAnswer, sealedAnswer } from './sealed-answer.js'
 
 /**
  * A store whose answers are encrypted and authenticated (AES-256-GCM) before the inner store receives them, and
- * decrypted when it returns them. Each is bound to its record's key and fingerprint: an answer that was changed, or
- * moved to another record, is a store failure; it is never sent, and its record never counts as absent. Keys, scopes,
+ * decrypted when it returns them. Each is bound to its record's key and fingerprint, and to the store's prefix or schema: an
+ * answer that was changed, or moved to another record or store, is a store failure; it is never sent, and its record never counts as absent. Keys, scopes,
  * fingerprints and states are not encrypted.
  *
  * Use it instead of the inner store: it has all its members, such as `transaction` and `migrate`. Nothing else may use
@@ -38,14 +38,18 @@ export function sealed<Inner extends Store>(store: Inner, options: SealedOptions
   })
 }
 
-function sealedCommands(store: Store, options: ReadOptions): Partial<Store> {
+function sealedCommands(
+  store: Store,
+  options: ReadOptions,
+): Partial<Omit<Store, 'send'>> & { readonly send: undefined } {
+  const { place = '' } = store
   const toKeep = (key: string, fingerprint: string, answer: Answer) =>
-    sealedAnswer(answer, { key, fingerprint }, options)
+    sealedAnswer(answer, { key, fingerprint, place }, options)
 
   function shown<Record extends IdempotencyRecord | null>(key: string, record: Record): Record {
     if (record?.state !== 'completed' || record.answer === null) return record
     const { fingerprint } = record
-    return { ...record, answer: openedAnswer(record.answer, { key, fingerprint }, options) }
+    return { ...record, answer: openedAnswer(record.answer, { key, fingerprint, place }, options) }
   }
 
   function reply<Reply extends BeginReply | CommandReply>(
@@ -65,6 +69,7 @@ function sealedCommands(store: Store, options: ReadOptions): Partial<Store> {
     complete: (key, own) =>
       reply(key, store.complete(key, { ...own, answer: toKeep(key, own.fingerprint, own.answer) })),
     release: (key, own) => reply(key, store.release(key, own)),
+    send: undefined, // The inner store's would keep and show answers as they are.
     ...(inspect && { inspect: (key: string) => whenever(inspect(key), (record) => shown(key, record)) }),
     ...(inspect &&
       resolve && {

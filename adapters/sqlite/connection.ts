@@ -29,6 +29,8 @@ export class Connection {
   #isReady = false
   /** The connection's count of changed rows after the store's last command. */
   #ownChanges = 0
+  /** The same count when the run's transaction began. */
+  #changesBefore = 0
 
   constructor(database: SqliteDatabase, prefix: string) {
     this.#database = database
@@ -59,6 +61,16 @@ export class Connection {
       if (!this.#isReady) this.#ready()
       return this.#transaction('DEFERRED', work)
     })
+  }
+
+  /** From now on `hasWritten` counts. */
+  countWrites(): void {
+    this.#changesBefore = this.#changes()
+  }
+
+  /** Whether a row was changed over the connection since `countWrites`. */
+  hasWritten(): boolean {
+    return this.#changes() !== this.#changesBefore
   }
 
   /** Marks the open transaction with a savepoint: a commit or rollback removes it. */
@@ -198,6 +210,16 @@ function unmarked(cause: unknown): SqliteStoreError {
     'The transaction that was opened for this run is no longer open: a statement of the work committed it, rolled it ' +
       'back, or failed in a way that rolled it back. Leave BEGIN, COMMIT and ROLLBACK to the store, and rethrow such errors.',
     { cause },
+  )
+}
+
+/** For a transaction that was opened for a run. */
+export function nothingWrittenInside(): SqliteStoreError {
+  return new SqliteStoreError(
+    'nothing_written',
+    'Nothing was written in this transaction, so it was rolled back. Probably the writes went over another connection: use the `tx` ' +
+      'that the work received. Or there was nothing to write, such as an UPDATE that matched no row: then give `transaction` the ' +
+      'option `allowEmpty: true`.',
   )
 }
 

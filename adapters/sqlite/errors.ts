@@ -18,7 +18,7 @@ import { type ResultCode, resultCodeOf, wordsOf } from './client.js'
  *
  * Inside a run's transaction, which each of them rolls back:
  * - `transaction_unmarked`: the transaction that was opened for the run is no longer open.
- * - `nothing_written`: `completeIn` was called without an open transaction, or on a connection that has not written
+ * - `nothing_written`: nothing was written in it, or `completeIn` was called without an open transaction, or on a connection that has not written
  *   anything yet; on the store's, nothing since the store's last command.
  * - `record_absent`: there is no record: its retention has ended, or this is another database.
  * - `record_taken`: another attempt owns the record.
@@ -77,7 +77,7 @@ function codeOf(error: unknown): DriversCode {
 const IS_OPEN = /(within|inside) a transaction|connection is busy executing a query/
 
 /** The drivers' own messages: they do not ask SQLite. */
-const IS_CLOSED = /not open|has been finalized/
+const IS_CLOSED = /not open|is closed|has been finalized/
 
 const BY_RESULT: Readonly<Partial<Record<ResultCode, DriversCode>>> = {
   SQLITE_BUSY: 'database_busy',

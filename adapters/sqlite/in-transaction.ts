@@ -1,6 +1,6 @@
 import type { Completion, machine, SynchronousTransactions } from '../../src/core/index.js'
 import { wordsOf } from './client.js'
-import type { Connection } from './connection.js'
+import { type Connection, nothingWrittenInside } from './connection.js'
 import { SqliteStoreError, storeError } from './errors.js'
 import type { Records } from './records.js'
 import type { WaitingLine } from './waiting-line.js'
@@ -29,6 +29,7 @@ export class InTransaction implements SynchronousTransactions {
         this.#connection.write(() => {
           hasBegun = true
           this.#connection.mark()
+          this.#connection.countWrites()
           work()
           this.#connection.checkMark()
         })
@@ -48,8 +49,9 @@ export class InTransaction implements SynchronousTransactions {
     this.#records.write(key, { ...owned(this.#records.find(key, now), token), uncertain: true })
   }
 
-  complete(key: string, completion: Completion): void {
+  complete(key: string, completion: Completion, allowEmpty: boolean): void {
     this.#connection.checkMark()
+    if (!allowEmpty && !this.#connection.hasWritten()) throw nothingWrittenInside()
     completeIn(this.#records, key, completion)
   }
 }

@@ -1,6 +1,8 @@
 import {
   type ActingContext,
+  type AllowEmpty,
   type Answer,
+  awaited,
   type BeginReply,
   type Claim,
   type CommandReply,
@@ -56,6 +58,8 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   readonly #line: WaitingLine
   readonly #records: Records
   readonly #inTransaction: InTransaction
+  /** The prefix. */
+  readonly place: string
   readonly #prefix: string
   readonly #clock: () => number
   readonly #sweeps: boolean
@@ -65,6 +69,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     const { database, prefix, busyTimeoutMs, sweeps, now } = readOptions(options)
     this.#database = database
     this.#prefix = prefix
+    this.place = prefix
     this.#clock = now
     this.#connection = new Connection(database, prefix)
     this.#line = new WaitingLine(busyTimeoutMs)
@@ -80,7 +85,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
    * @throws SqliteStoreError; nothing was changed.
    */
   async migrate(): Promise<void> {
-    await this.#line.run(() => this.#connection.setUp())
+    await awaited(this.#line.run(() => this.#connection.setUp()))
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {
@@ -119,15 +124,16 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
    *   res.status(201).json({ id })
    * })
    *
-   * @throws IdempotencyError for misuse: nothing was committed. What `work` throws, errors of the database, and
-   * SqliteStoreError: everything was rolled back, the answer was discarded, and the run continues, so the handler may
+   * @throws IdempotencyError for misuse, and SqliteStoreError `nothing_written`: nothing was committed. What `work` throws,
+   * errors of the database, and SqliteStoreError: everything was rolled back, the answer was discarded, and the run continues, so the handler may
    * open another transaction.
    */
   async transaction<Value>(
     context: ActingContext | undefined,
     work: (tx: Database) => Value & Synchronous<Value>,
+    options?: AllowEmpty,
   ): Promise<Value> {
-    return transactAtOnce<Value>(this, context, this.#inTransaction, () => work(this.#database))
+    return transactAtOnce<Value>(this, context, this.#inTransaction, () => work(this.#database), options?.allowEmpty)
   }
 
   /**
@@ -210,8 +216,8 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   /** Removes all expired rows now, some at a time. Resolves with their number. */
   async sweep(): Promise<number> {
     for (let removed = 0; ; ) {
-      const step = await this.#line.run(() =>
-        this.#connection.write(() => this.#records.sweep(this.#records.now(), ROWS_A_SWEEP)),
+      const step = await awaited(
+        this.#line.run(() => this.#connection.write(() => this.#records.sweep(this.#records.now(), ROWS_A_SWEEP))),
       )
       removed += step
       if (step < ROWS_A_SWEEP) return removed

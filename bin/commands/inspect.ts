@@ -1,23 +1,34 @@
 import { Buffer } from 'node:buffer'
-import type { IdempotencyRecord } from 'once-per-key/core'
+import { derivedKey, type IdempotencyRecord, type RecordName } from 'once-per-key/core'
 import { type CommandLine, recordIn } from '../command-line.js'
 import { recordOf } from '../operator.js'
-import { harmless, inWords, printFacts, printJson } from '../printed.js'
+import { type Facts, harmless, inWords, printFacts, printJson } from '../printed.js'
+import { isSealed } from '../sealing.js'
 import { type Target, tellPrefix } from '../target.js'
 
 export async function inspect(line: CommandLine, target: Target): Promise<number> {
   const name = recordIn(line)
-  const { json, 'show-body': showsBody = false } = line.options
+  const { json, 'show-body': showsBody = false, derive: label } = line.options
   const record = await recordOf(target.store, name)
   if (record === null) tellPrefix(target, line.options)
-  if (json) printJson(record && { ...name, ...asJson(record, showsBody) })
+  const derived = record === null || label === undefined ? undefined : derivedIn(name, record, label)
+  if (json)
+    printJson(record && { ...name, ...asJson(record, showsBody), ...(label !== undefined && { derivedKey: derived }) })
   else if (record === null) console.log('There is no record: the key is new, or its retention is over.')
-  else print(name, record, showsBody)
-  return record === null ? 1 : 0
+  else {
+    const shown = derived === null ? 'not known: the key is free, and bound to no request' : derived
+    print(name, record, showsBody, { 'derived key': shown })
+  }
+  return record === null || derived === null ? 1 : 0
+}
+
+/** What `deriveKey(label)` returns to the handler of that record; `null`: the record is bound to no request any more. */
+function derivedIn(name: RecordName, { fingerprint }: IdempotencyRecord, label: string): string | null {
+  return fingerprint === null ? null : derivedKey({ ...name, fingerprint }, label)
 }
 
 /** The record as people read it. */
-export function print(name: object, record: IdempotencyRecord, showsBody: boolean): void {
+export function print(name: object, record: IdempotencyRecord, showsBody: boolean, more: Facts = {}): void {
   const answer = record.state === 'completed' ? record.answer : null
   const body = answer?.body ?? null
   printFacts({
@@ -25,7 +36,9 @@ export function print(name: object, record: IdempotencyRecord, showsBody: boolea
     state: record.state,
     attempt: record.attempt,
     means: meaningOf(record),
+    [isLapsed(record) ? 'lease ended' : 'lease ends']: leaseEndOf(record),
     fingerprint: record.fingerprint ?? undefined,
+    ...more,
     status: answer === null ? undefined : body === null ? undefined : isSealed(answer) ? 'sealed' : answer.status,
     body:
       answer === null
@@ -39,8 +52,13 @@ export function print(name: object, record: IdempotencyRecord, showsBody: boolea
     console.log(`\n${Buffer.from(body).toString('utf8').split('\n').map(harmless).join('\n')}`)
 }
 
-function isSealed({ status, statusMessage }: { readonly status: number; readonly statusMessage: string }): boolean {
-  return status === 0 && statusMessage === 'sealed'
+function isLapsed(record: IdempotencyRecord): boolean {
+  return record.state === 'in-flight' && record.leaseRemainingMs <= 0
+}
+
+/** The time of day, for a look into logs: by the clock of this machine, since a record tells only what is left. */
+function leaseEndOf(record: IdempotencyRecord): string | undefined {
+  return record.state === 'in-flight' ? new Date(Date.now() + record.leaseRemainingMs).toISOString() : undefined
 }
 
 function meaningOf(record: IdempotencyRecord): string {
@@ -60,6 +78,7 @@ function meaningOf(record: IdempotencyRecord): string {
 
 /** Bytes as text, and only where they are asked for. */
 function asJson(record: IdempotencyRecord, showsBody: boolean): object {
+  if (record.state === 'in-flight') return { ...record, leaseEndsAt: leaseEndOf(record) }
   if (record.state !== 'completed' || record.answer === null) return record
   const { body, ...head } = record.answer
   const shown = showsBody && body !== null ? { bodyBase64: Buffer.from(body).toString('base64') } : {}

@@ -3,6 +3,7 @@ import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.j
 import { type CommandLine, countIn, type Options, recordIn, UsageError } from '../command-line.js'
 import { checkResolution, operatorOf, recordOf } from '../operator.js'
 import { printJson } from '../printed.js'
+import { lacksKeys } from '../sealing.js'
 import { type Target, tellPrefix } from '../target.js'
 import { print } from './inspect.js'
 
@@ -23,6 +24,10 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
   if (record === null || record.attempt !== attempt) {
     return unchanged(options, record === null ? NO_RECORD : `it is at attempt ${record.attempt} by now`, NOT_SETTLED)
   }
+  if (typeof outcome === 'object' && (await lacksKeys(target))) {
+    const wayOut = 'set ONCE_PER_KEY_SEALING_KEYS, or settle it without an answer'
+    return unchanged(options, `the answers of this store are sealed, and this one would not be: ${wayOut}`, NOT_SETTLED)
+  }
   if (!options.yes) {
     print(name, record, false)
     const as = outcome === 'failed' ? 'failed: the next request runs' : 'completed: it never runs again'
@@ -31,10 +36,12 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
   const resolved = await operatorOf(store).resolve({ ...name, attempt }, outcome)
   if (!resolved.ok)
     return unchanged(options, `its outcome is known: it is ${resolved.record?.state ?? 'gone'}`, NOT_SETTLED)
-  if (options.json) printJson({ settled: true })
+  if (options.json) printJson({ settled: true, attempt })
   else
     console.log(
-      outcome === 'failed' ? 'Settled as failed: the key is free.' : 'Settled as completed: it never runs again.',
+      outcome === 'failed'
+        ? `Attempt ${attempt} is settled as failed: the key is free.`
+        : `Attempt ${attempt} is settled as completed: it never runs again.`,
     )
   return 0
 }

@@ -1,6 +1,7 @@
 import { PostgresStore } from 'once-per-key/postgres'
 import type { Pool } from 'pg'
 import { driver } from '../driver.js'
+import { CONNECT_MS, DRIVER_MS, reasonOf } from '../limits.js'
 
 export interface PostgresTarget {
   readonly kind: 'postgres'
@@ -10,12 +11,17 @@ export interface PostgresTarget {
   close(): Promise<void>
 }
 
-const CONNECT_MS = 5_000
-
 export async function openPostgres(connectionString: string, schema = 'once_per_key'): Promise<PostgresTarget> {
   const { default: pg } = await driver('pg', () => import('pg'))
-  const pool = new pg.Pool({ connectionString, max: 1, connectionTimeoutMillis: CONNECT_MS })
+  const limits = { connectionTimeoutMillis: CONNECT_MS, query_timeout: DRIVER_MS }
+  const pool = new pg.Pool({ connectionString, max: 1, ...limits })
   pool.on('error', () => {}) // The next command says it.
   const store = new PostgresStore({ pool, schema, sweeps: false })
+  try {
+    const connection = await pool.connect()
+    connection.release()
+  } catch (error) {
+    throw new Error(`Postgres cannot be reached: ${reasonOf(error)}`, { cause: error })
+  }
   return { kind: 'postgres', store, schema, pool, close: () => pool.end() }
 }

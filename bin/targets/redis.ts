@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
 import { driver } from '../driver.js'
+import { CONNECT_MS, DRIVER_MS, reasonOf, within } from '../limits.js'
 
 export interface RedisTarget {
   readonly kind: 'redis'
@@ -11,37 +12,49 @@ export interface RedisTarget {
   close(): Promise<void>
 }
 
-const CONNECT_MS = 5_000
 const DEFAULT_PREFIX = 'once-per-key:'
+
+/** One try: a command line is run again by whoever typed it. */
+const OF_SERVER = {
+  connectTimeout: CONNECT_MS,
+  commandTimeout: DRIVER_MS,
+  maxRetriesPerRequest: 1,
+  retryStrategy: () => null,
+}
 
 export async function openRedis(url: string, prefix = DEFAULT_PREFIX): Promise<RedisTarget> {
   const ioredis = await driver('ioredis', () => import('ioredis'))
-  // One try: a command line is run again by whoever typed it.
-  const options = { lazyConnect: true, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 1, retryStrategy: () => null }
-  const redis = new ioredis.Redis(url, options)
-  redis.on('error', ignored)
-  try {
-    await redis.connect()
-  } catch (error) {
-    throw new Error(`Redis cannot be reached: ${(error as Error).message}`)
-  }
+  const redis = await connected(new ioredis.Redis(url, { lazyConnect: true, ...OF_SERVER }))
   const isCluster = /^cluster_enabled:1/m.test(await redis.info('cluster'))
   if (!isCluster) return target(redis, prefix, [redis])
   const { host, port, username, password, tls } = redis.options
   redis.disconnect()
-  const cluster = new ioredis.Cluster([{ host: host as string, port: port as number }], {
-    lazyConnect: true,
-    redisOptions: { username, password, tls } as object,
-  })
-  cluster.on('error', ignored)
-  await cluster.connect()
+  const cluster = await connected(
+    new ioredis.Cluster([{ host: host as string, port: port as number }], {
+      lazyConnect: true,
+      clusterRetryStrategy: () => null,
+      redisOptions: { username, password, tls, ...OF_SERVER } as object,
+    }),
+  )
   return target(cluster, prefix, cluster.nodes('master'))
+}
+
+/** @throws an error with the cause, which ioredis tells as an event: its promise says that the connection is closed. */
+async function connected<Client extends Redis | Cluster>(client: Client): Promise<Client> {
+  let cause: unknown
+  client.on('error', (error: unknown) => {
+    cause ??= error
+  })
+  try {
+    await within(CONNECT_MS, client.connect(), 'It did not answer')
+  } catch (error) {
+    if (client.status !== 'end') client.disconnect()
+    throw new Error(`Redis cannot be reached: ${reasonOf(cause ?? error)}`)
+  }
+  return client
 }
 
 function target(client: Redis | Cluster, prefix: string, servers: readonly Redis[]): RedisTarget {
   const store = new RedisStore({ client, prefix, prefixMayMeetOthers: true })
   return { kind: 'redis', store, prefix, servers, close: async () => client.disconnect() }
 }
-
-/** Each command rejects by itself. */
-function ignored(): void {}

@@ -24,16 +24,11 @@ export async function openSqlite(file: string, logger: Logger): Promise<Backing>
   }
 }
 
-/** better-sqlite3, or where that was not built for this Node, its own driver (22.13 and later). */
+/** Node's own driver, or before 22.13 a package of the same interface, which needs no compiler either. */
 function openDatabase(file: string): Database {
-  try {
-    const BetterSqlite3 = createRequire(import.meta.url)('better-sqlite3') as Driver
-    return new BetterSqlite3(file)
-  } catch (error) {
-    const own = process.getBuiltinModule('node:sqlite') as { readonly DatabaseSync: Driver } | undefined
-    const { code } = error as { readonly code?: unknown }
-    const isNotThere = code === 'MODULE_NOT_FOUND' || code === 'ERR_DLOPEN_FAILED'
-    if (own === undefined || !isNotThere) throw error
-    return new own.DatabaseSync(file)
+  const require = createRequire(import.meta.url)
+  const { DatabaseSync } = (process.getBuiltinModule('node:sqlite') ?? require('@photostructure/sqlite')) as {
+    readonly DatabaseSync: Driver
   }
+  return new DatabaseSync(file)
 }

@@ -11,6 +11,8 @@ import { asOrdinaryUser, giveTo, postgresFolder } from './postgres-programs.js'
 /** A Postgres of one's own, on a free port of 127.0.0.1, with its data in a temporary folder. */
 export interface OwnPostgres {
   readonly port: number
+  /** With its data and its log. */
+  readonly folder: string
   /** Of the superuser. */
   url(database?: string): string
   /** Its first process; it has another one after each start. */
@@ -59,6 +61,7 @@ export async function startOwnPostgres(
   await start()
   return {
     port,
+    folder,
     url,
     pid: () => child.pid as number,
     start,

@@ -3,6 +3,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { argumentsOf } from '../stages.mjs'
+
+argumentsOf()
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** The paragraph above a block, the name of its file, and the block, of a language whose files are shown whole. */

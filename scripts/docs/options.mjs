@@ -3,6 +3,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { argumentsOf } from '../stages.mjs'
+
+const given = argumentsOf('--check')
 
 const ROOT = new URL('../../', import.meta.url)
 const PAGE = new URL('docs/options.md', ROOT)
@@ -64,7 +67,8 @@ const SECTIONS = [
   {
     title: 'webhookReceiver',
     intro:
-      'The options of `webhookReceiver({ … })`, [for webhooks](webhooks.md). It also takes `store`, `leaseMs`, `maxRunMs`, ' +
+      'The options of `webhookReceiver({ … })`, [for webhooks](webhooks.md), of `once-per-key/receiver`. Without `parse`, that of ' +
+      "`once-per-key/webhooks` takes the payments service's events. It also takes `store`, `leaseMs`, `maxRunMs`, " +
       '`storeTimeoutMs`, `effects`, `unknownOutcome`, `unknownRetentionMs`, `unconfirmedSuccess` and `retryAfterMs`, as above.',
     types: [
       ['src/webhooks/receiver/receiver-options.ts', 'CommonReceiverOptions'],
@@ -154,8 +158,9 @@ function sectionOf({ title, intro, types, without = [] }) {
   return [`## ${title}\n\n${intro}\n`, ...[...members.values()].map(entryOf)].join('\n')
 }
 
-function entryOf({ name, isRequired, text, byDefault }) {
-  const lines = [`### \`${name}\`${isRequired ? ' (required)' : ''}`, '']
+function entryOf({ name, isRequired, others = [], text, byDefault }) {
+  const or = others.map((other) => `, or \`${other}\``).join('')
+  const lines = [`### \`${name}\`${isRequired ? ` (required${or})` : ''}`, '']
   if (text !== '') lines.push(text, '')
   if (byDefault !== null) lines.push(`**Default:** ${byDefault}`, '')
   return lines.join('\n')
@@ -174,7 +179,12 @@ function membersOf(path, name) {
     if (ts.isInterfaceDeclaration(each) || ts.isTypeAliasDeclaration(each)) declared.set(each.name.text, each)
   }
   const found = []
+  /** Those that one form of the options has in place of another form's. */
+  const choices = new Set()
   collect(declared.get(name))
+  for (const member of found) {
+    if (choices.has(member.name)) member.others = [...choices].filter((other) => other !== member.name)
+  }
   return found
 
   function collect(node) {
@@ -196,13 +206,15 @@ function membersOf(path, name) {
 
   function add(member) {
     const type = member.type?.getText() ?? ''
+    if (type === 'never') choices.add(member.name.getText())
     if (!ts.isPropertySignature(member) || type === 'never' || type === 'undefined') return
     const docs = ts.getJSDocCommentsAndTags(member).find(ts.isJSDoc)
+    const byDefault = defaultIn(docs)
     found.push({
       name: member.name.getText(),
-      isRequired: member.questionToken === undefined,
+      isRequired: member.questionToken === undefined && byDefault === null,
       text: paragraphs(docs?.comment),
-      byDefault: defaultIn(docs),
+      byDefault,
     })
   }
 }

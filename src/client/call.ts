@@ -32,7 +32,7 @@ export async function carryOut(
   const endsAt = performance.now() + rules.totalTimeoutMs
   const { signal } = call.stop
   const { key, isNew } = await keyOf(rules.keys, operation, signal)
-  if (!key) throw new TypeError('A key must not be empty.')
+  if (!key) throw new TypeError('The key is empty.')
   request.headers.set('Idempotency-Key', key)
   let mayHaveHappened = !isNew // A try with an unknown end may have been made before a reload.
 

@@ -39,12 +39,23 @@ export async function keyOf(
 ): Promise<{ readonly key: string; readonly isNew: boolean }> {
   if (typeof keys === 'function') return { key: await keys(operation), isNew: false }
   const name = nameOf(operation)
-  const kept = await keys.getItem(name)
-  if (signal.aborted) throw signal.reason
-  const key = kept ?? newKey()
-  const isNew = key !== kept
-  if (isNew) await keys.setItem(name, key)
-  return { key, isNew }
+  const find = async () => {
+    const kept = await keys.getItem(name)
+    signal.throwIfAborted()
+    const own = newKey()
+    if (kept == null) await keys.setItem(name, own)
+    // Without locks, another client may have stored its own meanwhile: the last one counts.
+    const key = kept ?? (await keys.getItem(name)) ?? own
+    return { key, isNew: key === own }
+  }
+  return (globalThis as Platform).navigator?.locks?.request(name, find) ?? find()
+}
+
+/** Web Locks, where the platform has them: browsers do, on pages over HTTPS. */
+interface Platform {
+  readonly navigator?: {
+    readonly locks?: { request<Result>(name: string, work: () => Promise<Result>): Promise<Result> }
+  }
 }
 
 export async function forgetKey(keys: Keys, operation: string): Promise<void> {

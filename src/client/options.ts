@@ -49,7 +49,7 @@ export function rulesOf(options: ClientOptions): Rules {
   if (!keys) throw new TypeError('The option `keys` is missing.')
   // Longer timers fire immediately.
   if (![tryTimeoutMs, totalTimeoutMs, maxTries].every((limit) => limit >= 1 && limit <= 2147483647)) {
-    throw new RangeError('tryTimeoutMs, totalTimeoutMs and maxTries must be from 1 to 2147483647.')
+    throw new RangeError('Limits are from 1 to 2147483647.')
   }
   return { keys, fetch, tryTimeoutMs, totalTimeoutMs, maxTries, settles }
 }

@@ -16,15 +16,15 @@ export interface RepeatableRequest extends RequestInit {
  */
 export async function repeatable(url: unknown, init: RequestInit): Promise<RepeatableRequest> {
   const { body, method = 'POST', mode } = init
-  if (url instanceof Request) throw new TypeError('The address must not be a Request.')
+  if (url instanceof Request) throw new TypeError('The address is a Request.')
   if (body instanceof ReadableStream || Symbol.asyncIterator in Object(body)) {
-    throw new TypeError('A stream cannot be sent twice: use a Blob.')
+    throw new TypeError('Use a Blob, not a stream.')
   }
-  if (mode === 'no-cors') throw new TypeError("'no-cors' drops the Idempotency-Key header.")
+  if (mode === 'no-cors') throw new TypeError('no-cors drops Idempotency-Key.')
   const request = new Request(String(url), { ...init, method, signal: null })
   const { headers } = request
   if (headers.has('Idempotency-Key')) {
-    throw new TypeError('The option `keys` sets the Idempotency-Key header.')
+    throw new TypeError('The option `keys` sets Idempotency-Key.')
   }
   const bytes = body == null ? null : await request.arrayBuffer()
   const address = request.url

@@ -1,3 +1,5 @@
+import { awaited } from './awaited.js'
+
 /** Counts the work that must end before a store's client may be closed. */
 export class Activity {
   #active = 0
@@ -16,6 +18,7 @@ export class Activity {
 
   /** Resolves when nothing is in progress. */
   idle(): Promise<void> {
-    return this.#active === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve))
+    if (this.#active === 0) return Promise.resolve()
+    return awaited(new Promise((resolve) => this.#whenIdle.push(resolve)))
   }
 }

@@ -17,6 +17,11 @@ export interface AnswerSource {
    * @throws IdempotencyError `transaction_streamed`: the answer is not whole.
    */
   resolved(value: unknown): MaybePromise<void>
+  /**
+   * The transaction was rolled back, but its work still runs. Returns whether the work cannot give an answer any more: what is
+   * answered from now on is the handler's own.
+   */
+  leftBehind(): boolean
   /** The transaction ended; if it was not committed, `reset` was called before. */
   left(): void
   /**

@@ -5,7 +5,12 @@ import type { Identity } from './identity.js'
 /** Frozen within a major version, because other services store these keys. Held by golden files. */
 const FORMAT = 'once-per-key derived key v1'
 
-/** A UUID from the identity and the label: RFC 9562 §5.8, version 8, "custom UUIDs … based on a hash". */
+/**
+ * What `deriveKey(label)` returns to the handler of that operation: a UUID from the identity and the label, by RFC 9562
+ * §5.8, version 8, "custom UUIDs … based on a hash".
+ *
+ * @throws IdempotencyError `label_invalid`: the label is empty, or no string.
+ */
 export function derivedKey(identity: Identity, label: string): string {
   if (typeof label !== 'string' || label === '') {
     const seen = label === '' ? 'an empty string' : kindOf(label)

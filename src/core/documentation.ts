@@ -1,8 +1,8 @@
-/**
- * Where messages point to. The project has no URL yet; until then it is the folder in the package. Fill it in here
- * only: see RELEASING.md.
- */
-const DOCS = 'once-per-key/docs'
+/** The address of `docs`, which the build takes from package.json: scripts/address.mjs. */
+declare const DOCUMENTATION: string | undefined
+
+/** Where messages point to: the folder in the package, as long as the project has no address. */
+const DOCS = typeof DOCUMENTATION === 'string' ? DOCUMENTATION : 'once-per-key/docs'
 
 /** The page's entry for a code. */
 export function aboutCode(code: string): string {

@@ -1,4 +1,12 @@
-import type { Answer, IdempotencyRecord, Ownership } from './record.js'
+import { Buffer } from 'node:buffer'
+import { awaited } from './awaited.js'
+import type { Answer, IdempotencyRecord } from './record.js'
+
+/** A run that holds a key. */
+interface Holder {
+  readonly fingerprint: string
+  readonly attempt: number
+}
 
 /** How many duplicates may wait in an engine: each holds a request and a connection. */
 const MOST_WAITING = 1_000
@@ -15,18 +23,18 @@ const LOOK_MS = 1_000
  * run notifies them. Otherwise the first in line polls for all. A run without duplicates costs one map entry.
  */
 export class Duplicates {
-  readonly #runs = new Map<string, Ownership>()
+  readonly #runs = new Map<string, Holder>()
   readonly #lines = new Map<string, Line>()
   readonly #waitingOf = new Map<string, number>()
   #waiting = 0
 
   /** A run of this engine now holds this key. */
-  enter(recordKey: string, own: Ownership): void {
+  enter(recordKey: string, own: Holder): void {
     this.#runs.set(recordKey, own)
   }
 
   /** The run no longer holds the key; the first in line will ask the store whether another attempt may run. */
-  leave(recordKey: string, own: Ownership): void {
+  leave(recordKey: string, own: Holder): void {
     if (!this.#end(recordKey, own)) return
     const line = this.#lines.get(recordKey)
     if (line === undefined) return
@@ -35,14 +43,14 @@ export class Duplicates {
   }
 
   /** Its answer is stored: everybody in line gets it. */
-  completed(recordKey: string, own: Ownership, answer: Answer): void {
+  completed(recordKey: string, own: Holder, answer: Answer): void {
     if (!this.#end(recordKey, own)) return
     const { fingerprint, attempt } = own
     this.#lines.get(recordKey)?.tell({ state: 'completed', fingerprint, attempt, answer })
   }
 
   /** Only if it is still this run, and not a later one. */
-  #end(recordKey: string, own: Ownership): boolean {
+  #end(recordKey: string, own: Holder): boolean {
     return this.#runs.get(recordKey) === own && this.#runs.delete(recordKey)
   }
 
@@ -99,10 +107,18 @@ class Line {
   /** Passes on the final state of the record. */
   tell(record: IdempotencyRecord): void {
     for (const place of this.places) {
-      place.record = record
+      place.record = withOwnBytes(record)
       place.wake?.()
     }
   }
+}
+
+/** A copy of the answer's bytes for each duplicate: what changes or hands on its own must not change another's. */
+function withOwnBytes(record: IdempotencyRecord): IdempotencyRecord {
+  if (record.state !== 'completed' || record.answer === null || record.answer.body === null) return record
+  const { state, fingerprint, attempt } = record
+  const { status, statusMessage, headers, body } = record.answer
+  return { state, fingerprint, attempt, answer: { status, statusMessage, headers, body: Buffer.from(body) } }
 }
 
 /** The place of one duplicate in a line. */
@@ -131,7 +147,7 @@ export class Place {
     const ms = Math.min(asks ? line.pauseMs : LOOK_MS, mostMs)
     if (asks) line.pauseMs = Math.min(Math.max(line.pauseMs * 1.5, FIRST_POLL_MS), LONGEST_POLL_MS)
     if (ms <= 0) return
-    await new Promise<void>((resolve) => {
+    const turn = new Promise<void>((resolve) => {
       const timer = setTimeout(over, Math.ceil(ms)).unref()
       const place = this
       function over(): void {
@@ -141,6 +157,7 @@ export class Place {
       }
       this.wake = over
     })
+    await awaited(turn)
   }
 
   /** Passes the record on to everybody in line. */

@@ -1,5 +1,6 @@
 import { Activity } from './activity.js'
-import { type Claiming, Claims, type Sent } from './claims.js'
+import { type Claimant, type Claimed, PromisedClaim, tellClaim, tellRun } from './claimant.js'
+import { type Claim, Claims } from './claims.js'
 import { monotonicNow } from './clock.js'
 import type { CoreParts } from './core-parts.js'
 import { Deadlines } from './deadlines.js'
@@ -11,17 +12,14 @@ import { type EndedRecord, type ForgottenScope, forgetRecord, forgetScope, type 
 import type { Identity, RecordName } from './identity.js'
 import type { MaybePromise } from './maybe-promise.js'
 import { inspectRecord, resolveRecord, type UnknownOutcome, unknownOutcomes } from './operator-calls.js'
-import type { Refused, Replayed } from './outcome.js'
-import type { Acquired, Answer, CommandReply, IdempotencyRecord } from './record.js'
+import type { Acquired, Answer, BeginReply, CommandReply, IdempotencyRecord } from './record.js'
 import { Run } from './run.js'
+import type { Waiting } from './store-call.js'
 import { StoreCalls } from './store-calls.js'
 import { isClaimTraced, traceClaim, traced, traceStore } from './trace.js'
 import { isInFlight, storeUnavailable, type Verdict, verdictOn } from './verdict.js'
 import { type Waited, waitForOwner } from './wait-for-owner.js'
 import { warnUnheard } from './warning.js'
-
-/** The result of claiming an operation. */
-export type Claimed = { readonly action: 'execute'; readonly run: Run } | Replayed | Refused
 
 /** Runs operations once. */
 export interface OperationEngine {
@@ -32,6 +30,8 @@ export interface OperationEngine {
    * while a duplicate waits (`inFlightWaitMs`): whether nobody wants the answer any more.
    */
   claim(identity: Identity, isAbandoned?: () => boolean): MaybePromise<Claimed>
+  /** `claim`, for whoever holds an object to be told: before this returns, if the store replies at once. */
+  claimFor(identity: Identity, claimant: Claimant): void
   /**
    * The current record of an operation; `null` if there is none. Changes nothing, neither its lease nor its retention.
    *
@@ -99,7 +99,6 @@ export function createOperationEngine(given: EngineOptions): OperationEngine {
 }
 
 const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
-const UNPROTECTED: Acquired = { acquired: true, attempt: 0, previousOutcome: 'unknown' }
 const neverAbandoned = () => false
 
 class RecordEngine implements OperationEngine {
@@ -115,88 +114,119 @@ class RecordEngine implements OperationEngine {
     const deadlines = this.#deadlines
     const calls = new StoreCalls(store, storeTimeoutMs, deadlines.queue(), emit, answerFault)
     const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
-    this.#core = { options, calls, deadlines: deadlines.queue(), activity: new Activity(), emit, duplicates }
+    const { leaseMs, maxRunMs, retentionMs, unknownRetentionMs, unknownOutcome } = options
+    const terms = { leaseMs, retentionMs, unknownRetentionMs, failedMs: maxRunMs + leaseMs, unknownOutcome }
+    this.#core = { options, calls, terms, deadlines: deadlines.queue(), activity: new Activity(), emit, duplicates }
     this.#claims = new Claims(this.#core)
     traceStore(store)
     store.observe?.(heard)
   }
 
   claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
-    const claiming = this.#claims.make(identity)
-    return isClaimTraced()
-      ? traceClaim(identity, claiming.claim.token, () => this.#claim(claiming, isAbandoned))
-      : this.#claim(claiming, isAbandoned)
+    const promised = new PromisedClaim(isAbandoned)
+    this.claimFor(identity, promised)
+    return promised.outcome
   }
 
-  #claim(claiming: Claiming, isAbandoned: () => boolean): MaybePromise<Claimed> {
+  claimFor(identity: Identity, claimant: Claimant): void {
+    const run = new Run(identity, this.#core)
+    if (isClaimTraced()) this.#claimTraced(run, claimant)
+    else this.#claim(run, claimant)
+  }
+
+  #claimTraced(run: Run, claimant: Claimant): void {
+    const told = traceClaim(run.identity, run.token, () => {
+      const promised = new PromisedClaim(() => claimant.isAbandoned())
+      this.#claim(run, promised)
+      return promised.outcome
+    })
+    if (told instanceof Promise) void told.then((later) => tellClaim(claimant, later))
+    else tellClaim(claimant, told)
+  }
+
+  #claim(run: Run, claimant: Claimant): void {
     const { duplicates } = this.#core
-    if (duplicates?.hasRun(claiming.recordKey, claiming.identity.fingerprint)) {
-      return this.#wait(claiming, isAbandoned, null, monotonicNow(), duplicates)
+    const now = monotonicNow()
+    if (duplicates?.hasRun(run.recordKey, run.identity.fingerprint)) {
+      this.#wait(run, claimant, null, now, duplicates)
+      return
     }
-    const sent = this.#claims.send(claiming)
-    return sent instanceof Promise
-      ? this.#claimedLater(claiming, sent, isAbandoned)
-      : this.#claimed(claiming, sent, isAbandoned)
+    const claim = this.#claims.send(run, now)
+    if (claim?.reply === undefined && claim !== null) this.#claimLater(run, claim, claimant)
+    else this.#claimed(run, claim, claimant)
   }
 
-  #claimedLater(claiming: Claiming, sent: Promise<Sent>, isAbandoned: () => boolean): MaybePromise<Claimed> {
-    return this.during(() => sent.then((later) => this.#claimed(claiming, later, isAbandoned)))
+  #claimLater(run: Run, claim: Claim, claimant: Claimant): void {
+    run.keepOwnContext()
+    this.#core.activity.start()
+    claim.waiter = new PendingClaim(this, run, claimant)
+  }
+
+  /** The first reply to a claim that was pending. */
+  replied(run: Run, claim: Claim, claimant: Claimant): void {
+    this.#claimed(run, claim, claimant)
+    this.#core.activity.end()
   }
 
   /** Interprets the store's first reply; with `inFlightWaitMs`, a duplicate waits for its owner's answer. */
-  #claimed(claiming: Claiming, sent: Sent, isAbandoned: () => boolean): MaybePromise<Claimed> {
+  #claimed(run: Run, claim: Claim | null, claimant: Claimant): void {
     const { options, duplicates } = this.#core
-    const { reply } = sent
-    if (reply === null) {
-      if (options.storeFailure === 'runUnprotected') return this.#runUnprotected(claiming, sent)
-      this.#claims.giveUp(claiming, sent)
-      return storeUnavailable(options)
+    const reply = claim && this.#claims.replyTo(claim)
+    if (claim === null || reply === null) {
+      if (options.storeFailure === 'runUnprotected') {
+        this.#runUnprotected(run, claim?.sentAt ?? monotonicNow(), claimant)
+        return
+      }
+      this.#claims.giveUp(run, claim)
+      tellClaim(claimant, storeUnavailable(options))
+      return
     }
-    if (reply.acquired) return this.#run(claiming, reply, sent.sentAt)
-    const verdict = verdictOn(reply.record, claiming.identity, options)
-    const waits = duplicates !== undefined && isInFlight(verdict) && !isAbandoned()
-    return waits
-      ? this.#wait(claiming, isAbandoned, reply.record, sent.sentAt, duplicates)
-      : this.#tell(verdict, claiming.identity, reply.record)
+    if (reply.acquired) {
+      this.#begin(run, reply, claim.sentAt)
+      tellRun(claimant, run)
+      return
+    }
+    const verdict = verdictOn(reply.record, run.identity, options)
+    const waits = duplicates !== undefined && isInFlight(verdict) && !claimant.isAbandoned()
+    if (waits) this.#wait(run, claimant, reply.record, claim.sentAt, duplicates)
+    else tellClaim(claimant, this.#tell(verdict, run.identity, reply.record))
   }
 
   /** Never runs unprotected, because the owner is known to run. */
-  #wait(
-    claiming: Claiming,
-    isAbandoned: () => boolean,
-    record: IdempotencyRecord | null,
-    since: number,
-    duplicates: Duplicates,
-  ): MaybePromise<Claimed> {
-    const duplicate = { claiming, isAbandoned, record, since }
+  #wait(run: Run, claimant: Claimant, record: IdempotencyRecord | null, since: number, duplicates: Duplicates): void {
+    run.keepOwnContext()
+    const duplicate = { operation: run, isAbandoned: () => claimant.isAbandoned(), record, since }
     const finish = (waited: Waited): Claimed => {
       switch (waited.kind) {
         case 'acquired':
-          return this.#run(claiming, waited.reply, waited.sentAt)
+          this.#begin(run, waited.reply, waited.sentAt)
+          return { action: 'execute', run }
         case 'told':
-          return this.#tell(waited.verdict, claiming.identity, waited.record)
+          return this.#tell(waited.verdict, run.identity, waited.record)
         case 'given up':
           return waited.verdict
       }
     }
-    return this.during(() => waitForOwner(duplicate, duplicates, this.#claims, this.#core.options, finish))
+    void this.during(async () => {
+      const told = await waitForOwner(duplicate, duplicates, this.#claims, this.#core.options, finish)
+      tellClaim(claimant, told)
+    })
   }
 
-  #run({ identity, recordKey, claim }: Claiming, acquired: Acquired, sentAt: number): Claimed {
-    const { scope, key } = identity
+  #begin(run: Run, acquired: Acquired, sentAt: number): void {
+    const { scope, key } = run.identity
     const { attempt, previousOutcome } = acquired
     const because = CLAIM_REASONS[previousOutcome]
-    this.#core.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because }, claim.token)
-    const start = { identity, recordKey, claim, acquired, sentAt, isProtected: true }
-    return { action: 'execute', run: new Run(start, this.#core) }
+    this.#core.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because }, run.token)
+    run.begin(acquired, sentAt)
   }
 
   /** Whether the claim was made is unknown, and the options say to run anyway. */
-  #runUnprotected({ identity, recordKey, claim }: Claiming, { sentAt }: Sent): Claimed {
-    const { scope, key } = identity
-    this.#core.emit({ type: 'unprotected', scope, key }, claim.token)
-    const start = { identity, recordKey, claim, acquired: UNPROTECTED, sentAt, isProtected: false }
-    return { action: 'execute', run: new Run(start, this.#core) }
+  #runUnprotected(run: Run, sentAt: number, claimant: Claimant): void {
+    const { scope, key } = run.identity
+    this.#core.emit({ type: 'unprotected', scope, key }, run.token)
+    run.beginUnprotected(sentAt)
+    tellRun(claimant, run)
   }
 
   #tell(verdict: Verdict, { scope, key }: Identity, record: IdempotencyRecord | null): Verdict {
@@ -246,5 +276,22 @@ class RecordEngine implements OperationEngine {
   async idle(): Promise<void> {
     await this.#core.activity.idle()
     this.#deadlines.rest()
+  }
+}
+
+/** A claim whose reply has not come at once. */
+class PendingClaim implements Waiting<BeginReply> {
+  readonly #engine: Pick<RecordEngine, 'replied'>
+  readonly #run: Run
+  readonly #claimant: Claimant
+
+  constructor(engine: Pick<RecordEngine, 'replied'>, run: Run, claimant: Claimant) {
+    this.#engine = engine
+    this.#run = run
+    this.#claimant = claimant
+  }
+
+  replied(claim: Claim): void {
+    this.#engine.replied(this.#run, claim, this.#claimant)
   }
 }

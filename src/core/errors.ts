@@ -40,7 +40,8 @@ import { aboutCode } from './documentation.js'
  *   unknown: inspect the record, or resolve it again, which changes nothing if it is already resolved.
  *
  * Transactions; for each of these codes, the call committed nothing:
- * - `context_missing`: `transaction`, `step` or `completeIn` received no context of a run.
+ * - `context_missing`: `transaction`, `step` or `completeIn` received no context of a run; or `contextOf`, a request
+ *   without one.
  * - `context_foreign`: the run of the context keeps its record in another store.
  * - `transactions_missing`: the store has no option `transactions`.
  * - `transaction_nested`: another transaction of the run is open.
@@ -52,6 +53,10 @@ import { aboutCode } from './documentation.js'
  * - `transaction_asynchronous`: its work returned a promise, but the store needs it to be synchronous. It was rolled
  *   back.
  * - `transaction_not_awaited`: a runner's function returned while its transaction was open. It was rolled back.
+ * - `transaction_timed_out`: the database did not answer one of our statements within `storeTimeoutMs`, or the transaction was not over
+ *   within `maxRunMs`. It was rolled back, or will be; only if its COMMIT was sent before, it is unknown, and the client was told
+ *   to retry.
+ * - `transaction_left_behind`: its work went on although the client had rejected it or called the work again. It was rolled back.
  * - `transaction_not_run`: the client reported a commit, but the work was not called or had failed.
  */
 export type IdempotencyErrorCode =
@@ -89,6 +94,8 @@ export type IdempotencyErrorCode =
   | 'transaction_waiting'
   | 'transaction_asynchronous'
   | 'transaction_not_awaited'
+  | 'transaction_timed_out'
+  | 'transaction_left_behind'
   | 'transaction_not_run'
 
 /**

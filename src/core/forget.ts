@@ -24,7 +24,9 @@ export function forget(stored: StoredRecord | null, forgetting: Forgetting, now:
     return { record, reply: { ok: false, record: withoutAnswer(seen) } }
   }
   if (forgetting.removes) return { record: null, reply: OK }
-  return { record: record.state === 'completed' ? { ...record, answer: NOT_KEPT } : record, reply: OK }
+  if (record.state !== 'completed') return { record, reply: OK }
+  const { state, token, attempt, expiresAt } = record
+  return { record: { state, token, fingerprint: record.fingerprint, attempt, answer: NOT_KEPT, expiresAt }, reply: OK }
 }
 
 const OK: CommandReply = Object.freeze({ ok: true })

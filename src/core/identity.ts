@@ -11,6 +11,8 @@ export interface Identity {
   readonly scope: string
   readonly key: string
   readonly fingerprint: string
+  /** The scope of an application that has only this one: a store gives it all its room. */
+  readonly isOnlyScope?: boolean
 }
 
 /** The name of a record, as in events and `req.idempotency`. */
@@ -60,8 +62,11 @@ export function storageScope({ namespace, scope }: Pick<RecordName, 'namespace' 
   return namespace === undefined ? name : `${namespace}:${name}`
 }
 
-/** The scope that shares its store with no other: a store gives it all its room. */
-export const SINGLE_TENANT = 'single-tenant'
+/**
+ * As the scope of a store's commands: one that shares its store with no other, so a store gives it all its room. It has a
+ * blank, which no scope and no namespace have in the form in which a store gets them: nobody can be named so.
+ */
+export const SINGLE_TENANT = 'single tenant'
 
 /** "a string of at most 255 characters" (the payments service's limit; also that of most public payment APIs). */
 const MAX_CHARACTERS = 255

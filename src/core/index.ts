@@ -1,8 +1,13 @@
+export { type AllowEmpty, readAllowEmpty, type WithAllowEmpty } from './allow-empty.js'
 export type { AnswerSource } from './answer-source.js'
+export { awaited } from './awaited.js'
 export { CertainFailure, type CertainFailureOptions, isCertainFailure } from './certain-failure.js'
+export type { Claimant, Claimed } from './claimant.js'
 export { type ActingContext, carryRun, type IdempotencyContext } from './context.js'
+export { contextOf } from './context-of.js'
+export { derivedKey } from './derived-key.js'
 export { fingerprintOf } from './digest.js'
-export { type Claimed, createOperationEngine, type OperationEngine } from './engine.js'
+export { createOperationEngine, type OperationEngine } from './engine.js'
 export type { EngineOptions } from './engine-options.js'
 export { mistakesInEngineOptions } from './engine-rules.js'
 export { IdempotencyError, type IdempotencyErrorCode, inItsWords, kindOf } from './errors.js'
@@ -52,7 +57,17 @@ export type {
 export { faultInReply, type ReplyFault } from './reply.js'
 export type { Run } from './run.js'
 export type { Completion, FailureKind } from './run-end.js'
-export type { Around, Store, StoreEvent } from './store.js'
+export type { Settling } from './settling.js'
+export type {
+  Around,
+  Hearing,
+  OwnersCommand,
+  OwnersReply,
+  SentOperation,
+  SentTerms,
+  Store,
+  StoreEvent,
+} from './store.js'
 export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './trace.js'
 export { completeByHand, step, type Transactions, transact } from './transact.js'
 export { completeByHandAtOnce, type SynchronousTransactions, stepAtOnce, transactAtOnce } from './transact-at-once.js'

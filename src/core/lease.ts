@@ -1,9 +1,11 @@
+import { awaited } from './awaited.js'
 import { monotonicNow } from './clock.js'
 import type { CoreParts } from './core-parts.js'
 import { Deadline, type DeadlineQueue } from './deadlines.js'
-import { whenever } from './maybe-promise.js'
+import type { OwnContext } from './own-context.js'
 import type { CommandReply, IdempotencyRecord } from './record.js'
-import type { StoreCall, StoreCalls } from './store-calls.js'
+import type { StoreCall, Waiting } from './store-call.js'
+import type { StoreCalls } from './store-calls.js'
 
 /**
  * - `held`: as far as we know, nobody else may run.
@@ -16,6 +18,8 @@ export type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
 
 /** The owner of a lease. */
 export interface Leased {
+  /** Where its request is told of something. */
+  readonly ownContext: OwnContext | undefined
   /** Sends a renewal. */
   renew(): StoreCall<CommandReply>
   /** A renewal was stale; `record` is the record that it found. */
@@ -30,7 +34,7 @@ export interface Leased {
  * An owner's lease: renewed every third of it until `maxRunMs` has passed. It counts as lost if a command finds that
  * the record belongs to another attempt, or if `leaseMs` has passed since the last confirmed command was *sent*.
  */
-export class Lease extends Deadline {
+export class Lease extends Deadline implements Waiting<CommandReply> {
   state: LeaseState = 'held'
   readonly #leased: Leased
   readonly #leaseMs: number
@@ -90,7 +94,7 @@ export class Lease extends Deadline {
   /** Stops renewals until `resume`. Resolves when none is being sent. */
   async pause(): Promise<void> {
     this.#isPaused = true
-    await this.#renewal?.reply
+    if (this.#renewal?.reply === undefined) await awaited(Promise.resolve(this.#renewal?.whenReplied()))
   }
 
   /** Until `resume`, the lock of the record replaces the lease. */
@@ -102,13 +106,13 @@ export class Lease extends Deadline {
   resume(): void {
     this.#isPaused = false
     this.#isLocked = false
-    if (this.state !== 'ended') this.onDue(monotonicNow())
+    if (this.state !== 'ended') this.#look(monotonicNow())
   }
 
   /** Renews now. Resolves with whether the store has confirmed it. */
   async confirm(): Promise<boolean> {
     const call = this.#renew()
-    const reply = await call.reply
+    const reply = await awaited(Promise.resolve(call.whenReplied()))
     return reply?.ok === true
   }
 
@@ -125,6 +129,12 @@ export class Lease extends Deadline {
   }
 
   override onDue(now: number): void {
+    const { ownContext } = this.#leased
+    if (ownContext === undefined) this.#look(now)
+    else ownContext.runInAsyncScope(this.#look, this, now)
+  }
+
+  #look(now: number): void {
     this.check(now)
     if (now < this.#until && this.#renews && now >= this.#renewAt) this.#renewOrWait(now)
     this.#schedule(now)
@@ -145,11 +155,16 @@ export class Lease extends Deadline {
     this.#isOverdue = false
     const call = this.#leased.renew()
     this.#renewal = call
-    void whenever(call.reply, (reply) => {
-      if (reply !== null) this.#renewed(reply, call)
-      else if (!call.isAnswered) call.onLateAnswer = (late) => this.#renewed(late, call)
-    })
+    if (call.reply === undefined) call.waiter = this
+    else this.replied(call)
     return call
+  }
+
+  /** Of a renewal. */
+  replied(call: StoreCall<CommandReply>): void {
+    const { reply } = call
+    if (reply) this.#renewed(reply, call)
+    else if (!call.isAnswered) call.onLateAnswer = (late) => this.#renewed(late, call)
   }
 
   /** `null`: it failed or timed out. */
@@ -159,7 +174,7 @@ export class Lease extends Deadline {
     else if (reply !== null && !this.#isLocked) this.#leased.renewalRefused(reply.record)
     if (!this.#isOverdue || this.#isPaused || this.#renewal !== call) return
     this.#renewAt = monotonicNow()
-    this.onDue(this.#renewAt)
+    this.#look(this.#renewAt)
   }
 
   #schedule(now: number): void {

@@ -212,7 +212,9 @@ function claimed(terms: Terms, attempt: number, uncertain: boolean, now: number)
 }
 
 function extended(record: InFlight, terms: Terms, now: number): StoredRecord {
-  return { ...record, leaseUntil: now + terms.leaseMs, expiresAt: now + terms.retentionMs }
+  const { state, token, fingerprint, attempt, uncertain } = record
+  const leaseUntil = now + terms.leaseMs
+  return { state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt: now + terms.retentionMs }
 }
 
 function acquired(attempt: number, uncertain: boolean): BeginReply {

@@ -76,7 +76,7 @@ export async function ask<Reply>(
     isCommandTraced() && name !== null
       ? traceCommand(command, name, {}, heard, (traced) => calls.ask(command, about, send, traced))
       : calls.ask(command, about, send, heard)
-  const reply = await call.reply
+  const reply = await call.whenReplied()
   if (reply === null) throw storeFailed(command, failure)
   return reply
 }

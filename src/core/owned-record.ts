@@ -1,27 +1,13 @@
-import type { CoreParts } from './core-parts.js'
+import { awaited } from './awaited.js'
 import type { EngineEvent, FailureReason } from './events.js'
-import type { Identity } from './identity.js'
 import { Lease, type Leased } from './lease.js'
-import { type MaybePromise, whenever } from './maybe-promise.js'
+import { whenever } from './maybe-promise.js'
+import { Operation } from './operation.js'
 import { SEND, type Settled } from './outcome.js'
-import type { Acquired, Answer, Claim, CommandReply, IdempotencyRecord, Ownership } from './record.js'
-import type { StoreCall } from './store-calls.js'
+import type { Answer, CommandReply, IdempotencyRecord } from './record.js'
+import type { StoreCall, Waiting } from './store-call.js'
 import { traceRunEnd } from './trace.js'
 import { unconfirmed, verdictAfterLoss } from './verdict.js'
-
-/** The initial state of a run. */
-export interface Start {
-  readonly identity: Identity
-  readonly recordKey: string
-  readonly claim: Claim
-  readonly acquired: Acquired
-  /** When the claim was sent: the lease starts then. */
-  readonly sentAt: number
-  /** `false`: the store did not confirm the claim, and the options say to run anyway. */
-  readonly isProtected: boolean
-}
-
-type CompleteTerms = Ownership & { readonly answer: Answer }
 
 /** How a failure is recorded. */
 export interface Failure {
@@ -35,77 +21,78 @@ export interface Failure {
  * background if the store does not confirm it in time; meanwhile the lease is renewed. It is over (`isOver`) when the
  * store has replied, or the run's time has ended.
  */
-export abstract class OwnedRecord implements Leased {
-  readonly identity: Identity
-  readonly recordKey: string
-  readonly attempt: number
-  /** `false`: nothing prevents another attempt from running at the same time. */
-  readonly isProtected: boolean
-  protected readonly core: CoreParts
-  protected readonly ownership: Ownership
-  protected readonly lease: Lease
-  /** Nothing more is sent for the record. */
-  protected isOver = false
-  /** All of that has happened; whoever waits for it is told. */
-  #hasEnded = false
-  #whenEnded: (() => void)[] | undefined
+export abstract class OwnedRecord extends Operation implements Leased, Waiting<CommandReply> {
+  /** Set when it is claimed. */
+  protected lease!: Lease
+  #whenEnded: (() => void)[] | undefined = undefined
 
-  constructor({ identity, recordKey, claim, acquired, sentAt, isProtected }: Start, core: CoreParts) {
-    const { attempt, previousOutcome } = acquired
-    this.identity = identity
-    this.recordKey = recordKey
+  /** It may run: `sentAt` is when the claim was sent. `attempt` 0: without a record that anybody confirmed. */
+  protected own(attempt: number, uncertain: boolean, sentAt: number): void {
+    this.keepOwnContext()
     this.attempt = attempt
-    this.isProtected = isProtected
-    this.core = core
-    const { token, scope, fingerprint } = claim
-    const uncertain = isProtected && previousOutcome === 'unknown'
-    this.ownership = { token, scope, fingerprint, attempt, uncertain, retentionMs: core.options.retentionMs }
-    this.lease = new Lease(this, core, sentAt, isProtected)
-    core.activity.start()
-    if (isProtected) core.duplicates?.enter(recordKey, this.ownership)
+    this.uncertain = uncertain
+    this.become('running')
+    this.lease = new Lease(this, this.core, sentAt, this.isProtected)
+    this.core.activity.start()
+    if (this.isProtected) this.core.duplicates?.enter(this.recordKey, this)
+  }
+
+  /** `false`: nothing prevents another attempt from running at the same time. */
+  get isProtected(): boolean {
+    return this.attempt > 0
+  }
+
+  /** Nothing more is sent for the record. */
+  protected get isOver(): boolean {
+    return this.state === 'over' || this.state === 'ended'
   }
 
   // --- its end
 
-  /**
-   * `mustBeConfirmed`: if the store does not confirm the completion in time, a refusal is sent instead of the answer.
-   */
-  protected store(answer: Answer, mustBeConfirmed: boolean): MaybePromise<Settled> {
-    const { calls } = this.core
-    const terms = { ...this.ownership, answer }
-    const call = calls.send('complete', this, terms)
+  /** What to send is known: the end was stored, or need not be waited for. Told last. */
+  protected abstract settle(settled: Settled): void
+
+  /** If false and the store does not confirm the completion in time, a refusal is sent instead of the answer. */
+  #mayBeUnconfirmed = false
+
+  protected store(answer: Answer, mustBeConfirmed: boolean): void {
+    this.answer = answer
+    this.#mayBeUnconfirmed = !mustBeConfirmed
+    const call = this.core.calls.send('complete', this)
+    if (call.reply === undefined) call.waiter = this
+    else this.#stored(call)
+  }
+
+  protected release(failure: Failure): void {
+    this.failure = failure
+    const call = this.core.calls.send('release', this)
+    if (call.reply === undefined) call.waiter = this
+    else this.#released(call)
+  }
+
+  /** Of its end. */
+  replied(call: StoreCall<CommandReply>): void {
+    if (call.command === 'complete') this.#stored(call)
+    else this.#released(call)
+  }
+
+  #stored(call: StoreCall<CommandReply>): void {
     const { reply } = call
-    return reply instanceof Promise
-      ? this.#storedLater(reply, terms, call, mustBeConfirmed)
-      : this.#stored(reply, terms, call, mustBeConfirmed)
-  }
-
-  async #storedLater(
-    reply: Promise<CommandReply | null>,
-    terms: CompleteTerms,
-    call: StoreCall<CommandReply>,
-    mustBeConfirmed: boolean,
-  ): Promise<Settled> {
-    return this.#stored(await reply, terms, call, mustBeConfirmed)
-  }
-
-  #stored(
-    reply: CommandReply | null,
-    terms: CompleteTerms,
-    call: StoreCall<CommandReply>,
-    mustBeConfirmed: boolean,
-  ): Settled {
-    if (reply !== null) return this.completed(reply, terms.answer, false)
-    this.#completeAgain(terms, call)
+    if (reply) {
+      this.settle(this.completed(reply, this.answer as Answer, false))
+      return
+    }
+    this.#completeAgain(call)
     // Without a lease, only a confirmed success is sent: whoever took over may have sent another one.
-    return mustBeConfirmed || !this.lease.check() ? unconfirmed(this.core.options) : SEND
+    this.settle(!this.#mayBeUnconfirmed || !this.lease.check() ? unconfirmed(this.core.options) : SEND)
   }
 
-  #completeAgain(terms: CompleteTerms, call: StoreCall<CommandReply>): void {
+  #completeAgain(call: StoreCall<CommandReply>): void {
     this.tell('completion_pending')
-    void this.core.calls.sendAgain('complete', this, terms, call, this.lease.until).then((late) => {
+    const answer = this.answer as Answer
+    void this.core.calls.sendAgain('complete', this, call, this.lease.until).then((late) => {
       if (late === null) this.completionGivenUp()
-      else this.completed(late, terms.answer, true)
+      else this.completed(late, answer, true)
     })
   }
 
@@ -116,7 +103,7 @@ export abstract class OwnedRecord implements Leased {
       const { status, body } = answer
       const answerKept = body !== null
       this.emit({ type: 'completed', scope, key, attempt: this.attempt, status, answerKept })
-      this.core.duplicates?.completed(this.recordKey, this.ownership, answer)
+      this.core.duplicates?.completed(this.recordKey, this, answer)
     } else if (this.isTaken(reply.record)) {
       return this.lost(reply.record)
     } else {
@@ -132,26 +119,21 @@ export abstract class OwnedRecord implements Leased {
     this.end()
   }
 
-  protected release(failure: Failure): MaybePromise<Settled> {
-    const { calls } = this.core
-    const terms = this.#releaseTerms(failure)
-    const call = calls.send('release', this, terms)
-    return whenever(call.reply, (reply): Settled => {
-      if (reply !== null) return this.#released(reply, failure)
-      void calls.sendAgain('release', this, terms, call, this.lease.until).then((late) => {
-        if (late === null) this.end()
-        else this.#released(late, failure)
-      })
-      return SEND
+  #released(call: StoreCall<CommandReply>): void {
+    const { reply } = call
+    const failure = this.failure as Failure
+    if (reply) {
+      this.settle(this.#failed(reply, failure))
+      return
+    }
+    void this.core.calls.sendAgain('release', this, call, this.lease.until).then((late) => {
+      if (late === null) this.end()
+      else this.#failed(late, failure)
     })
+    this.settle(SEND)
   }
 
-  #releaseTerms({ uncertain }: Failure) {
-    const { maxRunMs, leaseMs, unknownRetentionMs } = this.core.options
-    return { ...this.ownership, retentionMs: unknownRetentionMs, uncertain, failedMs: maxRunMs + leaseMs }
-  }
-
-  #released(reply: CommandReply, { uncertain, because }: Failure): Settled {
+  #failed(reply: CommandReply, { uncertain, because }: Failure): Settled {
     if (!reply.ok && this.isTaken(reply.record)) return this.lost(reply.record)
     const { scope, key } = this.identity
     if (reply.ok) this.emit({ type: 'failed', scope, key, attempt: this.attempt, uncertain, because })
@@ -166,9 +148,9 @@ export abstract class OwnedRecord implements Leased {
    */
   protected async endByTransaction(failure: Failure): Promise<CommandReply | null> {
     const { calls } = this.core
-    const terms = this.#releaseTerms(failure)
-    const call = calls.send('release', this, terms)
-    return (await call.reply) ?? calls.sendAgain('release', this, terms, call, this.lease.until)
+    this.failure = failure
+    const call = calls.send('release', this)
+    return (await call.whenReplied()) ?? awaited(calls.sendAgain('release', this, call, this.lease.until))
   }
 
   /** The answer with which the record was completed, if this attempt completed it. */
@@ -195,31 +177,31 @@ export abstract class OwnedRecord implements Leased {
   /** Called after the last event of the run; waits for the event of a renewal that is still unanswered. */
   protected end(): void {
     if (this.isOver) return
-    this.isOver = true
+    this.become('over')
     const { duplicates } = this.core
-    traceRunEnd(this.identity, this.attempt, this.ownership.token)
-    duplicates?.leave(this.recordKey, this.ownership)
+    traceRunEnd(this.identity, this.attempt, this.token)
+    duplicates?.leave(this.recordKey, this)
     const renewal = this.lease.end()
-    if (renewal === undefined) this.#ended()
-    else void whenever(renewal.reply, () => this.#ended())
+    if (renewal === undefined || renewal.reply !== undefined) this.#ended()
+    else void whenever(renewal.whenReplied(), () => this.#ended())
   }
 
   #ended(): void {
-    this.#hasEnded = true
+    this.become('ended')
     this.core.activity.end()
     for (const resolve of this.#whenEnded ?? []) resolve()
   }
 
   /** Resolves behind the last event of the run: nothing of it is pending any more. */
   ended(): Promise<void> {
-    if (this.#hasEnded) return Promise.resolve()
+    if (this.state === 'ended') return Promise.resolve()
     this.#whenEnded ??= []
     const waiting = this.#whenEnded
     return new Promise((resolve) => waiting.push(resolve))
   }
 
   protected emit(event: EngineEvent): void {
-    this.core.emit(event, this.ownership.token)
+    this.core.emit(event, this.token)
   }
 
   protected tell(type: 'completion_pending' | 'completion_given_up' | 'transaction_not_committed'): void {
@@ -230,9 +212,7 @@ export abstract class OwnedRecord implements Leased {
   // --- its lease
 
   renew(): StoreCall<CommandReply> {
-    const { leaseMs, unknownRetentionMs } = this.core.options
-    // While it is in flight its outcome would be unknown if its owner died, so it is kept as long as those are.
-    return this.core.calls.send('renew', this, { ...this.ownership, retentionMs: unknownRetentionMs, leaseMs })
+    return this.core.calls.sendInBackground('renew', this)
   }
 
   abstract renewalRefused(record: IdempotencyRecord | null): void

@@ -16,6 +16,11 @@ export interface OpenTransaction {
   readonly isCompleting: boolean
   /** Resolves with what to send, after the transaction has ended; never resolves if the end was discarded. */
   offer(end: OfferedEnd): Promise<Settled>
+  /**
+   * Called by a transaction that is to follow. Resolves when the work that this one left behind has settled; `undefined`: it
+   * has left nothing behind, so it must be awaited.
+   */
+  follow(): Promise<void> | undefined
 }
 
 /** What a store needs to complete a record inside a transaction. */

@@ -1,12 +1,27 @@
-import { RUN } from './context.js'
-import { isKeptIn } from './kept-in.js'
+import { waitBegan, waitEnded } from './awaited.js'
 import { type MaybePromise, whenever } from './maybe-promise.js'
+import { OfferedEnds } from './offered-ends.js'
 import type { Settled } from './outcome.js'
 import type { Answer } from './record.js'
 import type { Run } from './run.js'
 import type { Completion, OfferedEnd, OpenTransaction } from './run-end.js'
-import type { Store } from './store.js'
-import { contextForeign, contextMissing, transactionUnanswered, transactionWaiting } from './transaction-errors.js'
+import { Call, within } from './transaction-call.js'
+import {
+  transactionLate,
+  transactionLeftBehind,
+  transactionTimedOut,
+  transactionUnanswered,
+  transactionWaiting,
+} from './transaction-errors.js'
+import { WaitForClient } from './wait-for-client.js'
+
+/**
+ * - `waiting`: the work was not called: nothing was begun, as far as is known.
+ * - `open`: the client called the work, or will call it again.
+ * - `left behind`: it was rolled back, but its work still runs. What that answers is discarded.
+ * - `over`: its outcome was told.
+ */
+type State = 'waiting' | 'open' | 'left behind' | 'over'
 
 /**
  * One transaction of a run, from before BEGIN until its outcome is known. While it is open the run does not end: ends
@@ -20,18 +35,28 @@ export class RunTransaction implements OpenTransaction {
   /** The record is completed in the transaction: until the transaction ends, the record's lock replaces the lease. */
   isCompleting = false
   readonly #run: Run
-  /** The work was called: a second call means that the client retries it. */
-  #hasBegun = false
   /** Whether the transaction contains the answer: that of a step does not. */
   readonly #isAnswered: boolean
-  /** The first end that was offered meanwhile. */
-  #offered: Offered | undefined
+  #state: State = 'waiting'
+  /** The last call of the work. */
+  #call: Call | undefined
+  readonly #offered = new OfferedEnds()
   /** Called when an end is offered. */
   #onOffered: (() => void) | undefined
+  readonly #wait = new WaitForClient()
+  /** `maxRunMs` has passed. */
+  #isOverdue = false
+  readonly #timer: ReturnType<typeof setTimeout>
+  /** What the work has resolved with is being read. */
+  #isResolving = false
+  /** Only with work that was left behind: whether what is answered meanwhile is the handler's own. */
+  #isHandlers = false
+  /** How many transactions wait for the work that was left behind, and what wakes them. */
+  #followers = 0
+  #left: { readonly over: Promise<void>; resolve(): void } | undefined
 
   /** @throws IdempotencyError for misuse: nothing was sent. */
-  constructor(context: unknown, store: Store, kind: 'transaction' | 'step') {
-    const run = usableRun(context, store)
+  constructor(run: Run, kind: 'transaction' | 'step') {
     run.mayEnter()
     this.#isAnswered = kind === 'transaction'
     if (this.#isAnswered) run.source?.entered()
@@ -40,21 +65,72 @@ export class RunTransaction implements OpenTransaction {
     this.idleMs = run.leaseMs
     this.#run = run
     run.enter(this)
+    waitBegan()
+    this.#timer = setTimeout(() => this.#overdue(), run.remainingMs)
+  }
+
+  /**
+   * Opens it as soon as the work that an earlier one of the run left behind has settled.
+   *
+   * @throws IdempotencyError for misuse: nothing was sent.
+   */
+  static async behind(run: Run, kind: 'transaction' | 'step'): Promise<RunTransaction> {
+    for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
+    return new RunTransaction(run, kind)
+  }
+
+  follow(): Promise<void> | undefined {
+    if (this.#state !== 'left behind') return undefined
+    this.#followers++
+    return this.#left?.over
   }
 
   /**
    * Offers an end of the run while the transaction is open: the first one counts. A failure is final, since it may be the error page
-   * for a handler that has stopped waiting: nobody would make another answer.
+   * for a handler that has stopped waiting: nobody would make another answer. It need not wait for a transaction that was not begun,
+   * or was rolled back.
    */
   offer(end: OfferedEnd): Promise<Settled> {
-    this.#offered ??= new Offered(end)
-    if (this.#hasFailed) this.#run.willFail()
+    const told = this.#offered.add(end)
+    if (this.#offered.areFailed) this.#run.willFail()
     this.#onOffered?.()
-    return this.#offered.told
+    if (this.#offered.areFailed && this.#state !== 'open') {
+      if (this.#state === 'waiting') this.#wait.giveUp(transactionLate())
+      void this.#endRun()
+    }
+    return told
   }
 
-  get #hasFailed(): boolean {
-    return this.#offered?.end.answer === null
+  // --- waiting for the client
+
+  /**
+   * Settles as what the client does, or rejects when nobody waits for the client any longer: the run has failed before BEGIN, the
+   * database has not answered a statement of ours in time or has ended the session, or `maxRunMs` has passed. What the client does
+   * later cannot commit, unless the COMMIT is on its way.
+   */
+  until<Value>(client: Promise<Value>): Promise<Value> {
+    return this.#wait.until(client)
+  }
+
+  /** Nobody waits for the client any longer. */
+  get isGivenUp(): boolean {
+    return this.#wait.givenUp !== undefined
+  }
+
+  /** Settles as a statement of ours does, or rejects when its time limit has passed: nobody waits for the client either. */
+  async inTime<Value>(statement: Promise<Value>): Promise<Value> {
+    return within(this.#run.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))
+  }
+
+  /** The database has ended the session that has locked the record. */
+  sessionEnded(): void {
+    this.#wait.giveUp(transactionTimedOut('The database ended the session of the transaction'))
+  }
+
+  #overdue(): void {
+    this.#isOverdue = true
+    this.#wait.giveUp(transactionTimedOut('The transaction was not over within `maxRunMs`'))
+    if (this.#state === 'left behind') void this.#endOverdue()
   }
 
   /**
@@ -72,10 +148,38 @@ export class RunTransaction implements OpenTransaction {
     this.#run.resumeRenewals()
   }
 
-  /** Called after BEGIN, each time that the client calls the work. */
-  begun(): void {
-    if (this.#hasBegun && !this.#hasFailed) this.#discard()
-    this.#hasBegun = true
+  /**
+   * Called after BEGIN, each time that the client calls the work; waits for an earlier call that still runs.
+   *
+   * @throws IdempotencyError: it was given up. Nothing was sent.
+   */
+  called(inside: (call: Call) => Promise<void>): Promise<void> {
+    const before = this.#call
+    const call = new Call()
+    this.#call = call
+    return call.includes(async () => {
+      await before?.settled
+      this.stillOpen(call)
+      this.beginAtOnce()
+      await inside(call)
+    })
+  }
+
+  /** The same for a client that calls the work once, and synchronously. */
+  beginAtOnce(): void {
+    if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
+    if (this.#state === 'open' && this.#isAnswered && !this.#offered.areFailed) this.#discard()
+    this.#state = 'open'
+  }
+
+  /**
+   * Called behind everything that was waited for.
+   *
+   * @throws IdempotencyError: nobody waits for this call any longer, so it must be rolled back.
+   */
+  stillOpen(call: Call): void {
+    if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
+    if (this.#call !== call || this.#state === 'left behind' || this.#state === 'over') throw transactionLeftBehind()
   }
 
   /**
@@ -84,12 +188,17 @@ export class RunTransaction implements OpenTransaction {
    *
    * @throws IdempotencyError `transaction_waiting`: it must be rolled back.
    */
-  async resultOf<Value>(work: Value | Promise<Value>, sessionEnd: Promise<void> | undefined): Promise<Value> {
-    return sessionEnd === undefined ? work : Promise.race([work, sessionEnd.then(() => this.#stuck())])
+  async resultOf<Value>(call: Call, work: () => Value | Promise<Value>, sessionEnd?: Promise<void>): Promise<Value> {
+    const running = call.includes(async () => work())
+    const value = await (sessionEnd === undefined
+      ? running
+      : Promise.race([running, sessionEnd.then(() => this.#stuck())]))
+    this.stillOpen(call)
+    return value
   }
 
   async #stuck(): Promise<never> {
-    if (this.#offered === undefined) await new Promise<void>((resolve) => (this.#onOffered = resolve))
+    if (this.#offered.end === undefined) await new Promise<void>((resolve) => (this.#onOffered = resolve))
     await new Promise((resolve) => setTimeout(resolve, 0))
     throw transactionWaiting()
   }
@@ -101,9 +210,12 @@ export class RunTransaction implements OpenTransaction {
    * @throws IdempotencyError `transaction_unanswered`, `transaction_streamed`: it must be rolled back.
    */
   resolved(value: unknown): MaybePromise<Completion | null> {
+    this.#isResolving = true
     return whenever(this.#run.source?.resolved(value), () => {
-      if (this.#offered === undefined) throw transactionUnanswered()
-      const { answer } = this.#offered.end
+      this.#isResolving = false
+      const { end } = this.#offered
+      if (end === undefined) throw transactionUnanswered()
+      const { answer } = end
       return answer === null ? null : this.#run.completionOf(answer)
     })
   }
@@ -116,15 +228,17 @@ export class RunTransaction implements OpenTransaction {
 
   /** The COMMIT was confirmed: the record is completed, and the answer is sent. */
   committed(): void {
-    const settled = this.#run.committed(this.#offered?.end.answer as Answer)
-    this.#close()?.tell(settled)
+    const answer = this.#offered.end?.answer as Answer
+    void this.#close(() => this.#run.committed(answer))
   }
 
   /** It was rolled back, or never begun: the answer is discarded, and the run continues, unless that is a failure. */
-  rolledBack(): MaybePromise<void> {
-    if (this.#hasFailed) return this.failed()
+  async rolledBack(): Promise<void> {
+    if (this.#state === 'over') return
+    if (this.#isOverdue) return this.#endOverdue()
+    if (this.#offered.areFailed) return this.failed()
     this.#discard()
-    this.#close()
+    this.#leave()
   }
 
   /** It was rolled back because its answer is a failure: the run ends with that. */
@@ -142,9 +256,8 @@ export class RunTransaction implements OpenTransaction {
       this.committed()
       return true
     }
-    if (outcome === 'rolled back') this.#discard()
-    const offered = this.#close()
-    if (outcome !== 'rolled back') offered?.tell(outcome)
+    if (outcome === 'rolled back') await this.rolledBack()
+    else void this.#close(() => outcome)
     return false
   }
 
@@ -154,61 +267,81 @@ export class RunTransaction implements OpenTransaction {
    */
   async stepOver(outcome: StepOutcome): Promise<void> {
     const run = this.#run
+    if (this.#state === 'over') return
     if (outcome !== 'rolled back') run.mayHaveEffect()
-    const end = this.#offered?.end
+    if (this.#isOverdue) return this.#endOverdue()
+    const { end } = this.#offered
+    if (end === undefined && outcome === 'rolled back') return this.#leave()
     if (end === undefined || end.answer === null || outcome === 'committed') return this.#endRun()
-    this.#close()?.tell(await run.withdraw())
+    await this.#withdraw()
+  }
+
+  /** `maxRunMs` has passed, and nothing was committed: whatever else is answered, the client is told to retry. */
+  async #endOverdue(): Promise<void> {
+    if (this.#offered.areFailed) return this.#endRun()
+    await this.#withdraw()
+  }
+
+  /** Ends the run as a failure in place of its answer. */
+  async #withdraw(): Promise<void> {
+    await this.#close(() => this.#run.withdraw())
   }
 
   /** Ends the run with the offered end; without one the run continues. */
   async #endRun(): Promise<void> {
     const run = this.#run
-    const offered = this.#close()
-    if (offered === undefined) return
-    const { end, tell } = offered
-    tell(await (end.answer === null ? run.fail(end.how, end.because) : run.complete(end.answer)))
+    const { end } = this.#offered
+    if (end === undefined) return this.#close()
+    await this.#close(() => (end.answer === null ? run.fail(end.how, end.because) : run.complete(end.answer)))
   }
 
   /** Discards the answer: whoever ended the run gets the result of the final answer, or none. */
   #discard(): void {
     this.isCompleting = false
-    this.#offered = undefined
-    this.#run.source?.reset()
+    this.#offered.discard()
+    if (!this.#offered.areFailed) this.#run.source?.reset()
   }
 
-  /** From now on ends go to the run, and its lease is renewed again. Returns the offered end. */
-  #close(): Offered | undefined {
-    const offered = this.#offered
-    this.#offered = undefined
+  /** It was rolled back: the run continues, as soon as the work has settled. */
+  #leave(): void {
+    const call = this.#call
+    if (this.#offered.areFailed) return void this.#endRun()
+    if (call?.isRunning !== true) return void this.#close()
+    this.#state = 'left behind'
+    let resolve!: () => void
+    const over = new Promise<void>((wake) => (resolve = wake))
+    this.#left = { over, resolve }
     this.isCompleting = false
+    const isSeparate = this.#run.source?.leftBehind() ?? false
+    this.#isHandlers = isSeparate && !this.#isResolving
+    this.#run.resumeRenewals()
+    void call.settled.then(() => this.#workSettled())
+  }
+
+  /** What was answered while it ran may be its own, which was rolled back, or the handler's: nobody can tell. */
+  async #workSettled(): Promise<void> {
+    if (this.#state !== 'left behind') return
+    if (this.#offered.end !== undefined && this.#isHandlers) return this.#endRun()
+    if (this.#offered.end !== undefined && (this.#followers === 0 || !this.#isAnswered)) return this.#withdraw()
+    if (this.#followers > 0) this.#discard()
+    await this.#close()
+  }
+
+  /** From now on ends go to the run, and its lease is renewed again. Whoever has offered one is told how the run `ends`. */
+  async #close(ends?: () => MaybePromise<Settled>): Promise<void> {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    clearTimeout(this.#timer)
+    this.isCompleting = false
+    waitEnded()
     this.#run.left()
     if (this.#isAnswered) this.#run.source?.left()
+    const settled = ends?.()
     this.#run.resumeRenewals()
-    return offered
+    this.#left?.resolve()
+    if (settled !== undefined) this.#offered.tell(await settled)
   }
 }
 
 /** `unknown`: the reply to its COMMIT was lost. */
 export type StepOutcome = 'committed' | 'unknown' | 'rolled back'
-
-/** An end of the run, and the promise of its result. */
-class Offered {
-  readonly end: OfferedEnd
-  readonly told: Promise<Settled>
-  tell!: (settled: Settled) => void
-
-  constructor(end: OfferedEnd) {
-    this.end = end
-    this.told = new Promise((resolve) => {
-      this.tell = resolve
-    })
-  }
-}
-
-/** @throws IdempotencyError `context_missing`, `context_foreign` */
-export function usableRun(context: unknown, store: Store): Run {
-  const run = (context as { readonly [RUN]?: Run } | null | undefined)?.[RUN]
-  if (run === undefined) throw contextMissing(context)
-  if (!isKeptIn(run.keptIn, store)) throw contextForeign()
-  return run
-}

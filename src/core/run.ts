@@ -1,50 +1,63 @@
 import type { AnswerSource } from './answer-source.js'
+import { monotonicNow } from './clock.js'
 import { HandlerContext } from './context.js'
-import type { CoreParts } from './core-parts.js'
 import type { IdempotencyError } from './errors.js'
 import type { FailureReason } from './events.js'
 import { asKept } from './kept-in.js'
 import type { MaybePromise } from './maybe-promise.js'
 import { type Refused, SEND, type Settled } from './outcome.js'
-import { type Failure, OwnedRecord, type Start } from './owned-record.js'
-import type { Answer, IdempotencyRecord, PreviousOutcome } from './record.js'
-import type { Completion, FailureKind, OpenTransaction } from './run-end.js'
+import { type Failure, OwnedRecord } from './owned-record.js'
+import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from './record.js'
+import type { Completion, FailureKind, OfferedEnd, OpenTransaction } from './run-end.js'
+import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from './settling.js'
 import { leaseLost, runFailed } from './stop-reasons.js'
 import type { Store } from './store.js'
 import { transactionCommitted, transactionLate, transactionNested } from './transaction-errors.js'
 import { unconfirmed } from './verdict.js'
 
-/**
- * One run of an operation, from its claim to its end. Methods are on the prototype: functions of each run would keep
- * the run, and everything that they reference, in V8's old space.
- *
- * The run is active until it is ended (`#settled` is set). Then its end is being stored.
- */
+/** One run of an operation, from its claim to its end. */
 export class Run extends OwnedRecord {
-  readonly previousOutcome: PreviousOutcome
-  /** The context that the handler receives. */
-  readonly context: HandlerContext
-  /** The result of the first end. */
-  #settled: MaybePromise<Settled> | undefined
+  previousOutcome: PreviousOutcome = 'none'
+  /** The context that the handler receives; made with the run, after its claim. */
+  context!: HandlerContext
+  /** The result of the first end, once it is known. */
+  #settled: Settled | undefined = undefined
+  /** Whoever ended it, first and again, until the result is known. */
+  #settling: Settlings<Settled> = undefined
   /** The handler has called `mayHaveEffect()`. */
   #mayHaveHadEffect = false
-  #abort: AbortController | undefined
+  #abort: AbortController | undefined = undefined
   /** Why the handler should stop; the first reason counts. */
-  #stopReason: IdempotencyError | undefined
+  #stopReason: IdempotencyError | undefined = undefined
   /** Makes the answer; set by a binding. */
-  source: AnswerSource | undefined
+  source: AnswerSource | undefined = undefined
   /** The open transaction: ends are offered to it. */
-  #transaction: OpenTransaction | undefined
+  #transaction: OpenTransaction | undefined = undefined
   /** A transaction has committed, and the record with it. */
   #hasCommitted = false
   /**
    * The record was completed inside the application's transaction: whether that was committed is checked at the end.
    */
   #isCompletedByHand = false
+  /** It failed in place of an answer that may be untrue: no answer of the handler's is sent. */
+  #isWithdrawn = false
+  /** Its first end was given. */
+  #isEnding = false
 
-  constructor(start: Start, core: CoreParts) {
-    super(start, core)
-    this.previousOutcome = start.acquired.previousOutcome
+  /** Its claim was sent at this time, and acquired the key. */
+  begin({ attempt, previousOutcome }: Acquired, sentAt: number): void {
+    this.previousOutcome = previousOutcome
+    this.#begin(attempt, previousOutcome === 'unknown', sentAt)
+  }
+
+  /** Whether it was claimed is unknown, and it runs anyway. */
+  beginUnprotected(sentAt: number): void {
+    this.previousOutcome = 'unknown'
+    this.#begin(0, false, sentAt)
+  }
+
+  #begin(attempt: number, uncertain: boolean, sentAt: number): void {
+    this.own(attempt, uncertain, sentAt)
     this.context = new HandlerContext(this)
   }
 
@@ -57,7 +70,7 @@ export class Run extends OwnedRecord {
 
   /** Whether any failure would leave the outcome unknown. */
   get isUncertain(): boolean {
-    return this.ownership.uncertain || this.#mayHaveHadEffect
+    return this.uncertain || this.#mayHaveHadEffect
   }
 
   get signal(): AbortSignal {
@@ -82,9 +95,9 @@ export class Run extends OwnedRecord {
     answer: Answer,
     mustBeConfirmed = this.core.options.unconfirmedSuccess === 'withhold',
   ): MaybePromise<Settled> {
-    if (this.#transaction !== undefined) return this.#transaction.offer({ answer })
-    this.#settled ??= this.#isCompletedByHand ? this.#verified() : this.store(answer, mustBeConfirmed)
-    return this.#settled
+    const promised = new PromisedEnd()
+    this.completeFor(promised, answer, mustBeConfirmed)
+    return promised.end
   }
 
   /**
@@ -92,25 +105,73 @@ export class Run extends OwnedRecord {
    * if no earlier attempt may have had its effect.
    */
   fail(how: FailureKind, because: FailureReason): MaybePromise<Settled> {
-    if (this.#transaction !== undefined) return this.#transaction.offer({ answer: null, how, because })
-    this.#settled ??= this.#isCompletedByHand ? this.#verified() : this.#fail(how, because)
-    return this.#settled
+    const promised = new PromisedEnd()
+    this.failFor(promised, how, because)
+    return promised.end
   }
 
-  /** Ends the run as a failure in place of its answer, which may be untrue: the client is told to retry. */
-  async withdraw(): Promise<Refused> {
-    await this.fail('perhaps', 'no_answer')
-    return unconfirmed(this.core.options)
+  /** `complete`, for whoever holds an object to be told: at once, if the store answers at once. */
+  completeFor(
+    settling: Settling,
+    answer: Answer,
+    mustBeConfirmed = this.core.options.unconfirmedSuccess === 'withhold',
+  ): void {
+    if (this.#transaction !== undefined) {
+      offer(this.#transaction, { answer }, settling)
+      return
+    }
+    if (!this.#begins(settling)) return
+    if (this.#isCompletedByHand) void this.#verify()
+    else this.store(answer, mustBeConfirmed)
   }
 
-  #fail(how: FailureKind, because: FailureReason): MaybePromise<Settled> {
+  /** `fail`, in the same way. */
+  failFor(settling: Settling, how: FailureKind, because: FailureReason): void {
+    if (this.#transaction !== undefined) {
+      offer(this.#transaction, { answer: null, how, because }, settling)
+      return
+    }
+    if (!this.#begins(settling)) return
+    if (this.#isCompletedByHand) void this.#verify()
+    else this.#fail(how, because)
+  }
+
+  /** Whether this is the first end. In any case its result is told. */
+  #begins(settling: Settling): boolean {
+    if (this.#settled !== undefined) {
+      tellEnd(settling, this.#settled)
+      return false
+    }
+    this.#settling = withAnother(this.#settling, settling)
+    if (this.#isEnding) return false
+    this.#isEnding = true
+    if (this.state === 'running') this.become('ending')
+    return true
+  }
+
+  protected override settle(found: Settled): void {
+    const settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.core.options) : found
+    this.#settled = settled
+    this.#isEnding = true
+    const settling = this.#settling
+    this.#settling = undefined
+    tellEnd(settling, settled)
+  }
+
+  /** Ends the run as a failure in place of its answer, which may be untrue: whoever answers is told to retry. */
+  withdraw(): MaybePromise<Settled> {
+    this.#isWithdrawn ||= !this.#isEnding
+    return this.fail('perhaps', 'no_answer')
+  }
+
+  #fail(how: FailureKind, because: FailureReason): void {
     this.#stop(runFailed()) // First, because a time limit may have responded while the handler still runs.
-    return this.release(this.#judged(how, because))
+    this.release(this.#judged(how, because))
   }
 
   /** An uncertain attempt stays uncertain, whatever its failure. */
   #judged(how: FailureKind, because: FailureReason): Failure {
-    if (this.ownership.uncertain) return { uncertain: true, because: 'earlier_attempt' }
+    if (this.uncertain) return { uncertain: true, because: 'earlier_attempt' }
     if (this.#mayHaveHadEffect) return { uncertain: true, because: 'may_have_effect' }
     if (how === 'certainly') return { uncertain: false, because }
     return this.core.options.effects === 'declared'
@@ -120,12 +181,18 @@ export class Run extends OwnedRecord {
 
   // --- in a transaction
 
-  get token(): string {
-    return this.ownership.token
-  }
-
   get leaseMs(): number {
     return this.core.options.leaseMs
+  }
+
+  /** The time limit of a statement inside a transaction. */
+  get storeTimeoutMs(): number {
+    return this.core.options.storeTimeoutMs
+  }
+
+  /** How long the run may still last. */
+  get remainingMs(): number {
+    return Math.max(0, this.lease.until - monotonicNow())
   }
 
   /** The store that keeps the record. */
@@ -152,7 +219,12 @@ export class Run extends OwnedRecord {
   mayCompleteByHand(): void {
     if (this.#transaction !== undefined) throw transactionNested()
     if (this.#hasCommitted) throw transactionCommitted()
-    if (this.#settled !== undefined) throw transactionLate()
+    if (this.#isEnding) throw transactionLate()
+  }
+
+  /** Resolves when the work that an earlier transaction left behind has settled; `undefined`: there is none. */
+  follow(): Promise<void> | undefined {
+    return this.#transaction?.follow()
   }
 
   enter(transaction: OpenTransaction): void {
@@ -183,8 +255,9 @@ export class Run extends OwnedRecord {
   }
 
   completionOf(answer: Answer): Completion {
-    const { token, fingerprint, retentionMs } = this.ownership
-    return { token, retentionMs, answer: asKept(this.keptIn, this.recordKey, fingerprint, answer) }
+    const { token, fingerprint, recordKey } = this
+    const { retentionMs } = this.core.options
+    return { token, retentionMs, answer: asKept(this.keptIn, recordKey, fingerprint, answer) }
   }
 
   /** @throws IdempotencyError `arguments_invalid`: the run cannot have this answer. */
@@ -195,7 +268,7 @@ export class Run extends OwnedRecord {
   committed(answer: Answer): Settled {
     this.#hasCommitted = true
     const settled = this.completed({ ok: true }, answer, false)
-    this.#settled = settled
+    this.settle(settled)
     return settled
   }
 
@@ -206,7 +279,7 @@ export class Run extends OwnedRecord {
     if (reply === null) {
       this.completionGivenUp()
       const refused = unconfirmed(this.core.options)
-      this.#settled = refused
+      this.settle(refused)
       return refused
     }
     if (this.ownAnswerIn(reply) !== null) return 'committed'
@@ -226,35 +299,40 @@ export class Run extends OwnedRecord {
     this.#isCompletedByHand = true
   }
 
-  /** What the record says, whatever the handler responded. */
-  async #verified(): Promise<Settled> {
+  /** Its result is what the record says, whatever the handler responded. */
+  async #verify(): Promise<void> {
     const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
     const answer = reply && this.ownAnswerIn(reply)
     if (answer !== null) {
       this.completed({ ok: true }, answer, false)
-      return answer.body === null ? SEND : { action: 'replay', answer, isOwn: true }
+      this.settle(answer.body === null ? SEND : { action: 'replay', answer, isOwn: true })
+      return
     }
     this.tell(reply === null ? 'completion_given_up' : 'transaction_not_committed')
     this.end()
-    return unconfirmed(this.core.options)
+    this.settle(unconfirmed(this.core.options))
   }
 
   // --- what it hears of its lease
 
   renewalRefused(record: IdempotencyRecord | null): void {
     // After the end was sent, a stale renewal may mean that it arrived: its own reply decides.
-    if (this.#settled === undefined && this.isTaken(record)) this.lease.take()
+    if (!this.#isEnding && this.isTaken(record)) this.lease.take()
   }
 
   leaseLost(reason: 'lapsed' | 'taken'): void {
     const { scope, key } = this.identity
     this.emit({ type: 'lease_lost', scope, key, attempt: this.attempt, reason })
     this.#stop(leaseLost())
-    this.core.duplicates?.leave(this.recordKey, this.ownership)
+    this.core.duplicates?.leave(this.recordKey, this)
   }
 
   /** `maxRunMs` has passed and the lease is gone: nothing waits for the handler any longer. */
   leaseOver(): void {
-    if (this.#settled === undefined && this.#transaction?.isCompleting !== true) this.end()
+    if (!this.#isEnding && this.#transaction?.isCompleting !== true) this.end()
   }
+}
+
+function offer(transaction: OpenTransaction, end: OfferedEnd, settling: Settling): void {
+  void transaction.offer(end).then((settled) => tellEnd(settling, settled))
 }

@@ -39,6 +39,11 @@ export interface Store {
    * `unconfirmedSuccess`.
    */
   readonly effects?: 'outside' | 'inside'
+  /**
+   * Optional, for `sealed`: what tells the store's records from those of another such store, its prefix or schema. Seals are
+   * bound to it, so it must not change while records are kept.
+   */
+  readonly place?: string
   /** Claims the key, or shows the record that prevents it. */
   begin(key: string, claim: Claim): BeginReply | Promise<BeginReply>
   /** Restarts the owner's lease. */
@@ -47,6 +52,15 @@ export interface Store {
   complete(key: string, own: Ownership & { readonly answer: Answer }): CommandReply | Promise<CommandReply>
   /** Ends the attempt as failed; a certain failure is kept for `failedMs` only, to fence its late commands. */
   release(key: string, own: Ownership & { readonly failedMs: number }): CommandReply | Promise<CommandReply>
+  /**
+   * Optional: the same four commands without a promise. Sends `command` for the operation, and tells `hearing` the reply or the
+   * error: once, now or later, with nothing in between that only a promise would need. A store reads what it needs of the
+   * operation before `send` returns, keeps none of it, and need not catch what it throws itself.
+   *
+   * It stands for the four methods beside which it is defined. Where one of them was replaced (by a subclass, a wrapper
+   * or a spy) the engine calls that one, and not `send`.
+   */
+  send?<Name extends OwnersCommand>(command: Name, operation: SentOperation, hearing: Hearing<OwnersReply[Name]>): void
   /** Optional, for operators: the current record. Changes nothing, neither lease nor retention. */
   inspect?(key: string): IdempotencyRecord | null | Promise<IdempotencyRecord | null>
   /** Optional, for operators: settles an unknown outcome. Must work in a full store, as `complete` must. */
@@ -71,6 +85,54 @@ export interface Store {
   observe?(listener: (event: StoreEvent) => void): void
   /** Optional, for a store that wraps another one, for example one that seals its answers. */
   readonly around?: Around
+}
+
+/** The commands of a run, which `send` takes too, and their replies. */
+export interface OwnersReply {
+  readonly begin: BeginReply
+  readonly renew: CommandReply
+  readonly complete: CommandReply
+  readonly release: CommandReply
+}
+
+export type OwnersCommand = keyof OwnersReply
+
+/** Who is told the reply to a command: one of the two, once. */
+export interface Hearing<Reply> {
+  heard(reply: Reply): void
+  failed(error: unknown): void
+}
+
+/** An operation as `send` gets it: the arguments of all four commands, on one object that lives longer than the command. */
+export interface SentOperation {
+  /** The first argument of the four commands. */
+  readonly recordKey: string
+  readonly token: string
+  /** The storage scope: `Claim.scope`. */
+  readonly scope: string
+  readonly fingerprint: string
+  /** As returned by `begin`; 0: the claim was never confirmed. */
+  readonly attempt: number
+  readonly uncertain: boolean
+  /** For `complete`. */
+  readonly answer: Answer | null
+  /** For `release`, in place of the operation's own `uncertain`. */
+  readonly failure: { readonly uncertain: boolean } | null
+  readonly terms: SentTerms
+}
+
+/** What all operations of an engine have in common: one object for all of them, so that a store may keep its form of it. */
+export interface SentTerms {
+  /** For `begin` and `renew`. */
+  readonly leaseMs: number
+  /** For `complete`. */
+  readonly retentionMs: number
+  /** The `retentionMs` of `begin`, `renew` and `release`: of a record without a known outcome. */
+  readonly unknownRetentionMs: number
+  /** For `release`. */
+  readonly failedMs: number
+  /** For `begin`. */
+  readonly unknownOutcome: 'rerun' | 'refuse'
 }
 
 /** The wrapped store, and how the wrapper changes an answer. */

@@ -145,14 +145,14 @@ export function traceClaim<Each extends Told>(
       case 'refuse':
         message.outcome = told.code
     }
-    return false
   })
 }
 
 /** A command that was sent; a `StoreCall`. */
 interface Call {
-  readonly reply: MaybePromise<unknown>
+  readonly reply: unknown
   readonly isAnswered: boolean
+  watcher: (() => void) | undefined
 }
 
 export function isCommandTraced(): boolean {
@@ -174,17 +174,26 @@ export function traceCommand<Sent extends Call>(
     if (event.type === 'store_failed') message.error = event.error
     emit(event)
   }
-  let call: Sent | undefined
-  const sent = (): MaybePromise<unknown> => {
-    call = send(heard)
-    return call.reply
-  }
-  void around(commands, message, sent, (reply) => {
-    if (reply === null) message.outcome = call?.isAnswered ? 'failed' : 'timed_out'
+  const { start, end, error, asyncStart, asyncEnd } = commands
+  const call = start.runStores(message, () => send(heard))
+  const tell = (): void => {
+    const { reply, isAnswered } = call
+    if (reply === null) message.outcome = isAnswered ? 'failed' : 'timed_out'
     else Object.assign(message, meaningOf(reply as Reply))
-    return reply === null
-  })
-  return call as Sent
+    if (reply === null) error.publish(message)
+  }
+  if (call.reply !== undefined) {
+    tell()
+    end.publish(message)
+    return call
+  }
+  end.publish(message)
+  call.watcher = () => {
+    tell()
+    asyncStart.publish(message)
+    asyncEnd.publish(message)
+  }
+  return call
 }
 
 type Reply = BeginReply | CommandReply | { readonly record: IdempotencyRecord | null }
@@ -199,24 +208,24 @@ function meaningOf(reply: Reply): Pick<CommandTrace, 'outcome' | 'attempt'> {
   return { outcome: 'ok', ...(reply.record !== null && { attempt: reply.record.attempt }) }
 }
 
-/** As `traceSync` or `tracePromise` of the channel, by what the work returns. `tell` completes the message; whether it failed. */
+/** As `traceSync` or `tracePromise` of the channel, by what the claim returns. `tell` completes the message. */
 function around<Message extends object, Result>(
   tracing: TracingChannel<object, Message>,
   message: Message,
   work: () => MaybePromise<Result>,
-  tell: (result: Result) => boolean,
+  tell: (result: Result) => void,
 ): MaybePromise<Result> {
   const result = tracing.start.runStores(message, work)
   if (result instanceof Promise) {
     tracing.end.publish(message)
     const ended = (later: Result): void => {
-      if (tell(later)) tracing.error.publish(message)
+      tell(later)
       tracing.asyncStart.publish(message)
       tracing.asyncEnd.publish(message)
     }
-    result.then(ended, () => {}) // Neither claims nor commands reject; if one did, whoever waits for it hears that.
+    result.then(ended, () => {}) // Claims do not reject; if one did, whoever waits for it hears that.
   } else {
-    if (tell(result)) tracing.error.publish(message)
+    tell(result)
     tracing.end.publish(message)
   }
   return result

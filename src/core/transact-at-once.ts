@@ -1,7 +1,7 @@
 import type { Completion } from './run-end.js'
-import { RunTransaction, usableRun } from './run-transaction.js'
+import { RunTransaction } from './run-transaction.js'
 import type { Store } from './store.js'
-import { ROLL_BACK } from './transact.js'
+import { ROLL_BACK, usableRun } from './transact.js'
 import { transactionAsynchronous } from './transaction-errors.js'
 
 /** What a store provides if its transactions are synchronous, on one connection. */
@@ -13,8 +13,8 @@ export interface SynchronousTransactions {
   transaction(work: () => void): Promise<void>
   /** Makes the record uncertain. Throws unless the token owns it. */
   step(recordKey: string, token: string): void
-  /** Completes the record. Throws unless the token owns it. */
-  complete(recordKey: string, completion: Completion): void
+  /** Completes the record. Throws unless the token owns it, and something was written before; `allowEmpty`: or nothing was. */
+  complete(recordKey: string, completion: Completion, allowEmpty: boolean): void
 }
 
 /** Like `transact`, for a store on whose connection any other statement would join an open transaction. */
@@ -23,19 +23,22 @@ export async function transactAtOnce<Value>(
   context: unknown,
   transactions: SynchronousTransactions,
   work: () => Value,
+  allowEmpty = false,
 ): Promise<Value> {
-  const transaction = new RunTransaction(context, store, 'transaction')
+  const transaction = new RunTransaction(usableRun(context, store), 'transaction')
   let value: Value | undefined
   let isRefused = false
   try {
-    await transactions.transaction(() => {
-      transaction.begun()
-      value = settled(work())
-      const completion = settled(transaction.resolved(value)) as Completion | null
-      isRefused = completion === null
-      if (completion === null) throw ROLL_BACK
-      transactions.complete(transaction.recordKey, completion)
-    })
+    await transaction.until(
+      transactions.transaction(() => {
+        transaction.beginAtOnce()
+        value = settled(work())
+        const completion = settled(transaction.resolved(value)) as Completion | null
+        isRefused = completion === null
+        if (completion === null) throw ROLL_BACK
+        transactions.complete(transaction.recordKey, completion, allowEmpty)
+      }),
+    )
   } catch (error) {
     await (isRefused ? transaction.failed() : transaction.rolledBack())
     if (!isRefused) throw error
@@ -52,14 +55,17 @@ export async function stepAtOnce<Value>(
   transactions: SynchronousTransactions,
   work: () => Value,
 ): Promise<Value> {
-  const transaction = new RunTransaction(context, store, 'step')
+  const transaction = new RunTransaction(usableRun(context, store), 'step')
   let value: Value | undefined
   let isCommitted = false
   try {
-    await transactions.transaction(() => {
-      transactions.step(transaction.recordKey, transaction.token)
-      value = settled(work())
-    })
+    await transaction.until(
+      transactions.transaction(() => {
+        transaction.beginAtOnce()
+        transactions.step(transaction.recordKey, transaction.token)
+        value = settled(work())
+      }),
+    )
     isCommitted = true
   } finally {
     await transaction.stepOver(isCommitted ? 'committed' : 'rolled back')

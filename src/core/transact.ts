@@ -1,7 +1,11 @@
+import { RUN } from './context.js'
+import { isKeptIn } from './kept-in.js'
+import type { Run } from './run.js'
 import type { Completion } from './run-end.js'
-import { RunTransaction, type StepOutcome, usableRun } from './run-transaction.js'
+import { RunTransaction, type StepOutcome } from './run-transaction.js'
 import type { Store } from './store.js'
-import { transactionNotRun } from './transaction-errors.js'
+import { type Call, within } from './transaction-call.js'
+import { contextForeign, contextMissing, transactionNotRun } from './transaction-errors.js'
 
 /**
  * What a store provides so that a run's effects and its record commit together: its client's transactions, and the
@@ -21,8 +25,11 @@ export interface Transactions<Tx, Options> {
   mark(tx: Tx, token: string, idleMs: number): Promise<boolean>
   /** Locks the record until the transaction ends, and makes it uncertain. Rejects unless the token owns it. */
   step(tx: Tx, recordKey: string, token: string): Promise<void>
-  /** The last statement: completes the record. Rejects unless the token owns it, and this is the marked transaction. */
-  complete(tx: Tx, recordKey: string, completion: Completion): Promise<void>
+  /**
+   * The last statement: completes the record. Rejects unless the token owns it, this is the marked transaction, and something was
+   * written in it before; `allowEmpty`: or nothing was.
+   */
+  complete(tx: Tx, recordKey: string, completion: Completion, allowEmpty: boolean): Promise<void>
   /** Resolves when the database has ended the session of an open transaction; `undefined` if the client does not tell. */
   sessionEnd?(tx: Tx): Promise<void> | undefined
   /** Whether a renewal must be confirmed before the mark: not if renewals do not affect such a transaction. */
@@ -46,26 +53,29 @@ export async function transact<Tx, Value, Options>(
   transactions: Transactions<Tx, Options>,
   work: (tx: Tx) => Value | Promise<Value>,
   options: Options | undefined,
+  allowEmpty = false,
 ): Promise<Value> {
-  const transaction = new RunTransaction(context, store, 'transaction')
+  const transaction = await RunTransaction.behind(usableRun(context, store), 'transaction')
   let value: Value | undefined
   let progress = 'working' as Progress
-  const inside = async (tx: Tx): Promise<void> => {
+  const inside = async (tx: Tx, call: Call): Promise<void> => {
     progress = 'working'
-    transaction.begun()
-    if (await marked(tx, transaction, transactions, options)) transaction.admitRenewals()
-    value = await transaction.resultOf(work(tx), transactions.sessionEnd?.(tx))
+    if (await marked(tx, call, transaction, transactions, options)) transaction.admitRenewals()
+    value = await transaction.resultOf(call, () => work(tx), transactions.sessionEnd?.(tx))
     const completion = await transaction.resolved(value)
+    transaction.stillOpen(call)
     if (completion === null) {
       progress = 'refused'
       throw ROLL_BACK
     }
     await transaction.locking()
-    await transactions.complete(tx, transaction.recordKey, completion)
+    transaction.stillOpen(call)
+    await transaction.inTime(transactions.complete(tx, transaction.recordKey, completion, allowEmpty))
+    transaction.stillOpen(call)
     progress = 'completed'
   }
   try {
-    await transactions.transaction(inside, options)
+    await transaction.until(transactions.transaction((tx) => transaction.called((call) => inside(tx, call)), options))
     if (progress !== 'completed') throw transactionNotRun()
   } catch (error) {
     if (progress === 'refused') {
@@ -73,7 +83,7 @@ export async function transact<Tx, Value, Options>(
       return value as Value
     }
     // An error before the completion: there was no COMMIT.
-    const isOpen = progress === 'completed' && transactions.leavesOpen(error)
+    const isOpen = progress === 'completed' && (transaction.isGivenUp || transactions.leavesOpen(error))
     if (isOpen && (await transaction.resolve())) return value as Value
     if (!isOpen) await transaction.rolledBack()
     throw error
@@ -85,12 +95,16 @@ export async function transact<Tx, Value, Options>(
 /** After BEGIN, because waiting for a connection would be a wait without renewals; the mark takes the snapshot. */
 async function marked<Tx, Options>(
   tx: Tx,
+  call: Call,
   transaction: RunTransaction,
   transactions: Transactions<Tx, Options>,
   options: Options | undefined,
 ): Promise<boolean> {
   if (transactions.needsRenewal(options)) await transaction.renew()
-  return transactions.mark(tx, transaction.token, transaction.idleMs)
+  transaction.stillOpen(call)
+  const admitsRenewals = await transaction.inTime(transactions.mark(tx, transaction.token, transaction.idleMs))
+  transaction.stillOpen(call)
+  return admitsRenewals
 }
 
 /**
@@ -115,23 +129,28 @@ export async function step<Tx, Value, Options>(
   work: (tx: Tx) => Value | Promise<Value>,
   options: Options | undefined,
 ): Promise<Value> {
-  const transaction = new RunTransaction(context, store, 'step')
+  const transaction = await RunTransaction.behind(usableRun(context, store), 'step')
   let value: Value | undefined
   let isDone = false
   let outcome: StepOutcome = 'rolled back'
+  const inside = async (tx: Tx, call: Call): Promise<void> => {
+    isDone = false
+    await marked(tx, call, transaction, transactions, options)
+    await transaction.locking()
+    transaction.stillOpen(call)
+    await transaction.inTime(transactions.step(tx, transaction.recordKey, transaction.token))
+    transaction.stillOpen(call)
+    void transactions.sessionEnd?.(tx)?.then(() => transaction.sessionEnded())
+    value = await call.includes(async () => work(tx))
+    transaction.stillOpen(call)
+    isDone = true
+  }
   try {
-    await transactions.transaction(async (tx) => {
-      isDone = false
-      await marked(tx, transaction, transactions, options)
-      await transaction.locking()
-      await transactions.step(tx, transaction.recordKey, transaction.token)
-      value = await work(tx)
-      isDone = true
-    }, options)
+    await transaction.until(transactions.transaction((tx) => transaction.called((call) => inside(tx, call)), options))
     if (!isDone) throw transactionNotRun()
     outcome = 'committed'
   } catch (error) {
-    if (isDone && transactions.leavesOpen(error)) outcome = 'unknown'
+    if (isDone && (transaction.isGivenUp || transactions.leavesOpen(error))) outcome = 'unknown'
     throw error
   } finally {
     await transaction.stepOver(outcome)
@@ -155,11 +174,24 @@ export async function completeByHand(
   run.mayCompleteByHand()
   const completion = run.completionByHand(answer)
   await run.lockLease()
+  let isUnknown = false
   try {
-    await complete(run.recordKey, completion)
+    await within(run.storeTimeoutMs, (async () => complete(run.recordKey, completion))(), () => {
+      isUnknown = true
+    })
   } catch (error) {
-    run.notCompletedByHand()
+    if (isUnknown)
+      run.completedByHand() // It may still arrive, and be committed: the record tells.
+    else run.notCompletedByHand()
     throw error
   }
   run.completedByHand()
+}
+
+/** @throws IdempotencyError `context_missing`, `context_foreign` */
+export function usableRun(context: unknown, store: Store): Run {
+  const run = (context as { readonly [RUN]?: Run } | null | undefined)?.[RUN]
+  if (run === undefined) throw contextMissing(context)
+  if (!isKeptIn(run.keptIn, store)) throw contextForeign()
+  return run
 }

@@ -91,3 +91,19 @@ export function transactionNotRun(): IdempotencyError {
       'must call the work and, if it rejects, roll back and reject.',
   )
 }
+
+/** `what` happened, as the beginning of a sentence. */
+export function transactionTimedOut(what: string): IdempotencyError {
+  return new IdempotencyError(
+    'transaction_timed_out',
+    `${what}, so nobody waits for it any longer: it cannot commit any more, unless its COMMIT was sent before.`,
+  )
+}
+
+export function transactionLeftBehind(): IdempotencyError {
+  return new IdempotencyError(
+    'transaction_left_behind',
+    'The client has rejected this transaction, or called its work again, while the work was still running: it was rolled back, ' +
+      'and what the work answers is discarded.',
+  )
+}

@@ -1,7 +1,8 @@
-import type { Claiming, Claims } from './claims.js'
+import type { Claims } from './claims.js'
 import { monotonicNow } from './clock.js'
 import type { Duplicates, Place } from './duplicates.js'
 import type { ResolvedEngineOptions } from './engine-options.js'
+import type { Operation } from './operation.js'
 import type { Acquired, IdempotencyRecord } from './record.js'
 import { inFlight, isInFlight, storeUnavailable, type Verdict, verdictOn } from './verdict.js'
 
@@ -16,7 +17,7 @@ export type Waited =
 
 /** A duplicate that begins to wait. */
 export interface Duplicate {
-  readonly claiming: Claiming
+  readonly operation: Operation
   readonly isAbandoned: () => boolean
   /**
    * The record in flight, as the store has just shown it; `null`: a run of this engine holds the key, so the store was
@@ -40,8 +41,8 @@ export async function waitForOwner<Result>(
   finish: (waited: Waited) => Result,
 ): Promise<Result> {
   const { record } = duplicate
-  const { recordKey, claim, identity } = duplicate.claiming
-  const place = duplicates.join(recordKey, claim.fingerprint, identity.scope)
+  const { recordKey, fingerprint, identity } = duplicate.operation
+  const place = duplicates.join(recordKey, fingerprint, identity.scope)
   if (place === null) {
     const verdict = record === null ? inFlight(options.leaseMs, options) : verdictOn(record, identity, options)
     return finish({ kind: 'told', verdict, record })
@@ -54,12 +55,12 @@ export async function waitForOwner<Result>(
 }
 
 async function untilTold(
-  { claiming, isAbandoned, record: firstSeen, since }: Duplicate,
+  { operation, isAbandoned, record: firstSeen, since }: Duplicate,
   place: Place,
   claims: Claims,
   options: ResolvedEngineOptions,
 ): Promise<Waited> {
-  const { identity } = claiming
+  const { identity } = operation
   const { leaseMs, inFlightWaitMs } = options
   let record = firstSeen
   while (true) {
@@ -74,15 +75,16 @@ async function untilTold(
 
     await place.turn(inFlightWaitMs - waitedMs)
     if (!asks || !place.asks || place.record !== undefined || isAbandoned()) continue
-    const sent = await claims.send(claiming)
-    const { reply } = sent
-    if (reply === null) {
-      claims.giveUp(claiming, sent)
+    const claim = claims.send(operation, monotonicNow())
+    await claim?.whenReplied()
+    const reply = claim && claims.replyTo(claim)
+    if (claim === null || reply === null) {
+      claims.giveUp(operation, claim)
       return { kind: 'given up', verdict: storeUnavailable(options) }
     }
     if (reply.acquired) {
-      if (!isAbandoned()) return { kind: 'acquired', reply, sentAt: sent.sentAt }
-      claims.giveUp(claiming, sent)
+      if (!isAbandoned()) return { kind: 'acquired', reply, sentAt: claim.sentAt }
+      claims.giveUp(operation, claim)
       return { kind: 'given up', verdict: inFlight(leaseMs, options) }
     }
     record = reply.record

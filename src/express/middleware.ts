@@ -1,26 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IdempotencyContext, IdempotencyError, isCertainFailure } from '../core/index.js'
 import {
-  type IdempotencyContext,
-  IdempotencyError,
-  isCertainFailure,
-  type MaybePromise,
-  whenever,
-} from '../core/index.js'
-import {
+  type Asking,
   controlsOf,
   createRequestEngine,
   type Decision,
   type HeaderPairs,
   type IdempotencyOptions,
   type Operator,
+  type RequestEngine,
   type RequestRun,
 } from '../http/index.js'
-import { factsOf } from '../node/facts.js'
+import { NodeFacts } from '../node/facts.js'
 import { roomy } from '../node/faked.js'
 import { HeldResponse } from '../node/held-response.js'
+import { failUnrun } from '../node/hold.js'
+import { nothingThrown } from '../node/nothing-thrown.js'
 import type { Outlet } from '../node/outlet.js'
 import { sendAnswer } from '../node/send.js'
-import type { Binding, Other } from '../node/way-out.js'
+import type { Binding, Other, WayOut } from '../node/way-out.js'
 import { watchCertainFailures } from './certain-failures.js'
 
 declare global {
@@ -70,83 +68,121 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
   options: IdempotencyOptions<Req>,
 ): Middleware {
   const engine = createRequestEngine<Req>(options)
-  const binding: Binding = {
-    sendOther: ({ req, res, extraHeaders, outlet }, other) => send(other, req as Req, res, extraHeaders, outlet),
-  }
-
-  function protect(req: Req & Extended, res: ServerResponse, next: Next): MaybePromise<void> {
-    if (req.idempotency !== undefined) return next(mountedTwice())
-    const decided = engine.decide(factsOf(req, req, req.originalUrl ?? req.url ?? '', req.body))
-    return decided instanceof Promise ? carryOutLater(decided, req, res, next) : carryOut(decided, req, res, next)
-  }
-
-  /** Separate, so that what is decided at once pays for no closure: V8 allocates for closures on entry to the function around them. */
-  async function carryOutLater(decided: Promise<Decision>, req: Req & Extended, res: ServerResponse, next: Next) {
-    return carryOut(await decided, req, res, next)
-  }
-
-  function carryOut(decision: Decision, req: Req & Extended, res: ServerResponse, next: Next): MaybePromise<void> {
-    switch (decision.action) {
-      case 'bypass':
-        return next()
-      case 'execute':
-        return execute(decision, req, res, next)
-      case 'replay':
-      case 'reject':
-        if (res.headersSent) return refuseBegun(res, next)
-        roomy(res)
-        return send(decision, req, res, decision.extraHeaders)
-    }
-  }
-
-  function execute({ run, extraHeaders = [] }: Execute, req: Req & Extended, res: ServerResponse, next: Next) {
-    if (res.headersSent) return whenever(run.fail(), () => refuseBegun(res, next))
-    watchCertainFailures(req, reportCertainFailure)
-    try {
-      roomy(req)
-      roomy(res)
-      new HeldResponse(req, res, run, extraHeaders, binding, next)
-      req.idempotency = run.context
-      req[RUN] = run
-    } catch (error) {
-      return whenever(run.fail(), () => next(error))
-    }
-    return next()
-  }
-
-  function send(decided: Other, req: Req, res: ServerResponse, extraHeaders?: HeaderPairs, outlet?: Outlet): void {
-    const isReplay = decided.action === 'replay'
-    const answer = isReplay ? decided.answer : engine.answerOf(decided.problem, req)
-    sendAnswer(req, res, answer, isReplay, extraHeaders, outlet)
-  }
-
-  return asMiddleware(engine, (req, res, next) => protect(req as Req, res, next))
-}
-
-/** Whatever is thrown, synchronously or not, is passed to `next`. */
-function asMiddleware(
-  engine: Pick<Middleware, 'idle' | keyof Operator>,
-  protect: (req: IncomingMessage, res: ServerResponse, next: Next) => MaybePromise<void>,
-): Middleware {
+  const sender = new Sender(engine)
   const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
-    try {
-      const done = protect(req, res, next)
-      if (done instanceof Promise) catchLater(done, req, next)
-    } catch (error) {
-      fail(error, req, next)
+    if ((req as Extended).idempotency !== undefined) next(mountedTwice())
+    else {
+      const protection = new Protection<Req & Extended>(sender, req as Req & Extended, res, next)
+      engine.decideFor(protection, protection)
     }
   }
   return Object.assign(middleware, controlsOf(engine))
 }
 
-function catchLater(done: Promise<void>, req: IncomingMessage, next: Next): void {
-  done.catch((error) => fail(error, req, next))
+/** Sends what is not the handler's own answer. One for all requests of a middleware. */
+class Sender<Req extends IncomingMessage> implements Binding {
+  readonly #engine: Pick<RequestEngine<Req>, 'answerOf'>
+
+  constructor(engine: Pick<RequestEngine<Req>, 'answerOf'>) {
+    this.#engine = engine
+  }
+
+  sendOther({ req, res, extraHeaders, outlet }: WayOut, other: Other): void {
+    this.send(other, req as Req, res, extraHeaders, outlet)
+  }
+
+  send(decided: Other, req: Req, res: ServerResponse, extraHeaders?: HeaderPairs, outlet?: Outlet): void {
+    const isReplay = decided.action === 'replay'
+    const answer = isReplay ? decided.answer : this.#engine.answerOf(decided.problem, req)
+    sendAnswer(req, res, answer, isReplay, extraHeaders, outlet)
+  }
 }
 
+/** One request that passes the middleware, until its handler runs or it is answered. Whatever is thrown is passed to `next`. */
+class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> implements Asking {
+  readonly #sender: Sender<Req>
+  readonly #res: ServerResponse
+  readonly #next: Next
+
+  constructor(sender: Sender<Req>, req: Req, res: ServerResponse, next: Next) {
+    super(req, req, req.originalUrl ?? req.url ?? '', req.body)
+    this.#sender = sender
+    this.#res = res
+    this.#next = next
+  }
+
+  claimed(run: RequestRun, extraHeaders: HeaderPairs | undefined): void {
+    if (this.#res.headersSent) this.#failUnrun(run)
+    else if (this.#hold(run, extraHeaders ?? NONE)) this.#goOn()
+  }
+
+  /** Whether the response is held. */
+  #hold(run: RequestRun, extraHeaders: HeaderPairs): boolean {
+    const req = this.request
+    const res = this.#res
+    watchCertainFailures(req, reportCertainFailure)
+    try {
+      roomy(req)
+      roomy(res)
+      new HeldResponse(req, res, run, extraHeaders, this.#sender, this.#next)
+      req.idempotency = run.context
+      req[RUN] = run
+      return true
+    } catch (error) {
+      this.#fault = error
+      this.#failUnrun(run)
+      return false
+    }
+  }
+
+  #failUnrun(run: RequestRun): void {
+    void failUnrun(run)
+    run.failFor(this)
+  }
+
+  /** Why the response cannot be held. */
+  #fault: unknown = undefined
+
+  /** The run has ended before it began: its response cannot be held. */
+  settled(): void {
+    if (this.#fault === undefined) refuseBegun(this.#res, this.#next)
+    else this.#next(this.#fault)
+  }
+
+  refused(decision: Exclude<Decision, { action: 'execute' }>): void {
+    if (decision.action === 'bypass') this.#goOn()
+    else if (this.#res.headersSent) refuseBegun(this.#res, this.#next)
+    else this.#send(decision)
+  }
+
+  #goOn(): void {
+    try {
+      this.#next()
+    } catch (error) {
+      this.failed(error)
+    }
+  }
+
+  #send(decision: Other): void {
+    try {
+      roomy(this.#res)
+      this.#sender.send(decision, this.request, this.#res, decision.extraHeaders)
+    } catch (error) {
+      this.failed(error)
+    }
+  }
+
+  failed(error: unknown): void {
+    fail(error, this.request, this.#next)
+  }
+}
+
+const NONE: HeaderPairs = []
+
 function fail(error: unknown, req: IncomingMessage, next: Next): void {
-  // On plain node:http: what a handler throws synchronously.
+  // On plain node:http: what a handler throws synchronously. Without an error, `next` would call the handler again.
   if (isCertainFailure(error)) reportCertainFailure(req, true)
-  next(error)
+  next(error ?? nothingThrown(error))
 }
 
 function reportCertainFailure(req: IncomingMessage & Extended, failsCertainly: boolean): void {
@@ -154,7 +190,6 @@ function reportCertainFailure(req: IncomingMessage & Extended, failsCertainly: b
 }
 
 type Next = (err?: unknown) => void
-type Execute = Extract<Decision, { action: 'execute' }>
 
 /** The property with a request's run, used in this file only. */
 const RUN = Symbol('run')

@@ -1,10 +1,19 @@
 import { Buffer } from 'node:buffer'
+import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { isCertainFailure, type MaybePromise, transactionLate, transactionStreamed, whenever } from '../core/index.js'
-import { type HeaderPairs, type HeldAnswer, heldBody, type RequestRun } from '../http/index.js'
+import { isCertainFailure, type MaybePromise, transactionLate, transactionStreamed } from '../core/index.js'
+import {
+  bodyHeaders,
+  type HeaderPairs,
+  type HeldAnswer,
+  type HeldBody,
+  heldBody,
+  type RequestRun,
+} from '../http/index.js'
+import { isRecoded } from '../node/head.js'
 import { isSame } from '../node/headers.js'
 import type { HeldResponse } from '../node/held-response.js'
-import { bufferOf, isStreamed, payloadOf, streamOf } from '../node/payload.js'
+import { bufferOf, isStreamed, isTaken, payloadOf, streamOf } from '../node/payload.js'
 import { ReplyHead } from './reply-head.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>
@@ -51,26 +60,45 @@ export class FastifyAnswer implements HeldAnswer {
       if (given !== undefined) this.#reply.log.warn('a second answer was not sent: the first one is being stored')
       return
     }
-    const payload = opened(this.#reply, given)
-    const head = new ReplyHead(this.#reply)
-    const stream = isStreamed(payload) ? streamOf(payload) : null
-    this.#isGiven = true
-    if (stream === null) {
-      this.#settle(head, payload, done)
+    // Written below Fastify, or with a body that Fastify refuses by an error of its own: the held response settles the run.
+    if (this.#entry === undefined && (this.#reply.raw.headersSent || isTaken(given))) {
+      this.#pass(given, done)
       return
     }
-    heldBody(stream, this.#run, head.contentType).then(
-      (body) => {
-        head.restore()
-        if (body.kind === 'whole') this.#settle(head, bufferOf(body.bytes), done)
-        else if (this.#entry === undefined) this.#pass(payloadOf(body, this.#reply.raw), done)
-        else this.#entry.received(transactionStreamed())
-      },
-      (error: unknown) => {
-        this.#isGiven = false
-        done(error as Error)
-      },
+    const payload = opened(this.#reply, given)
+    const head = new ReplyHead(this.#reply)
+    this.#isGiven = true
+    if (isStreamed(payload)) this.#collect(head, payload, done)
+    else this.#settle(head, payload, done)
+  }
+
+  #collect(head: ReplyHead, payload: Parameters<typeof streamOf>[0], done: Done): void {
+    heldBody(streamOf(payload), this.#run, head.contentType).then(
+      (body) => this.#safely(() => this.#collected(head, body, done)),
+      (error: Error) => this.#safely(() => this.#broken(error, done)),
     )
+  }
+
+  #collected(head: ReplyHead, body: HeldBody, done: Done): void {
+    const { raw } = this.#reply
+    // Written below Fastify meanwhile. What follows a head that was written can only be a stream.
+    if (raw.headersSent && this.#entry === undefined) {
+      this.#isGiven = false
+      this.#pass(body.kind === 'whole' ? Readable.from([bufferOf(body.bytes)]) : payloadOf(body, raw), done)
+      return
+    }
+    head.restore()
+    if (body.kind === 'whole') this.#settle(head, bufferOf(body.bytes), done)
+    else if (this.#entry === undefined) this.#pass(payloadOf(body, raw), done)
+    else this.#entry.received(transactionStreamed())
+  }
+
+  /** The source has failed. An error page follows, unless something was written already. */
+  #broken(error: Error, done: Done): void {
+    const { raw } = this.#reply
+    this.#isGiven = false
+    if (raw.headersSent) throw error
+    done(error)
   }
 
   #settle(head: ReplyHead, payload: unknown, done: Done): void {
@@ -80,20 +108,44 @@ export class FastifyAnswer implements HeldAnswer {
       return
     }
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : ((payload as Uint8Array) ?? NO_BYTES)
-    const isKept = this.#run.keepsBody(bytes.byteLength, head.contentType)
+    const isKept =
+      this.#run.keepsBody(bytes.byteLength, head.contentType) && !isRecoded(head.headers['transfer-encoding'])
     if (this.#entry !== undefined && !isKept) {
       this.#entry.received(transactionStreamed())
       return
     }
-    const { status, statusMessage, headers } = head
-    const changed = changedSince(this.#before, headers)
-    const settled = this.#run.settle({ status, statusMessage, headers: changed, body: isKept ? bytes : null })
+    const { status, statusMessage, headers } = head.onWire(changedSince(this.#before, head.headers), payload)
+    const settled = this.#run.settle({ status, statusMessage, headers, body: isKept ? bytes : null })
     this.#entry?.received(null)
-    void whenever(settled, () => {
-      if (settled instanceof Promise) head.restore()
-      this.#isOut = true
-      this.#pass(payload, done)
-    })
+    if (settled instanceof Promise) this.#whenStored(settled, head, payload, done)
+    else this.#sendOut(payload, done)
+  }
+
+  #whenStored(settled: Promise<unknown>, head: ReplyHead, payload: unknown, done: Done): void {
+    this.#response.suspend()
+    void settled.then(() =>
+      this.#safely(() => {
+        this.#response.resume()
+        head.restore()
+        this.#sendOut(payload, done)
+      }),
+    )
+  }
+
+  #sendOut(payload: unknown, done: Done): void {
+    this.#isOut = true
+    this.#pass(payload, done)
+  }
+
+  /** Nobody calls this: what is thrown ends the response, and not the process. */
+  #safely(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      const { raw, log } = this.#reply
+      log.error({ err: error }, 'an answer could not be sent')
+      if (!raw.writableEnded) raw.destroy()
+    }
   }
 
   /** Fastify throws, unless a later hook makes it an answer that can be sent: then the held response settles the run. */
@@ -143,6 +195,10 @@ export class FastifyAnswer implements HeldAnswer {
     return this.#entry?.whenReceived()
   }
 
+  leftBehind(): boolean {
+    return this.#response.leftBehind()
+  }
+
   left(): void {
     this.#response.left()
     this.#entry?.leave()
@@ -171,7 +227,8 @@ function faultOf(payload: unknown): Error | null {
 function changedSince(before: Headers, now: Headers): HeaderPairs {
   const changed: [string, string][] = []
   for (const [name, value] of Object.entries(now)) {
-    if (value === undefined || name === 'content-length' || isSame(before[name], value)) continue
+    if (value === undefined || name === 'content-length') continue
+    if (isSame(before[name], value) && !bodyHeaders.has(name)) continue
     for (const line of Array.isArray(value) ? value : [value]) changed.push([name, String(line)])
   }
   return changed

@@ -1,6 +1,7 @@
 export {
   CertainFailure,
   type CertainFailureOptions,
+  contextOf,
   type IdempotencyContext,
   IdempotencyError,
   type IdempotencyErrorCode,

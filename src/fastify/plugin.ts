@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
-import { factsOf } from '../node/facts.js'
+import { NodeFacts } from '../node/facts.js'
 import { hold } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
 import { sendStored, sentAsStored } from './stored-answer.js'
@@ -64,13 +64,16 @@ function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyReques
   app.addHook('preHandler', async (request, reply) => {
     if (answers.has(request)) return // `reply.callNotFound()` in the handler runs the hooks again.
     if (request.idempotency !== undefined) throw mountedTwice()
-    const decision = await engine.decide(factsOf(request.raw, request, request.originalUrl, request.body))
+    const decision = await engine.decide(new NodeFacts(request.raw, request, request.originalUrl, request.body))
     switch (decision.action) {
       case 'bypass':
         return
       case 'execute': {
         const { run, extraHeaders = [] } = decision
-        const onError = (error: unknown) => reply.log.error({ err: error }, 'a stored answer could not be sent')
+        const onError = (error: unknown) => {
+          reply.log.error({ err: error }, 'a stored answer could not be sent')
+          if (!reply.raw.writableEnded) reply.raw.destroy() // Fastify has sent it, and does not send it again.
+        }
         const response = await hold(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
         request.idempotency = run.context
         answers.set(request, new FastifyAnswer(reply, run, response))

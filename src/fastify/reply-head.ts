@@ -1,6 +1,10 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { Buffer } from 'node:buffer'
+import { type OutgoingHttpHeader, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { type HeaderSnapshot, isSame, restore, snapshotOf } from '../node/headers.js'
+import type { HeaderPairs } from '../http/index.js'
+import { type Head, isAscii, mayHaveBody } from '../node/head.js'
+import { type Headers as AllHeaders, type HeaderSnapshot, isSame, restore, snapshotOf } from '../node/headers.js'
+import { asOnWire } from '../node/wire-head.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>
 
@@ -37,6 +41,25 @@ export class ReplyHead {
     } catch (error) {
       return error as Error
     }
+  }
+
+  /** With the headers that are to be stored, in the bytes that Node sends before such a payload. */
+  onWire(headers: HeaderPairs, payload: unknown): Head {
+    const { status, statusMessage } = this
+    const head = { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
+    if (head.isAscii) return head
+    const req = this.#reply.request.raw
+    const chunk = mayHaveBody(req, status) ? payload || undefined : undefined
+    return asOnWire(req, this.#allWith(payload), head, { isExplicit: true, by: 'end', chunk, encoding: undefined })
+  }
+
+  /** As Fastify completes them. */
+  #allWith(payload: unknown): AllHeaders {
+    const all: Record<string, readonly [string, OutgoingHttpHeader]> = {}
+    for (const [name, value] of Object.entries(this.headers)) if (value !== undefined) all[name] = [name, value]
+    const length = Buffer.byteLength((payload as string | Buffer | undefined) ?? '')
+    if (this.status !== 204 && this.status !== 304) all['content-length'] = ['content-length', length]
+    return all
   }
 
   /** Undoes all changes since. */

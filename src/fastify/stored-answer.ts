@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify'
 import type { Answer } from '../core/index.js'
-import type { HeaderPairs } from '../http/index.js'
+import { bodyHeaders, type HeaderPairs } from '../http/index.js'
 import { bufferOf } from '../node/payload.js'
 
-/** Replies whose stored answer has no content type: Fastify would add one. */
-const UNTYPED = new WeakSet<FastifyReply>()
+/** The content type of a stored answer, or none: Fastify would replace one that it cannot read, and add one. */
+const TYPES = new WeakMap<FastifyReply, string | undefined>()
 
 /** Sends an answer that the handler did not just make. */
 export function sendStored(reply: FastifyReply, answer: Answer, extraHeaders: HeaderPairs = []): FastifyReply {
@@ -16,13 +16,17 @@ export function sendStored(reply: FastifyReply, answer: Answer, extraHeaders: He
     const lowerCase = name.toLowerCase()
     lines.set(lowerCase, [...(lines.get(lowerCase) ?? []), value])
   }
+  for (const name of bodyHeaders) reply.removeHeader(name) // Of earlier hooks, and perhaps of another body.
   for (const [name, values] of lines) reply.header(name, values.length === 1 ? values[0] : values)
-  if (!lines.has('content-type')) UNTYPED.add(reply)
+  TYPES.set(reply, lines.get('content-type')?.[0])
   return reply.send(body === null || body.byteLength === 0 ? undefined : bufferOf(body))
 }
 
-/** In `onSend`: removes the content type that Fastify has added to such an answer. */
+/** In `onSend`: such an answer has its own content type again. */
 export function sentAsStored<Payload>(reply: FastifyReply, payload: Payload): Payload {
-  if (UNTYPED.has(reply)) reply.removeHeader('content-type')
+  if (!TYPES.has(reply)) return payload
+  const type = TYPES.get(reply)
+  if (type === undefined) reply.removeHeader('content-type')
+  else reply.header('content-type', type)
   return payload
 }

@@ -1,5 +1,5 @@
 import type { Answer } from '../core/index.js'
-import { fitsHeldBody, type HeaderPairs } from '../http/index.js'
+import { bodyHeaders, fitsHeldBody, type HeaderPairs } from '../http/index.js'
 
 /** By its members, because a server may use its own class instead of the platform's. */
 export function isResponse(value: unknown): value is Response {
@@ -13,14 +13,14 @@ export function canBeHeld({ status, bodyUsed }: Response): boolean {
   return status >= 200 && status <= 599 && !bodyUsed
 }
 
-/** The head of a response as stored: with the headers that were set or changed after `before`. */
+/** The head of a response as stored: with the headers that were set or changed after `before`, and those of the body. */
 export function headOf(
   { status, statusText, headers }: Response,
   before: Headers = new Headers(),
 ): Omit<Answer, 'body'> {
   const cookies = before.getSetCookie()
   const changed = [...headers].filter(([name, value]) =>
-    name === 'set-cookie' ? !cookies.includes(value) : before.get(name) !== value,
+    name === 'set-cookie' ? !cookies.includes(value) : before.get(name) !== value || bodyHeaders.has(name),
   )
   return { status, statusMessage: statusText, headers: changed }
 }
@@ -36,6 +36,7 @@ export function bodyOf({ status, body }: Response, method: string): ReadableStre
 /** An answer as a response, with the headers `before`; `extraHeaders` belong to this one request. */
 export function responseOf(answer: Answer, extraHeaders: HeaderPairs = [], before?: Headers): Response {
   const headers = new Headers(before)
+  for (const name of bodyHeaders) headers.delete(name) // Of earlier middleware, and perhaps of another body.
   for (const [name] of answer.headers) if (!isCookie(name)) headers.delete(name)
   for (const [name, value] of answer.headers) headers.append(name, value)
   return rebuilt({ status: answer.status, statusText: answer.statusMessage, headers }, answer.body, extraHeaders)

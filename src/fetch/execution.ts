@@ -151,5 +151,10 @@ class Execution<Req> implements HeldAnswer {
     this.#given = this.#give(copy, body.bytes)
   }
 
+  /** The handler answers with what it returns. */
+  leftBehind(): boolean {
+    return true
+  }
+
   left(): void {}
 }

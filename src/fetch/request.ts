@@ -1,5 +1,5 @@
 import { IdempotencyError } from '../core/index.js'
-import { comparableBody, type ReadBody, type RequestEngine, type RequestFacts, readAtMost } from '../http/index.js'
+import { comparableBody, type ReadBody, type RequestEngine, type RequestFacts, unreadBody } from '../http/index.js'
 
 /** A Fetch request, and what the option functions receive for it. */
 export interface Call<Req> {
@@ -33,6 +33,7 @@ export async function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>):
     method,
     target: targetOf(request),
     rawHeaders,
+    joinsHeaderLines: true,
     ...read,
     isAbandoned: () => request.signal.aborted,
   }
@@ -55,9 +56,8 @@ async function bodyOf(
     if (bytes === null) throw bodyConsumed()
     return bytes.byteLength > maxBodyBytes ? TOO_LARGE : comparableBody(bytes, rawHeaders)
   }
-  const { body } = request.clone()
-  if (body === null) return UNREAD
-  const bytes = await readAtMost(body, maxBodyBytes)
+  const bytes = await unreadBody(request, maxBodyBytes)
+  if (bytes === undefined) return UNREAD
   return bytes === null ? TOO_LARGE : comparableBody(bytes, rawHeaders)
 }
 

@@ -2,6 +2,7 @@ import { IdempotencyError } from '../core/index.js'
 import type { RequestEngine, RequestRun } from '../http/index.js'
 import { execute, otherResponse } from './execution.js'
 import { type Call, factsOf } from './request.js'
+import { waitFor } from './wait-until.js'
 
 /**
  * Carries out the decision on a request: passes it on unchanged, runs it, or responds instead of the handler.
@@ -16,7 +17,7 @@ export function respond<Req, Passed>(
   runs: (run: RequestRun) => Promise<Response> | Response,
 ): Promise<Response | Awaited<Passed>> {
   const responding = responded(engine, call, passes, runs)
-  call.waitUntil?.(responding.then(nothing, nothing)) // A client that leaves must not end its handler.
+  waitFor(call, responding.then(nothing, nothing)) // A client that leaves must not end its handler.
   return responding
 }
 
@@ -33,12 +34,12 @@ async function responded<Req, Passed>(
     case 'bypass':
       return await passes()
     case 'execute':
-      call.waitUntil?.(decision.run.ended())
+      waitFor(call, decision.run.ended())
       RUNNING.add(request)
       return await execute(engine, decision, call, runs).finally(() => RUNNING.delete(request))
     case 'reject':
       // The claim is given up behind it.
-      if (decision.problem.code === 'store_unavailable') call.waitUntil?.(engine.idle())
+      if (decision.problem.code === 'store_unavailable') waitFor(call, engine.idle())
       return otherResponse(engine, call, decision, decision.extraHeaders)
     case 'replay':
       return otherResponse(engine, call, decision, decision.extraHeaders)

@@ -64,5 +64,11 @@ const HOP_BY_HOP = new Set([
   'idempotent-replayed',
 ])
 
+/**
+ * The headers, in lower case, without which nobody can read the bytes of a body. They belong to the answer, whoever has set them, and
+ * a replay has only those that the answer has.
+ */
+export const bodyHeaders: ReadonlySet<string> = new Set(['content-type', 'content-encoding'])
+
 /** Headers of one moment, or of one client's session. */
 const NOT_BY_DEFAULT = new Set(['date', 'set-cookie'])

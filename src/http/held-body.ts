@@ -1,3 +1,4 @@
+import { Gathered } from './gathered.js'
 import type { RequestRun } from './request-run.js'
 
 /** The part of a body that was read. */
@@ -7,7 +8,8 @@ export type HeldBody =
   /** It is still being written, and is larger than the limit, or is an event stream. */
   | {
       readonly kind: 'streaming'
-      readonly chunks: Uint8Array[]
+      /** What was read of it. */
+      readonly bytes: Uint8Array
       readonly reader: Source
       readonly next: Promise<Read>
     }
@@ -23,27 +25,31 @@ export async function heldBody(
 ): Promise<HeldBody> {
   if (body === null) return { kind: 'whole', bytes: new Uint8Array(0) }
   const reader = body.getReader()
-  const chunks: Uint8Array[] = []
-  let byteLength = 0
+  const read = new Gathered()
   let next = reader.read()
-  while (run.keepsBody(byteLength, contentType)) {
-    const read = await next
-    if (read.done) return { kind: 'whole', bytes: joined(chunks, byteLength) }
-    chunks.push(bytesIn(read.value))
-    byteLength += read.value.byteLength
+  while (run.keepsBody(read.byteLength, contentType)) {
+    const { done, value } = await next
+    if (done) return { kind: 'whole', bytes: read.whole() }
+    read.add(bytesIn(value))
     next = reader.read()
   }
   // Too large. A body that was given in one piece has ended by now, unless its handler still writes it.
-  return (await hasEnded(next))
-    ? { kind: 'whole', bytes: joined(chunks, byteLength) }
-    : { kind: 'streaming', chunks, reader, next }
+  const bytes = read.whole()
+  return (await hasEnded(next)) ? { kind: 'whole', bytes } : { kind: 'streaming', bytes, reader, next }
 }
 
-/** @throws TypeError, as reading such a body does by the Fetch standard. */
+/**
+ * A chunk of a body's stream. Text counts as its UTF-8, as servers send it.
+ *
+ * @throws TypeError for other values, as reading such a body does by the Fetch standard.
+ */
 export function bytesIn(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
-  throw new TypeError(`The stream of a Response must give bytes (Uint8Array), not values of type ${typeof chunk}.`)
+  if (typeof chunk === 'string') return UTF_8.encode(chunk)
+  throw new TypeError(`A body's stream must yield bytes (Uint8Array) or text, not values of type ${typeof chunk}.`)
 }
+
+const UTF_8 = new TextEncoder()
 
 async function hasEnded(next: Promise<Read>): Promise<boolean> {
   const turn = new Promise<false>((resolve) => setTimeout(resolve, 0, false))
@@ -52,26 +58,13 @@ async function hasEnded(next: Promise<Read>): Promise<boolean> {
 
 /** A body's bytes; `null`: there are more than so many. Rejects with what its source fails with. */
 export async function readAtMost(body: ReadableStream<Uint8Array>, mostBytes: number): Promise<Uint8Array | null> {
-  const chunks: Uint8Array[] = []
-  let byteLength = 0
   const reader = body.getReader()
+  const read = new Gathered()
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    byteLength += next.value.byteLength
-    if (byteLength > mostBytes) {
-      reader.cancel().catch(() => {}) // It resolves when the request itself is read or cancelled.
-      return null
-    }
-    chunks.push(next.value)
+    read.add(bytesIn(next.value))
+    if (read.byteLength <= mostBytes) continue
+    reader.cancel().catch(() => {}) // It resolves when the request itself is read or cancelled.
+    return null
   }
-  return joined(chunks, byteLength)
-}
-
-function joined(chunks: readonly Uint8Array[], byteLength: number): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(byteLength)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return bytes
+  return read.whole()
 }

@@ -6,21 +6,16 @@ import type { OptionFunctions } from './option-functions.js'
 /** How a run ended, according to its answer. */
 export type Judgement = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
 
-/** What is known about a run at its end, besides its answer. */
-export interface RunFacts {
-  /** Whether any failure leaves the outcome unknown, so that `isCertainFailure` is not called. */
-  readonly isUncertain: boolean
-  /** Whether the handler threw a `CertainFailure`. */
-  readonly failsCertainly: boolean
-}
-
 /**
  * Judges a run by its answer (`null` if it has none). A failure is uncertain unless something shows that it is certain.
+ * `isUncertain`: any failure leaves the outcome unknown, so `isCertainFailure` is not called. `failsCertainly`: the handler
+ * threw a `CertainFailure`.
  */
 export function judge<Req>(
   answer: Answer | null,
   request: Req,
-  { isUncertain, failsCertainly }: RunFacts,
+  isUncertain: boolean,
+  failsCertainly: boolean,
   functions: Pick<OptionFunctions<Req>, 'isSuccess' | 'isCertainFailure'>,
 ): Judgement {
   if (failsCertainly) return { how: 'certainly', because: 'certain_failure' }

@@ -8,10 +8,14 @@ export type KeyReading = { readonly key: string } | { readonly invalid: string }
 /**
  * Reads the lines of the key's header, which Node decodes as Latin-1. There must be one line. Its bytes are read as
  * UTF-8 if they are valid UTF-8, else as Latin-1.
+ *
+ * `areJoined`: several lines arrive as one, joined by a comma and a space (Fetch, "combine"). Such a value is refused, unless it is one
+ * RFC 8941 string, since nobody can tell whether it was two keys.
  */
-export function readKeyLines(lines: readonly string[]): KeyReading {
+export function readKeyLines(lines: readonly string[], areJoined = false): KeyReading {
   const [line, second] = lines
   if (line === undefined || second !== undefined) return { invalid: 'it was sent more than once; send one line' }
+  if (areJoined && line.includes(', ') && !RFC_8941_STRING.test(line)) return { invalid: MAY_BE_TWO }
   return PLAIN_KEY.test(line) && !isAccident(line) ? { key: line } : readKey(fromWire(line))
 }
 
@@ -24,6 +28,9 @@ export function readKey(text: string): KeyReading {
   const invalid = keyFault(key) ?? accident(key)
   return invalid === null ? { key } : { invalid }
 }
+
+const MAY_BE_TWO =
+  'it was sent more than once, or has a comma and a space in it, which looks the same here; send one line, in double quotes if it has them'
 
 /** Only for requests: the id of an event, or a name that an operator looks up, may be such a word. */
 function accident(key: string): string | null {

@@ -20,7 +20,8 @@ type Execute = Extract<Decision, { action: 'execute' }>
 export type OldDecision = Exclude<Decision, Execute> | (Execute & { readonly execution: Execution })
 
 /** @deprecated `RequestEngine`, made by `createRequestEngine`. */
-export interface OldEngine<Req> extends Omit<RequestEngine<Req>, 'decide' | 'claim' | 'during' | 'readsBody'> {
+export interface OldEngine<Req>
+  extends Omit<RequestEngine<Req>, 'decide' | 'decideFor' | 'claim' | 'during' | 'readsBody'> {
   decide(facts: RequestFacts<Req>): Promise<OldDecision>
   claim(identity: Identity, asker: Asker<Req>): Promise<Exclude<OldDecision, { action: 'bypass' }>>
 }

@@ -1,12 +1,14 @@
-import { type Claimed, createOperationEngine, type OperationEngine } from '../core/engine.js'
+import { createOperationEngine, type OperationEngine } from '../core/engine.js'
 import { safely } from '../core/events.js'
 import type { Identity } from '../core/identity.js'
 import type { MaybePromise } from '../core/maybe-promise.js'
+import { rethrow } from '../core/own-context.js'
 import type { Answer } from '../core/record.js'
 import { traced, traceEvent } from '../core/trace.js'
 import { warnUnheard } from '../core/warning.js'
 import { sendingFault } from './answer.js'
-import type { Decision, RequestFacts } from './decision.js'
+import type { Asking, Decision, RequestFacts } from './decision.js'
+import { JudgedRun, withHeaders } from './judged-run.js'
 import { type Operator, operatorOn } from './operator.js'
 import { optionFunctions } from './option-functions.js'
 import { engineOptionsIn, resolveOptions } from './option-rules.js'
@@ -16,7 +18,7 @@ import { readsBody } from './request-body.js'
 import type { IdempotencyEvent } from './request-events.js'
 import { type Identified, identityReader } from './request-identity.js'
 import { RequestRules } from './request-rules.js'
-import { JudgedRun } from './request-run.js'
+import type { RequestRun } from './request-run.js'
 import type { HeaderPairs } from './settled.js'
 
 /** The part of a binding that decides what to do with each request. */
@@ -33,6 +35,8 @@ export interface RequestEngine<Req> extends Operator {
    * handling. The handler must not run; nothing was stored.
    */
   decide(facts: RequestFacts<Req>): MaybePromise<Decision>
+  /** `decide`, for whoever holds an object to be told: before this returns, if store and options are synchronous. */
+  decideFor(facts: RequestFacts<Req>, asking: Asking): void
   /**
    * The same for an operation that is not identified by a request's key, for example an event by its id. Scope and key
    * must be well-formed strings (`isWellFormed`); nothing else is checked here.
@@ -96,46 +100,58 @@ class Decider<Req> implements RequestEngine<Req> {
   }
 
   decide(facts: RequestFacts<Req>): MaybePromise<Decision> {
-    const identified = this.#identityOf(facts)
-    return identified instanceof Promise
-      ? // It may start a run even after its client has gone.
-        this.#engine.during(() => identified.then((later) => this.#decideOn(later, facts)))
-      : this.#decideOn(identified, facts)
+    const promised = new PromisedDecision<Decision>(facts)
+    this.decideFor(facts, promised)
+    return promised.decision
   }
 
-  #decideOn(identified: Identified, facts: RequestFacts<Req>): MaybePromise<Decision> {
+  decideFor(facts: RequestFacts<Req>, asking: Asking): void {
+    let identified: MaybePromise<Identified>
+    try {
+      identified = this.#identityOf(facts)
+    } catch (error) {
+      tell(asking, 'failed', error)
+      return
+    }
+    if (identified instanceof Promise) this.#decideLater(identified, facts, asking)
+    else this.#decideOn(identified, facts, asking)
+  }
+
+  /** It may start a run even after its client has gone. */
+  #decideLater(identified: Promise<Identified>, facts: RequestFacts<Req>, asking: Asking): void {
+    void this.#engine.during(() =>
+      identified.then(
+        (later) => this.#decideOn(later, facts, asking),
+        (error) => tell(asking, 'failed', error),
+      ),
+    )
+  }
+
+  #decideOn(identified: Identified, facts: RequestFacts<Req>, asking: Asking): void {
     switch (identified.kind) {
       case 'bypass':
         traceEvent(BYPASSED)
-        return BYPASS
+        tell(asking, 'refused', BYPASS)
+        return
       case 'rejected': {
         const { code, detail, extraHeaders } = identified
         this.#emit({ type: 'rejected', code })
-        return withHeaders(this.#rules.reject(code, detail), extraHeaders)
+        tell(asking, 'refused', withHeaders(this.#rules.reject(code, detail), extraHeaders))
+        return
       }
       case 'identified': {
         const { identity, extraHeaders } = identified
-        const decision = this.claim(identity, facts)
-        return decision instanceof Promise
-          ? withHeadersLater(decision, extraHeaders)
-          : withHeaders(decision, extraHeaders)
+        const run = new JudgedRun(facts.request, asking, extraHeaders, this.#rules)
+        this.#engine.claimFor(identity, run)
       }
     }
   }
 
-  claim(identity: Identity, asker: Asker<Req>): MaybePromise<Exclude<Decision, { action: 'bypass' }>> {
-    const claimed = this.#engine.claim(identity, () => asker.isAbandoned())
-    return claimed instanceof Promise ? this.#decisionLater(claimed, asker) : this.#decision(claimed, asker)
-  }
-
-  async #decisionLater(claimed: Promise<Claimed>, asker: Asker<Req>): Promise<Claim> {
-    return this.#decision(await claimed, asker)
-  }
-
-  #decision(claimed: Claimed, asker: Asker<Req>): Claim {
-    return claimed.action === 'execute'
-      ? { action: 'execute', run: new JudgedRun(claimed.run, asker.request, this.#rules) }
-      : this.#rules.inHttp(claimed)
+  claim(identity: Identity, asker: Asker<Req>): MaybePromise<Claim> {
+    const promised = new PromisedDecision<Claim>(asker)
+    const run = new JudgedRun(asker.request, promised, undefined, this.#rules)
+    this.#engine.claimFor(identity, run)
+    return promised.decision
   }
 
   answerOf(problem: Problem, request: Req): Answer {
@@ -151,18 +167,63 @@ class Decider<Req> implements RequestEngine<Req> {
   }
 }
 
-type Extra = HeaderPairs | undefined
-
 /** What becomes of a request that is covered. */
 type Claim = Exclude<Decision, { action: 'bypass' }>
 
 const BYPASS = Object.freeze({ action: 'bypass' })
 const BYPASSED = Object.freeze({ type: 'bypassed' })
 
-async function withHeadersLater(decision: Promise<Claim>, extraHeaders: Extra): Promise<Claim> {
-  return withHeaders(await decision, extraHeaders)
+function tell<How extends 'refused' | 'failed'>(asking: Asking, how: How, what: Parameters<Asking[How]>[0]): void {
+  try {
+    asking[how](what as never)
+  } catch (error) {
+    rethrow(error)
+  }
 }
 
-function withHeaders<Each extends object>(decision: Each, extraHeaders: Extra): Each {
-  return extraHeaders === undefined ? decision : { ...decision, extraHeaders }
+/** A decision as a value, or as a promise if it is not known at once. */
+class PromisedDecision<Told extends Decision> implements Asking {
+  readonly #asker: Pick<RequestFacts, 'isAbandoned'>
+  #told: Told | undefined = undefined
+  #error: { readonly thrown: unknown } | undefined = undefined
+  #resolve: ((told: Told) => void) | undefined = undefined
+  #reject: ((error: unknown) => void) | undefined = undefined
+
+  constructor(asker: Pick<RequestFacts, 'isAbandoned'>) {
+    this.#asker = asker
+  }
+
+  claimed(run: RequestRun, extraHeaders: HeaderPairs | undefined): void {
+    this.#tell(withHeaders({ action: 'execute', run }, extraHeaders) as Told)
+  }
+
+  refused(decision: Exclude<Decision, { action: 'execute' }>): void {
+    this.#tell(decision as Told)
+  }
+
+  failed(error: unknown): void {
+    this.#error = { thrown: error }
+    this.#reject?.(error)
+  }
+
+  isAbandoned(): boolean {
+    return this.#asker.isAbandoned()
+  }
+
+  #tell(told: Told): void {
+    this.#told = told
+    this.#resolve?.(told)
+  }
+
+  /** Throws, or rejects with, what `failed` was told. */
+  get decision(): MaybePromise<Told> {
+    if (this.#error !== undefined) throw this.#error.thrown
+    return (
+      this.#told ??
+      new Promise((resolve, reject) => {
+        this.#resolve = resolve
+        this.#reject = reject
+      })
+    )
+  }
 }

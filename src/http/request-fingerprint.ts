@@ -5,6 +5,7 @@ import type { RequestFacts } from './decision.js'
 import { requestFingerprint } from './fingerprint.js'
 import { callOption } from './option-call.js'
 import type { ResolvedOptions } from './options.js'
+import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
 import type { Rejection } from './request-events.js'
 import { checkWasRead, isComparable } from './sent-body.js'
 import { unsupportedDetail, warnOfUnsupported } from './unsupported-types.js'
@@ -41,6 +42,7 @@ export function fingerprintReader<Req>(
 
 function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefined): string | Unreadable {
   if (facts.bodyFault === 'too_large') return TOO_LARGE
+  if (facts.bodyFault === 'too_many_fields') return TOO_MANY_FIELDS
   if (!isComparable(facts)) {
     const contentType = contentTypeOf(facts.rawHeaders)
     warnOfUnsupported(contentType)
@@ -50,6 +52,7 @@ function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefine
 }
 
 const TOO_LARGE: Unreadable = { refused: 'body_too_large' }
+const TOO_MANY_FIELDS: Unreadable = { refused: 'body_too_large', detail: TOO_MANY_FIELDS_DETAIL }
 
 function readingOf(print: string | null): string | Unreadable {
   return print === null ? { refused: 'body_too_deep' } : print

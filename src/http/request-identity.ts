@@ -9,10 +9,11 @@ import type { KeyReading } from './key.js'
 import { deprecationHeaders, type LegacyKey, readLegacyKey } from './legacy-key.js'
 import { callOption } from './option-call.js'
 import type { ResolvedOptions } from './options.js'
+import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
 import type { Rejection } from './request-events.js'
 import { fingerprintReader, type Unreadable } from './request-fingerprint.js'
 import { chosenKey } from './request-key.js'
-import { scopeReader } from './scope.js'
+import { scopeReader, singleTenant } from './scope.js'
 import { bodyNotParsed, isUnseen } from './sent-body.js'
 import type { HeaderPairs } from './settled.js'
 
@@ -43,6 +44,8 @@ export function identityReader<Req>(
   const deprecation = legacyKey && deprecationHeaders(legacyKey)
   const whenBoth = legacyKey?.whenBoth ?? 'reject'
   const scopeOf = scopeReader(scope)
+  // By the function, not by its result: a merchant may be named so.
+  const isOnlyScope = (scope as () => unknown) === singleTenant
   const fingerprintOf = fingerprintReader(options)
 
   return function identityOf(facts) {
@@ -70,7 +73,7 @@ export function identityReader<Req>(
     legacy: KeyReading | null,
   ): MaybePromise<Identified> {
     if (mayHideKey(legacyKey, facts) && (lines.length === 0 || whenBoth !== 'header')) return keyHidden(facts)
-    const reading = chosenKey(lines, legacy, options)
+    const reading = chosenKey(lines, legacy, options, facts.joinsHeaderLines)
     if (reading === null) {
       return {
         kind: 'rejected',
@@ -81,11 +84,11 @@ export function identityReader<Req>(
     const extraHeaders = legacy === null ? undefined : deprecation
     if ('invalid' in reading) return { kind: 'rejected', code: 'key_invalid', detail: reading.invalid, extraHeaders }
     const scope = scopeOf(facts.request)
-    if (scope instanceof Promise) return namedLater(scope, reading.key, facts, fingerprintOf, extraHeaders)
+    if (scope instanceof Promise) return namedLater(scope, reading.key, facts, fingerprintOf, extraHeaders, isOnlyScope)
     const fingerprint = fingerprintOf(facts)
     return fingerprint instanceof Promise
-      ? namedLater(scope, reading.key, facts, () => fingerprint, extraHeaders)
-      : named(scope, reading.key, fingerprint, extraHeaders)
+      ? namedLater(scope, reading.key, facts, () => fingerprint, extraHeaders, isOnlyScope)
+      : named(scope, reading.key, fingerprint, extraHeaders, isOnlyScope)
   }
 }
 
@@ -94,7 +97,7 @@ function mayHideKey(legacyKey: LegacyKey | undefined, facts: RequestFacts): bool
   if (legacyKey === undefined || !hasMembers(contentTypeOf(facts.rawHeaders))) return false
   const { body } = facts
   if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body).includes(legacyKey.field)
-  return facts.bodyFault === 'too_large' || isUnseen(facts)
+  return facts.bodyFault === 'too_large' || facts.bodyFault === 'too_many_fields' || isUnseen(facts)
 }
 
 /** @throws IdempotencyError `body_not_parsed`, where it is not the client's mistake. */
@@ -102,6 +105,8 @@ function keyHidden({ bodyFault, rawHeaders }: RequestFacts): Identified {
   switch (bodyFault) {
     case 'too_large':
       return { kind: 'rejected', code: 'body_too_large' }
+    case 'too_many_fields':
+      return { kind: 'rejected', code: 'body_too_large', detail: TOO_MANY_FIELDS_DETAIL }
     case 'malformed':
       return { kind: 'rejected', code: 'key_invalid', detail: 'The body is malformed, so a key in it cannot be read.' }
     case undefined:
@@ -114,9 +119,10 @@ function named(
   key: string,
   fingerprint: string | Unreadable,
   extraHeaders: HeaderPairs | undefined,
+  isOnlyScope: boolean,
 ): Identified {
   if (typeof fingerprint === 'string') {
-    return { kind: 'identified', identity: { scope, key, fingerprint }, extraHeaders }
+    return { kind: 'identified', identity: { scope, key, fingerprint, isOnlyScope }, extraHeaders }
   }
   const { refused: code, detail } = fingerprint
   return { kind: 'rejected', code, detail, extraHeaders }
@@ -129,8 +135,9 @@ async function namedLater<Req>(
   facts: RequestFacts<Req>,
   fingerprintOf: (facts: RequestFacts<Req>) => MaybePromise<string | Unreadable>,
   extraHeaders: HeaderPairs | undefined,
+  isOnlyScope: boolean,
 ): Promise<Identified> {
-  return named(await scope, key, await fingerprintOf(facts), extraHeaders)
+  return named(await scope, key, await fingerprintOf(facts), extraHeaders, isOnlyScope)
 }
 
 function skipFailed(cause: unknown): IdempotencyError {

@@ -7,16 +7,20 @@ interface KeyPlaces {
   readonly legacyKey?: LegacyKey | undefined
 }
 
-/** The key of a request, from the header's lines or the deprecated field. `null` if it has neither. */
+/**
+ * The key of a request, from the header's lines or the deprecated field. `null` if it has neither. `areJoined`: several lines would
+ * arrive as one.
+ */
 export function chosenKey(
   lines: readonly string[],
   legacy: KeyReading | null,
   { header, legacyKey }: KeyPlaces,
+  areJoined = false,
 ): KeyReading | null {
   if (lines.length === 0 || (legacy !== null && legacyKey?.whenBoth === 'field')) {
     return legacy && placed(legacy, 'The key in the body is not one')
   }
-  const inHeader = placed(readKeyLines(lines), `The header ${header} is not a key`)
+  const inHeader = placed(readKeyLines(lines, areJoined), `The header ${header} is not a key`)
   if (legacy === null || legacyKey?.whenBoth === 'header' || 'invalid' in inHeader) return inHeader
   if ('invalid' in legacy) return placed(legacy, 'The key in the body is not one')
   if (legacy.key === inHeader.key) return inHeader

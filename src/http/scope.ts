@@ -1,5 +1,5 @@
 import { IdempotencyError, inItsWords } from '../core/errors.js'
-import { SINGLE_TENANT, scopeFault } from '../core/identity.js'
+import { scopeFault } from '../core/identity.js'
 import type { MaybePromise } from '../core/maybe-promise.js'
 import { callOption } from './option-call.js'
 
@@ -8,7 +8,7 @@ import { callOption } from './option-call.js'
  * merchant's answers to another.
  */
 export function singleTenant(): string {
-  return SINGLE_TENANT
+  return 'single-tenant'
 }
 
 /** An option function that returns the account whose key it is. */

@@ -29,8 +29,8 @@ class StreamedBody {
   readonly #head: Omit<Answer, 'body'>
   readonly #signal: AbortSignal | undefined
   readonly #source: Source
-  /** Read, but not sent yet. */
-  readonly #chunks: Uint8Array[]
+  /** What was read before the answer was found to stream; absent once it was sent. */
+  #held: Uint8Array | undefined
   #next: Promise<Read> | undefined
   /** How many bytes may be sent before the end: all but the last of the announced length. */
   #mayLeave: number
@@ -45,7 +45,7 @@ class StreamedBody {
     this.#run = run
     this.#head = head
     this.#source = held.reader
-    this.#chunks = held.chunks
+    this.#held = held.bytes
     this.#next = held.next
     this.#signal = signal
     const length = Number(lengthIn(head) ?? Number.POSITIVE_INFINITY)
@@ -58,7 +58,7 @@ class StreamedBody {
   async pull(controller: Controller): Promise<void> {
     try {
       while (!this.#isSwallowed) {
-        const chunk = this.#chunks.shift() ?? (await this.#read())
+        const chunk = this.#takeHeld() ?? (await this.#read())
         if (this.#isSwallowed) return
         if (chunk === null) return await this.#end(controller)
         const departing = this.#departing(chunk)
@@ -80,6 +80,12 @@ class StreamedBody {
     } catch {
       await this.#fail()
     }
+  }
+
+  #takeHeld(): Uint8Array | undefined {
+    const held = this.#held
+    this.#held = undefined
+    return held
   }
 
   /** `null`: the end. */

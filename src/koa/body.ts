@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer'
+import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Answer } from '../core/index.js'
-import type { HeaderPairs, HeldBody } from '../http/index.js'
+import { bodyHeaders, type HeaderPairs, type HeldBody } from '../http/index.js'
+import { isAscii } from '../node/head.js'
 import { headerOf } from '../node/headers.js'
 import { bufferOf, isStreamed, payloadOf, streamOf } from '../node/payload.js'
 import { setHeaders } from '../node/wire-head.js'
@@ -16,7 +18,7 @@ export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> 
   if (body === null) return NO_BYTES
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array && Buffer.isBuffer(body)) return body
-  return isStreamed(body) ? streamOf(body) : Buffer.from(JSON.stringify(body))
+  return isStreamed(body) ? streamOf(body) : jsonOf(ctx, body)
 }
 
 /**
@@ -33,6 +35,13 @@ function phraseOf(ctx: Context): string {
   return phrase
 }
 
+/** An object becomes text once: these bytes are stored and sent, and earlier middleware sees them, as it does with a replay. */
+function jsonOf(ctx: Context, body: unknown): Buffer {
+  const bytes = Buffer.from(JSON.stringify(body))
+  ctx.body = bytes
+  return bytes
+}
+
 /** The content type that Koa adds to a reason phrase. */
 export const PHRASE_TYPE = ['Content-Type', 'text/plain; charset=utf-8'] as const
 
@@ -43,7 +52,7 @@ export function putBody(ctx: Context, held: HeldBody): void {
   if (!isStreamed(ctx.body)) return
   const length = headerOf(ctx.res, 'content-length')
   ctx.body = payloadOf(held, ctx.res)
-  if (length !== undefined) ctx.res.setHeader('Content-Length', length)
+  if (length !== undefined && !ctx.headerSent) ctx.res.setHeader('Content-Length', length)
 }
 
 /** Sets an answer that the handler did not just make. */
@@ -52,7 +61,7 @@ export function put(
   { status, statusMessage, headers, body }: Answer,
   extraHeaders: HeaderPairs = [],
 ): void {
-  for (const name of ['Content-Type', 'Content-Length', 'Content-Encoding']) ctx.remove(name)
+  for (const name of [...bodyHeaders, 'Content-Length']) ctx.remove(name)
   setHeaders(ctx.res, { headers })
   const contentType = headerOf(ctx.res, 'content-type')
   ctx.status = status
@@ -60,4 +69,15 @@ export function put(
   ctx.body = EMPTY.has(status) ? null : bufferOf(body ?? NO_BYTES)
   if (contentType === undefined) ctx.remove('Content-Type')
   for (const [name, value] of extraHeaders) ctx.append(name, value)
+  if (!isAscii(statusMessage, headers)) writeHeadFirst(ctx.res)
+}
+
+/** Otherwise Node would encode `Content-Disposition` again, because Koa's `end` tells the length. */
+function writeHeadFirst(res: ServerResponse): void {
+  const { end } = res
+  res.end = ((...args: []) => {
+    res.end = end
+    if (!res.headersSent) res.writeHead(res.statusCode)
+    return res.end(...args)
+  }) as typeof end
 }

@@ -9,9 +9,11 @@ import {
   whenever,
 } from '../core/index.js'
 import { type HeaderPairs, type HeldAnswer, type HeldBody, heldBody, type RequestRun } from '../http/index.js'
-import { changedSince } from '../node/head.js'
-import { type HeaderSnapshot, headerOf, snapshotOf } from '../node/headers.js'
+import { changedSince, type Head, isAscii, isRecoded } from '../node/head.js'
+import { type HeaderSnapshot, headerOf, headersOf, restore, snapshotOf } from '../node/headers.js'
 import type { HeldResponse } from '../node/held-response.js'
+import { nothingThrown } from '../node/nothing-thrown.js'
+import { asOnWire, setHeaders } from '../node/wire-head.js'
 import { PHRASE_TYPE, putBody, takeBody } from './body.js'
 
 /**
@@ -42,14 +44,25 @@ export class KoaAnswer implements HeldAnswer {
   async follow(next: Next): Promise<void> {
     try {
       await next()
-    } catch (error) {
+    } catch (thrown) {
+      const error = thrown ?? nothingThrown(thrown)
       this.#run.willFailCertainly(isCertainFailure(error))
       if (!this.#isGiven) throw error
       this.#ctx.app.emit('error', error, this.#ctx) // A transaction has committed the answer, so it is sent.
     }
     const { headerSent, res, respond } = this.#ctx
     const isKoas = respond !== false && !headerSent && !res.writableEnded
-    if (isKoas && !this.#isGiven) await this.#give(await this.#heldBody())
+    if (isKoas && !this.#isGiven) await this.#give(await this.#readBody())
+  }
+
+  async #readBody(): Promise<HeldBody> {
+    try {
+      return await this.#heldBody()
+    } catch (error) {
+      // Written below Koa meanwhile: no error page follows.
+      if (this.#ctx.headerSent) this.#ctx.res.destroy()
+      throw error
+    }
   }
 
   #heldBody(): MaybePromise<HeldBody> {
@@ -59,18 +72,42 @@ export class KoaAnswer implements HeldAnswer {
 
   async #give(body: HeldBody): Promise<void> {
     putBody(this.#ctx, body)
-    if (body.kind === 'whole') await this.#run.settle(this.#answer(body.bytes))
+    // Written below Koa while the body was read: the held response settles the run.
+    if (this.#ctx.headerSent || body.kind !== 'whole') return
+    const answer = this.#answer(body.bytes)
+    const settled = this.#run.settle(answer)
+    if (!(settled instanceof Promise)) return
+    const headers = snapshotOf(this.#ctx.res)
+    this.#response.suspend()
+    await settled
+    if (this.#response.resume()) this.#send(answer, body.bytes, headers)
+  }
+
+  /** Koa may have ended the response meanwhile, for a time limit in front, and then does not end it again. */
+  #send(answer: Answer, bytes: Uint8Array, headers: HeaderSnapshot): void {
+    const { res } = this.#ctx
+    restore(headers, res)
+    setHeaders(res, answer)
+    res.statusCode = answer.status
+    res.statusMessage = answer.statusMessage
+    res.end(bytes)
   }
 
   #answer(bytes: Uint8Array): Answer {
-    const { message, status } = this.#ctx
     this.#isGiven = true
-    return {
-      status,
-      statusMessage: message === STATUS_CODES[status] ? '' : message,
-      headers: this.#headers(bytes),
-      body: this.#keeps(bytes) ? bytes : null,
-    }
+    const { status, statusMessage, headers } = this.#head(bytes)
+    return { status, statusMessage, headers, body: this.#keeps(bytes) ? bytes : null }
+  }
+
+  /** In the bytes that Node sends before Koa's body. */
+  #head(bytes: Uint8Array): Head {
+    const { message, status, body, req, res } = this.#ctx
+    const statusMessage = message === STATUS_CODES[status] ? '' : message
+    const headers = this.#headers(bytes)
+    const head = { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
+    if (head.isAscii) return head
+    const chunk = bytes.byteLength === 0 ? undefined : typeof body === 'string' ? body : bytes
+    return asOnWire(req, headersOf(res), head, { isExplicit: false, by: 'end', chunk, encoding: undefined })
   }
 
   #headers({ byteLength }: Uint8Array): HeaderPairs {
@@ -81,7 +118,8 @@ export class KoaAnswer implements HeldAnswer {
   }
 
   #keeps({ byteLength }: Uint8Array): boolean {
-    return this.#run.keepsBody(byteLength, this.#contentType())
+    const isPlain = !isRecoded(headerOf(this.#ctx.res, 'transfer-encoding'))
+    return isPlain && this.#run.keepsBody(byteLength, this.#contentType())
   }
 
   #contentType(): string | null {
@@ -114,6 +152,10 @@ export class KoaAnswer implements HeldAnswer {
       putBody(this.#ctx, body)
       void this.#run.settle(this.#answer(body.bytes)) // Resolves after the COMMIT.
     })
+  }
+
+  leftBehind(): boolean {
+    return this.#response.leftBehind()
   }
 
   left(): void {

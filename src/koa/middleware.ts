@@ -1,7 +1,7 @@
 import type { Context, Next } from 'koa'
 import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
-import { factsOf } from '../node/facts.js'
+import { NodeFacts } from '../node/facts.js'
 import { hold } from '../node/hold.js'
 import { put } from './body.js'
 import { KoaAnswer } from './koa-answer.js'
@@ -41,7 +41,7 @@ export function idempotency(options: IdempotencyOptions<Context>): Middleware {
 
   async function protect(ctx: Context, next: Next): Promise<void> {
     if (ctx.idempotency !== undefined) throw mountedTwice()
-    const decision = await engine.decide(factsOf(ctx.req, ctx, ctx.originalUrl, bodyOf(ctx)))
+    const decision = await engine.decide(new NodeFacts(ctx.req, ctx, ctx.originalUrl, bodyOf(ctx)))
     switch (decision.action) {
       case 'bypass':
         return next()

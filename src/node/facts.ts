@@ -2,15 +2,33 @@ import type { IncomingMessage } from 'node:http'
 import type { RequestFacts } from '../http/index.js'
 
 /** The facts about a Node request. `request` is passed to option functions; `body` is a parser's result. */
-export function factsOf<Req>(req: IncomingMessage, request: Req, target: string, body: unknown): RequestFacts<Req> {
-  return {
-    request,
-    method: req.method ?? '',
-    target,
-    rawHeaders: rawHeadersOf(req),
-    body,
-    bodyWasRead: req.readableDidRead || req.readableEnded, // An empty body ends without being read.
-    isAbandoned: () => req.socket?.destroyed,
+export class NodeFacts<Req> implements RequestFacts<Req> {
+  readonly request: Req
+  readonly target: string
+  readonly body: unknown
+  readonly #req: IncomingMessage
+
+  constructor(req: IncomingMessage, request: Req, target: string, body: unknown) {
+    this.#req = req
+    this.request = request
+    this.target = target
+    this.body = body
+  }
+
+  get method(): string {
+    return this.#req.method ?? ''
+  }
+
+  get rawHeaders(): readonly string[] {
+    return rawHeadersOf(this.#req)
+  }
+
+  get bodyWasRead(): boolean {
+    return this.#req.readableDidRead || this.#req.readableEnded // An empty body ends without being read.
+  }
+
+  isAbandoned(): boolean {
+    return this.#req.socket?.destroyed
   }
 }
 

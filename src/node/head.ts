@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { HeaderPairs } from '../http/index.js'
+import { bodyHeaders, type HeaderPairs } from '../http/index.js'
 import { type HeaderSnapshot, headerOf, headersOf, isSame, valueIn } from './headers.js'
 import { invalidStatus, invalidStatusMessage } from './node-errors.js'
 import { isEndNodes, type Outlet } from './outlet.js'
@@ -55,13 +55,15 @@ export function takeHead(
   const given = typeof reason === 'string' ? headers : (headers ?? reason)
   if (given !== undefined && given !== null) setHeadArgument(res, given as HeadArgument)
   res.statusCode = Math.trunc(status)
+  keepOneFraming(req, res)
   // Otherwise the length is computed again.
   const keepLength = !mayHaveBody(req, res.statusCode) || !isEndNodes(outlet)
   const changed = changedSince(before, res, keepLength)
   return { status: res.statusCode, statusMessage, headers: changed, isAscii: isAscii(statusMessage, changed) }
 }
 
-function isAscii(statusMessage: string, headers: HeaderPairs): boolean {
+/** Whether Node would send these texts as they are, whatever follows them. */
+export function isAscii(statusMessage: string, headers: HeaderPairs): boolean {
   for (const [, value] of headers) if (NOT_ASCII.test(value)) return false
   return statusMessage === '' || !NOT_ASCII.test(statusMessage)
 }
@@ -77,21 +79,30 @@ export function isCutShort(req: IncomingMessage, res: ServerResponse, body: Uint
  * RFC 9112 §6.1: a transfer coding other than `chunked` changes the bytes, and belongs to one connection. A replay
  * would lack it.
  */
-export function isRecoded(res: ServerResponse): boolean {
-  const given = headerOf(res, 'transfer-encoding')
-  if (given === undefined) return false
-  const codings = `${given}`.split(',')
-  return codings.some((coding) => !/^\s*(?:chunked|identity)\s*$/i.test(coding))
+export function isRecoded(codings: OutgoingHttpHeader | undefined): boolean {
+  if (codings === undefined) return false
+  return `${codings}`.split(',').some((coding) => !/^\s*(?:chunked|identity)\s*$/i.test(coding))
 }
 
-/** Headers that were set or changed after a snapshot: whole values, one line each. */
+/**
+ * RFC 9112 §6.2: "A sender MUST NOT send a Content-Length header field in any message that contains a Transfer-Encoding header
+ * field." §6.1: not to HTTP/1.0 either. And §7: a coding named "identity" no longer exists.
+ */
+function keepOneFraming(req: IncomingMessage, res: ServerResponse): void {
+  const codings = headerOf(res, 'transfer-encoding')
+  if (codings === undefined) return
+  const isUsed = isRecoded(codings) || (/chunked/i.test(`${codings}`) && req.httpVersion !== '1.0')
+  res.removeHeader(isUsed ? 'Content-Length' : 'Transfer-Encoding')
+}
+
+/** Headers that were set or changed after a snapshot, and those of the body: whole values, one line each. */
 export function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
   const changed: [string, string][] = []
   const headers = headersOf(res)
   for (const lowerCaseName in headers) {
     if (lowerCaseName === 'content-length' && !keepLength) continue
     const [name, value] = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]
-    if (isSame(valueIn(before, lowerCaseName), value)) continue
+    if (isSame(valueIn(before, lowerCaseName), value) && !bodyHeaders.has(lowerCaseName)) continue
     if (Array.isArray(value)) for (const line of value) changed.push([name, String(line)])
     else changed.push([name, String(value)])
   }

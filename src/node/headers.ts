@@ -2,7 +2,7 @@ import { type IncomingMessage, type OutgoingHttpHeader, ServerResponse } from 'n
 import { IdempotencyError } from '../core/index.js'
 
 /** A response's current headers: from the name in lower case to the name as written and the value. */
-type Headers = Readonly<Record<string, readonly [name: string, value: OutgoingHttpHeader]>>
+export type Headers = Readonly<Record<string, readonly [name: string, value: OutgoingHttpHeader]>>
 
 /** The headers of a response at one moment: name in lower case, name as written, value, and so on. */
 export type HeaderSnapshot = readonly OutgoingHttpHeader[]

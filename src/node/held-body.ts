@@ -3,6 +3,9 @@ import { invalidChunk } from './node-errors.js'
 
 /** Bytes that a handler has written and that have not been sent. */
 export class HeldBody {
+  /** In order: whole blocks of many pieces, */
+  #blocks: Buffer[] = []
+  /** and what was written since. */
   #pieces: Buffer[] = []
   #byteLength = 0
 
@@ -13,17 +16,28 @@ export class HeldBody {
   add(bytes: Buffer): void {
     this.#pieces.push(bytes)
     this.#byteLength += bytes.byteLength
+    if (this.#pieces.length === MOST_PIECES) this.#join()
   }
 
   /** Removes and returns the bytes as one Buffer. */
   take(): Buffer {
-    const [first = NO_BYTES, second] = this.#pieces
-    const body = second === undefined ? first : Buffer.concat(this.#pieces)
+    const all = this.#blocks.length === 0 ? this.#pieces : [...this.#blocks, ...this.#pieces]
+    const [first = NO_BYTES, second] = all
+    const body = second === undefined ? first : Buffer.concat(all)
+    this.#blocks = []
     this.#pieces = []
     this.#byteLength = 0
     return body
   }
+
+  #join(): void {
+    this.#blocks.push(Buffer.concat(this.#pieces))
+    this.#pieces = []
+  }
 }
+
+/** A Buffer of a few bytes takes twenty times their memory. */
+const MOST_PIECES = 1_024
 
 /**
  * A copy, because the caller may reuse its buffer before the response is sent. Throws for what Node's own `write`

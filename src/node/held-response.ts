@@ -1,19 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { transactionLate, whenever } from '../core/index.js'
+import { type Settling, transactionLate } from '../core/index.js'
 import { isEventStream } from '../http/answer.js'
-import type { HeaderPairs, HeldAnswer, RequestRun } from '../http/index.js'
+import type { HeaderPairs, HeldAnswer, RequestRun, Settled } from '../http/index.js'
 import { type Callback, callbackOf } from './callbacks.js'
 import * as faked from './faked.js'
 import { canStream, type Head, isCutShort, isRecoded, mayHaveBody, takeHead } from './head.js'
-import { headerOf } from './headers.js'
+import { headerOf, headersOf } from './headers.js'
 import { bytesOf, HeldBody } from './held-body.js'
 import type { HeldState } from './held-state.js'
 import { HeldStream } from './held-stream.js'
 import { alreadyFinished, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
 import { isEndNodes, isWriteNodes } from './outlet.js'
 import { ResponseEntry } from './response-entry.js'
-import { settleStream, settleWhole } from './settle.js'
 import type { HangUp } from './socket-view.js'
 import { type Binding, WayOut } from './way-out.js'
 import { asOnWire, type Beginning } from './wire-head.js'
@@ -22,7 +21,7 @@ import { asOnWire, type Beginning } from './wire-head.js'
  * Holds a response from the handler's first byte to its last, settles the run, and only then sends it; of a stream, only
  * the end is held. The response outlives its client: a handler continues after a disconnection, and its end counts.
  */
-export class HeldResponse implements faked.Holder, HeldAnswer {
+export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled> {
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   readonly #run: RequestRun
@@ -36,8 +35,14 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   readonly #body = new HeldBody()
   /** Sends a stream's bytes; `undefined` unless the response became a stream. */
   #stream: HeldStream | undefined
+  /** The bytes to send at its end: all of them, or those of a stream that follow. */
+  #last: Buffer | undefined = undefined
+  /** With what the handler broke the response off. */
+  #brokenBy: Error | undefined = undefined
   /** The handler hung up after its end: the connection is closed after the answer. */
   #hangsUp = false
+  /** The response was ended while its answer was `given`. */
+  #isEndDiscarded = false
   /** The state before the handler's open transaction; `undefined` if none is open. Nothing is sent before it ends. */
   #entry: ResponseEntry | undefined
 
@@ -59,8 +64,9 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   }
 
   #become(state: HeldState): void {
-    if (this.#state === 'ended' && state === 'holding') faked.notEnded(this.#res)
+    if (state === 'holding') faked.notEnded(this.#res)
     this.#state = state
+    if (state === 'given') faked.ended(this.#res)
     if (state === 'broken') faked.destroyed(this.#res, true)
     if (state === 'finished' && this.#hangsUp) faked.lastOnConnection(this.#res)
   }
@@ -70,6 +76,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   writeHead(status: number, reason: unknown, headers: unknown): void {
     const res = this.#res
     const { before, outlet } = this.#wayOut
+    if (this.#state === 'given') return
     if (this.#head === undefined) {
       this.#head = takeHead(this.#req, res, before, status, reason, headers, outlet)
       faked.begun(res)
@@ -92,6 +99,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
         return (this.#stream as HeldStream).write(chunk, encoding, done)
       case 'broken':
         return refuseDestroyed(done)
+      case 'given':
       case 'ended':
       case 'finished':
         return refuseLate(done)
@@ -111,6 +119,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     else if (isFirst) this.#handOver('end')
     if (done !== undefined) this.#res.once('finish', done)
     // A second end is ignored, and the end of an abandoned response must not change the answer that is being sent.
+    this.#isEndDiscarded ||= this.#state === 'given'
     if (!isFirst) return
     this.#become('ended')
     this.#settle()
@@ -131,8 +140,10 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
       case 'holding':
       case 'streaming':
         this.#become('broken')
-        void whenever(this.#run.fail(), () => this.#wayOut.cut(error, this.#stream))
+        this.#brokenBy = error
+        this.#run.failFor(this)
         return
+      case 'given':
       case 'ended':
         this.#hangsUp = true // The client gets the answer first.
         return
@@ -156,7 +167,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     if (!isExplicit) this.#res.writeHead(this.#res.statusCode)
     const head = this.#head as Head
     if (head.isAscii || !isEndNodes(outlet) || !isWriteNodes(outlet)) return
-    this.#head = asOnWire(this.#req, this.#res, head, { isExplicit, by, chunk, encoding })
+    this.#head = asOnWire(this.#req, headersOf(this.#res), head, { isExplicit, by, chunk, encoding })
   }
 
   #accept(chunk: unknown, encoding: unknown, by: 'write' | 'end'): void {
@@ -171,6 +182,19 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
 
   #contentType(): unknown {
     return headerOf(this.#res, 'content-type')
+  }
+
+  // --- what a framework does that hands the answer to the run itself
+
+  /** The answer is being stored: until `resume`, whatever is written is discarded. */
+  suspend(): void {
+    if (this.#state === 'holding' && this.#entry === undefined) this.#become('given')
+  }
+
+  /** The framework writes the answer now. Returns whether an end was discarded, which may have been the framework's own. */
+  resume(): boolean {
+    if (this.#state === 'given') this.#become('holding')
+    return this.#isEndDiscarded
   }
 
   // --- what a transaction of the handler does
@@ -190,6 +214,11 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
 
   resolved(): void {
     this.#entry?.refuseStream()
+  }
+
+  /** The work may write to the response as the handler does. */
+  leftBehind(): boolean {
+    return false
   }
 
   left(): void {
@@ -253,8 +282,25 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   #settle(): void {
     const head = this.#head as Head
     const body = this.#body.take()
-    const isKept = this.#keeps(body.byteLength) && !isCutShort(this.#req, this.#res, body) && !isRecoded(this.#res)
-    if (this.#stream === undefined) settleWhole(this.#run, this.#wayOut, head, body, isKept)
-    else settleStream(this.#run, this.#wayOut, head, body, this.#stream)
+    const isKept =
+      this.#keeps(body.byteLength) &&
+      !isCutShort(this.#req, this.#res, body) &&
+      !isRecoded(headerOf(this.#res, 'transfer-encoding'))
+    this.#last = body
+    const { status, statusMessage, headers } = head
+    const confirmed = this.#run.context.attempt > 0 ? true : undefined
+    if (this.#stream !== undefined) this.#run.settleFor(this, { ...head, body: null }, confirmed)
+    else this.#run.settleFor(this, { status, statusMessage, headers, body: isKept ? body : null })
+  }
+
+  /**
+   * The run has ended: sends the result. The end of a stream is sent only if the record was completed, or if the run has no
+   * record (`runUnprotected`).
+   */
+  settled(settled: Settled): void {
+    const stream = this.#stream
+    if (this.#state === 'broken') this.#wayOut.cut(this.#brokenBy, stream)
+    else if (stream !== undefined && settled.action !== 'send') this.#wayOut.cut(undefined, stream)
+    else this.#wayOut.send(settled, this.#head as Head, this.#last as Buffer, stream)
   }
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HeaderPairs, RequestEngine, RequestRun } from '../http/index.js'
+import type { MaybePromise } from '../core/index.js'
+import type { HeaderPairs, RequestEngine, RequestRun, Settled } from '../http/index.js'
 import { HeldResponse } from './held-response.js'
 import { sendAnswer } from './send.js'
 import type { Other, WayOut } from './way-out.js'
@@ -16,7 +17,7 @@ export interface Holding<Req> {
 
 /**
  * Holds a response, below the framework, until the run is settled. Rejects with IdempotencyError `response_unsupported`: the
- * run has failed.
+ * handler has not run, and the key is free.
  */
 export async function hold<Req>(
   engine: RequestEngine<Req>,
@@ -27,7 +28,7 @@ export async function hold<Req>(
   try {
     return new HeldResponse(req, res, run, extraHeaders, { sendOther, destroysLeft: true }, onError)
   } catch (error) {
-    await run.fail()
+    await failUnrun(run)
     throw error
   }
 
@@ -36,4 +37,10 @@ export async function hold<Req>(
     const answer = isReplay ? other.answer : engine.answerOf(other.problem, request)
     sendAnswer(req, res, answer, isReplay, extraHeaders, outlet)
   }
+}
+
+/** Ends a run whose handler is not called: nothing can have happened. */
+export function failUnrun(run: RequestRun): MaybePromise<Settled> {
+  run.willFailCertainly(true)
+  return run.fail()
 }

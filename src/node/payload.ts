@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import { finished, PassThrough, Readable } from 'node:stream'
 import type { ReadableStream as NodesReadableStream } from 'node:stream/web'
 import type { HeldBody } from '../http/index.js'
+import { invalidChunk } from './node-errors.js'
 
 type Streaming = Extract<HeldBody, { kind: 'streaming' }>
 type Web = Blob | ReadableStream | Response
@@ -16,29 +17,72 @@ function isWeb(body: unknown): body is Web {
   return body instanceof Blob || body instanceof ReadableStream || body instanceof Response
 }
 
-/** Its bytes: a stream of Node's may give text. Cancelling destroys the source at once, even while it is waited for. */
+/** Whether somebody reads it already, so that nobody else can: the framework has its own error for that. */
+export function isTaken(body: unknown): boolean {
+  if (body instanceof Response) return body.bodyUsed || body.body?.locked === true
+  return body instanceof ReadableStream && body.locked
+}
+
+/** Its bytes, in larger pieces than it was written in. Cancelling destroys the source at once, even while it is waited for. */
 export function streamOf(body: Web | NodeJS.ReadableStream): ReadableStream<Uint8Array> {
-  const source = sourceOf(body)
-  const chunks = source[Symbol.asyncIterator]()
+  const bytes = new SourceBytes(isWeb(body) ? sourceOf(body) : body)
+  const pieces = bytes[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await chunks.next()
+        const { done, value } = await pieces.next()
         if (done) controller.close()
-        else controller.enqueue(typeof value === 'string' ? Buffer.from(value) : value)
+        else controller.enqueue(value)
       },
-      cancel: () => void source.destroy(),
+      cancel: () => void bytes.destroy(),
     },
     { highWaterMark: 0 },
   )
 }
 
-function sourceOf(body: Web | NodeJS.ReadableStream): Readable {
-  if (body instanceof Readable) return body
-  if (!isWeb(body)) return new Readable({ objectMode: true }).wrap(body)
+function sourceOf(body: Web): Readable {
   const stream = body instanceof Blob ? body.stream() : body instanceof Response ? body.body : body
   return stream === null ? Readable.from([]) : Readable.fromWeb(stream as NodesReadableStream)
 }
+
+/** Streams of early Node, and of packages that follow them, have no `destroy`. */
+type Source = NodeJS.ReadableStream & { destroy?(): void; close?(): void; abort?(): void }
+
+/**
+ * What a source gives, read as frameworks read it, by `pipe`: streams of any age can do that. It gives its text and bytes as
+ * bytes, all that is there at once, so that many small pieces cost little. A failure of the source, its end before its end, and
+ * a value that is neither, fail it.
+ */
+class SourceBytes extends PassThrough {
+  readonly #source: Source
+
+  constructor(source: Source) {
+    super()
+    this.#source = source
+    this.on('error', ignore) // Whoever reads gets it; before the first read nobody listens.
+    finished(source, { readable: true, writable: false }, (error) => {
+      if (error) this.destroy(error)
+    })
+    source.pipe(this)
+  }
+
+  /** An exception here would be one of the source's, in an event that nobody has called. */
+  override write(chunk: unknown): boolean {
+    if (typeof chunk === 'string' || chunk instanceof Uint8Array) return super.write(chunk)
+    this.destroy(invalidChunk())
+    return false
+  }
+
+  override _destroy(error: Error | null, closed: (error?: Error | null) => void): void {
+    const source = this.#source
+    if (typeof source.destroy === 'function') source.destroy()
+    else if (typeof source.close === 'function') source.close()
+    else source.abort?.()
+    closed(error)
+  }
+}
+
+function ignore(): void {}
 
 /** A body as far as it was read, and what follows, as frameworks on Node take it. */
 export function payloadOf(held: HeldBody, res: ServerResponse): Buffer | Readable {
@@ -49,14 +93,16 @@ export function payloadOf(held: HeldBody, res: ServerResponse): Buffer | Readabl
  * When the client of an event stream leaves, frameworks destroy it, but may leave the response as it is: then that has ended,
  * unless the source has failed. Not a generator, whose end would wait for the next piece, which may never come.
  */
-function restOf({ chunks, reader, next }: Streaming, res: ServerResponse): Readable {
+function restOf({ bytes, reader, next }: Streaming, res: ServerResponse): Readable {
+  let held: Buffer | undefined = bufferOf(bytes)
   let ahead: Streaming['next'] | undefined = next
   /** It has ended or failed by itself. */
   let hasStopped = false
   return new Readable({
     read() {
-      const chunk = chunks.shift()
-      if (chunk !== undefined) return void this.push(chunk)
+      const first = held
+      held = undefined
+      if (first !== undefined && first.byteLength > 0) return void this.push(first)
       const read = ahead ?? reader.read()
       ahead = undefined
       read.then(

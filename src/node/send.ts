@@ -1,7 +1,7 @@
 import { Buffer, isAscii } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Answer } from '../core/index.js'
-import type { HeaderPairs } from '../http/index.js'
+import { bodyHeaders, type HeaderPairs } from '../http/index.js'
 import type { Callback } from './callbacks.js'
 import * as faked from './faked.js'
 import { type Head, isCutShort, mayHaveBody, NO_REASON } from './head.js'
@@ -29,6 +29,7 @@ export function sendAnswer(
   const body = answer.body ?? NO_BYTES
   const before = snapshotOf(res)
   try {
+    for (const name of bodyHeaders) res.removeHeader(name) // Of earlier middleware, and perhaps of another body.
     setHeaders(res, answer)
     if (mayHaveBody(req, answer.status) && (isEndNodes(outlet) || !isReplay || res.hasHeader('Content-Length'))) {
       res.setHeader('Content-Length', body.byteLength)

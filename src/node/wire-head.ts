@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import { headersByName } from '../http/answer.js'
 import type { Head } from './head.js'
-import { headersOf, isSame } from './headers.js'
+import { type Headers, isSame } from './headers.js'
 
 /**
  * How Node encodes a head's non-ASCII characters depends on how the body begins: before a string it uses the string's
@@ -22,9 +22,9 @@ export interface Beginning {
   readonly encoding: unknown
 }
 
-/** The head as Node sends it before such a beginning. */
-export function asOnWire(req: IncomingMessage, res: ServerResponse, head: Head, beginning: Beginning): Head {
-  const [statusLine = '', ...fields] = linesOf(headBytes(req, res, head, beginning))
+/** The head as Node sends it before such a beginning, with all headers of the response. */
+export function asOnWire(req: IncomingMessage, all: Headers, head: Head, beginning: Beginning): Head {
+  const [statusLine = '', ...fields] = linesOf(headBytes(req, all, head, beginning))
   const headers = head.headers.map(([name, value]) => {
     const at = fields.findIndex((field) => field.startsWith(`${name}: `))
     const [field] = at < 0 ? [] : fields.splice(at, 1)
@@ -47,7 +47,7 @@ export function setHeaders(res: ServerResponse, { headers }: Pick<Head, 'headers
 
 function headBytes(
   req: IncomingMessage,
-  res: ServerResponse,
+  all: Headers,
   { status, statusMessage }: Head,
   { isExplicit, by, chunk, encoding }: Beginning,
 ): Buffer {
@@ -60,7 +60,7 @@ function headBytes(
   })
   const asked = new ServerResponse(req)
   asked.sendDate = false
-  for (const [name, value] of Object.values(headersOf(res))) {
+  for (const [name, value] of Object.values(all)) {
     asked.setHeader(name, Array.isArray(value) ? [...value] : value)
   }
   asked.assignSocket(sink as unknown as Socket)

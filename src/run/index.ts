@@ -6,7 +6,7 @@ export {
   type IdempotencyErrorCode,
   type RefusalCode,
 } from '../core/index.js'
-export type { JsonOf } from './json.js'
+export type { Json, JsonInputOf, JsonOf } from './json.js'
 export type { AttemptedOperation, KnownResult, Operation, OperationName } from './operation.js'
 export { RefusedError } from './refused-error.js'
 export type { ResultCodec } from './results.js'

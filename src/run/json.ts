@@ -18,8 +18,24 @@ export type JsonOf<Type> = Type extends Json | Nothing
 /** Like `JsonOf`, but not undefined. */
 export type JsonInputOf<Type> = Type extends Nothing ? never : JsonOf<Type>
 
-/** JSON types that are accepted directly; interfaces are not, because they have no index signature. */
-type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined }
+/** Any JSON value. An interface does not extend it, because it has no index signature: `JsonOf` accepts those, too. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined }
+
+/**
+ * What the type of a result has besides itself: nothing, or what no value has. A type parameter is accepted, since what it
+ * stands for is not known: it is checked at run time. (`any`, for which TypeScript tries it, is no flaw.)
+ */
+export type AsResult<Type> = Type & ('flaw' extends Flaw<Type, JsonOf<Type>> ? NotJson : unknown)
+
+/** The same for an input. */
+export type AsInput<Type> = Type & ('flaw' extends Flaw<Type, JsonInputOf<Type>> ? NotJson : unknown)
+
+type Flaw<Type, Accepted> = [Type] extends [Accepted] ? never : 'flaw'
+
+/** Its name is what a compiler shows. */
+interface NotJson {
+  readonly 'this is not JSON': never
+}
 
 /** `undefined` and `void`. */
 // biome-ignore lint/suspicious/noConfusingVoidType: it is looked for, not made

@@ -48,7 +48,6 @@ export class OperationRun implements AnswerSource {
     try {
       value = await work(this.#run.context)
     } catch (error) {
-      await this.#open?.over
       await this.#fail(error)
       throw error
     }
@@ -115,6 +114,12 @@ export class OperationRun implements AnswerSource {
 
   resolved(value: unknown): void {
     this.#ended(value)
+  }
+
+  /** The result is what the function returns. */
+  leftBehind(): boolean {
+    this.left()
+    return true
   }
 
   left(): void {

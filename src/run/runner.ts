@@ -10,7 +10,7 @@ import {
   safeListener,
   type UnknownOutcome,
 } from '../core/index.js'
-import type { JsonInputOf, JsonOf } from './json.js'
+import type { AsInput, AsResult, JsonInputOf, JsonOf } from './json.js'
 import {
   type AttemptedOperation,
   type KnownResult,
@@ -83,12 +83,17 @@ export interface JsonRunner extends RunnerControls<unknown> {
     operation: Operation<Input & JsonInputOf<Input>>,
     work: (context: IdempotencyContext) => (Result & JsonOf<Result>) | Promise<Result & JsonOf<Result>>,
   ): Promise<Result>
+  /** The same for type parameters of a function of your own around the runner. */
+  <Input, Result>(
+    operation: Operation<AsInput<Input>>,
+    work: (context: IdempotencyContext) => AsResult<Result> | Promise<AsResult<Result>>,
+  ): Promise<Result>
 }
 
 /** The same for results that are not JSON: `decode` reads what `encode` returned. */
 export interface CodecRunner<Result> extends RunnerControls<Result> {
   <Input>(
-    operation: Operation<Input & JsonInputOf<Input>>,
+    operation: Operation<AsInput<Input>>,
     work: (context: IdempotencyContext) => Result | Promise<Result>,
   ): Promise<Result>
 }

@@ -37,20 +37,12 @@ export type {
   MerchantUpdatedPayload,
 } from './events/merchant-updated.js'
 export type { Beneficiary, CompanyAddress, IdDoc, OnboardingData } from './events/onboarding-data.js'
-export type {
-  EventOfType,
-  WebhookContext,
-  WebhookHandler,
-  WebhookHandlers,
-} from './receiver/handlers.js'
+export { type WebhookHandlers, type WebhookReceiverOptions, webhookReceiver } from './receiver/documented-receiver.js'
+export type { EventOfType, WebhookContext, WebhookHandler } from './receiver/handlers.js'
 export type { Parse, ParsedEvent } from './receiver/parse.js'
-export { type Receive, type WebhookReceiver, webhookReceiver } from './receiver/receiver.js'
+export type { Receive, WebhookReceiver } from './receiver/receiver.js'
 export type { AboutDelivery, WebhookReceiverEvent } from './receiver/receiver-event.js'
-export type {
-  CommonReceiverOptions,
-  ParsedReceiverOptions,
-  WebhookReceiverOptions,
-} from './receiver/receiver-options.js'
+export type { CommonReceiverOptions, ParsedReceiverOptions } from './receiver/receiver-options.js'
 export type { RefusalCode } from './receiver/refusal.js'
 export type { Verify } from './receiver/verify.js'
 export { type HmacSha256Options, hmacSha256 } from './signatures/hmac-sha256.js'

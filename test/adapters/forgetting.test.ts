@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { Cluster, Redis } from 'ioredis'
 import { createOperationEngine, type Store } from 'once-per-key/core'
 import { PostgresStore } from 'once-per-key/postgres'
@@ -10,10 +9,11 @@ import { newSealingKey, sealed } from 'once-per-key/sealed'
 import { SqliteStore } from 'once-per-key/sqlite'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { startPostgres } from '../support/postgres-server.js'
+import { newDatabase } from '../support/postgres-server.js'
 import { startRedisCluster } from '../support/redis-cluster.js'
 import { startRedis } from '../support/redis-server.js'
 import { ANSWER, claimOf, ownOf } from './claims.js'
+import { A_DRIVER, openDatabase } from './sqlite/drivers.js'
 
 // Many records, on a machine that may be busy.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 })
@@ -63,8 +63,8 @@ async function onCluster(): Promise<Ground> {
 }
 
 async function onPostgres(): Promise<Ground> {
-  const server = await startPostgres()
-  const pool = new Pool({ connectionString: server.url() })
+  const { url } = await newDatabase()
+  const pool = new Pool({ connectionString: url })
   const store = new PostgresStore({ pool, sweeps: false })
   await store.migrate()
   const records = 'once_per_key.records'
@@ -77,14 +77,13 @@ async function onPostgres(): Promise<Ground> {
       ),
     async close() {
       await pool.end()
-      await server.close()
     },
   }
 }
 
 async function onSqlite(): Promise<Ground> {
   const folder = mkdtempSync(join(tmpdir(), 'once-per-key-forgetting-'))
-  const database = new Database(join(folder, 'records.db'))
+  const database = openDatabase(A_DRIVER, join(folder, 'records.db'))
   return {
     store: new SqliteStore({ database, sweeps: false }),
     async copy(copies) {

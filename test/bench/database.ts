@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
-import Database from 'better-sqlite3'
+import type Sqlite from 'better-sqlite3'
 import { type PostgresServer, startPostgres } from '../support/postgres-server.js'
+import { loadPeer } from './peer-packages.js'
 
 /** A Postgres that syncs its log, as in production. */
 export function startDatabase(): Promise<PostgresServer> {
@@ -14,6 +15,7 @@ export async function versionOf(server: PostgresServer): Promise<string> {
 
 /** Of the one that better-sqlite3 brings. */
 export function sqliteVersion(): string {
+  const Database = loadPeer<typeof Sqlite>('better-sqlite3')
   const database = new Database(':memory:')
   try {
     return String(database.prepare('SELECT sqlite_version()').pluck().get())

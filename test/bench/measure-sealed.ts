@@ -7,7 +7,7 @@ import type { Answer } from '../../src/core/index.js'
 const key = newSealingKey()
 const ways = { 'as it is': false, compressed: true }
 const HEADERS: Answer['headers'] = [['content-type', 'application/json; charset=utf-8']]
-const of = { key: 'acme:order-1001', fingerprint: 'f'.repeat(64) }
+const of = { key: 'acme:order-1001', fingerprint: 'f'.repeat(64), place: '' }
 
 console.log('An answer of JSON: bytes as they are stored, and microseconds to seal and to open it.\n')
 console.log(['body', 'stored', 'seal', 'open', ''].map((title) => title.padStart(9)).join(' '))

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { type ExecFileSyncOptions, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -10,7 +10,9 @@ const FOLDER = join(process.cwd(), 'test/bench')
 export function installPeers(): void {
   if (existsSync(join(FOLDER, 'node_modules'))) return
   console.log('Installing what is compared with (once) …')
-  execFileSync('npm', ['ci', '--prefix', FOLDER, '--no-audit', '--no-fund'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const quietly: ExecFileSyncOptions = { stdio: ['ignore', 'ignore', 'inherit'] }
+  execFileSync('npm', ['ci', '--prefix', FOLDER, '--no-audit', '--no-fund'], quietly)
+  execFileSync('npm', ['rebuild', '--prefix', FOLDER, 'better-sqlite3'], quietly)
 }
 
 /** Its types are declared where it is used, so that the project type-checks without it. */

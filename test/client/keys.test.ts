@@ -1,4 +1,4 @@
-import { createClient, memoryKeys } from 'once-per-key/client'
+import { createClient, type KeyStorage, memoryKeys } from 'once-per-key/client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../support/gate.js'
 import * as trial from './trial.js'
@@ -173,5 +173,76 @@ describe('options that cannot be meant are misuse:', () => {
     { maxTries: 0 },
   ])('%j', (limit) => {
     expect(() => createClient({ keys: memoryKeys(), ...limit })).toThrow(RangeError)
+  })
+})
+
+describe('two clients over one storage', () => {
+  /** Both read before either writes, and both write before either reads again. */
+  function inStep(inner: KeyStorage): KeyStorage {
+    const both = [gate(), gate()]
+    let calls = 0
+    const inTurn = async () => {
+      const turn = both[Math.floor(calls / 2)]
+      if (++calls % 2 === 0) turn?.open()
+      await turn?.opened
+    }
+    return {
+      async getItem(name) {
+        const kept = inner.getItem(name)
+        await inTurn()
+        return kept
+      },
+      async setItem(name, key) {
+        inner.setItem(name, key)
+        await inTurn()
+      },
+      removeItem: (name) => inner.removeItem(name),
+    }
+  }
+
+  async function keysSent(storage: KeyStorage): Promise<(string | null)[]> {
+    const sent: (string | null)[] = []
+    const fetch: typeof globalThis.fetch = async (_url, init) => {
+      sent.push(new Headers(init?.headers).get('Idempotency-Key'))
+      return new Response('{}', { status: 201 })
+    }
+    const send = () => createClient({ keys: storage, fetch }).send(OPERATION, URL_OF_PAYOUTS, { body: BODY })
+    await Promise.all([send(), send()])
+    return sent
+  }
+
+  test('send one key, though both found none and stored their own', async () => {
+    vi.stubGlobal('navigator', undefined)
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const storage = trial.keyStorage()
+    const [one, other] = await keysSent(inStep(storage))
+    expect(other).toBe(one)
+    expect([...storage.all.values()]).toEqual([one])
+  })
+
+  test('take turns where the platform has locks', async () => {
+    let last: Promise<unknown> = Promise.resolve()
+    const names: string[] = []
+    const request = (name: string, work: () => Promise<unknown>) => {
+      names.push(name)
+      const turn = last.then(work)
+      last = turn
+      return turn
+    }
+    vi.stubGlobal('navigator', { locks: { request } })
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const storage = trial.keyStorage()
+    let written = 0
+    const counted: KeyStorage = {
+      ...storage,
+      getItem: async (name) => storage.getItem(name),
+      setItem: async (name, key) => {
+        written++
+        storage.setItem(name, key)
+      },
+    }
+    const [one, other] = await keysSent(counted)
+    expect(other).toBe(one)
+    expect([written, names]).toEqual([1, [`once-per-key:${OPERATION}`, `once-per-key:${OPERATION}`]])
   })
 })

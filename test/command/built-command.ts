@@ -5,6 +5,7 @@ import { npm, ROOT, run } from '../support/packed-package.js'
 import { type NodeRun, runNodeWith } from '../support/run-node.js'
 
 const PROGRAM = join(ROOT, 'dist/bin/once-per-key.js')
+const WITH_SQLITE = join(ROOT, 'test/support/node-sqlite.mjs')
 
 export async function build(): Promise<void> {
   if (!existsSync(PROGRAM)) await run(npm, ['run', '--silent', 'build'], ROOT)
@@ -12,12 +13,12 @@ export async function build(): Promise<void> {
 
 /** Runs the command as it was built, to its end; nobody can be asked. */
 export function command(args: readonly string[], variables: Readonly<Record<string, string>> = {}): Promise<NodeRun> {
-  return runNodeWith(variables, PROGRAM, ...args)
+  return runNodeWith(variables, `--import=${WITH_SQLITE}`, PROGRAM, ...args)
 }
 
 /** Runs it in a terminal, by `script` of util-linux; `says` is typed when it asks. Resolves with all that was shown. */
 export async function commandInTerminal(args: readonly string[], says: string) {
-  const line = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(' ')
+  const line = [process.execPath, `--import=${WITH_SQLITE}`, PROGRAM, ...args].map((word) => `'${word}'`).join(' ')
   const child = spawn('script', ['-qec', line, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] })
   let shown = ''
   let isAsked = false

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { PostgresStore } from 'once-per-key/postgres'
 import { newSealingKey, sealingKeyId } from 'once-per-key/sealed'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { installBetterSqlite3 } from '../adapters/sqlite/better-sqlite3.js'
 import { page } from '../docs/pages.js'
 import { installInto, packPackage, ROOT } from '../support/packed-package.js'
 import { startPostgres } from '../support/postgres-server.js'
@@ -51,9 +52,10 @@ beforeAll(async () => {
   project = join(packed.folder, 'project')
   await installInto(project, packed.tarball, 'module')
   // The drivers, where an application has installed them.
-  for (const name of ['ioredis', 'pg', 'better-sqlite3']) {
+  for (const name of ['ioredis', 'pg']) {
     await symlink(join(ROOT, 'node_modules', name), join(project, 'node_modules', name), 'junction')
   }
+  await installBetterSqlite3(join(project, 'node_modules'))
   await writeFile(join(project, 'service.mjs'), SERVICE)
 })
 afterAll(() => packed?.remove())
@@ -121,7 +123,7 @@ describe.each(Object.entries(STORES))('on %s', (kind, place) => {
     const unasked = await command([...resolve, '--attempt', '1', '--failed'])
     expect([unasked.exitCode, unasked.stderr]).toEqual([2, expect.stringContaining('Nobody can be asked here')])
     const settled = await command([...resolve, '--attempt', '1', ...paid])
-    expect([settled.exitCode, settled.stdout]).toEqual([0, 'Settled as completed: it never runs again.\n'])
+    expect([settled.exitCode, settled.stdout]).toEqual([0, 'Attempt 1 is settled as completed: it never runs again.\n'])
 
     expect(await pay(port)).toEqual({ status: 201, replayed: 'true', body: { id: 'po_7' } })
     expect((await command(['unknown', ...at])).stdout).toBe('Nothing awaits an operator.\n')

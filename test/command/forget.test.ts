@@ -114,7 +114,7 @@ describe('forget', async () => {
 
     test.each([
       ['', 1, 'Nothing was changed: you said no.'],
-      ['YES', 0, 'Settled as failed: the key is free.'],
+      ['YES', 0, 'Attempt 1 is settled as failed: the key is free.'],
     ])('so does resolve, which shows the record first: “%s”', async (says, code, words) => {
       const args = ['resolve', 'acme', 'unknown', '--attempt', '1', '--failed', ...at]
       const { exitCode, shown, isAsked } = await commandInTerminal(args, says)

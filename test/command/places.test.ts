@@ -61,7 +61,7 @@ describe('a cluster', async () => {
     const at = ['--redis', `redis://127.0.0.1:${ports[1]}`]
     expect(JSON.parse((await command(['stats', '--json', ...at])).stdout)).toMatchObject({ records: KEYS.length })
     const settled = await command(['resolve', 'acme', 'lost-7', '--attempt', '1', '--completed', '--yes', ...at])
-    expect([settled.exitCode, settled.stdout]).toEqual([0, 'Settled as completed: it never runs again.\n'])
+    expect([settled.exitCode, settled.stdout]).toEqual([0, 'Attempt 1 is settled as completed: it never runs again.\n'])
     expect(await store.inspect('acme:lost-7')).toMatchObject({ state: 'completed', attempt: 2 })
     await store.release('acme:lost-7', LOST)
   })
@@ -76,7 +76,7 @@ test('a master behind a sentinel is reached by the application’s own client', 
     const file = moduleWith('sentinel', `new Redis(${options})`)
     expect(await unknownAt('--store', file)).toEqual(['acme:lost-0'])
     const settled = await command(['resolve', 'acme', 'lost-0', '--attempt', '1', '--failed', '--yes', '--store', file])
-    expect([settled.exitCode, settled.stdout]).toEqual([0, 'Settled as failed: the key is free.\n'])
+    expect([settled.exitCode, settled.stdout]).toEqual([0, 'Attempt 1 is settled as failed: the key is free.\n'])
     expect(await unknownAt('--store', file)).toEqual([])
   } finally {
     client.disconnect()

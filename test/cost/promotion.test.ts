@@ -1,39 +1,17 @@
-import { mkdtemp, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { build } from 'tsup'
-import { afterAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { runNode } from '../support/run-node.js'
+import { builtRequests } from './built-requests.js'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const REQUESTS = 6_000
 
 // Processes that collect much; nothing is asserted about their time.
 vi.setConfig({ testTimeout: 120_000 })
 
-const folder = await mkdtemp(join(tmpdir(), 'once-per-key-promotion-'))
-afterAll(() => rm(folder, { recursive: true, force: true }))
-await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction')
-await build({
-  entry: { requests: join(ROOT, 'test/cost/requests.main.ts') },
-  ...{
-    outDir: folder,
-    config: false,
-    silent: true,
-    format: 'esm',
-    target: 'node20',
-    outExtension: () => ({ js: '.mjs' }),
-  },
-  noExternal: [/^once-per-key/],
-  external: ['lru-cache'],
-})
+const program = await builtRequests()
 
 /** Bytes a request that outlived two collections of the young generation: V8 copies them, and must collect them later. */
 async function promotedBy(variant: string): Promise<number> {
-  const { stdout, stderr, exitCode } = await runNode(
-    ...['--trace-gc-nvp', join(folder, 'requests.mjs'), variant, `${REQUESTS}`],
-  )
+  const { stdout, stderr, exitCode } = await runNode(...['--trace-gc-nvp', program, variant, `${REQUESTS}`])
   expect([exitCode, stderr]).toEqual([0, ''])
   const counted = stdout.slice(stdout.indexOf('begin'), stdout.indexOf('end\n'))
   const each = [...counted.matchAll(/promoted(?:=|":)(\d+)/g)].map(([, bytes]) => Number(bytes))

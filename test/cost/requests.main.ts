@@ -1,15 +1,45 @@
-// So many requests on plain node:http, without a wire, with the library or without: `bare`, `at-once`, `by-promises`, `closures`.
+// So many requests on plain node:http, without a wire, with the library or without: `bare`, `at-once`, `by-promises`, `by-send`, `closures`.
+// With a third argument, what each of them makes is counted: promises, and timers.
+import { createHook } from 'node:async_hooks'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { idempotency } from 'once-per-key'
-import type { Store } from 'once-per-key/core'
+import type { Hearing, OwnersCommand, SentOperation, Store } from 'once-per-key/core'
 
-const [, , variant = 'bare', count = '0'] = process.argv
+const [, , variant = 'bare', count = '0', counts] = process.argv
 const BEGUN = { acquired: true, attempt: 1, previousOutcome: 'none' } as const
 const OK = { ok: true } as const
 
+/** Tells its replies later, by a method, as a client with callbacks would. */
+class SendingStore implements Store {
+  send(command: OwnersCommand, _operation: SentOperation, hearing: Hearing<never>): void {
+    setImmediate(hear, hearing, command === 'begin' ? BEGUN : OK)
+  }
+
+  begin(): typeof BEGUN {
+    return BEGUN
+  }
+
+  renew(): typeof OK {
+    return OK
+  }
+
+  complete(): typeof OK {
+    return OK
+  }
+
+  release(): typeof OK {
+    return OK
+  }
+}
+
+function hear(hearing: Hearing<never>, reply: unknown): void {
+  hearing.heard(reply as never)
+}
+
 /** Keeps nothing, so that what V8 promotes is the request's own. */
 function forgetful(): Store {
+  if (variant === 'by-send') return new SendingStore()
   return variant === 'by-promises'
     ? { begin: async () => BEGUN, renew: async () => OK, complete: async () => OK, release: async () => OK }
     : { begin: () => BEGUN, renew: () => OK, complete: () => OK, release: () => OK }
@@ -87,7 +117,19 @@ async function handleMany(amount: number, name: string): Promise<void> {
 }
 
 await handleMany(2_000, 'warm')
-console.log('begin')
-await handleMany(Number(count), 'counted')
-console.log('end')
+if (counts === undefined) {
+  console.log('begin')
+  await handleMany(Number(count), 'counted')
+  console.log('end')
+} else {
+  const made: Record<string, number> = { PROMISE: 0, Timeout: 0 }
+  const hook = createHook({
+    init(_id, type) {
+      made[type] = (made[type] ?? 0) + 1
+    },
+  }).enable()
+  await handleMany(Number(count), 'counted')
+  hook.disable()
+  console.log(JSON.stringify({ promises: made.PROMISE, timers: made.Timeout }))
+}
 process.exit(0)

@@ -3,17 +3,22 @@ import { posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BLOCKS, page, ROOT, read } from './pages.js'
 
+/** It is the one of the examples. */
+const REEXPORTED = 'integrations/recipes/merchant.ts'
+
 /** Of these languages a block is a whole file, so that it works where it is pasted. */
 const WHOLE = ['js', 'ts', 'sql', 'conf']
 /** What programs print, pictures, and lines for a shell, which test/docs/links.test.ts reads. */
 const OTHERS = ['text', 'mermaid', 'sh']
 
-const tests = readdirSync(`${ROOT}test`, { recursive: true, encoding: 'utf8' })
-  .filter((name) => /\.ts$/.test(name))
-  .map((name) => ({
-    folder: posix.join('test', posix.dirname(name.replaceAll('\\', '/'))),
-    text: read(`test/${name}`),
-  }))
+const tests = ['test', 'integrations/test'].flatMap((folder) =>
+  readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.ts$/.test(name))
+    .map((name) => ({
+      folder: posix.join(folder, posix.dirname(name.replaceAll('\\', '/'))),
+      text: read(`${folder}/${name}`),
+    })),
+)
 
 describe('the code on the pages', () => {
   test('is found', () => {
@@ -50,9 +55,15 @@ describe('the code on the pages', () => {
 })
 
 describe('the recipes', () => {
-  const recipes = readdirSync(`${ROOT}examples/recipes`, { recursive: true, encoding: 'utf8' })
-    .map((name) => posix.join('examples/recipes', name.replaceAll('\\', '/')))
-    .filter((path) => /(?<!\.d)\.(ts|json|conf|sql)$/.test(path) && !path.endsWith('tsconfig.json'))
+  const recipes = ['examples/recipes', 'integrations/recipes']
+    .flatMap((folder) =>
+      readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' }).map((name) =>
+        posix.join(folder, name.replaceAll('\\', '/')),
+      ),
+    )
+    .filter(
+      (path) => /(?<!\.d)\.(ts|json|conf|sql)$/.test(path) && !path.endsWith('tsconfig.json') && path !== REEXPORTED,
+    )
 
   test.each(recipes)('%s is on a page', (path) => {
     expect(BLOCKS.map(({ file }) => file)).toContain(path)

@@ -16,7 +16,9 @@ describe.each(['CONTRIBUTING.md', 'test/README.md'])('%s', (path) => {
 
   test('names files and folders that there are', () => {
     const links = [...text.matchAll(/\]\(([^):#]+)\)/g)].map(([, link = '']) => `${folder}${link}`)
-    const names = [...text.matchAll(/`((?:src|test|docs|adapters|examples)\/[\w./-]+)`/g)].map(([, name = '']) => name)
+    const names = [...text.matchAll(/`((?:src|test|docs|adapters|examples|integrations)\/[\w./-]+)`/g)].map(
+      ([, name = '']) => name,
+    )
     const own = [...text.matchAll(/^\|[^|]*\| `([\w/.-]+)`/gm)].map(([, name = '']) => `${folder}${name}`)
     const all = [...links, ...names, ...(folder === '' ? [] : own)]
     expect(all.length).toBeGreaterThan(5)

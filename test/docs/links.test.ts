@@ -1,15 +1,9 @@
 import { existsSync } from 'node:fs'
-import { posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { BLOCKS, PAGES, type Page, page, proseOf, ROOT, read } from './pages.js'
+import { headingsOf, linksOf } from './links.js'
+import { BLOCKS, PAGES, page, ROOT, read } from './pages.js'
 
 const { scripts } = JSON.parse(read('package.json'))
-
-interface Link {
-  readonly from: string
-  readonly path: string
-  readonly heading: string
-}
 
 describe('what the pages point to is there', () => {
   const links = PAGES.flatMap(linksOf)
@@ -52,28 +46,3 @@ describe('the commands that the pages name are there', () => {
     )
   })
 })
-
-function linksOf({ path, text }: Page): Link[] {
-  const prose = proseOf({ path, text })
-  return [...prose.matchAll(/(?:\]\(|(?:src|srcset)=")(?!https?:)([^)"#\s]*)(?:#([^)"\s]*))?/g)].map(
-    ([, link = '', heading = '']) => ({
-      from: path,
-      path: link === '' ? path : posix.join(posix.dirname(path), link),
-      heading,
-    }),
-  )
-}
-
-/** As GitHub names them: in lower case, without punctuation, a dash for each space, a number for the second of a name. */
-function headingsOf(text: string): string[] {
-  const seen = new Map<string, number>()
-  return [...proseOf({ path: '', text }).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => {
-    const name = title
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replace(/\s/g, '-')
-    const times = seen.get(name) ?? 0
-    seen.set(name, times + 1)
-    return times === 0 ? name : `${name}-${times}`
-  })
-}

@@ -49,6 +49,26 @@ describe('what is said of a default is so', () => {
   })
 })
 
+describe('an option is required, says the page,', () => {
+  const entries = options.split(/^### /m).slice(1)
+  const required = entries.filter((entry) => /^`\w+` \(required/.test(entry))
+
+  test('where it has no default', () => {
+    expect(required.length).toBeGreaterThan(10)
+    expect(required.filter((entry) => entry.includes('**Default:**'))).toEqual([])
+  })
+
+  test('or which other one may stand in its place', () => {
+    const headings = options.match(/^### .* or .*$/gm)
+    expect(headings).toEqual([
+      '### `client` (required, or `sendCommand`)',
+      '### `sendCommand` (required, or `client`)',
+      '### `pool` (required, or `query`)',
+      '### `query` (required, or `pool`)',
+    ])
+  })
+})
+
 function written(value: unknown): string {
   return typeof value === 'string' ? `'${value}'` : String(value)
 }

@@ -6,10 +6,11 @@ import {
   withoutBody,
 } from 'once-per-key/fetch'
 import { MemoryStore } from 'once-per-key/memory'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { failingStore } from '../support/failing-store.js'
 import { gate } from '../support/gate.js'
 import { takenOver } from '../support/taken-over.js'
+import { heardWarnings } from '../support/warnings.js'
 
 const URL_OF_PAYOUTS = 'https://api.example/payouts?a=1'
 
@@ -239,6 +240,118 @@ describe('a body', () => {
   })
 })
 
+describe('a body in very small pieces', () => {
+  const inPieces = (byteLength: number) => {
+    let sent = 0
+    return new ReadableStream(
+      {
+        pull(controller) {
+          if (sent++ === byteLength) controller.close()
+          else controller.enqueue(new Uint8Array([0x31]))
+        },
+      },
+      { highWaterMark: 0 },
+    )
+  }
+  const small = (byteLength: number) => payout({ body: inPieces(byteLength), duplex: 'half' } as RequestInit)
+
+  test.each([8_000, 16_000])('waits for the handler in a few: %i bytes', async (byteLength) => {
+    const { once } = protection()
+    const request = small(byteLength)
+    let pieces = 0
+    let read = 0
+    const response = await once.handle(request, async (same) => {
+      expect(same).toBe(request)
+      for await (const piece of same.body as ReadableStream<Uint8Array>) {
+        pieces++
+        read += piece.byteLength
+      }
+      return new Response('paid')
+    })
+    expect([response.status, pieces, read]).toEqual([200, 1, byteLength])
+  })
+
+  test('is read by each of the request’s functions, once, and copied', async () => {
+    const { once } = protection()
+    const request = small(5_000)
+    const response = await once.handle(request, async () => {
+      const copy = await request.clone().text()
+      expect(request.bodyUsed).toBe(false)
+      expect(await request.text()).toBe(copy)
+      expect(request.bodyUsed).toBe(true)
+      await expect(request.text()).rejects.toThrow(TypeError)
+      return new Response(String(copy.length))
+    })
+    expect(await response.text()).toBe('5000')
+    expect(replayed(await once.handle(payout({ body: '1'.repeat(5_000) }), () => new Response()))).toBe(true)
+  })
+
+  test('reaches an unprotected handler whole where it is too large', async () => {
+    const { once } = protection({ maxBodyBytes: 5_000, skip: () => true })
+    const response = await once.handle(small(9_000), async (same) => new Response(String((await same.text()).length)))
+    expect(await response.text()).toBe('9000')
+  })
+})
+
+describe('a `waitUntil` that fails', () => {
+  const fails = () => {
+    throw new TypeError('Illegal invocation')
+  }
+  test.each<{ what: string; waitUntil: unknown }>([
+    { what: 'it throws', waitUntil: fails },
+    { what: 'it rejects', waitUntil: async () => fails() },
+    { what: 'it is no function', waitUntil: {} },
+  ])('changes nothing: $what', async ({ waitUntil }) => {
+    const { once, types } = protection()
+    const terms = { waitUntil } as { waitUntil: () => void }
+    const first = await once.handle(payout(), () => new Response('paid'), terms)
+    const second = await once.handle(payout(), () => new Response('again'), terms)
+    expect([await first.text(), await second.text()]).toEqual(['paid', 'paid'])
+    expect(types()).toEqual(['claimed', 'completed', 'replayed'])
+  })
+
+  test('is warned of once', async () => {
+    vi.resetModules()
+    const fresh = await import('once-per-key/fetch')
+    const warnings = heardWarnings()
+    const once = fresh.idempotency({ store: new MemoryStore(), scope: fresh.singleTenant })
+    const waitUntil = () => {
+      throw new TypeError('Called without its object')
+    }
+    await once.handle(payout(), () => new Response('paid'), { waitUntil })
+    await once.handle(payout(), () => new Response('paid'), { waitUntil })
+    await new Promise((resolve) => setImmediate(resolve))
+    const told = warnings.filter(({ message }) => message.includes('Called without its object'))
+    expect(told.map(({ code }) => code)).toEqual(['ONCE_PER_KEY_WAIT_UNTIL_FAILED'])
+  })
+})
+
+describe('a key in two lines', () => {
+  const withLines = (...lines: string[]) => {
+    const request = payout()
+    request.headers.delete('Idempotency-Key')
+    for (const line of lines) request.headers.append('Idempotency-Key', line)
+    return request
+  }
+
+  test.each([[['a', 'b']], [['a', 'a']], [['"a"', '"b"']], [['a, b']], [['', 'a']]])(
+    'is refused: %j',
+    async (lines) => {
+      const { once, types } = protection()
+      const refused = await once.handle(withLines(...lines), () => new Response('paid'))
+      expect([refused.status, await codeOf(refused)]).toEqual([400, 'key_invalid'])
+      expect(types()).toEqual(['rejected'])
+    },
+  )
+
+  test.each(['a,b', '"a, b"', '"a,b"'])('is not what one key with a comma is: %s', async (line) => {
+    const { once } = protection()
+    expect(await (await once.handle(withLines(line), (_request, run) => new Response(run?.key))).text()).toBe(
+      line.replaceAll('"', ''),
+    )
+  })
+})
+
 describe('a target', () => {
   test('counts with its query, and without its fragment or origin', async () => {
     const { once } = protection()
@@ -281,10 +394,18 @@ describe('what a handler answers', () => {
     }
   })
 
-  test('with a stream of anything but bytes has failed', async () => {
+  test('with a stream of text counts as its UTF-8', async () => {
+    const { once } = protection()
+    const text = () => new Response(ReadableStream.from(['paid: ', '7 €']) as ReadableStream<never>)
+    expect(await (await once.handle(payout(), text)).text()).toBe('paid: 7 €')
+    const replay = await once.handle(payout(), text)
+    expect([replayed(replay), await replay.text()]).toEqual([true, 'paid: 7 €'])
+  })
+
+  test('with a stream of anything but bytes or text has failed', async () => {
     const { once, types } = protection()
-    const strings = () => new Response(ReadableStream.from(['paid']) as ReadableStream<never>)
-    await expect(once.handle(payout(), strings)).rejects.toThrow(TypeError)
+    const numbers = () => new Response(ReadableStream.from([7]) as unknown as ReadableStream<never>)
+    await expect(once.handle(payout(), numbers)).rejects.toThrow(TypeError)
     expect(types()).toEqual(['claimed', 'failed'])
   })
 

@@ -220,3 +220,32 @@ test('where the platform stops behind a response, it is told what is pending', a
   expect(pending).not.toEqual([])
   await Promise.all(pending)
 })
+
+test.each([{}, { waitUntil: undefined }])(
+  'an execution context without waitUntil changes nothing: %j',
+  async (context) => {
+    const { once } = protection()
+    const app = new Hono()
+    app.use(once)
+    app.all('/payouts', (c) => c.text('paid'))
+    for (const init of [
+      { method: 'GET' },
+      { method: 'POST' },
+      { method: 'POST', headers: { 'Idempotency-Key': 'k' } },
+    ]) {
+      const response = await app.request('/payouts', init, {}, context as never)
+      expect([response.status, await response.text()]).toEqual([200, 'paid'])
+    }
+  },
+)
+
+test('a key in two lines is refused', async () => {
+  const { once } = protection()
+  const app = new Hono()
+  app.post('/payouts', once, (c) => c.text('paid'))
+  const headers = new Headers([
+    ['Idempotency-Key', 'a'],
+    ['Idempotency-Key', 'b'],
+  ])
+  expect((await app.request('/payouts', { method: 'POST', headers })).status).toBe(400)
+})

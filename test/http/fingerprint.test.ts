@@ -218,3 +218,10 @@ describe('what is not JSON', () => {
     expect(new Set(values.map((value) => of([value]))).size).toBe(values.length)
   })
 })
+
+test('no body and `{}` have one fingerprint, as Express 4 shows both alike; null, [] and no bytes have others', () => {
+  const none = requestFingerprint('POST', '/payouts', undefined)
+  expect(requestFingerprint('POST', '/payouts', {})).toBe(none)
+  for (const other of [null, [], '', new Uint8Array(0)])
+    expect(requestFingerprint('POST', '/payouts', other)).not.toBe(none)
+})

@@ -44,6 +44,53 @@ describe('comparableBody', () => {
   })
 })
 
+describe('bytes that are no UTF-8 count as they are', () => {
+  const FORM = 'application/x-www-form-urlencoded'
+  const latin1 = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0))
+
+  test.each([
+    { type: 'application/json', text: '{"name":"\xff"}' },
+    { type: FORM, text: 'name=\xff' },
+    { type: FORM, text: 'name=%FF' },
+    { type: FORM, text: 'name=%C3&%A4=1' },
+  ])('$type: $text', ({ type, text }) => {
+    const bytes = latin1(text)
+    expect(comparableBody(bytes, typed(type))).toEqual({ body: bytes, bodyWasRead: true, bodyFault: 'malformed' })
+  })
+
+  test('and escaped UTF-8, or a percent sign alone, is text', () => {
+    const { body } = comparableBody(bytesOf('a=%C3%A4&b=100%&c=%EF%BF%BD'), typed(FORM))
+    expect(body).toEqual({ a: 'ä', b: '100%', c: '\ufffd' })
+  })
+})
+
+describe('a form', () => {
+  const typedForm = typed('application/x-www-form-urlencoded')
+
+  test('has at most 1,000 fields', () => {
+    const atLimit = Array.from({ length: 1_000 }, (_, i) => `f${i % 7}=1`).join('&')
+    expect(comparableBody(bytesOf(atLimit), typedForm).bodyFault).toBeUndefined()
+    expect(comparableBody(bytesOf(`${atLimit}&a`), typedForm)).toEqual({
+      body: undefined,
+      bodyWasRead: true,
+      bodyFault: 'too_many_fields',
+    })
+  })
+
+  test('with more is 413 body_too_large, also where the key may be in it; a fingerprint of one’s own is asked', async () => {
+    const tooMany = { body: undefined, bodyWasRead: true, bodyFault: 'too_many_fields' } as const
+    const { send } = engineOnTrial()
+    expect(await send(tooMany)).toMatchObject({ action: 'reject', problem: { code: 'body_too_large', status: 413 } })
+    const legacyKey = bodyField('idempotencyKey', { deprecatedSince: new Date(0) })
+    const headers: [string, string][] = [['Content-Type', 'application/x-www-form-urlencoded']]
+    const inForm = engineOnTrial({ legacyKey }).send({ ...tooMany, headers, key: null })
+    expect(await inForm).toMatchObject({
+      problem: { code: 'body_too_large', detail: expect.stringContaining('1,000') },
+    })
+    expect(outcomeOf(await engineOnTrial({ fingerprint: () => 1 }).send(tooMany))).toBe('execute')
+  })
+})
+
 describe('readsBody', () => {
   const legacyKey = bodyField('idempotencyKey', { deprecatedSince: new Date(0) })
   const key = ['idempotency-key', 'k']

@@ -262,3 +262,35 @@ describe('in a transaction of the handler’s own', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'transaction_unanswered' })])
   })
 })
+
+test('an object becomes text once, and earlier middleware sees what it sees with a replay', async () => {
+  const bodies: unknown[] = []
+  let made = 0
+  const before: Koa.Middleware = async (ctx, next) => {
+    await next()
+    bodies.push(Buffer.isBuffer(ctx.body))
+  }
+  const { post } = await serve(
+    (ctx) => {
+      ctx.body = { toJSON: () => ({ made: ++made }) }
+    },
+    { before: [before] },
+  )
+  const [first, replay] = [await post(), await post()]
+  expect([first.body, replay.body, replay.replayed]).toEqual(['{"made":1}', '{"made":1}', 'true'])
+  expect(first.headers.get('Content-Type')).toBe('application/json; charset=utf-8')
+  expect(replay.headers.get('Content-Type')).toBe('application/json; charset=utf-8')
+  expect(bodies).toEqual([true, true])
+})
+
+test.each([undefined, null])('a handler that throws %s is answered, and its outcome is unknown', async (thrown) => {
+  const outcomes: unknown[] = []
+  const { post } = await serve((ctx) => {
+    outcomes.push(ctx.idempotency?.previousOutcome)
+    if (outcomes.length === 1) throw thrown
+    ctx.body = 'paid'
+  })
+  expect((await post()).status).toBe(500)
+  expect((await post()).body).toBe('paid')
+  expect(outcomes).toEqual(['none', 'unknown'])
+})

@@ -10,4 +10,5 @@ const report = await layer({
   ...(until !== undefined && { until: until as Check }),
   progress: (share) => void process.send?.({ progress: share }),
 })
-process.send?.({ report }, () => process.disconnect())
+// What waits in a world that was left, as a process that died leaves it, would keep this one alive.
+process.send?.({ report }, () => process.exit())

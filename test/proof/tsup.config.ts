@@ -8,6 +8,7 @@ export default defineConfig({
     'run-layer': 'test/proof/run-layer.ts',
     'fuzz-service': 'test/proof/fuzz/service.main.ts',
     'soak-service': 'test/proof/soak/service.main.ts',
+    'soak-script': 'test/proof/soak/script.main.ts',
     'soak-snapshot': 'test/proof/soak/snapshot.main.ts',
     'chaos-service': 'test/proof/chaos/service.main.ts',
     'commit-service': 'test/proof/commit/service.main.ts',

@@ -1,9 +1,6 @@
 import type { Store } from 'once-per-key'
 import { newSealingKey } from 'once-per-key/sealed'
-import request from 'supertest'
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { DRIVER_NAMES } from '../adapters/sqlite/drivers.js'
-import { newFolder } from '../adapters/sqlite/open-store.js'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { read } from '../docs/pages.js'
 import { startPostgres } from '../support/postgres-server.js'
 import { startRedis } from '../support/redis-server.js'
@@ -67,35 +64,4 @@ describe('the Postgres store of the page', async () => {
     expect(rows).toEqual([expect.objectContaining({ name: 'acme:order-1001', state: 'in-flight', attempt: '1' })])
     await pool.end()
   })
-})
-
-// npm builds better-sqlite3 for one Node: on another, node:sqlite is what the store is tried with.
-const isBuilt = DRIVER_NAMES.includes('better-sqlite3')
-test.runIf(isBuilt)(
-  'the SQLite store of the page claims a key, and its record is found as the page finds it',
-  async () => {
-    const { folder, remove } = newFolder()
-    onTestFinished(remove)
-    vi.stubEnv('SQLITE_FILE', `${folder}/payments.db`)
-    const { store, database } = await import('../../examples/recipes/stores/sqlite.js')
-    await expectClaims(store)
-    const rows = database.prepare(read('examples/recipes/stores/look-sqlite.sql')).all()
-    expect(rows).toEqual([expect.objectContaining({ key: 'acme:order-1001', state: 'in-flight', attempt: 1 })])
-    database.close()
-  },
-)
-
-test.runIf(isBuilt)('the transaction of the page makes a payout once, with its record', async () => {
-  const { folder, remove } = newFolder()
-  onTestFinished(remove)
-  vi.resetModules()
-  vi.stubEnv('SQLITE_FILE', `${folder}/payments.db`)
-  const { app } = await import('../../examples/recipes/stores/sqlite-transaction.js')
-  const { database } = await import('../../examples/recipes/stores/sqlite.js')
-  const pay = () => request(app).post('/payouts').set('Idempotency-Key', 'order-1001').send({ amount: 5000 })
-  const [first, retry] = [await pay(), await pay()]
-  expect([first.status, retry.status, retry.headers['idempotent-replayed']]).toEqual([201, 201, 'true'])
-  expect(retry.body).toEqual(first.body)
-  expect(database.prepare('SELECT * FROM payouts').all()).toEqual([{ id: first.body.id, amount: 5000 }])
-  database.close()
 })

@@ -41,6 +41,23 @@ describe('duplicates of a run of the same process', () => {
     expect(types()).toEqual(['claimed', 'completed', ...Array(MANY).fill('replayed')])
   })
 
+  test('get bytes of their own: changing those of one changes no other', async () => {
+    const { run, sendMany } = service()
+    const owner = await run()
+    const duplicates = sendMany(3)
+    await vi.advanceTimersByTimeAsync(5_000)
+    const given = answer(201, 'made')
+    await owner.settle(given)
+    await vi.advanceTimersByTimeAsync(0)
+    const told = await Promise.all(duplicates)
+    for (const decision of told) {
+      const body = decision.action === 'replay' ? decision.answer.body : null
+      expect(String(body)).toBe('made')
+      body?.fill(0)
+    }
+    expect(String(given.body)).toBe('made')
+  })
+
   test('that came behind a claim which was still under way cost one command each', async () => {
     const { store, send, sendMany } = service()
     const owning = send()

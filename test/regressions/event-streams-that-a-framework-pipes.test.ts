@@ -3,7 +3,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PassThrough, pipeline, Readable } from 'node:stream'
 import { type FastifyInstance, fastify } from 'fastify'
-import { fastify as fastify4 } from 'fastify4'
 import Koa from 'koa'
 import * as onFastify from 'once-per-key/fastify'
 import * as onKoa from 'once-per-key/koa'
@@ -11,6 +10,7 @@ import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { gate } from '../support/gate.js'
 import { connectTo, request } from '../support/raw-client.js'
+import { FASTIFYS } from '../versions/fastify.js'
 
 // Fastify destroys the response of a stream whose client leaves, Koa its source alone: the first counted as broken off, so that
 // a retry ran again; the second never ended, and its key stayed in flight. A client that leaves breaks nothing.
@@ -63,8 +63,7 @@ function throughAnother(app: FastifyInstance): void {
 
 const FRAMEWORKS = [
   { name: 'Koa', serve: serveKoa },
-  { name: 'Fastify 4', serve: serveFastify(fastify4 as unknown as typeof fastify) },
-  { name: 'Fastify 5', serve: serveFastify(fastify) },
+  ...FASTIFYS.map(({ name, create }) => ({ name, serve: serveFastify(create) })),
   { name: 'Fastify 5 with a hook that pipes the stream', serve: serveFastify(fastify, throughAnother) },
 ]
 

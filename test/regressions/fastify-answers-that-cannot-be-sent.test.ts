@@ -1,18 +1,15 @@
 import { Readable } from 'node:stream'
-import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
-import { fastify as fastify4 } from 'fastify4'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { idempotency, singleTenant } from 'once-per-key/fastify'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { failingStore } from '../support/failing-store.js'
+import { FASTIFYS } from '../versions/fastify.js'
 
 // What Fastify threw when it was given an answer that it cannot send was caught by nobody if the store was asynchronous, and
 // ended the process. If it was not, the record stood as completed, so that a retry was refused.
 
-const VERSIONS = [
-  { version: 'Fastify 4', create: fastify4 as unknown as typeof fastify },
-  { version: 'Fastify 5', create: fastify },
-]
+const VERSIONS = FASTIFYS.map(({ name, create }) => ({ version: name, create }))
 const STORES = [
   { store: 'a synchronous store', storeOf: () => new MemoryStore() },
   { store: 'an asynchronous store', storeOf: () => failingStore() },

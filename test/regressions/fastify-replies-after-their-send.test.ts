@@ -1,19 +1,16 @@
 import { Readable } from 'node:stream'
-import { type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { fastify as fastify4 } from 'fastify4'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { idempotency, singleTenant } from 'once-per-key/fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { A_DRIVER } from '../adapters/sqlite/drivers.js'
 import { openStore } from '../adapters/sqlite/open-store.js'
 import { failingStore } from '../support/failing-store.js'
+import { FASTIFYS } from '../versions/fastify.js'
 
 // While the store was asked, whatever followed `reply.send` changed the status and the headers that were sent with the body:
 // a client was told 500 for what its record held as a success.
 
-const VERSIONS = [
-  { version: 'Fastify 4', create: fastify4 as unknown as typeof fastify },
-  { version: 'Fastify 5', create: fastify },
-]
+const VERSIONS = FASTIFYS.map(({ name, create }) => ({ version: name, create }))
 
 const LATE: readonly { readonly name: string; readonly follow: (reply: FastifyReply) => unknown }[] = [
   {
@@ -34,6 +31,14 @@ const LATE: readonly { readonly name: string; readonly follow: (reply: FastifyRe
       raw.setHeader('X-Late', '1')
     },
   },
+]
+
+/** Written below Fastify, as a time limit does that knows nothing of replies. */
+const BELOW: typeof LATE = [
+  { name: 'a head of Node’s response', follow: ({ raw }) => void raw.writeHead(503, { 'X-Late': '1' }) },
+  { name: 'a whole answer of Node’s response', follow: ({ raw }) => void raw.writeHead(503).end('late') },
+  { name: 'bytes', follow: ({ raw }) => void raw.write('late') },
+  { name: 'the end of Node’s response', follow: ({ raw }) => void raw.end() },
 ]
 
 const PAYLOADS = [
@@ -82,14 +87,29 @@ describe.each(VERSIONS)('$version', ({ create }) => {
     })
   })
 
+  test.each(BELOW)(
+    'what is written below Fastify while the answer is stored changes nothing: $name',
+    async ({ follow }) => {
+      const post = await serve(async (_request, reply) => {
+        reply.code(201).header('X-Paid', 'yes').type('application/json').send({ id: 'po_1' })
+        follow(reply)
+      })
+      const first = await post()
+      expect(first).toMatchObject({ ...PAID, type: expect.stringContaining(PAID.type) })
+      expect([first.late, first.replayed]).toEqual([undefined, undefined])
+      expect(await post()).toEqual({ ...first, replayed: 'true' })
+    },
+  )
+
   test('nor does what follows in and behind a transaction', async () => {
     const { store } = openStore(A_DRIVER)
     await store.migrate()
     const post = await serve(async (request, reply) => {
-      await store.transaction(request.idempotency, () => {
+      const work = () => {
         reply.code(201).header('X-Paid', 'yes').send({ id: 'po_1' })
         reply.code(400).header('X-Late', '1')
-      })
+      }
+      await store.transaction(request.idempotency, work, { allowEmpty: true })
       throw new Error('the mail server is down')
     }, store)
     const first = await post()

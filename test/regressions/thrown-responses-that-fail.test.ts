@@ -11,7 +11,7 @@ const FAULTY: Readonly<Record<string, () => Response>> = {
     response.body?.getReader()
     return response
   },
-  'gives text': () => new Response(ReadableStream.from(['paid']) as ReadableStream<never>),
+  'gives numbers': () => new Response(ReadableStream.from([1]) as ReadableStream<never>),
 }
 
 test.each(Object.entries(FAULTY))(

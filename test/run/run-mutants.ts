@@ -82,8 +82,8 @@ export const RUN_MUTANTS: readonly Fault[] = [
   },
   {
     name: 'a throw releases nothing',
-    find: 'await this.#open?.over await this.#fail(error)',
-    replace: 'await this.#open?.over',
+    find: '} catch (error) { await this.#fail(error)',
+    replace: '} catch (error) {',
   },
   {
     name: 'a result that cannot be kept is a failure',

@@ -1,6 +1,6 @@
 import { copyFile, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Options } from 'tsup'
 import configs from '../../tsup.config.js'
@@ -16,7 +16,7 @@ export interface BuiltExample {
 }
 
 /** The package of each store's client. */
-const CLIENTS = { redis: 'ioredis', postgres: 'pg', sqlite: 'better-sqlite3' } as const
+const CLIENTS = { redis: 'ioredis', postgres: 'pg', sqlite: '@photostructure/sqlite' } as const
 
 /**
  * Builds the example as the project does, and the package from today's sources, into a folder of their own: there the
@@ -33,6 +33,7 @@ export async function buildExample({
   await mkdir(installed, { recursive: true })
   await copyFile(join(root, 'package.json'), join(installed, 'package.json'))
   for (const name of ['express', 'lru-cache', 'pino', 'zod', ...clients.map((client) => CLIENTS[client])]) {
+    await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(root, 'node_modules', name), join(modules, name), 'dir')
   }
 

@@ -7,8 +7,17 @@ export interface Import {
   readonly typeOnly: boolean
 }
 
-/** Every import of a file, in whatever form it is written. */
-export function importsOf(fileName: string, text: string): Import[] {
+const parsed = new Map<string, readonly Import[]>()
+
+/** Every import of a file, in whatever form it is written. A text is read once. */
+export function importsOf(fileName: string, text: string): readonly Import[] {
+  const id = `${fileName}\n${text}`
+  const known = parsed.get(id) ?? importsIn(fileName, text)
+  parsed.set(id, known)
+  return known
+}
+
+function importsIn(fileName: string, text: string): Import[] {
   const file = ts.createSourceFile(fileName, text, ts.ScriptTarget.Latest, true)
   const found: Import[] = [...file.typeReferenceDirectives, ...file.referencedFiles].map((reference) => {
     return { specifier: reference.fileName, typeOnly: true }

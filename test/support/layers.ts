@@ -22,6 +22,8 @@ const CLIENT = /^src\/client\//
 /** By what a stranger can import: `once-per-key/core` and `once-per-key/http`. */
 const CORE = String.raw`src/core/index\.ts$`
 const HTTP = String.raw`src/http/index\.ts$`
+const ANY_SENDER = 'src/webhooks/receiver/(?!documented-)'
+const EVENT_ERROR = String.raw`src/webhooks/events/event-error\.ts$`
 const OWN_NAME = /^once-per-key(\/.+)?$/
 
 /** The files and folders of the project that begin so; a name that ends with `$` is that file alone. */
@@ -46,10 +48,20 @@ const LAYERS: readonly Layer[] = [
   { files: /^src\/webhooks\/index\.ts$/, mayImport: oneOf(CORE, 'src/webhooks/'), packages: NONE },
   { files: /^src\/webhooks\/events\//, mayImport: oneOf(CORE, 'src/webhooks/events/'), packages: /^zod\/v4$/ },
   { files: /^src\/webhooks\/signatures\//, mayImport: oneOf(CORE, HTTP, 'src/webhooks/signatures/'), packages: NONE },
-  // The events are its default, where no `parse` is given.
+  // The events are the default, where no `parse` is given. What serves any sender does without them, and without zod.
+  {
+    files: /^src\/webhooks\/receiver\/documented-/,
+    mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/webhooks/receiver/', 'src/webhooks/events/'),
+    packages: NONE,
+  },
+  {
+    files: /^src\/webhooks\/receiver\/index\.ts$/,
+    mayImport: oneOf(CORE, ANY_SENDER, EVENT_ERROR, 'src/webhooks/signatures/'),
+    packages: NONE,
+  },
   {
     files: /^src\/webhooks\/receiver\//,
-    mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/webhooks/receiver/', 'src/webhooks/events/'),
+    mayImport: oneOf(CORE, HTTP, 'src/node/', ANY_SENDER, EVENT_ERROR),
     packages: NONE,
   },
   {
@@ -74,7 +86,7 @@ const LAYERS: readonly Layer[] = [
 /** The command's `--store FILE`. */
 const LOADS_WHAT_IT_IS_TOLD = 'bin/target.ts'
 
-const MOST_LINES = 260
+const MOST_LINES = 350
 const MOST_LINES_OF_A_FUNCTION = 60
 const FORBIDDEN_NAMES = /^(utils?|helpers?|common|misc|types?|shared)$/
 

@@ -2,7 +2,13 @@ import { relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** What takes longest in one file, the longest first: begun last, it would keep one core busy when all else has ended. */
-const LONGEST = ['test/proof/proof.test.ts', 'test/proof/mutants/compiler.test.ts']
+const LONGEST = [
+  'test/proof/proof.test.ts',
+  'test/proof/mutants/compiler.test.ts',
+  'test/adapters/postgres/store-laws.test.ts',
+  'test/adapters/sealed/store-laws.test.ts',
+  'test/command/command.test.ts',
+]
 
 /** The order of a fresh machine, which knows nothing of earlier runs. */
 export class LongestFirst extends BaseSequencer {

@@ -27,7 +27,7 @@ export async function packPackage(): Promise<{ folder: string; tarball: string; 
   const folder = await mkdtemp(join(tmpdir(), 'once-per-key-'))
   return {
     folder,
-    tarball: await pack(ROOT, folder),
+    tarball: join(folder, JSON.parse(await run(process.execPath, ['scripts/pack.mjs', folder], ROOT)).filename),
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }

@@ -83,6 +83,7 @@ async function eachCommand(
   await touchedBy(client, begin(inside))
   await client.query('COMMIT; BEGIN')
   await touchedBy(client, statements.mark('t', 30_000))
+  await client.query('SELECT pg_current_xact_id()') // As if something were written.
   await send('a completion in a transaction', statements.completeIn(inside, { ...own, answer }))
   await client.query('COMMIT')
   await touchedBy(client, begin(failed))

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { Client } from 'pg'
-import { startOwnPostgres } from '../../examples/servers/postgres.js'
+import { type OwnPostgres, startOwnPostgres } from '../../examples/servers/postgres.js'
+import { note } from './servers.js'
 
 /** A real Postgres of the test's own. */
 export interface PostgresServer {
@@ -28,8 +29,27 @@ const DEFAULTS: Settings = { fsync: 'off', max_connections: '200', log_min_messa
 
 /** Starts a server on a free port, with a folder of its own. `programs`: the folder of another version's. */
 export async function startPostgres(settings: Settings = {}, programs?: string): Promise<PostgresServer> {
-  const { port, url, pid, start, stop, remove } = await startOwnPostgres({ ...DEFAULTS, ...settings }, programs)
+  return serverOf(await startOwnPostgres({ ...DEFAULTS, ...settings }, programs))
+}
 
+let shared: Promise<PostgresServer> | undefined
+let databases = 0
+
+/**
+ * A new, empty database on the server of this worker, which starts it once for all its files. For what neither stops a server nor
+ * changes its settings or its roles.
+ */
+export async function newDatabase(): Promise<{ readonly server: PostgresServer; readonly url: string }> {
+  shared ??= startOwnPostgres(DEFAULTS).then((own) => {
+    note({ pid: own.pid(), folder: own.folder })
+    return serverOf(own)
+  })
+  const server = await shared
+  databases += 1
+  return { server, url: await server.createDatabase(`file_${databases}`) }
+}
+
+function serverOf({ port, url, pid, start, stop, remove }: OwnPostgres): PostgresServer {
   async function run(sql: string, database = 'postgres'): Promise<Record<string, unknown>[]> {
     const client = new Client({ connectionString: url(database) })
     client.on('error', () => {})

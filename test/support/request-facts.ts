@@ -10,7 +10,7 @@ export interface Request {
   readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly body?: unknown
   readonly bodyWasRead?: boolean
-  readonly bodyFault?: 'too_large' | 'malformed'
+  readonly bodyFault?: 'too_large' | 'too_many_fields' | 'malformed'
   readonly scope?: string
   readonly isAbandoned?: () => boolean
 }

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
@@ -18,8 +18,8 @@ const EXPORTS = {
 }
 
 export interface Setting {
-  /** The installed package that is found as zod: `./webhooks` needs one. */
-  readonly zod?: 'zod' | 'zod3'
+  /** The package that is found as zod, by its name or its folder: `./webhooks` needs one. */
+  readonly zod?: string
 }
 
 /** A folder where plain Node can import the package by its name: the sources without their types, file by file. */
@@ -43,7 +43,7 @@ export async function transpiledPackage({ zod }: Setting = {}): Promise<Transpil
   await put(join(home, 'package.json'), JSON.stringify({ name: 'once-per-key', type: 'module', exports: EXPORTS }))
   const installed = { 'lru-cache': 'lru-cache', ...(zod && { zod }) }
   for (const [name, source] of Object.entries(installed)) {
-    await symlink(join(ROOT, 'node_modules', source), join(folder, 'node_modules', name), 'junction')
+    await symlink(resolve(ROOT, 'node_modules', source), join(folder, 'node_modules', name), 'junction')
   }
   return {
     folder,

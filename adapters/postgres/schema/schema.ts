@@ -8,7 +8,7 @@ import { walks } from './walks.js'
  * leaves those of a later one. The version in a function's name is that of its parameters, so processes of an older and
  * a newer library can share a database during a deployment.
  */
-export const REVISION = 1
+export const REVISION = 2
 
 /** The name as an SQL identifier. The option's rule guarantees that it needs no escaping. */
 export function quoted(schema: string): string {

@@ -19,8 +19,9 @@ const MARK = 'once_per_key.token'
  * which aborts it: nobody has to check a reply.
  *
  * The mark proves that this is the transaction that was opened for the run with this token: same connection, same
- * database, and not rolled back since. Whether something was written cannot prove it (an `UPDATE` in a retry may match
- * no row). Only when the application opened the transaction itself, for `completeIn`, is that check all there is.
+ * database, and not rolled back since. That something was written before the completion proves that the effects are not
+ * elsewhere, as far as that can be known; no statement of ours counts, since the mark writes nothing. When the application
+ * opened the transaction itself, for `completeIn`, that check is all there is.
  */
 export function transactions(schema: string): string {
   return `
@@ -51,6 +52,11 @@ ${inside(schema, {
 })}${inside(schema, {
   name: 'complete_in_v1',
   parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
+  check: MARKED + WRITTEN,
+  change: COMPLETED,
+})}${inside(schema, {
+  name: 'complete_in_empty_v1',
+  parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
   check: MARKED,
   change: COMPLETED,
 })}${inside(schema, {
@@ -70,7 +76,7 @@ const MARKED = `
 const WRITTEN = `
   IF pg_current_xact_id_if_assigned() IS NULL THEN
     RAISE EXCEPTION USING ERRCODE = 'OP007',
-      MESSAGE = 'once-per-key: nothing was written in this transaction, so it is not the one with the effects: complete the record as its last statement, on its connection';
+      MESSAGE = 'once-per-key: nothing was written in this transaction, so it is not the one with the effects';
   END IF;`
 
 const COMPLETED = `state = 'completed', uncertain = false, lease_until = NULL, expires_at = ${after('p_retention_ms')},

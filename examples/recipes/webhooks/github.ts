@@ -1,5 +1,5 @@
 import type { Store } from 'once-per-key'
-import { hmacSha256, type WebhookReceiver, webhookReceiver } from 'once-per-key/webhooks'
+import { hmacSha256, type WebhookReceiver, webhookReceiver } from 'once-per-key/receiver'
 import { headerOf } from './header.js'
 
 export interface GithubParts {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { WebhookEventError } from 'once-per-key/webhooks'
+import { WebhookEventError } from 'once-per-key/receiver'
 
 /** A header that must be there: without its id, one event would be taken for another. The sender is answered 400. */
 export function headerOf(headers: IncomingHttpHeaders, name: string): string {

@@ -13,11 +13,10 @@ import {
 } from '../../core/index.js'
 import { createRequestEngine, type RequestEngine, type RequestRun } from '../../http/index.js'
 import type { WebhookEventIssue } from '../events/event-error.js'
-import { type Delivered, deliveredEvent } from './delivered-event.js'
+import type { Delivered } from './delivered-event.js'
 import { eventKey } from './event-key.js'
 import { ACKNOWLEDGED, HandledDelivery } from './handled-delivery.js'
 import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
-import { parsedEvent } from './parse.js'
 import { readRawBody } from './raw-body.js'
 import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
 import type { ResolvedReceiverOptions } from './receiver-options.js'
@@ -33,9 +32,9 @@ export class Deliveries<Req extends IncomingMessage> {
   readonly emit: (event: WebhookReceiverEvent) => void
 
   constructor(options: ResolvedReceiverOptions<Req>) {
-    const { on, onUnknownEvent, parse, source, onEvent, ofEngine } = options
+    const { on, onUnknownEvent, sender, source, onEvent, ofEngine } = options
     this.#options = options
-    this.#handlerOf = handlersIn(on, onUnknownEvent, parse !== undefined)
+    this.#handlerOf = handlersIn(on, onUnknownEvent, sender.types)
     this.#sourceOf = sourceReader(source)
     this.emit = safeListener(onEvent ?? printByDefault)
     this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: this.emit, renderProblem: eventProblem })
@@ -43,10 +42,10 @@ export class Deliveries<Req extends IncomingMessage> {
 
   /** `typeOfPath`: the type in the path; `null` if it has none. Returns `null` if the client has gone. */
   async answerTo(req: Req, typeOfPath: string | null): Promise<Answer | null> {
-    const { source, parse, maxBodyBytes } = this.#options
+    const { source, sender, maxBodyBytes } = this.#options
     const about: AboutDelivery = typeof source === 'string' ? { source } : {}
     if (req.method !== 'POST') return this.refused('method_not_allowed', about)
-    const isExpected = parse !== undefined || JSON_TYPE.test(req.headers['content-type'] ?? '')
+    const isExpected = sender.contentType?.test(req.headers['content-type'] ?? '') ?? true
     if (!isExpected) return this.refused('content_type_unsupported', about)
 
     const raw = await readRawBody(req, maxBodyBytes)
@@ -56,7 +55,7 @@ export class Deliveries<Req extends IncomingMessage> {
     if (!(await this.#isVerified(raw.bytes, req))) return this.refused('signature_refused', about)
 
     const scope = await this.#sourceOf(req)
-    const delivered = parse ? await parsedEvent(parse, raw.bytes, req.headers) : deliveredEvent(raw.bytes)
+    const delivered = await sender.read(raw.bytes, req.headers)
     switch (delivered.refusal) {
       case 'body_malformed':
         return this.refused('body_malformed', { source: scope })
@@ -93,7 +92,7 @@ export class Deliveries<Req extends IncomingMessage> {
     if (fingerprint === null) return this.refused('body_too_deep', about)
     const handler = this.#handlerOf(type)
     if (handler === undefined) {
-      if (this.#options.parse === undefined) return this.refused('event_unhandled', about)
+      if (this.#options.sender.types !== null) return this.refused('event_unhandled', about)
       this.emit({ type: 'ignored', source: scope, eventId: id, eventType: type })
       return ACKNOWLEDGED
     }
@@ -156,9 +155,6 @@ export class Deliveries<Req extends IncomingMessage> {
 }
 
 type Refused = Exclude<RefusalCode, 'handler_failed' | 'receiver_failed'>
-
-/** "Content-Type: application/json", with or without parameters. Other JSON types have their own envelopes. */
-const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i
 
 function contextOf(context: IdempotencyContext): WebhookContext {
   const { scope: source, attempt, previousOutcome, deriveKey, mayHaveEffect } = context

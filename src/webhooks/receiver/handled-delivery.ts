@@ -25,5 +25,10 @@ export class HandledDelivery implements HeldAnswer {
     void this.#run.settle(ACKNOWLEDGED)
   }
 
+  /** That the handler resolves is the answer. */
+  leftBehind(): boolean {
+    return true
+  }
+
   left(): void {}
 }

@@ -1,5 +1,4 @@
 import { type IdempotencyContext, mistakesIn, optionRules } from '../../core/index.js'
-import { type KnownWebhookEvent, webhookEventTypes } from '../events/event.js'
 import type { ParsedEvent } from './parse.js'
 
 /** What a handler receives besides the event. */
@@ -18,7 +17,7 @@ export interface WebhookContext
 export type WebhookHandler<Event> = (event: Event, context: WebhookContext) => unknown
 
 /** A handler for each type of event. */
-export type WebhookHandlers<Event extends ParsedEvent = KnownWebhookEvent> = {
+export type WebhookHandlers<Event extends ParsedEvent> = {
   readonly [Type in Event['type']]?: WebhookHandler<EventOfType<Event, Type>>
 }
 
@@ -36,28 +35,29 @@ export type EventOfType<Event extends ParsedEvent, Type extends string> = Event 
 /** Looks up the handler by the event's type, as sent. */
 export type HandlerOf = (type: string) => WebhookHandler<never> | undefined
 
+/** A sender's types; `null`: any. */
+type Types = readonly string[] | null
+
 /**
- * Reads the handlers once. They are bound to `on`, so it can be an instance of a class. Then only known types are
- * looked up, so that a sender cannot call other members of the instance. `onUnknown` handles all other types.
+ * Reads the handlers once. They are bound to `on`, so it can be an instance of a class where the types are known. Then
+ * only these are looked up, so that a sender cannot call other members of the instance. `onUnknown` handles the types
+ * that are not known; where any is, those without a handler in `on`.
  */
-export function handlersIn(on: object, onUnknown: WebhookHandler<never> | undefined, hasParse: boolean): HandlerOf {
-  const types: readonly string[] = hasParse ? Object.keys(on) : webhookEventTypes
-  const handlers = new Map(types.map((type) => [type, (on as Members)[type]?.bind(on)]))
-  return (type) => handlers.get(type) ?? (hasParse || !handlers.has(type) ? onUnknown : undefined)
+export function handlersIn(on: object, onUnknown: WebhookHandler<never> | undefined, types: Types): HandlerOf {
+  const handlers = new Map((types ?? Object.keys(on)).map((type) => [type, (on as Members)[type]?.bind(on)]))
+  return (type) => handlers.get(type) ?? (types === null || !handlers.has(type) ? onUnknown : undefined)
 }
 
 type Members = Readonly<Record<string, WebhookHandler<never> | undefined>>
 
 /** All mistakes in `on`: names that are not event types, and values that are not functions. */
-export function mistakesInHandlers(on: unknown, hasParse: boolean): string[] {
+export function mistakesInHandlers(on: unknown, types: Types): string[] {
   if (typeof on !== 'object' || on === null || Array.isArray(on)) return []
-  if (hasParse && !isPlain(on)) {
+  if (types === null && !isPlain(on)) {
     return ['on: expected a plain object where `parse` is given, since the types of its events are not known here']
   }
-  const types: readonly string[] = hasParse ? Object.keys(on) : webhookEventTypes
-  return mistakesIn(on, on, Object.fromEntries(types.map((type) => [type, optionRules.aFunction]))).map(
-    (mistake) => `on.${mistake}`,
-  )
+  const rules = Object.fromEntries((types ?? Object.keys(on)).map((type) => [type, optionRules.aFunction]))
+  return mistakesIn(on, on, rules).map((mistake) => `on.${mistake}`)
 }
 
 function isPlain(value: object): boolean {

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { checkOptions, type OptionRule, optionRules, scopeFault, warnOnce } from '../../core/index.js'
 import { type IdempotencyOptions, mistakesInOptions, singleTenant } from '../../http/index.js'
-import { type UnknownEvent, webhookEventTypes } from '../events/event.js'
 import { mistakesInHandlers, type WebhookHandler, type WebhookHandlers } from './handlers.js'
 import type { Parse, ParsedEvent } from './parse.js'
 import type { WebhookReceiverEvent } from './receiver-event.js'
+import { parsedSender, type Sender } from './sender.js'
 import type { Source } from './source.js'
 import type { Verify } from './verify.js'
 
@@ -60,30 +60,7 @@ export interface CommonReceiverOptions<Req extends IncomingMessage = IncomingMes
   readonly onEvent?: (event: WebhookReceiverEvent) => void
 }
 
-/**
- * Options for the payments service's events: its envelope, at `POST …/api/service/webhook-event/<type>`, as
- * application/json.
- */
-export interface WebhookReceiverOptions<Req extends IncomingMessage = IncomingMessage>
-  extends CommonReceiverOptions<Req> {
-  readonly parse?: undefined
-
-  /** A handler for each type of event. */
-  readonly on: WebhookHandlers
-
-  /**
-   * Handles events of types that this version does not know.
-   *
-   * Without it they are refused with 501 and an event (`rejected`, `event_unhandled`), as are events of a known type
-   * that has no handler in `on`. Senders retry for days what was not acknowledged, so a handler that is deployed by
-   * then still receives them, and nothing is lost silently. Subscribe only to what you handle; to ignore the rest, say
-   * so: `onUnknownEvent: () => {}`.
-   * @default none
-   */
-  readonly onUnknownEvent?: WebhookHandler<UnknownEvent>
-}
-
-/** Options for any other sender's events, for example Stripe's, GitHub's or Shopify's. */
+/** Options for any sender's events, for example Stripe's, GitHub's or Shopify's. */
 export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends IncomingMessage = IncomingMessage>
   extends CommonReceiverOptions<Req> {
   /**
@@ -106,7 +83,7 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends In
   readonly onUnknownEvent?: WebhookHandler<Event>
 }
 
-/** The options as given, for either kind of sender. */
+/** The options as given, whoever the sender is. */
 export interface GivenReceiverOptions<Req extends IncomingMessage> extends CommonReceiverOptions<Req> {
   readonly parse?: Parse<ParsedEvent> | undefined
   readonly on: object
@@ -115,7 +92,7 @@ export interface GivenReceiverOptions<Req extends IncomingMessage> extends Commo
 
 export interface ResolvedReceiverOptions<Req extends IncomingMessage>
   extends Pick<GivenReceiverOptions<Req>, 'on' | 'source' | 'verify'> {
-  readonly parse: Parse<ParsedEvent> | undefined
+  readonly sender: Sender
   readonly onUnknownEvent: WebhookHandler<never> | undefined
   readonly onEvent: ((event: WebhookReceiverEvent) => void) | undefined
   readonly maxBodyBytes: number
@@ -127,12 +104,14 @@ export interface ResolvedReceiverOptions<Req extends IncomingMessage>
 const RETENTION_MS = 31 * 24 * 3_600_000
 
 /**
- * Reads the options once, at construction.
+ * Reads the options once, at construction. Without `parse` the sender is `byDefault`; where that is `null`, `parse` is
+ * required.
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
 export function resolveReceiverOptions<Req extends IncomingMessage>(
   given: GivenReceiverOptions<Req>,
+  byDefault: Sender | null,
 ): ResolvedReceiverOptions<Req> {
   const {
     source,
@@ -152,10 +131,12 @@ export function resolveReceiverOptions<Req extends IncomingMessage>(
     scope: singleTenant, // Webhook requests carry no key; `source` is the scope.
   } as unknown as IdempotencyOptions<Req>
 
-  const more = [...mistakesInHandlers(on, parse !== undefined), ...mistakesInOptions(ofEngine)]
-  checkOptions('webhookReceiver()', given, own, RULES, { required: ['source', 'verify', 'on'], more })
+  const sender = byDefault === null || parse !== undefined ? parsedSender(parse as Parse<ParsedEvent>) : byDefault
+  const required = ['source', 'verify', 'on', ...(byDefault === null ? ['parse'] : [])]
+  const more = [...mistakesInHandlers(on, sender.types), ...mistakesInOptions(ofEngine)]
+  checkOptions('webhookReceiver()', given, own, rulesFor(byDefault), { required, more })
   if (ofEngine.unknownOutcome === 'refuse' && ofEngine.effects !== 'declared') warnOfRefusedRetries()
-  return { ...own, ofEngine }
+  return { ...own, sender, ofEngine }
 }
 
 /** A handler that throws leaves the outcome unknown, so every retry by the sender would be refused. */
@@ -170,6 +151,17 @@ function warnOfRefusedRetries(): void {
 
 const { aFunction, anInteger } = optionRules
 
+function rulesFor(byDefault: Sender | null): Readonly<Record<string, OptionRule>> {
+  const known = byDefault?.types == null ? '' : ` (${byDefault.types.join(', ')}, or those that \`parse\` returns)`
+  return {
+    ...RULES,
+    on: (value) =>
+      typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? null
+        : `an object of handlers by type${known}`,
+  }
+}
+
 const OWN_RULES: Readonly<Record<string, OptionRule>> = {
   source: (value) =>
     typeof value === 'function' || (typeof value === 'string' && scopeFault(value) === null)
@@ -180,10 +172,6 @@ const OWN_RULES: Readonly<Record<string, OptionRule>> = {
       ? null
       : 'standardWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for unsigned deliveries',
   parse: aFunction,
-  on: (value) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? null
-      : `an object of handlers by type (${webhookEventTypes.join(', ')}, or those that \`parse\` returns)`,
   onUnknownEvent: aFunction,
   maxBodyBytes: anInteger(1, Number.MAX_SAFE_INTEGER),
   onEvent: aFunction,

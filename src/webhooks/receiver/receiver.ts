@@ -2,15 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, IdempotencyError } from '../../core/index.js'
 import { sendAnswer } from '../../node/send.js'
 import { Deliveries } from './deliveries.js'
-import { typeInPath } from './delivery-path.js'
 import type { ParsedEvent } from './parse.js'
-import {
-  type GivenReceiverOptions,
-  type ParsedReceiverOptions,
-  resolveReceiverOptions,
-  type WebhookReceiverOptions,
-} from './receiver-options.js'
+import { type GivenReceiverOptions, type ParsedReceiverOptions, resolveReceiverOptions } from './receiver-options.js'
 import { refusalAnswer } from './refusal.js'
+import type { Sender } from './sender.js'
 
 /** Receives deliveries. Without `next` (plain `node:http`) it responds to other paths, and to misuse, itself. */
 export type Receive = (req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void) => void
@@ -27,35 +22,17 @@ export interface WebhookReceiver extends Receive {
 }
 
 /**
- * Receives webhook events and handles each at most once to success: it uses the middleware's engine and keeps the same
- * promises. By default it takes the payments service's events at `POST …/api/service/webhook-event/<type>` below its
- * mount point, and passes requests for other paths to `next`. Mount it before body parsers: a signature covers the raw
- * bytes.
+ * Receives webhook events of any sender, for example Stripe, GitHub or Shopify, and handles each at most once to
+ * success: it uses the middleware's engine and keeps the same promises. `parse` reads the deliveries, and every request
+ * that reaches the receiver counts as one. Mount it before body parsers: a signature covers the raw bytes.
  *
- * The sender gets 200 after the handler resolved, and for a repeat of such an event; 500 if it throws; 409 while it
- * runs, and for another event with the same id; 400, 401, 413, 415 and 501 for what is refused before anything runs;
- * 503 if the store cannot be reached. If the client disconnects, the handler continues, and its result counts.
+ * Two deliveries are the same if `parse` returns the same id for both and, if it returns one, the same `fingerprint`.
+ * The sender gets 200 after the handler resolved, for a repeat of such an event, and for an event of a type without a
+ * handler, of which nothing is stored; 500 if it throws; 409 while it runs, and for another event with the same id; 400,
+ * 401, 405, 413 and 415 for what is refused before anything runs; 503 if the store cannot be reached. If the client
+ * disconnects, the handler continues, and its result counts.
  *
  * Misuse by the application is passed to `next` as an IdempotencyError; no handler runs, and nothing is stored.
- *
- * @example
- * const receiver = webhookReceiver({
- *   store: new MemoryStore(),
- *   source: 'payments',
- *   verify: standardWebhooks({ secrets: [secret] }),
- *   on: { merchant_updated: async (event) => rename(event.payload.id, event.payload.displayName) },
- * })
- * app.use(receiver)
- *
- * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
- */
-export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
-  options: WebhookReceiverOptions<Req>,
-): WebhookReceiver
-/**
- * The same for any other sender, for example Stripe, GitHub or Shopify: `parse` reads its deliveries, and every request
- * that reaches the receiver counts as one. Two deliveries are the same if `parse` returns the same id for both and, if
- * it returns one, the same `fingerprint`. An event of a type without a handler gets 200 as well, and nothing is stored.
  *
  * @example
  * const receiver = webhookReceiver({
@@ -75,13 +52,21 @@ export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
  */
 export function webhookReceiver<Event extends ParsedEvent, Req extends IncomingMessage = IncomingMessage>(
   options: ParsedReceiverOptions<Event, Req>,
-): WebhookReceiver
-export function webhookReceiver<Req extends IncomingMessage>(given: GivenReceiverOptions<Req>): WebhookReceiver {
-  const options = resolveReceiverOptions(given)
+): WebhookReceiver {
+  return receiverFor(options as GivenReceiverOptions<Req>, null)
+}
+
+/** Without `parse` the sender is `byDefault`. */
+export function receiverFor<Req extends IncomingMessage>(
+  given: GivenReceiverOptions<Req>,
+  byDefault: Sender | null,
+): WebhookReceiver {
+  const options = resolveReceiverOptions(given, byDefault)
+  const { typeInPath } = options.sender
   const deliveries = new Deliveries<Req>(options)
 
   const receiver: Receive = (req, res, next) => {
-    if (options.parse !== undefined) return handle(req, res, next)
+    if (typeInPath === undefined) return handle(req, res, next)
     const type = typeInPath(req)
     if (type !== null) deliveries.during(() => receive(deliveries, req as Req, res, next, type))
     else if (next !== undefined) next()

@@ -69,3 +69,44 @@ test.each([
   await completed(store, { status: 201, statusMessage: '', headers, body: null })
   expect((await replayed(store)).headers).toEqual(headers)
 })
+
+test('answers of many forms are kept apart: status, message, names, content types', async () => {
+  const store = new MemoryStore()
+  const forms: Answer[] = []
+  for (const status of [200, 201]) {
+    for (const statusMessage of ['', 'Made', '3:x']) {
+      for (const [name, value] of [
+        ['Content-Type', 'text/plain'],
+        ['Content-Type', 'text/html'],
+        ['content-type', 'text/plain'],
+        ['location', 'text/plain'],
+        ['location2', 'text/plain'],
+        ['content-type', '1:x'],
+      ] as const) {
+        forms.push({ status, statusMessage, headers: [[name, value]], body: null })
+      }
+    }
+  }
+  // More than the store keeps once for all records.
+  for (let i = 0; i < 1_000; i++)
+    forms.push({ status: 200, statusMessage: '', headers: [[`x-${i}`, `${i}`]], body: null })
+  for (const [i, answer] of forms.entries()) {
+    await store.begin(`${i}`, { ...TERMS, token: 'owner', unknownOutcome: 'rerun' })
+    await store.complete(`${i}`, { ...OWN, answer })
+  }
+  for (const [i, answer] of forms.entries()) expect(await store.inspect(`${i}`)).toMatchObject({ answer })
+})
+
+test.each(['a"b', '"quoted"', 'two\nlines', '"two\nlines', ''])(
+  "a token of a caller's own may be any text: %j",
+  async (token) => {
+    const store = new MemoryStore()
+    const fingerprint = `f\n${token}`
+    await store.begin('key', { ...TERMS, token, fingerprint, unknownOutcome: 'rerun' })
+    expect(await store.renew('key', { ...OWN, token, fingerprint })).toEqual({ ok: true })
+    expect(await store.renew('key', { ...OWN, token: `${token} `, fingerprint })).toMatchObject({ ok: false })
+    const answer: Answer = { status: 200, statusMessage: '', headers: [['x', token]], body: Buffer.from(token) }
+    await store.complete('key', { ...OWN, token, fingerprint, answer })
+    expect(await store.inspect('key')).toEqual({ state: 'completed', fingerprint, attempt: 1, answer })
+  },
+)

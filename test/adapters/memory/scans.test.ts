@@ -1,131 +1,134 @@
-import { LRUCache } from 'lru-cache'
-import { MemoryStore } from 'once-per-key/memory'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { fakeClock } from '../../support/fake-clock.js'
-import { claimant, RETENTION_MS } from './claimant.js'
-
-const RECORDS = 100_000
-const BEGINS = 100
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { runNode } from '../../support/run-node.js'
+import { type TranspiledPackage, transpiledPackage } from '../../support/transpiled-package.js'
 
 // Time to fill a store; nothing is asserted about it.
 vi.setConfig({ testTimeout: 60_000 })
 
-let looks = 0
-
-/** Counts the records that iterations hand out. */
-beforeEach(() => {
-  looks = 0
-  for (const name of ['keys', 'rkeys', 'values', 'rvalues', 'entries', 'rentries'] as const) {
-    const iterate = LRUCache.prototype[name] as () => Generator<unknown>
-    vi.spyOn(LRUCache.prototype, name).mockImplementation(function* (this: LRUCache<string, object>) {
-      for (const each of iterate.call(this)) {
-        looks++
-        yield each
-      }
-    } as never)
-  }
-})
-
-afterEach(() => {
-  vi.restoreAllMocks()
-})
-
-async function filled(
-  options: ConstructorParameters<typeof MemoryStore>[0],
-  key: string,
-  ends: 'never' | 'fail' | 'complete',
-  times = RECORDS,
-) {
-  const store = new MemoryStore({ maxEntries: RECORDS, maxBytes: 2 ** 40, ...options })
-  for (let i = 0; i < times; i++) {
-    const owner = claimant(store, `${key} ${i}`)
-    await owner.begin()
-    if (ends === 'complete') await owner.complete()
-    else if (ends === 'fail') await owner.fail({ uncertain: true })
-  }
-  looks = 0
-  return store
-}
-
-async function begin(store: MemoryStore, times = BEGINS): Promise<string[]> {
-  const results: string[] = []
-  for (let i = 0; i < times; i++) {
-    const outcome = claimant(store, `new ${i}`).begin()
-    results.push(
-      await outcome.then(
-        ({ acquired }) => (acquired ? 'acquired' : 'refused'),
-        () => 'full',
-      ),
-    )
-  }
-  return results
-}
-
-/** A few looks at the oldest records for each begin: far from the 100,000 of a single scan. */
+/** How many begins are sent to a store of 100,000 records. */
+const BEGINS = 100
+/** How often a piece of code may run meanwhile: far from the 100,000 times of a single scan. */
 const FEW = BEGINS * 20
 
-test('a store with room looks at no other record', async () => {
-  const store = await filled({ maxEntries: 2 * RECORDS }, 'completed', 'complete')
-  expect(await begin(store)).toEqual(Array(BEGINS).fill('acquired'))
-  expect(looks).toBe(0)
+let files: TranspiledPackage
+beforeAll(async () => {
+  files = await transpiledPackage()
 })
+afterAll(() => files.remove())
 
-test('a full store refuses without a scan', async () => {
-  const store = await filled({}, 'completed', 'complete')
-  expect(await begin(store)).toEqual(Array(BEGINS).fill('full'))
-  expect(looks).toBeLessThan(FEW)
-})
+/** Makes records; V8 then counts how often each block of the store's code runs while there are begins. */
+const COUNTING = `
+import { Session } from 'node:inspector/promises'
+import { MemoryStore } from 'once-per-key/memory'
 
-test('a full store finds what expired behind older records that are kept longer without a scan', async () => {
-  const clock = fakeClock()
-  const store = await filled({ now: clock.now }, 'lasting', 'complete', RECORDS - BEGINS)
-  for (let i = 0; i < BEGINS; i++) {
-    await claimant(store, `short ${i}`, RETENTION_MS / 2).begin()
-    clock.advance(1)
-  }
-  clock.advance(RETENTION_MS / 2 - BEGINS)
-  looks = 0
-  for (let i = 0; i < BEGINS; i++) {
-    expect(await claimant(store, `new ${i}`).begin()).toMatchObject({ acquired: true })
-    clock.advance(1)
-  }
-  expect(looks).toBeLessThan(FEW)
-})
+export const RECORDS = 100_000
+export const BEGINS = ${BEGINS}
+export const RETENTION_MS = 86_400_000
+export const clock = { ms: 1_000 }
+const session = new Session()
+session.connect()
+await session.post('Profiler.enable')
 
-test('a store that evicts goes past older records in flight without a scan', async () => {
-  const store = await filled({ whenFull: 'evict' }, 'in flight', 'never', RECORDS - BEGINS)
-  for (let i = 0; i < BEGINS; i++) {
-    const owner = claimant(store, `completed ${i}`)
-    await owner.begin()
-    await owner.complete()
-  }
-  looks = 0
-  expect(await begin(store)).toEqual(Array(BEGINS).fill('acquired'))
-  expect(looks).toBeGreaterThan(0)
-  expect(looks).toBeLessThan(FEW)
-})
+export function make(options) {
+  return new MemoryStore({ maxEntries: RECORDS, maxBytes: 2 ** 40, maxScopeShare: 1, now: () => clock.ms, ...options })
+}
 
-test('the oldest of many failures is forgotten without a scan', async () => {
-  const store = await filled({ maxUncertainBytes: 610 * RECORDS }, 'uncertain', 'fail')
-  const events: string[] = []
-  store.observe(({ type }) => events.push(type))
-  for (let i = 0; i < BEGINS; i++) {
-    const failing = claimant(store, `uncertain ${RECORDS + i}`)
-    await failing.begin()
-    await failing.fail({ uncertain: true })
+export function attempt(store, key, end = 'never', retentionMs = RETENTION_MS) {
+  const own = { token: key, scope: 'acme', fingerprint: 'f', attempt: 1, uncertain: false, retentionMs }
+  try {
+    const { acquired } = store.begin(key, { ...own, leaseMs: 30_000, unknownOutcome: 'rerun' })
+    if (end === 'complete') store.complete(key, { ...own, answer: { status: 200, statusMessage: '', headers: [], body: null } })
+    if (end === 'fail') store.release(key, { ...own, uncertain: true, failedMs: 1 })
+    if (end === 'refuse') store.release(key, { ...own, failedMs: RETENTION_MS })
+    return acquired ? 'acquired' : 'refused'
+  } catch (error) {
+    return error.code
   }
-  expect(events.length).toBeGreaterThanOrEqual(BEGINS)
-  expect(looks).toBeLessThan(FEW)
-})
+}
 
-test('retentions that were used once, and whose records are gone, cost nothing', async () => {
-  const store = new MemoryStore()
-  for (let i = 0; i < 1_000; i++) {
-    const failing = claimant(store, `failing ${i}`, RETENTION_MS + i)
-    await failing.begin()
-    await failing.fail()
-  }
-  const peek = vi.spyOn(LRUCache.prototype, 'peek')
-  await claimant(store, 'new').begin()
-  expect(peek.mock.calls.length).toBeLessThan(10)
+export async function counted(act) {
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
+  const outcomes = Array.from({ length: BEGINS }, (_, i) => act(i))
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  const ranges = result
+    .filter(({ url }) => /adapters.memory|lru-cache/.test(url))
+    .flatMap(({ functions }) => functions.flatMap(({ ranges }) => ranges))
+  console.log(JSON.stringify({ outcomes: [...new Set(outcomes)], most: Math.max(...ranges.map(({ count }) => count)) }))
+}
+`
+
+async function counted(script: string): Promise<{ outcomes: string[]; most: number }> {
+  await files.write('counting.mjs', COUNTING)
+  const imports = `import { attempt, BEGINS, clock, counted, make, RECORDS, RETENTION_MS } from './counting.mjs'\n`
+  const { exitCode, stdout, stderr } = await runNode(await files.write('scans.mjs', imports + script))
+  expect(stderr).toBe('')
+  expect(exitCode).toBe(0)
+  return JSON.parse(stdout)
+}
+
+test.each([
+  [
+    'a store with room looks at no other record',
+    'acquired',
+    `const store = make({ maxEntries: 2 * RECORDS })
+    for (let i = 0; i < RECORDS; i++) attempt(store, 'completed ' + i, 'complete')
+    await counted((i) => attempt(store, 'new ' + i))`,
+  ],
+  [
+    'a full store refuses without a scan',
+    'store_full',
+    `const store = make()
+    for (let i = 0; i < RECORDS; i++) attempt(store, 'completed ' + i, 'complete')
+    await counted((i) => attempt(store, 'new ' + i))`,
+  ],
+  [
+    'a full store finds what expired behind older records that are kept longer without a scan',
+    'acquired',
+    `const store = make()
+    for (let i = 0; i < RECORDS - BEGINS; i++) attempt(store, 'lasting ' + i, 'complete')
+    for (let i = 0; i < BEGINS; i++) {
+      attempt(store, 'short ' + i, 'never', RETENTION_MS / 2)
+      clock.ms++
+    }
+    clock.ms += RETENTION_MS / 2 - BEGINS
+    await counted((i) => {
+      const outcome = attempt(store, 'new ' + i)
+      clock.ms++
+      return outcome
+    })`,
+  ],
+  [
+    'a store that evicts goes past older records in flight without a scan',
+    'acquired',
+    `const store = make({ whenFull: 'evict' })
+    for (let i = 0; i < RECORDS - BEGINS; i++) attempt(store, 'in flight ' + i)
+    for (let i = 0; i < BEGINS; i++) attempt(store, 'completed ' + i, 'complete')
+    await counted((i) => attempt(store, 'new ' + i))`,
+  ],
+  [
+    'a store with all the unknown outcomes that it may have refuses without a scan',
+    'store_full',
+    `const store = make({ maxUncertainBytes: 350 * RECORDS })
+    for (let i = 0; i < RECORDS; i++) attempt(store, 'uncertain ' + i, 'fail')
+    await counted((i) => attempt(store, 'new ' + i, 'fail'))`,
+  ],
+  [
+    'the oldest of many certain failures is forgotten without a scan',
+    'acquired',
+    `const store = make({ maxBytes: 8 * 350 * RECORDS })
+    for (let i = 0; i < RECORDS; i++) attempt(store, 'refused ' + i, 'refuse')
+    await counted((i) => attempt(store, 'new ' + i, 'refuse'))`,
+  ],
+  [
+    'retentions that were used once, and whose records are gone, cost nothing',
+    'acquired',
+    `const store = make()
+    for (let i = 0; i < 10_000; i++) attempt(store, 'failing ' + i, 'refuse', RETENTION_MS + i)
+    await counted((i) => attempt(store, 'new ' + i))`,
+  ],
+])('%s', async (_what, outcome, script) => {
+  const { outcomes, most } = await counted(script)
+  expect(outcomes).toEqual([outcome])
+  expect(most).toBeGreaterThanOrEqual(BEGINS)
+  expect(most).toBeLessThan(FEW)
 })

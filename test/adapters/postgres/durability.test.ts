@@ -33,6 +33,7 @@ async function inTransaction(work: (tx: PoolClient) => Promise<unknown>): Promis
   const tx = await pool.connect()
   await tx.query('BEGIN')
   await inside.mark(tx, 't1', 30_000)
+  await tx.query('SELECT pg_current_xact_id()') // As if something were written.
   await work(tx)
   await tx.query('COMMIT')
   tx.release()

@@ -3,19 +3,19 @@ import { PostgresStore } from 'once-per-key/postgres'
 import { Pool } from 'pg'
 import { afterAll, describe, test, vi } from 'vitest'
 import { HISTORY_KEYS, tryHistories, tryOperatedHistories } from '../../support/history-trials.js'
-import { startPostgres } from '../../support/postgres-server.js'
+import { newDatabase } from '../../support/postgres-server.js'
+import { thoroughly } from '../../support/thoroughness.js'
 import { age } from './ageing.js'
 
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 60_000 })
 
 const AT_ONCE = 16
-/** ONCE_PER_KEY_HISTORIES=5 tries five times as many: 60,000 commands. */
-const TIMES = Number(process.env.ONCE_PER_KEY_HISTORIES ?? '1')
-const COMMANDS = { number: 100 * TIMES, fewestCommands: 2_500 * TIMES, fewestVisits: 10 }
-const OPERATED = { number: 50 * TIMES, fewestCommands: 1_500 * TIMES, fewestVisits: 3 }
+/** ONCE_PER_KEY_HISTORIES=25 tries so many times as many: 60,000 commands. */
+const TIMES = Number(process.env.ONCE_PER_KEY_HISTORIES ?? thoroughly('1', '5'))
+const COMMANDS = { number: 20 * TIMES, fewestCommands: 500 * TIMES, fewestVisits: 2 }
+const OPERATED = { number: 20 * TIMES, fewestCommands: 500 * TIMES, fewestVisits: 1 }
 
-const server = await startPostgres()
-afterAll(() => server.close())
+const { server } = await newDatabase()
 
 describe.each(['read committed', 'repeatable read', 'serializable'])('random histories at %s', async (isolation) => {
   const name = isolation.replace(' ', '_')

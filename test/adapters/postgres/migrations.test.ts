@@ -8,11 +8,12 @@ import { openPool, openStore, storeOn } from './open-store.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-const { server } = await openStore()
+const { server } = await openStore({})
 
 /** The text of each revision. */
 const DIGESTS: Readonly<Record<number, string>> = {
   1: 'dc43d220c6d2072bf7683e50554ff70e73e3179b422b5be1b19da630ed4d7424',
+  2: '87189babbd73aa7f2aebea393200966fb2f07d77b4666b0ad39781761a31130c',
 }
 
 async function inDatabase(name: string, work: (pool: Pool, url: string) => Promise<void>): Promise<void> {

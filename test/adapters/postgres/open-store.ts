@@ -1,9 +1,9 @@
 import { PostgresStore, type PostgresStoreOptions } from 'once-per-key/postgres'
 import { Pool, type PoolConfig } from 'pg'
 import { afterAll } from 'vitest'
-import { type PostgresServer, type Settings, startPostgres } from '../../support/postgres-server.js'
+import { newDatabase, type PostgresServer, type Settings, startPostgres } from '../../support/postgres-server.js'
 
-/** A store in a new database of a server that the test file has for itself. Nothing of it sweeps by itself. */
+/** A store in a new database. Nothing of it sweeps by itself. */
 export interface Opened {
   readonly server: PostgresServer
   readonly url: string
@@ -13,16 +13,15 @@ export interface Opened {
   query(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>
 }
 
-/** Closed behind the last test of the file. */
-export async function openStore(settings: Settings = {}, config: PoolConfig = {}): Promise<Opened> {
-  const server = await startPostgres(settings)
-  const url = server.url()
+/** With settings, even with none of them, on a server of the file's own. Closed behind the last test of the file. */
+export async function openStore(settings?: Settings, config: PoolConfig = {}): Promise<Opened> {
+  const { server, url, close } = settings === undefined ? await onWorkers() : await ownServer(settings)
   const pool = openPool(url, config)
   const store = storeOn({ pool })
   await store.migrate()
   afterAll(async () => {
     await pool.end()
-    await server.close()
+    await close()
   })
   return {
     server,
@@ -31,6 +30,22 @@ export async function openStore(settings: Settings = {}, config: PoolConfig = {}
     store,
     query: async (sql, values) => (await pool.query(sql, values)).rows,
   }
+}
+
+interface Place {
+  readonly server: PostgresServer
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** What the worker has, it keeps for its other files. */
+async function onWorkers(): Promise<Place> {
+  return { ...(await newDatabase()), close: async () => {} }
+}
+
+async function ownServer(settings: Settings): Promise<Place> {
+  const server = await startPostgres(settings)
+  return { server, url: server.url(), close: server.close }
 }
 
 /** Idle connections may break without an end to the process. */

@@ -360,6 +360,42 @@ describe('a transaction', () => {
     expect(await effects()).toEqual([])
   })
 
+  test.each<[string, (tx: PoolClient) => Promise<unknown>]>([
+    ['its writes go over the pool', () => query("INSERT INTO effects VALUES ('elsewhere')")],
+    ['its update matches no row', (tx) => tx.query("UPDATE effects SET id = 'e2' WHERE id = 'e1'")],
+    ['it only reads', (tx) => tx.query('SELECT count(*) FROM effects')],
+    ['it sets what ends with it', (tx) => tx.query("SET LOCAL lock_timeout = '1s'")],
+  ])('in which nothing is written is rolled back where %s', async (_why, work) => {
+    await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await work(tx)
+        res.status(201).json({})
+      })
+    })
+    expect(await post()).toMatchObject({ status: 500, body: { failed: true } })
+    expect(errors).toMatchObject([
+      { code: 'nothing_written', message: expect.stringMatching(/`tx`.*allowEmpty: true/) },
+    ])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('in which nothing is written commits where that is allowed, at the isolation level that it was given', async () => {
+    let level: unknown
+    await serve(async (_req, res, context) => {
+      await store.transaction(
+        context,
+        async (tx) => {
+          level = (await tx.query('SHOW transaction_isolation')).rows[0].transaction_isolation
+          res.status(201).json({ id: null })
+        },
+        { isolation: 'serializable', allowEmpty: true },
+      )
+    })
+    expect(await post()).toMatchObject({ status: 201 })
+    expect(level).toBe('serializable')
+    expect(await post()).toMatchObject({ status: 201, replayed: 'true' })
+  })
+
   test('of a stale owner is not committed', async () => {
     await serve(async (_req, res, context) => {
       await store.transaction(context, async (tx) => {
@@ -450,7 +486,7 @@ describe('a transaction', () => {
       'behind one that committed',
       'transaction_committed',
       async (context, res) => {
-        await store.transaction(context, () => res.end('done'))
+        await store.transaction(context, () => res.end('done'), { allowEmpty: true })
         await store.transaction(context, () => {})
       },
     ],

@@ -8,7 +8,7 @@ import { openPool, openStore } from './open-store.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-const { server, store, pool, query, url } = await openStore()
+const { server, store, pool, query, url } = await openStore({})
 const inside = new InTransaction<PoolClient>(
   (tx, { text, values }) => tx.query(text, [...values]),
   statementsOf('once_per_key'),
@@ -94,10 +94,10 @@ describe('effect and record', () => {
     expect(await store.inspect('k')).toMatchObject({ state: 'completed' })
   })
 
-  test('may be an update that meets no row: the mark tells that the transaction is the right one', async () => {
+  test('may be an update that meets no row, where that is allowed: the mark tells that the transaction is the right one', async () => {
     await inside.mark(tx, 't1', 30_000)
     await tx.query("UPDATE effects SET id = 'e2' WHERE id = 'e1'")
-    await inside.complete(tx, 'k', COMPLETION)
+    await inside.complete(tx, 'k', COMPLETION, true)
     expect((await tx.query('COMMIT')).command).toBe('COMMIT')
     expect(await store.inspect('k')).toMatchObject({ state: 'completed' })
   })
@@ -221,6 +221,7 @@ describe('a mark', () => {
   test('may be set again by the same run', async () => {
     await inside.mark(tx, 't1', 30_000)
     await inside.mark(tx, 't1', 30_000)
+    await effect()
     await inside.complete(tx, 'k', COMPLETION)
   })
 
@@ -454,6 +455,7 @@ test('a second database that has the schema refuses what is no record of its own
   const elsewhere = await other.connect()
   await elsewhere.query('BEGIN')
   await inside.mark(elsewhere, 't1', 30_000)
+  await elsewhere.query('CREATE TABLE effects (id text)')
   await expect(inside.complete(elsewhere, 'k', COMPLETION)).rejects.toMatchObject({ code: 'record_absent' })
   await elsewhere.query('ROLLBACK')
   elsewhere.release()

@@ -5,8 +5,8 @@ import { RedisStore } from 'once-per-key/redis'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { startRedis } from '../../support/redis-server.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
-import type { OpenClient } from './clients.js'
 import { REDIS, REDIS_CLUSTER, REDIS_SENTINEL } from './grounds.js'
+import type { OpenClient } from './opened-client.js'
 
 // Real servers and many connections, on a machine that may be busy.
 vi.setConfig({ testTimeout: 30_000 })

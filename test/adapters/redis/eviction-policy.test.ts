@@ -5,9 +5,10 @@ import { RedisStore, type SendCommand } from 'once-per-key/redis'
 import { describe, expect, test, vi } from 'vitest'
 import { gate } from '../../support/gate.js'
 import { type RedisServer, startRedis } from '../../support/redis-server.js'
+import { CLUSTER, SINGLE } from '../../versions/redis-clients.js'
 import { claimOf, ownOf } from '../claims.js'
-import { CLUSTER, type OpenClient, SINGLE } from './clients.js'
 import { REDIS_CLUSTER } from './grounds.js'
+import type { OpenClient } from './opened-client.js'
 
 // Real servers and many connections, on a machine that may be busy.
 vi.setConfig({ testTimeout: 30_000 })
@@ -54,7 +55,7 @@ describe('the eviction policy', () => {
     const sendCommand: SendCommand = async (_key, [name]) => {
       sent.push(String(name))
       if (down) throw new Error('down')
-      return name === 'INFO' ? 'maxmemory_policy:noeviction' : [Buffer.from('ok')]
+      return name === 'INFO' ? 'maxmemory_policy:noeviction' : 1
     }
     const store = new RedisStore({ sendCommand })
     await expect(store.begin('a', claimOf('t1'))).rejects.toThrow('down')
@@ -71,8 +72,7 @@ describe('the eviction policy', () => {
     const answers = [broken, () => Promise.resolve('maxmemory_policy:allkeys-lru')]
     const events: StoreEvent[] = []
     const store = new RedisStore({
-      sendCommand: (_key, [name]) =>
-        name === 'INFO' ? (answers.shift() ?? broken)() : Promise.resolve([Buffer.from('ok')]),
+      sendCommand: (_key, [name]) => (name === 'INFO' ? (answers.shift() ?? broken)() : Promise.resolve(1)),
     })
     store.observe((event) => void events.push(event))
     const turn = () => new Promise((resolve) => setImmediate(resolve))
@@ -103,7 +103,7 @@ describe('the eviction policy', () => {
     process.on('unhandledRejection', unhandled)
     const events: StoreEvent[] = []
     const store = new RedisStore({
-      sendCommand: (_key, [name]) => (name === 'INFO' ? info() : Promise.resolve([Buffer.from('ok')])),
+      sendCommand: (_key, [name]) => (name === 'INFO' ? info() : Promise.resolve(1)),
     })
     store.observe((event) => void events.push(event))
     expect(await store.renew('a', { ...ownOf('t1'), leaseMs: 1 })).toEqual({ ok: true })

@@ -1,6 +1,7 @@
 import { startRedisCluster } from '../../support/redis-cluster.js'
 import { startRedis } from '../../support/redis-server.js'
-import { CLUSTER, type OpenClient, SENTINEL, SINGLE } from './clients.js'
+import { CLUSTER, SENTINEL, SINGLE } from '../../versions/redis-clients.js'
+import type { OpenClient } from './opened-client.js'
 import { startRedisSentinel } from './redis-sentinel.js'
 
 /** Real servers, and the clients that can talk to them: all at one port. */

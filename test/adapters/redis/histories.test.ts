@@ -2,15 +2,17 @@ import { RedisStore } from 'once-per-key/redis'
 import { afterAll, describe, test, vi } from 'vitest'
 import { senderOf } from '../../../adapters/redis/client.js'
 import { HISTORY_KEYS, tryHistories, tryOperatedHistories } from '../../support/history-trials.js'
+import { thoroughly } from '../../support/thoroughness.js'
 import { age } from './ageing.js'
-import type { OpenClient } from './clients.js'
 import { REDIS, REDIS_CLUSTER } from './grounds.js'
+import type { OpenClient } from './opened-client.js'
 
 vi.setConfig({ testTimeout: 120_000 })
 
 const AT_ONCE = 40
-const COMMANDS = { number: 800, fewestCommands: 20_000, fewestVisits: 100 }
-const OPERATED = { number: 320, fewestCommands: 10_000, fewestVisits: 20 }
+const TIMES = thoroughly(1, 8)
+const COMMANDS = { number: 100 * TIMES, fewestCommands: 2_500 * TIMES, fewestVisits: 12 * TIMES }
+const OPERATED = { number: 40 * TIMES, fewestCommands: 1_250 * TIMES, fewestVisits: 2 * TIMES }
 
 describe.each([REDIS, REDIS_CLUSTER])('random histories on $name', async ({ start, clients }) => {
   const { port, close } = await start()

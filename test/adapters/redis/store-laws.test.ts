@@ -1,8 +1,8 @@
 import { RedisStore } from 'once-per-key/redis'
 import { storeLaws } from 'once-per-key/testing'
 import { afterAll, describe, test, vi } from 'vitest'
-import type { OpenClient } from './clients.js'
 import { REDIS, REDIS_CLUSTER } from './grounds.js'
+import type { OpenClient } from './opened-client.js'
 
 // The laws wait for real leases to lapse, each on keys of its own: together they wait no longer than one.
 vi.setConfig({ maxConcurrency: 40, testTimeout: 30_000 })

@@ -75,6 +75,26 @@ describe('an answer that was moved', () => {
     await expect(replayed('globex:order-1')).rejects.toMatchObject({ code: 'seal_broken' })
   })
 
+  test('to a store with another prefix or schema is not opened there', async () => {
+    const records = new Map<string, machine.StoredRecord>()
+    const storeAt = (place: string | undefined) =>
+      sealed(
+        Object.assign(
+          mapStore(() => 1, undefined, records),
+          place === undefined ? {} : { place },
+        ),
+        { keys: [KEY] },
+      )
+    const complete = { ...ownOf('owner', FINGERPRINT), answer: SECRET }
+    await storeAt('test:').complete('acme:order-1', complete)
+    const opened = await storeAt('test:').inspect?.('acme:order-1')
+    expect(opened).toMatchObject({ answer: { status: SECRET.status } })
+    for (const place of ['live:', '', undefined]) {
+      const looked = async () => storeAt(place).inspect?.('acme:order-1')
+      await expect(looked()).rejects.toMatchObject({ code: 'seal_broken' })
+    }
+  })
+
   test('to a record of another request is not opened there', async () => {
     const { records, complete, kept, replayed } = opened()
     await complete('k')

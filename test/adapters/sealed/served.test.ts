@@ -8,7 +8,7 @@ import { PostgresStore } from 'once-per-key/postgres'
 import { newSealingKey, sealed } from 'once-per-key/sealed'
 import { Pool } from 'pg'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { startPostgres } from '../../support/postgres-server.js'
+import { newDatabase } from '../../support/postgres-server.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { DRIVER_NAMES } from '../sqlite/drivers.js'
 import { openStore } from '../sqlite/open-store.js'
@@ -146,11 +146,10 @@ describe.each(DRIVER_NAMES)('in a transaction on SQLite, by %s', (driver) => {
 })
 
 describe('in a transaction on Postgres', async () => {
-  const server = await startPostgres()
-  const pool = new Pool({ connectionString: server.url(), max: 10 })
+  const { url } = await newDatabase()
+  const pool = new Pool({ connectionString: url, max: 10 })
   afterAll(async () => {
     await pool.end()
-    await server.close()
   })
   const store = sealed(new PostgresStore({ pool, transactions: pool, sweeps: false }), { keys: [KEY] })
   await store.migrate()

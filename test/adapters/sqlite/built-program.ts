@@ -1,5 +1,5 @@
-import { readFile, symlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readFile, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { transpiledPackage } from '../../support/transpiled-package.js'
 
@@ -11,14 +11,12 @@ export interface BuiltProgram {
 }
 
 /** Builds a program of this folder from today's sources, once for many processes. It may import `drivers.ts`. */
-export async function buildProgram(name: string): Promise<BuiltProgram> {
+export async function buildProgram(program: string): Promise<BuiltProgram> {
   const built = await transpiledPackage()
-  await symlink(
-    join(ROOT, 'node_modules/better-sqlite3'),
-    join(built.folder, 'node_modules/better-sqlite3'),
-    'junction',
-  )
-  const [drivers, main] = await Promise.all([sourceOf('drivers.ts'), sourceOf(name)])
+  const name = '@photostructure/sqlite'
+  await mkdir(join(built.folder, 'node_modules', dirname(name)))
+  await symlink(join(ROOT, 'node_modules', name), join(built.folder, 'node_modules', name), 'junction')
+  const [drivers, main] = await Promise.all([sourceOf('drivers.ts'), sourceOf(program)])
   await built.write('drivers.mjs', drivers)
   const path = await built.write('main.mjs', main.replace('./drivers.js', './drivers.mjs'))
   return { path, remove: built.remove }

@@ -14,7 +14,10 @@ export interface DatabaseOptions {
 
 type Open = (file: string, options?: DatabaseOptions) => OpenDatabase
 
-/** The drivers that this Node can load: `node:sqlite` from 22.13 on, better-sqlite3 where it was built for it. */
+/**
+ * The drivers that are there. Before Node 22.13, which brings `node:sqlite`, a package of the same interface stands for it.
+ * ONCE_PER_KEY_BETTER_SQLITE3 names the folder of better-sqlite3: it must be compiled, so it is installed in `integrations`.
+ */
 export const DRIVERS: Readonly<Partial<Record<DriverName, Open>>> = Object.fromEntries(
   [
     ['node:sqlite', nodeSqlite()],
@@ -33,15 +36,18 @@ export function openDatabase(driver: DriverName, file: string, options?: Databas
   return open(file, options)
 }
 
-function nodeSqlite(): Open | undefined {
-  const found = process.getBuiltinModule('node:sqlite') as
-    | { readonly DatabaseSync: new (file: string, options: DatabaseOptions) => OpenDatabase }
-    | undefined
-  return found && ((file, options = {}) => new found.DatabaseSync(file, options))
+function nodeSqlite(): Open {
+  const require = createRequire(import.meta.url)
+  const { DatabaseSync } = (process.getBuiltinModule('node:sqlite') ?? require('@photostructure/sqlite')) as {
+    readonly DatabaseSync: new (file: string, options: DatabaseOptions) => OpenDatabase
+  }
+  return (file, options = {}) => new DatabaseSync(file, options)
 }
 
 function betterSqlite3(): Open | undefined {
-  const Database = createRequire(import.meta.url)('better-sqlite3') as new (
+  const { ONCE_PER_KEY_BETTER_SQLITE3: folder } = process.env
+  if (folder === undefined) return undefined
+  const Database = createRequire(import.meta.url)(folder) as new (
     file: string,
     options?: { readonly readonly: boolean },
   ) => OpenDatabase

@@ -2,15 +2,16 @@ import { SqliteStore } from 'once-per-key/sqlite'
 import { describe, test, vi } from 'vitest'
 import { fakeClock } from '../../support/fake-clock.js'
 import { tryHistories, tryOperatedHistories } from '../../support/history-trials.js'
+import { thoroughly } from '../../support/thoroughness.js'
 import { DRIVER_NAMES } from './drivers.js'
 import { openStore } from './open-store.js'
 
 vi.setConfig({ testTimeout: 600_000 })
 
-/** ONCE_PER_KEY_HISTORIES=5 tries five times as many: 100,000 commands on each driver. */
-const TIMES = Number(process.env.ONCE_PER_KEY_HISTORIES ?? '1')
-const COMMANDS = { number: 500 * TIMES, fewestCommands: 12_000 * TIMES, fewestVisits: 10 }
-const OPERATED = { number: 240 * TIMES, fewestCommands: 8_000 * TIMES, fewestVisits: 5 }
+/** ONCE_PER_KEY_HISTORIES=25 tries so many times as many: 100,000 commands on each driver. */
+const TIMES = Number(process.env.ONCE_PER_KEY_HISTORIES ?? thoroughly('1', '5'))
+const COMMANDS = { number: 100 * TIMES, fewestCommands: 2_400 * TIMES, fewestVisits: 10 }
+const OPERATED = { number: 48 * TIMES, fewestCommands: 1_600 * TIMES, fewestVisits: 5 }
 
 describe.each(DRIVER_NAMES)('random histories on %s', (driver) => {
   test.each([

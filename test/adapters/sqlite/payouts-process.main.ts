@@ -16,12 +16,15 @@ const once = idempotency({ store, scope: singleTenant, leaseMs: 1_000, storeTime
 /** How far the payout is; its COMMIT is the one that comes next. */
 let isRecording = false
 const exec = database.exec.bind(database)
-database.exec = (sql: string) => {
-  if (isRecording && sql === 'COMMIT') reached('before the COMMIT')
-  const done = exec(sql)
-  if (isRecording && sql === 'COMMIT') reached('behind the COMMIT')
-  return done
-}
+// Not every driver lets its methods be assigned.
+Object.defineProperty(database, 'exec', {
+  value(sql: string) {
+    if (isRecording && sql === 'COMMIT') reached('before the COMMIT')
+    const done = exec(sql)
+    if (isRecording && sql === 'COMMIT') reached('behind the COMMIT')
+    return done
+  },
+})
 
 const server = createServer((req, res) => {
   once(req, res, (error) => {

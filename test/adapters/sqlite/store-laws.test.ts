@@ -25,7 +25,7 @@ describe.each(DRIVER_NAMES)('SqliteStore obeys the store laws, on %s', (driver) 
 })
 
 /** The first command to one store, the second to the other, and so on. */
-function inTurns(one: Required<Omit<Store, 'effects' | 'observe' | 'around'>>, other: typeof one): Store {
+function inTurns(one: Required<Omit<Store, 'effects' | 'observe' | 'around' | 'send'>>, other: typeof one): Store {
   let commands = 0
   const next = () => (commands++ % 2 === 0 ? one : other)
   return {

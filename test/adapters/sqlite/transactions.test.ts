@@ -58,6 +58,23 @@ describe.each(DRIVER_NAMES)('a transaction on %s', (driver) => {
     expect(await post()).toMatchObject({ status: 201, body: { from: 2 }, replayed: 'true' })
   })
 
+  test('in which nothing is written is rolled back, unless that is allowed', async () => {
+    const { store, serve, post, errors, record } = await served(driver)
+    await serve(async (res, context) => {
+      const options = context.attempt === 1 ? undefined : { allowEmpty: true }
+      const work = (tx: Parameters<typeof insert>[0]) => {
+        tx.prepare("UPDATE effects SET id = 'e2' WHERE id = 'e1'").run()
+        res.status(201).json({ id: null })
+      }
+      await store.transaction(context, work, options)
+    })
+    expect(await post()).toMatchObject({ status: 500, body: { failed: true } })
+    expect(errors).toMatchObject([{ code: 'nothing_written', message: expect.stringContaining('allowEmpty: true') }])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+    expect(await post()).toMatchObject({ status: 201, replayed: null })
+    expect(await post()).toMatchObject({ status: 201, replayed: 'true' })
+  })
+
   test('whose answer is a failure is rolled back, and the answer is sent', async () => {
     const { store, serve, post, effects, errors, record } = await served(driver)
     await serve(async (res, context) => {

@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
+import type Sqlite from 'better-sqlite3'
 import { idempotency } from 'once-per-key'
 import { SqliteStore } from 'once-per-key/sqlite'
 import { type Payout, payoutHandler, sendPayout } from '../payout.js'
+import { loadPeer } from '../peer-packages.js'
 import { KEY, MERCHANT, type Open, type Protection } from '../protection.js'
 
 /** A transaction that writes the payout, and no protection. */
@@ -67,6 +68,7 @@ export const oursSqliteAround: Open = async (work) => {
 /** As durable as the store makes its own connection. */
 function openFile() {
   const folder = mkdtempSync(join(tmpdir(), 'once-per-key-bench-'))
+  const Database = loadPeer<typeof Sqlite>('better-sqlite3')
   const database = new Database(join(folder, 'bench.db'))
   database.pragma('journal_mode = WAL')
   database.pragma('synchronous = FULL')

@@ -15,12 +15,13 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a success is sent before the store has confirmed it',
-    find: `const call = calls.send('complete', this, terms)
+    find: `const call = this.core.calls.send('complete', this)
 `,
-    replace: `const call = calls.send('complete', this, terms)
+    replace: `const call = this.core.calls.send('complete', this)
     if (this.isProtected) {
-      void whenever(call.reply, (reply) => reply && this.completed(reply, answer, true))
-      return SEND
+      void whenever(call.whenReplied(), (reply) => reply && this.completed(reply, answer, true))
+      this.settle(SEND)
+      return
     }
 `,
     check: 'S3',
@@ -47,8 +48,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a failure whose outcome is unknown counts as certain',
-    find: 'retentionMs: unknownRetentionMs, uncertain, failedMs',
-    replace: 'retentionMs: unknownRetentionMs, uncertain: false, failedMs',
+    find: '    this.failure = failure\n    const call = this.core',
+    replace: '    this.failure = { ...failure, uncertain: false } as Failure\n    const call = this.core',
     check: 'S5',
     scale: 0.15,
   },
@@ -66,8 +67,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'an answer is stored with another body',
-    find: `['1', bulk(body)]`,
-    replace: `['1', Buffer.from('{}')]`,
+    find: "if (body === null) return ''",
+    replace: "if (body !== null) return Buffer.from('{}')\n  return ''",
     check: 'S8',
   },
   {
@@ -78,8 +79,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'another body gets the answer of the first',
-    find: 'const claiming = this.#claims.make(identity)',
-    replace: `const claiming = this.#claims.make({ ...identity, fingerprint: 'f' })`,
+    find: 'const run = new Run(identity, this.#core)',
+    replace: `const run = new Run({ ...identity, fingerprint: 'f' }, this.#core)`,
     check: 'S9',
   },
   {

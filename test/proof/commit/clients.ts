@@ -48,7 +48,7 @@ export async function send(
   patienceMs: number,
 ): Promise<string | 'aborted' | null> {
   try {
-    const response = await fetch(`http://127.0.0.1:${port}/${order.isSealed ? 'sealed' : 'effects'}`, {
+    const response = await fetch(`http://127.0.0.1:${port}/${pathOf(order)}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
       body: JSON.stringify(order),
@@ -59,4 +59,9 @@ export async function send(
   } catch {
     return 'aborted'
   }
+}
+
+function pathOf({ isSealed, way, isPatient }: Order): string {
+  if (isSealed) return 'sealed'
+  return `${way === 'plain' ? 'effects' : 'mistakes'}${isPatient ? '/patient' : ''}`
 }

@@ -8,7 +8,8 @@ import { type Choices, choicesOf } from '../chaos/choices.js'
 import { inLanes } from '../lanes.js'
 import { Findings, type Layer } from '../layer.js'
 import { placeOrder, type Told } from './clients.js'
-import { LEASE_MS, type Order } from './order.js'
+import { leaveWaiting } from './left-waiting.js'
+import { LEASE_MS, MISTAKES, type Order } from './order.js'
 import { type Services, startServices } from './services.js'
 import { letStaleOwnerComplete } from './stale-owner.js'
 
@@ -39,7 +40,10 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
   const commands = await startFaultProxy(database.port)
   const application = await startFaultProxy(database.port)
   const tried: Record<string, number> = Object.fromEntries(
-    [...NAMES, COMMITS_WITHOUT_REPLY, 'takeovers', 'sealed answers', STALE_OWNERS].map((name) => [name, 0]),
+    [...NAMES, COMMITS_WITHOUT_REPLY, STOPPED_BACKENDS, 'takeovers', 'sealed answers', STALE_OWNERS].map((name) => [
+      name,
+      0,
+    ]),
   )
   const url = (proxy: FaultProxy) => database.url().replace(`:${database.port}`, `:${proxy.port}`)
   const settings = { commandsUrl: url(commands), applicationUrl: url(application), sealingKey: newSealingKey() }
@@ -47,6 +51,7 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
 
   const told = new Map<string, Told>([[STALE_KEY, await letStaleOwnerComplete(STALE_KEY, services, application)]])
   count(tried, STALE_OWNERS)
+  for (const [key, each] of await leaveWaiting(services, application, findings, seed)) told.set(key, each)
 
   const judge = () => judged({ told, operator, findings, tried, seed })
   let effects = await judge()
@@ -133,8 +138,11 @@ async function judged({ told, operator, findings, tried, seed }: Judging): Promi
 }
 
 function orderOf(choices: Choices, number: number): Order {
+  const isSealed = number % SEALED_EVERY === 0
   return {
-    isSealed: number % SEALED_EVERY === 0,
+    isSealed,
+    isPatient: false,
+    way: isSealed || choices.chance(0.6) ? 'plain' : choices.one(MISTAKES),
     reserves: choices.chance(0.3),
     thinksMs: choices.chance(0.3) ? choices.between(1, 300) : 0,
     pauseMs: choices.chance(0.3) ? choices.between(1, 200) : 0,
@@ -198,6 +206,8 @@ const FAULTS: readonly Choice[] = [
   ['replies to commands lost', 3, ({ commands }, choices) => void commands.dropReplyTo(choices.one(COMMANDS))],
   ['connections of commands cut', 2, ({ commands }) => commands.reset()],
   ['connections of transactions cut', 2, ({ application }) => application.reset()],
+  ['connections of transactions stood still', 1, standStill],
+  ['backends looked for', 2, stopBackend],
   ['sessions ended by the database', 2, ({ operator }) => operator.query(END_SESSIONS).catch(() => {})],
   [
     'services stopped',
@@ -210,10 +220,45 @@ const FAULTS: readonly Choice[] = [
 /** Such a fault waits for the next COMMIT, and another may take its place. */
 const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
 const STALE_OWNERS = 'completions of a stale owner in its transaction'
+const STOPPED_BACKENDS = 'backends in a transaction stopped'
 const NAMES = FAULTS.map(([name]) => name)
 const COMMANDS = ['begin_v1', 'renew_v1', 'release_v1'] as const
 const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND random() < 0.3`
+
+const IN_TRANSACTION = `SELECT pid FROM pg_stat_activity
+  WHERE state = 'idle in transaction' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1`
+const MOST_LOOKS = 100
+
+/** Nothing passes for a while, and no connection ends meanwhile. */
+async function standStill({ application }: Ground, choices: Choices): Promise<void> {
+  application.freeze()
+  await pause(choices.between(500, 3_000))
+  application.heal()
+}
+
+/** SIGSTOP, and SIGCONT after a while, to the backend of a session that is in a transaction. */
+async function stopBackend({ operator, tried }: Ground, choices: Choices): Promise<void> {
+  for (let look = 0; look < MOST_LOOKS; look++) {
+    const { rows } = await operator.query(IN_TRANSACTION).catch(() => ({ rows: [] }))
+    if (rows.length > 0 && signal(rows[0].pid, 'SIGSTOP')) {
+      count(tried, STOPPED_BACKENDS)
+      await pause(choices.between(500, 3_000))
+      signal(rows[0].pid, 'SIGCONT')
+      return
+    }
+    await pause(10)
+  }
+}
+
+/** `false`: it has ended meanwhile. */
+function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name)
+  } catch {
+    return false
+  }
+}
 
 interface Strikes {
   haveAllStruck(): boolean

@@ -11,7 +11,23 @@ export interface Order {
   readonly isolation: 'repeatable read' | 'serializable' | null
   /** Whether its answer is sealed. */
   readonly isSealed: boolean
+  readonly way: Way
+  /** Whether its run may take longer than any client waits. */
+  readonly isPatient: boolean
 }
+
+/**
+ * How the handler comes to its effect:
+ *
+ * - `plain`: in one transaction.
+ * - `tries again`: the client rejects the first transaction while its work still runs; the handler opens another one at once.
+ * - `lets go`: the same in the first attempt, but the handler waits for nothing more; that work answers.
+ * - `writes nothing`: nothing is written in the first transaction, which answers; the handler tries again at once.
+ * - `answers before BEGIN`: the first attempt fails while its transaction waits for a connection, which comes behind the answer.
+ */
+export type Way = 'plain' | (typeof MISTAKES)[number]
+
+export const MISTAKES = ['tries again', 'lets go', 'writes nothing', 'answers before BEGIN'] as const
 
 export interface ServiceSettings {
   /** Of the database, by a way that may lose what it likes. */

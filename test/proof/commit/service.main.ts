@@ -1,19 +1,25 @@
 // A service whose effects commit with their records, in a process of its own. Its settings come as an argument.
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import express from 'express'
-import { idempotency, singleTenant } from 'once-per-key'
+import { type IdempotencyContext, idempotency, singleTenant } from 'once-per-key'
 import { PostgresStore } from 'once-per-key/postgres'
 import { sealed } from 'once-per-key/sealed'
-import { Pool, type PoolConfig } from 'pg'
+import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { LEASE_MS, type Order, type ServiceSettings } from './order.js'
 
 const { commandsUrl, applicationUrl, sealingKey }: ServiceSettings = JSON.parse(process.argv[2] ?? '')
 const application = open({ connectionString: applicationUrl, max: 8 })
 const commands = open({ connectionString: commandsUrl, max: 3 })
 const store = new PostgresStore({ pool: commands, transactions: application, sweeps: false })
+const hasty = new PostgresStore({
+  pool: commands,
+  sweeps: false,
+  transactions: { run: (tx: PoolClient, { text, values }) => tx.query(text, [...values]), transaction: openHastily },
+})
 
 const settings = {
   scope: singleTenant,
@@ -26,6 +32,10 @@ const settings = {
 const sealedStore = sealed(store, { keys: [sealingKey], unsealedMayBeReplayed: true })
 const app = express()
 app.post('/effects', express.json(), idempotency({ ...settings, store }), haveEffect)
+app.post('/mistakes', express.json(), idempotency({ ...settings, store: hasty }), haveEffectAfterMistake)
+const patient = { ...settings, maxRunMs: 60 * LEASE_MS }
+app.post('/effects/patient', express.json(), idempotency({ ...patient, store }), haveEffect)
+app.post('/mistakes/patient', express.json(), idempotency({ ...patient, store: hasty }), haveEffectAfterMistake)
 app.post('/sealed', express.json(), idempotency({ ...settings, store: sealedStore }), haveEffect)
 app.use((_error: unknown, _req: express.Request, res: express.Response, next: express.NextFunction) => {
   if (res.headersSent) next()
@@ -33,27 +43,102 @@ app.use((_error: unknown, _req: express.Request, res: express.Response, next: ex
 })
 
 async function haveEffect(req: express.Request, res: express.Response): Promise<void> {
-  const run = req.idempotency
-  const { reserves, thinksMs, pauseMs, staysOpen, isolation }: Order = req.body
-  if (run === undefined) throw new Error('The request had no key.')
-  const id = randomUUID()
-  if (reserves) {
-    await store.step(run, (tx) =>
-      tx.query('INSERT INTO reservations VALUES ($1) ON CONFLICT (key) DO NOTHING', [run.key]),
-    )
-  }
+  const run = runOf(req)
+  const order: Order = req.body
+  const { reserves, thinksMs, isolation } = order
+  if (reserves) await store.step(run, (tx) => reserve(tx, run))
   await pause(thinksMs)
-  await store.transaction(
-    run,
-    async (tx) => {
-      if (staysOpen) await tx.query('SET LOCAL idle_in_transaction_session_timeout = 0')
-      await tx.query('INSERT INTO effects VALUES ($1, $2, $3)', [run.key, id, run.attempt])
-      await pause(pauseMs)
-      res.status(201).json({ id })
-    },
-    isolation === null ? undefined : { isolation },
-  )
+  await store.transaction(run, workOf(run, order, res), isolation === null ? undefined : { isolation })
 }
+
+/** What an application easily does wrong in its first transaction, and then the right one. */
+async function haveEffectAfterMistake(req: express.Request, res: express.Response): Promise<void> {
+  const run = runOf(req)
+  const order: Order = req.body
+  const { reserves, thinksMs, way } = order
+  if (reserves) await hasty.step(run, (tx) => reserve(tx, run))
+  await pause(thinksMs)
+  if (way === 'answers before BEGIN' && run.attempt === 1) return failBeforeBegin(run, order, res)
+  if (way === 'tries again' || (way === 'lets go' && run.attempt === 1)) {
+    const limit = new AbortController()
+    const rejected = hasty.transaction(run, workOf(run, order, res, limit), { limit: limit.signal })
+    if (way === 'lets go') return void rejected.catch(() => {})
+    await rejected.catch(() => {})
+  }
+  if (way === 'writes nothing') {
+    const isCommitted = hasty.transaction(run, async (tx) => {
+      await tx.query('UPDATE effects SET attempt = attempt WHERE key IS NULL')
+      res.status(201).json({ id: randomUUID() })
+      return true
+    })
+    if (await isCommitted.catch(() => false)) return
+  }
+  await hasty.transaction(run, workOf(run, order, res))
+}
+
+/** The connection comes when the client has been answered, or has left. */
+function failBeforeBegin(run: IdempotencyContext, order: Order, res: express.Response): void {
+  const isOver = res.closed ? Promise.resolve() : once(res, 'close')
+  hasty.transaction(run, workOf(run, order, res), { behind: isOver }).catch(() => {})
+  res.status(503).end()
+}
+
+/** `limit`: is reached as soon as the effect is written. */
+function workOf(
+  run: IdempotencyContext,
+  { staysOpen, pauseMs }: Order,
+  res: express.Response,
+  limit?: AbortController,
+) {
+  return async (tx: PoolClient): Promise<void> => {
+    const id = randomUUID()
+    if (staysOpen) await tx.query('SET LOCAL idle_in_transaction_session_timeout = 0')
+    await tx.query('INSERT INTO effects VALUES ($1, $2, $3)', [run.key, id, run.attempt])
+    limit?.abort(new Error('The transaction took too long.'))
+    await pause(pauseMs)
+    res.status(201).json({ id })
+  }
+}
+
+function reserve(tx: PoolClient, { key }: IdempotencyContext): Promise<unknown> {
+  return tx.query('INSERT INTO reservations VALUES ($1) ON CONFLICT (key) DO NOTHING', [key])
+}
+
+function runOf(req: express.Request): IdempotencyContext {
+  if (req.idempotency === undefined) throw new Error('The request had no key.')
+  return req.idempotency
+}
+
+interface Opening {
+  /** Behind this a connection is free. */
+  readonly behind?: Promise<unknown>
+  readonly limit?: AbortSignal
+}
+
+/** Does not wait for the work when the limit is reached: the connection is closed, and with it the transaction is rolled back. */
+async function openHastily(work: (tx: PoolClient) => Promise<void>, { behind, limit }: Opening = {}): Promise<void> {
+  await behind
+  const tx = await application.connect()
+  tx.on('error', ignore)
+  let isGood = false
+  try {
+    await tx.query('BEGIN')
+    await Promise.race([work(tx), ...(limit === undefined ? [] : [rejectionOf(limit)])])
+    await tx.query('COMMIT')
+    isGood = true
+  } finally {
+    if (isGood) tx.off('error', ignore)
+    tx.release(!isGood)
+  }
+}
+
+function rejectionOf(limit: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    limit.addEventListener('abort', () => reject(limit.reason))
+  })
+}
+
+function ignore(): void {}
 
 const server = createServer(app).listen(0, '127.0.0.1', () => {
   process.send?.({ port: (server.address() as AddressInfo).port })

@@ -7,7 +7,16 @@ import type { Services } from './services.js'
 
 const PATIENCE_MS = 10 * LEASE_MS
 
-const ORDER: Order = { reserves: false, thinksMs: 0, pauseMs: 0, staysOpen: true, isolation: null, isSealed: false }
+const ORDER: Order = {
+  reserves: false,
+  thinksMs: 0,
+  pauseMs: 0,
+  staysOpen: true,
+  isolation: null,
+  isSealed: false,
+  way: 'plain',
+  isPatient: false,
+}
 
 /**
  * The completion of an owner is held back on its way, after its last renewal, until its lease has lapsed and another attempt has

@@ -29,6 +29,36 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
     check: 'S13',
     scale: 0.01,
   },
+  {
+    name: 'work whose transaction was rolled back may answer',
+    find: 'if (call?.isRunning !== true) return void this.#close()',
+    replace: 'if (call?.isRunning !== true || this.#isAnswered) return void this.#close()',
+    check: 'S3',
+  },
+  {
+    name: 'a transaction in which nothing was written commits',
+    find: 'check: MARKED + WRITTEN,',
+    replace: 'check: MARKED,',
+    check: 'S3',
+  },
+  {
+    name: 'a failure is held while its transaction waits for a connection',
+    find: "if (this.#offered.areFailed && this.#state !== 'open') {",
+    replace: "if (this.#offered.areFailed && this.#state !== 'open' && this.#call !== undefined) {",
+    check: 'L2',
+  },
+  {
+    name: 'a statement in a transaction is waited for without a limit',
+    find: 'return within(this.#run.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))',
+    replace: 'return statement',
+    check: 'L2',
+  },
+  {
+    name: 'a transaction outlives its run',
+    find: "this.#wait.giveUp(transactionTimedOut('The transaction was not over within `maxRunMs`'))",
+    replace: '',
+    check: 'L2',
+  },
 ]
 
 export const mutants: readonly Mutant[] = planted.map((mutant) => ({ ...mutant, layer: 'commit' }))

@@ -23,20 +23,21 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'an answer is sent before it is stored',
-    find: `const call = calls.send('complete', this, terms)
+    find: `const call = this.core.calls.send('complete', this)
 `,
-    replace: `const call = calls.send('complete', this, terms)
+    replace: `const call = this.core.calls.send('complete', this)
     if (this.lease.check()) {
-      void whenever(call.reply, (late) => late !== null && this.completed(late, answer, true))
-      return SEND
+      void whenever(call.whenReplied(), (late) => late !== null && this.completed(late, answer, true))
+      this.settle(SEND)
+      return
     }
 `,
     check: 'S3',
   },
   {
     name: 'an unconfirmed success is sent without a lease',
-    find: 'return mustBeConfirmed || !this.lease.check() ?',
-    replace: 'return mustBeConfirmed ?',
+    find: 'this.settle(!this.#mayBeUnconfirmed || !this.lease.check() ?',
+    replace: 'this.settle(!this.#mayBeUnconfirmed ?',
     check: 'S3',
   },
   {
@@ -77,8 +78,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a claim whose reply is read after its lease runs all the same',
-    find: 'const isLate = isHeld && monotonicNow() >= sentAt +',
-    replace: 'const isLate = isHeld && monotonicNow() < sentAt - 0 *',
+    find: 'const isLate = monotonicNow() >= sentAt +',
+    replace: 'const isLate = monotonicNow() < sentAt - 0 *',
     check: 'S5',
   },
   {
@@ -140,8 +141,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: "a mismatched request gets the other's answer",
-    find: 'const claiming = this.#claims.make(identity)',
-    replace: "const claiming = this.#claims.make({ ...identity, fingerprint: 'f' })",
+    find: 'const run = new Run(identity, this.#core)',
+    replace: "const run = new Run({ ...identity, fingerprint: 'f' }, this.#core)",
     check: 'S9',
   },
   {
@@ -170,24 +171,23 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a claim that nobody runs is never released',
-    find: 'this.#claims.giveUp(claiming, sent)\n      return storeUnavailable(options)\n',
-    replace: 'return storeUnavailable(options)\n',
+    find: 'this.#claims.giveUp(run, claim)\n',
+    replace: '',
     check: 'L1',
   },
   {
     name: 'a late claim is not released',
-    find: 'if (!call.isAnswered) call.onLateAnswer = (late) => void this.#free(claiming, late?.acquired === true)\n',
+    find: 'if (!claim.isAnswered) claim.onLateAnswer = (late) => void this.#free(operation, late?.acquired === true)\n',
     replace: '',
     check: 'L1',
   },
   {
     name: 'a failure waits for its release for ever',
-    find: `        else this.#released(late, failure)
-      })
-      return SEND`,
-    replace: `        else this.#released(late, failure)
-      })
-      return new Promise(() => {}) as never`,
+    find: `      else this.#failed(late, failure)
+    })
+    this.settle(SEND)`,
+    replace: `      else this.#failed(late, failure)
+    })`,
     check: 'L2',
   },
 ]

@@ -2,8 +2,11 @@ import type { Buffer } from 'node:buffer'
 import { type Connection, connectTo } from '../../support/raw-client.js'
 import type { RawReply } from '../../support/raw-reply.js'
 
-/** A reply, or why there is none. */
-export type Heard = RawReply | 'closed' | 'late' | 'no HTTP'
+/**
+ * A reply, or why there is none. `cut while sending`: a server that refuses a request before it has read all of it, and closes, may
+ * reset what is still on its way, and with that the refusal (RFC 9112 §9.6): a client that sends in pieces cannot tell.
+ */
+export type Heard = RawReply | 'closed' | 'cut while sending' | 'late' | 'no HTTP'
 
 /** How a client leaves. */
 export type Leave = 'destroy' | 'reset' | 'end'
@@ -29,12 +32,14 @@ export function connectClient(port: number, patience: Patience, log: (what: stri
   const connection: Connection = connectTo(port)
   const { socket } = connection
   socket.setNoDelay(true)
+  let isPiecemeal = false
 
   return {
     async write(bytes, cuts = [], pauseMs = 0) {
       let start = 0
+      isPiecemeal ||= cuts.length > 0
       for (const end of [...cuts, bytes.length]) {
-        if (end <= start || socket.destroyed) continue
+        if (end <= start || !socket.writable) continue
         log(bytes.subarray(start, end))
         socket.write(bytes.subarray(start, end))
         start = end
@@ -42,7 +47,10 @@ export function connectClient(port: number, patience: Patience, log: (what: stri
       }
     },
     async reply(method) {
-      const heard = connection.reply(method).catch((error) => (/closed before/.test(`${error}`) ? 'closed' : 'no HTTP'))
+      const heard = connection.reply(method).catch((error) => {
+        if (!/closed before/.test(`${error}`)) return 'no HTTP'
+        return isPiecemeal && connection.wasReset() ? 'cut while sending' : 'closed'
+      })
       return inTime(heard, patience)
     },
     async closed() {

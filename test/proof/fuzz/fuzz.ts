@@ -32,6 +32,12 @@ const PLAYS: readonly Play[] = [
   attack,
 ]
 
+/** Scripts meet the keys of those shortly before them. */
+const BEFORE = 60
+const BEHIND = 12
+/** `PROVE_SCRIPT=8020` repeats one script that was reported, and what stood around it. */
+const REPEATED = process.env.PROVE_SCRIPT === undefined ? undefined : Number(process.env.PROVE_SCRIPT)
+
 /** Hostile and honest clients on real servers: Express 4, Express 5 and plain node:http. */
 export const fuzz: Layer = async ({ scale, seed, progress }) => {
   const findings = new Findings()
@@ -42,12 +48,13 @@ export const fuzz: Layer = async ({ scale, seed, progress }) => {
   }
   const patience: Patience = { ms: PATIENCE_MS, late: 0 }
 
-  let script = 0
-  while ((totals.requests ?? 0) < goal && patience.late < MOST_LATE) {
+  let script = REPEATED === undefined ? 0 : Math.max(0, REPEATED - BEFORE)
+  const until = REPEATED === undefined ? Number.POSITIVE_INFINITY : REPEATED + BEHIND
+  while ((totals.requests ?? 0) < goal && script < until && patience.late < MOST_LATE) {
     const before = totals.requests ?? 0
     const wanted = Math.min(REQUESTS_OF_A_SERVICE, goal - before)
     const onRequests = (requests: number) => progress(Math.min(1, (before + requests) / goal))
-    const served = await serveOnce({ seed, from: script, wanted, findings, patience, onRequests })
+    const served = await serveOnce({ seed, from: script, until, wanted, findings, patience, onRequests })
     add(served.figures)
     script = served.next
     if (served.crashed) break
@@ -59,6 +66,8 @@ interface Turn {
   readonly seed: number
   /** The number of the first script. */
   readonly from: number
+  /** The number behind the last script. */
+  readonly until: number
   /** How many requests. */
   readonly wanted: number
   readonly findings: Findings
@@ -67,7 +76,7 @@ interface Turn {
 }
 
 /** One service from its start to its exit. */
-async function serveOnce({ seed, from, wanted, findings, patience, onRequests }: Turn) {
+async function serveOnce({ seed, from, until, wanted, findings, patience, onRequests }: Turn) {
   const transcripts = createTranscripts(seed)
   const service = await startService(({ check, request, story }) => {
     findings.expect(check, false, () => `${story}\n${transcripts.of(request)}`)
@@ -96,7 +105,7 @@ async function serveOnce({ seed, from, wanted, findings, patience, onRequests }:
   }
 
   async function lane(): Promise<void> {
-    while (!crashed && patience.late < MOST_LATE && judge.counts.requests < wanted) {
+    while (!crashed && patience.late < MOST_LATE && judge.counts.requests < wanted && next < until) {
       const script = next++
       await perform(randomOf(seed, script).pick(PLAYS), script)
       onRequests(judge.counts.requests)

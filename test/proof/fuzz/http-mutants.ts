@@ -32,7 +32,7 @@ export const mutants: readonly Mutant[] = [
     'line === undefined',
   ),
   planted('S5', 'a key stays in its quotes', 'RFC_8941_STRING.test(text)', "text === ''"),
-  planted('S5', 'a key is read as Latin-1', 'isUtf8(bytes)', 'bytes.length === 0'),
+  planted('S5', 'a key is read as Latin-1', 'isUtf8(bytes) ?', 'bytes.length === 0 ?'),
   planted(
     'S5',
     'an invalid key is no key',
@@ -109,33 +109,33 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S8',
     'a failure is stored',
-    "judgement === 'success'\n        ? run.complete",
-    "judgement === 'success' || answer !== null\n        ? run.complete",
+    "if (judgement === 'success') {",
+    "if (judgement === 'success' || answer !== null) {",
   ),
   planted(
     'S3',
     'an answer is sent before it is stored',
-    'const settled = run.settle({ status, statusMessage, headers, body: isKept ? body : null })',
-    "void run.settle({ status, statusMessage, headers, body: isKept ? body : null })\n  const settled = { action: 'send' } as Settled | Promise<Settled>",
+    'else this.#run.settleFor(this, { status, statusMessage, headers, body: isKept ? body : null })',
+    "else {\n      void this.#run.settle({ status, statusMessage, headers, body: isKept ? body : null })\n      this.settled({ action: 'send' })\n    }",
   ),
   planted(
     'S5',
     'an answer too large to keep frees its key',
-    'void whenever(run.settle({ ...head, body: null }, terms), (settled) => {',
-    'void whenever(run.fail(), (settled) => {',
+    'this.#run.settleFor(this, { ...head, body: null }, confirmed)',
+    'this.#run.failFor(this)',
   ),
 
   planted(
     'S8',
     'a head that has left counts as a success',
-    'void whenever(this.#run.fail(), () =>',
-    'void whenever(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as Head), body: null }), () =>',
+    'this.#run.failFor(this)',
+    'this.#stream === undefined ? this.#run.failFor(this) : this.#run.settleFor(this, { ...(this.#head as Head), body: null })',
   ),
   planted(
     'S3',
     'the end of a stream leaves before its record is completed',
-    'void whenever(run.settle({ ...head, body: null }, terms), (settled) => {',
-    "run.settle({ ...head, body: null }, terms)\n    void whenever({ action: 'send' } as const, (settled) => {",
+    'if (this.#stream !== undefined) this.#run.settleFor(this, { ...head, body: null }, confirmed)',
+    "if (this.#stream !== undefined) {\n      void this.#run.settle({ ...head, body: null }, { confirmed: confirmed === true })\n      this.settled({ action: 'send' })\n    }",
   ),
 
   // When it runs, and when it ends
@@ -148,8 +148,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S5',
     'a replay runs the handler',
-    'return send(decision, req, res, decision.extraHeaders)',
-    "return decision.action === 'replay' ? next() : send(decision, req, res, decision.extraHeaders)",
+    'else this.#send(decision)',
+    "else if (decision.action === 'replay') this.#goOn()\n    else this.#send(decision)",
   ),
   planted('S1', 'a live lease is nothing', 'if (now < record.leaseUntil) return refuse(record, claim, now)', ''),
   planted(
@@ -171,12 +171,7 @@ export const mutants: readonly Mutant[] = [
     'if (error !== null) return handleError.call',
   ),
   planted('S5', 'a possible effect is forgotten', 'this.#mayHaveHadEffect = true', ''),
-  planted(
-    'L1',
-    'a destroyed response keeps its key',
-    'void whenever(this.#run.fail(), () =>',
-    'void whenever(null, () =>',
-  ),
+  planted('L1', 'a destroyed response keeps its key', 'this.#run.failFor(this)', "this.settled({ action: 'send' })"),
   planted(
     'L2',
     'a late error hangs up on an answer that is being stored',
@@ -204,7 +199,7 @@ export const mutants: readonly Mutant[] = [
   planted(
     'L2',
     'misuse goes unheard',
-    'reportCertainFailure(req, true)\n      next(error)',
+    'reportCertainFailure(req, true)\n      next(error ?? nothingThrown(error))',
     'reportCertainFailure(req, true)',
   ),
   planted('L3', 'runs are never counted as over', '    this.#active--\n', ''),

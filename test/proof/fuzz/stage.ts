@@ -23,7 +23,15 @@ export interface Stage {
   tried(what: Tried, times?: number): void
 }
 
-export type Tried = 'connections' | 'pipelined' | 'races' | 'disconnects' | 'cuts' | 'repeated' | 'hostile'
+export type Tried =
+  | 'cut while sending'
+  | 'connections'
+  | 'pipelined'
+  | 'races'
+  | 'disconnects'
+  | 'cuts'
+  | 'repeated'
+  | 'hostile'
 
 export function serverOf(script: number): ServerName {
   return SERVERS[script % SERVERS.length] as ServerName
@@ -61,6 +69,7 @@ export async function hear(stage: Stage, client: Client, pending: Pending): Prom
 async function heardBy(stage: Stage, client: Client, pending: Pending): Promise<Heard> {
   const heard = await client.reply(pending.request.method)
   if (typeof heard !== 'string') stage.judge.heard(pending, heard)
+  else if (heard === 'cut while sending') stage.tried(heard)
   else if (heard !== 'closed' || !mayStayUnanswered(pending.request)) {
     await pause(100) // If the service has died, that is the story.
     if (!stage.service.hasExited()) stage.judge.unanswered(pending, heard)

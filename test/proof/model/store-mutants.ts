@@ -26,7 +26,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'Redis: a command with another fingerprint is shown the answer',
-    find: '    if asker and asker ~= fingerprint then return { state, fingerprint, attempt } end\n',
+    find: '    if asker and asker ~= fingerprint then return { COMPLETED, attempt, fingerprint } end\n',
     replace: '',
     layer,
     check: 'S9',
@@ -138,22 +138,22 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'Redis: a body is read as UTF-8',
-    find: 'body: integer(fields, 6) === 1 ? bytes(fields, 7) : null',
-    replace: 'body: integer(fields, 6) === 1 ? Buffer.from(text(fields, 7)) : null',
+    find: 'body: integer(fields[6]) === 1 ? bytes(fields[7]) : null',
+    replace: 'body: integer(fields[6]) === 1 ? Buffer.from(text(fields[7])) : null',
     layer,
     check: 'S2',
   },
   {
     name: 'Redis: an answer that was not kept is replayed as an empty one',
-    find: 'body: integer(fields, 6) === 1 ? bytes(fields, 7) : null',
-    replace: 'body: bytes(fields, 7)',
+    find: 'body: integer(fields[6]) === 1 ? bytes(fields[7]) : null',
+    replace: 'body: bytes(fields[7])',
     layer,
     check: 'S2',
   },
   {
     name: 'Redis: header lines of one name are merged',
-    find: 'statusMessage, JSON.stringify(headers)',
-    replace: 'statusMessage, JSON.stringify([...new Map(headers)])',
+    find: '{JSON.stringify(headers)}`',
+    replace: '{JSON.stringify([...new Map(headers)])}`',
     layer,
     check: 'S2',
   },
@@ -166,16 +166,16 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'sealed: an answer is not bound to the key of its record',
-    find: 'JSON.stringify([key, fingerprint, isKept])',
-    replace: 'JSON.stringify([fingerprint, isKept])',
+    find: '[place, key, fingerprint, isKept]',
+    replace: '[place, fingerprint, isKept]',
     layer,
     check: 'S13',
   },
   {
     name: 'sealed: a record whose answer another key sealed counts as none',
-    find: 'return { ...record, answer: openedAnswer(record.answer, { key, fingerprint }, options) }',
+    find: 'return { ...record, answer: openedAnswer(record.answer, { key, fingerprint, place }, options) }',
     replace: `try {
-      return { ...record, answer: openedAnswer(record.answer, { key, fingerprint }, options) }
+      return { ...record, answer: openedAnswer(record.answer, { key, fingerprint, place }, options) }
     } catch {
       return null as Record
     }`,
@@ -184,8 +184,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'sealed: a body is kept as it is',
-    find: 'sealedAnswer(answer, { key, fingerprint }, options)',
-    replace: '({ ...sealedAnswer(answer, { key, fingerprint }, options), body: answer.body })',
+    find: 'sealedAnswer(answer, { key, fingerprint, place }, options)',
+    replace: '({ ...sealedAnswer(answer, { key, fingerprint, place }, options), body: answer.body })',
     layer,
     check: 'S13',
   },
@@ -198,36 +198,29 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'memory: header lines of one name are merged',
-    find: 'this.#headers = textOf(headers)',
-    replace: 'this.#headers = textOf([...new Map(headers)])',
+    find: 'const form = forms.of(record.answer, parts)',
+    replace: 'const form = forms.of({ ...record.answer, headers: [...new Map(record.answer.headers)] }, parts)',
     layer,
     check: 'S2',
   },
   {
     name: 'memory: a certain failure is not found',
-    find: 'this.#uncertain.find(key) ?? this.#certain.find(key)',
-    replace: 'this.#uncertain.find(key)',
+    find: 'return this.#index.peek(key)',
+    replace: `const found = this.#index.peek(key)
+    return found?.state === 'failed' && !found.uncertain ? undefined : found`,
     layer,
     check: 'S6',
   },
   {
-    name: 'memory: a record that moves to another shelf stays on the first',
-    find: 'for (const other of this.#shelves) if (other !== shelf) other.entries.delete(before)\n',
-    replace: '',
-    layer,
-    check: 'S1',
-    scale: 0.2,
-  },
-  {
     name: 'memory: a claim outlives its failure',
-    find: 'if (isMoved) this.#placeOf(before.record).drop(before)',
-    replace: '',
+    find: 'if (isThere) this.#roomOf(entry).remove(entry)',
+    replace: "if (isThere && record.state !== 'failed') this.#roomOf(entry).remove(entry)",
     layer,
     check: 'L1',
   },
   {
     name: 'memory: an expired record never leaves',
-    find: 'now >= oldest.record.expiresAt',
+    find: 'now >= first.expiresAt',
     replace: 'now >= Number.MAX_VALUE',
     layer,
     check: 'L1',

@@ -11,17 +11,17 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'an unconfirmed success is sent after the lease was lost',
-      find: 'return mustBeConfirmed || !this.lease.check() ?',
-      replace: 'return mustBeConfirmed ?',
+      find: 'this.settle(!this.#mayBeUnconfirmed || !this.lease.check() ?',
+      replace: 'this.settle(!this.#mayBeUnconfirmed ?',
       check: 'S2',
       // It takes a stall, a successor's success and an outage, one upon the other.
       scale: 0.1,
     },
     {
       name: 'a success is sent before it is stored',
-      find: '? run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)',
+      find: 'run.completeFor(this, storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)\n',
       replace:
-        "? (void run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed), { action: 'send' as const })",
+        "void run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)\n      this.settled({ action: 'send' })\n",
       check: 'S3',
     },
     {
@@ -32,7 +32,7 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a pending completion is not tried again',
-      find: "void this.core.calls.sendAgain('complete', this, terms, call, this.lease.until).then",
+      find: "void this.core.calls.sendAgain('complete', this, call, this.lease.until).then",
       replace: 'void Promise.resolve(null as CommandReply | null).then',
       check: 'S3',
     },
@@ -57,14 +57,15 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a success is not withheld where its storing is not confirmed',
-      find: 'return mustBeConfirmed || !this.lease.check() ?',
-      replace: 'return !this.lease.check() ?',
+      find: 'this.settle(!this.#mayBeUnconfirmed || !this.lease.check() ?',
+      replace: 'this.settle(!this.lease.check() ?',
       check: 'S3',
     },
     {
       name: 'the memory store forgets failures',
-      find: 'this.#claimed.find(key) ?? this.#uncertain.find(key) ?? this.#certain.find(key)',
-      replace: 'this.#claimed.find(key)',
+      find: 'return this.#index.peek(key)',
+      replace: `const found = this.#index.peek(key)
+    return found?.state === 'failed' ? undefined : found`,
       check: 'S6',
     },
     {
@@ -81,8 +82,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a mismatched request is given the answer',
-      find: 'const claiming = this.#claims.make(identity)',
-      replace: "const claiming = this.#claims.make({ ...identity, fingerprint: 'f' })",
+      find: 'const run = new Run(identity, this.#core)',
+      replace: "const run = new Run({ ...identity, fingerprint: 'f' }, this.#core)",
       check: 'S9',
     },
     {
@@ -93,32 +94,32 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a claim that is confirmed after its lease runs the handler',
-      find: 'reply: isLate ? null : reply',
-      replace: 'reply: isLate ? reply : reply',
+      find: 'return isLate ? null : reply',
+      replace: 'return isLate ? reply : reply',
       check: 'S10',
     },
     {
       name: 'a client that leaves ends the run',
-      find: "? { action: 'execute', run: new JudgedRun(claimed.run, asker.request, this.#rules) }",
+      find: 'asking?.claimed(this, this.#extraHeaders)',
       replace:
-        "? ((run) => {\n          const watch = () => { asker.isAbandoned() ? void run.fail() : setTimeout(watch, 50).unref() }\n          watch()\n          return { action: 'execute' as const, run }\n        })(new JudgedRun(claimed.run, asker.request, this.#rules))",
+        'asking?.claimed(this, this.#extraHeaders)\n    const watch = () => { asking?.isAbandoned() ? void this.fail() : setTimeout(watch, 50).unref() }\n    watch()',
       check: 'S11',
     },
     {
       name: 'a claim that was given up is not released',
-      find: 'this.#claims.giveUp(claiming, sent)\n      return storeUnavailable(options)\n',
-      replace: 'return storeUnavailable(options)\n',
+      find: 'this.#claims.giveUp(run, claim)\n',
+      replace: '',
       check: 'L1',
     },
     {
       name: 'a claim that was given up is released only once',
-      find: 'if (!call.isAnswered) call.onLateAnswer = (late) => void this.#free(claiming, late?.acquired === true)\n',
+      find: 'if (!claim.isAnswered) claim.onLateAnswer = (late) => void this.#free(operation, late?.acquired === true)\n',
       replace: '',
       check: 'L1',
     },
     {
       name: 'a waiter whose client has left keeps its claim',
-      find: "claims.giveUp(claiming, sent)\n      return { kind: 'given up', verdict: inFlight(leaseMs, options) }",
+      find: "claims.giveUp(operation, claim)\n      return { kind: 'given up', verdict: inFlight(leaseMs, options) }",
       replace: "return { kind: 'given up', verdict: inFlight(leaseMs, options) }",
       check: 'L1',
     },
@@ -142,9 +143,9 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a completed run is never over',
-      find: 'this.core.duplicates?.completed(this.recordKey, this.ownership, answer)\n',
+      find: 'this.core.duplicates?.completed(this.recordKey, this, answer)\n',
       replace:
-        'this.core.duplicates?.completed(this.recordKey, this.ownership, answer)\n      if (answer !== null) return SEND\n',
+        'this.core.duplicates?.completed(this.recordKey, this, answer)\n      if (answer !== null) return SEND\n',
       check: 'L3',
     },
     {

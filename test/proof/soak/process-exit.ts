@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process'
+import { execFile, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { inTime } from '../../support/in-time.js'
@@ -6,8 +6,31 @@ import type { Findings, Violation } from '../layer.js'
 
 /** The bundle of `service.main.ts`, beside the layer's own. */
 const PROGRAM = fileURLToPath(new URL('./soak-service.js', import.meta.url))
+const SCRIPT = fileURLToPath(new URL('./soak-script.js', import.meta.url))
+/** Far below what the pending work of the service would keep it alive for, and far above what a busy machine needs. */
 const WORK_LIMIT_MS = 60_000
-const EXIT_LIMIT_MS = 10_000
+const EXIT_LIMIT_MS = 60_000
+
+/** A script whose callers wait ends when each was answered, and not before. */
+export async function waits(findings: Findings): Promise<void> {
+  const { code, said } = await new Promise<{ code: unknown; said: string }>((resolve) => {
+    execFile(process.execPath, [SCRIPT], { timeout: WORK_LIMIT_MS, killSignal: 'SIGKILL' }, (error, said) =>
+      resolve({ code: error === null ? 0 : (error.code ?? error.signal), said: said.trim() }),
+    )
+  })
+  findings.expect('L2', said === ANSWERS, () => `a script whose callers wait ended with ${code}, and said: ${said}`)
+  findings.expect('L3', code === 0, () => `a script whose callers were answered ended with ${code}`)
+}
+
+const ANSWERS = JSON.stringify({
+  claimed: 'paid',
+  failed: 'declined',
+  inspected: 'failed',
+  resolved: true,
+  waitedHere: 'paid',
+  waitedElsewhere: 'paid',
+  stored: 'completed',
+})
 
 /** A service in a process of its own works, closes, and must end by itself. */
 export async function exits(findings: Findings): Promise<void> {

@@ -7,6 +7,8 @@ import { factsOf } from './attempts.js'
 import { startService } from './service.js'
 import { briefTraffic } from './traffic.js'
 
+const ANSWER = { status: 201, statusMessage: '', headers: [], body: Buffer.from('made') }
+
 const findings = new Findings()
 const service = await startService(() => performance.now())
 await briefTraffic(service, findings)
@@ -16,23 +18,38 @@ await service.close()
 await leavePending()
 process.send?.({ violations: findings.violations }, () => process.disconnect())
 
-/** A run without an end, a duplicate that waits, a claim that is not answered, a completion and a release that fail. */
+/** A run without an end, a repeated completion that is not answered, a completion, a release and a claim's that fail. */
 async function leavePending(): Promise<void> {
   const down = () => Promise.reject(new Error('The store is down.'))
   await engineOver(new MemoryStore()).decide(factsOf('without an end'))
 
-  const waited = engineOver(new MemoryStore())
-  await waited.decide(factsOf('waited for'))
-  void waited.decide(factsOf('waited for'))
+  await repeated()
+  await engineOver(memoryStoreBut({ begin: down, release: down })).decide(factsOf('given up'))
 
-  void engineOver(memoryStoreBut({ begin: () => new Promise(() => {}) })).decide(factsOf('not answered'))
-
-  const completing = await engineOver(memoryStoreBut({ complete: down })).decide(factsOf('completing'))
-  const answer = { status: 201, statusMessage: '', headers: [], body: Buffer.from('made') }
-  if (completing.action === 'execute') await completing.run.settle(answer)
+  await settle(memoryStoreBut({ complete: down }))
 
   const releasing = await engineOver(memoryStoreBut({ release: down })).decide(factsOf('releasing'))
   if (releasing.action === 'execute') await releasing.run.fail()
+}
+
+/** A completion fails, and its second copy is not answered. */
+async function repeated(): Promise<void> {
+  let copies = 0
+  const alive = setInterval(() => {}, 1_000)
+  await new Promise<void>((sent) => {
+    const complete = async (): Promise<never> => {
+      if (++copies === 1) throw new Error('The store is down.')
+      sent()
+      return new Promise(() => {})
+    }
+    void settle(memoryStoreBut({ complete }))
+  })
+  clearInterval(alive)
+}
+
+async function settle(store: Store): Promise<void> {
+  const decision = await engineOver(store).decide(factsOf('settled'))
+  if (decision.action === 'execute') await decision.run.settle(ANSWER)
 }
 
 function engineOver(store: Store) {
@@ -42,6 +59,7 @@ function engineOver(store: Store) {
     leaseMs: 400_000,
     storeTimeoutMs: 100_000,
     inFlightWaitMs: 400_000,
+    onEvent: () => {},
   })
 }
 

@@ -3,10 +3,11 @@ import { bounds } from './bounds.js'
 import { fairness } from './fairness.js'
 import { fill, fillWithEach, warmUp } from './fill.js'
 import { outage } from './outage.js'
-import { exits } from './process-exit.js'
+import { exits, waits } from './process-exit.js'
 import { randomFrom } from './random.js'
 import { snapshots } from './snapshots.js'
 import { traffic } from './traffic.js'
+import { unknownOutcomes } from './unknown-outcomes.js'
 
 const MIB = 2 ** 20
 const KEYS = 2_000_000
@@ -25,9 +26,11 @@ export const soak: Layer = async ({ scale, seed, progress }) => {
   const maxBytes = (scale < 0.5 ? 16 : 64) * MIB
 
   await exits(findings)
+  await waits(findings)
   const trafficked = await traffic(REQUESTS * scale, findings, random, (share) => progress(0.4 * share))
   await bounds(findings)
   await fairness(findings)
+  await unknownOutcomes(findings)
   await snapshots(findings)
   const hung = await outage(Math.max(2_000, OUTAGE_MS * scale), findings)
   await warmUp(findings, random)

@@ -1,10 +1,10 @@
 import type { AddressInfo } from 'node:net'
 import { parse as parseForm } from 'node:querystring'
 import { Readable } from 'node:stream'
-import { type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { fastify as fastify4 } from 'fastify4'
+import type { FastifyReply, FastifyRequest, fastify } from 'fastify'
 import { idempotency } from 'once-per-key/fastify'
 import { bindOptions } from 'once-per-key/testing'
+import { FASTIFYS } from '../../../versions/fastify.js'
 import type { Framework, Reply } from '../framework.js'
 
 const LIMIT = 1_048_576
@@ -32,10 +32,7 @@ const onFastify = (name: string, create: typeof fastify): Framework => ({
   },
 })
 
-export const ON_FASTIFY: readonly Framework[] = [
-  onFastify('Fastify 4', fastify4 as unknown as typeof fastify),
-  onFastify('Fastify 5', fastify),
-]
+export const ON_FASTIFY: readonly Framework[] = FASTIFYS.map(({ name, create }) => onFastify(name, create))
 
 function answer(
   reply: FastifyReply,

@@ -1,0 +1,146 @@
+import { Buffer } from 'node:buffer'
+import type { Answer, machine } from '../../src/core/index.js'
+import type { Form } from './forms.js'
+import { type Packed, partAt, partsFrom, sizeOf } from './packed.js'
+
+type StoredRecord = machine.StoredRecord
+
+/**
+ * A record as it is kept: as few objects as possible, because each one that stays costs its bytes, and is copied by the
+ * garbage collector. The machine reads its fields as those of any other record.
+ */
+export class Entry {
+  readonly key: string
+  /** What many records have in common. */
+  form: Form
+  /** Token, fingerprint and the answer's own header values. */
+  text: string
+  /** The answer's body. A small one is Latin-1 text: one character per byte. */
+  body: string | Buffer | null
+  attempt = 0
+  leaseUntil = 0
+  expiresAt = 0
+  /** Where it is kept; `null`: nowhere, it was dropped. */
+  share: Share | null = null
+  shelf: Shelf | null = null
+  /** Its neighbours in its share, by age. */
+  older: Entry | null = null
+  newer: Entry | null = null
+  /** Its neighbours on its shelf: those that expire before and after it. */
+  before: Entry | null = null
+  after: Entry | null = null
+
+  constructor(key: string, { form, text, body }: Packed) {
+    this.key = key
+    this.form = form
+    this.text = text
+    this.body = body
+  }
+
+  /** Its size, for the bounds. */
+  get bytes(): number {
+    return sizeOf(this.key, this)
+  }
+
+  get state(): StoredRecord['state'] {
+    return this.form.state
+  }
+
+  get uncertain(): boolean {
+    return this.form.uncertain
+  }
+
+  get token(): string {
+    return partAt(this.text, 0)
+  }
+
+  get fingerprint(): string | null {
+    return this.form.isBound ? partAt(this.text, 1) : null
+  }
+
+  /** A copy for each reader, who may modify it. */
+  get answer(): Answer {
+    const { form, body } = this
+    return {
+      status: form.status,
+      statusMessage: form.statusMessage,
+      headers: form.headersWith(partsFrom(this.text, 2)),
+      body: typeof body === 'string' ? Buffer.from(body, 'latin1') : body && Buffer.from(body),
+    }
+  }
+
+  keep({ form, text, body }: Packed, { attempt, expiresAt, leaseUntil = 0 }: StoredRecord & { leaseUntil?: number }) {
+    this.form = form
+    this.text = text
+    this.body = body
+    this.attempt = attempt
+    this.leaseUntil = leaseUntil
+    this.expiresAt = expiresAt
+  }
+}
+
+export interface Holding {
+  readonly count: number
+  readonly bytes: number
+}
+
+/** The records of one scope in a room, in the order in which they were written. */
+export class Share implements Holding {
+  readonly scope: string
+  count = 0
+  bytes = 0
+  /** The first that may be dropped. */
+  oldest: Entry | null = null
+  #newest: Entry | null = null
+
+  constructor(scope: string) {
+    this.scope = scope
+  }
+
+  add(entry: Entry): void {
+    this.count++
+    this.bytes += entry.bytes
+    entry.share = this
+    entry.older = this.#newest
+    if (this.#newest === null) this.oldest = entry
+    else this.#newest.newer = entry
+    this.#newest = entry
+  }
+
+  remove(entry: Entry): void {
+    this.count--
+    this.bytes -= entry.bytes
+    if (entry.older === null) this.oldest = entry.newer
+    else entry.older.newer = entry.newer
+    if (entry.newer === null) this.#newest = entry.older
+    else entry.newer.older = entry.older
+    entry.older = entry.newer = entry.share = null
+  }
+}
+
+/** The records of a room that are kept for the same time: the first that was written is the first to expire. */
+export class Shelf {
+  readonly keptMs: number
+  first: Entry | null = null
+  #last: Entry | null = null
+
+  constructor(keptMs: number) {
+    this.keptMs = keptMs
+  }
+
+  add(entry: Entry): void {
+    entry.shelf = this
+    entry.before = this.#last
+    if (this.#last === null) this.first = entry
+    else this.#last.after = entry
+    this.#last = entry
+  }
+
+  remove(entry: Entry): void {
+    if (entry.before === null) this.first = entry.after
+    else entry.before.after = entry.after
+    if (entry.after === null) this.#last = entry.before
+    else entry.after.before = entry.before
+    entry.before = entry.after = entry.shelf = null
+  }
+}

@@ -1,0 +1,68 @@
+import { Buffer } from 'node:buffer'
+import type { machine } from '../../src/core/index.js'
+import { type Form, type Forms, notTextAndBytes } from './forms.js'
+
+type StoredRecord = machine.StoredRecord
+
+/** An estimate of what V8 and lru-cache need for a record besides its text and bytes. */
+export const RECORD_OVERHEAD_BYTES = 350
+
+/** Above this size a Buffer is better; below, its overhead of some 200 bytes and garbage collection costs more. */
+const MOST_BYTES_AS_TEXT = 4_096
+
+/** What an entry keeps of a record. */
+export interface Packed {
+  readonly form: Form
+  readonly text: string
+  readonly body: string | Buffer | null
+}
+
+export function sizeOf(key: string, { form, text, body }: Packed): number {
+  return RECORD_OVERHEAD_BYTES + key.length + form.bytes + text.length + (body === null ? 0 : body.length)
+}
+
+/** The record as an entry keeps it. Throws, and has changed nothing, if its answer is not made of text and bytes. */
+export function packed(record: StoredRecord, forms: Forms): Packed {
+  const parts = record.fingerprint === null ? [record.token] : [record.token, record.fingerprint]
+  if (record.state !== 'completed') return { form: forms.without(record), text: inOneText(parts), body: null }
+  const form = forms.of(record.answer, parts)
+  return { form, text: inOneText(parts), body: keptBytes(record.answer.body) }
+}
+
+/**
+ * One flat string, one line for each part: joined, because V8 keeps a concatenated string as its pieces, at several times
+ * the bytes. If a part contains a line feed, each is a JSON string: then the text begins with a quotation mark.
+ */
+function inOneText(parts: readonly string[]): string {
+  const isPlain = !parts[0]?.startsWith('"') && !parts.some((part) => part.includes('\n'))
+  return (isPlain ? parts : parts.map((part) => JSON.stringify(part))).join('\n')
+}
+
+export function partAt(text: string, index: number): string {
+  let from = 0
+  for (let i = 0; i < index; i++) from = text.indexOf('\n', from) + 1
+  const to = text.indexOf('\n', from)
+  return read(text, text.slice(from, to === -1 ? undefined : to))
+}
+
+export function partsFrom(text: string, index: number): string[] {
+  const parts = text.split('\n').slice(index)
+  return text.startsWith('"') ? parts.map((part) => read(text, part)) : parts
+}
+
+function read(text: string, part: string): string {
+  return text.startsWith('"') ? JSON.parse(part) : part
+}
+
+/** A copy, because callers may modify theirs. */
+function keptBytes(body: Uint8Array | null): string | Buffer | null {
+  if (body === null) return null
+  if (!(body instanceof Uint8Array)) throw notTextAndBytes()
+  const { buffer, byteOffset, byteLength } = body
+  if (byteLength <= MOST_BYTES_AS_TEXT) {
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(buffer, byteOffset, byteLength)
+    return bytes.toString('latin1')
+  }
+  // Not from Buffer's pool: a small slice would keep the whole pool alive.
+  return Buffer.from(new Uint8Array(body).buffer)
+}

@@ -1,0 +1,235 @@
+import { LRUCache } from 'lru-cache'
+import { type machine, SINGLE_TENANT } from '../../src/core/index.js'
+import { Entry, type Holding } from './entry.js'
+import { Forms } from './forms.js'
+import { type Packed, packed, sizeOf } from './packed.js'
+import { Room } from './room.js'
+
+type StoredRecord = machine.StoredRecord
+
+/** How much a store keeps, and how scopes share it. */
+export interface Bounds {
+  readonly maxBytes: number
+  readonly maxEntries: number
+  readonly maxUncertainBytes: number
+  readonly maxCertainBytes: number
+  readonly maxScopeShare: number
+  readonly evicts: boolean
+}
+
+/** What room is needed for: a claim of this size, or an answer that makes a record grow. */
+interface Need {
+  readonly scope: string
+  readonly claimBytes: number
+  readonly growsBy: number
+}
+
+/**
+ * All records, within their bounds: those in flight and completed in one, uncertain failures in another. Certain failures
+ * are the only ones that are dropped before they expire, unless the store evicts completed ones: they are only an attempt
+ * number and a fence against late commands.
+ */
+export class Records {
+  readonly #inFlight = new Room()
+  readonly #completed = new Room()
+  readonly #uncertain = new Room()
+  readonly #certain = new Room()
+  /** Without bounds of its own, and in no order: the rooms know which record may go. */
+  readonly #index = new LRUCache<string, Entry>({ maxSize: Number.MAX_SAFE_INTEGER, sizeCalculation: () => 1 })
+  readonly #forms = new Forms()
+  readonly #bounds: Bounds
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds
+  }
+
+  find(key: string): Entry | undefined {
+    return this.#index.peek(key)
+  }
+
+  /** Those in flight and completed. */
+  total(): Holding {
+    return sum(this.#inFlight, this.#completed)
+  }
+
+  /** Those whose outcome may be unknown: by far the most are completed. */
+  *open(): Generator<Entry> {
+    yield* this.#inFlight.all()
+    yield* this.#uncertain.all()
+  }
+
+  *all(): Generator<Entry> {
+    yield* this.open()
+    yield* this.#completed.all()
+    yield* this.#certain.all()
+  }
+
+  pack(record: StoredRecord): Packed {
+    return packed(record, this.#forms)
+  }
+
+  /** Replaces the previous record of the key, if any. */
+  write(key: string, scope: string, record: StoredRecord, as: Packed, before: Entry | undefined, now: number): void {
+    const isThere = before !== undefined && before.share !== null
+    const entry = isThere ? before : new Entry(key, as)
+    const owner = before?.share?.scope ?? scope
+    if (isThere) this.#roomOf(entry).remove(entry)
+    else this.#index.set(key, entry)
+    entry.keep(as, record)
+    const room = this.#roomOf(entry)
+    room.add(entry, owner, now)
+    if (room === this.#certain) this.#dropCertain(owner, now)
+  }
+
+  /** Drops the answer; the record keeps its place. */
+  dropAnswer(entry: Entry, record: StoredRecord): void {
+    const bytes = entry.bytes
+    entry.keep(this.pack(record), record)
+    this.#completed.resize(entry, entry.bytes - bytes)
+  }
+
+  drop(entry: Entry): void {
+    this.#index.delete(entry.key)
+    this.#roomOf(entry).remove(entry)
+  }
+
+  clear(): void {
+    for (const room of [this.#inFlight, this.#completed, this.#uncertain, this.#certain]) room.clear()
+    this.#index.clear()
+    this.#forms.clear()
+  }
+
+  /**
+   * Makes room for a new claim, and for its end: where the outcome will be unknown, it is kept until its retention ends.
+   * Returns how many records were evicted; `null` if there is no room (then nothing was evicted).
+   */
+  makeRoomForClaim(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
+    const state = before?.state
+    const claimBytes = sizeOf(key, as)
+    const isCounted = state === 'in-flight' || before?.uncertain === true
+    if (!isCounted && !this.#mayEndUncertain(scope, claimBytes, now)) return null
+    return state === 'in-flight' || state === 'completed' ? 0 : this.#makeRoom({ scope, claimBytes, growsBy: 0 }, now)
+  }
+
+  /**
+   * The same for an answer that makes a record of the scope grow. Only the scope's share matters, since its claim has
+   * room.
+   */
+  makeRoomForAnswer(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
+    const isClaimed = before !== undefined && before.state !== 'failed'
+    const growsBy = sizeOf(key, as) - (isClaimed ? before.bytes : 0)
+    return this.#makeRoom({ scope, claimBytes: 0, growsBy }, now)
+  }
+
+  #roomOf({ state, uncertain }: Entry): Room {
+    if (state === 'in-flight') return this.#inFlight
+    if (state === 'completed') return this.#completed
+    return uncertain ? this.#uncertain : this.#certain
+  }
+
+  /**
+   * Whether there would be room for it as an uncertain failure. Every claim in flight may become one, and none of these is
+   * dropped before it expires.
+   */
+  #mayEndUncertain(scope: string, bytes: number, now: number): boolean {
+    const { maxUncertainBytes } = this.#bounds
+    while (true) {
+      const total = sum(this.#inFlight, this.#uncertain)
+      const own = sum(this.#inFlight.heldBy(scope), this.#uncertain.heldBy(scope))
+      const free = maxUncertainBytes - total.bytes - bytes
+      const isFirst = own.count === 0 // It takes what the others had to leave.
+      if (free >= 0 && (isFirst || this.#keepsTo(scope, own.bytes + bytes, free))) return true
+      if (!this.#dropExpired(this.#uncertain, now) && !this.#dropExpired(this.#inFlight, now)) return false
+    }
+  }
+
+  /**
+   * Drops expired records first, then, if evicting, completed ones: the scope's own before others, and only if that
+   * helps.
+   */
+  #makeRoom(need: Need, now: number): number | null {
+    while (!this.#isRoom(need)) {
+      if (this.#dropExpired(this.#inFlight, now) || this.#dropExpired(this.#completed, now)) continue
+      return this.#bounds.evicts && this.#wouldBeRoom(need) ? this.#evict(need) : null
+    }
+    return 0
+  }
+
+  #dropExpired(room: Room, now: number): boolean {
+    return this.#dropIfAny(room.expired(now))
+  }
+
+  #dropIfAny(entry: Entry | undefined): boolean {
+    if (entry === undefined) return false
+    this.drop(entry)
+    return true
+  }
+
+  #evict(need: Need): number {
+    let evictions = 0
+    for (; !this.#isRoom(need); evictions++) {
+      if (!this.#dropIfAny(this.#completed.oldest(need.scope))) this.#dropIfAny(this.#completed.oldest())
+    }
+    return evictions
+  }
+
+  #isRoom(need: Need): boolean {
+    const own = sum(this.#inFlight.heldBy(need.scope), this.#completed.heldBy(need.scope))
+    const total = this.total()
+    return this.#isFair(need, own, total) && this.#fits(need, total)
+  }
+
+  /**
+   * Whether there would be room after eviction: the scope's own records to keep within its share, anybody's for total
+   * size.
+   */
+  #wouldBeRoom(need: Need): boolean {
+    const { count, bytes } = this.#completed.heldBy(need.scope)
+    const total = sum(this.total(), { count: -count, bytes: -bytes })
+    return this.#isFair(need, this.#inFlight.heldBy(need.scope), total) && this.#fits(need, this.#inFlight)
+  }
+
+  #isFair({ scope, growsBy }: Need, own: Holding, total: Holding): boolean {
+    const { maxBytes, maxEntries } = this.#bounds
+    return (
+      this.#keepsTo(scope, own.bytes + growsBy, maxBytes - total.bytes - growsBy) &&
+      this.#keepsTo(scope, own.count, maxEntries - total.count)
+    )
+  }
+
+  #fits({ claimBytes }: Need, total: Holding): boolean {
+    const { maxBytes, maxEntries } = this.#bounds
+    return claimBytes === 0 || (total.count < maxEntries && total.bytes + claimBytes <= maxBytes)
+  }
+
+  /**
+   * Whether a scope that holds this much stays within its share. It may grow while what it holds is at most
+   * `maxScopeShare : 1 - maxScopeShare` of what is free: by default, no more than is free. So a single scope gets half, n
+   * greedy ones get 1/(n + 1) each, and as much is always left for a new one.
+   */
+  #keepsTo(scope: string, held: number, free: number): boolean {
+    const { maxScopeShare } = this.#bounds
+    if (scope === SINGLE_TENANT || maxScopeShare === 1) return true
+    return held * (1 - maxScopeShare) <= free * maxScopeShare
+  }
+
+  /** Beyond their budget, the oldest of the scope that failed last are forgotten. */
+  #dropCertain(scope: string, now: number): void {
+    const { maxCertainBytes } = this.#bounds
+    const room = this.#certain
+    while (true) {
+      const isOver = room.bytes > maxCertainBytes
+      const own = room.heldBy(scope)
+      if (!isOver && this.#keepsTo(scope, own.bytes, maxCertainBytes - room.bytes)) return
+      if (this.#dropExpired(room, now)) continue
+      // Another scope's only if there are so many scopes that there is not room for one each.
+      if (own.count > 1) this.#dropIfAny(room.oldest(scope))
+      else if (isOver && room.count > 1) this.#dropIfAny(room.oldest())
+      else return
+    }
+  }
+}
+
+function sum(a: Holding, b: Holding): Holding {
+  return { count: a.count + b.count, bytes: a.bytes + b.bytes }
+}

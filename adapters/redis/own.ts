@@ -1,0 +1,60 @@
+/** What the scripts of an owner's commands are given (`OWN` and `ANSWER` of `scripts.ts` read it), in few arguments. */
+import { Buffer, isAscii } from 'node:buffer'
+import type { Answer, OwnersCommand, SentTerms } from '../../src/core/index.js'
+
+/** What differs from one operation to the next; a claim has no attempt yet. */
+interface Own {
+  readonly token: string
+  readonly fingerprint: string
+  readonly attempt?: number
+  readonly uncertain?: boolean
+}
+
+export function ownOf(own: Own, uncertain = own.uncertain): string {
+  const { token, fingerprint, attempt = 0 } = own
+  return `${attempt} ${uncertain ? 1 : 0} ${Buffer.byteLength(token)} ${token}${fingerprint}`
+}
+
+interface Terms {
+  readonly leaseMs?: number
+  readonly retentionMs: number
+  readonly failedMs?: number
+  readonly unknownOutcome?: 'rerun' | 'refuse'
+}
+
+export function termsOf({ leaseMs = 0, retentionMs, failedMs = 0, unknownOutcome = 'rerun' }: Terms): string {
+  return `${leaseMs} ${retentionMs} ${failedMs} ${unknownOutcome}`
+}
+
+/** The text of the terms that all operations of an engine have in common, made once. */
+export class TextOfTerms {
+  #terms: SentTerms | undefined
+  #claimed = ''
+  #completed = ''
+
+  of(command: OwnersCommand, terms: SentTerms): string {
+    if (this.#terms !== terms) {
+      const { leaseMs, retentionMs, unknownRetentionMs, failedMs, unknownOutcome } = terms
+      this.#terms = terms
+      this.#claimed = termsOf({ leaseMs, retentionMs: unknownRetentionMs, failedMs, unknownOutcome })
+      this.#completed = termsOf({ retentionMs })
+    }
+    return command === 'complete' ? this.#completed : this.#claimed
+  }
+}
+
+export function headOf({ status, statusMessage, headers, body }: Answer): string {
+  const kept = body === null ? 0 : 1
+  return `${status} ${kept} ${Buffer.byteLength(statusMessage)} ${statusMessage}${JSON.stringify(headers)}`
+}
+
+/** Text, because clients write a command of strings in one piece; ASCII has the same bytes in all their encodings. */
+export function bodyOf({ body }: Answer): string | Buffer {
+  if (body === null) return ''
+  const { buffer, byteOffset, byteLength } = body
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(buffer, byteOffset, byteLength)
+  return byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes) ? bytes.toString('latin1') : bytes
+}
+
+/** Above this size, copying the text costs more than sending a second piece. */
+const MOST_BYTES_AS_TEXT = 4_096

@@ -1,0 +1,33 @@
+import type { Answer } from 'once-per-key/core'
+import { keysOf } from './keys.js'
+import { sealingKeys, type Target } from './target.js'
+
+/** Looks at this many records at most: where answers are sealed, they soon show. */
+const MOST_READ = 200
+
+/** As a store shows an answer that was sealed, to whoever has no keys. */
+export function isSealed({ status, statusMessage }: Pick<Answer, 'status' | 'statusMessage'>): boolean {
+  return status === 0 && statusMessage === 'sealed'
+}
+
+/** Whether the store has sealed answers, and the command no keys: an answer that it wrote would be refused by the service. */
+export async function lacksKeys(target: Target): Promise<boolean> {
+  if (sealingKeys().length > 0) return false
+  let read = 0
+  for await (const keys of keysOf(target)) {
+    for (const key of keys) {
+      if (read++ === MOST_READ) return false
+      const record = await shown(target, key)
+      if (record?.state === 'completed' && record.answer !== null && isSealed(record.answer)) return true
+    }
+  }
+  return false
+}
+
+async function shown({ store }: Target, key: string) {
+  try {
+    return await store.inspect?.(key)
+  } catch {
+    return null // One that cannot be read shows nothing.
+  }
+}

@@ -1,0 +1,321 @@
+import { copyFile, mkdir, readdir, readFile, symlink } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { installInto, packPackage, ROOT, run } from '../../../test/support/packed-package.js'
+
+// Installing and compiling take seconds, and more on a busy machine.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+let packed: Awaited<ReturnType<typeof packPackage>>
+const project = (type: 'module' | 'commonjs') => join(packed.folder, type)
+
+beforeAll(async () => {
+  packed = await packPackage()
+  // The peers of webhooks and of telemetry, where an installation with peers would find them.
+  await mkdir(join(packed.folder, 'node_modules/@opentelemetry'), { recursive: true })
+  for (const peer of ['zod', '@opentelemetry/api']) {
+    await symlink(join(ROOT, 'node_modules', peer), join(packed.folder, 'node_modules', peer), 'junction')
+  }
+  await Promise.all([
+    installInto(project('module'), packed.tarball, 'module'),
+    installInto(project('commonjs'), packed.tarball, 'commonjs'),
+  ])
+})
+
+afterAll(() => packed?.remove())
+
+/** The names of SPEC §9 that stand for values; those of a store author included. */
+const NAMES = {
+  face: [
+    'CertainFailure',
+    'IdempotencyError',
+    'bodyField',
+    'contextOf',
+    'idempotency',
+    'ietfDraft',
+    'singleTenant',
+    'withoutBody',
+  ],
+  core: [
+    'CertainFailure',
+    'IdempotencyError',
+    'NOT_KEPT',
+    'SINGLE_TENANT',
+    'awaited',
+    'bodyField',
+    'carryRun',
+    'checkOptions',
+    'completeByHand',
+    'completeByHandAtOnce',
+    'contextOf',
+    'createEngine',
+    'createOperationEngine',
+    'derivedKey',
+    'faultInReply',
+    'fingerprintOf',
+    'ietfDraft',
+    'inItsWords',
+    'isCertainFailure',
+    'keyFault',
+    'kindOf',
+    'listed',
+    'listedIfUnknown',
+    'machine',
+    'mistakesIn',
+    'mistakesInEngineOptions',
+    'namespaceFault',
+    'optionRules',
+    'readAllowEmpty',
+    'recordName',
+    'safeListener',
+    'scopeFault',
+    'singleTenant',
+    'step',
+    'stepAtOnce',
+    'storageKey',
+    'transact',
+    'transactAtOnce',
+    'transactionLate',
+    'transactionStreamed',
+    'transactionsMissing',
+    'warnOnce',
+    'warnUnheard',
+    'whenever',
+  ],
+  http: [
+    'aHeaderName',
+    'bodyField',
+    'bodyHeaders',
+    'comparableBody',
+    'controlsOf',
+    'createRequestEngine',
+    'fitsHeldBody',
+    'heldBody',
+    'ietfDraft',
+    'mistakesInOptions',
+    'problemAnswer',
+    'problemBody',
+    'problemCatalogue',
+    'problemFrom',
+    'readAtMost',
+    'requestFingerprint',
+    'scopeReader',
+    'singleTenant',
+    'streamedBody',
+    'unreadBody',
+    'withoutBody',
+  ],
+  fetch: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
+  hono: [
+    'CertainFailure',
+    'IdempotencyError',
+    'bodyField',
+    'contextOf',
+    'idempotency',
+    'ietfDraft',
+    'singleTenant',
+    'withoutBody',
+  ],
+  client: ['createClient', 'memoryKeys'],
+  fastify: [
+    'CertainFailure',
+    'IdempotencyError',
+    'bodyField',
+    'contextOf',
+    'idempotency',
+    'ietfDraft',
+    'singleTenant',
+    'withoutBody',
+  ],
+  koa: [
+    'CertainFailure',
+    'IdempotencyError',
+    'bodyField',
+    'contextOf',
+    'idempotency',
+    'ietfDraft',
+    'singleTenant',
+    'withoutBody',
+  ],
+  memory: ['MemoryStore'],
+  redis: ['RedisStore'],
+  postgres: ['PostgresStore', 'PostgresStoreError'],
+  opentelemetry: ['IdempotencyError', 'instrument'],
+  run: ['CertainFailure', 'IdempotencyError', 'RefusedError', 'runner'],
+  sqlite: ['SqliteStore', 'SqliteStoreError'],
+  sealed: ['SealedStoreError', 'newSealingKey', 'sealed', 'sealingKeyId'],
+  testing: ['bindOptions', 'bindingLaws', 'storeLaws'],
+  receiver: ['CertainFailure', 'WebhookEventError', 'hmacSha256', 'standardWebhooks', 'webhookReceiver'],
+  webhooks: [
+    'CertainFailure',
+    'WebhookEventError',
+    'hmacSha256',
+    'isKnownEvent',
+    'looksLikeEmailAddress',
+    'parseWebhookEvent',
+    'standardWebhooks',
+    'webhookEventSchema',
+    'webhookEventTypes',
+    'webhookReceiver',
+  ],
+}
+
+describe('what is in the tarball', () => {
+  test('the build, the documents and the manifest, and nothing else', async () => {
+    const files = await filesUnder(join(project('module'), 'node_modules/once-per-key'))
+    const outside = files.filter(
+      (file) => !file.startsWith('dist/') && !/^docs\/([\w/-]+\.md|dashboards\/[\w.]+)$/.test(file),
+    )
+    expect(outside.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json'])
+    expect(files).toContain('docs/errors.md') // what messages point to
+    const kinds = new Set(files.filter((file) => file.startsWith('dist/')).map((file) => file.replace(/^[^.]+/, '')))
+    expect([...kinds].sort()).toEqual(['.cjs', '.d.cts', '.d.ts', '.js'])
+  })
+
+  test('every file that the manifest points to', async () => {
+    const home = join(project('module'), 'node_modules/once-per-key')
+    const { bin, exports, main, module, types, typesVersions } = JSON.parse(
+      await readFile(join(home, 'package.json'), 'utf8'),
+    )
+    const targets = pathsIn({ bin, exports, main, module, types, typesVersions })
+    const files = await filesUnder(home)
+    expect(targets.length).toBeGreaterThan(16)
+    expect(targets.filter((target) => !files.includes(target.replace(/^\.\//, '')))).toEqual([])
+  })
+
+  test('types for the old resolution for every entry', async () => {
+    const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    const entries = Object.keys(manifest.exports).filter((entry) => entry !== '.' && entry !== './package.json')
+    expect(Object.keys(manifest.typesVersions['*']).map((name) => `./${name}`)).toEqual(entries)
+  })
+
+  test('no path of the machine that built it, and no map', async () => {
+    const home = join(project('module'), 'node_modules/once-per-key')
+    for (const file of await filesUnder(home)) {
+      const text = await readFile(join(home, file), 'utf8')
+      expect(text.includes(ROOT), file).toBe(false)
+      expect(text, file).not.toContain('sourceMappingURL')
+    }
+  })
+
+  test('nothing twice: the types of an ES module are those of its twin, and docstrings stand in the types alone', async () => {
+    const home = join(project('module'), 'node_modules/once-per-key/dist')
+    for (const file of await filesUnder(home)) {
+      const text = await readFile(join(home, file), 'utf8')
+      if (file.endsWith('.d.ts')) expect(text).toBe(`export * from './${file.replace('.d.ts', '.cjs')}'\n`)
+      if (/\.c?js$/.test(file)) expect(text, file).not.toMatch(/^\s*\/\*\*/m)
+    }
+  })
+
+  test('docstrings, which an editor shows', async () => {
+    const home = join(project('module'), 'node_modules/once-per-key/dist')
+    const types = (await filesUnder(home)).filter((file) => file.endsWith('.d.cts'))
+    const text = (await Promise.all(types.map((file) => readFile(join(home, file), 'utf8')))).join('\n')
+    for (const words of ['How long an owner may be silent', '@example', '@throws IdempotencyError', '@default']) {
+      expect(text).toContain(words)
+    }
+  })
+})
+
+describe('what an installation brings along', () => {
+  test('lru-cache alone: no framework, no validator, no client library', async () => {
+    const folders = await readdir(join(project('module'), 'node_modules'))
+    expect(folders.filter((name) => !name.startsWith('.')).sort()).toEqual(['lru-cache', 'once-per-key'])
+    const lock = JSON.parse(await readFile(join(project('module'), 'package-lock.json'), 'utf8'))
+    expect(lock.packages['node_modules/once-per-key'].dependencies).toEqual({ 'lru-cache': expect.any(String) })
+    const { peerDependencies, peerDependenciesMeta } = lock.packages['node_modules/once-per-key']
+    for (const peer of Object.keys(peerDependencies))
+      expect(peerDependenciesMeta[peer], peer).toEqual({ optional: true })
+  })
+
+  test.each([
+    { what: 'code', files: /\.c?js$/, packages: ['@opentelemetry/api', 'lru-cache', 'zod/v4'] },
+    // Those of a framework stand in the types of its binding alone.
+    { what: 'types', files: /\.d\.c?ts$/, packages: ['@opentelemetry/api', 'fastify', 'hono', 'koa', 'zod/v4'] },
+  ])('$what that asks for $packages, besides Node and itself', async ({ files, packages }) => {
+    const home = join(project('module'), 'node_modules/once-per-key/dist')
+    const asked = new Set<string>()
+    for (const file of await filesUnder(home)) {
+      // The command asks for the driver of the store that it is given.
+      if (!files.test(file) || file.startsWith('bin/')) continue
+      const text = await readFile(join(home, file), 'utf8')
+      for (const match of text.matchAll(/(?:^(?:import|export)[^'";]*?|require\(|import\()['"]([^'".][^'"]*)['"]/gm)) {
+        asked.add((match[1] ?? '').replace(/^node:/, ''))
+      }
+    }
+    const { builtinModules } = await import('node:module')
+    expect([...asked].filter((name) => !builtinModules.includes(name)).sort()).toEqual(packages)
+  })
+})
+
+describe('what a consumer can do with it', () => {
+  const consumers = [
+    { title: 'an ES module', type: 'module', file: 'esm.mjs' },
+    { title: 'a CommonJS module', type: 'commonjs', file: 'commonjs.cjs' },
+  ] as const
+
+  test.each(consumers)('$title serves a request and its retry, from one core', async ({ type, file }) => {
+    const seen = await runConsumer(project(type), file)
+    expect(seen.first).toEqual({ status: 201, replayed: null, body: '{"run":1,"attempt":1}' })
+    expect(seen.retry).toEqual({ status: 201, replayed: 'true', body: '{"run":1,"attempt":1}' })
+    expect(seen.name).toBe('once-per-key')
+    expect(seen.errorIsOneClass).toBe(true)
+    expect(seen.memoryError).toEqual({ isInstance: true, code: 'options_invalid' })
+    expect(seen.receiverError).toEqual({ isInstance: true, code: 'options_invalid' })
+    expect(seen.event).toEqual({ statuses: [200, 200], runs: 1 })
+    expect(seen.engineError).toEqual({ isInstance: true, code: 'options_invalid' })
+    expect(seen.laws).toEqual({ some: true, broken: [] })
+  })
+
+  test.each(consumers)('$title finds the public names, and no others', async ({ type, file }) => {
+    expect((await runConsumer(project(type), file)).names).toEqual(NAMES)
+  })
+
+  test('an ES module with a CommonJS store works, and knows its errors by their code', async () => {
+    const seen = await runConsumer(project('module'), 'mixed.mjs')
+    expect(seen.retry).toEqual({ status: 201, replayed: 'true', body: '{"run":1,"attempt":1}' })
+    expect(seen.memoryError).toEqual({ isInstance: false, code: 'options_invalid' })
+  })
+
+  test('the consumers of this test load every entry', async () => {
+    const { exports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    for (const { file } of consumers) {
+      const text = await readFile(join(ROOT, 'integrations/test/package/consumers', file), 'utf8')
+      const loaded = [...text.matchAll(/'once-per-key(\/[^']+)?'/g)].map((match) => `.${match[1] ?? ''}`)
+      expect(loaded.sort(), file).toEqual(Object.keys(exports).sort())
+    }
+  })
+
+  test.each(['module', 'commonjs'] as const)('a TypeScript project of type %s compiles and runs', async (type) => {
+    const home = project(type)
+    await copyFile(join(ROOT, 'integrations/test/package/consumers/typescript.ts'), join(home, 'typescript.ts'))
+    const types = join(ROOT, 'node_modules/@types')
+    const flags = ['--module', 'NodeNext', '--target', 'ES2022', '--strict', '--typeRoots', types, '--types', 'node']
+    await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...flags, 'typescript.ts'], home)
+    const seen = JSON.parse(await run(process.execPath, ['typescript.js'], home))
+    expect(seen).toEqual({
+      replies: ['200 1 null', '200 1 true'],
+      events: ['claimed', 'completed', 'replayed'],
+      laws: true,
+      errorIsOneClass: true,
+      machine: 'function',
+    })
+  })
+})
+
+async function runConsumer(home: string, file: string) {
+  for (const name of ['exercise.cjs', file]) {
+    await copyFile(join(ROOT, 'integrations/test/package/consumers', name), join(home, name))
+  }
+  return JSON.parse(await run(process.execPath, [file], home))
+}
+
+async function filesUnder(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+}
+
+function pathsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(pathsIn) : []
+}

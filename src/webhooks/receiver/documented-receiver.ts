@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http'
+import type { KnownWebhookEvent, UnknownEvent } from '../events/event.js'
+import { documentedSender } from './documented-sender.js'
+import type { WebhookHandlers as HandlersOf, WebhookHandler } from './handlers.js'
+import type { ParsedEvent } from './parse.js'
+import { receiverFor, type WebhookReceiver } from './receiver.js'
+import type { CommonReceiverOptions, GivenReceiverOptions, ParsedReceiverOptions } from './receiver-options.js'
+
+/** A handler for each type of event: by default of the payments service's. */
+export type WebhookHandlers<Event extends ParsedEvent = KnownWebhookEvent> = HandlersOf<Event>
+
+/**
+ * Options for the payments service's events: its envelope, at `POST …/api/service/webhook-event/<type>`, as
+ * application/json.
+ */
+export interface WebhookReceiverOptions<Req extends IncomingMessage = IncomingMessage>
+  extends CommonReceiverOptions<Req> {
+  readonly parse?: undefined
+
+  /** A handler for each type of event. */
+  readonly on: WebhookHandlers
+
+  /**
+   * Handles events of types that this version does not know.
+   *
+   * Without it they are refused with 501 and an event (`rejected`, `event_unhandled`), as are events of a known type
+   * that has no handler in `on`. Senders retry for days what was not acknowledged, so a handler that is deployed by
+   * then still receives them, and nothing is lost silently. Subscribe only to what you handle; to ignore the rest, say
+   * so: `onUnknownEvent: () => {}`.
+   * @default none
+   */
+  readonly onUnknownEvent?: WebhookHandler<UnknownEvent>
+}
+
+/**
+ * Receives webhook events and handles each at most once to success: it uses the middleware's engine and keeps the same
+ * promises. By default it takes the payments service's events at `POST …/api/service/webhook-event/<type>` below its
+ * mount point, and passes requests for other paths to `next`. Mount it before body parsers: a signature covers the raw
+ * bytes.
+ *
+ * The sender gets 200 after the handler resolved, and for a repeat of such an event; 500 if it throws; 409 while it
+ * runs, and for another event with the same id; 400, 401, 413, 415 and 501 for what is refused before anything runs;
+ * 503 if the store cannot be reached. If the client disconnects, the handler continues, and its result counts.
+ *
+ * Misuse by the application is passed to `next` as an IdempotencyError; no handler runs, and nothing is stored.
+ *
+ * @example
+ * const receiver = webhookReceiver({
+ *   store: new MemoryStore(),
+ *   source: 'payments',
+ *   verify: standardWebhooks({ secrets: [secret] }),
+ *   on: { merchant_updated: async (event) => rename(event.payload.id, event.payload.displayName) },
+ * })
+ * app.use(receiver)
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
+  options: WebhookReceiverOptions<Req>,
+): WebhookReceiver
+/**
+ * The same for any other sender, whose deliveries `parse` reads: `webhookReceiver` of `once-per-key/receiver`, which
+ * needs no zod.
+ */
+export function webhookReceiver<Event extends ParsedEvent, Req extends IncomingMessage = IncomingMessage>(
+  options: ParsedReceiverOptions<Event, Req>,
+): WebhookReceiver
+export function webhookReceiver<Req extends IncomingMessage>(given: GivenReceiverOptions<Req>): WebhookReceiver {
+  return receiverFor(given, documentedSender)
+}

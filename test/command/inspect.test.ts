@@ -1,0 +1,112 @@
+import express, { type NextFunction, type Request, type Response } from 'express'
+import { Redis } from 'ioredis'
+import { idempotency } from 'once-per-key'
+import { RedisStore } from 'once-per-key/redis'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { claimOf, ownOf } from '../adapters/claims.js'
+import { listen } from '../support/bindings.js'
+import { startRedis } from '../support/redis-server.js'
+import { build, command } from './built-command.js'
+
+// Real processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
+beforeAll(build)
+
+const LABEL = 'bank transfer'
+const INSPECT = ['inspect', 'acme', 'order-1']
+
+async function onRedis() {
+  const server = await startRedis()
+  onTestFinished(() => server.close())
+  const client = new Redis(server.port)
+  onTestFinished(() => client.disconnect())
+  return { store: new RedisStore({ client }), at: ['--redis', server.url] }
+}
+
+/** A service whose handler has derived a key when its outcome becomes unknown. */
+async function lostPayment() {
+  const { store, at } = await onRedis()
+  const derived: (string | undefined)[] = []
+  const app = express()
+  const once = idempotency({ store, scope: () => 'acme', onEvent() {} })
+  app.post('/payouts', express.json(), once, (req: Request) => {
+    derived.push(req.idempotency?.deriveKey(LABEL))
+    throw new Error('The bank did not answer.')
+  })
+  app.use((_error: Error, _req: Request, res: Response, _next: NextFunction) => void res.sendStatus(500))
+  const { port, close } = await listen(app)
+  onTestFinished(close)
+  const headers = { 'Idempotency-Key': 'order-1', 'Content-Type': 'application/json' }
+  const body = JSON.stringify({ amount: 100, to: 'DE02' })
+  const { status } = await fetch(`http://127.0.0.1:${port}/payouts?by=api`, { method: 'POST', headers, body })
+  expect([status, derived.length]).toEqual([500, 1])
+  return { derivedKey: String(derived[0]), at }
+}
+
+test('--derive shows the key that the handler derived by that label', async () => {
+  const { derivedKey, at } = await lostPayment()
+  const shown = await command([...INSPECT, '--derive', LABEL, ...at])
+  expect([shown.exitCode, shown.stdout]).toEqual([
+    0,
+    expect.stringMatching(new RegExp(`^derived key +${derivedKey}$`, 'm')),
+  ])
+  const { stdout } = await command([...INSPECT, '--derive', LABEL, '--json', ...at])
+  expect(JSON.parse(stdout)).toMatchObject({ state: 'failed', derivedKey })
+  const other = await command([...INSPECT, '--derive', 'another call', '--json', ...at])
+  expect(JSON.parse(other.stdout).derivedKey).not.toBe(derivedKey)
+})
+
+test('--derive says so where the record is bound to no request any more', async () => {
+  const { store, at } = await onRedis()
+  await store.release('acme:order-1', { ...ownOf('owner'), uncertain: false, failedMs: 3_600_000 })
+  const shown = await command([...INSPECT, '--derive', LABEL, ...at])
+  expect([shown.exitCode, shown.stdout]).toEqual([
+    1,
+    expect.stringMatching(/^derived key +not known: the key is free/m),
+  ])
+  const { stdout } = await command([...INSPECT, '--derive', LABEL, '--json', ...at])
+  expect(JSON.parse(stdout)).toMatchObject({ state: 'failed', derivedKey: null })
+})
+
+test('--derive without a label is a mistake of the command line', async () => {
+  const { exitCode, stderr } = await command([...INSPECT, '--derive', '', '--redis', 'redis://localhost:1'])
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--derive takes the label')])
+})
+
+test('a lease that has lapsed is shown with the time of day at which it ended', async () => {
+  const { store, at } = await onRedis()
+  const before = Date.now()
+  await store.begin('acme:order-1', { ...claimOf('owner'), leaseMs: 1 })
+  const { stdout } = await command([...INSPECT, ...at])
+  const [, since = ''] = stdout.match(/^lease ended +(\S+Z)$/m) ?? []
+  // The command's clock is read a moment after the store's.
+  expect(Date.parse(since)).toBeGreaterThanOrEqual(before)
+  expect(Date.parse(since)).toBeLessThanOrEqual(Date.now())
+  const json = JSON.parse((await command([...INSPECT, '--json', ...at])).stdout)
+  expect(Date.parse(json.leaseEndsAt)).toBeGreaterThanOrEqual(before)
+})
+
+test('resolve names the attempt that it settled, and a later one is not settled by it', async () => {
+  const { at } = await lostPayment()
+  const resolve = ['resolve', 'acme', 'order-1', '--attempt', '1', '--failed', '--yes', ...at]
+  const settled = await command(resolve)
+  expect([settled.exitCode, settled.stdout]).toEqual([0, 'Attempt 1 is settled as failed: the key is free.\n'])
+  const again = await command(resolve)
+  expect([again.exitCode, again.stdout]).toEqual([1, 'Nothing was changed: it is at attempt 2 by now.\n'])
+})
+
+test('resolve --json names the attempt too', async () => {
+  const { at } = await lostPayment()
+  const { stdout } = await command([
+    'resolve',
+    'acme',
+    'order-1',
+    '--attempt',
+    '1',
+    '--completed',
+    '--yes',
+    '--json',
+    ...at,
+  ])
+  expect(JSON.parse(stdout)).toEqual({ settled: true, attempt: 1 })
+})

@@ -1,0 +1,46 @@
+import { newSealingKey, sealed } from 'once-per-key/sealed'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { ownOf } from '../adapters/claims.js'
+import { A_DRIVER } from '../adapters/sqlite/drivers.js'
+import { openStore } from '../adapters/sqlite/open-store.js'
+import { build, command } from './built-command.js'
+
+// Real processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
+beforeAll(build)
+
+const LOST = { ...ownOf('owner'), uncertain: true, failedMs: 1 }
+const RESOLVE = ['resolve', 'acme', 'lost', '--attempt', '1', '--completed', '--yes']
+const ANSWER = { status: 201, statusMessage: '', headers: [], body: Buffer.from('paid') }
+
+async function sealedFile(key: string) {
+  const opened = openStore(A_DRIVER)
+  const store = sealed(opened.store, { keys: [key] })
+  await store.complete('acme:paid', { ...ownOf('owner'), answer: ANSWER })
+  await store.release('acme:lost', LOST)
+  return { ...opened, sealedStore: store, at: ['--sqlite', opened.file] }
+}
+
+test('an answer without keys is not written into a store whose answers are sealed', async () => {
+  const { store, at } = await sealedFile(newSealingKey())
+  const { exitCode, stdout } = await command([...RESOLVE, '--body', '{}', ...at])
+  expect([exitCode, stdout]).toEqual([
+    1,
+    expect.stringMatching(/^Nothing was changed: .* sealed.*ONCE_PER_KEY_SEALING_KEYS/),
+  ])
+  expect(await store.inspect('acme:lost')).toMatchObject({ state: 'failed', uncertain: true })
+})
+
+test('with the keys it is written, and sealed', async () => {
+  const key = newSealingKey()
+  const { store, sealedStore, at } = await sealedFile(key)
+  const resolved = await command([...RESOLVE, '--body', '{}', ...at], { ONCE_PER_KEY_SEALING_KEYS: key })
+  expect(resolved.exitCode).toBe(0)
+  expect(await store.inspect('acme:lost')).toMatchObject({ answer: { status: 0, statusMessage: 'sealed' } })
+  expect(await sealedStore.inspect?.('acme:lost')).toMatchObject({ answer: { status: 200 } })
+})
+
+test('without an answer the outcome is settled as ever', async () => {
+  const { at } = await sealedFile(newSealingKey())
+  expect((await command([...RESOLVE, ...at])).exitCode).toBe(0)
+})

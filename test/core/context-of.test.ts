@@ -1,0 +1,29 @@
+import express from 'express'
+import { contextOf, type IdempotencyError, idempotency, singleTenant } from 'once-per-key'
+import { MemoryStore } from 'once-per-key/memory'
+import supertest from 'supertest'
+import { expect, test } from 'vitest'
+
+/** What a route answers that asks for its context. */
+async function answerOf(required: boolean, key?: string) {
+  const app = express()
+  const once = idempotency({ store: new MemoryStore(), scope: singleTenant, required })
+  app.post('/payouts', once, (req, res) => void res.status(201).json({ key: contextOf(req).key }))
+  app.use((error: IdempotencyError, _req: express.Request, res: express.Response, _next: express.NextFunction) => {
+    res.status(500).json({ code: error.code, message: error.message })
+  })
+  const sent = supertest(app).post('/payouts')
+  const { status, body } = await (key === undefined ? sent : sent.set('Idempotency-Key', key))
+  return { status, body }
+}
+
+test('a handler behind the middleware gets its context', async () => {
+  expect(await answerOf(true, 'a')).toEqual({ status: 201, body: { key: 'a' } })
+})
+
+test('a request without a key has none, which is misuse unless it is refused before', async () => {
+  expect(await answerOf(true)).toMatchObject({ status: 400, body: { code: 'key_missing' } })
+  const { status, body } = await answerOf(false)
+  expect({ status, code: body.code }).toEqual({ status: 500, code: 'context_missing' })
+  expect(body.message).toContain('`required: true`')
+})
