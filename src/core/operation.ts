@@ -66,9 +66,5 @@ export class Operation implements SentOperation, Sender {
   /** The only place that changes the state. */
   protected become(state: OperationState): void {
     this.#state = state
-    if (state !== 'ended') return
-    // Whoever still holds the handler's context holds no answer with it.
-    this.answer = null
-    this.failure = null
   }
 }

@@ -79,7 +79,7 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
   #stored(call: StoreCall<CommandReply>): void {
     const { reply } = call
     if (reply) {
-      this.settle(this.completed(reply, this.answer as Answer, false))
+      this.settle(this.completed(reply, this.#answerSent(), false))
       return
     }
     this.#completeAgain(call)
@@ -89,11 +89,18 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
 
   #completeAgain(call: StoreCall<CommandReply>): void {
     this.tell('completion_pending')
-    const answer = this.answer as Answer
     void this.core.calls.sendAgain('complete', this, call, this.lease.until).then((late) => {
+      const answer = this.#answerSent()
       if (late === null) this.completionGivenUp()
       else this.completed(late, answer, true)
     })
+  }
+
+  /** The answer, of which no more copies are sent: whoever still holds the handler's context holds no answer with it. */
+  #answerSent(): Answer {
+    const answer = this.answer as Answer
+    this.answer = null
+    return answer
   }
 
   /** `wasPending`: it is confirmed late, after the client has got its response. */

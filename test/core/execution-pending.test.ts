@@ -61,6 +61,30 @@ test('a completion that the store always confirms late is heard all the same', a
   expect(types()).toEqual(['claimed', 'store_failed', 'completion_pending', 'completed'])
 })
 
+test('an end behind maxRunMs, whose reply comes after that of the last renewal, is heard all the same', async () => {
+  const { store, engine, run, types } = engineOnTrial({ maxRunMs: 60_500 })
+  const completed = await run({ key: 'completed' })
+  const failed = await run({ key: 'failed' })
+  store.always('renew', failBefore())
+  await vi.advanceTimersByTimeAsync(59_000)
+  store.always('renew', hang) // The last ones, sent at 60 s, time out at 61 s.
+  await vi.advanceTimersByTimeAsync(1_600)
+  store.next('complete', answerLate(800))
+  store.next('release', answerLate(800))
+  const ends = [completed.settle(answer(201, 'made')), failed.fail()]
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(await Promise.all(ends)).toEqual([{ action: 'send' }, { action: 'send' }])
+  await engine.idle()
+  expect(types().filter((type) => type !== 'store_failed')).toEqual([
+    'claimed',
+    'claimed',
+    'lease_lost',
+    'lease_lost',
+    'completed',
+    'failed',
+  ])
+})
+
 test('a release that the store always confirms late is heard all the same', async () => {
   const { store, engine, run, types } = engineOnTrial()
   const execution = await run()
