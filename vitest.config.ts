@@ -8,19 +8,19 @@ const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.u
 
 /** Their files share workers: half of their time would go into loading the same modules for each file. */
 const SHARED = [
-  'test/{bindings,core,express,fastify,fetch,hono,http,koa,regressions,run,testing,webhooks}/**/*.test.ts',
+  'test/{bindings,core,express,fastify,fetch,hono,http,koa,node,run,testing,webhooks}/**/*.test.ts',
   'test/adapters/**/*.test.ts',
 ]
 /** But these count timers or hear all traces of their process, or replace a module that others have loaded. */
 export const ALONE = [
   'test/core/{execution-lease,execution-pending,trace}.test.ts',
   'test/run/traces.test.ts',
-  'test/regressions/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
+  'test/core/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
   'test/webhooks/{receiver-traces,signature-timing}.test.ts',
 ]
 
 /** They take long, and are about programs around the library: `npm run test:everything`. */
-export const LONG = ['test/examples/bad-network.test.ts', 'test/proof/mutants/compiler.test.ts']
+export const LONG = ['test/examples/bad-network.test.ts', 'verification/proof/mutants/compiler.test.ts']
 const NOT_NOW = [...configDefaults.exclude, ...(THOROUGH ? [] : LONG)]
 
 export default defineConfig({
@@ -51,7 +51,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'apart', include: ['test/**/*.test.ts'], exclude: [...NOT_NOW, ...SHARED] },
+        test: { name: 'apart', include: ['{test,verification}/**/*.test.ts'], exclude: [...NOT_NOW, ...SHARED] },
       },
       { extends: true, test: { name: 'alone', include: ALONE } },
       {

@@ -10,8 +10,12 @@ const ROOT = fileURLToPath(new URL('.', import.meta.url))
 const { projects: _projects, ...test } = whole.test ?? {}
 
 /** The files that do more here than each day. */
-const more = readdirSync(`${ROOT}test`, { recursive: true, encoding: 'utf8' })
-  .map((name) => `test/${name.replaceAll('\\', '/')}`)
+const more = ['test', 'verification']
+  .flatMap((folder) =>
+    readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' }).map(
+      (name) => `${folder}/${name.replaceAll('\\', '/')}`,
+    ),
+  )
   .filter((name) => name.endsWith('.test.ts') && readFileSync(`${ROOT}${name}`, 'utf8').includes('/thoroughness.js'))
 
 /** What `npm run test:everything` tries at its full length. */

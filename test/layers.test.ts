@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 120_000 })
 describe('the sources', () => {
   test('keep to the architecture: who imports whom, no cycles, short files, honest names', async () => {
     const files = await sourceFiles()
-    expect([...files.keys()]).toContain('src/core/machine.ts')
+    expect([...files.keys()]).toContain('src/core/record/machine.ts')
     expect(importsOf('', [...files.values()].join('\n')).length).toBeGreaterThan(100)
     expect(breachesIn(files)).toEqual([])
   })
@@ -57,11 +57,14 @@ describe('the sources', () => {
 
 describe('the check finds', () => {
   const project: Files = new Map([
-    ['src/core/record.ts', ''],
-    ['src/core/machine.ts', "import type { Answer } from './record.js'"],
-    ['src/core/store.ts', "import type { Answer } from './record.js'"],
-    ['src/core/engine.ts', "import { randomUUID } from 'node:crypto'\nimport { begin } from './machine.js'"],
-    ['src/core/index.ts', "export { createEngine } from './engine.js'"],
+    ['src/core/record/record.ts', ''],
+    ['src/core/record/machine.ts', "import type { Answer } from './record.js'"],
+    ['src/core/store.ts', "import type { Answer } from './record/record.js'"],
+    [
+      'src/core/engine/engine.ts',
+      "import { randomUUID } from 'node:crypto'\nimport { begin } from '../record/machine.js'",
+    ],
+    ['src/core/index.ts', "export { createEngine } from './engine/engine.js'"],
     ['src/node/held-response.ts', "import type { Execution } from '../core/index.js'"],
     ['src/express/middleware.ts', "import { createEngine } from '../core/index.js'\nimport '../node/held-response.js'"],
     ['src/webhooks/events/envelope.ts', "import { z } from 'zod/v4'"],
@@ -79,8 +82,8 @@ describe('the check finds', () => {
       'src/webhooks/receiver/index.ts',
       "export { webhookReceiver } from './receiver.js'\nexport { hmacSha256 } from '../signatures/hmac-sha256.js'",
     ],
-    ['src/http/index.ts', "export { createRequestEngine } from './request-engine.js'"],
-    ['src/http/request-engine.ts', "import { createEngine } from '../core/engine.js'"],
+    ['src/http/index.ts', "export { createRequestEngine } from './engine/request-engine.js'"],
+    ['src/http/engine/request-engine.ts', "import { createEngine } from '../../core/engine/engine.js'"],
     ['src/testing/laws.ts', "import type { Store } from '../core/index.js'"],
     ['src/index.ts', "export { idempotency } from './express/middleware.js'"],
     ['adapters/memory/store.ts', "import { LRUCache } from 'lru-cache'\nimport '../../src/core/index.js'"],
@@ -97,30 +100,36 @@ describe('the check finds', () => {
   })
 
   const forbidden = [
-    ['src/core/engine.ts', "import express from 'express'", 'express'],
-    ['src/core/engine.ts', "import { LRUCache } from 'lru-cache'", 'lru-cache'],
-    ['src/core/engine.ts', "import { z } from 'zod'", 'zod'],
-    ['src/core/engine.ts', "import type { Redis } from 'ioredis'", 'ioredis'],
-    ['src/core/engine.ts', "import { hash } from 'crypto'", 'crypto'],
-    ['src/core/engine.ts', "import { idempotency } from 'once-per-key'", 'once-per-key'],
-    ['src/core/engine.ts', "export * from '../express/middleware.js'", '../express/middleware.js'],
-    ['src/core/engine.ts', "import { laws } from '../testing/laws.js'", '../testing/laws.js'],
-    ['src/core/engine.ts', "import { nowhere } from './nowhere.js'", './nowhere.js'],
-    ['src/core/engine.ts', "import manifest from '../../package.json'", '../../package.json'],
-    ['src/core/machine.ts', "import type { Store } from './store.js'", './store.js'],
-    ['src/core/store.ts', "import { begin } from './machine.js'", './machine.js'],
-    ['src/core/engine.ts', "import '../node/held-response.js'", '../node/held-response.js'],
-    ['src/core/engine.ts', "import '../http/index.js'", '../http/index.js'],
-    ['src/http/request-engine.ts', "import '../node/held-response.js'", '../node/held-response.js'],
-    ['src/express/middleware.ts', "import '../core/engine.js'", '../core/engine.js'],
-    ['src/express/middleware.ts', "import '../http/request-engine.js'", '../http/request-engine.js'],
-    ['src/webhooks/receiver/receiver.ts', "import '../../core/engine.js'", '../../core/engine.js'],
-    ['src/webhooks/receiver/receiver.ts', "import '../../http/request-engine.js'", '../../http/request-engine.js'],
-    ['src/testing/laws.ts', "import '../core/machine.js'", '../core/machine.js'],
+    ['src/core/engine/engine.ts', "import express from 'express'", 'express'],
+    ['src/core/engine/engine.ts', "import { LRUCache } from 'lru-cache'", 'lru-cache'],
+    ['src/core/engine/engine.ts', "import { z } from 'zod'", 'zod'],
+    ['src/core/engine/engine.ts', "import type { Redis } from 'ioredis'", 'ioredis'],
+    ['src/core/engine/engine.ts', "import { hash } from 'crypto'", 'crypto'],
+    ['src/core/engine/engine.ts', "import { idempotency } from 'once-per-key'", 'once-per-key'],
+    ['src/core/engine/engine.ts', "export * from '../../express/middleware.js'", '../../express/middleware.js'],
+    ['src/core/engine/engine.ts', "import { laws } from '../../testing/laws.js'", '../../testing/laws.js'],
+    ['src/core/engine/engine.ts', "import { nowhere } from './nowhere.js'", './nowhere.js'],
+    ['src/core/engine/engine.ts', "import manifest from '../../../package.json'", '../../../package.json'],
+    ['src/core/record/machine.ts', "import type { Store } from '../store.js'", '../store.js'],
+    ['src/core/store.ts', "import { engine } from './engine/engine.js'", './engine/engine.js'],
+    ['src/core/run/run.ts', "import type { engine } from '../engine/engine.js'", '../engine/engine.js'],
+    ['src/http/request/facts.ts', "import '../engine/request-engine.js'", '../engine/request-engine.js'],
+    ['src/core/engine/engine.ts', "import '../../node/held-response.js'", '../../node/held-response.js'],
+    ['src/core/engine/engine.ts', "import '../../http/index.js'", '../../http/index.js'],
+    ['src/http/engine/request-engine.ts', "import '../../node/held-response.js'", '../../node/held-response.js'],
+    ['src/express/middleware.ts', "import '../core/engine/engine.js'", '../core/engine/engine.js'],
+    ['src/express/middleware.ts', "import '../http/engine/request-engine.js'", '../http/engine/request-engine.js'],
+    ['src/webhooks/receiver/receiver.ts', "import '../../core/engine/engine.js'", '../../core/engine/engine.js'],
+    [
+      'src/webhooks/receiver/receiver.ts',
+      "import '../../http/engine/request-engine.js'",
+      '../../http/engine/request-engine.js',
+    ],
+    ['src/testing/laws.ts', "import '../core/record/machine.js'", '../core/record/machine.js'],
     ['src/client/client.ts', "import '../core/index.js'", '../core/index.js'],
     ['src/client/client.ts', "import { randomUUID } from 'node:crypto'", 'node:crypto'],
-    ['src/testing/laws.ts', "import '../http/request-engine.js'", '../http/request-engine.js'],
-    ['adapters/memory/store.ts', "import '../../src/core/machine.js'", '../../src/core/machine.js'],
+    ['src/testing/laws.ts', "import '../http/engine/request-engine.js'", '../http/engine/request-engine.js'],
+    ['adapters/memory/store.ts', "import '../../src/core/record/machine.js'", '../../src/core/record/machine.js'],
     ['adapters/redis/store.ts', "import type { Store } from '../../src/core/store.js'", '../../src/core/store.js'],
     ['adapters/redis/store.ts', "import '../../src/http/index.js'", '../../src/http/index.js'],
     ['src/node/held-response.ts', "import '../express/middleware.js'", '../express/middleware.js'],
@@ -191,17 +200,19 @@ describe('the check finds', () => {
   ]
 
   test.each(forms)('an import in the form: %s', (line) => {
-    expect(breachesIn(withText('src/core/engine.ts', line))).toEqual(['src/core/engine.ts may not import express'])
+    expect(breachesIn(withText('src/core/engine/engine.ts', line))).toEqual([
+      'src/core/engine/engine.ts may not import express',
+    ])
   })
 
   test('an import whose target it cannot read', () => {
-    const found = breachesIn(withText('src/core/engine.ts', 'await import(somewhere)'))
-    expect(found).toEqual(['src/core/engine.ts may not import (computed)'])
+    const found = breachesIn(withText('src/core/engine/engine.ts', 'await import(somewhere)'))
+    expect(found).toEqual(['src/core/engine/engine.ts may not import (computed)'])
   })
 
   test('no import in a comment or a string', () => {
     const text = `// import 'express'\nconst text = "import 'express'"\n/** import('express') */`
-    expect(breachesIn(withText('src/core/engine.ts', text))).toEqual([])
+    expect(breachesIn(withText('src/core/engine/engine.ts', text))).toEqual([])
   })
 
   test('a file outside the layers', () => {
@@ -216,8 +227,14 @@ describe('the check finds', () => {
     "import type { Key } from './key.js'",
     "let key: import('./key.js').Key",
   ])('a cycle, types included: %s', (line) => {
-    const round = withText('src/core/key.ts', "import './engine.js'", withText('src/core/engine.ts', line))
-    expect(breachesIn(round)).toEqual(['src/core/engine.ts -> src/core/key.ts -> src/core/engine.ts is a cycle'])
+    const round = withText(
+      'src/core/engine/key.ts',
+      "import './engine.js'",
+      withText('src/core/engine/engine.ts', line),
+    )
+    expect(breachesIn(round)).toEqual([
+      'src/core/engine/engine.ts -> src/core/engine/key.ts -> src/core/engine/engine.ts is a cycle',
+    ])
   })
 
   test('a cycle in the examples at run time, and none where types alone go round', () => {
@@ -229,26 +246,26 @@ describe('the check finds', () => {
 
   test('an index that does more than re-export', () => {
     const breach = ['src/core/index.ts does more than re-export']
-    expect(breachesIn(withText('src/core/index.ts', "import './engine.js'"))).toEqual(breach)
+    expect(breachesIn(withText('src/core/index.ts', "import './engine/engine.js'"))).toEqual(breach)
     expect(breachesIn(withText('src/core/index.ts', 'export const answer = 42'))).toEqual(breach)
     expect(breachesIn(withText('src/core/index.ts', 'export {}'))).toEqual(breach)
-    expect(breachesIn(withText('src/core/index.ts', "export type { Answer } from './record.js'"))).toEqual([])
+    expect(breachesIn(withText('src/core/index.ts', "export type { Answer } from './record/record.js'"))).toEqual([])
   })
 
   test.each(['utils', 'util', 'helpers', 'common', 'types'])('a file named %s', (name) => {
-    const path = `src/core/${name}.ts`
+    const path = `src/core/record/${name}.ts`
     expect(breachesIn(withText(path, ''))).toEqual([`${path} is named after no idea`])
   })
 
   test('a file of too many lines, in src and in adapters', () => {
-    for (const path of ['src/core/engine.ts', 'adapters/memory/store.ts']) {
+    for (const path of ['src/core/engine/engine.ts', 'adapters/memory/store.ts']) {
       expect(breachesIn(withText(path, '\n// line'.repeat(259)))).toEqual([])
       expect(breachesIn(withText(path, '\n// line'.repeat(350)))).toEqual([`${path} has 351 lines, more than 350`])
     }
   })
 
   test('a function of too many lines, one inside of another included; a text of many lines does not count', () => {
-    const path = 'src/core/engine.ts'
+    const path = 'src/core/engine/engine.ts'
     const wordy = (lines: number) => `export function claim() {${'\n  act()'.repeat(lines - 2)}\n}`
     expect(breachesIn(withText(path, wordy(60)))).toEqual([])
     expect(breachesIn(withText(path, wordy(61)))).toEqual([`${path}: claim has 61 lines, more than 60`])

@@ -1,5 +1,5 @@
 /**
- * The machine (`src/core/machine.ts`) in Lua, line by line: same names, same order. A property test runs the same
+ * The machine (`src/core/record/machine.ts`) in Lua, line by line: same names, same order. A property test runs the same
  * histories on both.
  */
 import { hash } from 'node:crypto'

@@ -16,16 +16,16 @@ const SECTIONS = [
     title: 'idempotency',
     intro: 'The options of `idempotency({ store, scope, … })`.',
     types: [
-      ['src/core/engine-options.ts', 'EngineOptions', ['store']],
-      ['src/http/options.ts', 'IdempotencyOptions'],
-      ['src/core/engine-options.ts', 'EngineOptions'],
+      ['src/core/options/engine-options.ts', 'EngineOptions', ['store']],
+      ['src/http/options/options.ts', 'IdempotencyOptions'],
+      ['src/core/options/engine-options.ts', 'EngineOptions'],
     ],
     without: ['isAnswer', 'answerFault'],
   },
   {
     title: 'bodyField',
     intro: 'The options of `bodyField(name, { … })`, for `legacyKey`.',
-    types: [['src/http/legacy-key.ts', 'BodyFieldOptions']],
+    types: [['src/http/request/legacy-key.ts', 'BodyFieldOptions']],
   },
   {
     title: 'Fetch and Hono',

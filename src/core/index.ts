@@ -1,15 +1,10 @@
-export { type AllowEmpty, readAllowEmpty, type WithAllowEmpty } from './allow-empty.js'
-export type { AnswerSource } from './answer-source.js'
-export { awaited } from './awaited.js'
+export { awaited } from './calls/awaited.js'
+export { faultInReply, type ReplyFault } from './calls/reply.js'
 export { CertainFailure, type CertainFailureOptions, isCertainFailure } from './certain-failure.js'
-export type { Claimant, Claimed } from './claimant.js'
-export { type ActingContext, carryRun, type IdempotencyContext } from './context.js'
-export { contextOf } from './context-of.js'
-export { derivedKey } from './derived-key.js'
-export { fingerprintOf } from './digest.js'
-export { createOperationEngine, type OperationEngine } from './engine.js'
-export type { EngineOptions } from './engine-options.js'
-export { mistakesInEngineOptions } from './engine-rules.js'
+export type { Claimant, Claimed } from './engine/claimant.js'
+export { createOperationEngine, type OperationEngine } from './engine/engine.js'
+export type { ForgottenScope, ScopeName } from './engine/forget-calls.js'
+export type { UnknownOutcome } from './engine/operator-calls.js'
 export { IdempotencyError, type IdempotencyErrorCode, inItsWords, kindOf } from './errors.js'
 export {
   type CommandName,
@@ -18,8 +13,17 @@ export {
   type Refusal,
   type StoreFailure,
   safely as safeListener,
-} from './events.js'
-export type { ForgottenScope, ScopeName } from './forget-calls.js'
+} from './events/events.js'
+export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './events/outcome.js'
+export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './events/trace.js'
+export { warnOnce, warnUnheard } from './events/warning.js'
+export { type MaybePromise, whenever } from './maybe-promise.js'
+export { transactionLate, transactionStreamed, transactionsMissing } from './misuse.js'
+export type { EngineOptions } from './options/engine-options.js'
+export { mistakesInEngineOptions } from './options/engine-rules.js'
+export * as optionRules from './options/option-rules.js'
+export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as OptionRule } from './options/validation.js'
+export { fingerprintOf } from './record/digest.js'
 export {
   type Identity,
   keyFault,
@@ -29,13 +33,9 @@ export {
   SINGLE_TENANT,
   scopeFault,
   storageKey,
-} from './identity.js'
-export { listed, listedIfUnknown } from './listed.js'
-export { type MaybePromise, whenever } from './maybe-promise.js'
-export { NOT_KEPT } from './not-kept.js'
-export type { UnknownOutcome } from './operator-calls.js'
-export * as optionRules from './option-rules.js'
-export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './outcome.js'
+} from './record/identity.js'
+export { listed, listedIfUnknown } from './record/listed.js'
+export { NOT_KEPT } from './record/not-kept.js'
 export type {
   Answer,
   BeginReply,
@@ -53,11 +53,15 @@ export type {
   Ownership,
   PreviousOutcome,
   Resolution,
-} from './record.js'
-export { faultInReply, type ReplyFault } from './reply.js'
-export type { Run } from './run.js'
-export type { Completion, FailureKind } from './run-end.js'
-export type { Settling } from './settling.js'
+} from './record/record.js'
+export * as machine from './record/whole-machine.js'
+export type { AnswerSource } from './run/answer-source.js'
+export { type ActingContext, carryRun, type IdempotencyContext } from './run/context.js'
+export { contextOf } from './run/context-of.js'
+export { derivedKey } from './run/derived-key.js'
+export type { Run } from './run/run.js'
+export type { Completion, FailureKind } from './run/run-end.js'
+export type { Settling } from './run/settling.js'
 export type {
   Around,
   Hearing,
@@ -68,10 +72,11 @@ export type {
   Store,
   StoreEvent,
 } from './store.js'
-export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './trace.js'
-export { completeByHand, step, type Transactions, transact } from './transact.js'
-export { completeByHandAtOnce, type SynchronousTransactions, stepAtOnce, transactAtOnce } from './transact-at-once.js'
-export { transactionLate, transactionStreamed, transactionsMissing } from './transaction-errors.js'
-export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as OptionRule } from './validation.js'
-export { warnOnce, warnUnheard } from './warning.js'
-export * as machine from './whole-machine.js'
+export { type AllowEmpty, readAllowEmpty, type WithAllowEmpty } from './transaction/allow-empty.js'
+export { completeByHand, step, type Transactions, transact } from './transaction/transact.js'
+export {
+  completeByHandAtOnce,
+  type SynchronousTransactions,
+  stepAtOnce,
+  transactAtOnce,
+} from './transaction/transact-at-once.js'

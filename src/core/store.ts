@@ -8,7 +8,7 @@ import type {
   ListedRecords,
   Ownership,
   Resolution,
-} from './record.js'
+} from './record/record.js'
 
 /**
  * Where records are kept. Four commands, whose effect on a record is defined by the machine (see `machine.ts`, exported

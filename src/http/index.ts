@@ -1,34 +1,38 @@
-export type { UnknownOutcome } from '../core/operator-calls.js'
-export { fitsHeldBody, type KeepHeader } from './answer.js'
-export type { Asking, Decision, RequestFacts } from './decision.js'
-export { requestFingerprint } from './fingerprint.js'
-export { aHeaderName, bodyHeaders } from './header-name.js'
-export { type HeldBody, heldBody, readAtMost } from './held-body.js'
-export { type BodyFieldOptions, bodyField, type LegacyKey } from './legacy-key.js'
-export { type Controls, controlsOf, type Operator } from './operator.js'
-export { mistakesInOptions } from './option-rules.js'
-export type { IdempotencyOptions } from './options.js'
+export type { UnknownOutcome } from '../core/engine/operator-calls.js'
+export { fitsHeldBody } from './answer/answer.js'
 export {
-  ietfDraft,
-  type Problem,
   type ProblemCatalogue,
-  type ProblemCode,
   type ProblemEntry,
-  type ProblemStatuses,
   type ProblemTerms,
   problemAnswer,
   problemBody,
   problemCatalogue,
   problemFrom,
+} from './answer/problem.js'
+export type { Asking, Decision } from './engine/decision.js'
+export { type HeldBody, heldBody } from './engine/held-body.js'
+export { type Controls, controlsOf, type Operator } from './engine/operator.js'
+export { type Asker, createRequestEngine, type RequestEngine } from './engine/request-engine.js'
+export type { HeldAnswer, RequestRun } from './engine/request-run.js'
+export type { AttemptName, KnownOutcome } from './engine/resolution.js'
+export type { Rejected, Replay, Settled } from './engine/settled.js'
+export { streamedBody } from './engine/streamed-body.js'
+export { type BodyFieldOptions, bodyField, type LegacyKey } from './options/body-field.js'
+export { aHeaderName, bodyHeaders } from './options/header-name.js'
+export { mistakesInOptions } from './options/option-rules.js'
+export type { IdempotencyOptions, KeepHeader } from './options/options.js'
+export {
+  ietfDraft,
+  type Problem,
+  type ProblemCode,
+  type ProblemStatuses,
   type RenderProblem,
-} from './problem.js'
-export { comparableBody, type ReadBody } from './request-body.js'
-export { type Asker, createRequestEngine, type RequestEngine } from './request-engine.js'
-export type { IdempotencyEvent, Rejection } from './request-events.js'
-export type { HeldAnswer, RequestRun } from './request-run.js'
-export type { AttemptName, KnownOutcome } from './resolution.js'
-export { type Scope, type ScopeWords, scopeReader, singleTenant } from './scope.js'
-export type { HeaderPairs, Rejected, Replay, Settled } from './settled.js'
-export { streamedBody } from './streamed-body.js'
-export { unreadBody } from './unread-body.js'
-export { withoutBody } from './without-body.js'
+} from './options/problem.js'
+export type { IdempotencyEvent, Rejection } from './options/request-events.js'
+export type { HeaderPairs, RequestFacts } from './request/facts.js'
+export { requestFingerprint } from './request/fingerprint.js'
+export { readAtMost } from './request/gathered.js'
+export { comparableBody, type ReadBody } from './request/request-body.js'
+export { type Scope, type ScopeWords, scopeReader, singleTenant } from './request/scope.js'
+export { unreadBody } from './request/unread-body.js'
+export { withoutBody } from './request/without-body.js'

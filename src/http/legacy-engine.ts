@@ -1,11 +1,12 @@
-import type { IdempotencyContext } from '../core/context.js'
-import type { Identity } from '../core/identity.js'
-import type { Answer } from '../core/record.js'
-import type { Decision, RequestFacts } from './decision.js'
-import type { IdempotencyOptions } from './options.js'
-import { type Asker, createRequestEngine, type RequestEngine } from './request-engine.js'
-import type { RequestRun } from './request-run.js'
-import type { Settled } from './settled.js'
+import type { Identity } from '../core/record/identity.js'
+import type { Answer } from '../core/record/record.js'
+import type { IdempotencyContext } from '../core/run/context.js'
+import type { Decision } from './engine/decision.js'
+import { type Asker, createRequestEngine, type RequestEngine } from './engine/request-engine.js'
+import type { RequestRun } from './engine/request-run.js'
+import type { Settled } from './engine/settled.js'
+import type { IdempotencyOptions } from './options/options.js'
+import type { RequestFacts } from './request/facts.js'
 
 /** @deprecated What 0.1 gave to a binding: the run and the handler's context in one object. */
 export interface Execution

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Settling, transactionLate } from '../core/index.js'
-import { isEventStream } from '../http/answer.js'
+import { isEventStream } from '../http/answer/answer.js'
 import type { HeaderPairs, HeldAnswer, RequestRun, Settled } from '../http/index.js'
 import { type Callback, callbackOf } from './callbacks.js'
 import * as faked from './faked.js'

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { isEventStream } from '../http/answer.js'
+import { isEventStream } from '../http/answer/answer.js'
 import type { Callback } from './callbacks.js'
 import * as faked from './faked.js'
 import type { Head } from './head.js'

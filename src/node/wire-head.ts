@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
-import { headersByName } from '../http/answer.js'
+import { headersByName } from '../http/answer/answer.js'
 import type { Head } from './head.js'
 import { type Headers, isSame } from './headers.js'
 

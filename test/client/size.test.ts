@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { minifiedAndGzipped } from '../bench/sections/sizes.js'
+import { minifiedAndGzipped } from '../../verification/bench/sections/sizes.js'
 
 test('the client is at most 2 KiB in a bundle, minified and gzipped', async () => {
   const bytes = await minifiedAndGzipped('src/client/index.ts')

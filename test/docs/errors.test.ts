@@ -5,7 +5,7 @@ const errors = page('docs/errors.md')
 
 /** Each closed union of codes, as its source writes it. */
 const UNIONS = [
-  ['src/http/problem.ts', 'ProblemCode', 9],
+  ['src/http/answer/problem.ts', 'ProblemCode', 9],
   ['src/core/errors.ts', 'IdempotencyErrorCode', 19],
   ['adapters/postgres/errors.ts', 'PostgresStoreErrorCode', 18],
   ['adapters/sealed/errors.ts', 'SealedStoreErrorCode', 4],

@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { type IdempotencyOptions, singleTenant } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
-import { resolveOptions } from '../../src/http/option-rules.js'
+import { resolveOptions } from '../../src/http/options/option-rules.js'
 import { page, ROOT, read } from './pages.js'
 
 const options = page('docs/options.md')
 const ofTheMiddleware = options.slice(options.indexOf('## idempotency'), options.indexOf('## bodyField'))
 /** What any operation has as options, and what requests add. */
-const source = read('src/core/engine-options.ts') + read('src/http/options.ts')
+const source = read('src/core/options/engine-options.ts') + read('src/http/options/options.ts')
 
 /** Without what is required, and without what is no plain value. */
 const {

@@ -98,7 +98,7 @@ test('the page lists each warning that the library prints, and whether a listene
 
 /** The default listeners of an engine, of a runner, and of a webhook receiver. */
 const SILENCED_BY_A_LISTENER = [
-  'src/core/warning.ts',
+  'src/core/events/warning.ts',
   'src/run/runner-event.ts',
   'src/webhooks/receiver/receiver-event.ts',
 ]

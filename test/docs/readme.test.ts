@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { PROBLEM_CODES, problemOf } from '../../src/http/problem.js'
+import { problemOf } from '../../src/http/answer/problem.js'
+import { PROBLEM_CODES } from '../../src/http/options/problem.js'
 import { page } from './pages.js'
 
 const proof = page('docs/proof.md')

@@ -7,7 +7,7 @@ import {
   isSendable,
   isSuccessStatus,
   storedAnswer,
-} from '../../src/http/answer.js'
+} from '../../src/http/answer/answer.js'
 import { answer } from '../support/request-facts.js'
 
 const BY_DEFAULT = (_name: string, byDefault: boolean) => byDefault

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { MAX_DEPTH } from '../../src/core/digest.js'
-import { requestFingerprint } from '../../src/http/fingerprint.js'
+import { MAX_DEPTH } from '../../src/core/record/digest.js'
+import { requestFingerprint } from '../../src/http/request/fingerprint.js'
 
 interface Golden {
   readonly name: string

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { storageKey } from '../../src/core/identity.js'
-import { readKey, readKeyLines } from '../../src/http/key.js'
+import { storageKey } from '../../src/core/record/identity.js'
+import { readKey, readKeyLines } from '../../src/http/request/key.js'
 
 /** As Node hands a header's bytes over: a character a byte. */
 function wire(bytes: Uint8Array | string, encoding: BufferEncoding = 'utf8'): string {

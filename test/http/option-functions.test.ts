@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { IdempotencyOptions, Problem } from 'once-per-key/http'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { problemOf } from '../../src/http/problem.js'
+import { problemOf } from '../../src/http/answer/problem.js'
 import { engineOnTrial, type Options } from '../support/engine-on-trial.js'
 import { answer, type Request } from '../support/request-facts.js'
 

@@ -1,7 +1,7 @@
 import { bodyField, createRequestEngine, type IdempotencyOptions } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
-import { resolveOptions } from '../../src/http/option-rules.js'
+import { resolveOptions } from '../../src/http/options/option-rules.js'
 
 const store = new MemoryStore()
 const scope = () => 'acme'

@@ -1,6 +1,7 @@
 import { createRequestEngine, ietfDraft, type Problem, type ProblemCode } from 'once-per-key/http'
 import { expect, test } from 'vitest'
-import { PROBLEM_CODES, problemOf } from '../../src/http/problem.js'
+import { problemOf } from '../../src/http/answer/problem.js'
+import { PROBLEM_CODES } from '../../src/http/options/problem.js'
 import { failingStore } from '../support/failing-store.js'
 
 const CATALOGUE: readonly {

@@ -1,6 +1,6 @@
 import { runner } from 'once-per-key/run'
 import { expect, test } from 'vitest'
-import { mulberry32 } from '../proof/mulberry32.js'
+import { mulberry32 } from '../../verification/proof/mulberry32.js'
 import { play } from './plays.js'
 import { plantedRunner, RUN_MUTANTS } from './run-mutants.js'
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import * as core from 'once-per-key/core'
 import type { runner } from 'once-per-key/run'
 import ts from 'typescript'
-import { type Fault, plant } from '../proof/mutants/planting.js'
+import { type Fault, plant } from '../../verification/proof/mutants/planting.js'
 
 /** Mistakes of a runner, each found by the plays. */
 export const RUN_MUTANTS: readonly Fault[] = [

@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { longFunctionsIn } from './functions.js'
 import { type Import, importsOf, onlyReExports } from './imports.js'
 
-/** Source files by their path in the project, such as `src/core/engine.ts`. */
+/** Source files by their path in the project, such as `src/core/engine/engine.ts`. */
 export type Files = ReadonlyMap<string, string>
 
 interface Layer {
@@ -31,13 +31,44 @@ function oneOf(...places: readonly string[]): RegExp {
   return new RegExp(`^(${places.join('|')})`)
 }
 
+/** Groups of files of a folder: each may import its own group and those before it. */
+function inOrder(folder: string, groups: readonly (readonly string[])[]): Layer[] {
+  return groups.map((group, i) => ({
+    files: oneOf(...group.map((name) => folder + name)),
+    mayImport: oneOf(
+      ...groups
+        .slice(0, i + 1)
+        .flat()
+        .map((name) => folder + name),
+    ),
+    packages: NONE,
+  }))
+}
+
 /** Who may import whom. The first layer that a file belongs to decides. */
 const LAYERS: readonly Layer[] = [
-  { files: /^src\/core\/(machine|store)\.ts$/, mayImport: /^src\/core\/record\.ts$/, packages: NONE },
-  { files: /^src\/core\//, mayImport: oneOf('src/core/'), packages: NONE },
+  // Inside the core: each folder may import those before it.
+  ...inOrder('src/core/', [
+    ['errors.ts', 'certain-failure.ts', 'documentation.ts', 'maybe-promise.ts', 'misuse.ts'],
+    ['record/'],
+    ['store.ts'],
+    ['events/'],
+    ['options/'],
+    ['calls/'],
+    ['run/'],
+    ['transaction/'],
+    ['engine/'],
+    ['index.ts'],
+  ]),
   // The entry once-per-key/core, which has the names that 0.1 exported there.
   { files: /^src\/core\.ts$/, mayImport: oneOf(CORE, HTTP, 'src/http/legacy-engine.ts$'), packages: NONE },
   { files: /^src\/index\.ts$/, mayImport: oneOf(CORE, HTTP, 'src/express/'), packages: NONE },
+  { files: /^src\/http\/options\//, mayImport: oneOf('src/core/', 'src/http/options/'), packages: NONE },
+  ...['request', 'answer'].map((part) => ({
+    files: oneOf(`src/http/${part}/`),
+    mayImport: oneOf('src/core/', 'src/http/options/', `src/http/${part}/`),
+    packages: NONE,
+  })),
   { files: /^src\/http\//, mayImport: oneOf('src/core/', 'src/http/'), packages: NONE },
   { files: /^src\/node\//, mayImport: oneOf('src/core/', 'src/http/', 'src/node/'), packages: NONE },
   { files: /^src\/express\//, mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/express/'), packages: NONE },

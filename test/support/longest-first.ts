@@ -3,8 +3,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** What takes longest in one file, the longest first: begun last, it would keep one core busy when all else has ended. */
 const LONGEST = [
-  'test/proof/proof.test.ts',
-  'test/proof/mutants/compiler.test.ts',
+  'verification/proof/proof.test.ts',
+  'verification/proof/mutants/compiler.test.ts',
   'test/adapters/postgres/store-laws.test.ts',
   'test/adapters/sealed/store-laws.test.ts',
   'test/command/command.test.ts',

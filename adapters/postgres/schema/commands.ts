@@ -1,5 +1,5 @@
 /**
- * The machine (`src/core/machine.ts`) in PL/pgSQL, line by line, in the same order. A property test runs the same
+ * The machine (`src/core/record/machine.ts`) in PL/pgSQL, line by line, in the same order. A property test runs the same
  * histories on both.
  */
 import {

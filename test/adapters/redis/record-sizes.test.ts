@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { recordSizes } from '../../bench/record-sizes.js'
+import { recordSizes } from '../../../verification/bench/record-sizes.js'
 import { startRedis } from '../../support/redis-server.js'
 
 // Real servers and many connections, on a machine that may be busy.

@@ -1,0 +1,149 @@
+import type { CommandName } from '../events/events.js'
+import type { Answer } from '../record/record.js'
+
+/** A member of a reply that does not match the interface. */
+export interface ReplyFault {
+  /** Its path, for example `record.answer.status`; `''`: the reply itself. */
+  readonly member: string
+  /** In words, for example `an integer`. */
+  readonly expected: string
+  readonly seen: unknown
+}
+
+/**
+ * Whether a store's reply matches the interface. An invalid reply is a store failure, like a record that cannot be
+ * read.
+ */
+export function isReply(command: CommandName, reply: unknown, fingerprint?: string, faultIn?: AnswerFault): boolean {
+  return faultInReply(command, reply, fingerprint, faultIn) === null
+}
+
+/**
+ * The first member that is wrong. `fingerprint`: the command's; an operator's command has none. `faultIn` checks an
+ * answer with a body.
+ */
+export function faultInReply(
+  command: CommandName,
+  reply: unknown,
+  fingerprint?: string,
+  faultIn?: AnswerFault,
+): ReplyFault | null {
+  if (!isObject(reply)) return fault('', 'an object', reply)
+  const { record } = reply
+  switch (command) {
+    case 'begin':
+      if (reply.acquired === true) return faultInClaim(reply)
+      return reply.acquired === false
+        ? faultInRecord(record, fingerprint, faultIn)
+        : fault('acquired', 'true or false', reply.acquired)
+    case 'list':
+    case 'listScope':
+      return faultInList(reply)
+    case 'inspect':
+      return record === null ? null : faultInRecord(record, fingerprint, faultIn)
+    case 'forget':
+      return faultInDone(reply, NOBODYS, faultIn)
+    default:
+      return faultInDone(reply, fingerprint, faultIn)
+  }
+}
+
+/** The fingerprint of a command that is shown no answers. */
+const NOBODYS = ''
+
+function faultInDone(
+  { ok, record }: Members,
+  fingerprint: string | undefined,
+  faultIn: AnswerFault | undefined,
+): ReplyFault | null {
+  if (ok === true || (ok === false && record === null)) return null
+  return ok === false ? faultInRecord(record, fingerprint, faultIn) : fault('ok', 'true or false', ok)
+}
+
+/** Returns what was expected of an answer; `null` if it is valid. */
+export type AnswerFault = (answer: Answer) => string | null
+
+/** The attempt of an acquired claim is 1, 2, 3 … */
+function faultInClaim({ attempt, previousOutcome }: Members): ReplyFault | null {
+  if (!Number.isInteger(attempt) || (attempt as number) < 1)
+    return fault('attempt', 'an integer of at least 1', attempt)
+  return OUTCOMES.has(previousOutcome)
+    ? null
+    : fault('previousOutcome', "'none', 'failed' or 'unknown'", previousOutcome)
+}
+
+const OUTCOMES = new Set<unknown>(['none', 'failed', 'unknown'])
+
+function faultInList({ records, next }: Members): ReplyFault | null {
+  if (next !== null && typeof next !== 'string') return fault('next', 'a string or null', next)
+  if (!Array.isArray(records)) return fault('records', 'an array', records)
+  for (const listed of records as readonly unknown[]) {
+    if (!isObject(listed)) return fault('records', 'an array of objects', records)
+    const { key, record, retentionRemainingMs } = listed
+    if (typeof key !== 'string') return fault('key', 'a string', key)
+    const inRecord = faultInRecord(record, NOBODYS, undefined)
+    if (inRecord !== null) return inRecord
+    if (!Number.isFinite(retentionRemainingMs)) {
+      return fault('retentionRemainingMs', 'a finite number', retentionRemainingMs)
+    }
+  }
+  return null
+}
+
+function faultInRecord(
+  record: unknown,
+  fingerprint: string | undefined,
+  faultIn: AnswerFault | undefined,
+): ReplyFault | null {
+  if (!isObject(record)) return fault('record', 'an object', record)
+  switch (record.state) {
+    case 'in-flight':
+      if (Number.isFinite(record.leaseRemainingMs)) return faultInFingerprint(record)
+      return fault('record.leaseRemainingMs', 'a finite number', record.leaseRemainingMs)
+    case 'completed':
+      if (typeof record.fingerprint !== 'string') return fault('record.fingerprint', 'a string', record.fingerprint)
+      if (record.answer !== null) return faultInAnswer(record.answer, faultIn)
+      return fingerprint !== undefined && fingerprint !== record.fingerprint // Not shown.
+        ? null
+        : fault('record.answer', 'the answer, which must be shown to the same fingerprint', null)
+    case 'failed':
+      if (typeof record.uncertain === 'boolean') return faultInFingerprint(record)
+      return fault('record.uncertain', 'true or false', record.uncertain)
+    default:
+      return fault('record.state', "'in-flight', 'completed' or 'failed'", record.state)
+  }
+}
+
+function faultInFingerprint({ fingerprint }: Members): ReplyFault | null {
+  return typeof fingerprint === 'string' || fingerprint === null
+    ? null
+    : fault('record.fingerprint', 'a string or null', fingerprint)
+}
+
+function faultInAnswer(answer: unknown, faultIn: AnswerFault | undefined): ReplyFault | null {
+  if (!isObject(answer)) return fault('record.answer', 'an object', answer)
+  const { status, statusMessage, headers, body } = answer
+  if (!Number.isInteger(status)) return fault('record.answer.status', 'an integer', status)
+  if (typeof statusMessage !== 'string') return fault('record.answer.statusMessage', 'a string', statusMessage)
+  if (!Array.isArray(headers) || !headers.every(isPair)) {
+    return fault('record.answer.headers', 'an array of pairs of strings', headers)
+  }
+  if (body === null) return null
+  if (!ArrayBuffer.isView(body)) return fault('record.answer.body', 'bytes or null', body)
+  const expected = faultIn?.(answer as unknown as Answer) ?? null
+  return expected === null ? null : fault('record.answer', expected, answer)
+}
+
+function isPair(pair: unknown): boolean {
+  return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+function fault(member: string, expected: string, seen: unknown): ReplyFault {
+  return { member, expected, seen }
+}
+
+function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,165 @@
+import type { Emit, OperatorCommandName } from '../events/events.js'
+import { isCommandTraced, traceCommand } from '../events/trace.js'
+import { isThenable, type MaybePromise } from '../maybe-promise.js'
+import type { OwnersCommand, OwnersReply, Store } from '../store.js'
+import { type Backlog, backlogOf } from './backlog.js'
+import { monotonicNow } from './clock.js'
+import type { DeadlineQueue } from './deadlines.js'
+import type { AnswerFault } from './reply.js'
+import { SendingStore } from './sending-store.js'
+import { type About, type Sender, StoreCall } from './store-call.js'
+
+const FIRST_PAUSE_MS = 100
+/** Bounds the wait for pending commands after the store is back. */
+const LONGEST_PAUSE_MS = 2_000
+/** Sends an engine's commands to its store, each with a time limit, and retries them in the background. */
+export class StoreCalls {
+  readonly backlog: Backlog
+  readonly timeoutMs: number
+  readonly deadlines: DeadlineQueue
+  readonly answerFault: AnswerFault | undefined
+  readonly #store: SendingStore
+  readonly #emit: Emit
+
+  constructor(
+    store: Store,
+    timeoutMs: number,
+    deadlines: DeadlineQueue,
+    emit: Emit,
+    answerFault: AnswerFault | undefined,
+  ) {
+    this.answerFault = answerFault
+    this.backlog = backlogOf(store)
+    this.timeoutMs = timeoutMs
+    this.deadlines = deadlines
+    this.#store = new SendingStore(store)
+    this.#emit = emit
+  }
+
+  /**
+   * Sends a command for whose reply a caller waits. Never throws: a custom store may throw synchronously, or return an
+   * invalid reply.
+   */
+  send<Name extends OwnersCommand>(name: Name, by: Sender, now = monotonicNow()): StoreCall<OwnersReply[Name]> {
+    return this.#traced(name, by, now, this.#emit, true)
+  }
+
+  /** Sends a command for which nobody waits: it keeps no process alive. */
+  sendInBackground<Name extends OwnersCommand>(
+    name: Name,
+    by: Sender,
+    emit = this.#emit,
+  ): StoreCall<OwnersReply[Name]> {
+    return this.#traced(name, by, monotonicNow(), emit, false)
+  }
+
+  #traced<Name extends OwnersCommand>(
+    name: Name,
+    by: Sender,
+    now: number,
+    emit: Emit,
+    isAwaited: boolean,
+  ): StoreCall<OwnersReply[Name]> {
+    return isCommandTraced()
+      ? traceCommand(name, by.identity, by, emit, (heard) => this.#send(name, by, now, heard, isAwaited))
+      : this.#send(name, by, now, emit, isAwaited)
+  }
+
+  #send<Name extends OwnersCommand>(
+    name: Name,
+    by: Sender,
+    now: number,
+    emit: Emit,
+    isAwaited: boolean,
+  ): StoreCall<OwnersReply[Name]> {
+    const call = new StoreCall<OwnersReply[Name]>(name, by, this, emit, now)
+    try {
+      this.#store.send(name, by, call)
+    } catch (error) {
+      call.failed(error)
+    }
+    if (call.reply === undefined) call.wait(isAwaited)
+    return call
+  }
+
+  /** The same for an operator's command. */
+  ask<Reply>(
+    name: OperatorCommandName,
+    about: About,
+    command: () => MaybePromise<Reply>,
+    emit: Emit,
+  ): StoreCall<Reply> {
+    const call = new StoreCall<Reply>(name, about, this, emit, monotonicNow())
+    try {
+      const answer = command()
+      if (isThenable(answer)) call.hearLater(answer)
+      else call.heard(answer)
+    } catch (error) {
+      call.failed(error)
+    }
+    if (call.reply === undefined) call.wait(true)
+    return call
+  }
+
+  /**
+   * Sends a command again, with growing pauses, after it was not answered in time; the last time at `until`. Only one
+   * copy at a time: the next one follows when the previous one has failed or was lost. A late reply to any copy counts.
+   * `null`: no reply came.
+   */
+  sendAgain<Name extends OwnersCommand>(
+    name: Name,
+    by: Sender,
+    first: StoreCall<OwnersReply[Name]>,
+    until: number,
+  ): Promise<OwnersReply[Name] | null> {
+    type Reply = OwnersReply[Name]
+    return new Promise((resolve) => {
+      let isOver = false
+      let wake = (): void => {}
+      const over = (reply: Reply | null): void => {
+        isOver = true
+        resolve(reply)
+        wake()
+      }
+      /** After one copy is answered, the other copies' events do not matter. */
+      const tell: Emit = (event) => {
+        if (!isOver) this.#emit(event)
+      }
+      const hear = (reply: Reply | null): void => (reply === null ? wake() : over(reply))
+      const rest = (ms: number): Promise<void> =>
+        new Promise((rested) => {
+          const timer = setTimeout(rested, Math.ceil(ms)).unref()
+          wake = () => {
+            clearTimeout(timer)
+            rested()
+          }
+        })
+
+      const again = async (): Promise<void> => {
+        let copy = first
+        let pauseMs = FIRST_PAUSE_MS
+        for (let leftMs = until - monotonicNow(); leftMs > 0 && !isOver; leftMs = until - monotonicNow()) {
+          await rest(Math.min(pauseMs, leftMs))
+          if (isOver) return
+          const isLast = monotonicNow() >= until
+          const isOut = !copy.isAnswered && !this.isLost(copy)
+          pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+          if (isOut) continue
+          copy = this.sendInBackground(name, by, tell)
+          copy.onLateAnswer = hear
+          const reply = await copy.whenReplied()
+          if (reply !== null || isLast) return over(reply)
+        }
+        if (!isOver) over(null)
+      }
+
+      first.onLateAnswer = hear
+      void again()
+    })
+  }
+
+  /** Whether a copy will stay unanswered: the store has answered a command that was sent a time limit after it. */
+  isLost(copy: Pick<StoreCall<unknown>, 'sentAt'>): boolean {
+    return this.backlog.isLost(copy, this.timeoutMs)
+  }
+}

@@ -1,0 +1,65 @@
+import { monotonicNow } from '../calls/clock.js'
+import type { StoreCall } from '../calls/store-call.js'
+import type { BeginReply } from '../record/record.js'
+import type { CoreParts } from '../run/core-parts.js'
+import type { Operation } from '../run/operation.js'
+
+/** The call of a claim. */
+export type Claim = StoreCall<BeginReply>
+
+/** Sends claims, and releases those that will not run. */
+export class Claims {
+  readonly #core: CoreParts
+
+  constructor(core: CoreParts) {
+    this.#core = core
+  }
+
+  /**
+   * Sends the claim; `null`: refused without being sent. May be called again: because of the token, the second claim is
+   * the same as the first.
+   */
+  send(operation: Operation, now: number): Claim | null {
+    const { calls, emit } = this.#core
+    if (calls.backlog.mayClaim(now)) return calls.send('begin', operation, now)
+    const { scope, key } = operation.identity
+    emit({ type: 'store_paused', scope, key, unanswered: calls.backlog.unanswered })
+    return null
+  }
+
+  /** `null`: no usable reply. If the operation does not run, the claim must be given up. */
+  replyTo({ reply, sentAt }: Claim): BeginReply | null {
+    if (!reply?.acquired) return reply ?? null
+    // A reply that is read after the lease has passed confirms nothing: the process was suspended meanwhile.
+    const isLate = monotonicNow() >= sentAt + this.#core.options.leaseMs
+    return isLate ? null : reply
+  }
+
+  /**
+   * Releases a claim that will not run: immediately, and again when its late reply or error arrives, so that a command
+   * that waited in the client's queue cannot hold the key.
+   */
+  giveUp(operation: Operation, claim: Claim | null): void {
+    if (claim === null) return
+    if (!claim.isAnswered) claim.onLateAnswer = (late) => void this.#free(operation, late?.acquired === true)
+    void this.#free(operation, claim.reply?.acquired === true)
+  }
+
+  /** Retried until the lease of the claim has ended anyway. */
+  async #free(operation: Operation, isHeld: boolean): Promise<void> {
+    const { options, calls, activity } = this.#core
+    if (!calls.backlog.startRelease(isHeld)) return
+    activity.start()
+    operation.keepOwnContext()
+    operation.failure = GIVEN_UP
+    const until = monotonicNow() + options.leaseMs
+    const call = calls.sendInBackground('release', operation)
+    const reply = await call.whenReplied()
+    if (reply === null) await calls.sendAgain('release', operation, call, until)
+    calls.backlog.endRelease()
+    activity.end()
+  }
+}
+
+/** Nothing of it has run. */
+const GIVEN_UP = Object.freeze({ uncertain: false })

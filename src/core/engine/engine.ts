@@ -1,0 +1,297 @@
+import { Activity } from '../calls/activity.js'
+import { monotonicNow } from '../calls/clock.js'
+import { Deadlines } from '../calls/deadlines.js'
+import type { Waiting } from '../calls/store-call.js'
+import { StoreCalls } from '../calls/store-calls.js'
+import { isRefusal, safely } from '../events/events.js'
+import { isClaimTraced, traceClaim, traced, traceStore } from '../events/trace.js'
+import { isInFlight, storeUnavailable, type Verdict, verdictOn } from '../events/verdict.js'
+import { warnUnheard } from '../events/warning.js'
+import type { MaybePromise } from '../maybe-promise.js'
+import type { EngineOptions } from '../options/engine-options.js'
+import { resolveEngineOptions } from '../options/engine-rules.js'
+import type { Identity, RecordName } from '../record/identity.js'
+import type { Acquired, Answer, BeginReply, CommandReply, IdempotencyRecord } from '../record/record.js'
+import type { CoreParts } from '../run/core-parts.js'
+import { Duplicates } from '../run/duplicates.js'
+import { Run } from '../run/run.js'
+import { type Claimant, type Claimed, PromisedClaim, tellClaim, tellRun } from './claimant.js'
+import { type Claim, Claims } from './claims.js'
+import { type EndedRecord, type ForgottenScope, forgetRecord, forgetScope, type ScopeName } from './forget-calls.js'
+import { inspectRecord, resolveRecord, type UnknownOutcome, unknownOutcomes } from './operator-calls.js'
+import { type Waited, waitForOwner } from './wait-for-owner.js'
+
+/** Runs operations once. */
+export interface OperationEngine {
+  /**
+   * Claims an operation: it must run, has already run, or is refused. Synchronous if the store is.
+   *
+   * Scope and key must be well-formed strings (`isWellFormed`); nothing else is checked here. `isAbandoned` is called
+   * while a duplicate waits (`inFlightWaitMs`): whether nobody wants the answer any more.
+   */
+  claim(identity: Identity, isAbandoned?: () => boolean): MaybePromise<Claimed>
+  /** `claim`, for whoever holds an object to be told: before this returns, if the store replies at once. */
+  claimFor(identity: Identity, claimant: Claimant): void
+  /**
+   * The current record of an operation; `null` if there is none. Changes nothing, neither its lease nor its retention.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `inspect`; `store_failed`. Nothing changed.
+   */
+  inspect(name: RecordName): Promise<IdempotencyRecord | null>
+  /**
+   * Settles an unknown outcome by hand: with an answer, or, `null`, as certainly failed. If the result is not ok,
+   * nothing changed, and `record` shows why.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `resolve`: nothing changed. `store_failed`:
+   * it is unknown whether the record was resolved, so inspect it again.
+   */
+  resolve(name: RecordName, attempt: number, answer: Answer | null): Promise<CommandReply>
+  /**
+   * All records in the store with an unknown outcome, of this engine and of others, in the store's order, read in bounded
+   * steps. Records that change meanwhile may be missing or appear twice.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `list`; `store_failed`. Nothing changed.
+   */
+  unknown(): AsyncIterable<UnknownOutcome>
+  /**
+   * Drops the answers of a scope, in bounded steps: its keys stay used, and a repetition is refused with
+   * `answer_not_kept`. Leaves what runs and what has an unknown outcome. With `countsOnly` nothing changes.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `forget` or `listScope`: nothing changed.
+   * `store_failed`: the rest was not forgotten, so repeat it.
+   */
+  forgetScope(of: ScopeName, options?: { readonly countsOnly?: boolean }): Promise<ForgottenScope>
+  /**
+   * Drops the answer of the record that `inspect` showed, or, with `removes`, the record: then the key is new, and the
+   * next request runs. If the result is not ok, nothing changed: it is another record by now, or its outcome is unknown.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `forget`: nothing changed. `store_failed`:
+   * whether it was forgotten is unknown, so repeat it.
+   */
+  forget(name: RecordName, record: EndedRecord, options?: { readonly removes?: boolean }): Promise<CommandReply>
+  /** Counts work as in progress until it has ended: `idle` waits for it too. */
+  during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result>
+  /** Resolves when no run is active and no completion is pending, after their last events. */
+  idle(): Promise<void>
+}
+
+/**
+ * The library without requests: claims operations by their identity, and keeps their records.
+ *
+ * `namespace` is a word that you choose, without a colon, a percent sign or a blank. It separates your operations from
+ * requests (which have none), from webhook events (`webhook`), and from those with any other word, even with the same
+ * scopes, keys and store. `fingerprint` is `fingerprintOf` of everything that must be the same in two operations with
+ * one key.
+ *
+ * @example
+ * const engine = createOperationEngine({ store })
+ * const identity = { namespace: 'invoices', scope: 'acme', key: 'in_7', fingerprint: fingerprintOf(invoice) }
+ * const claimed = await engine.claim(identity)
+ * if (claimed.action === 'execute') {
+ *   const receipt = await send(invoice, claimed.run.context)
+ *   await claimed.run.complete({ status: 200, statusMessage: '', headers: [], body: Buffer.from(receipt) })
+ * }
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function createOperationEngine(given: EngineOptions): OperationEngine {
+  return new RecordEngine(given)
+}
+
+const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
+const neverAbandoned = () => false
+
+class RecordEngine implements OperationEngine {
+  readonly #core: CoreParts
+  readonly #deadlines = new Deadlines()
+  readonly #claims: Claims
+
+  constructor(given: EngineOptions) {
+    const options = resolveEngineOptions(given)
+    const { store, storeTimeoutMs, inFlightWaitMs, onEvent, answerFault } = options
+    const heard = safely(onEvent ?? warnUnheard)
+    const emit = traced(heard)
+    const deadlines = this.#deadlines
+    const calls = new StoreCalls(store, storeTimeoutMs, deadlines.queue(), emit, answerFault)
+    const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
+    const { leaseMs, maxRunMs, retentionMs, unknownRetentionMs, unknownOutcome } = options
+    const terms = { leaseMs, retentionMs, unknownRetentionMs, failedMs: maxRunMs + leaseMs, unknownOutcome }
+    this.#core = { options, calls, terms, deadlines: deadlines.queue(), activity: new Activity(), emit, duplicates }
+    this.#claims = new Claims(this.#core)
+    traceStore(store)
+    store.observe?.(heard)
+  }
+
+  claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
+    const promised = new PromisedClaim(isAbandoned)
+    this.claimFor(identity, promised)
+    return promised.outcome
+  }
+
+  claimFor(identity: Identity, claimant: Claimant): void {
+    const run = new Run(identity, this.#core)
+    if (isClaimTraced()) this.#claimTraced(run, claimant)
+    else this.#claim(run, claimant)
+  }
+
+  #claimTraced(run: Run, claimant: Claimant): void {
+    const told = traceClaim(run.identity, run.token, () => {
+      const promised = new PromisedClaim(() => claimant.isAbandoned())
+      this.#claim(run, promised)
+      return promised.outcome
+    })
+    if (told instanceof Promise) void told.then((later) => tellClaim(claimant, later))
+    else tellClaim(claimant, told)
+  }
+
+  #claim(run: Run, claimant: Claimant): void {
+    const { duplicates } = this.#core
+    const now = monotonicNow()
+    if (duplicates?.hasRun(run.recordKey, run.identity.fingerprint)) {
+      this.#wait(run, claimant, null, now, duplicates)
+      return
+    }
+    const claim = this.#claims.send(run, now)
+    if (claim?.reply === undefined && claim !== null) this.#claimLater(run, claim, claimant)
+    else this.#claimed(run, claim, claimant)
+  }
+
+  #claimLater(run: Run, claim: Claim, claimant: Claimant): void {
+    run.keepOwnContext()
+    this.#core.activity.start()
+    claim.waiter = new PendingClaim(this, run, claimant)
+  }
+
+  /** The first reply to a claim that was pending. */
+  replied(run: Run, claim: Claim, claimant: Claimant): void {
+    this.#claimed(run, claim, claimant)
+    this.#core.activity.end()
+  }
+
+  /** Interprets the store's first reply; with `inFlightWaitMs`, a duplicate waits for its owner's answer. */
+  #claimed(run: Run, claim: Claim | null, claimant: Claimant): void {
+    const { options, duplicates } = this.#core
+    const reply = claim && this.#claims.replyTo(claim)
+    if (claim === null || reply === null) {
+      if (options.storeFailure === 'runUnprotected') {
+        this.#runUnprotected(run, claim?.sentAt ?? monotonicNow(), claimant)
+        return
+      }
+      this.#claims.giveUp(run, claim)
+      tellClaim(claimant, storeUnavailable(options))
+      return
+    }
+    if (reply.acquired) {
+      this.#begin(run, reply, claim.sentAt)
+      tellRun(claimant, run)
+      return
+    }
+    const verdict = verdictOn(reply.record, run.identity, options)
+    const waits = duplicates !== undefined && isInFlight(verdict) && !claimant.isAbandoned()
+    if (waits) this.#wait(run, claimant, reply.record, claim.sentAt, duplicates)
+    else tellClaim(claimant, this.#tell(verdict, run.identity, reply.record))
+  }
+
+  /** Never runs unprotected, because the owner is known to run. */
+  #wait(run: Run, claimant: Claimant, record: IdempotencyRecord | null, since: number, duplicates: Duplicates): void {
+    run.keepOwnContext()
+    const duplicate = { operation: run, isAbandoned: () => claimant.isAbandoned(), record, since }
+    const finish = (waited: Waited): Claimed => {
+      switch (waited.kind) {
+        case 'acquired':
+          this.#begin(run, waited.reply, waited.sentAt)
+          return { action: 'execute', run }
+        case 'told':
+          return this.#tell(waited.verdict, run.identity, waited.record)
+        case 'given up':
+          return waited.verdict
+      }
+    }
+    void this.during(async () => {
+      const told = await waitForOwner(duplicate, duplicates, this.#claims, this.#core.options, finish)
+      tellClaim(claimant, told)
+    })
+  }
+
+  #begin(run: Run, acquired: Acquired, sentAt: number): void {
+    const { scope, key } = run.identity
+    const { attempt, previousOutcome } = acquired
+    const because = CLAIM_REASONS[previousOutcome]
+    this.#core.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because }, run.token)
+    run.begin(acquired, sentAt)
+  }
+
+  /** Whether the claim was made is unknown, and the options say to run anyway. */
+  #runUnprotected(run: Run, sentAt: number, claimant: Claimant): void {
+    const { scope, key } = run.identity
+    this.#core.emit({ type: 'unprotected', scope, key }, run.token)
+    run.beginUnprotected(sentAt)
+    tellRun(claimant, run)
+  }
+
+  #tell(verdict: Verdict, { scope, key }: Identity, record: IdempotencyRecord | null): Verdict {
+    const { emit } = this.#core
+    if (verdict.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
+    else if (isRefusal(verdict.code)) emit({ type: verdict.code, scope, key })
+    return verdict
+  }
+
+  inspect(name: RecordName): Promise<IdempotencyRecord | null> {
+    return inspectRecord(name, this.#core)
+  }
+
+  resolve(name: RecordName, attempt: number, answer: Answer | null): Promise<CommandReply> {
+    return resolveRecord(name, attempt, answer, this.#core)
+  }
+
+  unknown(): AsyncIterable<UnknownOutcome> {
+    return unknownOutcomes(this.#core)
+  }
+
+  forgetScope(of: ScopeName, { countsOnly = false } = {}): Promise<ForgottenScope> {
+    return forgetScope(of, countsOnly, this.#core)
+  }
+
+  forget(name: RecordName, record: EndedRecord, { removes = false } = {}): Promise<CommandReply> {
+    return forgetRecord(name, record, removes, this.#core)
+  }
+
+  during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {
+    const { activity } = this.#core
+    activity.start()
+    let result: MaybePromise<Result>
+    try {
+      result = work()
+    } catch (error) {
+      activity.end()
+      throw error
+    }
+    if (!(result instanceof Promise)) {
+      activity.end()
+      return result
+    }
+    return result.finally(() => activity.end())
+  }
+
+  async idle(): Promise<void> {
+    await this.#core.activity.idle()
+    this.#deadlines.rest()
+  }
+}
+
+/** A claim whose reply has not come at once. */
+class PendingClaim implements Waiting<BeginReply> {
+  readonly #engine: Pick<RecordEngine, 'replied'>
+  readonly #run: Run
+  readonly #claimant: Claimant
+
+  constructor(engine: Pick<RecordEngine, 'replied'>, run: Run, claimant: Claimant) {
+    this.#engine = engine
+    this.#run = run
+    this.#claimant = claimant
+  }
+
+  replied(claim: Claim): void {
+    this.#engine.replied(this.#run, claim, this.#claimant)
+  }
+}

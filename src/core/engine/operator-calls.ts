@@ -1,0 +1,106 @@
+import { IdempotencyError } from '../errors.js'
+import type { Emit, OperatorCommandName as OperatorCommand, StoreFailure } from '../events/events.js'
+import { isCommandTraced, traceCommand } from '../events/trace.js'
+import type { MaybePromise } from '../maybe-promise.js'
+import { type RecordName, recordName, storageKey } from '../record/identity.js'
+import type { Answer, CommandReply, IdempotencyRecord, ListedRecords } from '../record/record.js'
+import { newToken } from '../record/token.js'
+import type { CoreParts } from '../run/core-parts.js'
+import type { Store } from '../store.js'
+
+/** The current record; `null` if there is none. */
+export async function inspectRecord(name: RecordName, core: CoreParts): Promise<IdempotencyRecord | null> {
+  const inspect = commandOf(core.options.store, 'inspect')
+  const recordKey = storageKey(name)
+  const { record } = await ask('inspect', name, async () => ({ record: await inspect(recordKey) }), core)
+  return record
+}
+
+/** A record whose outcome is unknown, and what is left of the time for which it is kept, in milliseconds. */
+export interface UnknownOutcome extends RecordName {
+  readonly record: IdempotencyRecord
+  /** Of these, the one with the least is the oldest, where all are kept equally long. */
+  readonly retentionRemainingMs: number
+}
+
+/** All that the store keeps whose outcome is unknown, a bounded step after the other. */
+export async function* unknownOutcomes(core: CoreParts): AsyncGenerator<UnknownOutcome, void, undefined> {
+  const list = commandOf(core.options.store, 'list')
+  for (let from: string | null = null; ; ) {
+    const at: string | null = from
+    const { records, next }: ListedRecords = await ask('list', null, () => list(at), core)
+    for (const { key, ...rest } of records) {
+      const name = recordName(key)
+      if (name !== null) yield { ...name, ...rest }
+    }
+    if (next === null) return
+    from = next
+  }
+}
+
+/** Settles an unknown outcome: with an answer, or, `null`, as certainly failed. */
+export async function resolveRecord(
+  name: RecordName,
+  attempt: number,
+  answer: Answer | null,
+  core: CoreParts,
+): Promise<CommandReply> {
+  const resolve = commandOf(core.options.store, 'resolve')
+  const { scope, key } = name
+  const resolution = { token: newToken(), attempt, answer, retentionMs: core.options.retentionMs }
+  const reply = await ask('resolve', name, () => resolve(storageKey(name), resolution), core)
+  if (reply.ok) core.emit({ type: 'resolved', scope, key, attempt, as: answer === null ? 'failed' : 'completed' })
+  return reply
+}
+
+export function commandOf<Name extends OperatorCommand>(store: Store, name: Name): NonNullable<Store[Name]> {
+  const command = store[name]
+  if (command === undefined) throw commandMissing(name)
+  return command.bind(store) as NonNullable<Store[Name]>
+}
+
+/** `name`: the record that it is about; `null`: of no single one, and so told to nobody but whoever asks. */
+export async function ask<Reply>(
+  command: OperatorCommand,
+  name: RecordName | null,
+  send: () => MaybePromise<Reply>,
+  { calls, emit }: CoreParts,
+): Promise<Reply> {
+  let failure: StoreFailure | undefined
+  const heard: Emit = (event) => {
+    if (event.type === 'store_failed') failure = event.error
+    if (name !== null) emit(event)
+  }
+  const about = { identity: name ?? NO_NAME }
+  const call =
+    isCommandTraced() && name !== null
+      ? traceCommand(command, name, {}, heard, (traced) => calls.ask(command, about, send, traced))
+      : calls.ask(command, about, send, heard)
+  const reply = await call.whenReplied()
+  if (reply === null) throw storeFailed(command, failure)
+  return reply
+}
+
+const NO_NAME = { scope: '', key: '' }
+
+const LISTS: { readonly [Name in OperatorCommand]?: string } = { list: 'listedIfUnknown', listScope: 'listed' }
+
+function commandMissing(command: OperatorCommand): IdempotencyError {
+  const known = LISTS[command] ?? `machine.${command}`
+  return new IdempotencyError(
+    'command_missing',
+    `The store has no \`${command}\`, which is optional in your own store. Add it: what it does to a record is ` +
+      `\`${known}\`, exported by once-per-key/core.`,
+  )
+}
+
+const CHANGES: { readonly [Name in OperatorCommand]?: string } = {
+  resolve: 'Whether the record was resolved is unknown: inspect it.',
+  forget: 'Whether something was forgotten is unknown: repeat it.',
+  listScope: 'The rest of the scope was not looked at: repeat it.',
+}
+
+function storeFailed(command: OperatorCommand, cause: StoreFailure | undefined): IdempotencyError {
+  const what = CHANGES[command] ?? 'Nothing changed.'
+  return new IdempotencyError('store_failed', `The store failed: ${cause?.message} ${what}`, { cause })
+}

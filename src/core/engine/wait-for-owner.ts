@@ -1,0 +1,101 @@
+import { monotonicNow } from '../calls/clock.js'
+import { inFlight, isInFlight, storeUnavailable, type Verdict, verdictOn } from '../events/verdict.js'
+import type { ResolvedEngineOptions } from '../options/engine-options.js'
+import type { Acquired, IdempotencyRecord } from '../record/record.js'
+import type { Duplicates, Place } from '../run/duplicates.js'
+import type { Operation } from '../run/operation.js'
+import type { Claims } from './claims.js'
+
+/** How a duplicate's wait ended. */
+export type Waited =
+  /** The key became free, and the duplicate acquired it. */
+  | { readonly kind: 'acquired'; readonly reply: Acquired; readonly sentAt: number }
+  /** The record prevents it: the record as last seen, or `null` if a run of this engine holds the key. */
+  | { readonly kind: 'told'; readonly verdict: Verdict; readonly record: IdempotencyRecord | null }
+  /** Its claim was given up: the store failed, or its client has gone. */
+  | { readonly kind: 'given up'; readonly verdict: Verdict }
+
+/** A duplicate that begins to wait. */
+export interface Duplicate {
+  readonly operation: Operation
+  readonly isAbandoned: () => boolean
+  /**
+   * The record in flight, as the store has just shown it; `null`: a run of this engine holds the key, so the store was
+   * not asked.
+   */
+  readonly record: IdempotencyRecord | null
+  /** When it arrived. */
+  readonly since: number
+}
+
+/**
+ * Waits for the owner's answer for up to `inFlightWaitMs`: for a run of this engine until it ends, for another process
+ * by polling the store, always with the same token. `finish` is called before the next in line continues, so that it
+ * finds the run if the key was acquired.
+ */
+export async function waitForOwner<Result>(
+  duplicate: Duplicate,
+  duplicates: Duplicates,
+  claims: Claims,
+  options: ResolvedEngineOptions,
+  finish: (waited: Waited) => Result,
+): Promise<Result> {
+  const { record } = duplicate
+  const { recordKey, fingerprint, identity } = duplicate.operation
+  const place = duplicates.join(recordKey, fingerprint, identity.scope)
+  if (place === null) {
+    const verdict = record === null ? inFlight(options.leaseMs, options) : verdictOn(record, identity, options)
+    return finish({ kind: 'told', verdict, record })
+  }
+  try {
+    return finish(await untilTold(duplicate, place, claims, options))
+  } finally {
+    duplicates.part(recordKey, identity.scope, place)
+  }
+}
+
+async function untilTold(
+  { operation, isAbandoned, record: firstSeen, since }: Duplicate,
+  place: Place,
+  claims: Claims,
+  options: ResolvedEngineOptions,
+): Promise<Waited> {
+  const { identity } = operation
+  const { leaseMs, inFlightWaitMs } = options
+  let record = firstSeen
+  while (true) {
+    if (place.record !== undefined) return toldBy(place.record)
+    const waitedMs = monotonicNow() - since
+    const asks = place.asks
+    if (waitedMs >= inFlightWaitMs || isAbandoned()) {
+      if (asks && record !== null) return toldBy(record)
+      // The lease is being renewed: all that is known is how long the run has lasted.
+      return { kind: 'told', verdict: inFlight(leaseMs - Math.min(waitedMs, leaseMs / 3), options), record }
+    }
+
+    await place.turn(inFlightWaitMs - waitedMs)
+    if (!asks || !place.asks || place.record !== undefined || isAbandoned()) continue
+    const claim = claims.send(operation, monotonicNow())
+    await claim?.whenReplied()
+    const reply = claim && claims.replyTo(claim)
+    if (claim === null || reply === null) {
+      claims.giveUp(operation, claim)
+      return { kind: 'given up', verdict: storeUnavailable(options) }
+    }
+    if (reply.acquired) {
+      if (!isAbandoned()) return { kind: 'acquired', reply, sentAt: claim.sentAt }
+      claims.giveUp(operation, claim)
+      return { kind: 'given up', verdict: inFlight(leaseMs, options) }
+    }
+    record = reply.record
+    if (isInFlight(verdictOn(record, identity, options))) continue
+    // The others only receive final states that were shown in full.
+    const isFinal = record.state === 'completed' || (record.state === 'failed' && record.uncertain)
+    if (isFinal && record.fingerprint === identity.fingerprint) place.tell(record)
+    return toldBy(record)
+  }
+
+  function toldBy(record: IdempotencyRecord): Waited {
+    return { kind: 'told', verdict: verdictOn(record, identity, options), record }
+  }
+}

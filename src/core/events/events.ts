@@ -1,0 +1,149 @@
+import type { PreviousOutcome } from '../record/record.js'
+import type { StoreEvent } from '../store.js'
+import type { RefusalCode } from './outcome.js'
+
+/** The record of an event. */
+interface About {
+  readonly scope: string
+  readonly key: string
+}
+
+/** Refusals caused by the record itself. */
+export type Refusal = Exclude<RefusalCode, 'store_unavailable'>
+
+/**
+ * An error of the store's client, reduced to name, code and message: some clients attach a command's arguments to their
+ * errors.
+ */
+export interface StoreFailure {
+  readonly name: string
+  readonly message: string
+  readonly code?: string
+}
+
+/**
+ * Why an attempt failed, which determines whether it certainly had no effect.
+ *
+ * Certain:
+ * - `refused`: the status was 400 to 499, except 408 and 499.
+ * - `certain_failure`: the handler threw a `CertainFailure`.
+ * - `judged_certain`: the option `isCertainFailure` returned true.
+ * - `declared`: with `effects: 'declared'`, the handler did not call `mayHaveEffect()`.
+ *
+ * Uncertain:
+ * - `status`: any other status that is not a success.
+ * - `no_answer`: the response was destroyed or broken off; or a runner's function threw.
+ * - `may_have_effect`: the handler had called `mayHaveEffect()`.
+ * - `earlier_attempt`: the outcome of an earlier attempt is unknown.
+ */
+export type FailureReason =
+  | 'refused'
+  | 'certain_failure'
+  | 'judged_certain'
+  | 'declared'
+  | 'status'
+  | 'no_answer'
+  | 'may_have_effect'
+  | 'earlier_attempt'
+
+/** What happened. Contains no bodies, and no header values except the key itself. */
+export type EngineEvent =
+  /**
+   * An attempt starts: the key was new, all earlier attempts had certainly failed (`'released'`), or the outcome of one
+   * is unknown (`'outcome_unknown'`).
+   */
+  | (About & {
+      readonly type: 'claimed'
+      readonly attempt: number
+      readonly previousOutcome: PreviousOutcome
+      readonly because: 'new' | 'released' | 'outcome_unknown'
+    })
+  /** The attempt's answer is stored. */
+  | (About & {
+      readonly type: 'completed'
+      readonly attempt: number
+      readonly status: number
+      readonly answerKept: boolean
+    })
+  /** The attempt failed, and the key is released; `uncertain`: it may have had its effect. */
+  | (About & {
+      readonly type: 'failed'
+      readonly attempt: number
+      readonly uncertain: boolean
+      readonly because: FailureReason
+    })
+  /** A retry got the stored answer. */
+  | (About & { readonly type: 'replayed'; readonly attempt: number })
+  /** An operator settled the unknown outcome of this attempt; `'failed'`: the key is free. */
+  | (About & { readonly type: 'resolved'; readonly attempt: number; readonly as: 'failed' | 'completed' })
+  /** A request was refused because of the existing record. */
+  | (About & { readonly type: Refusal })
+  /**
+   * An owner lost its lease. `'lapsed'`: it was unconfirmed for `leaseMs`; `'taken'`: another attempt owns the record.
+   */
+  | (About & { readonly type: 'lease_lost'; readonly attempt: number; readonly reason: 'lapsed' | 'taken' })
+  /** A command to the store failed or timed out. */
+  | (About & {
+      readonly type: 'store_failed'
+      readonly command: 'begin' | 'renew' | 'complete' | 'release' | OperatorCommandName
+      readonly error: StoreFailure
+    })
+  /**
+   * A claim was refused without being sent, because very many commands (`unanswered`) have timed out. Occasionally one
+   * is sent, to check whether the store is back.
+   */
+  | (About & { readonly type: 'store_paused'; readonly unanswered: number })
+  /** The handler runs although its claim was not confirmed (`storeFailure: 'runUnprotected'`). */
+  | (About & { readonly type: 'unprotected' })
+  /**
+   * The store did not confirm a success in time. The completion is retried; the answer is sent anyway, unless the lease
+   * was lost, the answer is a stream, or `unconfirmedSuccess` is `'withhold'`. Or the COMMIT of its transaction was not
+   * confirmed: then nothing is sent until the store has shown whether it was committed.
+   */
+  | (About & { readonly type: 'completion_pending'; readonly attempt: number })
+  /**
+   * The completion was given up: the store has no answer, so the outcome will count as unknown (after an unprotected
+   * run: as failed).
+   */
+  | (About & { readonly type: 'completion_given_up'; readonly attempt: number })
+  /**
+   * A record that was completed by hand, inside the application's transaction, is not completed: the transaction was
+   * rolled back, or a savepoint was. The outcome is unknown, and the client was told to retry.
+   */
+  | (About & { readonly type: 'transaction_not_committed'; readonly attempt: number })
+  | StoreEvent
+
+/** The optional commands that a store receives. */
+export type OperatorCommandName = 'inspect' | 'resolve' | 'list' | 'forget' | 'listScope'
+
+/** The commands that a store receives. */
+export type CommandName = Extract<EngineEvent, { type: 'store_failed' }>['command']
+
+/** `token`: of the run whose event it is, if it is a run's. */
+export type Emit = (event: EngineEvent, token?: string) => void
+
+/** Wraps a listener, so that one that throws or rejects changes nothing. */
+export function safely<Event>(listener: ((event: Event) => unknown) | undefined): (event: Event) => void {
+  if (listener === undefined) return () => {}
+  return (event) => {
+    try {
+      const result = listener(event)
+      if (result instanceof Promise) result.catch(() => {})
+    } catch {}
+  }
+}
+
+/** Whether the record itself is the reason. */
+export function isRefusal(code: RefusalCode): code is Refusal {
+  return code !== 'store_unavailable'
+}
+
+export function storeFailure(error: unknown): StoreFailure {
+  try {
+    if (error instanceof Error) {
+      const { name, message, code } = error as { name: string; message: string; code?: unknown }
+      return { name, message, ...(typeof code === 'string' && { code }) }
+    }
+  } catch {} // Reading its properties threw.
+  return { name: 'Error', message: 'The store threw something that is not an Error.' }
+}

@@ -1,0 +1,237 @@
+import { hash } from 'node:crypto'
+import { type Channel, channel, type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
+import type { MaybePromise } from '../maybe-promise.js'
+import type { Identity, RecordName } from '../record/identity.js'
+import type { BeginReply, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
+import type { Store, StoreEvent } from '../store.js'
+import type { CommandName, Emit, EngineEvent, StoreFailure } from './events.js'
+import type { RefusalCode, Refused, Replayed } from './outcome.js'
+
+/**
+ * Publishes what happens in an engine to subscribers in the same process: three channels of `node:diagnostics_channel`.
+ * Without subscribers, nothing is measured, created or hashed; each claim, command and event only checks for them.
+ *
+ * Messages contain scope and key, as events do; a subscriber decides what leaves the process. No answers, fingerprints
+ * or tokens.
+ */
+
+/** The operation of a message. */
+interface AboutOperation extends RecordName {
+  /**
+   * Identifies a claim and its run: the same in all messages about them, and unique across processes. 32 hexadecimal
+   * digits, which reveal nothing about the token that owns the record. `undefined`: an operator's command.
+   */
+  readonly runId: string | undefined
+}
+
+/**
+ * A claim, from its call to its result: on the tracing channel `once-per-key:claim`. The same object is published each
+ * time; the optional members are set from `end` or, if the claim was asynchronous, from `asyncStart` on.
+ */
+export interface ClaimTrace extends AboutOperation {
+  /**
+   * `run`: it runs; `unprotected`: it runs although its claim was not confirmed; `replay`: it gets the stored answer;
+   * otherwise why it is refused.
+   */
+  outcome?: 'run' | 'unprotected' | 'replay' | RefusalCode
+  /** The run's attempt: 1, 2, 3 …; 0: unprotected. */
+  attempt?: number
+  previousOutcome?: PreviousOutcome
+}
+
+/**
+ * One copy of a command, from sending it to its reply, its failure or its time limit: on the tracing channel
+ * `once-per-key:command`. A reply after the time limit is not published. The same object is published each time.
+ */
+export interface CommandTrace extends AboutOperation {
+  readonly command: CommandName
+  /** The run's attempt, if known: 1, 2, 3 …; for `begin` and `inspect`, that of the record which they found. */
+  attempt?: number
+  /**
+   * `ok`: it was carried out, or had been before; `refused`: the current record does not allow it; `failed`: an error;
+   * `timed_out`: no reply within `storeTimeoutMs`, so it may still be carried out.
+   */
+  outcome?: 'ok' | 'refused' | 'failed' | 'timed_out'
+  /** For `failed` and `timed_out`: the error of the store's client. */
+  error?: StoreFailure
+}
+
+/** The events of `once-per-key:event`: those of `onEvent`, and some that would be noise there. */
+export type TracedEvent =
+  | EngineEvent
+  /** A request was refused because of its key or its body. */
+  | { readonly type: 'rejected'; readonly code: string }
+  /** An option function failed where an error must not escape; its default was used. */
+  | { readonly type: 'option_failed'; readonly option: string; readonly error: unknown }
+  /** A request without a key, or one that is not covered, was passed on unchanged. */
+  | { readonly type: 'bypassed' }
+  /** A run is over: its record is final, or its time has ended. Published after its other events. */
+  | { readonly type: 'run_ended'; readonly scope: string; readonly key: string; readonly attempt: number }
+
+/**
+ * What happened: on the channel `once-per-key:event`. A store's own events are published once, however many engines use
+ * it.
+ */
+export interface EventTrace {
+  readonly event: TracedEvent
+  /** The run of the event; `undefined` if it has none. `claimed` and `unprotected` begin a run, `run_ended` ends it. */
+  readonly runId: string | undefined
+}
+
+const claims: TracingChannel<object, ClaimTrace> = tracingChannel('once-per-key:claim')
+const commands: TracingChannel<object, CommandTrace> = tracingChannel('once-per-key:command')
+const events: Channel = channel('once-per-key:event')
+
+/** Publishes an event before calling its listener. `token`: of the event's run. */
+export function traced<Event extends TracedEvent>(listener: (event: Event) => void) {
+  return (event: Event, token?: string): void => {
+    traceEvent(event, token)
+    listener(event)
+  }
+}
+
+export function traceEvent(event: TracedEvent, token?: string): void {
+  if (events.hasSubscribers) events.publish({ event, runId: runIdOf(token) } satisfies EventTrace)
+}
+
+/** Publishes that a run is over. */
+export function traceRunEnd({ scope, key }: Identity, attempt: number, token: string): void {
+  if (events.hasSubscribers) traceEvent({ type: 'run_ended', scope, key, attempt }, token)
+}
+
+/** Publishes a store's own events. */
+export function traceStore(store: Store): void {
+  if (store.observe === undefined || observed.has(store)) return
+  observed.add(store)
+  store.observe((event: StoreEvent) => traceEvent(event))
+}
+
+const observed = new WeakSet<Store>()
+
+/** The result of a claim; an engine's `Claimed`. */
+type Told =
+  | {
+      readonly action: 'execute'
+      readonly run: {
+        readonly attempt: number
+        readonly previousOutcome: PreviousOutcome
+        readonly isProtected: boolean
+      }
+    }
+  | Replayed
+  | Refused
+
+export function isClaimTraced(): boolean {
+  return claims.hasSubscribers
+}
+
+/** Makes a claim and publishes it. */
+export function traceClaim<Each extends Told>(
+  { namespace, scope, key }: Identity,
+  token: string,
+  claim: () => MaybePromise<Each>,
+): MaybePromise<Each> {
+  const message: ClaimTrace = { namespace, scope, key, runId: runIdOf(token) }
+  return around(claims, message, claim, (told) => {
+    switch (told.action) {
+      case 'execute': {
+        const { attempt, previousOutcome, isProtected } = told.run
+        Object.assign(message, { outcome: isProtected ? 'run' : 'unprotected', attempt, previousOutcome })
+        break
+      }
+      case 'replay':
+        message.outcome = 'replay'
+        break
+      case 'refuse':
+        message.outcome = told.code
+    }
+  })
+}
+
+/** A command that was sent; a `StoreCall`. */
+interface Call {
+  readonly reply: unknown
+  readonly isAnswered: boolean
+  watcher: (() => void) | undefined
+}
+
+export function isCommandTraced(): boolean {
+  return commands.hasSubscribers
+}
+
+/** Sends a command and publishes it. `terms`: the owner's arguments, if it is an owner's. */
+export function traceCommand<Sent extends Call>(
+  command: CommandName,
+  { namespace, scope, key }: RecordName,
+  terms: { readonly token?: string; readonly attempt?: number },
+  emit: Emit,
+  send: (emit: Emit) => Sent,
+): Sent {
+  const { token, attempt } = terms
+  const message: CommandTrace = { command, namespace, scope, key, runId: runIdOf(token) }
+  if (attempt !== undefined && attempt > 0) message.attempt = attempt
+  const heard: Emit = (event) => {
+    if (event.type === 'store_failed') message.error = event.error
+    emit(event)
+  }
+  const { start, end, error, asyncStart, asyncEnd } = commands
+  const call = start.runStores(message, () => send(heard))
+  const tell = (): void => {
+    const { reply, isAnswered } = call
+    if (reply === null) message.outcome = isAnswered ? 'failed' : 'timed_out'
+    else Object.assign(message, meaningOf(reply as Reply))
+    if (reply === null) error.publish(message)
+  }
+  if (call.reply !== undefined) {
+    tell()
+    end.publish(message)
+    return call
+  }
+  end.publish(message)
+  call.watcher = () => {
+    tell()
+    asyncStart.publish(message)
+    asyncEnd.publish(message)
+  }
+  return call
+}
+
+type Reply = BeginReply | CommandReply | { readonly record: IdempotencyRecord | null }
+
+function meaningOf(reply: Reply): Pick<CommandTrace, 'outcome' | 'attempt'> {
+  if ('acquired' in reply) {
+    return reply.acquired
+      ? { outcome: 'ok', attempt: reply.attempt }
+      : { outcome: 'refused', attempt: reply.record.attempt }
+  }
+  if ('ok' in reply) return { outcome: reply.ok ? 'ok' : 'refused' }
+  return { outcome: 'ok', ...(reply.record !== null && { attempt: reply.record.attempt }) }
+}
+
+/** As `traceSync` or `tracePromise` of the channel, by what the claim returns. `tell` completes the message. */
+function around<Message extends object, Result>(
+  tracing: TracingChannel<object, Message>,
+  message: Message,
+  work: () => MaybePromise<Result>,
+  tell: (result: Result) => void,
+): MaybePromise<Result> {
+  const result = tracing.start.runStores(message, work)
+  if (result instanceof Promise) {
+    tracing.end.publish(message)
+    const ended = (later: Result): void => {
+      tell(later)
+      tracing.asyncStart.publish(message)
+      tracing.asyncEnd.publish(message)
+    }
+    result.then(ended, () => {}) // Claims do not reject; if one did, whoever waits for it hears that.
+  } else {
+    tell(result)
+    tracing.end.publish(message)
+  }
+  return result
+}
+
+/** Two runs differ in it, since their tokens do; it does not lead back to the token, which is 128 random bits. */
+function runIdOf(token: string | undefined): string | undefined {
+  return token === undefined ? undefined : hash('sha256', `once-per-key run ${token}`, 'hex').slice(0, 32)
+}

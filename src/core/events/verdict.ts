@@ -1,0 +1,97 @@
+import type { Identity } from '../record/identity.js'
+import type { IdempotencyRecord } from '../record/record.js'
+import type { RefusalCode, Refused, Replayed } from './outcome.js'
+
+/** The engine's options that decide on a refusal; durations in milliseconds. */
+interface Options {
+  readonly unknownOutcome: 'rerun' | 'refuse'
+  readonly leaseMs: number
+  readonly storeTimeoutMs: number
+  readonly retryAfterMs: number
+}
+
+/** The result for an operation that does not run. */
+export type Verdict = Replayed | Refused
+
+/** What the existing record means for an operation. */
+export function verdictOn(record: IdempotencyRecord, { fingerprint }: Identity, options: Options): Verdict {
+  const bound = record.state === 'failed' && !record.uncertain ? null : record.fingerprint
+  if (bound !== null && bound !== fingerprint) return refused('mismatched')
+  switch (record.state) {
+    case 'completed':
+      if (record.answer === null) return refused('mismatched') // The same fingerprint would get the answer.
+      return record.answer.body === null ? refused('answer_not_kept') : { action: 'replay', answer: record.answer }
+    case 'in-flight':
+      return record.leaseRemainingMs > 0 || options.unknownOutcome === 'rerun'
+        ? inFlight(record.leaseRemainingMs, options)
+        : refused('outcome_unknown')
+    case 'failed':
+      // A certain failure refuses only its own token: this claim was given up before its reply came.
+      return record.uncertain ? refused('outcome_unknown') : storeUnavailable(options)
+  }
+}
+
+/** The result for the client of a run that lost its lease: the answer if there is one, else to retry. */
+export function verdictAfterLoss(record: IdempotencyRecord | null, identity: Identity, options: Options): Verdict {
+  if (record?.state === 'completed') return verdictOn(record, identity, options)
+  return inFlight(record?.state === 'in-flight' ? record.leaseRemainingMs : 0, options)
+}
+
+/** Tells the client to retry; the pause depends on the rest of the owner's lease. */
+export function inFlight(leaseRemainingMs: number, options: Options): Refused {
+  return refused('in_flight', inFlightPauseMs(leaseRemainingMs, options))
+}
+
+/** The store gave no usable reply, and nothing was run. */
+export function storeUnavailable({ retryAfterMs }: Pick<Options, 'retryAfterMs'>): Refused {
+  return refused('store_unavailable', retryAfterMs)
+}
+
+/** Sent to the client instead of a success that could not be stored. */
+export function unconfirmed(options: Pick<Options, 'retryAfterMs'>): Refused {
+  return { ...storeUnavailable(options), mayHaveRun: true }
+}
+
+export function isInFlight(verdict: Verdict): boolean {
+  return verdict.action === 'refuse' && verdict.code === 'in_flight'
+}
+
+function refused(code: RefusalCode, retryAfterMs: number | null = null): Refused {
+  return { action: 'refuse', code, retryAfterMs, mayHaveRun: false }
+}
+
+/** The longest pause while the owner renews: a client that has waited this long should rather ask again. */
+const LONGEST_MS = 8_000
+
+/**
+ * In parts of the time to the next renewal: a duplicate that follows its owner this soon is part of a race, and most
+ * races are short.
+ */
+const RACE = 0.05
+
+/**
+ * How long a client should wait after it found a record in flight, in milliseconds.
+ *
+ * An owner renews its lease every third of it, so the part that has passed tells two things. Up to a third: the owner
+ * lives, and has run for at least that long. It may need several times as long, and the client may have only one or two
+ * retries left, so the pause grows from `retryAfterMs`, fast at first. Beyond a third (plus the time limit of a
+ * command): the owner has missed a renewal, and nothing will change before its lease ends.
+ */
+function inFlightPauseMs(leaseRemainingMs: number, { leaseMs, storeTimeoutMs, retryAfterMs }: Options): number {
+  const shortestMs = Math.max(1, Math.ceil(retryAfterMs / 1_000)) * 1_000
+  if (leaseRemainingMs <= 0) return shortestMs
+  const renewalMs = leaseMs / 3
+  const passedMs = leaseMs - leaseRemainingMs
+  if (passedMs > renewalMs + storeTimeoutMs) return leaseRemainingMs
+  const growthMs = Math.max(0, LONGEST_MS - shortestMs) * Math.cbrt(partPassed(passedMs, renewalMs, storeTimeoutMs))
+  const pauseMs = shortestMs + Math.floor(growthMs / 1_000) * 1_000
+  return Math.min(pauseMs, Math.max(shortestMs, leaseRemainingMs))
+}
+
+/** In parts of the time to the next renewal, from 0 to 1. */
+function partPassed(passedMs: number, renewalMs: number, storeTimeoutMs: number): number {
+  // Longer than our lease: its owner has other options, so how much has passed is unknown.
+  if (passedMs < -storeTimeoutMs) return 1
+  const part = passedMs / renewalMs
+  return part < RACE ? 0 : Math.min(1, part)
+}

@@ -1,0 +1,90 @@
+import type { Store } from '../store.js'
+import { ENGINE_DEFAULTS, type EngineOptions, type ResolvedEngineOptions } from './engine-options.js'
+import { aFunction, anInteger, oneOf } from './option-rules.js'
+import { checkOptions, mistakesIn, presentIn, type Rule } from './validation.js'
+
+/**
+ * Reads the options once, at construction.
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function resolveEngineOptions(given: EngineOptions): ResolvedEngineOptions {
+  const options = { ...ENGINE_DEFAULTS, ...(presentIn(given) as Pick<EngineOptions, 'store'>) }
+  const more = mistakesInRelations({ unknownRetentionMs: undefined, ...options })
+  checkOptions('createOperationEngine()', given, options, ENGINE_RULES, { required: ['store'], more })
+  return Object.freeze({ unknownRetentionMs: options.retentionMs, ...options })
+}
+
+/**
+ * All that is wrong with the options of an engine, a line each: for options that hold them, and refuse all mistakes in one error
+ * (`more` of `checkOptions`).
+ */
+export function mistakesInEngineOptions(given: EngineOptions): string[] {
+  const options = { unknownRetentionMs: undefined, ...ENGINE_DEFAULTS, ...presentIn(given) }
+  return [...mistakesIn(given, options, ENGINE_RULES, ['store']), ...mistakesInRelations(options)]
+}
+
+/** The longest delay of a timer: Node fires longer ones immediately. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** The rule of each option. */
+export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
+  store: aStore,
+  leaseMs: anInteger(1, MAX_TIMER_MS),
+  maxRunMs: anInteger(1, MAX_TIMER_MS),
+  retentionMs: anInteger(1, 2 ** 52),
+  unknownRetentionMs: anInteger(1, 2 ** 52),
+  inFlightWaitMs: anInteger(0, MAX_TIMER_MS),
+  retryAfterMs: anInteger(0, MAX_TIMER_MS),
+  unknownOutcome: oneOf('rerun', 'refuse'),
+  effects: oneOf('assumed', 'declared'),
+  unconfirmedSuccess: oneOf('send', 'withhold'),
+  storeTimeoutMs: anInteger(1, MAX_TIMER_MS),
+  storeFailure: oneOf('refuse', 'runUnprotected'),
+  onEvent: aFunction,
+  answerFault: aFunction,
+}
+
+type Duration = 'leaseMs' | 'storeTimeoutMs' | 'maxRunMs' | 'retentionMs' | 'unknownRetentionMs' | 'inFlightWaitMs'
+
+/** Only valid values are compared with each other. */
+export function mistakesInRelations(options: Readonly<Record<Duration, number | undefined>>): string[] {
+  // Invalid values become NaN, so comparisons are false and no second mistake is reported.
+  const rightMs = (name: Duration) =>
+    ENGINE_RULES[name](options[name]) === null ? (options[name] as number) : Number.NaN
+  const leaseMs = rightMs('leaseMs')
+  const storeTimeoutMs = rightMs('storeTimeoutMs')
+  const maxRunMs = rightMs('maxRunMs')
+  const retentionMs = rightMs('retentionMs')
+  const unknownRetentionMs = rightMs('unknownRetentionMs')
+  const inFlightWaitMs = rightMs('inFlightWaitMs')
+  const atLeast = (name: Duration, valueMs: number, bound: string, boundMs: number, why: string) =>
+    valueMs < boundMs ? [`${name}: ${valueMs} is less than ${bound} = ${boundMs}: ${why}`] : []
+  return [
+    ...atLeast(
+      'leaseMs',
+      leaseMs,
+      '4 × storeTimeoutMs',
+      4 * storeTimeoutMs,
+      'a failed renewal could not be retried in time',
+    ),
+    ...atLeast('maxRunMs', maxRunMs, 'leaseMs', leaseMs, 'a run lasts at least one lease'),
+    ...atLeast('retentionMs', retentionMs, 'maxRunMs + leaseMs', maxRunMs + leaseMs, 'a record must outlive its run'),
+    ...atLeast(
+      'unknownRetentionMs',
+      unknownRetentionMs,
+      'maxRunMs + leaseMs',
+      maxRunMs + leaseMs,
+      'a record must outlive its run',
+    ),
+    ...atLeast('maxRunMs', maxRunMs, 'inFlightWaitMs', inFlightWaitMs, 'no run lasts longer'),
+  ]
+}
+
+function aStore(value: unknown): string | null {
+  const store = value as Partial<Store> | null | undefined
+  const commands = [store?.begin, store?.renew, store?.complete, store?.release]
+  return commands.every((command) => typeof command === 'function')
+    ? null
+    : "a store, such as new MemoryStore() from 'once-per-key/memory'"
+}

@@ -1,0 +1,88 @@
+import { IdempotencyError, kindOf } from '../errors.js'
+import { nearestOf } from './did-you-mean.js'
+
+/**
+ * Checks a value: returns what was expected, or `null` if it is valid. A rule for a value with parts also says which
+ * part is wrong.
+ */
+export type Rule = (value: unknown) => string | Fault | null
+
+/**
+ * What is wrong with a value: what was expected and what was seen. It becomes part of an error's message, so never a
+ * secret.
+ */
+export interface Fault {
+  readonly expected: string
+  readonly seen: string
+}
+
+/**
+ * All mistakes, one line each: unknown names, and values (with defaults) that break their rule. An absent value is
+ * wrong only if it is required. For options inside options; use `checkOptions` otherwise.
+ */
+export function mistakesIn(
+  given: unknown,
+  values: object,
+  rules: Readonly<Record<string, Rule>>,
+  required: readonly string[] = [],
+): string[] {
+  if (typeof given !== 'object' || given === null) return [`expected an object; seen: ${kindOf(given)}`]
+  const mistakes = Object.keys(given).flatMap((name) => unknownName(name, Object.keys(rules)))
+  for (const [name, rule] of Object.entries(rules)) {
+    const value = (values as Record<string, unknown>)[name]
+    const fault = value === undefined && !required.includes(name) ? null : rule(value)
+    if (fault === null) continue
+    const { expected, seen } = typeof fault === 'string' ? { expected: fault, seen: shown(value) } : fault
+    mistakes.push(`${name}: expected ${expected}; seen: ${seen}`)
+  }
+  return mistakes
+}
+
+/** The given options without those that are `undefined`, which count as absent. */
+export function presentIn(given: unknown): Record<string, unknown> {
+  if (typeof given !== 'object' || given === null) return {}
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+/**
+ * Checks the options of your own store, binding or receiver, with the library's own messages. `of` names them in the
+ * message, for example `MyStore`. `values` has the defaults applied; `more` are mistakes that no rule of a single
+ * option finds, one line each.
+ *
+ * @example checkOptions('MyStore', given, { prefix }, { prefix: optionRules.aString })
+ * @throws IdempotencyError `options_invalid`, which lists every mistake, including unknown names.
+ */
+export function checkOptions(
+  of: string,
+  given: unknown,
+  values: object,
+  rules: Readonly<Record<string, Rule>>,
+  { required = [], more = [] }: { readonly required?: readonly string[]; readonly more?: readonly string[] } = {},
+): void {
+  const isObject = typeof given === 'object' && given !== null
+  const mistakes = mistakesIn(given, values, rules, required)
+  refuseMistakes(of, isObject ? [...mistakes, ...more] : mistakes)
+}
+
+/** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */
+function refuseMistakes(of: string, mistakes: readonly string[]): void {
+  if (mistakes.length === 0) return
+  throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${listed(mistakes)}`)
+}
+
+/** Each mistake on its own line. */
+export function listed(mistakes: readonly string[]): string {
+  return mistakes.map((mistake) => `\n  - ${mistake}`).join('')
+}
+
+/** A value for a message; for an object only its kind. */
+export function shown(value: unknown): string {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return typeof value === 'string' ? JSON.stringify(value) : kindOf(value)
+}
+
+function unknownName(name: string, known: readonly string[]): string[] {
+  if (known.includes(name)) return []
+  const nearest = nearestOf(name, known)
+  return [`${name}: ${nearest === null ? 'there is no such option' : `did you mean ${nearest}?`}`]
+}

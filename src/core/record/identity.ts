@@ -1,0 +1,102 @@
+import { kindOf } from '../errors.js'
+import { isAccident } from './accidents.js'
+
+/** What identifies a record, and what it is bound to. */
+export interface Identity {
+  /**
+   * Separates operations of one kind from others: a word without a colon, a percent sign or a blank. Absent for
+   * requests.
+   */
+  readonly namespace?: string | undefined
+  readonly scope: string
+  readonly key: string
+  readonly fingerprint: string
+  /** The scope of an application that has only this one: a store gives it all its room. */
+  readonly isOnlyScope?: boolean
+}
+
+/** The name of a record, as in events and `req.idempotency`. */
+export interface RecordName {
+  readonly scope: string
+  readonly key: string
+  /**
+   * The kind of operation; absent for requests. `'webhook'`: a delivery, whose scope is the `source`, and whose key is
+   * the event's `id`, or, if the id is not a valid key, the key in the events of `onEvent`. `'run.<name>'`: an
+   * operation of the runner with that name.
+   */
+  readonly namespace?: string | undefined
+}
+
+/**
+ * Injective: no part can contain the colon, and a namespace adds a part. Readable in a console, and without a cluster's
+ * hash tags.
+ */
+export function storageKey(name: RecordName, scope = storageScope(name)): string {
+  // Joined into one flat string, because a record keeps it; a template would be kept as its pieces.
+  return [scope, encoded(name.key)].join(':')
+}
+
+/** The record's name in a storage key; `null` if it is not a storage key. */
+export function recordName(storageKey: string): RecordName | null {
+  const parts = storageKey.split(':')
+  if (parts.length < 2 || parts.length > 3) return null
+  try {
+    const [scope, key] = parts.slice(-2).map(decodeURIComponent) as [string, string]
+    return parts.length === 2 ? { scope, key } : { namespace: parts[0], scope, key }
+  } catch {
+    return null // Malformed percent-encoding.
+  }
+}
+
+/** `encodeURIComponent`, skipped for most keys: a UUID needs no encoding. */
+function encoded(text: string): string {
+  return UNRESERVED.test(text) ? text : encodeURIComponent(text)
+}
+
+/** ECMA-262 §19.2.6.5: "the set of unescaped code units". */
+const UNRESERVED = /^[\w.!~*'()-]*$/
+
+/** The common prefix of a scope's storage keys. Two namespaces share nothing, not even their room in a store. */
+export function storageScope({ namespace, scope }: Pick<RecordName, 'namespace' | 'scope'>): string {
+  const name = encoded(scope)
+  return namespace === undefined ? name : `${namespace}:${name}`
+}
+
+/**
+ * As the scope of a store's commands: one that shares its store with no other, so a store gives it all its room. It has a
+ * blank, which no scope and no namespace have in the form in which a store gets them: nobody can be named so.
+ */
+export const SINGLE_TENANT = 'single tenant'
+
+/** "a string of at most 255 characters" (the payments service's limit; also that of most public payment APIs). */
+const MAX_CHARACTERS = 255
+const CONTROL_CHARACTER = /\p{Cc}/u
+
+/** What is wrong with a key, wherever it comes from, as a clause about it; `null`: nothing. */
+export function keyFault(key: string): string | null {
+  if (key === '') return 'it is empty'
+  if (isTooLong(key)) return `it is longer than ${MAX_CHARACTERS} characters`
+  if (CONTROL_CHARACTER.test(key)) return 'it contains a control character'
+  return key.isWellFormed() ? null : 'it contains a lone surrogate'
+}
+
+/** What is wrong with a scope, as a noun phrase after "seen"; `null`: nothing. */
+export function scopeFault(given: unknown): string | null {
+  if (typeof given !== 'string') return kindOf(given)
+  if (given === '') return 'an empty string'
+  if (isTooLong(given)) return `more than ${MAX_CHARACTERS} characters`
+  if (isAccident(given)) return `the word "${given}"`
+  return given.isWellFormed() ? null : 'a string with a lone surrogate'
+}
+
+/** What is wrong with a namespace, as a noun phrase after "seen"; `null`: nothing. */
+export function namespaceFault(given: unknown): string | null {
+  if (typeof given !== 'string') return kindOf(given)
+  return /^[^\s:%]{1,255}$/u.test(given)
+    ? null
+    : 'a word that is empty, too long, or has a colon, a percent sign or a blank'
+}
+
+function isTooLong(text: string): boolean {
+  return text.length > MAX_CHARACTERS && [...text].length > MAX_CHARACTERS
+}

@@ -1,0 +1,99 @@
+import type { Identity } from '../record/identity.js'
+import type { PreviousOutcome } from '../record/record.js'
+import { derivedKey } from './derived-key.js'
+
+/** What a handler receives about its run. */
+export interface IdempotencyContext {
+  readonly key: string
+  readonly scope: string
+  /** 1, 2, 3 … while the record lives; 0 for a run that no claim protects (`storeFailure: 'runUnprotected'`). */
+  readonly attempt: number
+  /**
+   * How earlier attempts ended. `'unknown'`: one died, stalled, or failed and may have had its effect; check whether
+   * the effect took place before repeating it.
+   */
+  readonly previousOutcome: PreviousOutcome
+  /**
+   * Aborts when the lease is lost, or when the run has ended as a failure, for example because a time limit responded
+   * instead of the handler. Another attempt may be running, so stop.
+   */
+  readonly signal: AbortSignal
+  /** Call it before the irrevocable step: any failure after it leaves the outcome unknown instead of failed. */
+  readonly mayHaveEffect: () => void
+  /**
+   * A stable key (a UUID, RFC 9562 version 8) for a call to another service. It is the same for every attempt with the
+   * same scope, key, fingerprint and label, so the other service can remove duplicates that a lease cannot prevent.
+   *
+   * @example await bank.transfer(order, { idempotencyKey: req.idempotency.deriveKey('bank transfer') })
+   * @throws IdempotencyError `label_invalid` for an empty label; nothing changed.
+   */
+  readonly deriveKey: (label: string) => string
+}
+
+/** The parts of a run that a context uses. */
+interface RunInHand {
+  readonly identity: Identity
+  readonly attempt: number
+  readonly previousOutcome: PreviousOutcome
+  readonly signal: AbortSignal
+  mayHaveEffect(): void
+}
+
+/**
+ * What a handler receives about its run; nothing in it can end the run. Getters are shared, and functions are created
+ * on access, so `const { deriveKey } = req.idempotency` works. Functions stored in each context would keep the run in
+ * V8's old space.
+ */
+export class HandlerContext implements IdempotencyContext {
+  readonly key: string
+  readonly scope: string
+  readonly attempt: number
+  readonly previousOutcome: PreviousOutcome
+  declare readonly signal: AbortSignal
+  /** Not a private field, so that it works through a Proxy and on a copy too. */
+  declare readonly [RUN]: RunInHand
+
+  constructor(run: RunInHand) {
+    this.key = run.identity.key
+    this.scope = run.identity.scope
+    this.attempt = run.attempt
+    this.previousOutcome = run.previousOutcome
+    Object.defineProperty(this, RUN, { value: run })
+    Object.defineProperty(this, 'signal', SIGNAL)
+  }
+
+  get mayHaveEffect(): () => void {
+    const run = this[RUN]
+    return () => run.mayHaveEffect()
+  }
+
+  get deriveKey(): (label: string) => string {
+    const { identity } = this[RUN]
+    return (label) => derivedKey(identity, label)
+  }
+}
+
+/**
+ * The property with a context's run: a registered symbol, so that an ES module and a CommonJS copy of the library share
+ * it.
+ */
+export const RUN = Symbol.for('once-per-key: run')
+
+/**
+ * Gives a binding's own context the run of the context that it was made from: stores accept either for a transaction.
+ */
+export function carryRun<Context extends object>(from: IdempotencyContext, to: Context): Context {
+  return Object.defineProperty(to, RUN, { value: (from as HandlerContext)[RUN] })
+}
+
+/** The part of a context that a store needs: `req.idempotency`, or what handlers of events and jobs receive. */
+export type ActingContext = Pick<IdempotencyContext, 'attempt' | 'previousOutcome' | 'signal'>
+
+/** One pair of accessors for all contexts: V8 keeps such a pair in its old space. */
+const SIGNAL = {
+  get(this: HandlerContext) {
+    return this[RUN].signal
+  },
+  enumerable: true,
+  configurable: true,
+}

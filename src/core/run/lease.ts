@@ -1,0 +1,195 @@
+import { awaited } from '../calls/awaited.js'
+import { monotonicNow } from '../calls/clock.js'
+import { Deadline, type DeadlineQueue } from '../calls/deadlines.js'
+import type { StoreCall, Waiting } from '../calls/store-call.js'
+import type { StoreCalls } from '../calls/store-calls.js'
+import type { OwnContext } from '../events/own-context.js'
+import type { CommandReply, IdempotencyRecord } from '../record/record.js'
+import type { CoreParts } from './core-parts.js'
+
+/**
+ * - `held`: as far as we know, nobody else may run.
+ * - `lapsed`: not confirmed for `leaseMs`. Another attempt may have begun; a late confirmation of a renewal changes
+ *   nothing.
+ * - `taken`: the record belongs to another attempt.
+ * - `ended`: the run is over, and nothing is renewed any more.
+ */
+export type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
+
+/** The owner of a lease. */
+export interface Leased {
+  /** Where its request is told of something. */
+  readonly ownContext: OwnContext | undefined
+  /** Sends a renewal. */
+  renew(): StoreCall<CommandReply>
+  /** A renewal was stale; `record` is the record that it found. */
+  renewalRefused(record: IdempotencyRecord | null): void
+  /** The lease was lost. Called once. */
+  leaseLost(reason: 'lapsed' | 'taken'): void
+  /** `maxRunMs` has passed, so nothing renews the lease again. */
+  leaseOver(): void
+}
+
+/**
+ * An owner's lease: renewed every third of it until `maxRunMs` has passed. It counts as lost if a command finds that
+ * the record belongs to another attempt, or if `leaseMs` has passed since the last confirmed command was *sent*.
+ */
+export class Lease extends Deadline implements Waiting<CommandReply> {
+  state: LeaseState = 'held'
+  readonly #leased: Leased
+  readonly #leaseMs: number
+  readonly #calls: StoreCalls
+  readonly #deadlines: DeadlineQueue
+  /** When `maxRunMs` ends. */
+  readonly #until: number
+  /** When the last command was sent that the store confirmed. Infinity: there is no lease that could lapse. */
+  #confirmedAt: number
+  /** When the next renewal is due. */
+  #renewAt: number
+  /** The last renewal that was sent. */
+  #renewal: StoreCall<CommandReply> | undefined
+  /** A renewal is due, but the previous one is unanswered: only one copy at a time. */
+  #isOverdue = false
+  /** A transaction is open that would block a renewal, or that a renewal would abort: none is sent. */
+  #isPaused = false
+  /** A transaction has locked the record: until it ends nobody can take the record, however long that takes. */
+  #isLocked = false
+
+  /**
+   * `sentAt`: when the claim was sent. `isProtected: false`: the claim was not confirmed, so there is no lease that
+   * could lapse.
+   */
+  constructor(leased: Leased, { options, calls, deadlines }: CoreParts, sentAt: number, isProtected: boolean) {
+    super()
+    const { leaseMs, maxRunMs } = options
+    this.#leased = leased
+    this.#leaseMs = leaseMs
+    this.#calls = calls
+    this.#deadlines = deadlines
+    this.#until = sentAt + maxRunMs
+    this.#confirmedAt = isProtected ? sentAt : Number.POSITIVE_INFINITY
+    this.#renewAt = sentAt + leaseMs / 3
+    deadlines.set(this, this.#renewAt)
+  }
+
+  get until(): number {
+    return this.#until
+  }
+
+  /**
+   * Called before anything that depends on the lease: after a suspension of the process, sockets may be served before
+   * timers.
+   */
+  check(now = monotonicNow()): boolean {
+    if (this.state === 'held' && !this.#isLocked && now >= this.#confirmedAt + this.#leaseMs) this.#lose('lapsed')
+    return this.state === 'held'
+  }
+
+  /** A command found that the record belongs to another attempt. */
+  take(): void {
+    if (this.state === 'held') this.#lose('taken')
+    else if (this.state === 'lapsed') this.state = 'taken'
+  }
+
+  /** Stops renewals until `resume`. Resolves when none is being sent. */
+  async pause(): Promise<void> {
+    this.#isPaused = true
+    if (this.#renewal?.reply === undefined) await awaited(Promise.resolve(this.#renewal?.whenReplied()))
+  }
+
+  /** Until `resume`, the lock of the record replaces the lease. */
+  lock(): void {
+    this.#isPaused = true
+    this.#isLocked = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#isLocked = false
+    if (this.state !== 'ended') this.#look(monotonicNow())
+  }
+
+  /** Renews now. Resolves with whether the store has confirmed it. */
+  async confirm(): Promise<boolean> {
+    const call = this.#renew()
+    const reply = await awaited(Promise.resolve(call.whenReplied()))
+    return reply?.ok === true
+  }
+
+  /** The run no longer has a record to renew, but continues: it may still end until `maxRunMs` has passed. */
+  giveUp(): void {
+    if (this.state !== 'ended') this.state = 'taken'
+  }
+
+  /** Returns the renewal that is still unanswered, if any, because its events are still to come. */
+  end(): StoreCall<CommandReply> | undefined {
+    this.state = 'ended'
+    this.#deadlines.remove(this)
+    return this.#renewal
+  }
+
+  override onDue(now: number): void {
+    const { ownContext } = this.#leased
+    if (ownContext === undefined) this.#look(now)
+    else ownContext.runInAsyncScope(this.#look, this, now)
+  }
+
+  #look(now: number): void {
+    this.check(now)
+    if (now < this.#until && this.#renews && now >= this.#renewAt) this.#renewOrWait(now)
+    this.#schedule(now)
+  }
+
+  get #renews(): boolean {
+    return this.state !== 'taken' && !this.#isPaused
+  }
+
+  #renewOrWait(now: number): void {
+    this.#renewAt = now + this.#leaseMs / 3
+    const before = this.#renewal
+    if (before === undefined || before.isAnswered || this.#calls.isLost(before)) this.#renew()
+    else this.#isOverdue = true
+  }
+
+  #renew(): StoreCall<CommandReply> {
+    this.#isOverdue = false
+    const call = this.#leased.renew()
+    this.#renewal = call
+    if (call.reply === undefined) call.waiter = this
+    else this.replied(call)
+    return call
+  }
+
+  /** Of a renewal. */
+  replied(call: StoreCall<CommandReply>): void {
+    const { reply } = call
+    if (reply) this.#renewed(reply, call)
+    else if (!call.isAnswered) call.onLateAnswer = (late) => this.#renewed(late, call)
+  }
+
+  /** `null`: it failed or timed out. */
+  #renewed(reply: CommandReply | null, call: StoreCall<CommandReply>): void {
+    if (this.state === 'ended') return
+    if (reply?.ok === true) this.#confirmedAt = Math.max(this.#confirmedAt, call.sentAt)
+    else if (reply !== null && !this.#isLocked) this.#leased.renewalRefused(reply.record)
+    if (!this.#isOverdue || this.#isPaused || this.#renewal !== call) return
+    this.#renewAt = monotonicNow()
+    this.#look(this.#renewAt)
+  }
+
+  #schedule(now: number): void {
+    const inTime = now < this.#until
+    const next = Math.min(
+      inTime && this.#renews ? this.#renewAt : Number.POSITIVE_INFINITY,
+      this.state === 'held' && !this.#isLocked ? this.#confirmedAt + this.#leaseMs : Number.POSITIVE_INFINITY,
+      inTime ? this.#until : Number.POSITIVE_INFINITY,
+    )
+    if (next < Number.POSITIVE_INFINITY) this.#deadlines.set(this, next)
+    else this.#leased.leaseOver()
+  }
+
+  #lose(reason: 'lapsed' | 'taken'): void {
+    this.state = reason
+    this.#leased.leaseLost(reason)
+  }
+}

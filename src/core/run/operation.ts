@@ -1,0 +1,70 @@
+import type { Sender } from '../calls/store-call.js'
+import { OwnContext } from '../events/own-context.js'
+import { type Identity, SINGLE_TENANT, storageKey, storageScope } from '../record/identity.js'
+import type { Answer } from '../record/record.js'
+import { newToken } from '../record/token.js'
+import type { SentOperation, SentTerms } from '../store.js'
+import type { CoreParts } from './core-parts.js'
+
+/**
+ * - `claiming`: its claim is on its way, or it waits for another owner. Next: `running`; or it is refused, and dropped.
+ * - `running`: its handler runs. Next: `ending`; or `over`, if its time has ended before.
+ * - `ending`: its first end is being stored. Next: `over`.
+ * - `over`: the store has replied, or its time has ended; a renewal may still be unanswered. Next: `ended`.
+ * - `ended`: nothing of it is pending, and its last event was told.
+ */
+export type OperationState = 'claiming' | 'running' | 'ending' | 'over' | 'ended'
+
+/**
+ * One operation, from its claim to its end: what identifies it, what it sends to the store, and how far it is. Methods
+ * are on the prototype: functions of each operation would keep it, and everything that they reference, in V8's old space.
+ */
+export class Operation implements SentOperation, Sender {
+  readonly identity: Identity
+  readonly recordKey: string
+  readonly token: string
+  readonly scope: string
+  /** As returned by the store; 0: its claim is not confirmed, so nothing prevents another attempt at the same time. */
+  attempt = 0
+  uncertain = false
+  answer: Answer | null = null
+  failure: SentOperation['failure'] = null
+  protected readonly core: CoreParts
+  #state: OperationState = 'claiming'
+  #ownContext: OwnContext | undefined = undefined
+
+  constructor(identity: Identity, core: CoreParts) {
+    this.identity = identity
+    this.core = core
+    const scope = storageScope(identity)
+    this.scope = identity.isOnlyScope === true ? SINGLE_TENANT : scope
+    this.recordKey = storageKey(identity, scope)
+    this.token = newToken()
+  }
+
+  get fingerprint(): string {
+    return this.identity.fingerprint
+  }
+
+  get terms(): SentTerms {
+    return this.core.terms
+  }
+
+  get ownContext(): OwnContext | undefined {
+    return this.#ownContext
+  }
+
+  /** Called where the request is, before something has to wait that is told by others. */
+  keepOwnContext(): void {
+    this.#ownContext ??= new OwnContext()
+  }
+
+  get state(): OperationState {
+    return this.#state
+  }
+
+  /** The only place that changes the state. */
+  protected become(state: OperationState): void {
+    this.#state = state
+  }
+}

@@ -1,0 +1,228 @@
+import { awaited } from '../calls/awaited.js'
+import type { StoreCall, Waiting } from '../calls/store-call.js'
+import type { EngineEvent, FailureReason } from '../events/events.js'
+import { SEND, type Settled } from '../events/outcome.js'
+import { traceRunEnd } from '../events/trace.js'
+import { unconfirmed, verdictAfterLoss } from '../events/verdict.js'
+import { whenever } from '../maybe-promise.js'
+import type { Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
+import { Lease, type Leased } from './lease.js'
+import { Operation } from './operation.js'
+
+/** How a failure is recorded. */
+export interface Failure {
+  /** The attempt may have had its effect. */
+  readonly uncertain: boolean
+  readonly because: FailureReason
+}
+
+/**
+ * The record of one attempt, as its owner uses it. The end of the attempt is sent to the store, and retried in the
+ * background if the store does not confirm it in time; meanwhile the lease is renewed. It is over (`isOver`) when the
+ * store has replied, or the run's time has ended.
+ */
+export abstract class OwnedRecord extends Operation implements Leased, Waiting<CommandReply> {
+  /** Set when it is claimed. */
+  protected lease!: Lease
+  #whenEnded: (() => void)[] | undefined = undefined
+
+  /** It may run: `sentAt` is when the claim was sent. `attempt` 0: without a record that anybody confirmed. */
+  protected own(attempt: number, uncertain: boolean, sentAt: number): void {
+    this.keepOwnContext()
+    this.attempt = attempt
+    this.uncertain = uncertain
+    this.become('running')
+    this.lease = new Lease(this, this.core, sentAt, this.isProtected)
+    this.core.activity.start()
+    if (this.isProtected) this.core.duplicates?.enter(this.recordKey, this)
+  }
+
+  /** `false`: nothing prevents another attempt from running at the same time. */
+  get isProtected(): boolean {
+    return this.attempt > 0
+  }
+
+  /** Nothing more is sent for the record. */
+  protected get isOver(): boolean {
+    return this.state === 'over' || this.state === 'ended'
+  }
+
+  // --- its end
+
+  /** What to send is known: the end was stored, or need not be waited for. Told last. */
+  protected abstract settle(settled: Settled): void
+
+  /** If false and the store does not confirm the completion in time, a refusal is sent instead of the answer. */
+  #mayBeUnconfirmed = false
+
+  protected store(answer: Answer, mustBeConfirmed: boolean): void {
+    this.answer = answer
+    this.#mayBeUnconfirmed = !mustBeConfirmed
+    const call = this.core.calls.send('complete', this)
+    if (call.reply === undefined) call.waiter = this
+    else this.#stored(call)
+  }
+
+  protected release(failure: Failure): void {
+    this.failure = failure
+    const call = this.core.calls.send('release', this)
+    if (call.reply === undefined) call.waiter = this
+    else this.#released(call)
+  }
+
+  /** Of its end. */
+  replied(call: StoreCall<CommandReply>): void {
+    if (call.command === 'complete') this.#stored(call)
+    else this.#released(call)
+  }
+
+  #stored(call: StoreCall<CommandReply>): void {
+    const { reply } = call
+    if (reply) {
+      this.settle(this.completed(reply, this.#answerSent(), false))
+      return
+    }
+    this.#completeAgain(call)
+    // Without a lease, only a confirmed success is sent: whoever took over may have sent another one.
+    this.settle(!this.#mayBeUnconfirmed || !this.lease.check() ? unconfirmed(this.core.options) : SEND)
+  }
+
+  #completeAgain(call: StoreCall<CommandReply>): void {
+    this.tell('completion_pending')
+    void this.core.calls.sendAgain('complete', this, call, this.lease.until).then((late) => {
+      const answer = this.#answerSent()
+      if (late === null) this.completionGivenUp()
+      else this.completed(late, answer, true)
+    })
+  }
+
+  /** The answer, of which no more copies are sent: whoever still holds the handler's context holds no answer with it. */
+  #answerSent(): Answer {
+    const answer = this.answer as Answer
+    this.answer = null
+    return answer
+  }
+
+  /** `wasPending`: it is confirmed late, after the client has got its response. */
+  protected completed(reply: CommandReply, answer: Answer, wasPending: boolean): Settled {
+    if (reply.ok) {
+      const { scope, key } = this.identity
+      const { status, body } = answer
+      const answerKept = body !== null
+      this.emit({ type: 'completed', scope, key, attempt: this.attempt, status, answerKept })
+      this.core.duplicates?.completed(this.recordKey, this, answer)
+    } else if (this.isTaken(reply.record)) {
+      return this.lost(reply.record)
+    } else {
+      if (!wasPending) this.tell('completion_pending')
+      this.tell('completion_given_up')
+    }
+    this.end()
+    return SEND
+  }
+
+  protected completionGivenUp(): void {
+    this.tell('completion_given_up')
+    this.end()
+  }
+
+  #released(call: StoreCall<CommandReply>): void {
+    const { reply } = call
+    const failure = this.failure as Failure
+    if (reply) {
+      this.settle(this.#failed(reply, failure))
+      return
+    }
+    void this.core.calls.sendAgain('release', this, call, this.lease.until).then((late) => {
+      if (late === null) this.end()
+      else this.#failed(late, failure)
+    })
+    this.settle(SEND)
+  }
+
+  #failed(reply: CommandReply, { uncertain, because }: Failure): Settled {
+    if (!reply.ok && this.isTaken(reply.record)) return this.lost(reply.record)
+    const { scope, key } = this.identity
+    if (reply.ok) this.emit({ type: 'failed', scope, key, attempt: this.attempt, uncertain, because })
+    this.end()
+    return SEND
+  }
+
+  /**
+   * Finds out how a transaction that completes the record ended. A release waits for the transaction while it is open,
+   * so its reply is proof; a read would show the state before it. `null`: the store gave no reply until `maxRunMs` had
+   * passed.
+   */
+  protected async endByTransaction(failure: Failure): Promise<CommandReply | null> {
+    const { calls } = this.core
+    this.failure = failure
+    const call = calls.send('release', this)
+    return (await call.whenReplied()) ?? awaited(calls.sendAgain('release', this, call, this.lease.until))
+  }
+
+  /** The answer with which the record was completed, if this attempt completed it. */
+  protected ownAnswerIn(reply: CommandReply): Answer | null {
+    if (reply.ok || reply.record?.state !== 'completed' || reply.record.attempt !== this.attempt) return null
+    return reply.record.answer
+  }
+
+  /** The record belongs to another attempt: the client gets what that record says. */
+  protected lost(record: IdempotencyRecord | null): Settled {
+    this.lease.take()
+    this.end()
+    return verdictAfterLoss(record, this.identity, this.core.options)
+  }
+
+  /**
+   * Whether the record that a command found belongs to another attempt. An unprotected run has no record, so a failed
+   * one is nobody's.
+   */
+  protected isTaken(record: IdempotencyRecord | null): boolean {
+    return this.isProtected || record?.state !== 'failed'
+  }
+
+  /** Called after the last event of the run; waits for the event of a renewal that is still unanswered. */
+  protected end(): void {
+    if (this.isOver) return
+    this.become('over')
+    const { duplicates } = this.core
+    traceRunEnd(this.identity, this.attempt, this.token)
+    duplicates?.leave(this.recordKey, this)
+    const renewal = this.lease.end()
+    if (renewal === undefined || renewal.reply !== undefined) this.#ended()
+    else void whenever(renewal.whenReplied(), () => this.#ended())
+  }
+
+  #ended(): void {
+    this.become('ended')
+    this.core.activity.end()
+    for (const resolve of this.#whenEnded ?? []) resolve()
+  }
+
+  /** Resolves behind the last event of the run: nothing of it is pending any more. */
+  ended(): Promise<void> {
+    if (this.state === 'ended') return Promise.resolve()
+    this.#whenEnded ??= []
+    const waiting = this.#whenEnded
+    return new Promise((resolve) => waiting.push(resolve))
+  }
+
+  protected emit(event: EngineEvent): void {
+    this.core.emit(event, this.token)
+  }
+
+  protected tell(type: 'completion_pending' | 'completion_given_up' | 'transaction_not_committed'): void {
+    const { scope, key } = this.identity
+    this.emit({ type, scope, key, attempt: this.attempt })
+  }
+
+  // --- its lease
+
+  renew(): StoreCall<CommandReply> {
+    return this.core.calls.sendInBackground('renew', this)
+  }
+
+  abstract renewalRefused(record: IdempotencyRecord | null): void
+  abstract leaseLost(reason: 'lapsed' | 'taken'): void
+  abstract leaseOver(): void
+}

@@ -1,0 +1,338 @@
+import { monotonicNow } from '../calls/clock.js'
+import { asKept } from '../calls/kept-in.js'
+import type { IdempotencyError } from '../errors.js'
+import type { FailureReason } from '../events/events.js'
+import { type Refused, SEND, type Settled } from '../events/outcome.js'
+import { unconfirmed } from '../events/verdict.js'
+import type { MaybePromise } from '../maybe-promise.js'
+import { transactionCommitted, transactionLate, transactionNested } from '../misuse.js'
+import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
+import type { Store } from '../store.js'
+import type { AnswerSource } from './answer-source.js'
+import { HandlerContext } from './context.js'
+import { type Failure, OwnedRecord } from './owned-record.js'
+import type { Completion, FailureKind, OfferedEnd, OpenTransaction } from './run-end.js'
+import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from './settling.js'
+import { leaseLost, runFailed } from './stop-reasons.js'
+
+/** One run of an operation, from its claim to its end. */
+export class Run extends OwnedRecord {
+  previousOutcome: PreviousOutcome = 'none'
+  /** The context that the handler receives; made with the run, after its claim. */
+  context!: HandlerContext
+  /** The result of the first end, once it is known. */
+  #settled: Settled | undefined = undefined
+  /** Whoever ended it, first and again, until the result is known. */
+  #settling: Settlings<Settled> = undefined
+  /** The handler has called `mayHaveEffect()`. */
+  #mayHaveHadEffect = false
+  #abort: AbortController | undefined = undefined
+  /** Why the handler should stop; the first reason counts. */
+  #stopReason: IdempotencyError | undefined = undefined
+  /** Makes the answer; set by a binding. */
+  source: AnswerSource | undefined = undefined
+  /** The open transaction: ends are offered to it. */
+  #transaction: OpenTransaction | undefined = undefined
+  /** A transaction has committed, and the record with it. */
+  #hasCommitted = false
+  /**
+   * The record was completed inside the application's transaction: whether that was committed is checked at the end.
+   */
+  #isCompletedByHand = false
+  /** It failed in place of an answer that may be untrue: no answer of the handler's is sent. */
+  #isWithdrawn = false
+  /** Its first end was given. */
+  #isEnding = false
+
+  /** Its claim was sent at this time, and acquired the key. */
+  begin({ attempt, previousOutcome }: Acquired, sentAt: number): void {
+    this.previousOutcome = previousOutcome
+    this.#begin(attempt, previousOutcome === 'unknown', sentAt)
+  }
+
+  /** Whether it was claimed is unknown, and it runs anyway. */
+  beginUnprotected(sentAt: number): void {
+    this.previousOutcome = 'unknown'
+    this.#begin(0, false, sentAt)
+  }
+
+  #begin(attempt: number, uncertain: boolean, sentAt: number): void {
+    this.own(attempt, uncertain, sentAt)
+    this.context = new HandlerContext(this)
+  }
+
+  // --- for the handler
+
+  /** Any failure from now on leaves the outcome unknown. */
+  mayHaveEffect(): void {
+    this.#mayHaveHadEffect = true
+  }
+
+  /** Whether any failure would leave the outcome unknown. */
+  get isUncertain(): boolean {
+    return this.uncertain || this.#mayHaveHadEffect
+  }
+
+  get signal(): AbortSignal {
+    if (!this.isOver) this.lease.check() // After a suspension of the process, sockets may be served before timers.
+    this.#abort ??= new AbortController()
+    if (this.#stopReason !== undefined && !this.#abort.signal.aborted) this.#abort.abort(this.#stopReason)
+    return this.#abort.signal
+  }
+
+  #stop(reason: IdempotencyError): void {
+    this.#stopReason ??= reason
+    this.#abort?.abort(this.#stopReason)
+  }
+
+  // --- its end
+
+  /**
+   * Ends the run with an answer; the record is completed first. `mustBeConfirmed`: if the store does not confirm that
+   * in time, a refusal is sent instead. Only the first end counts: later calls get its result.
+   */
+  complete(
+    answer: Answer,
+    mustBeConfirmed = this.core.options.unconfirmedSuccess === 'withhold',
+  ): MaybePromise<Settled> {
+    const promised = new PromisedEnd()
+    this.completeFor(promised, answer, mustBeConfirmed)
+    return promised.end
+  }
+
+  /**
+   * Ends the run as a failure, with its reason. It is certain only with `'certainly'`, without `mayHaveEffect()`, and
+   * if no earlier attempt may have had its effect.
+   */
+  fail(how: FailureKind, because: FailureReason): MaybePromise<Settled> {
+    const promised = new PromisedEnd()
+    this.failFor(promised, how, because)
+    return promised.end
+  }
+
+  /** `complete`, for whoever holds an object to be told: at once, if the store answers at once. */
+  completeFor(
+    settling: Settling,
+    answer: Answer,
+    mustBeConfirmed = this.core.options.unconfirmedSuccess === 'withhold',
+  ): void {
+    if (this.#transaction !== undefined) {
+      offer(this.#transaction, { answer }, settling)
+      return
+    }
+    if (!this.#begins(settling)) return
+    if (this.#isCompletedByHand) void this.#verify()
+    else this.store(answer, mustBeConfirmed)
+  }
+
+  /** `fail`, in the same way. */
+  failFor(settling: Settling, how: FailureKind, because: FailureReason): void {
+    if (this.#transaction !== undefined) {
+      offer(this.#transaction, { answer: null, how, because }, settling)
+      return
+    }
+    if (!this.#begins(settling)) return
+    if (this.#isCompletedByHand) void this.#verify()
+    else this.#fail(how, because)
+  }
+
+  /** Whether this is the first end. In any case its result is told. */
+  #begins(settling: Settling): boolean {
+    if (this.#settled !== undefined) {
+      tellEnd(settling, this.#settled)
+      return false
+    }
+    this.#settling = withAnother(this.#settling, settling)
+    if (this.#isEnding) return false
+    this.#isEnding = true
+    if (this.state === 'running') this.become('ending')
+    return true
+  }
+
+  protected override settle(found: Settled): void {
+    const settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.core.options) : found
+    this.#settled = settled
+    this.#isEnding = true
+    const settling = this.#settling
+    this.#settling = undefined
+    tellEnd(settling, settled)
+  }
+
+  /** Ends the run as a failure in place of its answer, which may be untrue: whoever answers is told to retry. */
+  withdraw(): MaybePromise<Settled> {
+    this.#isWithdrawn ||= !this.#isEnding
+    return this.fail('perhaps', 'no_answer')
+  }
+
+  #fail(how: FailureKind, because: FailureReason): void {
+    this.#stop(runFailed()) // First, because a time limit may have responded while the handler still runs.
+    this.release(this.#judged(how, because))
+  }
+
+  /** An uncertain attempt stays uncertain, whatever its failure. */
+  #judged(how: FailureKind, because: FailureReason): Failure {
+    if (this.uncertain) return { uncertain: true, because: 'earlier_attempt' }
+    if (this.#mayHaveHadEffect) return { uncertain: true, because: 'may_have_effect' }
+    if (how === 'certainly') return { uncertain: false, because }
+    return this.core.options.effects === 'declared'
+      ? { uncertain: false, because: 'declared' }
+      : { uncertain: true, because }
+  }
+
+  // --- in a transaction
+
+  get leaseMs(): number {
+    return this.core.options.leaseMs
+  }
+
+  /** The time limit of a statement inside a transaction. */
+  get storeTimeoutMs(): number {
+    return this.core.options.storeTimeoutMs
+  }
+
+  /** How long the run may still last. */
+  get remainingMs(): number {
+    return Math.max(0, this.lease.until - monotonicNow())
+  }
+
+  /** The store that keeps the record. */
+  get keptIn(): Store {
+    return this.core.options.store
+  }
+
+  /** An open transaction will end with a failure: its work should stop. */
+  willFail(): void {
+    this.#stop(runFailed())
+  }
+
+  get isInTransaction(): boolean {
+    return this.#transaction !== undefined
+  }
+
+  /** @throws IdempotencyError `transaction_nested`, `transaction_committed`, `transaction_late`: nothing was sent. */
+  mayEnter(): void {
+    if (this.#isCompletedByHand) throw transactionCommitted()
+    this.mayCompleteByHand()
+  }
+
+  /** The same, but again as well, because the application's transaction may have been rolled back: the record tells. */
+  mayCompleteByHand(): void {
+    if (this.#transaction !== undefined) throw transactionNested()
+    if (this.#hasCommitted) throw transactionCommitted()
+    if (this.#isEnding) throw transactionLate()
+  }
+
+  /** Resolves when the work that an earlier transaction left behind has settled; `undefined`: there is none. */
+  follow(): Promise<void> | undefined {
+    return this.#transaction?.follow()
+  }
+
+  enter(transaction: OpenTransaction): void {
+    this.#transaction = transaction
+  }
+
+  left(): void {
+    this.#transaction = undefined
+  }
+
+  /** @throws IdempotencyError `lease_lost`: the store did not confirm the renewal. */
+  async renewAndPause(): Promise<void> {
+    await this.lease.pause()
+    if (!(await this.lease.confirm())) throw leaseLost()
+  }
+
+  /**
+   * From now on the lock of a transaction replaces the lease: waits for a renewal that is being sent, and sends no
+   * more.
+   */
+  async lockLease(): Promise<void> {
+    await this.lease.pause()
+    this.lease.lock()
+  }
+
+  resumeRenewals(): void {
+    this.lease.resume()
+  }
+
+  completionOf(answer: Answer): Completion {
+    const { token, fingerprint, recordKey } = this
+    const { retentionMs } = this.core.options
+    return { token, retentionMs, answer: asKept(this.keptIn, recordKey, fingerprint, answer) }
+  }
+
+  /** @throws IdempotencyError `arguments_invalid`: the run cannot have this answer. */
+  completionByHand(given: unknown): Completion {
+    return this.completionOf(this.source === undefined ? (given as Answer) : this.source.answerOf(given))
+  }
+
+  committed(answer: Answer): Settled {
+    this.#hasCommitted = true
+    const settled = this.completed({ ok: true }, answer, false)
+    this.settle(settled)
+    return settled
+  }
+
+  /** Finds out how an unconfirmed COMMIT ended. A refusal means that it is unknown, and the run is over. */
+  async outcomeOfCommit(): Promise<'committed' | 'rolled back' | Refused> {
+    this.tell('completion_pending')
+    const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
+    if (reply === null) {
+      this.completionGivenUp()
+      const refused = unconfirmed(this.core.options)
+      this.settle(refused)
+      return refused
+    }
+    if (this.ownAnswerIn(reply) !== null) return 'committed'
+    // Its record has failed or belongs to another attempt; the handler learns that when it responds.
+    this.lease.giveUp()
+    this.#stop(runFailed())
+    return 'rolled back'
+  }
+
+  /** The application's transaction was refused. */
+  notCompletedByHand(): void {
+    if (!this.#isCompletedByHand) this.resumeRenewals() // Otherwise an earlier one may be open or committed.
+  }
+
+  completedByHand(): void {
+    this.lease.lock()
+    this.#isCompletedByHand = true
+  }
+
+  /** Its result is what the record says, whatever the handler responded. */
+  async #verify(): Promise<void> {
+    const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
+    const answer = reply && this.ownAnswerIn(reply)
+    if (answer !== null) {
+      this.completed({ ok: true }, answer, false)
+      this.settle(answer.body === null ? SEND : { action: 'replay', answer, isOwn: true })
+      return
+    }
+    this.tell(reply === null ? 'completion_given_up' : 'transaction_not_committed')
+    this.end()
+    this.settle(unconfirmed(this.core.options))
+  }
+
+  // --- what it hears of its lease
+
+  renewalRefused(record: IdempotencyRecord | null): void {
+    // After the end was sent, a stale renewal may mean that it arrived: its own reply decides.
+    if (!this.#isEnding && this.isTaken(record)) this.lease.take()
+  }
+
+  leaseLost(reason: 'lapsed' | 'taken'): void {
+    const { scope, key } = this.identity
+    this.emit({ type: 'lease_lost', scope, key, attempt: this.attempt, reason })
+    this.#stop(leaseLost())
+    this.core.duplicates?.leave(this.recordKey, this)
+  }
+
+  /** `maxRunMs` has passed and the lease is gone: nothing waits for the handler any longer. */
+  leaseOver(): void {
+    if (!this.#isEnding && this.#transaction?.isCompleting !== true) this.end()
+  }
+}
+
+function offer(transaction: OpenTransaction, end: OfferedEnd, settling: Settling): void {
+  void transaction.offer(end).then((settled) => tellEnd(settling, settled))
+}

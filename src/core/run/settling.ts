@@ -1,0 +1,52 @@
+import type { Settled } from '../events/outcome.js'
+import { rethrow } from '../events/own-context.js'
+import type { MaybePromise } from '../maybe-promise.js'
+
+/** Whoever ends a run: is told what to send, at most once, last, and in the request's own async context. */
+export interface Settling<End = Settled> {
+  settled(end: End): void
+}
+
+/** Those who wait for one end: mostly one. */
+export type Settlings<End> = Settling<End> | readonly Settling<End>[] | undefined
+
+export function withAnother<End>(settlings: Settlings<End>, another: Settling<End>): Settlings<End> {
+  return settlings === undefined ? another : [settlings, another].flat()
+}
+
+export function tellEnd<End>(settlings: Settlings<End>, end: End): void {
+  if (isList(settlings)) for (const each of settlings) tellOne(each, end)
+  else if (settlings !== undefined) tellOne(settlings, end)
+}
+
+function isList<End>(settlings: Settlings<End>): settlings is readonly Settling<End>[] {
+  return Array.isArray(settlings)
+}
+
+function tellOne<End>(settling: Settling<End>, end: End): void {
+  try {
+    settling.settled(end)
+  } catch (error) {
+    rethrow(error)
+  }
+}
+
+/** The result of an end as a value, or as a promise if it is not known at once. */
+export class PromisedEnd<End = Settled> implements Settling<End> {
+  #end: End | undefined = undefined
+  #resolve: ((end: End) => void) | undefined = undefined
+
+  settled(end: End): void {
+    this.#end = end
+    this.#resolve?.(end)
+  }
+
+  get end(): MaybePromise<End> {
+    return (
+      this.#end ??
+      new Promise((resolve) => {
+        this.#resolve = resolve
+      })
+    )
+  }
+}

@@ -1,0 +1,347 @@
+import { waitBegan, waitEnded } from '../calls/awaited.js'
+import type { Settled } from '../events/outcome.js'
+import { type MaybePromise, whenever } from '../maybe-promise.js'
+import {
+  transactionLate,
+  transactionLeftBehind,
+  transactionTimedOut,
+  transactionUnanswered,
+  transactionWaiting,
+} from '../misuse.js'
+import type { Answer } from '../record/record.js'
+import type { Run } from '../run/run.js'
+import type { Completion, OfferedEnd, OpenTransaction } from '../run/run-end.js'
+import { OfferedEnds } from './offered-ends.js'
+import { Call, within } from './transaction-call.js'
+import { WaitForClient } from './wait-for-client.js'
+
+/**
+ * - `waiting`: the work was not called: nothing was begun, as far as is known.
+ * - `open`: the client called the work, or will call it again.
+ * - `left behind`: it was rolled back, but its work still runs. What that answers is discarded.
+ * - `over`: its outcome was told.
+ */
+type State = 'waiting' | 'open' | 'left behind' | 'over'
+
+/**
+ * One transaction of a run, from before BEGIN until its outcome is known. While it is open the run does not end: ends
+ * are offered to the transaction and settled afterwards. `transact.ts` calls these methods in order.
+ */
+export class RunTransaction implements OpenTransaction {
+  readonly recordKey: string
+  readonly token: string
+  /** How long the session may be inactive before the database ends it, in milliseconds. */
+  readonly idleMs: number
+  /** The record is completed in the transaction: until the transaction ends, the record's lock replaces the lease. */
+  isCompleting = false
+  readonly #run: Run
+  /** Whether the transaction contains the answer: that of a step does not. */
+  readonly #isAnswered: boolean
+  #state: State = 'waiting'
+  /** The last call of the work. */
+  #call: Call | undefined
+  readonly #offered = new OfferedEnds()
+  /** Called when an end is offered. */
+  #onOffered: (() => void) | undefined
+  readonly #wait = new WaitForClient()
+  /** `maxRunMs` has passed. */
+  #isOverdue = false
+  readonly #timer: ReturnType<typeof setTimeout>
+  /** What the work has resolved with is being read. */
+  #isResolving = false
+  /** Only with work that was left behind: whether what is answered meanwhile is the handler's own. */
+  #isHandlers = false
+  /** How many transactions wait for the work that was left behind, and what wakes them. */
+  #followers = 0
+  #left: { readonly over: Promise<void>; resolve(): void } | undefined
+
+  /** @throws IdempotencyError for misuse: nothing was sent. */
+  constructor(run: Run, kind: 'transaction' | 'step') {
+    run.mayEnter()
+    this.#isAnswered = kind === 'transaction'
+    if (this.#isAnswered) run.source?.entered()
+    this.recordKey = run.recordKey
+    this.token = run.token
+    this.idleMs = run.leaseMs
+    this.#run = run
+    run.enter(this)
+    waitBegan()
+    this.#timer = setTimeout(() => this.#overdue(), run.remainingMs)
+  }
+
+  /**
+   * Opens it as soon as the work that an earlier one of the run left behind has settled.
+   *
+   * @throws IdempotencyError for misuse: nothing was sent.
+   */
+  static async behind(run: Run, kind: 'transaction' | 'step'): Promise<RunTransaction> {
+    for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
+    return new RunTransaction(run, kind)
+  }
+
+  follow(): Promise<void> | undefined {
+    if (this.#state !== 'left behind') return undefined
+    this.#followers++
+    return this.#left?.over
+  }
+
+  /**
+   * Offers an end of the run while the transaction is open: the first one counts. A failure is final, since it may be the error page
+   * for a handler that has stopped waiting: nobody would make another answer. It need not wait for a transaction that was not begun,
+   * or was rolled back.
+   */
+  offer(end: OfferedEnd): Promise<Settled> {
+    const told = this.#offered.add(end)
+    if (this.#offered.areFailed) this.#run.willFail()
+    this.#onOffered?.()
+    if (this.#offered.areFailed && this.#state !== 'open') {
+      if (this.#state === 'waiting') this.#wait.giveUp(transactionLate())
+      void this.#endRun()
+    }
+    return told
+  }
+
+  // --- waiting for the client
+
+  /**
+   * Settles as what the client does, or rejects when nobody waits for the client any longer: the run has failed before BEGIN, the
+   * database has not answered a statement of ours in time or has ended the session, or `maxRunMs` has passed. What the client does
+   * later cannot commit, unless the COMMIT is on its way.
+   */
+  until<Value>(client: Promise<Value>): Promise<Value> {
+    return this.#wait.until(client)
+  }
+
+  /** Nobody waits for the client any longer. */
+  get isGivenUp(): boolean {
+    return this.#wait.givenUp !== undefined
+  }
+
+  /** Settles as a statement of ours does, or rejects when its time limit has passed: nobody waits for the client either. */
+  async inTime<Value>(statement: Promise<Value>): Promise<Value> {
+    return within(this.#run.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))
+  }
+
+  /** The database has ended the session that has locked the record. */
+  sessionEnded(): void {
+    this.#wait.giveUp(transactionTimedOut('The database ended the session of the transaction'))
+  }
+
+  #overdue(): void {
+    this.#isOverdue = true
+    this.#wait.giveUp(transactionTimedOut('The transaction was not over within `maxRunMs`'))
+    if (this.#state === 'left behind') void this.#endOverdue()
+  }
+
+  /**
+   * Called before BEGIN if a renewal would invalidate the transaction's snapshot: confirms one renewal, and stops
+   * further ones.
+   *
+   * @throws IdempotencyError `lease_lost`
+   */
+  async renew(): Promise<void> {
+    await this.#run.renewAndPause()
+  }
+
+  /** The database allows renewals until the record is completed. */
+  admitRenewals(): void {
+    this.#run.resumeRenewals()
+  }
+
+  /**
+   * Called after BEGIN, each time that the client calls the work; waits for an earlier call that still runs.
+   *
+   * @throws IdempotencyError: it was given up. Nothing was sent.
+   */
+  called(inside: (call: Call) => Promise<void>): Promise<void> {
+    const before = this.#call
+    const call = new Call()
+    this.#call = call
+    return call.includes(async () => {
+      await before?.settled
+      this.stillOpen(call)
+      this.beginAtOnce()
+      await inside(call)
+    })
+  }
+
+  /** The same for a client that calls the work once, and synchronously. */
+  beginAtOnce(): void {
+    if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
+    if (this.#state === 'open' && this.#isAnswered && !this.#offered.areFailed) this.#discard()
+    this.#state = 'open'
+  }
+
+  /**
+   * Called behind everything that was waited for.
+   *
+   * @throws IdempotencyError: nobody waits for this call any longer, so it must be rolled back.
+   */
+  stillOpen(call: Call): void {
+    if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
+    if (this.#call !== call || this.#state === 'left behind' || this.#state === 'over') throw transactionLeftBehind()
+  }
+
+  /**
+   * Resolves with the result of the work. Without the session nothing can be committed: work that has answered, and does not
+   * resolve at once, may wait for its own response.
+   *
+   * @throws IdempotencyError `transaction_waiting`: it must be rolled back.
+   */
+  async resultOf<Value>(call: Call, work: () => Value | Promise<Value>, sessionEnd?: Promise<void>): Promise<Value> {
+    const running = call.includes(async () => work())
+    const value = await (sessionEnd === undefined
+      ? running
+      : Promise.race([running, sessionEnd.then(() => this.#stuck())]))
+    this.stillOpen(call)
+    return value
+  }
+
+  async #stuck(): Promise<never> {
+    if (this.#offered.end === undefined) await new Promise<void>((resolve) => (this.#onOffered = resolve))
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    throw transactionWaiting()
+  }
+
+  /**
+   * The work has resolved. Returns what to complete the record with, as the last statement; `null`: the answer is a
+   * failure, so the transaction must be rolled back.
+   *
+   * @throws IdempotencyError `transaction_unanswered`, `transaction_streamed`: it must be rolled back.
+   */
+  resolved(value: unknown): MaybePromise<Completion | null> {
+    this.#isResolving = true
+    return whenever(this.#run.source?.resolved(value), () => {
+      this.#isResolving = false
+      const { end } = this.#offered
+      if (end === undefined) throw transactionUnanswered()
+      const { answer } = end
+      return answer === null ? null : this.#run.completionOf(answer)
+    })
+  }
+
+  /** Called before a statement that locks the record: waits for renewals to end; then the lock replaces the lease. */
+  async locking(): Promise<void> {
+    await this.#run.lockLease()
+    this.isCompleting = true
+  }
+
+  /** The COMMIT was confirmed: the record is completed, and the answer is sent. */
+  committed(): void {
+    const answer = this.#offered.end?.answer as Answer
+    void this.#close(() => this.#run.committed(answer))
+  }
+
+  /** It was rolled back, or never begun: the answer is discarded, and the run continues, unless that is a failure. */
+  async rolledBack(): Promise<void> {
+    if (this.#state === 'over') return
+    if (this.#isOverdue) return this.#endOverdue()
+    if (this.#offered.areFailed) return this.failed()
+    this.#discard()
+    this.#leave()
+  }
+
+  /** It was rolled back because its answer is a failure: the run ends with that. */
+  failed(): Promise<void> {
+    return this.#endRun()
+  }
+
+  /**
+   * It is unknown whether it was committed: asks the store until that is proved, or `maxRunMs` has passed. `false`: it
+   * was rolled back, and the next attempt may run; or it is still unknown, and the client is told to retry.
+   */
+  async resolve(): Promise<boolean> {
+    const outcome = await this.#run.outcomeOfCommit()
+    if (outcome === 'committed') {
+      this.committed()
+      return true
+    }
+    if (outcome === 'rolled back') await this.rolledBack()
+    else void this.#close(() => outcome)
+    return false
+  }
+
+  /**
+   * A step has ended. Unless it was rolled back its writes may exist, so any failure from now on leaves the outcome unknown. An
+   * answer that was given meanwhile is sent only if they do exist: it may speak of them.
+   */
+  async stepOver(outcome: StepOutcome): Promise<void> {
+    const run = this.#run
+    if (this.#state === 'over') return
+    if (outcome !== 'rolled back') run.mayHaveEffect()
+    if (this.#isOverdue) return this.#endOverdue()
+    const { end } = this.#offered
+    if (end === undefined && outcome === 'rolled back') return this.#leave()
+    if (end === undefined || end.answer === null || outcome === 'committed') return this.#endRun()
+    await this.#withdraw()
+  }
+
+  /** `maxRunMs` has passed, and nothing was committed: whatever else is answered, the client is told to retry. */
+  async #endOverdue(): Promise<void> {
+    if (this.#offered.areFailed) return this.#endRun()
+    await this.#withdraw()
+  }
+
+  /** Ends the run as a failure in place of its answer. */
+  async #withdraw(): Promise<void> {
+    await this.#close(() => this.#run.withdraw())
+  }
+
+  /** Ends the run with the offered end; without one the run continues. */
+  async #endRun(): Promise<void> {
+    const run = this.#run
+    const { end } = this.#offered
+    if (end === undefined) return this.#close()
+    await this.#close(() => (end.answer === null ? run.fail(end.how, end.because) : run.complete(end.answer)))
+  }
+
+  /** Discards the answer: whoever ended the run gets the result of the final answer, or none. */
+  #discard(): void {
+    this.isCompleting = false
+    this.#offered.discard()
+    if (!this.#offered.areFailed) this.#run.source?.reset()
+  }
+
+  /** It was rolled back: the run continues, as soon as the work has settled. */
+  #leave(): void {
+    const call = this.#call
+    if (this.#offered.areFailed) return void this.#endRun()
+    if (call?.isRunning !== true) return void this.#close()
+    this.#state = 'left behind'
+    let resolve!: () => void
+    const over = new Promise<void>((wake) => (resolve = wake))
+    this.#left = { over, resolve }
+    this.isCompleting = false
+    const isSeparate = this.#run.source?.leftBehind() ?? false
+    this.#isHandlers = isSeparate && !this.#isResolving
+    this.#run.resumeRenewals()
+    void call.settled.then(() => this.#workSettled())
+  }
+
+  /** What was answered while it ran may be its own, which was rolled back, or the handler's: nobody can tell. */
+  async #workSettled(): Promise<void> {
+    if (this.#state !== 'left behind') return
+    if (this.#offered.end !== undefined && this.#isHandlers) return this.#endRun()
+    if (this.#offered.end !== undefined && (this.#followers === 0 || !this.#isAnswered)) return this.#withdraw()
+    if (this.#followers > 0) this.#discard()
+    await this.#close()
+  }
+
+  /** From now on ends go to the run, and its lease is renewed again. Whoever has offered one is told how the run `ends`. */
+  async #close(ends?: () => MaybePromise<Settled>): Promise<void> {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    clearTimeout(this.#timer)
+    this.isCompleting = false
+    waitEnded()
+    this.#run.left()
+    if (this.#isAnswered) this.#run.source?.left()
+    const settled = ends?.()
+    this.#run.resumeRenewals()
+    this.#left?.resolve()
+    if (settled !== undefined) this.#offered.tell(await settled)
+  }
+}
+
+/** `unknown`: the reply to its COMMIT was lost. */
+export type StepOutcome = 'committed' | 'unknown' | 'rolled back'

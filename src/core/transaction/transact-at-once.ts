@@ -1,0 +1,97 @@
+import { transactionAsynchronous } from '../misuse.js'
+import type { Completion } from '../run/run-end.js'
+import type { Store } from '../store.js'
+import { RunTransaction } from './run-transaction.js'
+import { ROLL_BACK, usableRun } from './transact.js'
+
+/** What a store provides if its transactions are synchronous, on one connection. */
+export interface SynchronousTransactions {
+  /**
+   * Opens a transaction as soon as the database allows it, and in the same turn calls the work and commits; if the work
+   * or the COMMIT throws, rolls back and rejects.
+   */
+  transaction(work: () => void): Promise<void>
+  /** Makes the record uncertain. Throws unless the token owns it. */
+  step(recordKey: string, token: string): void
+  /** Completes the record. Throws unless the token owns it, and something was written before; `allowEmpty`: or nothing was. */
+  complete(recordKey: string, completion: Completion, allowEmpty: boolean): void
+}
+
+/** Like `transact`, for a store on whose connection any other statement would join an open transaction. */
+export async function transactAtOnce<Value>(
+  store: Store,
+  context: unknown,
+  transactions: SynchronousTransactions,
+  work: () => Value,
+  allowEmpty = false,
+): Promise<Value> {
+  const transaction = new RunTransaction(usableRun(context, store), 'transaction')
+  let value: Value | undefined
+  let isRefused = false
+  try {
+    await transaction.until(
+      transactions.transaction(() => {
+        transaction.beginAtOnce()
+        value = settled(work())
+        const completion = settled(transaction.resolved(value)) as Completion | null
+        isRefused = completion === null
+        if (completion === null) throw ROLL_BACK
+        transactions.complete(transaction.recordKey, completion, allowEmpty)
+      }),
+    )
+  } catch (error) {
+    await (isRefused ? transaction.failed() : transaction.rolledBack())
+    if (!isRefused) throw error
+    return value as Value
+  }
+  transaction.committed()
+  return value as Value
+}
+
+/** Like `step`, for such a store. */
+export async function stepAtOnce<Value>(
+  store: Store,
+  context: unknown,
+  transactions: SynchronousTransactions,
+  work: () => Value,
+): Promise<Value> {
+  const transaction = new RunTransaction(usableRun(context, store), 'step')
+  let value: Value | undefined
+  let isCommitted = false
+  try {
+    await transaction.until(
+      transactions.transaction(() => {
+        transaction.beginAtOnce()
+        transactions.step(transaction.recordKey, transaction.token)
+        value = settled(work())
+      }),
+    )
+    isCommitted = true
+  } finally {
+    await transaction.stepOver(isCommitted ? 'committed' : 'rolled back')
+  }
+  return value as Value
+}
+
+/**
+ * Like `completeByHand`, for such a store. Synchronous, because other statements would join a transaction that waits.
+ */
+export function completeByHandAtOnce(
+  store: Store,
+  context: unknown,
+  answer: unknown,
+  complete: (recordKey: string, completion: Completion) => void,
+): void {
+  const run = usableRun(context, store)
+  run.mayCompleteByHand()
+  const completion = run.completionByHand(answer)
+  complete(run.recordKey, completion)
+  run.completedByHand()
+}
+
+/** @throws IdempotencyError `transaction_asynchronous` */
+function settled<Value>(value: Value): Value {
+  const mayHaveThen = typeof value === 'object' && value !== null && 'then' in value
+  if (mayHaveThen && typeof value.then === 'function') throw transactionAsynchronous()
+  return value
+}

@@ -1,0 +1,111 @@
+import type { Answer } from '../../core/record/record.js'
+import { headerNameOf } from '../options/header-name.js'
+import type { KeepHeader } from '../options/options.js'
+
+/** The stored answer, marked as a replay. */
+export function asReplay(answer: Answer): Answer {
+  return { ...answer, headers: [...answer.headers, REPLAYED] }
+}
+
+const REPLAYED = ['Idempotent-Replayed', 'true'] as const
+
+/**
+ * The answer as it is stored: without headers that a replay must not contain, and without a body that could not be
+ * sent.
+ */
+export function storedAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
+  const stored = withKeptHeaders(answer, keepHeader)
+  return isSendable(stored) ? stored : { ...stored, body: null }
+}
+
+/** The answer without headers that a replay must not contain. */
+function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
+  const { status, statusMessage, body } = answer
+  const headers: Answer['headers'][number][] = []
+  let connection = ''
+  for (const header of answer.headers) {
+    const [name, value] = header
+    const { lowerCase, isHopByHop, isKeptByDefault } = headerNameOf(name)
+    if (lowerCase === 'connection') connection += `,${value}`
+    const isKept =
+      lowerCase === 'content-length'
+        ? isLengthOf(answer, value) // Kept if it fits the body; not an option's choice.
+        : !isHopByHop && keepHeader(lowerCase, isKeptByDefault)
+    if (isKept) headers.push(header)
+  }
+  if (connection === '') return { status, statusMessage, headers, body }
+  // RFC 9110 §7.6.1: Connection lists further fields that belong to this connection.
+  const named = new Set(
+    connection
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  )
+  return { status, statusMessage, headers: headers.filter(([name]) => !named.has(name.toLowerCase())), body }
+}
+
+/**
+ * Whether an answer can be sent. The library never stores one that cannot: such a record is damaged, or was written by
+ * somebody else, for example with a header that would split the response in two.
+ */
+export function isSendable(answer: Answer): boolean {
+  const { status, statusMessage, headers } = answer
+  return (
+    status >= 200 &&
+    status <= 599 &&
+    (statusMessage === '' || REASON_PHRASE.test(statusMessage)) &&
+    headers.every(([name, value]) => {
+      const { lowerCase, isName, isHopByHop } = headerNameOf(name)
+      if (!isName || isHopByHop || CONTROL_CHARACTER.test(value)) return false
+      return lowerCase !== 'content-length' || isLengthOf(answer, value)
+    })
+  )
+}
+
+/** Whether a handler's header can be sent with a body that was held: the framing is the server's, and made for that body. */
+export function fitsHeldBody([name, value]: Answer['headers'][number], held: Pick<Answer, 'status' | 'body'>): boolean {
+  const { lowerCase, isOfConnection } = headerNameOf(name)
+  return !isOfConnection && (lowerCase !== 'content-length' || isLengthOf(held, value))
+}
+
+/** Describes the expected answer if this one cannot be sent; `null` if it can. */
+export function sendingFault(answer: Answer): string | null {
+  return isSendable(answer) ? null : SENDABLE
+}
+
+const SENDABLE =
+  'an answer that can be sent (a status from 200 to 599, no header of one connection, a Content-Length that is the body’s)'
+
+/** RFC 9112 §4: "reason-phrase = 1*( HTAB / SP / VCHAR / obs-text )". */
+const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/
+/** RFC 9110 §5.5: "CR, LF, and NUL characters are invalid and dangerous". */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what is looked for.
+const CONTROL_CHARACTER = /[\0-\x08\x0a-\x1f\x7f]/
+
+/** RFC 9110 §8.6: after HEAD, and with 204 and 304, the length is that of a body which is not sent. */
+function isLengthOf({ status, body }: Pick<Answer, 'status' | 'body'>, length: string): boolean {
+  if (body === null || body.byteLength === 0 || status === 204 || status === 304) return /^\d+$/.test(length)
+  return length === String(body.byteLength)
+}
+
+/** Groups lines with the same name under its first spelling, for `setHeader`, which takes one value per name. */
+export function headersByName(headers: Answer['headers']): Iterable<readonly [name: string, value: string | string[]]> {
+  const byName = new Map<string, [name: string, value: string | string[]]>()
+  for (const [name, value] of headers) {
+    const lowerCaseName = name.toLowerCase()
+    const lines = byName.get(lowerCaseName)
+    if (lines === undefined) byName.set(lowerCaseName, [name, value])
+    else lines[1] = [lines[1], value].flat()
+  }
+  return byName.values()
+}
+
+/** The default of `isSuccess`: 200 to 399 except 307 and 308, which ask the client to repeat the request. */
+export function isSuccessStatus(status: number): boolean {
+  return status >= 200 && status <= 399 && status !== 307 && status !== 308
+}
+
+/** An event stream (WHATWG HTML §9.2) does not end by itself. */
+export function isEventStream(contentType: unknown): boolean {
+  return typeof contentType === 'string' && /^\s*text\/event-stream\s*(?:;|$)/i.test(contentType)
+}

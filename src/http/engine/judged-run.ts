@@ -1,0 +1,170 @@
+import type { Claimant } from '../../core/engine/claimant.js'
+import type { Refused, Replayed, Settled as SettledInCore } from '../../core/events/outcome.js'
+import type { MaybePromise } from '../../core/maybe-promise.js'
+import type { Answer } from '../../core/record/record.js'
+import type { AnswerSource } from '../../core/run/answer-source.js'
+import type { IdempotencyContext } from '../../core/run/context.js'
+import type { Run } from '../../core/run/run.js'
+import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from '../../core/run/settling.js'
+import { isEventStream, storedAnswer } from '../answer/answer.js'
+import type { HeaderPairs } from '../request/facts.js'
+import type { Asking } from './decision.js'
+import { judge } from './judgement.js'
+import type { RequestRules } from './request-rules.js'
+import type { HeldAnswer, RequestRun } from './request-run.js'
+import { readAnswer } from './resolution.js'
+import type { Settled } from './settled.js'
+
+/** The claim of a request and, once it is claimed, its run: judges the handler's answer by the options. */
+export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settling<SettledInCore> {
+  readonly #rules: RequestRules<Req>
+  /** The core's run; set when it is claimed. */
+  #run!: Run
+  /** Dropped when it was told. */
+  #asking: Asking | undefined
+  #extraHeaders: HeaderPairs | undefined
+  /** The request that the option functions receive; dropped at the end. */
+  #request: Req | undefined
+  /** The handler threw a `CertainFailure`, which is being handled. */
+  #failsCertainly = false
+  /** A first end was given. */
+  #hasEnd = false
+  /** Its result, once it is known, and whoever waits for it. */
+  #settled: Settled | undefined = undefined
+  #settling: Settlings<Settled> = undefined
+  /** The holder of the response, if one has registered. */
+  #response: HeldAnswer | undefined = undefined
+
+  constructor(request: Req, asking: Asking, extraHeaders: HeaderPairs | undefined, rules: RequestRules<Req>) {
+    this.#rules = rules
+    this.#request = request
+    this.#asking = asking
+    this.#extraHeaders = extraHeaders
+  }
+
+  // --- its claim
+
+  claimed(run: Run): void {
+    const asking = this.#asking
+    this.#asking = undefined
+    this.#run = run
+    run.source = this
+    asking?.claimed(this, this.#extraHeaders)
+  }
+
+  refused(told: Replayed | Refused): void {
+    this.#asking?.refused(withHeaders(this.#rules.inHttp(told), this.#extraHeaders))
+  }
+
+  isAbandoned(): boolean {
+    return this.#asking?.isAbandoned() === true
+  }
+
+  // --- its run
+
+  get context(): IdempotencyContext {
+    return this.#run.context
+  }
+
+  get maxAnswerBytes(): number {
+    return this.#rules.options.maxAnswerBytes
+  }
+
+  keepsBody(byteLength: number, contentType: unknown): boolean {
+    return byteLength <= this.maxAnswerBytes && !isEventStream(contentType)
+  }
+
+  settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<Settled> {
+    const promised = new PromisedEnd<Settled>()
+    this.settleFor(promised, answer, terms?.confirmed)
+    return promised.end
+  }
+
+  fail(): MaybePromise<Settled> {
+    const promised = new PromisedEnd<Settled>()
+    this.failFor(promised)
+    return promised.end
+  }
+
+  settleFor(settling: Settling<Settled>, answer: Answer, confirmed?: boolean): void {
+    if (this.#begins(settling)) this.#end(answer, confirmed)
+  }
+
+  failFor(settling: Settling<Settled>): void {
+    if (this.#begins(settling)) this.#end(null, undefined)
+  }
+
+  /** Whether this is the first end. In any case its result is told. */
+  #begins(settling: Settling<Settled>): boolean {
+    if (this.#settled !== undefined) tellEnd(settling, this.#settled)
+    else this.#settling = withAnother(this.#settling, settling)
+    if (this.#hasEnd) return false
+    this.#hasEnd = true
+    return true
+  }
+
+  settled(end: SettledInCore): void {
+    const settled = this.#rules.inHttp(end)
+    const settling = this.#settling
+    this.#settled = settled
+    this.#settling = undefined
+    tellEnd(settling, settled)
+  }
+
+  willFailCertainly(does: boolean): void {
+    this.#failsCertainly = does
+  }
+
+  ended(): Promise<void> {
+    return this.#run.ended()
+  }
+
+  heldBy(response: HeldAnswer): void {
+    this.#response = response
+  }
+
+  // --- in a transaction
+
+  entered(): void {
+    this.#response?.entered()
+  }
+
+  reset(): void {
+    this.#hasEnd = false
+    this.#settled = undefined
+    this.#settling = undefined
+    this.#failsCertainly = false
+    this.#response?.reset()
+  }
+
+  resolved(value: unknown): MaybePromise<void> {
+    return this.#response?.resolved(value)
+  }
+
+  leftBehind(): boolean {
+    return this.#response?.leftBehind() ?? false
+  }
+
+  left(): void {
+    this.#response?.left()
+  }
+
+  answerOf(given: unknown): Answer {
+    const { options, functions } = this.#rules
+    return storedAnswer(readAnswer(given, options.maxAnswerBytes), functions.keepHeader)
+  }
+
+  #end(answer: Answer | null, mustBeConfirmed: boolean | undefined): void {
+    const run = this.#run
+    const { functions } = this.#rules
+    const judgement = judge(answer, this.#request as Req, run.isUncertain, this.#failsCertainly, functions)
+    if (!run.isInTransaction) this.#request = undefined
+    if (judgement === 'success') {
+      run.completeFor(this, storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
+    } else run.failFor(this, judgement.how, judgement.because)
+  }
+}
+
+export function withHeaders<Each extends object>(decision: Each, extraHeaders: HeaderPairs | undefined): Each {
+  return extraHeaders === undefined ? decision : { ...decision, extraHeaders }
+}

@@ -1,0 +1,229 @@
+import { createOperationEngine, type OperationEngine } from '../../core/engine/engine.js'
+import { safely } from '../../core/events/events.js'
+import { rethrow } from '../../core/events/own-context.js'
+import { traced, traceEvent } from '../../core/events/trace.js'
+import { warnUnheard } from '../../core/events/warning.js'
+import type { MaybePromise } from '../../core/maybe-promise.js'
+import type { Identity } from '../../core/record/identity.js'
+import type { Answer } from '../../core/record/record.js'
+import { sendingFault } from '../answer/answer.js'
+import { engineOptionsIn, resolveOptions } from '../options/option-rules.js'
+import type { IdempotencyOptions } from '../options/options.js'
+import type { Problem } from '../options/problem.js'
+import type { IdempotencyEvent } from '../options/request-events.js'
+import type { HeaderPairs, RequestFacts } from '../request/facts.js'
+import { readsBody } from '../request/request-body.js'
+import { type Identified, identityReader } from '../request/request-identity.js'
+import type { Asking, Decision } from './decision.js'
+import { JudgedRun, withHeaders } from './judged-run.js'
+import { type Operator, operatorOn } from './operator.js'
+import { optionFunctions } from './option-functions.js'
+import { RequestRules } from './request-rules.js'
+import type { RequestRun } from './request-run.js'
+
+/** The part of a binding that decides what to do with each request. */
+export interface RequestEngine<Req> extends Operator {
+  /**
+   * Whether the decision on a request depends on its body. If not, a binding that reads bodies itself leaves the body
+   * unread, and passes no body.
+   */
+  readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders'>): boolean
+  /**
+   * Decides what to do with a request; synchronously if store and options are synchronous.
+   *
+   * @throws IdempotencyError (or rejects with it) for misuse by the application: pass it to the framework's error
+   * handling. The handler must not run; nothing was stored.
+   */
+  decide(facts: RequestFacts<Req>): MaybePromise<Decision>
+  /** `decide`, for whoever holds an object to be told: before this returns, if store and options are synchronous. */
+  decideFor(facts: RequestFacts<Req>, asking: Asking): void
+  /**
+   * The same for an operation that is not identified by a request's key, for example an event by its id. Scope and key
+   * must be well-formed strings (`isWellFormed`); nothing else is checked here.
+   */
+  claim(identity: Identity, asker: Asker<Req>): MaybePromise<Exclude<Decision, { action: 'bypass' }>>
+  /** A problem as the response to send, in the format of `renderProblem`. */
+  answerOf(problem: Problem, request: Req): Answer
+  /**
+   * Counts work as in progress until it has ended: `idle` waits for it too. Returns, throws or rejects as the work
+   * does.
+   */
+  during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result>
+  /** Resolves when no run is active and no completion is pending, after their last events. */
+  idle(): Promise<void>
+}
+
+/** The request that the option functions receive, and whether its client is still there. */
+export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
+
+/**
+ * The deciding part without a framework: for your own binding.
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req>): RequestEngine<Req> {
+  const options = resolveOptions(given)
+  const heard = safely<IdempotencyEvent>(options.onEvent ?? warnUnheard)
+  const emit = traced(heard)
+  const rules = new RequestRules(options, optionFunctions(options, emit))
+  const engine = createOperationEngine({ ...engineOptionsIn(options), onEvent: heard, answerFault: sendingFault })
+  return new Decider(rules, engine, identityReader(options), emit, operatorOn(engine, rules))
+}
+
+class Decider<Req> implements RequestEngine<Req> {
+  readonly inspect: Operator['inspect']
+  readonly unknown: Operator['unknown']
+  readonly resolve: Operator['resolve']
+  readonly #rules: RequestRules<Req>
+  readonly #engine: OperationEngine
+  readonly #identityOf: (facts: RequestFacts<Req>) => MaybePromise<Identified>
+  readonly #emit: (event: IdempotencyEvent) => void
+
+  constructor(
+    rules: RequestRules<Req>,
+    engine: OperationEngine,
+    identityOf: (facts: RequestFacts<Req>) => MaybePromise<Identified>,
+    emit: (event: IdempotencyEvent) => void,
+    { inspect, unknown, resolve }: Operator,
+  ) {
+    this.#rules = rules
+    this.#engine = engine
+    this.#identityOf = identityOf
+    this.#emit = emit
+    this.inspect = inspect
+    this.unknown = unknown
+    this.resolve = resolve
+  }
+
+  readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders'>): boolean {
+    return readsBody(head, this.#rules.options)
+  }
+
+  decide(facts: RequestFacts<Req>): MaybePromise<Decision> {
+    const promised = new PromisedDecision<Decision>(facts)
+    this.decideFor(facts, promised)
+    return promised.decision
+  }
+
+  decideFor(facts: RequestFacts<Req>, asking: Asking): void {
+    let identified: MaybePromise<Identified>
+    try {
+      identified = this.#identityOf(facts)
+    } catch (error) {
+      tell(asking, 'failed', error)
+      return
+    }
+    if (identified instanceof Promise) this.#decideLater(identified, facts, asking)
+    else this.#decideOn(identified, facts, asking)
+  }
+
+  /** It may start a run even after its client has gone. */
+  #decideLater(identified: Promise<Identified>, facts: RequestFacts<Req>, asking: Asking): void {
+    void this.#engine.during(() =>
+      identified.then(
+        (later) => this.#decideOn(later, facts, asking),
+        (error) => tell(asking, 'failed', error),
+      ),
+    )
+  }
+
+  #decideOn(identified: Identified, facts: RequestFacts<Req>, asking: Asking): void {
+    switch (identified.kind) {
+      case 'bypass':
+        traceEvent(BYPASSED)
+        tell(asking, 'refused', BYPASS)
+        return
+      case 'rejected': {
+        const { code, detail, extraHeaders } = identified
+        this.#emit({ type: 'rejected', code })
+        tell(asking, 'refused', withHeaders(this.#rules.reject(code, detail), extraHeaders))
+        return
+      }
+      case 'identified': {
+        const { identity, extraHeaders } = identified
+        const run = new JudgedRun(facts.request, asking, extraHeaders, this.#rules)
+        this.#engine.claimFor(identity, run)
+      }
+    }
+  }
+
+  claim(identity: Identity, asker: Asker<Req>): MaybePromise<Claim> {
+    const promised = new PromisedDecision<Claim>(asker)
+    const run = new JudgedRun(asker.request, promised, undefined, this.#rules)
+    this.#engine.claimFor(identity, run)
+    return promised.decision
+  }
+
+  answerOf(problem: Problem, request: Req): Answer {
+    return this.#rules.functions.renderProblem(problem, request)
+  }
+
+  during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {
+    return this.#engine.during(work)
+  }
+
+  idle(): Promise<void> {
+    return this.#engine.idle()
+  }
+}
+
+/** What becomes of a request that is covered. */
+type Claim = Exclude<Decision, { action: 'bypass' }>
+
+const BYPASS = Object.freeze({ action: 'bypass' })
+const BYPASSED = Object.freeze({ type: 'bypassed' })
+
+function tell<How extends 'refused' | 'failed'>(asking: Asking, how: How, what: Parameters<Asking[How]>[0]): void {
+  try {
+    asking[how](what as never)
+  } catch (error) {
+    rethrow(error)
+  }
+}
+
+/** A decision as a value, or as a promise if it is not known at once. */
+class PromisedDecision<Told extends Decision> implements Asking {
+  readonly #asker: Pick<RequestFacts, 'isAbandoned'>
+  #told: Told | undefined = undefined
+  #error: { readonly thrown: unknown } | undefined = undefined
+  #resolve: ((told: Told) => void) | undefined = undefined
+  #reject: ((error: unknown) => void) | undefined = undefined
+
+  constructor(asker: Pick<RequestFacts, 'isAbandoned'>) {
+    this.#asker = asker
+  }
+
+  claimed(run: RequestRun, extraHeaders: HeaderPairs | undefined): void {
+    this.#tell(withHeaders({ action: 'execute', run }, extraHeaders) as Told)
+  }
+
+  refused(decision: Exclude<Decision, { action: 'execute' }>): void {
+    this.#tell(decision as Told)
+  }
+
+  failed(error: unknown): void {
+    this.#error = { thrown: error }
+    this.#reject?.(error)
+  }
+
+  isAbandoned(): boolean {
+    return this.#asker.isAbandoned()
+  }
+
+  #tell(told: Told): void {
+    this.#told = told
+    this.#resolve?.(told)
+  }
+
+  /** Throws, or rejects with, what `failed` was told. */
+  get decision(): MaybePromise<Told> {
+    if (this.#error !== undefined) throw this.#error.thrown
+    return (
+      this.#told ??
+      new Promise((resolve, reject) => {
+        this.#resolve = resolve
+        this.#reject = reject
+      })
+    )
+  }
+}

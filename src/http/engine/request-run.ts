@@ -1,0 +1,50 @@
+import type { MaybePromise } from '../../core/maybe-promise.js'
+import type { Answer } from '../../core/record/record.js'
+import type { AnswerSource } from '../../core/run/answer-source.js'
+import type { IdempotencyContext } from '../../core/run/context.js'
+import type { Settling } from '../../core/run/settling.js'
+import type { Settled } from './settled.js'
+
+/**
+ * One run of a request's handler, for the binding, which ends it with or without the handler's answer. If store and
+ * options are synchronous, so is its end.
+ */
+export interface RequestRun {
+  /** The context that the handler receives. */
+  readonly context: IdempotencyContext
+  /** The largest body that is kept: the limit of `keepsBody`. */
+  readonly maxAnswerBytes: number
+  /**
+   * Whether a body of this size with this `Content-Type` is kept. If not, a whole one is settled with `body: null` and
+   * then sent. One that is still being written is sent as it comes; at its end it is settled with `body: null` and
+   * `confirmed`, and its end is sent only if the result is `'send'`.
+   */
+  keepsBody(byteLength: number, contentType: unknown): boolean
+  /**
+   * Ends the run with its answer, success or failure: the record changes first. Only the first end counts; later calls
+   * get the first one's result. `confirmed`: a success that the store does not confirm in time is not sent, but refused
+   * with `store_unavailable`; by default `unconfirmedSuccess` decides. Never throws, and never rejects.
+   */
+  settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<Settled>
+  /** Ends the run without an answer: a failure that may have had its effect. Never throws, and never rejects. */
+  fail(): MaybePromise<Settled>
+  /** `settle`, for whoever holds an object to be told: before this returns, if the store replies at once. */
+  settleFor(settling: Settling<Settled>, answer: Answer, confirmed?: boolean): void
+  /** `fail`, in the same way. */
+  failFor(settling: Settling<Settled>): void
+  /**
+   * Whether the handler threw a `CertainFailure` that is being handled: then the run has certainly failed without
+   * effect, whatever response is sent.
+   */
+  willFailCertainly(does: boolean): void
+  /**
+   * Resolves when nothing of the run is pending any more, behind its last event: for platforms that stop behind a response. It
+   * may be later than what `settle` says: a completion that the store does not confirm in time is tried again.
+   */
+  ended(): Promise<void>
+  /** Registers the holder of the response: a store's `transaction` asks it to reset the response. */
+  heldBy(response: HeldAnswer): void
+}
+
+/** The holder of a response, for transactions: what the work sends is held until after the COMMIT, or discarded. */
+export type HeldAnswer = Omit<AnswerSource, 'answerOf'>

@@ -1,0 +1,125 @@
+import { nearestOf } from '../../core/options/did-you-mean.js'
+import type { EngineOptions } from '../../core/options/engine-options.js'
+import { ENGINE_RULES as ALL_ENGINE_RULES, mistakesInRelations } from '../../core/options/engine-rules.js'
+import { aFunction, anInteger, oneOf } from '../../core/options/option-rules.js'
+import { checkOptions, type Fault, mistakesIn, presentIn, type Rule, shown } from '../../core/options/validation.js'
+import type { LegacyKey } from './body-field.js'
+import { aHeaderName } from './header-name.js'
+import { DEFAULTS, type IdempotencyOptions, type ResolvedOptions } from './options.js'
+import { PROBLEM_CODES } from './problem.js'
+
+/**
+ * Reads the options once, at construction.
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
+ */
+export function resolveOptions<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
+  const options = withDefaults(given)
+  const values = judgedIn(given, options)
+  checkOptions('idempotency()', given, values, RULES, { required: REQUIRED, more: mistakesInRelations(values) })
+  return Object.freeze({ ...options, methods: [...options.methods] })
+}
+
+/** The engine's part of the options. */
+export function engineOptionsIn(options: ResolvedOptions<never>): Omit<EngineOptions, 'onEvent'> {
+  const own = Object.keys(ALL_ENGINE_RULES).map((name) => [name, options[name as keyof typeof options]])
+  return presentIn(Object.fromEntries(own)) as unknown as EngineOptions
+}
+
+/** The options with a default for each that is missing. */
+function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
+  const options = { ...DEFAULTS, ...(presentIn(given) as Pick<IdempotencyOptions<Req>, 'store' | 'scope'>) }
+  // A store of 0.1.0 may have `effects`. Whether `store` is valid at all is checked later.
+  const withheld = options.store?.effects === 'inside' ? ({ unconfirmedSuccess: 'withhold' } as const) : {}
+  return { unknownRetentionMs: options.retentionMs, ...options, ...withheld }
+}
+
+/**
+ * All mistakes in a request engine's options, one line each: for your own binding or receiver, whose options include
+ * them, and which reports all mistakes in one error (`more` of `checkOptions`).
+ */
+export function mistakesInOptions<Req>(given: IdempotencyOptions<Req>): string[] {
+  const values = judgedIn(given, withDefaults(given))
+  return [...mistakesIn(given, values, RULES, REQUIRED), ...mistakesInRelations(values)]
+}
+
+/** A missing `unknownRetentionMs` is `retentionMs`, whose mistakes are reported only once. */
+function judgedIn<Req>(given: IdempotencyOptions<Req>, options: ResolvedOptions<Req>) {
+  return { ...options, unknownRetentionMs: given?.unknownRetentionMs }
+}
+
+const { answerFault: _, store, ...ENGINE_RULES } = ALL_ENGINE_RULES
+
+type RuleSet = Readonly<Record<keyof IdempotencyOptions, Rule>>
+
+const REQUIRED = ['store', 'scope']
+
+const RULES: RuleSet = {
+  store,
+  scope: (value) =>
+    typeof value === 'function'
+      ? null
+      : 'a function of the request that names the merchant account, such as (req) => req.merchantId; ' +
+        'an application with a single tenant uses `scope: singleTenant`',
+  header: aHeaderName,
+  required: oneOf(true, false),
+  methods: someMethods,
+  skip: aFunction,
+  legacyKey: aLegacyKey,
+  fingerprint: aFunction,
+  isSuccess: aFunction,
+  isCertainFailure: aFunction,
+  keepHeader: aFunction,
+  ...ENGINE_RULES,
+  maxAnswerBytes: anInteger(0, Number.MAX_SAFE_INTEGER),
+  renderProblem: aFunction,
+  problemStatuses: someProblemStatuses,
+}
+
+function someMethods(value: unknown): string | Fault | null {
+  const expected = "an array of methods in upper case, such as ['POST']"
+  if (!Array.isArray(value)) return expected
+  if (value.length === 0) return { expected, seen: 'an empty array' }
+  const wrong = value.findIndex((method) => !isMethod(method))
+  if (wrong === -1) return null
+  const seen: unknown = value[wrong]
+  const meant = typeof seen === 'string' ? seen.trim().toUpperCase() : ''
+  return { expected, seen: shown(seen) + (isMethod(meant) ? ` (did you mean '${meant}'?)` : '') }
+}
+
+function isMethod(value: unknown): boolean {
+  return typeof value === 'string' && /^[A-Z]+(?:-[A-Z]+)*$/.test(value)
+}
+
+function aLegacyKey(value: unknown): string | null {
+  const legacy = (value ?? {}) as Partial<LegacyKey>
+  const right =
+    typeof legacy.field === 'string' &&
+    legacy.field !== '' &&
+    isDate(legacy.deprecatedSince) &&
+    (legacy.sunset === undefined || isDate(legacy.sunset)) &&
+    (legacy.link === undefined ||
+      (typeof legacy.link === 'string' && /^[\x21-\x3b\x3d\x3f-\x7e]+$/.test(legacy.link))) &&
+    (legacy.whenBoth === undefined || ['reject', 'field', 'header'].includes(legacy.whenBoth))
+  return right
+    ? null
+    : "bodyField('name', { deprecatedSince: Date, sunset?: Date, link?: a URL, whenBoth?: 'reject' | 'field' | 'header' })"
+}
+
+function isDate(value: unknown): boolean {
+  return value instanceof Date && !Number.isNaN(value.getTime())
+}
+
+function someProblemStatuses(value: unknown): string | Fault | null {
+  const expected = `statuses from 400 to 599 by code (${PROBLEM_CODES.join(', ')})`
+  if (typeof value !== 'object' || value === null) return expected
+  for (const [code, status] of Object.entries(value)) {
+    if (!(PROBLEM_CODES as readonly string[]).includes(code)) {
+      const nearest = nearestOf(code, PROBLEM_CODES)
+      return { expected, seen: `the code ${code}${nearest === null ? '' : ` (did you mean ${nearest}?)`}` }
+    }
+    const isRight = Number.isInteger(status) && status >= 400 && status <= 599
+    if (!isRight) return { expected, seen: `${code}: ${shown(status)}` }
+  }
+  return null
+}

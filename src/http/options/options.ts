@@ -1,0 +1,128 @@
+import { ENGINE_DEFAULTS, type EngineOptions } from '../../core/options/engine-options.js'
+import type { Answer } from '../../core/record/record.js'
+import type { LegacyKey } from './body-field.js'
+import type { ProblemStatuses, RenderProblem } from './problem.js'
+import type { IdempotencyEvent } from './request-events.js'
+
+/** Decides whether a header (name in lower case) is kept with an answer; `byDefault` is what the library would do. */
+export type KeepHeader = (name: string, byDefault: boolean) => boolean
+
+/** The options of a request engine and of each binding. All durations are integers, in milliseconds. */
+export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, 'onEvent' | 'answerFault'> {
+  /**
+   * Whose key it is: the merchant account that authentication found. There is no default, because a shared one leaks
+   * one merchant's answers to another; an application with a single tenant uses `singleTenant`. Anything but a string
+   * of 1 to 255 characters is passed to `next` as `scope_invalid`.
+   */
+  readonly scope: (request: Req) => string | null | undefined | Promise<string | null | undefined>
+
+  /**
+   * The header with the key. A value that is one RFC 8941 string (`"abc"`) is the same key as the bare `abc`; any other
+   * value, for example `"abc";a=1`, is used unchanged, with its quotes. The words `undefined`, `null`, `NaN` and
+   * `[object Object]` are not valid keys.
+   * @default 'Idempotency-Key': the name in the IETF draft and in most payment APIs
+   */
+  readonly header?: string
+
+  /**
+   * Whether a request without a key is refused with 400 `key_missing`.
+   * @default false: clients that do not know the header keep working
+   */
+  readonly required?: boolean
+
+  /**
+   * The covered methods, in upper case.
+   * @default ['POST', 'PUT', 'PATCH', 'DELETE']: those that can have effects, so `app.put` is not silently unprotected
+   */
+  readonly methods?: readonly string[]
+
+  /**
+   * Returns true for requests that are passed on unprotected, although their method is covered.
+   * @default none
+   */
+  readonly skip?: (request: Req) => boolean | Promise<boolean>
+
+  /**
+   * A deprecated place of the key: `bodyField('idempotencyKey', { deprecatedSince })`. If an SDK adds its own header to
+   * every call, set `whenBoth: 'field'`.
+   * @default none
+   */
+  readonly legacyKey?: LegacyKey
+
+  /**
+   * Replaces query and body in the fingerprint; method and path always count. Returns any JSON value, string or bytes.
+   * Needed for `multipart/*`, whose boundary differs between retries, and if the body is in another property than
+   * `req.body`. A body that nobody has read yet is misuse, unless this is `withoutBody((req) => …)`.
+   * @default the query as sent, and the body: JSON by value, Buffers and strings by their bytes
+   */
+  readonly fingerprint?: (request: Req) => unknown
+
+  /**
+   * Whether an answer is a success, which is stored and never run again. Any other answer is a failure, which frees the
+   * key.
+   * @default status 200 to 399 except 307 and 308, which ask the client to repeat the request
+   */
+  readonly isSuccess?: (answer: Answer, request: Req) => boolean
+
+  /**
+   * Whether a failure certainly had no effect, so that its key is free for a corrected request. Called for answers that
+   * are neither a success nor a refusal, for example 503. (A refusal is 400 to 499 except 408 and 499, and is always
+   * certain.) Never called after `mayHaveEffect()`, or if there is no answer.
+   * @default () => false: a bank that timed out may have paid
+   */
+  readonly isCertainFailure?: (answer: Answer, request: Req) => boolean
+
+  /**
+   * Which headers (names in lower case) a replay contains. Connection headers never are.
+   * @default all that the handler set, except `Date` and `Set-Cookie`, which belong to one moment and one session
+   */
+  readonly keepHeader?: KeepHeader
+
+  /**
+   * A larger answer is streamed and not kept: its record completes without it, and a retry gets 409 `answer_not_kept`.
+   * @default 1_048_576 (1 MiB): bounds the memory of a held response
+   */
+  readonly maxAnswerBytes?: number
+
+  /**
+   * Replaces the format of a refusal's body.
+   * @default application/problem+json (RFC 9457)
+   */
+  readonly renderProblem?: RenderProblem<Req>
+
+  /**
+   * Replaces the statuses of refusals, by code; `ietfDraft` has those of the IETF draft.
+   * @default the catalogue's: 400, 409, 413, 415 and 503
+   */
+  readonly problemStatuses?: ProblemStatuses
+
+  /**
+   * Receives an event for everything that happens. A listener that throws changes nothing.
+   * @default none: a process warns once that its store failed, may drop records, or that a handler ran unprotected
+   */
+  readonly onEvent?: (event: IdempotencyEvent) => void
+}
+
+type Optional =
+  | 'skip'
+  | 'legacyKey'
+  | 'fingerprint'
+  | 'isSuccess'
+  | 'isCertainFailure'
+  | 'keepHeader'
+  | 'renderProblem'
+  | 'onEvent'
+
+/** The options with all defaults applied. */
+export type ResolvedOptions<Req> = Required<Omit<IdempotencyOptions<Req>, Optional>> &
+  Pick<IdempotencyOptions<Req>, Optional>
+
+/** The defaults. */
+export const DEFAULTS = {
+  ...ENGINE_DEFAULTS,
+  header: 'Idempotency-Key',
+  required: false,
+  methods: ['POST', 'PUT', 'PATCH', 'DELETE'],
+  maxAnswerBytes: 1_048_576,
+  problemStatuses: {},
+} as const satisfies Partial<IdempotencyOptions>

@@ -1,0 +1,45 @@
+/** Errors that a client can cause. */
+export const PROBLEM_CODES = [
+  'key_missing',
+  'key_invalid',
+  'body_too_deep',
+  'body_too_large',
+  'content_type_unsupported',
+  'in_flight',
+  'mismatched',
+  'answer_not_kept',
+  'outcome_unknown',
+  'store_unavailable',
+] as const
+
+/** A closed set: a new code is a minor release. */
+export type ProblemCode = (typeof PROBLEM_CODES)[number]
+
+/** A refusal as RFC 9457 describes it, with the values of its headers. */
+export interface Problem<Code extends string = ProblemCode> {
+  readonly code: Code
+  /** A URN that identifies the code. */
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  /** `Retry-After` in seconds: an integer of at least 1; `null`: the header is not sent. */
+  readonly retryAfterSeconds: number | null
+  /** `X-Should-Retry`: whether the same request may succeed later. */
+  readonly shouldRetry: boolean
+}
+
+/** Replaces the body of a problem; an object is sent as JSON. Status and headers stay the same. */
+export type RenderProblem<Req> = (
+  problem: Problem,
+  request: Req,
+) => { readonly contentType?: string; readonly body: string | object }
+
+/** Statuses that replace the catalogue's. */
+export type ProblemStatuses = Readonly<Partial<Record<ProblemCode, number>>>
+
+/**
+ * The statuses of the IETF draft (draft-ietf-httpapi-idempotency-key-header §2.7): reusing a key for another request is
+ * 422.
+ */
+export const ietfDraft: ProblemStatuses = Object.freeze({ key_missing: 400, in_flight: 409, mismatched: 422 })

@@ -1,0 +1,51 @@
+import { Buffer, isUtf8 } from 'node:buffer'
+import { isAccident } from '../../core/record/accidents.js'
+import { keyFault } from '../../core/record/identity.js'
+
+/** A key, or what is wrong with it, worded for the client. */
+export type KeyReading = { readonly key: string } | { readonly invalid: string }
+
+/**
+ * Reads the lines of the key's header, which Node decodes as Latin-1. There must be one line. Its bytes are read as
+ * UTF-8 if they are valid UTF-8, else as Latin-1.
+ *
+ * `areJoined`: several lines arrive as one, joined by a comma and a space (Fetch, "combine"). Such a value is refused, unless it is one
+ * RFC 8941 string, since nobody can tell whether it was two keys.
+ */
+export function readKeyLines(lines: readonly string[], areJoined = false): KeyReading {
+  const [line, second] = lines
+  if (line === undefined || second !== undefined) return { invalid: 'it was sent more than once; send one line' }
+  if (areJoined && line.includes(', ') && !RFC_8941_STRING.test(line)) return { invalid: MAY_BE_TWO }
+  return PLAIN_KEY.test(line) && !isAccident(line) ? { key: line } : readKey(fromWire(line))
+}
+
+/**
+ * The key in a request's text. A value that is one RFC 8941 string (`"abc"`) is unwrapped. Any other value is used
+ * unchanged, even if it begins with a quote: `"abc";a=1` is a key of nine characters, and `"ä"` of three.
+ */
+export function readKey(text: string): KeyReading {
+  const key = RFC_8941_STRING.test(text) ? text.slice(1, -1).replace(/\\(["\\])/g, '$1') : text
+  const invalid = keyFault(key) ?? accident(key)
+  return invalid === null ? { key } : { invalid }
+}
+
+const MAY_BE_TWO =
+  'it was sent more than once, or has a comma and a space in it, which looks the same here; send one line, in double quotes if it has them'
+
+/** Only for requests: the id of an event, or a name that an operator looks up, may be such a word. */
+function accident(key: string): string | null {
+  return isAccident(key) ? `it is the word "${key}", which usually means a missing value` : null
+}
+
+/** RFC 8941 §3.3.3: DQUOTE, then unescaped characters or an escaped quote or backslash, then DQUOTE. */
+const RFC_8941_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"$/
+/** What most clients send, for example a UUID: ASCII that does not begin with a quote. */
+const PLAIN_KEY = /^[\x21\x23-\x7e][\x20-\x7e]{0,254}$/
+const BEYOND_ASCII = /\P{ASCII}/u
+const BEYOND_LATIN_1 = /[^\0-\u00ff]/
+
+function fromWire(line: string): string {
+  if (!BEYOND_ASCII.test(line) || BEYOND_LATIN_1.test(line)) return line
+  const bytes = Buffer.from(line, 'latin1')
+  return isUtf8(bytes) ? bytes.toString('utf8') : line
+}

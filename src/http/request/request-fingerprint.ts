@@ -1,0 +1,76 @@
+import { IdempotencyError, inItsWords } from '../../core/errors.js'
+import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
+import { callOption } from '../options/option-call.js'
+import type { ResolvedOptions } from '../options/options.js'
+import type { Rejection } from '../options/request-events.js'
+import { contentTypeOf } from './content-type.js'
+import type { RequestFacts } from './facts.js'
+import { requestFingerprint } from './fingerprint.js'
+import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
+import { checkWasRead, isComparable } from './sent-body.js'
+import { unsupportedDetail, warnOfUnsupported } from './unsupported-types.js'
+import { isWithoutBody } from './without-body.js'
+
+/** Why a request cannot have a fingerprint, by the client's mistake. */
+export interface Unreadable {
+  readonly refused: Rejection
+  readonly detail?: string
+}
+
+/**
+ * Returns a reader of fingerprints, by the options: of method, path, query and body, or with what `fingerprint` returns
+ * instead of the last two.
+ *
+ * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
+ */
+export function fingerprintReader<Req>(
+  options: Pick<ResolvedOptions<Req>, 'fingerprint' | 'legacyKey'>,
+): (facts: RequestFacts<Req>) => MaybePromise<string | Unreadable> {
+  const { fingerprint, legacyKey } = options
+  const ignoredMember = legacyKey?.field
+  if (fingerprint === undefined) return (facts) => fingerprintOfBody(facts, ignoredMember)
+  const looksAtBody = !isWithoutBody(fingerprint)
+  return (facts) => {
+    if (looksAtBody && facts.bodyFault === 'too_large') return TOO_LARGE
+    if (looksAtBody) checkWasRead(facts)
+    // The result of `fingerprint` replaces the query as well.
+    return whenever(callOption(fingerprint, facts.request, checkedContent, fingerprintFailed), (content) =>
+      readingOf(requestFingerprint(facts.method, pathOf(facts.target), content, ignoredMember)),
+    )
+  }
+}
+
+function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefined): string | Unreadable {
+  if (facts.bodyFault === 'too_large') return TOO_LARGE
+  if (facts.bodyFault === 'too_many_fields') return TOO_MANY_FIELDS
+  if (!isComparable(facts)) {
+    const contentType = contentTypeOf(facts.rawHeaders)
+    warnOfUnsupported(contentType)
+    return { refused: 'content_type_unsupported', detail: unsupportedDetail(contentType) }
+  }
+  return readingOf(requestFingerprint(facts.method, facts.target, facts.body, ignoredMember))
+}
+
+const TOO_LARGE: Unreadable = { refused: 'body_too_large' }
+const TOO_MANY_FIELDS: Unreadable = { refused: 'body_too_large', detail: TOO_MANY_FIELDS_DETAIL }
+
+function readingOf(print: string | null): string | Unreadable {
+  return print === null ? { refused: 'body_too_deep' } : print
+}
+
+function checkedContent(content: unknown): unknown {
+  if (content !== undefined) return content
+  throw new IdempotencyError('fingerprint_invalid', `fingerprint() returned undefined. ${WAY_OUT}`)
+}
+
+function fingerprintFailed(cause: unknown): IdempotencyError {
+  return new IdempotencyError('fingerprint_invalid', `fingerprint() failed${inItsWords(cause)}. ${WAY_OUT}`, { cause })
+}
+
+const WAY_OUT =
+  'It must return what makes two requests the same, as a JSON value, a string or bytes; null if only method and path count.'
+
+function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return query === -1 ? target : target.slice(0, query)
+}

@@ -1,0 +1,149 @@
+import { Buffer } from 'node:buffer'
+import { IdempotencyError, inItsWords } from '../../core/errors.js'
+import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
+import type { Identity } from '../../core/record/identity.js'
+import type { LegacyKey } from '../options/body-field.js'
+import { callOption } from '../options/option-call.js'
+import type { ResolvedOptions } from '../options/options.js'
+import type { Rejection } from '../options/request-events.js'
+import { contentTypeOf, hasMembers } from './content-type.js'
+import type { HeaderPairs, RequestFacts } from './facts.js'
+import { headerLines } from './header-lines.js'
+import type { KeyReading } from './key.js'
+import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
+import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
+import { fingerprintReader, type Unreadable } from './request-fingerprint.js'
+import { chosenKey } from './request-key.js'
+import { scopeReader, singleTenant } from './scope.js'
+import { bodyNotParsed, isUnseen } from './sent-body.js'
+
+/** What a request is: not covered, refused, or an operation with an identity. */
+export type Identified =
+  | { readonly kind: 'bypass' }
+  | {
+      readonly kind: 'rejected'
+      readonly code: Rejection
+      readonly detail?: string | undefined
+      readonly extraHeaders?: HeaderPairs | undefined
+    }
+  | { readonly kind: 'identified'; readonly identity: Identity; readonly extraHeaders?: HeaderPairs | undefined }
+
+const BYPASS: Identified = { kind: 'bypass' }
+
+/**
+ * Returns a reader of requests, by the options: whether they are covered, their scope and key, and their fingerprint.
+ *
+ * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
+ */
+export function identityReader<Req>(
+  options: ResolvedOptions<Req>,
+): (facts: RequestFacts<Req>) => MaybePromise<Identified> {
+  const { header, required, legacyKey, scope, skip } = options
+  const methods = new Set(options.methods)
+  const headerName = header.toLowerCase()
+  const deprecation = legacyKey && deprecationHeaders(legacyKey)
+  const whenBoth = legacyKey?.whenBoth ?? 'reject'
+  const scopeOf = scopeReader(scope)
+  // By the function, not by its result: a merchant may be named so.
+  const isOnlyScope = (scope as () => unknown) === singleTenant
+  const fingerprintOf = fingerprintReader(options)
+
+  return function identityOf(facts) {
+    if (!methods.has(facts.method)) return BYPASS
+    const lines = headerLines(facts.rawHeaders, headerName)
+    const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
+    if (lines.length === 0 && legacy === null && !required && !mayHideKey(legacyKey, facts)) return BYPASS
+    return skip === undefined ? covered(facts, lines, legacy) : coveredUnlessSkipped(skip, facts, lines, legacy)
+  }
+
+  function coveredUnlessSkipped(
+    skip: NonNullable<typeof options.skip>,
+    facts: RequestFacts<Req>,
+    lines: readonly string[],
+    legacy: KeyReading | null,
+  ): MaybePromise<Identified> {
+    return whenever(callOption(skip, facts.request, Boolean, skipFailed), (isSkipped) =>
+      isSkipped ? BYPASS : covered(facts, lines, legacy),
+    )
+  }
+
+  function covered(
+    facts: RequestFacts<Req>,
+    lines: readonly string[],
+    legacy: KeyReading | null,
+  ): MaybePromise<Identified> {
+    if (mayHideKey(legacyKey, facts) && (lines.length === 0 || whenBoth !== 'header')) return keyHidden(facts)
+    const reading = chosenKey(lines, legacy, options, facts.joinsHeaderLines)
+    if (reading === null) {
+      return {
+        kind: 'rejected',
+        code: 'key_missing',
+        detail: `Send the header ${header}, with a value that you choose, new for each operation.`,
+      }
+    }
+    const extraHeaders = legacy === null ? undefined : deprecation
+    if ('invalid' in reading) return { kind: 'rejected', code: 'key_invalid', detail: reading.invalid, extraHeaders }
+    const scope = scopeOf(facts.request)
+    if (scope instanceof Promise) return namedLater(scope, reading.key, facts, fingerprintOf, extraHeaders, isOnlyScope)
+    const fingerprint = fingerprintOf(facts)
+    return fingerprint instanceof Promise
+      ? namedLater(scope, reading.key, facts, () => fingerprint, extraHeaders, isOnlyScope)
+      : named(scope, reading.key, fingerprint, extraHeaders, isOnlyScope)
+  }
+}
+
+/** Whether the body is JSON or a form that no parser has read: it may contain the key, which would be missed. */
+function mayHideKey(legacyKey: LegacyKey | undefined, facts: RequestFacts): boolean {
+  if (legacyKey === undefined || !hasMembers(contentTypeOf(facts.rawHeaders))) return false
+  const { body } = facts
+  if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body).includes(legacyKey.field)
+  return facts.bodyFault === 'too_large' || facts.bodyFault === 'too_many_fields' || isUnseen(facts)
+}
+
+/** @throws IdempotencyError `body_not_parsed`, where it is not the client's mistake. */
+function keyHidden({ bodyFault, rawHeaders }: RequestFacts): Identified {
+  switch (bodyFault) {
+    case 'too_large':
+      return { kind: 'rejected', code: 'body_too_large' }
+    case 'too_many_fields':
+      return { kind: 'rejected', code: 'body_too_large', detail: TOO_MANY_FIELDS_DETAIL }
+    case 'malformed':
+      return { kind: 'rejected', code: 'key_invalid', detail: 'The body is malformed, so a key in it cannot be read.' }
+    case undefined:
+      throw bodyNotParsed(contentTypeOf(rawHeaders))
+  }
+}
+
+function named(
+  scope: string,
+  key: string,
+  fingerprint: string | Unreadable,
+  extraHeaders: HeaderPairs | undefined,
+  isOnlyScope: boolean,
+): Identified {
+  if (typeof fingerprint === 'string') {
+    return { kind: 'identified', identity: { scope, key, fingerprint, isOnlyScope }, extraHeaders }
+  }
+  const { refused: code, detail } = fingerprint
+  return { kind: 'rejected', code, detail, extraHeaders }
+}
+
+/** The fingerprint is not asked for before there is a scope. */
+async function namedLater<Req>(
+  scope: MaybePromise<string>,
+  key: string,
+  facts: RequestFacts<Req>,
+  fingerprintOf: (facts: RequestFacts<Req>) => MaybePromise<string | Unreadable>,
+  extraHeaders: HeaderPairs | undefined,
+  isOnlyScope: boolean,
+): Promise<Identified> {
+  return named(await scope, key, await fingerprintOf(facts), extraHeaders, isOnlyScope)
+}
+
+function skipFailed(cause: unknown): IdempotencyError {
+  return new IdempotencyError(
+    'skip_failed',
+    `skip() failed${inItsWords(cause)}. So it is unknown whether to protect the request. It must return true or false.`,
+    { cause },
+  )
+}

@@ -1,0 +1,117 @@
+import { IdempotencyError } from '../../core/errors.js'
+import { contentTypeOf, hasMembers, isJson, isMultipart, mediaTypeOf } from './content-type.js'
+import type { RequestFacts } from './facts.js'
+import { firstHeaderLine } from './header-lines.js'
+
+/** The facts that the rules use. */
+type SentBody = Pick<RequestFacts, 'rawHeaders' | 'body' | 'bodyWasRead'>
+
+/** Whether a body was sent that `req.body` does not show: it must never be treated as empty. */
+export function isUnseen(facts: SentBody): boolean {
+  return showsNothing(facts) && wasSent(facts)
+}
+
+/**
+ * Whether the request can be compared by `req.body`. `false`: no parser covers the body's content type, which is the
+ * client's mistake.
+ *
+ * @throws IdempotencyError `body_not_parsed` or `fingerprint_required` if the application made the mistake.
+ */
+export function isComparable(facts: SentBody): boolean {
+  const contentType = contentTypeOf(facts.rawHeaders)
+  if (isMultipart(contentType)) throw multipartNeedsFingerprint()
+  if (!isUnseen(facts)) return true
+  if (facts.bodyWasRead) throw readElsewhere(contentType)
+  if (hasMembers(contentType)) throw bodyNotParsed(contentType)
+  return false
+}
+
+/**
+ * For the application's own `fingerprint`, which may use any parser's result.
+ *
+ * @throws IdempotencyError `body_not_parsed` if nobody has read the body yet.
+ */
+export function checkWasRead(facts: SentBody): void {
+  if (!facts.bodyWasRead && isUnseen(facts)) throw notReadForFingerprint(contentTypeOf(facts.rawHeaders))
+}
+
+function showsNothing(facts: SentBody): boolean {
+  const { body } = facts
+  if (body === undefined || body === null) return true
+  if (typeof body !== 'object' || Array.isArray(body) || body instanceof Uint8Array) return false
+  return isEmpty(body) && !mayBeAnEmptyObject(facts)
+}
+
+/** Without a list of all names: most bodies have some. */
+function isEmpty(body: object): boolean {
+  for (const name in body) if (Object.hasOwn(body, name)) return false
+  return true
+}
+
+/**
+ * Express 4's parsers set `{}` if they did not run, even if something else read the body, for example into
+ * `req.rawBody`. So `{}` counts as the body only if the body was read and may really have been `{}`: not if a form, or
+ * another type than JSON, had more than two bytes.
+ */
+function mayBeAnEmptyObject({ rawHeaders, bodyWasRead }: SentBody): boolean {
+  if (!bodyWasRead) return false
+  const type = mediaTypeOf(contentTypeOf(rawHeaders))
+  return type === null || isJson(type) || (lengthOf(rawHeaders) <= 2 && !isChunked(rawHeaders))
+}
+
+function wasSent({ rawHeaders }: SentBody): boolean {
+  return lengthOf(rawHeaders) !== 0 || isChunked(rawHeaders)
+}
+
+/** In bytes, as announced; 0 if it was not. */
+function lengthOf(rawHeaders: readonly string[]): number {
+  return Number(firstHeaderLine(rawHeaders, 'content-length') ?? '0')
+}
+
+function isChunked(rawHeaders: readonly string[]): boolean {
+  return firstHeaderLine(rawHeaders, 'transfer-encoding') !== undefined
+}
+
+function multipartNeedsFingerprint(): IdempotencyError {
+  return new IdempotencyError(
+    'fingerprint_required',
+    'A multipart body differs on each retry, because its boundary is random. Set a `fingerprint(req)` that returns ' +
+      'what makes two such requests the same, such as the fields and the hashes of the files.',
+  )
+}
+
+function readElsewhere(contentType: string): IdempotencyError {
+  return new IdempotencyError(
+    'fingerprint_required',
+    `The request has a body (${named(contentType)}) that was read, but \`req.body\` does not contain it: two different ` +
+      'requests would look the same. Set a `fingerprint(req)` that returns what makes two such requests the same, such as ' +
+      '`(req) => req.rawBody`, or put the body into `req.body`.',
+  )
+}
+
+/** The body has members, perhaps with a key, but no parser has read it. */
+export function bodyNotParsed(contentType: string): IdempotencyError {
+  return new IdempotencyError(
+    'body_not_parsed',
+    `The request has a body (${named(contentType)}) that no parser has read: two different requests would look the same, ` +
+      'and a key in it would be missed. Mount the parser of its content type before the middleware, such as ' +
+      `\`${parserOf(contentType)}\`.`,
+  )
+}
+
+function notReadForFingerprint(contentType: string): IdempotencyError {
+  return new IdempotencyError(
+    'body_not_parsed',
+    `The request has a body (${named(contentType)}) that nothing has read yet, so \`fingerprint(req)\` could not see its ` +
+      'content. Mount the parser of its content type before the middleware, such as `express.json()` or multer. For a fingerprint ' +
+      'that does not use the body: `fingerprint: withoutBody((req) => …)`.',
+  )
+}
+
+function parserOf(contentType: string): string {
+  return isJson(mediaTypeOf(contentType) ?? '') ? 'express.json()' : 'express.urlencoded({ extended: true })'
+}
+
+function named(contentType: string): string {
+  return mediaTypeOf(contentType) ?? 'without a valid content type'
+}

@@ -1,0 +1,96 @@
+// What protection costs, against none, against the least, and against others. `npm run bench -- --quick first replay`
+import { Redis } from 'ioredis'
+import { startRedis } from '../../test/support/redis-server.js'
+import { leaveServerCore } from './cores.js'
+import { cpuMicrosOf, sqliteVersion, startDatabase, versionOf } from './database.js'
+import { installEarlier } from './earlier-version.js'
+import { startGenerator } from './generator.js'
+import { nodesOf } from './nodes.js'
+import { installPeers } from './peer-packages.js'
+import { startProgress } from './progress.js'
+import { setUpOf, writeReport } from './report.js'
+import type { Ground } from './rounds.js'
+import { databaseTables } from './sections/databases.js'
+import { growthTables } from './sections/growth.js'
+import { latencyTable } from './sections/latency.js'
+import { memoryTable } from './sections/memory.js'
+import { measureMicro } from './sections/micro.js'
+import { rowsTable } from './sections/rows.js'
+import { measureSizes } from './sections/sizes.js'
+import { measureTraffic, type Traffic, trafficTables } from './sections/traffic.js'
+import { probeWork } from './sections/work.js'
+import { startedOnDemand } from './services.js'
+import { hasPeers, type Section, settingsFrom, variantNamesFrom } from './settings.js'
+import type { Table } from './table.js'
+import { targetsTable } from './targets.js'
+import { VARIANTS } from './variants.js'
+
+const settings = settingsFrom(process.argv.slice(2), process.env)
+const wants = (section: Section) => settings.sections.includes(section)
+if (settings.sections.some(hasPeers)) installPeers()
+installEarlier()
+const nodes = nodesOf(settings.nodes)
+const chosen = variantNamesFrom(process.env)
+const variants = VARIANTS.filter(({ name }) => chosen === undefined || chosen.includes(name))
+leaveServerCore()
+
+const database = wants('postgres') ? await startDatabase() : undefined
+const server = await startRedis('--appendonly', 'no')
+const redis = new Redis(server.port)
+const servers = { redisPort: server.port, ...(database && { postgresUrl: database.url() }) }
+const services = startedOnDemand(servers)
+const generator = startGenerator()
+const progress = startProgress()
+const { rounds, warmUpRequests, seconds, growthSeconds } = settings
+const ground: Ground = {
+  ...{ generator, redis, servers, rounds, warmUpRequests, tell: progress.tell },
+  ...(database && { databaseCpu: () => cpuMicrosOf(database) }),
+}
+
+try {
+  const tables: Table[] = []
+  const work = wants('work') ? await probeWork(services, ground, server.signal) : undefined
+  if (work !== undefined) tables.push(work.table)
+  const failings = work?.failings ?? new Map()
+
+  const traffic: Traffic[] = []
+  for (const phase of ['first', 'replay'] as const) {
+    if (!wants(phase)) continue
+    const measured = await measureTraffic(phase, variants, nodes, ground, seconds)
+    traffic.push(...measured)
+    tables.push(...trafficTables(measured, failings))
+  }
+
+  if (wants('latency')) tables.push(await latencyTable(services, ground, growthSeconds))
+  const grown = wants('growth') ? await growthTables(services, ground, growthSeconds, settings.mostRecords) : undefined
+  if (grown !== undefined) tables.push(...grown.tables)
+  if (wants('memory')) tables.push(await memoryTable(services, ground))
+
+  if (wants('postgres')) tables.push(...(await databaseTables('postgres', nodes, ground, seconds)))
+  // better-sqlite3 is built for the Node that runs this.
+  if (wants('sqlite')) tables.push(...(await databaseTables('sqlite', nodesOf(undefined), ground, seconds)))
+  if (wants('rows')) tables.push(await rowsTable(progress.tell))
+
+  const micro = wants('micro') ? await measureMicro(ground, settings.microOperations) : undefined
+  const sizes = wants('micro') ? await measureSizes() : undefined
+  if (micro !== undefined && sizes !== undefined) tables.push(micro.table, sizes.table)
+
+  const measured = {
+    ...{ traffic, roundTrips: work?.roundTrips, growthInMemory: grown?.growthInMemory },
+    ...{ withMemoryBytes: sizes?.withMemoryBytes },
+  }
+  const targets = targetsTable(measured)
+  if (targets.rows.length > 0) tables.push(targets)
+  const versions = [`Redis ${/^redis_version:(\S+)/m.exec(await redis.info('server'))?.[1] ?? 'unknown'}`]
+  if (database !== undefined) versions.push(`Postgres ${await versionOf(database)}`)
+  if (wants('sqlite')) versions.push(`SQLite ${sqliteVersion()}`)
+  progress.end()
+  await writeReport(setUpOf(settings, versions, new Date()), tables, traffic)
+} finally {
+  progress.end()
+  await services.end()
+  await generator.end()
+  redis.disconnect()
+  await server.close()
+  await database?.close()
+}

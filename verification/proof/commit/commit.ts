@@ -1,0 +1,304 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { PostgresStore } from 'once-per-key/postgres'
+import { newSealingKey } from 'once-per-key/sealed'
+import { Pool } from 'pg'
+import { type FaultProxy, startFaultProxy } from '../../../test/support/fault-proxy.js'
+import { type PostgresServer, startPostgres } from '../../../test/support/postgres-server.js'
+import { type Choices, choicesOf } from '../chaos/choices.js'
+import { inLanes } from '../lanes.js'
+import { Findings, type Layer } from '../layer.js'
+import { placeOrder, type Told } from './clients.js'
+import { leaveWaiting } from './left-waiting.js'
+import { LEASE_MS, MISTAKES, type Order } from './order.js'
+import { type Services, startServices } from './services.js'
+import { letStaleOwnerComplete } from './stale-owner.js'
+
+const KEYS = 10_000
+const FEWEST_KEYS = 100
+const MOST_ROUNDS = 50
+const SERVICES = 3
+const KEYS_AT_A_TIME = 24
+const SEALED_EVERY = 3
+/** For so long the clients of a key go on when the faults have stopped. */
+const PATIENCE_MS = 12 * LEASE_MS
+const STALE_KEY = 'stale'
+
+/**
+ * Handlers whose effects commit with their records, in real processes over a real Postgres: processes are killed and stopped,
+ * the database is crashed, connections are cut, COMMITs and their replies are lost, while clients abort, repeat and race.
+ * The database itself says how many effects each key had.
+ */
+export const commit: Layer = async ({ scale, seed, until, progress }) => {
+  const findings = new Findings()
+  const choices = choicesOf(seed, 'commit')
+  const database = await startPostgres({ synchronous_commit: 'off' })
+  const operator = new Pool({ connectionString: database.url(), max: 2 }).on('error', () => {})
+  await new PostgresStore({ pool: operator, sweeps: false }).migrate()
+  await operator.query(
+    'CREATE TABLE effects (key text, id uuid, attempt bigint); CREATE TABLE reservations (key text PRIMARY KEY)',
+  )
+  const commands = await startFaultProxy(database.port)
+  const application = await startFaultProxy(database.port)
+  const tried: Record<string, number> = Object.fromEntries(
+    [...NAMES, COMMITS_WITHOUT_REPLY, STOPPED_BACKENDS, 'takeovers', 'sealed answers', STALE_OWNERS].map((name) => [
+      name,
+      0,
+    ]),
+  )
+  const url = (proxy: FaultProxy) => database.url().replace(`:${database.port}`, `:${proxy.port}`)
+  const settings = { commandsUrl: url(commands), applicationUrl: url(application), sealingKey: newSealingKey() }
+  const services = await startServices(SERVICES, settings)
+
+  const told = new Map<string, Told>([[STALE_KEY, await letStaleOwnerComplete(STALE_KEY, services, application)]])
+  count(tried, STALE_OWNERS)
+  for (const [key, each] of await leaveWaiting(services, application, findings, seed)) told.set(key, each)
+
+  const judge = () => judged({ told, operator, findings, tried, seed })
+  let effects = await judge()
+  if (!findings.hasViolated(until)) {
+    const ground: Ground = { services, database, commands, application, operator, tried }
+    await placeOrders(ground, told, choices, Math.max(FEWEST_KEYS, Math.round(KEYS * scale)), progress)
+    effects = await judge()
+  }
+  const crashes = services.end()
+  await operator.end()
+  await Promise.all([commands.close(), application.close()])
+  await database.close()
+  if (crashes > 0) throw new Error(`${crashes} services crashed by themselves.`)
+  const requests = [...told.values()].reduce((sum, { aborted }) => sum + aborted, 0)
+  const figures = { keys: told.size, effects, 'requests aborted': requests }
+  return { figures, tried, checked: findings.checked, violations: findings.violations }
+}
+
+/** Clients of many keys, while faults strike. */
+async function placeOrders(
+  ground: Ground,
+  told: Map<string, Told>,
+  choices: Choices,
+  keys: number,
+  progress: (share: number) => void,
+): Promise<void> {
+  const { services, tried } = ground
+  const faults = strike(ground, choices.of('faults'))
+  let endsAt = Number.POSITIVE_INFINITY
+  // A fast machine has gone through all keys before each fault was tried, and a slow one before a COMMIT met its own.
+  const haveAllHit = () => faults.haveAllStruck() && tried[COMMITS_WITHOUT_REPLY] !== 0
+  const goesOn = () => told.size < keys - KEYS_AT_A_TIME || !haveAllHit()
+  const jobs = Array.from({ length: MOST_ROUNDS * keys }, (_, number) => async () => {
+    if (number >= keys && !goesOn()) return
+    const key = `key-${number}`
+    const own = choices.of(key)
+    const clients = own.between(1, 4)
+    told.set(
+      key,
+      await placeOrder(key, orderOf(own, number), clients, services, SERVICES, own, () => Date.now() > endsAt),
+    )
+    progress(Math.min(1, told.size / keys))
+    // The last keys are left in peace, so that they can end.
+    if (goesOn()) return
+    void faults.stop()
+    endsAt = Math.min(endsAt, Date.now() + PATIENCE_MS)
+  })
+  await inLanes(KEYS_AT_A_TIME, jobs)
+  await faults.stop()
+}
+
+interface Judging {
+  readonly told: ReadonlyMap<string, Told>
+  readonly operator: Pool
+  readonly findings: Findings
+  readonly tried: Record<string, number>
+  readonly seed: number
+}
+
+/** What the clients were told, against what the database has. Returns how many keys have an effect. */
+async function judged({ told, operator, findings, tried, seed }: Judging): Promise<number> {
+  const effects = await effectsIn(operator)
+  await checkSealed(operator, findings, tried, seed)
+  const attempts = await attemptsIn(operator)
+  for (const [key, { ids, unanswered }] of told) {
+    const found = effects.get(key) ?? []
+    const story = () => `seed ${seed}, ${key}: clients saw ${[...ids]}; the database has ${JSON.stringify(found)}`
+    if (key !== STALE_KEY && found.some(({ attempt }) => Number(attempt) > 1)) count(tried, 'takeovers')
+    findings.expect('S5', found.length <= 1 && (ids.size === 0 || found.length === 1), story)
+    findings.expect('S2', ids.size <= 1, story)
+    findings.expect(
+      'S3',
+      [...ids].every((id) => found.some((effect) => effect.id === id)),
+      story,
+    )
+    findings.expect(
+      'S6',
+      found.every(({ attempt }) => attempt === attempts.get(key)),
+      () => `${story()}; its record is of attempt ${attempts.get(key)}`,
+    )
+    findings.expect('L1', unanswered === 0, () => `seed ${seed}, ${key}: ${unanswered} of its clients got no answer`)
+  }
+  return effects.size
+}
+
+function orderOf(choices: Choices, number: number): Order {
+  const isSealed = number % SEALED_EVERY === 0
+  return {
+    isSealed,
+    isPatient: false,
+    way: isSealed || choices.chance(0.6) ? 'plain' : choices.one(MISTAKES),
+    reserves: choices.chance(0.3),
+    thinksMs: choices.chance(0.3) ? choices.between(1, 300) : 0,
+    pauseMs: choices.chance(0.3) ? choices.between(1, 200) : 0,
+    staysOpen: false,
+    isolation: choices.one([null, null, null, 'repeatable read', 'serializable'] as const),
+  }
+}
+
+async function effectsIn(operator: Pool): Promise<Map<string, { readonly id: string; readonly attempt: string }[]>> {
+  const { rows } = await operator.query('SELECT key, id, attempt FROM effects')
+  const effects = new Map<string, { id: string; attempt: string }[]>()
+  for (const { key, id, attempt } of rows) effects.set(key, [...(effects.get(key) ?? []), { id, attempt }])
+  return effects
+}
+
+/** The answers of sealed orders, as the database shows them. */
+async function checkSealed(operator: Pool, findings: Findings, tried: Record<string, number>, seed: number) {
+  const { rows } = await operator.query(COMPLETED)
+  for (const { name, status, shows } of rows) {
+    const number = Number(/(\d+)$/.exec(name)?.[1])
+    if (number % SEALED_EVERY !== 0) continue
+    count(tried, 'sealed answers')
+    findings.expect('S13', status === 0 && !shows, () => `seed ${seed}, ${name}: the database shows its answer`)
+  }
+}
+
+const COMPLETED = `SELECT r.name, r.status, position(convert_to(e.id::text, 'UTF8') in coalesce(r.body, '')) > 0 AS shows
+  FROM once_per_key.records r JOIN effects e ON r.name = 'single-tenant:' || e.key WHERE r.state = 'completed'`
+
+/** Which attempt owns the record of each key. */
+async function attemptsIn(operator: Pool): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await operator.query("SELECT split_part(name, ':', 2) AS key, attempt FROM once_per_key.records")
+  return new Map(rows.map(({ key, attempt }) => [key, attempt]))
+}
+
+// --- faults
+
+interface Ground {
+  readonly services: Services
+  readonly database: PostgresServer
+  readonly commands: FaultProxy
+  readonly application: FaultProxy
+  readonly operator: Pool
+  /** How often each fault was tried. */
+  readonly tried: Record<string, number>
+}
+
+type Fault = (ground: Ground, choices: Choices) => unknown
+
+type Choice = readonly [name: string, weight: number, fault: Fault]
+
+/** By how often each is chosen. What waits for a COMMIT waits for the next. */
+const FAULTS: readonly Choice[] = [
+  [
+    'replies to COMMIT lost',
+    6,
+    ({ application, tried }) => void application.dropReplyTo('COMMIT').then(() => count(tried, COMMITS_WITHOUT_REPLY)),
+  ],
+  ['COMMITs lost', 4, ({ application }) => void application.dropRequest('COMMIT')],
+  ['replies to completions lost', 3, ({ application }) => void application.dropReplyTo('complete_in_v1')],
+  ['replies to commands lost', 3, ({ commands }, choices) => void commands.dropReplyTo(choices.one(COMMANDS))],
+  ['connections of commands cut', 2, ({ commands }) => commands.reset()],
+  ['connections of transactions cut', 2, ({ application }) => application.reset()],
+  ['connections of transactions stood still', 1, standStill],
+  ['backends looked for', 2, stopBackend],
+  ['sessions ended by the database', 2, ({ operator }) => operator.query(END_SESSIONS).catch(() => {})],
+  [
+    'services stopped',
+    2,
+    ({ services }, choices) => services.stop(choices.between(0, SERVICES - 1), choices.between(500, 4_000)),
+  ],
+  ['services killed', 2, ({ services }, choices) => services.kill(choices.between(0, SERVICES - 1))],
+  ['databases crashed', 0.4, ({ database }) => database.crash().then(() => database.restart())],
+]
+/** Such a fault waits for the next COMMIT, and another may take its place. */
+const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
+const STALE_OWNERS = 'completions of a stale owner in its transaction'
+const STOPPED_BACKENDS = 'backends in a transaction stopped'
+const NAMES = FAULTS.map(([name]) => name)
+const COMMANDS = ['begin_v1', 'renew_v1', 'release_v1'] as const
+const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND random() < 0.3`
+
+const IN_TRANSACTION = `SELECT pid FROM pg_stat_activity
+  WHERE state = 'idle in transaction' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1`
+const MOST_LOOKS = 100
+
+/** Nothing passes for a while, and no connection ends meanwhile. */
+async function standStill({ application }: Ground, choices: Choices): Promise<void> {
+  application.freeze()
+  await pause(choices.between(500, 3_000))
+  application.heal()
+}
+
+/** SIGSTOP, and SIGCONT after a while, to the backend of a session that is in a transaction. */
+async function stopBackend({ operator, tried }: Ground, choices: Choices): Promise<void> {
+  for (let look = 0; look < MOST_LOOKS; look++) {
+    const { rows } = await operator.query(IN_TRANSACTION).catch(() => ({ rows: [] }))
+    if (rows.length > 0 && signal(rows[0].pid, 'SIGSTOP')) {
+      count(tried, STOPPED_BACKENDS)
+      await pause(choices.between(500, 3_000))
+      signal(rows[0].pid, 'SIGCONT')
+      return
+    }
+    await pause(10)
+  }
+}
+
+/** `false`: it has ended meanwhile. */
+function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name)
+  } catch {
+    return false
+  }
+}
+
+interface Strikes {
+  haveAllStruck(): boolean
+  stop(): Promise<void>
+}
+
+/** One fault after the other, until it is stopped. Each comes once before any comes twice. */
+function strike(ground: Ground, choices: Choices): Strikes {
+  let isOver = false
+  const total = FAULTS.reduce((sum, [, weight]) => sum + weight, 0)
+  const first = choices.shuffled(FAULTS)
+  const next = () => {
+    const once = first.pop()
+    if (once !== undefined) return once
+    let left = (choices.between(0, 9_999) / 10_000) * total
+    for (const each of FAULTS) {
+      left -= each[1]
+      if (left < 0) return each
+    }
+    return FAULTS[0] as Choice
+  }
+  const done = (async () => {
+    while (!isOver) {
+      const [name, , fault] = next()
+      count(ground.tried, name)
+      await fault(ground, choices)
+      await pause(choices.between(20, 250))
+    }
+    ground.application.disarm()
+    ground.commands.disarm()
+  })()
+  return {
+    haveAllStruck: () => first.length === 0,
+    stop() {
+      isOver = true
+      return done
+    },
+  }
+}
+
+function count(tally: Record<string, number>, name: string): void {
+  tally[name] = (tally[name] ?? 0) + 1
+}

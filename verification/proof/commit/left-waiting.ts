@@ -1,0 +1,73 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FaultProxy } from '../../../test/support/fault-proxy.js'
+import { inTime } from '../../../test/support/in-time.js'
+import type { Findings } from '../layer.js'
+import { send, type Told } from './clients.js'
+import { LEASE_MS, MISTAKES, type Order } from './order.js'
+import type { Services } from './services.js'
+
+/** Several times as long as any limit, and a fraction of that of a patient run. */
+const PATIENCE_MS = 15 * LEASE_MS
+const MOST_ASKS = 100
+
+const ORDER: Order = {
+  reserves: false,
+  thinksMs: 0,
+  pauseMs: 50,
+  staysOpen: true,
+  isolation: null,
+  isSealed: false,
+  way: 'plain',
+  isPatient: true,
+}
+
+/** Requests whose text never reaches the database while their client waits. */
+const SWALLOWED: Readonly<Record<string, readonly [text: string, isPatient: boolean]>> = {
+  'swallowed-completion': ['complete_in_v1', true],
+  'swallowed-mark': ['mark_v1', true],
+  'swallowed-effect': ['INSERT INTO effects', false],
+}
+
+/**
+ * Orders one by one: a transaction of the handler's comes to nothing, or the database receives nothing. Whoever asks is answered
+ * meanwhile. Then the client asks until the order is carried out.
+ */
+export async function leaveWaiting(
+  services: Services,
+  application: FaultProxy,
+  findings: Findings,
+  seed: number,
+): Promise<ReadonlyMap<string, Told>> {
+  const told = new Map<string, Told>()
+
+  async function ask(key: string, order: Order): Promise<string | null> {
+    const of = told.get(key) ?? { ids: new Set<string>(), unanswered: 0, aborted: 0 }
+    told.set(key, of)
+    const id = await send(services.port(0), key, order, PATIENCE_MS)
+    findings.expect('L2', id !== 'aborted', () => `seed ${seed}, ${key}: not answered within ${PATIENCE_MS} ms`)
+    if (id === 'aborted') of.aborted++
+    else if (id !== null) of.ids.add(id)
+    return id
+  }
+
+  /** Or until it is not answered at all: that has been told of. */
+  async function askUntilTold(key: string, order: Order): Promise<void> {
+    for (let asked = 0; asked < MOST_ASKS; asked++) {
+      if ((await ask(key, order)) !== null) return
+      await pause(100)
+    }
+    const of = told.get(key)
+    if (of !== undefined) of.unanswered++
+  }
+
+  for (const way of MISTAKES) await askUntilTold(`mistake-${way.replaceAll(' ', '-')}`, { ...ORDER, way })
+  for (const [key, [text, isPatient]] of Object.entries(SWALLOWED)) {
+    const held = application.hold(text)
+    const asked = ask(key, { ...ORDER, isPatient })
+    const sendOn = await inTime(held, PATIENCE_MS)
+    await asked
+    sendOn()
+    await askUntilTold(key, { ...ORDER, isPatient })
+  }
+  return told
+}

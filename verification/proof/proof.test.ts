@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { thoroughly } from '../../test/support/thoroughness.js'
+import { faultsOf } from './layer.js'
+import { LAYERS, type LayerName } from './layers.js'
+import { MUTANTS } from './mutants/catalogue.js'
+import { isFound, tryMutant } from './mutants/trial.js'
+import { runLayer } from './run.js'
+import { buildTree, type Tree } from './tree.js'
+
+/** In one process, and with a seed as good as another: these are a proof of seconds. */
+const IN_ONE_PROCESS: readonly LayerName[] = ['explore', 'simulate', 'model']
+const NAMES = thoroughly(IN_ONE_PROCESS, Object.keys(LAYERS) as LayerName[])
+
+/** The short form of `npm run prove`. */
+const SCALES: Readonly<Record<LayerName, number>> = {
+  explore: 0.02,
+  simulate: 0.02,
+  model: 0.02,
+  fuzz: 0.02,
+  soak: 0.02,
+  chaos: 0.05,
+  races: 0.01,
+  commit: 0.01,
+}
+const seed = Date.now() % 1_000_000_007
+let tree: Tree
+
+beforeAll(async () => {
+  tree = await buildTree()
+}, 60_000)
+afterAll(() => tree.remove())
+
+describe.each(NAMES)('%s', (layer) => {
+  test('finds no violation', { timeout: 300_000 }, async () => {
+    const report = await runLayer({ layer, scale: SCALES[layer], seed }, tree.root)
+    expect(faultsOf(report).join('\n'), `seed ${seed}`).toBe('')
+  })
+
+  test('finds a planted fault', { timeout: 300_000 }, async () => {
+    // The first of each is found whatever the schedule.
+    const mutant = MUTANTS.find((each) => each.layer === layer) as (typeof MUTANTS)[number]
+    const trial = await tryMutant(mutant, tree, 1, true)
+    expect(isFound(trial), JSON.stringify(trial, null, 2)).toBe(true)
+  })
+})
