@@ -39,7 +39,7 @@ export function bound(handler: Handler, options: IdempotencyOptions<Request>) {
     }
 
     function instead(other: Exclude<Settled, { action: 'send' }>, extra?: HeaderPairs): Response {
-      return responseOf(other.action === 'replay' ? other.answer : engine.answerOf(other.problem, request), extra)
+      return responseOf(engine.answerFor(other, request), extra)
     }
   }
   return Object.assign(handle, { idle: () => engine.idle() })

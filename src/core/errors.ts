@@ -1,5 +1,3 @@
-import { aboutCode } from './documentation.js'
-
 /**
  * Misuse of the library by the application. A closed set: a new code is a minor release.
  *
@@ -139,4 +137,15 @@ export function inItsWords(cause: unknown): string {
   } catch {
     return '' // Reading its properties threw.
   }
+}
+
+/** The address of `docs`, which the build takes from package.json: scripts/address.mjs. */
+declare const DOCUMENTATION: string | undefined
+
+/** Where messages point to: the folder in the package, as long as the project has no address. */
+const DOCS = typeof DOCUMENTATION === 'string' ? DOCUMENTATION : 'once-per-key/docs'
+
+/** The page's entry for a code. */
+export function aboutCode(code: string): string {
+  return `See ${DOCS}/errors.md#${code}`
 }

@@ -18,7 +18,7 @@ export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './events
 export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './events/trace.js'
 export { warnOnce, warnUnheard } from './events/warning.js'
 export { type MaybePromise, whenever } from './maybe-promise.js'
-export { transactionLate, transactionStreamed, transactionsMissing } from './misuse.js'
+export { mountedTwice, transactionLate, transactionStreamed, transactionsMissing } from './misuse.js'
 export type { EngineOptions } from './options/engine-options.js'
 export { mistakesInEngineOptions } from './options/engine-rules.js'
 export * as optionRules from './options/option-rules.js'
@@ -35,7 +35,6 @@ export {
   storageKey,
 } from './record/identity.js'
 export { listed, listedIfUnknown } from './record/listed.js'
-export { NOT_KEPT } from './record/not-kept.js'
 export type {
   Answer,
   BeginReply,
@@ -54,11 +53,11 @@ export type {
   PreviousOutcome,
   Resolution,
 } from './record/record.js'
+export { NOT_KEPT } from './record/record.js'
 export * as machine from './record/whole-machine.js'
 export type { AnswerSource } from './run/answer-source.js'
-export { type ActingContext, carryRun, type IdempotencyContext } from './run/context.js'
+export { type ActingContext, carryRun, derivedKey, type IdempotencyContext } from './run/context.js'
 export { contextOf } from './run/context-of.js'
-export { derivedKey } from './run/derived-key.js'
 export type { Run } from './run/run.js'
 export type { Completion, FailureKind } from './run/run-end.js'
 export type { Settling } from './run/settling.js'

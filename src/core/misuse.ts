@@ -107,3 +107,26 @@ export function transactionLeftBehind(): IdempotencyError {
       'and what the work answers is discarded.',
   )
 }
+
+export function mountedTwice(): IdempotencyError {
+  return new IdempotencyError(
+    'mounted_twice',
+    'This request has already passed the library, and would find its own claim in flight. Protect each route once: for the whole ' +
+      'application or on the route, not both.',
+  )
+}
+
+/** The reasons with which a handler's `signal` aborts. */
+export function leaseLost(): IdempotencyError {
+  return new IdempotencyError(
+    'lease_lost',
+    'The lease of this idempotency key was lost: another attempt may be running. Stop.',
+  )
+}
+
+export function runFailed(): IdempotencyError {
+  return new IdempotencyError(
+    'run_failed',
+    'The run of this idempotency key has ended as a failure, for example because a time limit responded. Stop.',
+  )
+}

@@ -35,11 +35,6 @@ import type {
  */
 export interface Store {
   /**
-   * @deprecated Set by stores of 0.1.0. With `'inside'`, an unconfirmed success is withheld, as with
-   * `unconfirmedSuccess`.
-   */
-  readonly effects?: 'outside' | 'inside'
-  /**
    * Optional, for `sealed`: what tells the store's records from those of another such store, its prefix or schema. Seals are
    * bound to it, so it must not change while records are kept.
    */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type IdempotencyContext, IdempotencyError, isCertainFailure } from '../core/index.js'
+import { type IdempotencyContext, IdempotencyError, isCertainFailure, mountedTwice } from '../core/index.js'
 import {
   type Asking,
   controlsOf,
@@ -12,13 +12,13 @@ import {
   type RequestRun,
 } from '../http/index.js'
 import { NodeFacts } from '../node/facts.js'
-import { roomy } from '../node/faked.js'
 import { HeldResponse } from '../node/held-response.js'
 import { failUnrun } from '../node/hold.js'
-import { nothingThrown } from '../node/nothing-thrown.js'
+import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/outlet.js'
 import { sendAnswer } from '../node/send.js'
 import type { Binding, Other, WayOut } from '../node/way-out.js'
+import { asDictionary } from './as-dictionary.js'
 import { watchCertainFailures } from './certain-failures.js'
 
 declare global {
@@ -81,9 +81,9 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
 
 /** Sends what is not the handler's own answer. One for all requests of a middleware. */
 class Sender<Req extends IncomingMessage> implements Binding {
-  readonly #engine: Pick<RequestEngine<Req>, 'answerOf'>
+  readonly #engine: Pick<RequestEngine<Req>, 'answerFor'>
 
-  constructor(engine: Pick<RequestEngine<Req>, 'answerOf'>) {
+  constructor(engine: Pick<RequestEngine<Req>, 'answerFor'>) {
     this.#engine = engine
   }
 
@@ -92,9 +92,8 @@ class Sender<Req extends IncomingMessage> implements Binding {
   }
 
   send(decided: Other, req: Req, res: ServerResponse, extraHeaders?: HeaderPairs, outlet?: Outlet): void {
-    const isReplay = decided.action === 'replay'
-    const answer = isReplay ? decided.answer : this.#engine.answerOf(decided.problem, req)
-    sendAnswer(req, res, answer, isReplay, extraHeaders, outlet)
+    const answer = this.#engine.answerFor(decided, req)
+    sendAnswer(req, res, answer, decided.action === 'replay', extraHeaders, outlet)
   }
 }
 
@@ -122,8 +121,8 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
     const res = this.#res
     watchCertainFailures(req, reportCertainFailure)
     try {
-      roomy(req)
-      roomy(res)
+      asDictionary(req)
+      asDictionary(res)
       new HeldResponse(req, res, run, extraHeaders, this.#sender, this.#next)
       req.idempotency = run.context
       req[RUN] = run
@@ -165,7 +164,7 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
 
   #send(decision: Other): void {
     try {
-      roomy(this.#res)
+      asDictionary(this.#res)
       this.#sender.send(decision, this.request, this.#res, decision.extraHeaders)
     } catch (error) {
       this.failed(error)
@@ -213,13 +212,5 @@ function refuseBegun(res: ServerResponse, next: (err?: unknown) => void): void {
       'The response was begun before the idempotency middleware, so it cannot be stored before it is sent. Mount middleware ' +
         'that writes to it after the idempotency middleware.',
     ),
-  )
-}
-
-function mountedTwice(): IdempotencyError {
-  return new IdempotencyError(
-    'mounted_twice',
-    'This request has already passed the middleware, and would find its own claim in flight. Mount it once for each route: ' +
-      'with app.use() or on the route, not both.',
   )
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
-import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
+import { type IdempotencyContext, mountedTwice } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 import { NodeFacts } from '../node/facts.js'
 import { hold } from '../node/hold.js'
@@ -80,9 +80,8 @@ function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyReques
         return
       }
       case 'replay':
-        return sendStored(reply, decision.answer, decision.extraHeaders)
       case 'reject':
-        return sendStored(reply, engine.answerOf(decision.problem, request), decision.extraHeaders)
+        return sendStored(reply, engine.answerFor(decision, request), decision.extraHeaders)
     }
   })
   // It runs before the error handler, which may answer with any status.
@@ -95,11 +94,4 @@ function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyReques
     if (answer === undefined) done(null, sentAsStored(reply, payload))
     else answer.send(payload, done)
   })
-}
-
-function mountedTwice(): IdempotencyError {
-  return new IdempotencyError(
-    'mounted_twice',
-    'This request has already passed the plugin, and would find its own claim in flight. Register it once for each route.',
-  )
 }

@@ -38,8 +38,7 @@ export function otherResponse<Req>(
   extraHeaders?: HeaderPairs,
   before: Headers | undefined = headers?.(),
 ): Response {
-  const answer = decided.action === 'replay' ? decided.answer : engine.answerOf(decided.problem, asked)
-  return responseOf(answer, extraHeaders, before)
+  return responseOf(engine.answerFor(decided, asked), extraHeaders, before)
 }
 
 /** A response that was read completely and passed to the run. */

@@ -1,4 +1,4 @@
-import { IdempotencyError } from '../core/index.js'
+import { mountedTwice } from '../core/index.js'
 import type { RequestEngine, RequestRun } from '../http/index.js'
 import { execute, otherResponse } from './execution.js'
 import { type Call, factsOf } from './request.js'
@@ -50,10 +50,3 @@ function nothing(): void {}
 
 /** Requests whose handlers are running. */
 const RUNNING = new WeakSet<Request>()
-
-function mountedTwice(): IdempotencyError {
-  return new IdempotencyError(
-    'mounted_twice',
-    'This request is already being handled by the library, and would find its own claim in flight. Protect each handler once.',
-  )
-}

@@ -1,5 +1,5 @@
 import type { Context, Next } from 'koa'
-import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
+import { type IdempotencyContext, mountedTwice } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 import { NodeFacts } from '../node/facts.js'
 import { hold } from '../node/hold.js'
@@ -53,9 +53,8 @@ export function idempotency(options: IdempotencyOptions<Context>): Middleware {
         return new KoaAnswer(ctx, run, response).follow(next)
       }
       case 'replay':
-        return put(ctx, decision.answer, decision.extraHeaders)
       case 'reject':
-        return put(ctx, engine.answerOf(decision.problem, ctx), decision.extraHeaders)
+        return put(ctx, engine.answerFor(decision, ctx), decision.extraHeaders)
     }
   }
 
@@ -70,12 +69,4 @@ function bodyOf({ request }: Context): unknown {
 /** The answer was stored, but could not be sent. */
 function onError(ctx: Context): (error: unknown) => void {
   return (error) => ctx.onerror(error as Error)
-}
-
-function mountedTwice(): IdempotencyError {
-  return new IdempotencyError(
-    'mounted_twice',
-    'This request has already passed the middleware, and would find its own claim in flight. Mount it once: with app.use() or on ' +
-      'the route, not both.',
-  )
 }

@@ -1,4 +1,4 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Outlet, type Senders, sendersOf } from './outlet.js'
 
@@ -22,7 +22,7 @@ import { type Outlet, type Senders, sendersOf } from './outlet.js'
  * `req.socket`           is a view until the answer is out. Hanging up by it counts as destroying the response: final
  *                        error handlers and `req.destroy()` do so.
  * `res.__onFinished`     is reset: on-finished keeps one list of watchers, which would watch the client's own socket.
- * `_maxListeners`        of both is deleted and set again if V8 needs that: see `roomy`.
+ * `_maxListeners`        of both is deleted and set again on Express if V8 needs that: src/express/as-dictionary.ts.
  *
  * The functions are shared, and find their response by a symbol: closures of each request would survive many garbage
  * collections. The prototype of `res` must not be changed: Express sets it in each mounted application.
@@ -186,21 +186,3 @@ function destroy(this: Held, error?: Error): Held {
 function emit(this: Held, event: string | symbol, ...args: unknown[]): boolean {
   return this[HOLDER].emit(event, args)
 }
-
-/**
- * Makes adding properties cheap. Express changes the prototype of each request and response, and V8 before 13 (Node 24)
- * shares no hidden class between such objects: each property added afterwards, including Node's `statusMessage`, costs
- * a hidden class of some 1.5 kB that outlives the request. Deleting a property turns an object into a dictionary, which
- * avoids that; every emitter has the property that is deleted here. Does nothing without Express.
- */
-export function roomy(message: IncomingMessage | ServerResponse): void {
-  if (SHARES_HIDDEN_CLASSES) return
-  const prototype = Object.getPrototypeOf(message)
-  if (prototype === ServerResponse.prototype || prototype === IncomingMessage.prototype) return
-  const emitter = message as { _maxListeners?: number | undefined }
-  const { _maxListeners } = emitter
-  // Not `delete`, which throws if the property cannot be deleted.
-  if (Reflect.deleteProperty(emitter, '_maxListeners')) emitter._maxListeners = _maxListeners
-}
-
-const SHARES_HIDDEN_CLASSES = Number.parseInt(process.versions.v8, 10) >= 13

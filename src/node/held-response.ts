@@ -3,19 +3,31 @@ import type { Socket } from 'node:net'
 import { type Settling, transactionLate } from '../core/index.js'
 import { isEventStream } from '../http/answer/answer.js'
 import type { HeaderPairs, HeldAnswer, RequestRun, Settled } from '../http/index.js'
-import { type Callback, callbackOf } from './callbacks.js'
 import * as faked from './faked.js'
 import { canStream, type Head, isCutShort, isRecoded, mayHaveBody, takeHead } from './head.js'
 import { headerOf, headersOf } from './headers.js'
 import { bytesOf, HeldBody } from './held-body.js'
-import type { HeldState } from './held-state.js'
 import { HeldStream } from './held-stream.js'
-import { alreadyFinished, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
+import { alreadyFinished, type Callback, callbackOf, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
 import { isEndNodes, isWriteNodes } from './outlet.js'
 import { ResponseEntry } from './response-entry.js'
 import type { HangUp } from './socket-view.js'
 import { type Binding, WayOut } from './way-out.js'
 import { asOnWire, type Beginning } from './wire-head.js'
+
+/**
+ * - `holding`: what the handler writes is kept. Next: `streaming`, `given`, `ended` or `broken`.
+ * - `given`: the framework has handed the answer to the run, and writes it once its record is settled. What anybody writes
+ *   meanwhile is discarded. Next: `holding`.
+ * - `streaming`: the answer is too large to keep, or has no end to wait for. Its head was sent, and what the handler
+ *   writes is sent as it comes, except the end. Next: `ended` or `broken`.
+ * - `ended`: the handler has ended its response; nothing that it does later changes the answer. Its record is being
+ *   settled, or the result is being sent. Next: `finished`; or `holding` again, if the answer was made in a transaction
+ *   that was rolled back.
+ * - `finished`: the last byte was sent, or the client has gone.
+ * - `broken`: the handler broke its response off before its end: a failure. The connection is closed afterwards.
+ */
+type HeldState = 'holding' | 'given' | 'streaming' | 'ended' | 'finished' | 'broken'
 
 /**
  * Holds a response from the handler's first byte to its last, settles the run, and only then sends it; of a stream, only

@@ -33,9 +33,7 @@ export async function hold<Req>(
   }
 
   function sendOther({ req, res, extraHeaders, outlet }: WayOut, other: Other): void {
-    const isReplay = other.action === 'replay'
-    const answer = isReplay ? other.answer : engine.answerOf(other.problem, request)
-    sendAnswer(req, res, answer, isReplay, extraHeaders, outlet)
+    sendAnswer(req, res, engine.answerFor(other, request), other.action === 'replay', extraHeaders, outlet)
   }
 }
 

@@ -1,5 +1,3 @@
-import type { Callback } from './callbacks.js'
-
 /** Like Node's own errors, so that handlers that check the code keep working. */
 function nodeError(Kind: typeof Error | typeof TypeError | typeof RangeError, code: string, message: string): Error {
   return Object.assign(new Kind(message), { code })
@@ -40,4 +38,18 @@ export function refuseDestroyed(done: Callback | undefined): false {
 /** The error of an `end` after the response was sent. */
 export function alreadyFinished(): Error {
   return nodeError(Error, 'ERR_STREAM_ALREADY_FINISHED', 'Cannot call end after a stream was finished')
+}
+
+/** The callback of `write` and `end`. */
+export type Callback = (error?: Error | null) => void
+
+/** Node accepts a callback in place of an earlier optional argument. */
+export function callbackOf(given: unknown, callback: unknown): Callback | undefined {
+  const found = typeof given === 'function' ? given : callback
+  return typeof found === 'function' ? (found as Callback) : undefined // Fastify passes null.
+}
+
+/** `throw undefined`, or `null`: to error handling it would look as if nothing had happened, so nobody would answer. */
+export function nothingThrown(thrown: undefined | null): Error {
+  return new TypeError(`The handler threw ${thrown}, not an Error.`)
 }

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { transactionStreamed } from '../core/index.js'
-import type { Callback } from './callbacks.js'
 import * as faked from './faked.js'
 import { type HeaderSnapshot, restore, snapshotOf } from './headers.js'
+import type { Callback } from './node-errors.js'
 
 /** The state of a response when the handler's transaction was opened: what is written afterwards may be discarded. */
 export class ResponseEntry {

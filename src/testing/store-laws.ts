@@ -23,9 +23,6 @@ export interface OpenedStore {
 }
 
 export interface StoreLawsOptions {
-  /** @deprecated Has no effect: since 0.2.0 all laws are checked on every store. */
-  readonly effects?: 'outside'
-
   /**
    * Whether the store has the optional operator's commands, `inspect` and `resolve`. If not, their laws are not
    * registered, so no test passes without checking something.

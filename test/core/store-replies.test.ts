@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { requestFingerprint } from '../../src/http/request/fingerprint.js'
+import { requestFingerprint } from '../../src/http/request/request-fingerprint.js'
 import { engineOnTrial, outcomeOf } from '../support/engine-on-trial.js'
 import { answerWith } from '../support/faults.js'
 import { answer } from '../support/request-facts.js'

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { engineOnTrial, outcomeOf } from '../support/engine-on-trial.js'
-import { failingStore } from '../support/failing-store.js'
 import { failBefore } from '../support/faults.js'
 import { answer } from '../support/request-facts.js'
 
@@ -24,19 +23,6 @@ describe.each([
     expect(outcomeOf(await send())).toBe('replay')
   })
 })
-
-test.each([
-  ['outside', 'send'],
-  ['inside', 'store_unavailable'],
-] as const)(
-  'of a store of 0.1.0, whose effects are %s, an unconfirmed success is answered by %s',
-  async (effects, sent) => {
-    const store = Object.assign(failingStore(), { effects })
-    const { run } = engineOnTrial({}, store)
-    store.next('complete', failBefore())
-    expect(outcomeOf(await (await run()).settle(answer()))).toBe(sent)
-  },
-)
 
 test('a failure is sent although its release is not confirmed', async () => {
   const { run, store } = engineOnTrial({ unconfirmedSuccess: 'withhold' })

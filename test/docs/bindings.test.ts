@@ -6,7 +6,7 @@ const bindings = page('docs/bindings.md')
 
 test.each([
   ['once-per-key/core', 'src/core/index.ts', 50],
-  ['once-per-key/core, deprecated', 'src/core.ts', 20],
+  ['once-per-key/core, for bindings', 'src/core.ts', 3],
   ['once-per-key/http', 'src/http/index.ts', 40],
 ] as const)('the page of bindings explains each name of %s', (_entry, path, least) => {
   const names = exportsOf(path)

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { requestFingerprint } from '../../src/http/request/fingerprint.js'
+import { requestFingerprint } from '../../src/http/request/request-fingerprint.js'
 
 /** Few leaves and names, so that two values are often equal but for one thing. */
 const leaf = fc.constantFrom(

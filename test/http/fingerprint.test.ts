@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { MAX_DEPTH } from '../../src/core/record/digest.js'
-import { requestFingerprint } from '../../src/http/request/fingerprint.js'
+import { requestFingerprint } from '../../src/http/request/request-fingerprint.js'
 
 interface Golden {
   readonly name: string

@@ -13,7 +13,7 @@ const PROBLEM: Problem = problemOf('in_flight', { retryAfterMs: 1_000, problemSt
 
 function rendered(renderProblem: unknown) {
   const { engine, events } = engineOnTrial({ renderProblem } as Options)
-  const { status, headers, body } = engine.answerOf(PROBLEM, { key: 'order-1' })
+  const { status, headers, body } = engine.answerFor({ action: 'reject', problem: PROBLEM }, { key: 'order-1' })
   return { status, headers: Object.fromEntries(headers), body: String(body), events }
 }
 

@@ -28,7 +28,7 @@ function problem(code: ProblemCode, problemStatuses = {}, retryAfterMs = 1_000):
 
 function sent(of: Problem) {
   const engine = createRequestEngine({ store: failingStore(), scope: () => 'acme' })
-  const { status, headers, body } = engine.answerOf(of, {})
+  const { status, headers, body } = engine.answerFor({ action: 'reject', problem: of }, {})
   return { status, headers: Object.fromEntries(headers), body: JSON.parse(String(body)) }
 }
 

@@ -49,7 +49,7 @@ function inOrder(folder: string, groups: readonly (readonly string[])[]): Layer[
 const LAYERS: readonly Layer[] = [
   // Inside the core: each folder may import those before it.
   ...inOrder('src/core/', [
-    ['errors.ts', 'certain-failure.ts', 'documentation.ts', 'maybe-promise.ts', 'misuse.ts'],
+    ['errors.ts', 'certain-failure.ts', 'maybe-promise.ts', 'misuse.ts'],
     ['record/'],
     ['store.ts'],
     ['events/'],
@@ -60,8 +60,8 @@ const LAYERS: readonly Layer[] = [
     ['engine/'],
     ['index.ts'],
   ]),
-  // The entry once-per-key/core, which has the names that 0.1 exported there.
-  { files: /^src\/core\.ts$/, mayImport: oneOf(CORE, HTTP, 'src/http/legacy-engine.ts$'), packages: NONE },
+  // The entry once-per-key/core, with the engine for bindings.
+  { files: /^src\/core\.ts$/, mayImport: oneOf(CORE, HTTP), packages: NONE },
   { files: /^src\/index\.ts$/, mayImport: oneOf(CORE, HTTP, 'src/express/'), packages: NONE },
   { files: /^src\/http\/options\//, mayImport: oneOf('src/core/', 'src/http/options/'), packages: NONE },
   ...['request', 'answer'].map((part) => ({

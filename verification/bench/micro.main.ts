@@ -1,7 +1,7 @@
 // The library without HTTP, in a process of its own.
 import { createRequestEngine } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
-import { requestFingerprint } from '../../src/http/request/fingerprint.js'
+import { requestFingerprint } from '../../src/http/request/request-fingerprint.js'
 import { answerCalls } from './calls.js'
 import { orderOf } from './payout.js'
 

@@ -1,4 +1,4 @@
-import { aboutCode } from '../documentation.js'
+import { aboutCode } from '../errors.js'
 import type { EngineEvent } from './events.js'
 
 /** Warns once per process for each code and topic, so that logs are not flooded. */

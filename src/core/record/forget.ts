@@ -14,8 +14,8 @@
  * A stale reply shows the record without its answer.
  */
 import { inspect, type Step, type StoredRecord } from './machine.js'
-import { NOT_KEPT } from './not-kept.js'
 import type { CommandReply, Forgetting, IdempotencyRecord } from './record.js'
+import { NOT_KEPT } from './record.js'
 
 export function forget(stored: StoredRecord | null, forgetting: Forgetting, now: number): Step<CommandReply> {
   const { record, reply: seen } = inspect(stored, now)

@@ -1,5 +1,4 @@
 import { kindOf } from '../errors.js'
-import { isAccident } from './accidents.js'
 
 /** What identifies a record, and what it is bound to. */
 export interface Identity {
@@ -99,4 +98,14 @@ export function namespaceFault(given: unknown): string | null {
 
 function isTooLong(text: string): boolean {
   return text.length > MAX_CHARACTERS && [...text].length > MAX_CHARACTERS
+}
+
+/**
+ * Texts that missing values become when they are converted to strings: many clients would share them as a key or scope.
+ */
+const ACCIDENTS = new Set(['undefined', 'null', 'NaN', '[object Object]'])
+const LONGEST = Math.max(...[...ACCIDENTS].map(({ length }) => length))
+
+export function isAccident(text: string): boolean {
+  return text.length <= LONGEST && ACCIDENTS.has(text)
 }

@@ -1,7 +1,7 @@
 import { withoutAnswer } from './forget.js'
 import { inspect, type StoredRecord } from './machine.js'
-import { isNotKept } from './not-kept.js'
 import type { IdempotencyRecord, ListedRecord } from './record.js'
+import { isNotKept } from './record.js'
 
 /**
  * What a store's `listScope` shows of a record: all but its answer, which is shown only if nothing of it is kept. `null`

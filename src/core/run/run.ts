@@ -5,7 +5,7 @@ import type { FailureReason } from '../events/events.js'
 import { type Refused, SEND, type Settled } from '../events/outcome.js'
 import { unconfirmed } from '../events/verdict.js'
 import type { MaybePromise } from '../maybe-promise.js'
-import { transactionCommitted, transactionLate, transactionNested } from '../misuse.js'
+import { leaseLost, runFailed, transactionCommitted, transactionLate, transactionNested } from '../misuse.js'
 import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { Store } from '../store.js'
 import type { AnswerSource } from './answer-source.js'
@@ -13,7 +13,6 @@ import { HandlerContext } from './context.js'
 import { type Failure, OwnedRecord } from './owned-record.js'
 import type { Completion, FailureKind, OfferedEnd, OpenTransaction } from './run-end.js'
 import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from './settling.js'
-import { leaseLost, runFailed } from './stop-reasons.js'
 
 /** One run of an operation, from its claim to its end. */
 export class Run extends OwnedRecord {

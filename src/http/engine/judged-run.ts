@@ -1,4 +1,6 @@
+import { isRefusalStatus } from '../../core/certain-failure.js'
 import type { Claimant } from '../../core/engine/claimant.js'
+import type { FailureReason } from '../../core/events/events.js'
 import type { Refused, Replayed, Settled as SettledInCore } from '../../core/events/outcome.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import type { Answer } from '../../core/record/record.js'
@@ -9,7 +11,7 @@ import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from
 import { isEventStream, storedAnswer } from '../answer/answer.js'
 import type { HeaderPairs } from '../request/facts.js'
 import type { Asking } from './decision.js'
-import { judge } from './judgement.js'
+import type { OptionFunctions } from './option-functions.js'
 import type { RequestRules } from './request-rules.js'
 import type { HeldAnswer, RequestRun } from './request-run.js'
 import { readAnswer } from './resolution.js'
@@ -167,4 +169,29 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
 
 export function withHeaders<Each extends object>(decision: Each, extraHeaders: HeaderPairs | undefined): Each {
   return extraHeaders === undefined ? decision : { ...decision, extraHeaders }
+}
+
+/** How a run ended, according to its answer. */
+export type Judgement = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
+
+/**
+ * Judges a run by its answer (`null` if it has none). A failure is uncertain unless something shows that it is certain.
+ * `isUncertain`: any failure leaves the outcome unknown, so `isCertainFailure` is not called. `failsCertainly`: the handler
+ * threw a `CertainFailure`.
+ */
+export function judge<Req>(
+  answer: Answer | null,
+  request: Req,
+  isUncertain: boolean,
+  failsCertainly: boolean,
+  functions: Pick<OptionFunctions<Req>, 'isSuccess' | 'isCertainFailure'>,
+): Judgement {
+  if (failsCertainly) return { how: 'certainly', because: 'certain_failure' }
+  if (answer === null) return { how: 'perhaps', because: 'no_answer' }
+  if (functions.isSuccess(answer, request)) return 'success'
+  if (isRefusalStatus(answer.status)) return { how: 'certainly', because: 'refused' }
+  if (!isUncertain && functions.isCertainFailure(answer, request)) {
+    return { how: 'certainly', because: 'judged_certain' }
+  }
+  return { how: 'perhaps', because: 'status' }
 }

@@ -9,7 +9,6 @@ import type { Answer } from '../../core/record/record.js'
 import { sendingFault } from '../answer/answer.js'
 import { engineOptionsIn, resolveOptions } from '../options/option-rules.js'
 import type { IdempotencyOptions } from '../options/options.js'
-import type { Problem } from '../options/problem.js'
 import type { IdempotencyEvent } from '../options/request-events.js'
 import type { HeaderPairs, RequestFacts } from '../request/facts.js'
 import { readsBody } from '../request/request-body.js'
@@ -20,6 +19,7 @@ import { type Operator, operatorOn } from './operator.js'
 import { optionFunctions } from './option-functions.js'
 import { RequestRules } from './request-rules.js'
 import type { RequestRun } from './request-run.js'
+import type { Rejected, Replay } from './settled.js'
 
 /** The part of a binding that decides what to do with each request. */
 export interface RequestEngine<Req> extends Operator {
@@ -42,8 +42,8 @@ export interface RequestEngine<Req> extends Operator {
    * must be well-formed strings (`isWellFormed`); nothing else is checked here.
    */
   claim(identity: Identity, asker: Asker<Req>): MaybePromise<Exclude<Decision, { action: 'bypass' }>>
-  /** A problem as the response to send, in the format of `renderProblem`. */
-  answerOf(problem: Problem, request: Req): Answer
+  /** The response to send in place of the handler's: a stored answer, or a problem in the format of `renderProblem`. */
+  answerFor(decision: Replay | Rejected, request: Req): Answer
   /**
    * Counts work as in progress until it has ended: `idle` waits for it too. Returns, throws or rejects as the work
    * does.
@@ -154,8 +154,10 @@ class Decider<Req> implements RequestEngine<Req> {
     return promised.decision
   }
 
-  answerOf(problem: Problem, request: Req): Answer {
-    return this.#rules.functions.renderProblem(problem, request)
+  answerFor(decision: Replay | Rejected, request: Req): Answer {
+    return decision.action === 'replay'
+      ? decision.answer
+      : this.#rules.functions.renderProblem(decision.problem, request)
   }
 
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {

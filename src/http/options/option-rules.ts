@@ -1,8 +1,15 @@
-import { nearestOf } from '../../core/options/did-you-mean.js'
 import type { EngineOptions } from '../../core/options/engine-options.js'
 import { ENGINE_RULES as ALL_ENGINE_RULES, mistakesInRelations } from '../../core/options/engine-rules.js'
 import { aFunction, anInteger, oneOf } from '../../core/options/option-rules.js'
-import { checkOptions, type Fault, mistakesIn, presentIn, type Rule, shown } from '../../core/options/validation.js'
+import {
+  checkOptions,
+  type Fault,
+  mistakesIn,
+  nearestOf,
+  presentIn,
+  type Rule,
+  shown,
+} from '../../core/options/validation.js'
 import type { LegacyKey } from './body-field.js'
 import { aHeaderName } from './header-name.js'
 import { DEFAULTS, type IdempotencyOptions, type ResolvedOptions } from './options.js'
@@ -29,9 +36,7 @@ export function engineOptionsIn(options: ResolvedOptions<never>): Omit<EngineOpt
 /** The options with a default for each that is missing. */
 function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
   const options = { ...DEFAULTS, ...(presentIn(given) as Pick<IdempotencyOptions<Req>, 'store' | 'scope'>) }
-  // A store of 0.1.0 may have `effects`. Whether `store` is valid at all is checked later.
-  const withheld = options.store?.effects === 'inside' ? ({ unconfirmedSuccess: 'withhold' } as const) : {}
-  return { unknownRetentionMs: options.retentionMs, ...options, ...withheld }
+  return { unknownRetentionMs: options.retentionMs, ...options }
 }
 
 /**

@@ -1,6 +1,5 @@
 import { Buffer, isUtf8 } from 'node:buffer'
-import { isAccident } from '../../core/record/accidents.js'
-import { keyFault } from '../../core/record/identity.js'
+import { isAccident, keyFault } from '../../core/record/identity.js'
 
 /** A key, or what is wrong with it, worded for the client. */
 export type KeyReading = { readonly key: string } | { readonly invalid: string }

@@ -1,14 +1,13 @@
 import { IdempotencyError, inItsWords } from '../../core/errors.js'
 import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
+import { digestOf } from '../../core/record/digest.js'
 import { callOption } from '../options/option-call.js'
 import type { ResolvedOptions } from '../options/options.js'
 import type { Rejection } from '../options/request-events.js'
 import { contentTypeOf } from './content-type.js'
 import type { RequestFacts } from './facts.js'
-import { requestFingerprint } from './fingerprint.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
-import { checkWasRead, isComparable } from './sent-body.js'
-import { unsupportedDetail, warnOfUnsupported } from './unsupported-types.js'
+import { checkWasRead, isComparable, unsupportedDetail, warnOfUnsupported } from './sent-body.js'
 import { isWithoutBody } from './without-body.js'
 
 /** Why a request cannot have a fingerprint, by the client's mistake. */
@@ -73,4 +72,34 @@ const WAY_OUT =
 function pathOf(target: string): string {
   const query = target.indexOf('?')
   return query === -1 ? target : target.slice(0, query)
+}
+
+/**
+ * The digest of what makes two requests the same: method, path, query and content; `null` if the content is nested
+ * deeper than 1,000 levels. In your own receiver, another kind of operation can use a word that is not an HTTP method
+ * as `method`, and its name as `target`.
+ *
+ * `target` is the path, with the query if it counts. JSON counts by value, with members in any order; bytes and strings
+ * count by their bytes. `undefined` counts as `{}`: a missing body is `undefined` in Express 5 and `{}` in Express 4. A
+ * member of the content named `ignoredMember` does not count.
+ *
+ * @throws IdempotencyError `fingerprint_required` for content without a JSON form, such as a Map. Nothing ran and
+ * nothing was stored.
+ */
+export function requestFingerprint(
+  method: string,
+  target: string,
+  content: unknown,
+  ignoredMember?: string,
+): string | null {
+  // The length marks the end of the target, so no two requests produce the same prefix.
+  const prefix = `${method} ${target.length} ${target}\n`
+  const digest = digestOf(prefix, content === undefined ? {} : content, ignoredMember)
+  if (typeof digest === 'string') return digest
+  if (digest.fault === 'too_deep') return null
+  throw new IdempotencyError(
+    'fingerprint_required',
+    `The request's body, or the result of \`fingerprint\`, contains ${digest.seen}, which has no JSON form to compare. ` +
+      'Set a `fingerprint(req)` that returns what makes two such requests the same, as a JSON value, a string or bytes.',
+  )
 }

@@ -103,9 +103,8 @@ export class Deliveries<Req extends IncomingMessage> {
       case 'execute':
         return this.#run(handler, event, decision.run, req)
       case 'replay':
-        return decision.answer
       case 'reject':
-        return this.#engine.answerOf(decision.problem, req)
+        return this.#engine.answerFor(decision, req)
     }
   }
 
@@ -117,14 +116,7 @@ export class Deliveries<Req extends IncomingMessage> {
     const answer = delivery.isAcknowledged ? ACKNOWLEDGED : ended
     // The record changes before the response is sent: a client that has seen it can send the event again at once.
     const settled = await run.settle(answer)
-    switch (settled.action) {
-      case 'send':
-        return answer
-      case 'replay':
-        return settled.answer
-      case 'reject':
-        return this.#engine.answerOf(settled.problem, req)
-    }
+    return settled.action === 'send' ? answer : this.#engine.answerFor(settled, req)
   }
 
   async #endOf(handler: WebhookHandler<never>, event: object, run: RequestRun): Promise<Answer> {

@@ -55,7 +55,6 @@ export type Types = [
 
 // A store of one's own, and its laws under any runner.
 export class OwnStore implements Store {
-  readonly effects = 'outside'
   async begin(_key: string, claim: Claim): Promise<BeginReply> {
     return { acquired: true, attempt: claim.token.length, previousOutcome: 'none' }
   }
@@ -115,7 +114,7 @@ export async function bind(facts: RequestFacts<{ tenant: string }>): Promise<str
       return 'handed on'
     case 'execute': {
       const answer = { status: 201, statusMessage: '', headers: [['Content-Type', 'text/plain']], body: null } as const
-      const settled = await decision.execution.settle(answer)
+      const settled = await decision.run.settle(answer)
       return settled.action
     }
     case 'replay':
