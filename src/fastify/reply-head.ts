@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify'
 import type { HeaderPairs } from '../http/index.js'
 import { type Head, isAscii, mayHaveBody } from '../node/head.js'
 import { type Headers as AllHeaders, type HeaderSnapshot, isSame, restore, snapshotOf } from '../node/headers.js'
-import { asOnWire } from '../node/wire-head.js'
+import { asOnWire } from '../node/sending/wire-head.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>
 

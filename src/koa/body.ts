@@ -6,7 +6,7 @@ import { bodyHeaders, type HeaderPairs, type HeldBody } from '../http/index.js'
 import { isAscii } from '../node/head.js'
 import { headerOf } from '../node/headers.js'
 import { bufferOf, isStreamed, payloadOf, streamOf } from '../node/payload.js'
-import { setHeaders } from '../node/wire-head.js'
+import { setHeaders } from '../node/sending/wire-head.js'
 
 /** RFC 9110 §15.3.5, §15.3.6 and §15.4.5. */
 const EMPTY = new Set([204, 205, 304])

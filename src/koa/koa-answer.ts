@@ -13,7 +13,7 @@ import { changedSince, type Head, isAscii, isRecoded } from '../node/head.js'
 import { type HeaderSnapshot, headerOf, headersOf, restore, snapshotOf } from '../node/headers.js'
 import type { HeldResponse } from '../node/held-response.js'
 import { nothingThrown } from '../node/node-errors.js'
-import { asOnWire, setHeaders } from '../node/wire-head.js'
+import { asOnWire, setHeaders } from '../node/sending/wire-head.js'
 import { PHRASE_TYPE, putBody, takeBody } from './body.js'
 
 /**

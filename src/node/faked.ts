@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Outlet, type Senders, sendersOf } from './outlet.js'
+import { type Outlet, type Senders, sendersOf } from './sending/outlet.js'
 
 /*
  * Everything in which a held request and its response differ from what Node made. No other file writes to these.

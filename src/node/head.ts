@@ -2,7 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerRe
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
 import { type HeaderSnapshot, headerOf, headersOf, isSame, valueIn } from './headers.js'
 import { invalidStatus, invalidStatusMessage } from './node-errors.js'
-import { isEndNodes, type Outlet } from './outlet.js'
+import { isEndNodes, type Outlet } from './sending/outlet.js'
 
 /** The head that a handler handed over with its first byte, or with `writeHead`. */
 export interface Head {

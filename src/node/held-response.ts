@@ -9,11 +9,11 @@ import { headerOf, headersOf } from './headers.js'
 import { bytesOf, HeldBody } from './held-body.js'
 import { HeldStream } from './held-stream.js'
 import { alreadyFinished, type Callback, callbackOf, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
-import { isEndNodes, isWriteNodes } from './outlet.js'
 import { ResponseEntry } from './response-entry.js'
-import type { HangUp } from './socket-view.js'
-import { type Binding, WayOut } from './way-out.js'
-import { asOnWire, type Beginning } from './wire-head.js'
+import { isEndNodes, isWriteNodes } from './sending/outlet.js'
+import type { HangUp } from './sending/socket-view.js'
+import { type Binding, WayOut } from './sending/way-out.js'
+import { asOnWire, type Beginning } from './sending/wire-head.js'
 
 /**
  * - `holding`: what the handler writes is kept. Next: `streaming`, `given`, `ended` or `broken`.

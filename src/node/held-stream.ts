@@ -4,9 +4,9 @@ import * as faked from './faked.js'
 import type { Head } from './head.js'
 import { HeldBody, viewOf } from './held-body.js'
 import type { Callback } from './node-errors.js'
-import { drain } from './outlet.js'
-import { sendOpening } from './send.js'
-import type { WayOut } from './way-out.js'
+import { drain } from './sending/outlet.js'
+import { sendOpening } from './sending/send.js'
+import type { WayOut } from './sending/way-out.js'
 
 /**
  * Sends a response while its handler still writes, except its end. Without a length the end is the last chunk, which

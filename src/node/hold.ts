@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MaybePromise } from '../core/index.js'
 import type { HeaderPairs, RequestEngine, RequestRun, Settled } from '../http/index.js'
 import { HeldResponse } from './held-response.js'
-import { sendAnswer } from './send.js'
-import type { Other, WayOut } from './way-out.js'
+import { sendAnswer } from './sending/send.js'
+import type { Other, WayOut } from './sending/way-out.js'
 
 /** A response of Node, and the request that it answers. */
 export interface Holding<Req> {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, IdempotencyError } from '../../core/index.js'
-import { sendAnswer } from '../../node/send.js'
+import { sendAnswer } from '../../node/sending/send.js'
 import { Deliveries } from './deliveries.js'
 import type { ParsedEvent } from './parse.js'
 import { type GivenReceiverOptions, type ParsedReceiverOptions, resolveReceiverOptions } from './receiver-options.js'

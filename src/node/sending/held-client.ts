@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import * as faked from './faked.js'
-import { refuseUnlessHttp1 } from './headers.js'
+import * as faked from '../faked.js'
+import { refuseUnlessHttp1 } from '../headers.js'
 import { type Outlet, outletOf } from './outlet.js'
 import { GuardedSocket, type Hanging, OutlivingSocket } from './socket-view.js'
 

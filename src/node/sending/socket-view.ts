@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import * as faked from './faked.js'
-import type { Callback } from './node-errors.js'
+import * as faked from '../faked.js'
+import type { Callback } from '../node-errors.js'
 
 // Classes, not literals: V8 may put a literal among its old objects once such literals have lived long. A dead one there
 // keeps its closures, and with them the whole request, until the old space is collected.

@@ -2,9 +2,9 @@ import { Buffer } from 'node:buffer'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
-import { headersByName } from '../http/answer/answer.js'
-import type { Head } from './head.js'
-import { type Headers, isSame } from './headers.js'
+import { headersByName } from '../../http/answer/answer.js'
+import type { Head } from '../head.js'
+import { type Headers, isSame } from '../headers.js'
 
 /**
  * How Node encodes a head's non-ASCII characters depends on how the body begins: before a string it uses the string's
