@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { argumentsOf } from '../stages.mjs'
 
-const given = argumentsOf('--check')
+argumentsOf('--check')
 
 const ROOT = new URL('../../', import.meta.url)
 const PAGE = new URL('docs/options.md', ROOT)
@@ -25,7 +25,7 @@ const SECTIONS = [
   {
     title: 'bodyField',
     intro: 'The options of `bodyField(name, { … })`, for `legacyKey`.',
-    types: [['src/http/request/legacy-key.ts', 'BodyFieldOptions']],
+    types: [['src/http/options/body-field.ts', 'BodyFieldOptions']],
   },
   {
     title: 'Fetch and Hono',

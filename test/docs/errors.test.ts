@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { PROBLEM_CODES } from '../../src/http/options/problem.js'
 import { page, read } from './pages.js'
 
 const errors = page('docs/errors.md')
 
 /** Each closed union of codes, as its source writes it. */
 const UNIONS = [
-  ['src/http/answer/problem.ts', 'ProblemCode', 9],
   ['src/core/errors.ts', 'IdempotencyErrorCode', 19],
   ['adapters/postgres/errors.ts', 'PostgresStoreErrorCode', 18],
   ['adapters/sealed/errors.ts', 'SealedStoreErrorCode', 4],
@@ -19,6 +19,10 @@ describe('the page of errors has a heading for each code', () => {
       [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code),
       least,
     )
+  })
+
+  test('of problems', () => {
+    expectHeadings(PROBLEM_CODES, 9)
   })
 
   test('of refusals by a webhook receiver', () => {
