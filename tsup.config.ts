@@ -73,7 +73,6 @@ const example = defineConfig({
     'examples/payments/main': 'examples/payments/main.ts',
     'examples/webhook-receiver/main': 'examples/webhook-receiver/main.ts',
     'examples/webhook-receiver/demo': 'examples/webhook-receiver/demo.ts',
-    'examples/bad-network/main': 'examples/bad-network/main.ts',
   },
   outDir: 'build',
   format: 'esm',

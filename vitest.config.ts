@@ -20,7 +20,7 @@ export const ALONE = [
 ]
 
 /** They take long, and are about programs around the library: `npm run test:everything`. */
-export const LONG = ['test/examples/bad-network.test.ts', 'verification/proof/mutants/compiler.test.ts']
+export const LONG = ['verification/proof/mutants/compiler.test.ts']
 const NOT_NOW = [...configDefaults.exclude, ...(THOROUGH ? [] : LONG)]
 
 export default defineConfig({

@@ -1,7 +1,7 @@
 import { createClient, memoryKeys } from 'once-per-key/client'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { choicesOf } from '../../examples/bad-network/choices.js'
 import { startService } from '../examples/payments-service.js'
+import { choicesOf } from '../support/choices.js'
 import { type Loss, startFaultProxy } from '../support/fault-proxy.js'
 
 const PAYMENTS = 200
