@@ -1,3 +1,5 @@
+import { createHmac } from 'node:crypto'
+import type { Link, SpanContext } from '@opentelemetry/api'
 import {
   type Attributes,
   type Context,
@@ -8,10 +10,9 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
+import { LRUCache } from 'lru-cache'
 import type { ClaimTrace, CommandTrace, EventTrace } from '../core/index.js'
-import { AnsweredBy } from './answered-by.js'
 import type { Listener } from './channels.js'
-import { hasher } from './hasher.js'
 import { createInstruments, type Instruments } from './instruments.js'
 
 /** A run in progress. */
@@ -188,5 +189,34 @@ function leavesUnknown(event: EventTrace['event']): boolean {
       return true
     default:
       return false
+  }
+}
+
+/** Scope and key as hashed attributes; none without a secret. */
+export function hasher(
+  secret: string | undefined,
+): (about: { readonly scope: string; readonly key: string }) => Attributes {
+  if (secret === undefined) return () => ({})
+  const hash = (text: string): string => createHmac('sha256', secret).update(text).digest('hex')
+  return ({ scope, key }) => ({ 'once_per_key.scope.hash': hash(scope), 'once_per_key.key.hash': hash(key) })
+}
+
+/** How many runs are remembered. */
+const MOST_RUNS = 1_000
+/** Clients retry within minutes. */
+const LONGEST_MS = 3_600_000
+
+/** The trace that made the answer of a key: only for recent runs of this process, because records do not contain it. */
+export class AnsweredBy {
+  readonly #traces = new LRUCache<string, SpanContext>({ max: MOST_RUNS, ttl: LONGEST_MS })
+
+  set(name: string, made: SpanContext | undefined): void {
+    if (made === undefined) this.#traces.delete(name)
+    else this.#traces.set(name, made)
+  }
+
+  linkTo(name: string): Link | undefined {
+    const made = this.#traces.get(name)
+    return made === undefined ? undefined : { context: made }
   }
 }

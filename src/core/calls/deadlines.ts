@@ -1,5 +1,3 @@
-import { monotonicNow } from './clock.js'
-
 /** Something that is due at some time, and may be postponed or cancelled before. */
 export abstract class Deadline {
   /** On the monotonic clock; Infinity: it is in no queue. */
@@ -111,4 +109,9 @@ export class DeadlineQueue {
     deadline.earlier = null
     deadline.later = null
   }
+}
+
+/** Milliseconds of a monotonic clock. */
+export function monotonicNow(): number {
+  return performance.now()
 }

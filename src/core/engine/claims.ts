@@ -1,4 +1,4 @@
-import { monotonicNow } from '../calls/clock.js'
+import { monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall } from '../calls/store-call.js'
 import type { BeginReply } from '../record/record.js'
 import type { CoreParts } from '../run/core-parts.js'

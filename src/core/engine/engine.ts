@@ -1,6 +1,5 @@
-import { Activity } from '../calls/activity.js'
-import { monotonicNow } from '../calls/clock.js'
-import { Deadlines } from '../calls/deadlines.js'
+import { Activity } from '../calls/awaited.js'
+import { Deadlines, monotonicNow } from '../calls/deadlines.js'
 import type { Waiting } from '../calls/store-call.js'
 import { StoreCalls } from '../calls/store-calls.js'
 import { isRefusal, safely } from '../events/events.js'

@@ -1,4 +1,4 @@
-import { monotonicNow } from '../calls/clock.js'
+import { monotonicNow } from '../calls/deadlines.js'
 import { inFlight, isInFlight, storeUnavailable, type Verdict, verdictOn } from '../events/verdict.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import type { Acquired, IdempotencyRecord } from '../record/record.js'

@@ -1,4 +1,4 @@
-import type { Activity } from '../calls/activity.js'
+import type { Activity } from '../calls/awaited.js'
 import type { DeadlineQueue } from '../calls/deadlines.js'
 import type { StoreCalls } from '../calls/store-calls.js'
 import type { Emit } from '../events/events.js'

@@ -1,6 +1,5 @@
 import { awaited } from '../calls/awaited.js'
-import { monotonicNow } from '../calls/clock.js'
-import { Deadline, type DeadlineQueue } from '../calls/deadlines.js'
+import { Deadline, type DeadlineQueue, monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall, Waiting } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
 import type { OwnContext } from '../events/own-context.js'

@@ -1,4 +1,4 @@
-import { monotonicNow } from '../calls/clock.js'
+import { monotonicNow } from '../calls/deadlines.js'
 import { asKept } from '../calls/kept-in.js'
 import type { IdempotencyError } from '../errors.js'
 import type { FailureReason } from '../events/events.js'

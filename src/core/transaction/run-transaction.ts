@@ -12,8 +12,7 @@ import type { Answer } from '../record/record.js'
 import type { Run } from '../run/run.js'
 import type { Completion, OfferedEnd, OpenTransaction } from '../run/run-end.js'
 import { OfferedEnds } from './offered-ends.js'
-import { Call, within } from './transaction-call.js'
-import { WaitForClient } from './wait-for-client.js'
+import { Call, WaitForClient, within } from './transaction-call.js'
 
 /**
  * - `waiting`: the work was not called: nothing was begun, as far as is known.

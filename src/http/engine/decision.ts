@@ -1,6 +1,5 @@
 import type { HeaderPairs } from '../request/facts.js'
-import type { RequestRun } from './request-run.js'
-import type { Rejected, Replay } from './settled.js'
+import type { Rejected, Replay, RequestRun } from './request-run.js'
 
 /** What a binding must do with a request. */
 export type Decision =

@@ -13,9 +13,8 @@ import type { HeaderPairs } from '../request/facts.js'
 import type { Asking } from './decision.js'
 import type { OptionFunctions } from './option-functions.js'
 import type { RequestRules } from './request-rules.js'
-import type { HeldAnswer, RequestRun } from './request-run.js'
+import type { HeldAnswer, RequestRun, Settled } from './request-run.js'
 import { readAnswer } from './resolution.js'
-import type { Settled } from './settled.js'
 
 /** The claim of a request and, once it is claimed, its run: judges the handler's answer by the options. */
 export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settling<SettledInCore> {

@@ -18,8 +18,7 @@ import { JudgedRun, withHeaders } from './judged-run.js'
 import { type Operator, operatorOn } from './operator.js'
 import { optionFunctions } from './option-functions.js'
 import { RequestRules } from './request-rules.js'
-import type { RequestRun } from './request-run.js'
-import type { Rejected, Replay } from './settled.js'
+import type { Rejected, Replay, RequestRun } from './request-run.js'
 
 /** The part of a binding that decides what to do with each request. */
 export interface RequestEngine<Req> extends Operator {

@@ -5,7 +5,7 @@ import { MAY_HAVE_RUN, problemOf } from '../answer/problem.js'
 import type { ResolvedOptions } from '../options/options.js'
 import type { ProblemCode } from '../options/problem.js'
 import type { OptionFunctions } from './option-functions.js'
-import type { Rejected, Replay } from './settled.js'
+import type { Rejected, Replay } from './request-run.js'
 
 /** Translates the core's results into HTTP, by the options. */
 export class RequestRules<Req> {

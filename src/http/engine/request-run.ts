@@ -3,7 +3,8 @@ import type { Answer } from '../../core/record/record.js'
 import type { AnswerSource } from '../../core/run/answer-source.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
 import type { Settling } from '../../core/run/settling.js'
-import type { Settled } from './settled.js'
+import type { Problem } from '../options/problem.js'
+import type { HeaderPairs } from '../request/facts.js'
 
 /**
  * One run of a request's handler, for the binding, which ends it with or without the handler's answer. If store and
@@ -48,3 +49,20 @@ export interface RequestRun {
 
 /** The holder of a response, for transactions: what the work sends is held until after the COMMIT, or discarded. */
 export type HeldAnswer = Omit<AnswerSource, 'answerOf'>
+
+/** Send the stored answer; the handler does not run. */
+export interface Replay {
+  readonly action: 'replay'
+  readonly answer: Answer
+  readonly extraHeaders?: HeaderPairs
+}
+
+/** Send the problem; the handler does not run. */
+export interface Rejected {
+  readonly action: 'reject'
+  readonly problem: Problem
+  readonly extraHeaders?: HeaderPairs
+}
+
+/** What to send after a run has ended: the handler's own response, another attempt's answer, or a problem. */
+export type Settled = { readonly action: 'send' } | Replay | Rejected

@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer'
+import { isWithoutBody } from '../options/given-functions.js'
 import type { ResolvedOptions } from '../options/options.js'
-import { contentTypeOf, hasMembers, isJson } from './content-type.js'
 import type { RequestFacts } from './facts.js'
-import { headerLines } from './header-lines.js'
-import { isWithoutBody } from './without-body.js'
+import { contentTypeOf, hasMembers, headerLines, isJson } from './headers.js'
 
 /** Whether what is decided on a request depends on its body: its fingerprint does, or the deprecated place of its key. */
 export function readsBody<Req>(

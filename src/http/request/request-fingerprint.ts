@@ -1,14 +1,13 @@
 import { IdempotencyError, inItsWords } from '../../core/errors.js'
 import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
 import { digestOf } from '../../core/record/digest.js'
-import { callOption } from '../options/option-call.js'
+import { callOption, isWithoutBody } from '../options/given-functions.js'
 import type { ResolvedOptions } from '../options/options.js'
 import type { Rejection } from '../options/request-events.js'
-import { contentTypeOf } from './content-type.js'
 import type { RequestFacts } from './facts.js'
+import { contentTypeOf } from './headers.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
 import { checkWasRead, isComparable, unsupportedDetail, warnOfUnsupported } from './sent-body.js'
-import { isWithoutBody } from './without-body.js'
 
 /** Why a request cannot have a fingerprint, by the client's mistake. */
 export interface Unreadable {

@@ -1,7 +1,7 @@
 import { IdempotencyError, inItsWords } from '../../core/errors.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import { scopeFault } from '../../core/record/identity.js'
-import { callOption } from '../options/option-call.js'
+import { callOption } from '../options/given-functions.js'
 
 /**
  * The scope of an application with a single tenant. It must be chosen explicitly: as a default it would leak one

@@ -1,7 +1,6 @@
 import { aboutCode, IdempotencyError } from '../../core/errors.js'
-import { contentTypeOf, hasMembers, isJson, isMultipart, mediaTypeOf } from './content-type.js'
 import type { RequestFacts } from './facts.js'
-import { firstHeaderLine } from './header-lines.js'
+import { contentTypeOf, firstHeaderLine, hasMembers, isJson, isMultipart, mediaTypeOf } from './headers.js'
 
 /** The facts that the rules use. */
 type SentBody = Pick<RequestFacts, 'rawHeaders' | 'body' | 'bodyWasRead'>

@@ -1,4 +1,0 @@
-/** Milliseconds of a monotonic clock. */
-export function monotonicNow(): number {
-  return performance.now()
-}
