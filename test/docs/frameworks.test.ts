@@ -28,39 +28,6 @@ function columnOf({ name }: Framework): number {
   )
 }
 
-/** The README's columns, by the rows of the page. */
-const COLUMNS: Readonly<Record<string, string>> = {
-  replay: 'an answer is stored before it is sent, and a retry gets the same bytes',
-  race: 'of requests at once one runs; another body under the key is refused',
-  stream: 'long answers and event streams are streamed, and not kept',
-  disconnect: 'a client that leaves stops nothing',
-  'error answer': 'what the application answers to an error is judged',
-  '`CertainFailure`': 'a `CertainFailure` that a handler throws is seen',
-}
-
-const [columns = [], , ...entries] = page('README.md')
-  .split('\n')
-  .filter((line) => /^\|(entry|---|`once-per-key)/.test(line) && line.split('|').length === 10)
-  .map((line) => line.split('|').slice(1, -1))
-
-describe('the README’s table of frameworks', () => {
-  test.each(FRAMEWORKS)('has a row for $name, which says what the suite says', (framework) => {
-    const words = framework.name.toLowerCase().match(/^[\w:]+|\d$/g) ?? []
-    const [row = [], ...more] = entries.filter((cells) => {
-      const covered = cells.slice(0, 2).join(' ').toLowerCase()
-      return words.every((word) => covered.includes(word))
-    })
-    expect([row.length, more]).toEqual([columns.length, []])
-    for (const [at, column] of columns.entries()) {
-      if (at < 2) continue
-      const behaviour = COLUMNS[column] ?? ''
-      expect(rows.map(([name]) => name)).toContain(behaviour)
-      const isSo = DIFFERENCES[behaviour]?.(framework) ?? true
-      expect([column, row[at]]).toEqual([column, isSo ? 'yes' : 'no'])
-    }
-  })
-})
-
 describe('the table of frameworks', () => {
   test.each(FRAMEWORKS)('has a column for $name, which says what the suite says', (framework) => {
     const column = columnOf(framework)
