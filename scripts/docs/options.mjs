@@ -118,7 +118,7 @@ const SECTIONS = [
   {
     title: 'storeLaws',
     intro: 'The last argument of `storeLaws(…)`, [for stores of your own](stores/your-own.md).',
-    types: [['src/testing/store-laws.ts', 'StoreLawsOptions']],
+    types: [['src/testing/store/store-laws.ts', 'StoreLawsOptions']],
     without: ['effects'],
   },
   {

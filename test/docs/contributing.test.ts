@@ -25,3 +25,13 @@ describe.each(['CONTRIBUTING.md', 'test/README.md'])('%s', (path) => {
     expect(all.filter((name) => !['', folder].some((base) => existsSync(`${ROOT}${base}${name}`)))).toEqual([])
   })
 })
+
+describe('the tour', () => {
+  test('has twelve stops, and each is where the page says', () => {
+    const stops = [...read('CONTRIBUTING.md').matchAll(/`([\w./-]+\.ts):(\d+)` \| `([^`]+)`/g)]
+    expect(stops).toHaveLength(12)
+    for (const [, path = '', line, code = ''] of stops) {
+      expect(read(path).split('\n')[Number(line) - 1], 'run npm run docs:tour').toContain(code.replaceAll('\\|', '|'))
+    }
+  })
+})

@@ -118,12 +118,13 @@ const LAYERS: readonly Layer[] = [
 const LOADS_WHAT_IT_IS_TOLD = 'bin/target.ts'
 
 const MOST_LINES = 350
+const MOST_FILES = 14
 const MOST_LINES_OF_A_FUNCTION = 60
 const FORBIDDEN_NAMES = /^(utils?|helpers?|common|misc|types?|shared)$/
 
 /** Every breach of the architecture, one sentence each. */
 export function breachesIn(files: Files): string[] {
-  return [...importBreaches(files), ...cycleBreaches(files), ...shapeBreaches(files)]
+  return [...importBreaches(files), ...cycleBreaches(files), ...shapeBreaches(files), ...folderBreaches(files)]
 }
 
 function importBreaches(files: Files): string[] {
@@ -189,4 +190,16 @@ function shapeBreaches(files: Files): string[] {
     }
     return breaches
   })
+}
+
+/** Folders that nobody takes in at a glance. */
+function folderBreaches(files: Files): string[] {
+  const counts = new Map<string, number>()
+  for (const path of files.keys()) {
+    const folder = posix.dirname(path)
+    if (/^(src|adapters|bin)\//.test(path)) counts.set(folder, (counts.get(folder) ?? 0) + 1)
+  }
+  return [...counts]
+    .filter(([, count]) => count > MOST_FILES)
+    .map(([folder, count]) => `${folder} has ${count} files side by side, more than ${MOST_FILES}`)
 }

@@ -16,7 +16,7 @@ export interface BrokenBinding {
   readonly alone?: true
 }
 
-const REPLAYED = "responseOf(other.action === 'replay' ? other.answer :"
+const REPLAYED = 'responseOf(engine.answerFor(other, request), extra)'
 const RESPONSE = 'return new Response(bytes, { status, statusText: statusMessage, headers: pairs })'
 
 export const BROKEN_BINDINGS: readonly BrokenBinding[] = [
@@ -50,7 +50,8 @@ export const BROKEN_BINDINGS: readonly BrokenBinding[] = [
   {
     breaks: 'a replay is always 200',
     find: REPLAYED,
-    replace: "responseOf(other.action === 'replay' ? { ...other.answer, status: 200 } :",
+    replace:
+      "responseOf(other.action === 'replay' ? { ...other.answer, status: 200 } : engine.answerFor(other, request), extra)",
     foundBy: ['replay: json', 'replay: a status without a body', 'replay: 204', 'replay: a redirect'],
   },
   {

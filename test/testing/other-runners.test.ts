@@ -13,7 +13,7 @@ afterAll(() => installed.remove())
 
 /** The first example of the docstring: a store that is made of the machine, on trial. */
 async function documentedExample(): Promise<string> {
-  const source = await readFile(new URL('../../src/testing/store-laws.ts', import.meta.url), 'utf8')
+  const source = await readFile(new URL('../../src/testing/store/store-laws.ts', import.meta.url), 'utf8')
   const example = /@example\n(?<code>(?: \*.*\n)+?) \*\n \* A store with its own clock/.exec(source)?.groups?.code ?? ''
   return example.replaceAll(/^ \* ?/gm, '')
 }

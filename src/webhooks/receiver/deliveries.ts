@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer'
+import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import {
   type Answer,
@@ -7,6 +8,7 @@ import {
   IdempotencyError,
   inItsWords,
   isCertainFailure,
+  keyFault,
   kindOf,
   type MaybePromise,
   safeListener,
@@ -14,14 +16,13 @@ import {
 import { createRequestEngine, type RequestEngine, type RequestRun } from '../../http/index.js'
 import type { WebhookEventIssue } from '../events/event-error.js'
 import type { Delivered } from './delivered-event.js'
-import { eventKey } from './event-key.js'
 import { ACKNOWLEDGED, HandledDelivery } from './handled-delivery.js'
 import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
 import { readRawBody } from './raw-body.js'
 import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
 import type { ResolvedReceiverOptions } from './receiver-options.js'
+import { sourceReader } from './receiver-options.js'
 import { eventProblem, type RefusalCode, refusalAnswer } from './refusal.js'
-import { sourceReader } from './source.js'
 
 /** Reads, verifies, claims and handles deliveries, in this order, and returns the response to each. */
 export class Deliveries<Req extends IncomingMessage> {
@@ -160,3 +161,19 @@ function contextOf(context: IdempotencyContext): WebhookContext {
 
 const VERIFY_WAY_OUT =
   'It must return true or false: wrap a library that throws for a wrong signature in a `try`, and return false there.'
+
+/**
+ * This prefix and the digest format are frozen within a major version: records made before an upgrade must still be
+ * found.
+ */
+const DIGEST = 'webhook-id-sha256:'
+
+/**
+ * The key of an event: its id, unchanged (quotes belong to it, since it is not a header's value). An id that is not a
+ * valid key, for example one of more than 255 characters, is replaced by its digest. So is an id that begins with the
+ * digest's prefix: otherwise it could pose as another id's digest.
+ */
+export function eventKey(id: string): string {
+  if (keyFault(id) === null && !id.startsWith(DIGEST)) return id
+  return DIGEST + hash('sha256', id, 'base64url')
+}

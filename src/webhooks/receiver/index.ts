@@ -7,6 +7,5 @@ export type { EventOfType, WebhookContext, WebhookHandler, WebhookHandlers } fro
 export type { Parse, ParsedEvent } from './parse.js'
 export { type Receive, type WebhookReceiver, webhookReceiver } from './receiver.js'
 export type { AboutDelivery, WebhookReceiverEvent } from './receiver-event.js'
-export type { CommonReceiverOptions, ParsedReceiverOptions } from './receiver-options.js'
+export type { CommonReceiverOptions, ParsedReceiverOptions, Verify } from './receiver-options.js'
 export type { RefusalCode } from './refusal.js'
-export type { Verify } from './verify.js'

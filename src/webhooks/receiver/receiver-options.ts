@@ -1,12 +1,12 @@
-import type { IncomingMessage } from 'node:http'
+import type { Buffer } from 'node:buffer'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { MaybePromise } from '../../core/index.js'
 import { checkOptions, type OptionRule, optionRules, scopeFault, warnOnce } from '../../core/index.js'
-import { type IdempotencyOptions, mistakesInOptions, singleTenant } from '../../http/index.js'
+import { type IdempotencyOptions, mistakesInOptions, type Scope, scopeReader, singleTenant } from '../../http/index.js'
 import { mistakesInHandlers, type WebhookHandler, type WebhookHandlers } from './handlers.js'
 import type { Parse, ParsedEvent } from './parse.js'
 import type { WebhookReceiverEvent } from './receiver-event.js'
 import { parsedSender, type Sender } from './sender.js'
-import type { Source } from './source.js'
-import type { Verify } from './verify.js'
 
 /** Options that all receivers share. All durations are integers, in milliseconds. */
 export interface CommonReceiverOptions<Req extends IncomingMessage = IncomingMessage>
@@ -191,3 +191,25 @@ const SHARED: readonly string[] = [
   'retryAfterMs',
 ]
 const RULES = { ...OWN_RULES, ...Object.fromEntries(SHARED.map((name) => [name, (): null => null])) }
+
+/**
+ * Checks that a delivery comes from its sender. Receives the body's raw bytes and the request's headers, with names in
+ * lower case; returns `true` or `false`.
+ */
+export type Verify = (raw: Buffer, headers: IncomingHttpHeaders) => boolean | Promise<boolean>
+
+/** Who owns the events of a request: a name, or a function of the request. */
+export type Source<Req extends IncomingMessage> = string | Scope<Req>
+
+/**
+ * Returns a reader of the source, which follows the rules of a scope: no value is coerced.
+ *
+ * The reader throws IdempotencyError (or rejects with it) `scope_invalid`: nothing ran and nothing was stored.
+ */
+export function sourceReader<Req extends IncomingMessage>(source: Source<Req>): (req: Req) => MaybePromise<string> {
+  return typeof source === 'string' ? () => source : scopeReader(source, { option: 'source', wayOut: WAY_OUT })
+}
+
+const WAY_OUT =
+  'It must return a string of 1 to 255 characters that says who owns the events; respond to requests without a source ' +
+  'before the receiver.'

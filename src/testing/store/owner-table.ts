@@ -1,8 +1,8 @@
-import type { Bench } from './bench.js'
-import { type Claimant, OTHER_ANSWER, SEEN_ANSWER } from './claimant.js'
-import type { Law } from './law.js'
-import { promised, type SeenRecord } from './seen.js'
-import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from './situations.js'
+import type { Bench } from '../bench.js'
+import { type Claimant, OTHER_ANSWER, SEEN_ANSWER } from '../claimant.js'
+import type { Law } from '../law.js'
+import { promised, type SeenRecord } from '../seen.js'
+import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
 
 type Command = 'renew' | 'complete' | 'release' | 'release as uncertain'
 /** `'ends'`: the command does its work. `'repeats'`: ok, and nothing changes. `'stale'`: nothing changes. */

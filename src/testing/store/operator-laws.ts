@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Answer } from '../core/index.js'
-import type { Bench } from './bench.js'
-import { ANSWER, type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from './claimant.js'
-import type { Law } from './law.js'
-import { promised, type SeenRecord, seenAnswer } from './seen.js'
-import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from './situations.js'
+import type { Answer } from '../../core/index.js'
+import type { Bench } from '../bench.js'
+import { ANSWER, type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from '../claimant.js'
+import type { Law } from '../law.js'
+import { promised, type SeenRecord, seenAnswer } from '../seen.js'
+import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
 
 /** What can be resolved: an attempt that died or stalled, or a failure that may have had its effect. */
 export const UNKNOWN: Readonly<Record<SituationName, boolean>> = {

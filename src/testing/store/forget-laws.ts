@@ -1,9 +1,9 @@
-import type { Forgetting } from '../core/index.js'
-import type { Bench } from './bench.js'
-import { ANSWER, OTHER_FINGERPRINT } from './claimant.js'
-import type { Law } from './law.js'
-import { promised, type SeenAnswer, type SeenRecord } from './seen.js'
-import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from './situations.js'
+import type { Forgetting } from '../../core/index.js'
+import type { Bench } from '../bench.js'
+import { ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
+import type { Law } from '../law.js'
+import { promised, type SeenAnswer, type SeenRecord } from '../seen.js'
+import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
 
 /** What can be forgotten: an operation whose outcome is known. */
 const SETTLED: Readonly<Record<SituationName, boolean>> = {

@@ -1,8 +1,8 @@
-import type { Bench } from './bench.js'
-import { type Claimant, OTHER_FINGERPRINT } from './claimant.js'
-import type { Law } from './law.js'
-import { promised, type SeenBegun } from './seen.js'
-import { type Met, repeatEnd, SITUATIONS, type SituationName, shownTo } from './situations.js'
+import type { Bench } from '../bench.js'
+import { type Claimant, OTHER_FINGERPRINT } from '../claimant.js'
+import type { Law } from '../law.js'
+import { promised, type SeenBegun } from '../seen.js'
+import { type Met, repeatEnd, SITUATIONS, type SituationName, shownTo } from '../situations.js'
 
 type Result =
   /** Not acquired: the record is shown and stays unchanged. */

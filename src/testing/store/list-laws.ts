@@ -1,9 +1,9 @@
-import type { Bench } from './bench.js'
-import { LONG_MS } from './claimant.js'
-import type { Law } from './law.js'
+import type { Bench } from '../bench.js'
+import { LONG_MS } from '../claimant.js'
+import type { Law } from '../law.js'
+import { promised } from '../seen.js'
+import { repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
 import { UNKNOWN } from './operator-laws.js'
-import { promised } from './seen.js'
-import { repeatEnd, SITUATIONS, type SituationName } from './situations.js'
 
 /** The retention of the records by default. */
 const RETENTION_MS = 2 * LONG_MS

@@ -1,7 +1,7 @@
-import { OTHER_FINGERPRINT } from './claimant.js'
-import { everywhere, type Law } from './law.js'
-import { promised } from './seen.js'
-import { completed, takenOver } from './situations.js'
+import { OTHER_FINGERPRINT } from '../claimant.js'
+import { everywhere, type Law } from '../law.js'
+import { promised } from '../seen.js'
+import { completed, takenOver } from '../situations.js'
 
 /** Repeatable: a command that is sent twice, or late, has the same effect as one that is sent once, in time. */
 export const repeatLaws: readonly Law[] = [

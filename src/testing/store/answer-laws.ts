@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
-import type { Answer } from '../core/index.js'
-import type { Bench } from './bench.js'
-import { ANSWER, FINGERPRINT } from './claimant.js'
-import { everywhere, type Law } from './law.js'
-import { promised, seenAnswer } from './seen.js'
+import type { Answer } from '../../core/index.js'
+import type { Bench } from '../bench.js'
+import { ANSWER, FINGERPRINT } from '../claimant.js'
+import { everywhere, type Law } from '../law.js'
+import { promised, seenAnswer } from '../seen.js'
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 

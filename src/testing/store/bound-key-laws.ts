@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { Bench } from './bench.js'
-import { OTHER_FINGERPRINT } from './claimant.js'
-import { everywhere, type Law } from './law.js'
-import { promised } from './seen.js'
-import { completed, shownTo, takenOver } from './situations.js'
+import type { Bench } from '../bench.js'
+import { OTHER_FINGERPRINT } from '../claimant.js'
+import { everywhere, type Law } from '../law.js'
+import { promised } from '../seen.js'
+import { completed, shownTo, takenOver } from '../situations.js'
 
 /** Bound, and fresh means fresh: what a record keeps about earlier attempts. */
 export const boundKeyLaws: readonly Law[] = [

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Bench } from './bench.js'
-import { type Claimant, OTHER_ANSWER } from './claimant.js'
-import type { Law } from './law.js'
-import { promised } from './seen.js'
+import type { Bench } from '../bench.js'
+import { type Claimant, OTHER_ANSWER } from '../claimant.js'
+import type { Law } from '../law.js'
+import { promised } from '../seen.js'
 
 /** The participants on one key: its owner, which claimed first; another claimant; an operator. */
 interface Cast {
