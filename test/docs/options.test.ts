@@ -87,6 +87,7 @@ const OPTIONS: Record<keyof IdempotencyOptions, true> = {
   isCertainFailure: true,
   effects: true,
   keepHeader: true,
+  streams: true,
   leaseMs: true,
   maxRunMs: true,
   retentionMs: true,

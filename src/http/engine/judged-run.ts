@@ -72,7 +72,10 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   }
 
   keepsBody(byteLength: number, contentType: unknown): boolean {
-    return byteLength <= this.maxAnswerBytes && !isEventStream(contentType)
+    if (byteLength > this.maxAnswerBytes || isEventStream(contentType)) return false
+    const { streams } = this.#rules.functions
+    if (streams === undefined || this.#hasEnd || typeof contentType !== 'string') return true
+    return !streams(contentType, this.#request as Req)
   }
 
   settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<Settled> {

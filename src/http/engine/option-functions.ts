@@ -12,6 +12,8 @@ export interface OptionFunctions<Req> {
   readonly isSuccess: (answer: Answer, request: Req) => boolean
   readonly isCertainFailure: (answer: Answer, request: Req) => boolean
   readonly keepHeader: KeepHeader
+  /** `undefined`: only event streams are. */
+  readonly streams: ((contentType: string, request: Req) => boolean) | undefined
   readonly renderProblem: (problem: Problem, request: Req) => Answer
 }
 
@@ -20,7 +22,7 @@ export function optionFunctions<Req>(
   options: ResolvedOptions<Req>,
   emit: (event: IdempotencyEvent) => void,
 ): OptionFunctions<Req> {
-  const { isSuccess, isCertainFailure, keepHeader, renderProblem } = options
+  const { isSuccess, isCertainFailure, keepHeader, streams, renderProblem } = options
   return {
     isSuccess: guarded('isSuccess', isSuccess && ((answer, request) => verdict(isSuccess(answer, request))), (answer) =>
       isSuccessStatus(answer.status),
@@ -35,6 +37,13 @@ export function optionFunctions<Req>(
       keepHeader && ((name, byDefault) => verdict(keepHeader(name, byDefault))),
       (_name, byDefault) => byDefault,
     ),
+    streams:
+      streams &&
+      guarded<[string, Req], boolean>(
+        'streams',
+        (type, request) => verdict(streams(type, request)),
+        () => false,
+      ),
     renderProblem: guarded(
       'renderProblem',
       renderProblem && ((problem, request) => problemAnswer(problem, rendering(renderProblem(problem, request)))),

@@ -1,4 +1,5 @@
 import type { Answer } from '../../core/record/record.js'
+import { isEventStream } from '../answer/answer.js'
 import { bytesIn } from '../request/gathered.js'
 import type { HeldBody, Read, Source } from './held-body.js'
 import type { RequestRun } from './request-run.js'
@@ -75,7 +76,7 @@ class StreamedBody {
     if (this.#isSwallowed) return
     this.#isSwallowed = true
     try {
-      if (!this.#run.keepsBody(0, contentTypeIn(this.#head))) await this.#source.cancel(reason)
+      if (isEventStream(contentTypeIn(this.#head))) await this.#source.cancel(reason)
       else while ((await this.#read()) !== null);
       await this.#settle()
     } catch {

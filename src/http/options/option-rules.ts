@@ -77,6 +77,7 @@ const RULES: RuleSet = {
   keepHeader: aFunction,
   ...ENGINE_RULES,
   maxAnswerBytes: anInteger(0, Number.MAX_SAFE_INTEGER),
+  streams: aFunction,
   renderProblem: aFunction,
   problemStatuses: someProblemStatuses,
 }

@@ -64,6 +64,31 @@ describe.each(FRAMEWORKS)('$name', (framework) => {
     expect((await serving.send()).json()).toMatchObject({ code: 'answer_not_kept' })
   })
 
+  test('with `streams`, an answer of that content type leaves piece by piece, and any other is held', async () => {
+    const end = gate()
+    const stream = async function* () {
+      yield Buffer.from('{"word":"pay"}\n')
+      await end.opened
+      yield Buffer.from('{"word":"once"}\n')
+    }
+    const headers = [['Content-Type', 'application/x-ndjson; charset=utf-8']] as const
+    const streams = (type: string) => type.startsWith('application/x-ndjson')
+    const serving = await serve(framework, () => ({ stream: stream(), headers }), { options: { streams } })
+    const client = serving.open()
+    while (!client.received().includes('pay')) await new Promise((resolve) => client.socket.once('data', resolve))
+    expect((await serving.send()).json()).toMatchObject({ code: 'in_flight' })
+    end.open()
+    expect((await client.reply()).body.toString()).toBe('{"word":"pay"}\n{"word":"once"}\n')
+    expect((await serving.send()).json()).toMatchObject({ code: 'answer_not_kept' })
+
+    const piece = async function* () {
+      yield chunk(1)
+    }
+    const held = await serve(framework, () => ({ stream: piece(), headers: OCTETS }), { options: { streams } })
+    const first = await held.send()
+    expect((await held.send()).body).toEqual(first.body)
+  })
+
   test('a source is read no faster than its client reads', async () => {
     const LENGTH = 2 ** 16
     const MOST = 1_000
