@@ -215,7 +215,6 @@ if not record then return NONE end
 if record.token == token and record.state ~= 'in-flight' then return OK end
 if record.attempt ~= attempt or not is_unknown(record) then return stale(record) end
 
-attempt = record.attempt + 1
 local expires_ms = math.max(redis.call('PTTL', key), retention_ms)
 if not answer then
   write({ state = 'failed', token = token, fingerprint = '', attempt = attempt, uncertain = false }, expires_ms)

@@ -86,13 +86,15 @@ test('a lease that has lapsed is shown with the time of day at which it ended', 
   expect(Date.parse(json.leaseEndsAt)).toBeGreaterThanOrEqual(before)
 })
 
-test('resolve names the attempt that it settled, and a later one is not settled by it', async () => {
+test('resolve names the attempt that it settled, and so does the record, which is not settled again', async () => {
   const { at } = await lostPayment()
   const resolve = ['resolve', 'acme', 'order-1', '--attempt', '1', '--failed', '--yes', ...at]
   const settled = await command(resolve)
   expect([settled.exitCode, settled.stdout]).toEqual([0, 'Attempt 1 is settled as failed: the key is free.\n'])
   const again = await command(resolve)
-  expect([again.exitCode, again.stdout]).toEqual([1, 'Nothing was changed: it is at attempt 2 by now.\n'])
+  expect([again.exitCode, again.stdout]).toEqual([1, 'Nothing was changed: its outcome is known: it is failed.\n'])
+  const record = JSON.parse((await command([...INSPECT, '--json', ...at])).stdout)
+  expect(record).toMatchObject({ state: 'failed', attempt: 1 })
 })
 
 test('resolve --json names the attempt too', async () => {

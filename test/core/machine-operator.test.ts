@@ -56,20 +56,20 @@ describe('inspect', () => {
 })
 
 describe('resolve', () => {
-  test.each(RESOLVABLE)('%s: a failure is certain, bound to nothing, and one attempt on', (name) => {
+  test.each(RESOLVABLE)('%s: a failure is certain, bound to nothing, and of the attempt that was settled', (name) => {
     const { record, reply } = machine.resolve(RECORDS[name], resolutionOf(RECORDS[name]), NOW)
     expect(reply).toEqual({ ok: true })
     expect(record).toEqual({
       state: 'failed',
       token: 'operator',
       fingerprint: null,
-      attempt: RECORDS[name].attempt + 1,
+      attempt: RECORDS[name].attempt,
       uncertain: false,
       expiresAt: NOW + RETENTION_MS,
     })
   })
 
-  test.each(RESOLVABLE)('%s: a completion keeps its answer and its fingerprint, one attempt on', (name) => {
+  test.each(RESOLVABLE)('%s: a completion keeps its answer and its fingerprint, and the attempt that was settled', (name) => {
     for (const answer of [OTHER_ANSWER, { ...OTHER_ANSWER, body: null }]) {
       const { record, reply } = machine.resolve(RECORDS[name], resolutionOf(RECORDS[name], { answer }), NOW)
       expect(reply).toEqual({ ok: true })
@@ -77,7 +77,7 @@ describe('resolve', () => {
         state: 'completed',
         token: 'operator',
         fingerprint: 'f',
-        attempt: RECORDS[name].attempt + 1,
+        attempt: RECORDS[name].attempt,
         answer,
         expiresAt: NOW + RETENTION_MS,
       })
@@ -127,7 +127,7 @@ describe('resolve', () => {
     const live = RECORDS['in-flight, lease live']
     expect(machine.resolve(live, resolutionOf(live, { token }), NOW).reply).toMatchObject({ ok: false })
     const lapsed = RECORDS['in-flight, lapsed long ago']
-    expect(machine.resolve(lapsed, resolutionOf(lapsed, { token }), NOW).record).toMatchObject({ attempt: 4 })
+    expect(machine.resolve(lapsed, resolutionOf(lapsed, { token }), NOW).record).toMatchObject({ attempt: 3 })
   })
 
   test.each(RESOLVABLE)('%s: the record is kept as long as it was to be, or longer', (name) => {
@@ -162,7 +162,7 @@ describe('resolve', () => {
       for (const unknownOutcome of ['rerun', 'refuse'] as const) {
         for (const fingerprint of ['f', 'g']) {
           const { reply } = machine.begin(record, claimOf({ unknownOutcome, fingerprint }), NOW)
-          const attempt = RECORDS[name].attempt + 2
+          const attempt = RECORDS[name].attempt + 1
           expect(reply).toEqual({ acquired: true, attempt, previousOutcome: 'failed' })
         }
       }

@@ -104,7 +104,7 @@ describe.each(['rerun', 'refuse'] as const)('resolve, where unknown outcomes are
     expect(await resolve({ ...NAME, attempt: 1 }, 'failed')).toEqual({ ok: true })
     expect(told('resolved')).toEqual([{ type: 'resolved', ...NAME, attempt: 1, as: 'failed' }])
     const corrected = runOf(await send({ body: { amount: 101 } }))
-    expect([corrected.context.attempt, corrected.context.previousOutcome]).toEqual([3, 'failed'])
+    expect([corrected.context.attempt, corrected.context.previousOutcome]).toEqual([2, 'failed'])
   })
 
   test('as completed: retries are given the answer, and another request is refused', async () => {
@@ -174,7 +174,7 @@ describe.each(['rerun', 'refuse'] as const)('resolve, where unknown outcomes are
     await stall()
     const attempt = { ...NAME, attempt: 1 }
     const done = await Promise.all([resolve(attempt, { completed: { status: 200 } }), resolve(attempt, 'failed')])
-    expect(done).toMatchObject([{ ok: true }, { ok: false, record: { state: 'completed', attempt: 2 } }])
+    expect(done).toMatchObject([{ ok: true }, { ok: false, record: { state: 'completed', attempt: 1 } }])
     expect(outcomeOf(await send())).toBe('replay')
   })
 

@@ -43,8 +43,8 @@ export const BROKEN_OPERATORS: readonly BrokenStore[] = [
         machine.resolve(record, { ...resolution, attempt: record?.attempt ?? 0 }, now),
     },
   ),
-  broken('a resolution keeps the attempt', ['resolve as failed (failed, uncertain): ok'], {
-    resolve: (record, resolution, now) => changed(record, machine.resolve(record, resolution, now), -1),
+  broken('a resolution counts as an attempt', ['resolve as failed (failed, uncertain): ok'], {
+    resolve: (record, resolution, now) => changed(record, machine.resolve(record, resolution, now), 1),
   }),
   broken('a resolution leaves the record to its owner', ['resolve as completed (in-flight, lease lapsed): ok'], {
     resolve: (record, resolution, now) => machine.resolve(record, { ...resolution, token: record?.token ?? '' }, now),
@@ -57,7 +57,7 @@ export const BROKEN_OPERATORS: readonly BrokenStore[] = [
   }),
   broken('a resolution that is sent again is refused', ['resolve: a repetition is confirmed'], {
     resolve: (record, resolution, now) =>
-      machine.resolve(record, { ...resolution, token: `${resolution.token} at ${now} of ${record?.attempt}` }, now),
+      machine.resolve(record, { ...resolution, token: `${resolution.token} at ${now} behind ${record?.token}` }, now),
   }),
   broken('a resolution that is sent again replaces the first', ['resolve: a repetition is confirmed'], {
     resolve: (record, resolution, now) =>

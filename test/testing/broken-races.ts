@@ -70,6 +70,7 @@ export const BROKEN_RACES: readonly BrokenStore[] = [
       'atomic (in-flight, lease lapsed): resolve as failed and complete',
       'atomic (in-flight, lease lapsed): resolve as failed and ',
       'atomic (in-flight, lease lapsed): resolve as completed and ',
+      'resolve: of 20 operators at once, one resolves',
     ],
     (records, now, store) => ({
       async resolve(key, resolution) {

@@ -42,7 +42,7 @@ test('with operators in between, MemoryStore replies as the machine does, in mor
 })
 
 test.each<[string, Partial<typeof machine>]>([
-  ['forgets the attempt', { resolve: (record, resolution, now) => withAttempt(record, resolution, now) }],
+  ['counts a resolution as an attempt', { resolve: (record, resolution, now) => withAttempt(record, resolution, now) }],
   [
     'takes what was said of one attempt for any',
     { resolve: (record, said, now) => machine.resolve(record, { ...said, attempt: record?.attempt ?? 0 }, now) },
@@ -73,6 +73,6 @@ test.each<[string, Partial<typeof machine>]>([
 
 function withAttempt(...[record, resolution, now]: Parameters<typeof machine.resolve>) {
   const step = machine.resolve(record, resolution, now)
-  const attempt = record?.attempt ?? 0
+  const attempt = (record?.attempt ?? 0) + 1
   return step.record === record ? step : { ...step, record: step.record && { ...step.record, attempt } }
 }

@@ -207,7 +207,7 @@ function resolve(schema: string): string {
     END IF;
 
     n := NULL;
-    n.token := p_token; n.attempt := r.attempt + 1; n.uncertain := false;
+    n.token := p_token; n.attempt := r.attempt; n.uncertain := false;
     n.expires_at := greatest(r.expires_at, ${after('p_retention_ms')});
     IF p_status IS NULL THEN
       n.state := 'failed';

@@ -36,8 +36,8 @@
  * | none                                                               | stale                                      |
  * | failed or completed, own token                                     | ok, no change                              |
  * | another attempt than the one that was looked at                    | stale                                      |
- * | in-flight, lapsed; or failed and uncertain                         | attempt + 1: completed with the answer,    |
- * |                                                                    | or failed and certain                      |
+ * | in-flight, lapsed; or failed and uncertain                         | that attempt, by this token: completed     |
+ * |                                                                    | with the answer, or failed and certain     |
  * | in-flight, lease live; completed; or failed, certain               | stale                                      |
  *
  * The laws, whatever the interleaving:
@@ -171,8 +171,7 @@ export function resolve(stored: StoredRecord | null, resolution: Resolution, now
   if (record.token === token && record.state !== 'in-flight') return { record, reply: OK }
   if (record.attempt !== resolution.attempt || !isUnknown(record, now)) return stale(record, now)
 
-  const { fingerprint } = record
-  const attempt = record.attempt + 1
+  const { fingerprint, attempt } = record
   // At least as long as the record that it replaces: until then, the lost owner may still wake up.
   const expiresAt = Math.max(record.expiresAt, now + retentionMs)
   const resolved: StoredRecord =

@@ -43,7 +43,7 @@ const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =
       if (!isUnknown) return checkUnchanged(bench, met, done, name)
       promised(done, { ok: true }, `${name}.`)
       const record = resolved(met, as as Outcome)
-      promised(await bench.look(), record, `${name}, as the next attempt.`)
+      promised(await bench.look(), record, `${name}, as the attempt that was settled.`)
       promised(await met.owner.renew(), { ok: false, record }, `${name}, and the former owner no longer owns it.`)
       promised(await met.owner.complete(OTHER_ANSWER), { ok: false, record }, `${name}, and a late answer is fenced.`)
       promised(
@@ -72,7 +72,7 @@ const LAWS: readonly Law[] = [
     await loseOwner(bench)
     await bench.resolve(1, null)
     const corrected = bench.claimant({ fingerprint: OTHER_FINGERPRINT, unknownOutcome: 'refuse' })
-    const next = { acquired: true, attempt: 3, previousOutcome: 'failed' }
+    const next = { acquired: true, attempt: 2, previousOutcome: 'failed' }
     promised(await corrected.begin(), next, 'A key resolved as failed is a certain failure.')
   }),
 
@@ -81,7 +81,7 @@ const LAWS: readonly Law[] = [
     async (bench) => {
       const owner = await loseOwner(bench)
       await bench.resolve(1, ANSWER)
-      const refused = { acquired: false, record: completed(owner, 2) }
+      const refused = { acquired: false, record: completed(owner, 1) }
       promised(await bench.claimant().begin(), refused, 'A key resolved as completed is completed.')
       promised(await owner.begin(), refused, 'The former owner gets the same reply.')
     },
@@ -107,7 +107,7 @@ const LAWS: readonly Law[] = [
     await bench.resolve(1, null, { token })
     const later = await bench.claimant().claims({ leaseMs: bench.shortMs })
     await bench.pass()
-    const record = bench.inFlight(later, { attempt: 3, lease: 'lapsed' })
+    const record = bench.inFlight(later, { attempt: 2, lease: 'lapsed' })
     const again = await bench.resolve(1, null, { token })
     promised(again, { ok: false, record }, 'A resolution applies to its own attempt only.')
     promised(await later.renew(), { ok: true }, 'The later attempt keeps its owner.')
@@ -217,7 +217,7 @@ function attemptOf({ record }: Met): number {
 }
 
 function resolved(met: Met, as: Outcome): SeenRecord {
-  const attempt = attemptOf(met) + 1
+  const attempt = attemptOf(met)
   if (as === 'failed') return { state: 'failed', fingerprint: null, attempt, uncertain: false }
   const answer = as === 'completed' ? SEEN_ANSWER : { ...SEEN_ANSWER, body: null }
   return { ...completed(met.owner, attempt), answer }

@@ -48,7 +48,7 @@ test('a key that was resolved as failed makes room for a new claim', async () =>
   const { store } = await stalled({ maxEntries: 1 })
   await store.resolve('k', { ...RESOLVED, answer: null })
   expect(await store.begin('new', TERMS)).toMatchObject({ acquired: true })
-  expect(await store.inspect('k')).toEqual({ state: 'failed', fingerprint: null, attempt: 2, uncertain: false })
+  expect(await store.inspect('k')).toEqual({ state: 'failed', fingerprint: null, attempt: 1, uncertain: false })
 })
 
 test('to look at a record does not keep it, nor let it go earlier', async () => {
