@@ -5,7 +5,10 @@ const { METHODS } = require('node:http')
 const Module = require('node:module')
 const { basename, dirname, join } = require('node:path')
 
-/** `each`: every request has a key. `none`: none has, so the binding is passed. */
+/**
+ * `each`: every request has a key. `none`: none has, so the binding is passed. `unbound`: what stands there does nothing, so that it
+ * shows which tests only mind that there is one middleware, or hook, more.
+ */
 const KEYS = process.env.SUITE_KEYS
 /** Gets a line for each application and each run, so that a suite in which nothing was mounted is found out. */
 const COUNTS = process.env.SUITE_COUNTS
@@ -13,17 +16,21 @@ const PACKED = createPacked(process.env.SUITE_PACKED)
 
 const HEADER = 'X-Key-Of-Suite'
 
-function options(entry) {
-  const { MemoryStore } = PACKED('once-per-key/memory')
-  const { singleTenant, withoutBody } = PACKED(entry)
+/** For one application. `nothing` takes the binding's place. */
+function bindingOf(entry, nothing) {
   count('application')
-  return {
+  if (KEYS === 'unbound') return nothing
+  const { MemoryStore } = PACKED('once-per-key/memory')
+  const { idempotency, singleTenant, withoutBody } = PACKED(entry)
+  const options = {
     store: new MemoryStore(),
     scope: singleTenant,
     header: HEADER,
     methods: METHODS, // A GET shows as much as a POST.
     fingerprint: withoutBody(() => ''), // Suites do not mount a parser before.
   }
+  // Fastify's not by `register`, which would load with the suite's own plugins, and later than they do.
+  return entry === 'once-per-key/fastify' ? (app) => idempotency(app, options, () => {}) : idempotency(options)
 }
 
 function createPacked(folder) {
@@ -47,7 +54,6 @@ function takeKey({ rawHeaders }) {
 }
 
 function mountExpress(application) {
-  const { idempotency } = PACKED('once-per-key')
   const { handle } = application
   const passed = new WeakSet()
   const protections = new WeakMap()
@@ -55,7 +61,11 @@ function mountExpress(application) {
     // An application inside of another, or a mock of Express's own suite.
     if (passed.has(req) || req.rawHeaders === undefined) return handle.call(this, req, res, callback)
     passed.add(req)
-    if (!protections.has(this)) protections.set(this, idempotency(options('once-per-key')))
+    if (!protections.has(this))
+      protections.set(
+        this,
+        bindingOf('once-per-key', (_req, _res, next) => next()),
+      )
     lendKey(req)
     protections.get(this)(req, res, (error) => {
       takeKey(req)
@@ -68,13 +78,12 @@ function mountExpress(application) {
 }
 
 function mountKoa(Application) {
-  const { idempotency } = PACKED('once-per-key/koa')
   const { callback } = Application.prototype
   const mounted = new WeakSet()
   Application.prototype.callback = function callbackOnce() {
     if (!mounted.has(this)) {
       mounted.add(this)
-      const once = idempotency(options('once-per-key/koa'))
+      const once = bindingOf('once-per-key/koa', (_ctx, next) => next())
       this.middleware.unshift(function protect(ctx, next) {
         lendKey(ctx.req)
         return once(ctx, () => {
@@ -89,15 +98,13 @@ function mountKoa(Application) {
 }
 
 function mountFastify(fastify) {
-  const { idempotency } = PACKED('once-per-key/fastify')
   const mounted = (given) => {
     const app = fastify(given)
     app.addHook('preHandler', (request, _reply, done) => {
       lendKey(request.raw)
       done()
     })
-    // Not by `register`, which would load with the suite's own plugins, and later than they do.
-    idempotency(app, options('once-per-key/fastify'), () => {})
+    bindingOf('once-per-key/fastify', addEmptyHooks)(app)
     app.addHook('preHandler', (request, _reply, done) => {
       takeKey(request.raw)
       done()
@@ -107,10 +114,16 @@ function mountFastify(fastify) {
   return Object.assign(mounted, fastify, { fastify: mounted, default: mounted })
 }
 
+/** As many as the plugin's. */
+function addEmptyHooks(app) {
+  app.addHook('preHandler', async () => {})
+  app.addHook('onError', (_request, _reply, _error, done) => done())
+  app.addHook('onSend', (_request, _reply, payload, done) => done(null, payload))
+}
+
 /** Called by Hono's constructor: with its router, an application is ready for middleware. */
 function mountHono(app) {
-  const { idempotency } = PACKED('once-per-key/hono')
-  const once = idempotency(options('once-per-key/hono'))
+  const once = bindingOf('once-per-key/hono', async (_c, next) => void (await next()))
   let router
   const mount = (given) => {
     const isFirst = router === undefined

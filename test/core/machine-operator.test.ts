@@ -69,20 +69,23 @@ describe('resolve', () => {
     })
   })
 
-  test.each(RESOLVABLE)('%s: a completion keeps its answer and its fingerprint, and the attempt that was settled', (name) => {
-    for (const answer of [OTHER_ANSWER, { ...OTHER_ANSWER, body: null }]) {
-      const { record, reply } = machine.resolve(RECORDS[name], resolutionOf(RECORDS[name], { answer }), NOW)
-      expect(reply).toEqual({ ok: true })
-      expect(record).toEqual({
-        state: 'completed',
-        token: 'operator',
-        fingerprint: 'f',
-        attempt: RECORDS[name].attempt,
-        answer,
-        expiresAt: NOW + RETENTION_MS,
-      })
-    }
-  })
+  test.each(RESOLVABLE)(
+    '%s: a completion keeps its answer and its fingerprint, and the attempt that was settled',
+    (name) => {
+      for (const answer of [OTHER_ANSWER, { ...OTHER_ANSWER, body: null }]) {
+        const { record, reply } = machine.resolve(RECORDS[name], resolutionOf(RECORDS[name], { answer }), NOW)
+        expect(reply).toEqual({ ok: true })
+        expect(record).toEqual({
+          state: 'completed',
+          token: 'operator',
+          fingerprint: 'f',
+          attempt: RECORDS[name].attempt,
+          answer,
+          expiresAt: NOW + RETENTION_MS,
+        })
+      }
+    },
+  )
 
   test.each(KNOWN)('%s: stale, and nothing changes', (name) => {
     const stored = RECORDS[name]
