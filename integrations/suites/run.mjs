@@ -41,7 +41,8 @@ function compare(folder) {
 
 /** Names the tests that passed `before`, and do not now. */
 function outcomesOf(folder, suite, keys, before = []) {
-  const { tests, applications, runs } = run(folder, keys)
+  const { tests: all, applications, runs } = run(folder, keys)
+  const tests = all.filter(({ outcome }) => outcome !== 'skipped')
   const passed = passedIn(tests)
   const mounted = keys === undefined ? 'without' : `${keys}: ${applications} applications, ${runs} runs`
   console.log(`${suite}, ${mounted}: ${passed.length} of ${tests.length} passed`)

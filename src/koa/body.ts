@@ -13,12 +13,17 @@ const EMPTY = new Set([204, 205, 304])
 
 /** What Koa would send for `ctx.body`: bytes, or a stream of them. */
 export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
-  if (EMPTY.has(ctx.status) || ctx.method === 'HEAD') return NO_BYTES
+  if (sendsNothing(ctx)) return NO_BYTES
   const body: unknown = ctx.body === undefined ? phraseOf(ctx) : ctx.body
   if (body === null) return NO_BYTES
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array && Buffer.isBuffer(body)) return body
   return isStreamed(body) ? streamOf(body) : jsonOf(ctx, body)
+}
+
+/** Then Koa reads nothing of `ctx.body`, and destroys it if it is a stream. */
+function sendsNothing({ status, method }: Context): boolean {
+  return EMPTY.has(status) || method === 'HEAD'
 }
 
 /**
@@ -38,7 +43,9 @@ function phraseOf(ctx: Context): string {
 /** An object becomes text once: these bytes are stored and sent, and earlier middleware sees them, as it does with a replay. */
 function jsonOf(ctx: Context, body: unknown): Buffer {
   const bytes = Buffer.from(JSON.stringify(body))
+  const hasType = headerOf(ctx.res, 'content-type') !== undefined
   ctx.body = bytes
+  if (!hasType) ctx.remove('Content-Type') // The handler has removed it; Koa's setter has added the one of bytes.
   return bytes
 }
 
@@ -49,7 +56,7 @@ const NO_BYTES = Buffer.alloc(0)
 
 /** Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them. */
 export function putBody(ctx: Context, held: HeldBody): void {
-  if (!isStreamed(ctx.body)) return
+  if (!isStreamed(ctx.body) || sendsNothing(ctx)) return
   const length = headerOf(ctx.res, 'content-length')
   ctx.body = payloadOf(held, ctx.res)
   if (length !== undefined && !ctx.headerSent) ctx.res.setHeader('Content-Length', length)

@@ -1,5 +1,6 @@
 import { once as event } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
+import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import Koa, { type Context } from 'koa'
 import { type IdempotencyContext, type IdempotencyEvent, idempotency, singleTenant } from 'once-per-key/koa'
@@ -293,4 +294,37 @@ test.each([undefined, null])('a handler that throws %s is answered, and its outc
   expect((await post()).status).toBe(500)
   expect((await post()).body).toBe('paid')
   expect(outcomes).toEqual(['none', 'unknown'])
+})
+
+describe('a HEAD that is protected', () => {
+  test.each<readonly [what: string, body: () => unknown]>([
+    ['a stream', () => Readable.from(['pa', 'id'], { objectMode: false })],
+    ['text', () => 'paid'],
+    ['bytes', () => Buffer.from('paid')],
+    ['JSON', () => ({ paid: true })],
+  ])('tells of its body what Koa tells, and never that it is empty: %s', async (_what, body) => {
+    const bodies: unknown[] = []
+    const handler: Koa.Middleware = (ctx) => {
+      ctx.body = body()
+      bodies.push(ctx.body)
+    }
+    const { port, types } = await serve(handler, { methods: ['HEAD'] })
+    const head = (headers?: Record<string, string>) =>
+      fetch(`http://127.0.0.1:${port}/`, { method: 'HEAD', ...(headers && { headers }) })
+    const [own, first] = [await head(), await head({ 'Idempotency-Key': 'k' })]
+    for (const name of ['Content-Length', 'Content-Type']) expect(first.headers.get(name)).toBe(own.headers.get(name))
+    expect(types()).toEqual(['claimed', 'completed'])
+    for (const each of bodies) if (each instanceof Readable) expect(each.destroyed).toBe(true)
+  })
+})
+
+test('JSON whose handler has removed its content type gets no other one', async () => {
+  const { post } = await serve((ctx) => {
+    ctx.body = { paid: true }
+    ctx.remove('Content-Type')
+  })
+  for (const replayed of [null, 'true']) {
+    const { headers, ...rest } = await post()
+    expect([rest.replayed, rest.body, headers.get('Content-Type')]).toEqual([replayed, '{"paid":true}', null])
+  }
 })
