@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -7,8 +7,10 @@ const NODE_REPORTER = new URL('node-reporter.mjs', import.meta.url).href
 const MOUNT_IN_VITE = fileURLToPath(new URL('mount-in-vite.mjs', import.meta.url))
 const MOUNT_IN_JEST = fileURLToPath(new URL('mount-in-jest.cjs', import.meta.url))
 
-/** How long a suite may take. A test that hangs is one that fails, and is named by its absence. */
-const LIMIT_MS = 20 * 60_000
+/** How long a whole suite may take, one file of `node:test`, and one test in it. A test that hangs is one that fails. */
+const SUITE_MS = 20 * 60_000
+const FILE_MS = 3 * 60_000
+const TEST_MS = 10_000
 
 /** Runs a suite by the runner that its package names; returns its tests: `name`, and `outcome` (`pass`, `fail`, `skipped`). */
 export function runnerOf(folder) {
@@ -21,33 +23,27 @@ export function runnerOf(folder) {
 
 const RUNNER = /\b(vitest|jest|mocha|borp|node --test)\b(.*)/
 
-const RUNNERS = { vitest, jest, mocha, borp, 'node --test': nodeTest }
+const RUNNERS = { vitest, jest, mocha, borp: nodeTest, 'node --test': nodeTest }
 
-function borp(trial) {
-  return nodeTest(trial, testFilesIn(join(trial.folder, 'test')))
+/** File by file: where a test hangs, its limit ends it, and not the tests behind it. */
+function nodeTest({ folder, env, results }) {
+  const flags = [`--test-timeout=${TEST_MS}`, `--test-reporter=${NODE_REPORTER}`]
+  const files = testFilesIn(folder)
+  for (const [i, file] of files.entries()) {
+    start(folder, env, process.execPath, [...flags, `--test-reporter-destination=${results}.${i}`, file], FILE_MS)
+  }
+  return files.flatMap((file, i) => nodeResults(`${results}.${i}`, file.replace(folder, '')))
 }
 
-function nodeTest(trial, files = []) {
-  const { folder, env, results } = trial
-  const flags = [
-    '--test',
-    '--test-timeout=60000',
-    `--test-reporter=${NODE_REPORTER}`,
-    `--test-reporter-destination=${results}`,
-  ]
-  start(folder, env, process.execPath, [...flags, ...files])
-  return nodeResults(trial)
-}
-
-function nodeResults({ folder, results }) {
-  const lines = readFileSync(results, 'utf8').split('\n')
-  const tests = lines.filter((line) => line !== '').map((line) => JSON.parse(line))
-  return tests.map(({ name, outcome }) => ({ name: name.replace(folder, ''), outcome }))
+/** A file that is ended by its limit has perhaps not told all, and one that was not loaded tells nothing. */
+function nodeResults(results, file) {
+  const lines = existsSync(results) ? readFileSync(results, 'utf8').split('\n').slice(0, -1) : []
+  return lines.map((line) => JSON.parse(line)).map(({ name, outcome }) => ({ name: `${file} › ${name}`, outcome }))
 }
 
 function testFilesIn(folder) {
   return readdirSync(folder, { recursive: true })
-    .filter((name) => /\.test\.m?js$/.test(name) && !name.includes('node_modules'))
+    .filter((name) => /\.test\.[cm]?js$/.test(name) && !name.includes('node_modules'))
     .map((name) => join(folder, name))
 }
 
@@ -124,9 +120,9 @@ function bin(folder, name) {
 }
 
 /** That tests fail is a result; that nothing was written is found out by whoever reads it. */
-function start(folder, env, command, args) {
-  const { error } = spawnSync(command, args, { cwd: folder, env, stdio: STDIO, timeout: LIMIT_MS, maxBuffer: 2 ** 30 })
-  if (error) throw error
+function start(folder, env, command, args, timeout = SUITE_MS) {
+  const { error } = spawnSync(command, args, { cwd: folder, env, stdio: STDIO, timeout })
+  if (error && error.code !== 'ETIMEDOUT') throw error
 }
 
 /** `SUITE_OUTPUT=1` shows what the suites print. */

@@ -68,14 +68,23 @@ export class FastifyAnswer implements HeldAnswer {
     const payload = opened(this.#reply, given)
     const head = new ReplyHead(this.#reply)
     this.#isGiven = true
-    if (isStreamed(payload)) this.#collect(head, payload, done)
+    // Nothing of it is sent with HEAD or 204, so it may as well have no end: Fastify does with it what it does.
+    if (isStreamed(payload) && head.mayHaveBody) this.#collect(head, payload, done)
     else this.#settle(head, payload, done)
   }
 
   #collect(head: ReplyHead, payload: Parameters<typeof streamOf>[0], done: Done): void {
-    heldBody(streamOf(payload), this.#run, head.contentType).then(
-      (body) => this.#safely(() => this.#collected(head, body, done)),
-      (error: Error) => this.#safely(() => this.#broken(error, done)),
+    const { raw } = this.#reply
+    const closed = new AbortController()
+    const whenClosed = () => closed.abort() // Ended below Fastify: nobody reads the rest.
+    raw.once('close', whenClosed)
+    const over = (step: () => void) => {
+      raw.off('close', whenClosed)
+      this.#safely(step)
+    }
+    heldBody(streamOf(payload, closed.signal), this.#run, head.contentType).then(
+      (body) => over(() => this.#collected(head, body, done)),
+      (error: Error) => over(() => this.#broken(error, done)),
     )
   }
 
@@ -97,6 +106,7 @@ export class FastifyAnswer implements HeldAnswer {
   #broken(error: Error, done: Done): void {
     const { raw } = this.#reply
     this.#isGiven = false
+    if (raw.writableEnded) return
     if (raw.headersSent) throw error
     done(error)
   }
@@ -107,7 +117,7 @@ export class FastifyAnswer implements HeldAnswer {
       this.#leave(fault, payload, done)
       return
     }
-    const bytes = typeof payload === 'string' ? Buffer.from(payload) : ((payload as Uint8Array) ?? NO_BYTES)
+    const bytes = typeof payload === 'string' ? Buffer.from(payload) : Buffer.isBuffer(payload) ? payload : NO_BYTES
     const isKept =
       this.#run.keepsBody(bytes.byteLength, head.contentType) && !isRecoded(head.headers['transfer-encoding'])
     if (this.#entry !== undefined && !isKept) {
@@ -219,6 +229,7 @@ function opened(reply: FastifyReply, payload: unknown): unknown {
 /** What Fastify would throw for it; `null`: it can be sent. */
 function faultOf(payload: unknown): Error | null {
   if (payload === undefined || payload === null || typeof payload === 'string' || Buffer.isBuffer(payload)) return null
+  if (isStreamed(payload)) return null // It is not read: nothing of it is sent.
   return new TypeError(
     `A payload of type ${typeof payload} cannot be sent. Serialize it, or set a content type of JSON.`,
   )

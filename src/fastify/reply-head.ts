@@ -25,6 +25,11 @@ export class ReplyHead {
     this.headers = { ...reply.getHeaders() }
   }
 
+  /** If not, nothing of a payload is sent. */
+  get mayHaveBody(): boolean {
+    return mayHaveBody(this.#reply.request.raw, this.status)
+  }
+
   get contentType(): string | null {
     return this.headers['content-type']?.toString() ?? null
   }
@@ -49,7 +54,7 @@ export class ReplyHead {
     const head = { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
     if (head.isAscii) return head
     const req = this.#reply.request.raw
-    const chunk = mayHaveBody(req, status) ? payload || undefined : undefined
+    const chunk = this.mayHaveBody ? payload || undefined : undefined
     return asOnWire(req, this.#allWith(payload), head, { isExplicit: true, by: 'end', chunk, encoding: undefined })
   }
 
@@ -57,7 +62,8 @@ export class ReplyHead {
   #allWith(payload: unknown): AllHeaders {
     const all: Record<string, readonly [string, OutgoingHttpHeader]> = {}
     for (const [name, value] of Object.entries(this.headers)) if (value !== undefined) all[name] = [name, value]
-    const length = Buffer.byteLength((payload as string | Buffer | undefined) ?? '')
+    const isSent = typeof payload === 'string' || Buffer.isBuffer(payload)
+    const length = isSent ? Buffer.byteLength(payload) : 0
     if (this.status !== 204 && this.status !== 304) all['content-length'] = ['content-length', length]
     return all
   }

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Answer } from '../core/index.js'
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
@@ -19,7 +20,9 @@ export function sendStored(reply: FastifyReply, answer: Answer, extraHeaders: He
   for (const name of bodyHeaders) reply.removeHeader(name) // Of earlier hooks, and perhaps of another body.
   for (const [name, values] of lines) reply.header(name, values.length === 1 ? values[0] : values)
   TYPES.set(reply, lines.get('content-type')?.[0])
-  return reply.send(body === null || body.byteLength === 0 ? undefined : bufferOf(body))
+  if (body !== null && body.byteLength > 0) return reply.send(bufferOf(body))
+  // Without a body Fastify would tell a HEAD that its length is 0. Of a stream it tells nothing.
+  return reply.send(reply.request.method === 'HEAD' ? Readable.from([]) : undefined)
 }
 
 /** In `onSend`: such an answer has its own content type again. */

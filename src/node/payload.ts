@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
-import { finished, PassThrough, Readable } from 'node:stream'
+import { addAbortSignal, finished, PassThrough, Readable } from 'node:stream'
 import type { ReadableStream as NodesReadableStream } from 'node:stream/web'
 import type { HeldBody } from '../http/index.js'
 import { invalidChunk } from './node-errors.js'
@@ -23,9 +23,13 @@ export function isTaken(body: unknown): boolean {
   return body instanceof ReadableStream && body.locked
 }
 
-/** Its bytes, in larger pieces than it was written in. Cancelling destroys the source at once, even while it is waited for. */
-export function streamOf(body: Web | NodeJS.ReadableStream): ReadableStream<Uint8Array> {
+/**
+ * Its bytes, in larger pieces than it was written in. Cancelling, or aborting `until`, destroys the source at once, even while it is
+ * waited for.
+ */
+export function streamOf(body: Web | NodeJS.ReadableStream, until?: AbortSignal): ReadableStream<Uint8Array> {
   const bytes = new SourceBytes(isWeb(body) ? sourceOf(body) : body)
+  if (until !== undefined) addAbortSignal(until, bytes)
   const pieces = bytes[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
     {
