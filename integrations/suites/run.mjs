@@ -11,8 +11,8 @@ import { pack } from '../../scripts/pack.mjs'
 import { runnerOf } from './runners.mjs'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-/** Inside of the root, whose packages it finds. */
-const PACKED = join(ROOT, 'build/suites')
+/** Inside of the root, whose packages it finds; of this process, since two may run at once. */
+const PACKED = join(ROOT, 'build/suites', String(process.pid))
 const MOUNT = fileURLToPath(new URL('mount.cjs', import.meta.url))
 
 const folders = process.argv.slice(2).map((folder) => resolve(folder))
@@ -22,6 +22,7 @@ if (folders.length === 0) {
 }
 
 installPacked()
+process.on('exit', () => rmSync(PACKED, { recursive: true, force: true }))
 const rows = folders.map(compare)
 console.log(
   '\n| suite | tests | passed without | with an empty middleware | with the binding, no key | each request with a key |',
