@@ -37,7 +37,8 @@ const SUITES = [
   'test/adapters/sqlite/**/*.test.ts',
   'test/bindings/suite/**/*.test.ts',
   'test/command/command.test.ts',
-  'test/regressions/{event-streams-that-a-framework-pipes,fastify-answers-that-cannot-be-sent,fastify-replies-after-their-send}.test.ts',
+  'test/node/event-streams-that-a-framework-pipes.test.ts',
+  'test/fastify/fastify-*.test.ts',
 ]
 
 export default defineConfig({
