@@ -2,7 +2,7 @@ import type { Answer } from 'once-per-key/core'
 import { keysOf } from './keys.js'
 import { sealingKeys, type Target } from './target.js'
 
-/** Looks at this many records at most: where answers are sealed, they soon show. */
+/** Looks at this many answers at most: where answers are sealed, the first ones show it. Records without an answer show nothing. */
 const MOST_READ = 200
 
 /** As a store shows an answer that was sealed, to whoever has no keys. */
@@ -16,9 +16,10 @@ export async function lacksKeys(target: Target): Promise<boolean> {
   let read = 0
   for await (const keys of keysOf(target)) {
     for (const key of keys) {
-      if (read++ === MOST_READ) return false
       const record = await shown(target, key)
-      if (record?.state === 'completed' && record.answer !== null && isSealed(record.answer)) return true
+      if (record?.state !== 'completed' || record.answer === null) continue
+      if (isSealed(record.answer)) return true
+      if (++read === MOST_READ) return false
     }
   }
   return false

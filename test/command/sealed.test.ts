@@ -13,9 +13,10 @@ const LOST = { ...ownOf('owner'), uncertain: true, failedMs: 1 }
 const RESOLVE = ['resolve', 'acme', 'lost', '--attempt', '1', '--completed', '--yes']
 const ANSWER = { status: 201, statusMessage: '', headers: [], body: Buffer.from('paid') }
 
-async function sealedFile(key: string) {
+async function sealedFile(key: string, failures = 0) {
   const opened = openStore(A_DRIVER)
   const store = sealed(opened.store, { keys: [key] })
+  for (let i = 0; i < failures; i++) await store.release(`acme:failed ${i}`, { ...LOST, failedMs: 3_600_000 })
   await store.complete('acme:paid', { ...ownOf('owner'), answer: ANSWER })
   await store.release('acme:lost', LOST)
   return { ...opened, sealedStore: store, at: ['--sqlite', opened.file] }
@@ -28,6 +29,13 @@ test('an answer without keys is not written into a store whose answers are seale
     1,
     expect.stringMatching(/^Nothing was changed: .* sealed.*ONCE_PER_KEY_SEALING_KEYS/),
   ])
+  expect(await store.inspect('acme:lost')).toMatchObject({ state: 'failed', uncertain: true })
+})
+
+test('nor where a bank’s outage has left hundreds of records without an answer in front of the sealed ones', async () => {
+  const { store, at } = await sealedFile(newSealingKey(), 300)
+  const { exitCode, stdout } = await command([...RESOLVE, '--body', '{}', ...at])
+  expect([exitCode, stdout]).toEqual([1, expect.stringMatching(/^Nothing was changed: .* sealed/)])
   expect(await store.inspect('acme:lost')).toMatchObject({ state: 'failed', uncertain: true })
 })
 
