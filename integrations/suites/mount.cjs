@@ -33,8 +33,10 @@ function bindingOf(entry, nothing) {
   return entry === 'once-per-key/fastify' ? (app) => idempotency(app, options, () => {}) : idempotency(options)
 }
 
+/** By their files, because old runners do not know the `exports` of a package. */
 function createPacked(folder) {
-  return Module.createRequire(join(folder, 'package.json'))
+  const dist = join(folder, 'node_modules/once-per-key/dist')
+  return (entry) => require(join(dist, `${entry.slice('once-per-key/'.length) || 'index'}.cjs`))
 }
 
 function count(what) {

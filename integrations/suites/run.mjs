@@ -42,7 +42,7 @@ function compare(folder) {
 
 /** Names the tests that passed `before`, and do not now. */
 function outcomesOf(folder, suite, keys, before = []) {
-  const { tests: all, applications, runs } = run(folder, keys)
+  const { tests: all, applications, runs } = run(folder, keys, before)
   const tests = all.filter(({ outcome }) => outcome !== 'skipped')
   const passed = passedIn(tests)
   const mounted = keys === undefined ? 'without' : `${keys}: ${applications} applications, ${runs} runs`
@@ -69,7 +69,7 @@ function missingIn(some, all) {
   })
 }
 
-function run(folder, keys) {
+function run(folder, keys, before) {
   const own = mkdtempSync(join(tmpdir(), 'once-per-key-suite-'))
   const counts = join(own, 'counts')
   const env = { ...process.env, NODE_ENV: 'test' }
@@ -78,7 +78,13 @@ function run(folder, keys) {
     Object.assign(env, variables, { NODE_OPTIONS: `--require=${MOUNT}` })
   }
   try {
-    const tests = runnerOf(folder)({ folder, env, isMounted: keys !== undefined, results: join(own, 'results') })
+    const tests = runnerOf(folder)({
+      folder,
+      env,
+      isMounted: keys !== undefined,
+      before,
+      results: join(own, 'results'),
+    })
     const lines = linesOf(counts)
     const countOf = (what) => lines.filter((line) => line === what).length
     return { tests, applications: countOf('application'), runs: countOf('run') }

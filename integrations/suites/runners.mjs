@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -7,10 +7,10 @@ const NODE_REPORTER = new URL('node-reporter.mjs', import.meta.url).href
 const MOUNT_IN_VITE = fileURLToPath(new URL('mount-in-vite.mjs', import.meta.url))
 const MOUNT_IN_JEST = fileURLToPath(new URL('mount-in-jest.cjs', import.meta.url))
 
-/** How long a whole suite may take, one file of `node:test`, and one test in it. A test that hangs is one that fails. */
+/** How long a whole suite may take, one file of `node:test`, and one test of it by itself. */
 const SUITE_MS = 20 * 60_000
-const FILE_MS = 3 * 60_000
-const TEST_MS = 10_000
+const FILE_MS = 90_000
+const TEST_MS = 20_000
 
 /** Runs a suite by the runner that its package names; returns its tests: `name`, and `outcome` (`pass`, `fail`, `skipped`). */
 export function runnerOf(folder) {
@@ -25,14 +25,28 @@ const RUNNER = /\b(vitest|jest|mocha|borp|node --test)\b(.*)/
 
 const RUNNERS = { vitest, jest, mocha, borp: nodeTest, 'node --test': nodeTest }
 
-/** File by file: where a test hangs, its limit ends it, and not the tests behind it. */
-function nodeTest({ folder, env, results }) {
-  const flags = [`--test-timeout=${TEST_MS}`, `--test-reporter=${NODE_REPORTER}`]
-  const files = testFilesIn(folder)
-  for (const [i, file] of files.entries()) {
-    start(folder, env, process.execPath, [...flags, `--test-reporter-destination=${results}.${i}`, file], FILE_MS)
-  }
-  return files.flatMap((file, i) => nodeResults(`${results}.${i}`, file.replace(folder, '')))
+/** File by file: where a test hangs, its file is ended, and those behind it are run one by one, as they are known from `before`. */
+function nodeTest({ folder, env, results, before }) {
+  return testFilesIn(folder).flatMap((file) => {
+    const name = file.replace(folder, '')
+    const run = (limitMs, ...flags) => {
+      rmSync(results, { force: true })
+      const all = [...flags, `--test-reporter=${NODE_REPORTER}`, `--test-reporter-destination=${results}`]
+      start(folder, env, process.execPath, [...all, file], limitMs)
+      return nodeResults(results, name)
+    }
+    const tests = run(FILE_MS)
+    const reached = new Set(tests.map((test) => test.name))
+    const others = before.filter((test) => test.name.startsWith(`${name} › `) && !reached.has(test.name))
+    return [...tests, ...others.map((other) => alone(other.name, run))]
+  })
+}
+
+function alone(name, run) {
+  const [, title = ''] = name.split(' › ')
+  const pattern = `^${title.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}$`
+  const found = run(TEST_MS, `--test-name-pattern=/${pattern}/`).find((test) => test.name === name)
+  return found?.outcome === 'pass' ? found : { name, outcome: 'fail' }
 }
 
 /** A file that is ended by its limit has perhaps not told all, and one that was not loaded tells nothing. */
