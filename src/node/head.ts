@@ -99,7 +99,9 @@ function keepOneFraming(req: IncomingMessage, res: ServerResponse): void {
 export function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
   const changed: [string, string][] = []
   const headers = headersOf(res)
-  for (const lowerCaseName in headers) {
+  const names = Object.keys(headers)
+  for (let i = 0; i < names.length; i++) {
+    const lowerCaseName = names[i] as string
     if (lowerCaseName === 'content-length' && !keepLength) continue
     const [name, value] = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]
     if (isSame(valueIn(before, lowerCaseName), value) && !bodyHeaders.has(lowerCaseName)) continue
