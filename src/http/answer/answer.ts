@@ -18,34 +18,38 @@ export function storedAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
   return isSendable(stored) ? stored : { ...stored, body: null }
 }
 
-/** The answer without headers that a replay must not contain. */
+/** The answer without headers that a replay must not contain: mostly itself. */
 function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
-  const { status, statusMessage, body } = answer
-  /** Mostly all of them. */
-  const headers = answer.headers.slice()
-  let amount = 0
+  const { status, statusMessage, headers, body } = answer
+  /** Absent while all are kept. */
+  let kept: Answer['headers'][number][] | undefined
   let connection = ''
   for (let i = 0; i < headers.length; i++) {
     const header = headers[i] as Answer['headers'][number]
-    const [name, value] = header
-    const { lowerCase, isHopByHop, isKeptByDefault } = headerNameOf(name)
-    if (lowerCase === 'connection') connection += `,${value}`
-    const isKept =
-      lowerCase === 'content-length'
-        ? isLengthOf(answer, value) // Kept if it fits the body; not an option's choice.
-        : !isHopByHop && keepHeader(lowerCase, isKeptByDefault)
-    if (isKept) headers[amount++] = header
+    if (headerNameOf(header[0]).lowerCase === 'connection') connection += `,${header[1]}`
+    if (!isKept(header, answer, keepHeader)) kept ??= headers.slice(0, i)
+    else if (kept !== undefined) kept.push(header)
   }
-  headers.length = amount
-  if (connection === '') return { status, statusMessage, headers, body }
-  // RFC 9110 §7.6.1: Connection lists further fields that belong to this connection.
+  if (kept === undefined) return answer
+  return { status, statusMessage, headers: connection === '' ? kept : withoutNamed(kept, connection), body }
+}
+
+function isKept(header: Answer['headers'][number], answer: Answer, keepHeader: KeepHeader): boolean {
+  const { lowerCase, isHopByHop, isKeptByDefault } = headerNameOf(header[0])
+  return lowerCase === 'content-length'
+    ? isLengthOf(answer, header[1]) // Kept if it fits the body; not an option's choice.
+    : !isHopByHop && keepHeader(lowerCase, isKeptByDefault)
+}
+
+/** RFC 9110 §7.6.1: Connection lists further fields that belong to this connection. */
+function withoutNamed(headers: Answer['headers'], connection: string): Answer['headers'] {
   const named = new Set(
     connection
       .toLowerCase()
       .split(',')
       .map((name) => name.trim()),
   )
-  return { status, statusMessage, headers: headers.filter(([name]) => !named.has(name.toLowerCase())), body }
+  return headers.filter(([name]) => !named.has(name.toLowerCase()))
 }
 
 /**
