@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, machine } from '../../src/core/index.js'
 import type { Form } from './forms.js'
-import { type Packed, partAt, partsFrom, sizeOf } from './packed.js'
+import { type Packed, partAt, partsOf, sizeOf } from './packed.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -64,7 +64,7 @@ export class Entry {
     return {
       status: form.status,
       statusMessage: form.statusMessage,
-      headers: form.headersWith(partsFrom(this.text, 2)),
+      headers: form.headersWith(partsOf(this.text), 2),
       body: typeof body === 'string' ? Buffer.from(body, 'latin1') : body && Buffer.from(body),
     }
   }

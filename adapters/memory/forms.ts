@@ -12,6 +12,7 @@ export class Form {
   readonly statusMessage: string
   /** The names of the headers, and the values that are common too; `null`: each record has its own. */
   readonly #headers: readonly (readonly [name: string, value: string | null])[]
+  readonly #ownValues: number
   /** What it adds to the size of its record: nothing if it is shared. */
   readonly bytes: number
 
@@ -27,12 +28,36 @@ export class Form {
     this.status = status
     this.statusMessage = statusMessage
     this.#headers = headers
+    this.#ownValues = headers.filter(([, value]) => value === null).length
     this.bytes = bytes
   }
 
-  headersWith(values: readonly string[]): [name: string, value: string][] {
-    let next = 0
+  /** `values`: from this index on, those of the record. */
+  headersWith(values: readonly string[], index: number): [name: string, value: string][] {
+    let next = index
     return this.#headers.map(([name, value]) => [name, value ?? (values[next++] as string)])
+  }
+
+  /** Whether it is the form of such an answer. */
+  fits({ status, statusMessage, headers }: Answer): boolean {
+    const own = this.#headers
+    if (status !== this.status || statusMessage !== this.statusMessage || headers.length !== own.length) return false
+    for (let i = 0; i < own.length; i++) {
+      const [name, common] = own[i] as (typeof own)[number]
+      const [itsName, value] = headers[i] as Answer['headers'][number]
+      if (itsName !== name || (common !== null && value !== common)) return false
+    }
+    return true
+  }
+
+  /** The values that a record has to keep itself, behind two parts of its own. */
+  partsOf(token: string, fingerprint: string, { headers }: Answer): string[] {
+    const parts = new Array<string>(2 + this.#ownValues)
+    parts[0] = token
+    parts[1] = fingerprint
+    let next = 2
+    for (let i = 0; i < headers.length; i++) if (this.#headers[i]?.[1] === null) parts[next++] = aText(headers[i]?.[1])
+    return parts
   }
 }
 
@@ -44,42 +69,38 @@ const FAILED = new Form({ state: 'failed', uncertain: false, isBound: false })
 const FAILED_UNCERTAIN = new Form({ state: 'failed', uncertain: true, isBound: true })
 const COMPLETED = { state: 'completed', uncertain: false, isBound: true } as const
 
-/** An application has a handful; what is beyond, or long, is kept with its record. */
-const MOST_FORMS = 500
+/** An application has a handful, which are looked through; what is beyond, or long, is kept with its record. */
+const MOST_FORMS = 100
 const LONGEST_FORM = 500
 /** An estimate of what V8 needs for one. */
 const FORM_OVERHEAD_BYTES = 300
 
 /** The forms of a store's records. */
 export class Forms {
-  readonly #byHead = new Map<string, Form>()
+  #shared: Form[] = []
 
   without({ state, uncertain }: Exclude<StoredRecord, { state: 'completed' }>): Form {
     if (state === 'in-flight') return uncertain ? IN_FLIGHT_UNCERTAIN : IN_FLIGHT
     return uncertain ? FAILED_UNCERTAIN : FAILED
   }
 
-  /** Adds to `own` the values that the record has to keep itself. */
-  of({ status, statusMessage, headers }: Answer, own: string[]): Form {
-    let head = `${status} ${measured(statusMessage)}`
-    for (const [name, value] of headers) {
-      head += measured(name)
-      if (isCommon(name)) head += measured(value)
-      else own.push(aText(value))
-    }
-    return this.#byHead.get(head) ?? this.#add(head, { status, statusMessage, headers })
+  of(answer: Answer): Form {
+    const known = this.#shared
+    for (let i = 0; i < known.length; i++) if (known[i]?.fits(answer)) return known[i] as Form
+    return this.#add(answer)
   }
 
-  #add(head: string, answer: Pick<Answer, 'status' | 'statusMessage' | 'headers'>): Form {
-    const isShared = head.length <= LONGEST_FORM && this.#byHead.size < MOST_FORMS
+  #add(answer: Answer): Form {
+    const length = lengthOf(answer)
+    const isShared = length <= LONGEST_FORM && this.#shared.length < MOST_FORMS
     const headers = answer.headers.map(([name, value]) => [name, isCommon(name) ? value : null] as const)
-    const form = new Form(COMPLETED, answer, headers, isShared ? 0 : head.length + FORM_OVERHEAD_BYTES)
-    if (isShared) this.#byHead.set(head, form)
+    const form = new Form(COMPLETED, answer, headers, isShared ? 0 : length + FORM_OVERHEAD_BYTES)
+    if (isShared) this.#shared.push(form)
     return form
   }
 
   clear(): void {
-    this.#byHead.clear()
+    this.#shared = []
   }
 }
 
@@ -88,12 +109,14 @@ function isCommon(name: string): boolean {
   return name.length === 12 && name.toLowerCase() === 'content-type'
 }
 
-/** With its length, so that no two heads are the same text. */
-function measured(text: string): string {
-  return `${aText(text).length}:${text}`
+/** Throws if it is not made of text. */
+function lengthOf({ statusMessage, headers }: Answer): number {
+  let length = aText(statusMessage).length
+  for (const [name, value] of headers) length += aText(name).length + (isCommon(name) ? aText(value).length : 0)
+  return length
 }
 
-function aText(value: string): string {
+function aText(value: unknown): string {
   if (typeof value !== 'string') throw notTextAndBytes()
   return value
 }

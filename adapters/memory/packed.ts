@@ -23,10 +23,14 @@ export function sizeOf(key: string, { form, text, body }: Packed): number {
 
 /** The record as an entry keeps it. Throws, and has changed nothing, if its answer is not made of text and bytes. */
 export function packed(record: StoredRecord, forms: Forms): Packed {
-  const parts = record.fingerprint === null ? [record.token] : [record.token, record.fingerprint]
-  if (record.state !== 'completed') return { form: forms.without(record), text: inOneText(parts), body: null }
-  const form = forms.of(record.answer, parts)
-  return { form, text: inOneText(parts), body: keptBytes(record.answer.body) }
+  const { token, fingerprint } = record
+  if (record.state !== 'completed') {
+    const parts = fingerprint === null ? [token] : [token, fingerprint]
+    return { form: forms.without(record), text: inOneText(parts), body: null }
+  }
+  const { answer } = record
+  const form = forms.of(answer)
+  return { form, text: inOneText(form.partsOf(token, record.fingerprint, answer)), body: keptBytes(answer.body) }
 }
 
 /**
@@ -34,8 +38,12 @@ export function packed(record: StoredRecord, forms: Forms): Packed {
  * the bytes. If a part contains a line feed, each is a JSON string: then the text begins with a quotation mark.
  */
 function inOneText(parts: readonly string[]): string {
-  const isPlain = !parts[0]?.startsWith('"') && !parts.some((part) => part.includes('\n'))
+  const isPlain = !parts[0]?.startsWith('"') && !parts.some(hasLineFeed)
   return (isPlain ? parts : parts.map((part) => JSON.stringify(part))).join('\n')
+}
+
+function hasLineFeed(part: string): boolean {
+  return part.includes('\n')
 }
 
 export function partAt(text: string, index: number): string {
@@ -45,8 +53,8 @@ export function partAt(text: string, index: number): string {
   return read(text, text.slice(from, to === -1 ? undefined : to))
 }
 
-export function partsFrom(text: string, index: number): string[] {
-  const parts = text.split('\n').slice(index)
+export function partsOf(text: string): string[] {
+  const parts = text.split('\n')
   return text.startsWith('"') ? parts.map((part) => read(text, part)) : parts
 }
 

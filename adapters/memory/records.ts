@@ -17,6 +17,10 @@ export interface Bounds {
   readonly evicts: boolean
 }
 
+/** One object each, where the index would make one for each call. */
+const NO_OPTIONS = {}
+const SIZE = { size: 1 }
+
 /** What room is needed for: a claim of this size, or an answer that makes a record grow. */
 interface Need {
   readonly scope: string
@@ -35,7 +39,7 @@ export class Records {
   readonly #uncertain = new Room()
   readonly #certain = new Room()
   /** Without bounds of its own, and in no order: the rooms know which record may go. */
-  readonly #index = new LRUCache<string, Entry>({ maxSize: Number.MAX_SAFE_INTEGER, sizeCalculation: () => 1 })
+  readonly #index = new LRUCache<string, Entry>({ maxSize: Number.MAX_SAFE_INTEGER })
   readonly #forms = new Forms()
   readonly #bounds: Bounds
 
@@ -44,7 +48,7 @@ export class Records {
   }
 
   find(key: string): Entry | undefined {
-    return this.#index.peek(key)
+    return this.#index.peek(key, NO_OPTIONS)
   }
 
   /** Those in flight and completed. */
@@ -74,7 +78,7 @@ export class Records {
     const entry = isThere ? before : new Entry(key, as)
     const owner = before?.share?.scope ?? scope
     if (isThere) this.#roomOf(entry).remove(entry)
-    else this.#index.set(key, entry)
+    else this.#index.set(key, entry, SIZE)
     entry.keep(as, record)
     const room = this.#roomOf(entry)
     room.add(entry, owner, now)

@@ -64,7 +64,7 @@ export function takeHead(
 
 /** Whether Node would send these texts as they are, whatever follows them. */
 export function isAscii(statusMessage: string, headers: HeaderPairs): boolean {
-  for (const [, value] of headers) if (NOT_ASCII.test(value)) return false
+  for (let i = 0; i < headers.length; i++) if (NOT_ASCII.test((headers[i] as HeaderPairs[number])[1])) return false
   return statusMessage === '' || !NOT_ASCII.test(statusMessage)
 }
 
@@ -97,15 +97,22 @@ function keepOneFraming(req: IncomingMessage, res: ServerResponse): void {
 
 /** Headers that were set or changed after a snapshot, and those of the body: whole values, one line each. */
 export function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
-  const changed: [string, string][] = []
   const headers = headersOf(res)
-  for (const lowerCaseName in headers) {
+  const names = Object.keys(headers)
+  /** With room for as many: a list that grows has room for seventeen. */
+  const changed = new Array<HeaderPairs[number]>(names.length)
+  let amount = 0
+  for (let i = 0; i < names.length; i++) {
+    const lowerCaseName = names[i] as string
     if (lowerCaseName === 'content-length' && !keepLength) continue
-    const [name, value] = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]
-    if (isSame(valueIn(before, lowerCaseName), value) && !bodyHeaders.has(lowerCaseName)) continue
-    if (Array.isArray(value)) for (const line of value) changed.push([name, String(line)])
-    else changed.push([name, String(value)])
+    const header = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]
+    if (isSame(valueIn(before, lowerCaseName), header[1]) && !bodyHeaders.has(lowerCaseName)) continue
+    const name = header[0]
+    const value = header[1]
+    if (Array.isArray(value)) for (const line of value) changed[amount++] = [name, String(line)]
+    else changed[amount++] = [name, String(value)]
   }
+  changed.length = amount
   return changed
 }
 

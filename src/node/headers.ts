@@ -27,12 +27,14 @@ export function headerOf(res: ServerResponse, name: string): OutgoingHttpHeader 
 }
 
 const NONE: Headers = Object.freeze(Object.create(null))
+const NOTHING: HeaderSnapshot = []
 const NODES_HEADERS = Object.getOwnPropertySymbols(new ServerResponse({} as IncomingMessage)).find(
   ({ description }) => description === 'kOutHeaders',
 )
 
 export function snapshotOf(res: ServerResponse): HeaderSnapshot {
   const headers = headersOf(res)
+  if (headers === NONE) return NOTHING
   const snapshot: OutgoingHttpHeader[] = []
   for (const lowerCaseName in headers) {
     const [name, value] = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]

@@ -3,10 +3,12 @@ import { invalidChunk } from './node-errors.js'
 
 /** Bytes that a handler has written and that have not been sent. */
 export class HeldBody {
+  /** Mostly there is one piece; the lists are made for a second one. */
+  #only: Buffer | undefined = undefined
   /** In order: whole blocks of many pieces, */
-  #blocks: Buffer[] = []
+  #blocks: Buffer[] | undefined = undefined
   /** and what was written since. */
-  #pieces: Buffer[] = []
+  #pieces: Buffer[] | undefined = undefined
   #byteLength = 0
 
   get byteLength(): number {
@@ -14,25 +16,32 @@ export class HeldBody {
   }
 
   add(bytes: Buffer): void {
-    this.#pieces.push(bytes)
     this.#byteLength += bytes.byteLength
-    if (this.#pieces.length === MOST_PIECES) this.#join()
+    if (this.#only === undefined) {
+      this.#only = bytes
+      return
+    }
+    this.#pieces ??= [this.#only]
+    this.#pieces.push(bytes)
+    if (this.#pieces.length < MOST_PIECES) return
+    this.#blocks ??= []
+    this.#blocks.push(Buffer.concat(this.#pieces))
+    this.#pieces = []
   }
 
   /** Removes and returns the bytes as one Buffer. */
   take(): Buffer {
-    const all = this.#blocks.length === 0 ? this.#pieces : [...this.#blocks, ...this.#pieces]
-    const [first = NO_BYTES, second] = all
-    const body = second === undefined ? first : Buffer.concat(all)
-    this.#blocks = []
-    this.#pieces = []
+    const body = this.#all()
+    this.#only = undefined
+    this.#blocks = undefined
+    this.#pieces = undefined
     this.#byteLength = 0
     return body
   }
 
-  #join(): void {
-    this.#blocks.push(Buffer.concat(this.#pieces))
-    this.#pieces = []
+  #all(): Buffer {
+    if (this.#pieces === undefined) return this.#only ?? NO_BYTES
+    return Buffer.concat(this.#blocks === undefined ? this.#pieces : [...this.#blocks, ...this.#pieces])
   }
 }
 
@@ -44,6 +53,7 @@ const MOST_PIECES = 1_024
  * refuses.
  */
 export function bytesOf(chunk: unknown, encoding: unknown): Buffer {
+  if (Buffer.isBuffer(chunk)) return Buffer.from(chunk)
   return typeof chunk === 'string' ? viewOf(chunk, encoding) : Buffer.from(viewOf(chunk, encoding))
 }
 

@@ -301,7 +301,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
     this.#last = body
     const { status, statusMessage, headers } = head
     const confirmed = this.#run.context.attempt > 0 ? true : undefined
-    if (this.#stream !== undefined) this.#run.settleFor(this, { ...head, body: null }, confirmed)
+    if (this.#stream !== undefined) this.#run.settleFor(this, { status, statusMessage, headers, body: null }, confirmed)
     else this.#run.settleFor(this, { status, statusMessage, headers, body: isKept ? body : null })
   }
 

@@ -37,8 +37,8 @@ class StoreTimeout extends Error {
   override readonly name = 'StoreTimeout'
 }
 
-/** One copy of a command that was sent. Its deadline is its time limit. */
-export class StoreCall<Reply> extends Deadline implements Hearing<Reply> {
+/** One copy of a command that was sent. What only waiting needs is made when it has to wait: `Pending`. */
+export class StoreCall<Reply> implements Hearing<Reply> {
   readonly sentAt: number
   readonly command: CommandName
   /**
@@ -48,28 +48,13 @@ export class StoreCall<Reply> extends Deadline implements Hearing<Reply> {
   reply: Reply | null | undefined = undefined
   /** A reply or an error has come, perhaps late. */
   isAnswered = false
-  /** Is told before the waiter; set by a trace. */
-  watcher: (() => void) | undefined = undefined
-  /** Is told when `reply` is there. */
-  waiter: Waiting<Reply> | undefined = undefined
-  /** Called with a reply that comes after the time limit; `null`: an error. */
-  onLateAnswer: ((reply: Reply | null) => void) | undefined = undefined
-
   readonly #about: About
   readonly #calls: Calls
   readonly #emit: Emit
-  /** It was not answered at once. */
-  #isPending = false
-  /** A caller waits for the reply. */
-  #isAwaited = false
-  /** Its entry in the backlog, after the time limit; a small object, because it may stay there for long. */
-  #overdue: { readonly sentAt: number } | undefined = undefined
-  /** Resolves what `whenReplied` returned. */
-  #resolve: ((reply: Reply | null) => void) | undefined = undefined
-  #promise: Promise<Reply | null> | undefined = undefined
+  /** Absent if it was answered at once. */
+  #pending: Pending<Reply> | undefined = undefined
 
   constructor(command: CommandName, about: About, calls: Calls, emit: Emit, sentAt: number) {
-    super()
     this.command = command
     this.sentAt = sentAt
     this.#about = about
@@ -79,10 +64,22 @@ export class StoreCall<Reply> extends Deadline implements Hearing<Reply> {
 
   /** It was sent, and nothing has come yet: its time limit begins. */
   wait(isAwaited: boolean): void {
-    this.#isPending = true
-    this.#isAwaited = isAwaited
-    if (isAwaited) waitBegan()
-    this.#calls.deadlines.set(this, this.sentAt + this.#calls.timeoutMs)
+    this.#pending = new Pending(this, this.#about, this.#calls, isAwaited)
+  }
+
+  /** Set while it waits: is told before the waiter; for a trace. */
+  set watcher(watcher: () => void) {
+    if (this.#pending !== undefined) this.#pending.watcher = watcher
+  }
+
+  /** Set while it waits: is told when `reply` is there. */
+  set waiter(waiter: Waiting<Reply>) {
+    if (this.#pending !== undefined) this.#pending.waiter = waiter
+  }
+
+  /** Set while it is not answered: called with a reply that comes after the time limit; `null`: an error. */
+  set onLateAnswer(hear: (reply: Reply | null) => void) {
+    if (this.#pending !== undefined) this.#pending.onLateAnswer = hear
   }
 
   /** Takes the store's promise of a reply. */
@@ -96,11 +93,7 @@ export class StoreCall<Reply> extends Deadline implements Hearing<Reply> {
 
   /** The reply, as a promise if it has not come yet: for those who wait rarely. */
   whenReplied(): MaybePromise<Reply | null> {
-    if (this.reply !== undefined) return this.reply
-    this.#promise ??= new Promise((resolve) => {
-      this.#resolve = resolve
-    })
-    return this.#promise
+    return this.reply !== undefined ? this.reply : (this.#pending as Pending<Reply>).whenReplied()
   }
 
   heard(reply: Reply): void {
@@ -130,28 +123,72 @@ export class StoreCall<Reply> extends Deadline implements Hearing<Reply> {
     }
   }
 
+  #answered(reply: Reply | null, error?: unknown): void {
+    this.isAnswered = true
+    if (this.#pending !== undefined) this.#pending.answered(reply, error)
+    else {
+      if (reply === null) this.tell(error)
+      this.reply = reply
+    }
+  }
+
+  /** Emits that it failed. */
+  tell(error: unknown): void {
+    const { scope, key } = this.#about.identity
+    this.#emit({ type: 'store_failed', scope, key, command: this.command, error: storeFailure(error) })
+  }
+}
+
+/** A call that was not answered at once. Its deadline is the time limit of the call. */
+class Pending<Reply> extends Deadline {
+  watcher: (() => void) | undefined = undefined
+  waiter: Waiting<Reply> | undefined = undefined
+  onLateAnswer: ((reply: Reply | null) => void) | undefined = undefined
+  readonly #call: StoreCall<Reply>
+  readonly #about: About
+  readonly #calls: Calls
+  /** A caller waits for the reply. */
+  readonly #isAwaited: boolean
+  /** Its entry in the backlog, after the time limit; a small object, because it may stay there for long. */
+  #overdue: { readonly sentAt: number } | undefined = undefined
+  /** What `whenReplied` returned. */
+  #promise: Promise<Reply | null> | undefined = undefined
+  #resolve: ((reply: Reply | null) => void) | undefined = undefined
+
+  constructor(call: StoreCall<Reply>, about: About, calls: Calls, isAwaited: boolean) {
+    super()
+    this.#call = call
+    this.#about = about
+    this.#calls = calls
+    this.#isAwaited = isAwaited
+    if (isAwaited) waitBegan()
+    calls.deadlines.set(this, call.sentAt + calls.timeoutMs)
+  }
+
+  whenReplied(): Promise<Reply | null> {
+    this.#promise ??= new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    return this.#promise
+  }
+
   override onDue(): void {
     this.#inContext(this.#timedOut)
   }
 
   #timedOut(): void {
-    this.#overdue = { sentAt: this.sentAt }
+    this.#overdue = { sentAt: this.#call.sentAt }
     this.#calls.backlog.overdue(this.#overdue)
-    this.#tell(new StoreTimeout(`The store did not reply within ${this.#calls.timeoutMs} ms (storeTimeoutMs).`))
+    this.#call.tell(new StoreTimeout(`The store did not reply within ${this.#calls.timeoutMs} ms (storeTimeoutMs).`))
     if (this.#isAwaited) waitEnded()
     this.#replied(null)
   }
 
-  #answered(reply: Reply | null, error?: unknown): void {
-    this.isAnswered = true
-    if (this.#isPending) this.#inContext(this.#answeredLater, reply, error)
-    else {
-      if (reply === null) this.#tell(error)
-      this.reply = reply
-    }
+  answered(reply: Reply | null, error: unknown): void {
+    this.#inContext(this.#answered, reply, error)
   }
 
-  #answeredLater(reply: Reply | null, error: unknown): void {
+  #answered(reply: Reply | null, error: unknown): void {
     if (this.#overdue !== undefined) {
       this.#calls.backlog.answered(this.#overdue)
       this.onLateAnswer?.(reply)
@@ -159,26 +196,21 @@ export class StoreCall<Reply> extends Deadline implements Hearing<Reply> {
     }
     this.#calls.deadlines.remove(this)
     if (this.#isAwaited) waitEnded()
-    if (reply === null) this.#tell(error)
+    if (reply === null) this.#call.tell(error)
     this.#replied(reply)
   }
 
   #replied(reply: Reply | null): void {
-    this.reply = reply
+    this.#call.reply = reply
     this.watcher?.()
-    this.waiter?.replied(this)
+    this.waiter?.replied(this.#call)
     this.#resolve?.(reply)
   }
 
   /** Neither the timer's nor the connection's context, which may be another request's. */
-  #inContext<Args extends unknown[]>(step: (this: StoreCall<Reply>, ...args: Args) => void, ...args: Args): void {
+  #inContext<Args extends unknown[]>(step: (this: Pending<Reply>, ...args: Args) => void, ...args: Args): void {
     const { ownContext } = this.#about
     if (ownContext === undefined) step.apply(this, args)
     else ownContext.runInAsyncScope(step, this, ...args)
-  }
-
-  #tell(error: unknown): void {
-    const { scope, key } = this.#about.identity
-    this.#emit({ type: 'store_failed', scope, key, command: this.command, error: storeFailure(error) })
   }
 }

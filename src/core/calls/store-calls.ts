@@ -60,9 +60,14 @@ export class StoreCalls {
     emit: Emit,
     isAwaited: boolean,
   ): StoreCall<OwnersReply[Name]> {
+    // A function here would cost each request, traced or not: V8 allocates for it on entry.
     return isCommandTraced()
-      ? traceCommand(name, by.identity, by, emit, (heard) => this.#send(name, by, now, heard, isAwaited))
+      ? traceCommand(name, by.identity, by, emit, this.#sending(name, by, now, isAwaited))
       : this.#send(name, by, now, emit, isAwaited)
+  }
+
+  #sending<Name extends OwnersCommand>(name: Name, by: Sender, now: number, isAwaited: boolean) {
+    return (heard: Emit) => this.#send(name, by, now, heard, isAwaited)
   }
 
   #send<Name extends OwnersCommand>(

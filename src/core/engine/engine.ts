@@ -3,7 +3,7 @@ import { Deadlines, monotonicNow } from '../calls/deadlines.js'
 import type { Waiting } from '../calls/store-call.js'
 import { StoreCalls } from '../calls/store-calls.js'
 import { isRefusal, safely } from '../events/events.js'
-import { isClaimTraced, traceClaim, traced, traceStore } from '../events/trace.js'
+import { isClaimTraced, isEventTraced, traceClaim, traced, traceStore } from '../events/trace.js'
 import { isInFlight, storeUnavailable, type Verdict, verdictOn } from '../events/verdict.js'
 import { warnUnheard } from '../events/warning.js'
 import type { MaybePromise } from '../maybe-promise.js'
@@ -99,6 +99,7 @@ export function createOperationEngine(given: EngineOptions): OperationEngine {
 
 const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
 const neverAbandoned = () => false
+const always = () => true
 
 class RecordEngine implements OperationEngine {
   readonly #core: CoreParts
@@ -115,7 +116,9 @@ class RecordEngine implements OperationEngine {
     const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
     const { leaseMs, maxRunMs, retentionMs, unknownRetentionMs, unknownOutcome } = options
     const terms = { leaseMs, retentionMs, unknownRetentionMs, failedMs: maxRunMs + leaseMs, unknownOutcome }
-    this.#core = { options, calls, terms, deadlines: deadlines.queue(), activity: new Activity(), emit, duplicates }
+    const isHeard = onEvent === undefined ? isEventTraced : always
+    const activity = new Activity()
+    this.#core = { options, calls, terms, deadlines: deadlines.queue(), activity, emit, isHeard, duplicates }
     this.#claims = new Claims(this.#core)
     traceStore(store)
     store.observe?.(heard)
@@ -213,10 +216,12 @@ class RecordEngine implements OperationEngine {
   }
 
   #begin(run: Run, acquired: Acquired, sentAt: number): void {
-    const { scope, key } = run.identity
-    const { attempt, previousOutcome } = acquired
-    const because = CLAIM_REASONS[previousOutcome]
-    this.#core.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because }, run.token)
+    if (this.#core.isHeard()) {
+      const { scope, key } = run.identity
+      const { attempt, previousOutcome } = acquired
+      const because = CLAIM_REASONS[previousOutcome]
+      this.#core.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because }, run.token)
+    }
     run.begin(acquired, sentAt)
   }
 
@@ -229,7 +234,8 @@ class RecordEngine implements OperationEngine {
   }
 
   #tell(verdict: Verdict, { scope, key }: Identity, record: IdempotencyRecord | null): Verdict {
-    const { emit } = this.#core
+    const { emit, isHeard } = this.#core
+    if (!isHeard()) return verdict
     if (verdict.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
     else if (isRefusal(verdict.code)) emit({ type: verdict.code, scope, key })
     return verdict

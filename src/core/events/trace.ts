@@ -90,6 +90,10 @@ export function traced<Event extends TracedEvent>(listener: (event: Event) => vo
   }
 }
 
+export function isEventTraced(): boolean {
+  return events.hasSubscribers
+}
+
 export function traceEvent(event: TracedEvent, token?: string): void {
   if (events.hasSubscribers) events.publish({ event, runId: runIdOf(token) } satisfies EventTrace)
 }
@@ -152,7 +156,7 @@ export function traceClaim<Each extends Told>(
 interface Call {
   readonly reply: unknown
   readonly isAnswered: boolean
-  watcher: (() => void) | undefined
+  set watcher(watcher: () => void)
 }
 
 export function isCommandTraced(): boolean {

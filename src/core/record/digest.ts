@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { createHash, type Hash, hash } from 'node:crypto'
 import { IdempotencyError, kindOf } from '../errors.js'
 
@@ -57,11 +58,19 @@ export function digestOf(prefix: string, value: unknown, ignoredMember?: string)
   if (value instanceof Uint8Array || (typeof value === 'string' && value.isWellFormed())) {
     return FORMAT + createHash('sha256').update(`${prefix}bytes\n`).update(value).digest('base64url')
   }
-  const digest: Digest = { text: `${prefix}json\n`, hash: undefined, fault: undefined }
-  return addCanonical(digest, value, 0, ignoredMember)
-    ? FORMAT + digested(digest)
-    : (digest.fault ?? { fault: 'too_deep' })
+  const digest = unused ?? new Digest()
+  unused = undefined // Until it is free again: a `toJSON` may ask for a fingerprint.
+  try {
+    digest.add(prefix)
+    digest.add('json\n')
+    return addCanonical(digest, value, 0, ignoredMember) ? FORMAT + digest.end() : (digest.fault ?? TOO_DEEP)
+  } finally {
+    digest.reset()
+    unused = digest
+  }
 }
+
+const TOO_DEEP: Undigestible = { fault: 'too_deep' }
 
 /**
  * Adds one text per value: members sorted by UTF-16 code unit as in RFC 8785, and none left out. Returns `false` if
@@ -71,13 +80,13 @@ export function digestOf(prefix: string, value: unknown, ignoredMember?: string)
 function addCanonical(digest: Digest, value: unknown, depth: number, ignoredMember?: string): boolean {
   switch (typeof value) {
     case 'string':
-      add(digest, JSON.stringify(value))
+      digest.addQuoted(value)
       return true
     case 'number':
     case 'boolean':
     case 'bigint':
     case 'undefined':
-      add(digest, Object.is(value, -0) ? '0' : String(value))
+      digest.add(Object.is(value, -0) ? '0' : String(value))
       return true
     case 'object':
       break
@@ -85,18 +94,18 @@ function addCanonical(digest: Digest, value: unknown, depth: number, ignoredMemb
       return notComparable(digest, value)
   }
   if (value === null) {
-    add(digest, 'null')
+    digest.add('null')
     return true
   }
   if (depth === MAX_DEPTH) return false
 
   if (Array.isArray(value)) {
-    add(digest, '[')
+    digest.add('[')
     for (let i = 0; i < value.length; i++) {
-      if (i > 0) add(digest, ',')
+      if (i > 0) digest.add(',')
       if (!addCanonical(digest, value[i], depth + 1)) return false
     }
-    add(digest, ']')
+    digest.add(']')
     return true
   }
 
@@ -106,57 +115,105 @@ function addCanonical(digest: Digest, value: unknown, depth: number, ignoredMemb
     }
     if (Object.prototype.toString.call(value) !== '[object Object]') return notComparable(digest, value)
   }
+  return addMembers(digest, value as Record<string, unknown>, depth, ignoredMember)
+}
+
+function addMembers(digest: Digest, value: Record<string, unknown>, depth: number, ignoredMember?: string): boolean {
   const names = Object.keys(value)
   sort(names)
   let separator = '{'
-  for (const name of names) {
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i] as string
     if (name === ignoredMember) continue
-    add(digest, separator + quoted(name))
+    digest.add(separator)
+    digest.addQuoted(name)
+    digest.add(':')
     separator = ','
-    if (!addCanonical(digest, (value as Record<string, unknown>)[name], depth + 1)) return false
+    if (!addCanonical(digest, value[name], depth + 1)) return false
   }
-  add(digest, separator === '{' ? '{}' : '}')
+  digest.add(separator === '{' ? '{}' : '}')
   return true
 }
 
+const PIECE_BYTES = 16_384
+
 /**
- * The text being hashed, in pieces: building the text of a large body as one string costs as much as the body itself.
+ * What is hashed, as bytes in pieces: to build the text first would cost several times its size. One is enough, since it
+ * is used synchronously.
  */
-interface Digest {
-  text: string
+class Digest {
+  readonly #bytes = Buffer.allocUnsafe(PIECE_BYTES)
+  #length = 0
   /** Absent while everything fits into one piece. */
-  hash: Hash | undefined
+  #hash: Hash | undefined = undefined
   /** Why there will be no digest. */
-  fault: Undigestible | undefined
+  fault: Undigestible | undefined = undefined
+
+  add(text: string): void {
+    const from = this.#room(text.length)
+    if (from < 0 || !this.#addAscii(text, from, false)) this.#addAny(text)
+  }
+
+  /** As JSON. */
+  addQuoted(text: string): void {
+    const from = this.#room(text.length + 2)
+    if (from < 0 || !this.#addAscii(text, from + 1, true)) {
+      this.#addAny(JSON.stringify(text))
+      return
+    }
+    this.#bytes[from] = QUOTE
+    this.#bytes[this.#length++] = QUOTE
+  }
+
+  /** Where so many bytes have room; -1: nowhere. */
+  #room(length: number): number {
+    if (length > PIECE_BYTES) return -1
+    if (this.#length + length > PIECE_BYTES) this.#flush()
+    return this.#length
+  }
+
+  /** Whether it has only characters of one byte and, if it is to be quoted, that JSON does not escape. Otherwise adds nothing. */
+  #addAscii(text: string, from: number, isQuoted: boolean): boolean {
+    const bytes = this.#bytes
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i)
+      if (code > 0x7f || (isQuoted && (code < 0x20 || code === QUOTE || code === BACKSLASH))) return false
+      bytes[from + i] = code
+    }
+    this.#length = from + text.length
+    return true
+  }
+
+  /** As UTF-8, which takes at most three bytes for a UTF-16 code unit. */
+  #addAny(text: string): void {
+    const from = this.#room(3 * text.length)
+    if (from < 0) this.#flush().update(text)
+    else this.#length += this.#bytes.write(text, from)
+  }
+
+  #flush(): Hash {
+    this.#hash ??= createHash('sha256')
+    this.#hash.update(this.#bytes.subarray(0, this.#length))
+    this.#length = 0
+    return this.#hash
+  }
+
+  end(): string {
+    const rest = this.#bytes.subarray(0, this.#length)
+    return this.#hash === undefined ? hash('sha256', rest, 'base64url') : this.#hash.update(rest).digest('base64url')
+  }
+
+  reset(): void {
+    this.#length = 0
+    this.#hash = undefined
+    this.fault = undefined
+  }
 }
 
-const PIECE_CHARACTERS = 16_384
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
 
-function add(digest: Digest, text: string): void {
-  digest.text += text
-  if (digest.text.length < PIECE_CHARACTERS) return
-  digest.hash ??= createHash('sha256')
-  digest.hash.update(digest.text)
-  digest.text = ''
-}
-
-function digested({ text, hash: begun }: Digest): string {
-  return begun === undefined ? hash('sha256', text, 'base64url') : begun.update(text).digest('base64url')
-}
-
-/** A cache, since the same few names come with each request. Bounded, because clients choose names. */
-const QUOTED_NAMES = new Map<string, string>()
-const MOST_QUOTED_NAMES = 1_000
-const LONGEST_QUOTED_NAME = 64
-
-/** A member's name as JSON, with the colon. */
-function quoted(name: string): string {
-  const known = QUOTED_NAMES.get(name)
-  if (known !== undefined) return known
-  const text = `${JSON.stringify(name)}:`
-  if (name.length <= LONGEST_QUOTED_NAME && QUOTED_NAMES.size < MOST_QUOTED_NAMES) QUOTED_NAMES.set(name, text)
-  return text
-}
+let unused: Digest | undefined
 
 /**
  * Sorts in place. For few names, insertion sort needs no work space, which the built-in sort allocates for each object.

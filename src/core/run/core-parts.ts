@@ -15,6 +15,8 @@ export interface CoreParts {
   readonly deadlines: DeadlineQueue
   readonly activity: Activity
   readonly emit: Emit
+  /** Whether anybody hears what happens to each request; if not, those events are not made. */
+  readonly isHeard: () => boolean
   /** Where duplicates wait for a run's end; `undefined`: duplicates do not wait. */
   readonly duplicates: Duplicates | undefined
 }

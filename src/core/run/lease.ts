@@ -65,9 +65,10 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
     this.#leaseMs = leaseMs
     this.#calls = calls
     this.#deadlines = deadlines
-    this.#until = sentAt + maxRunMs
-    this.#confirmedAt = isProtected ? sentAt : Number.POSITIVE_INFINITY
-    this.#renewAt = sentAt + leaseMs / 3
+    const since = Math.floor(sentAt) // V8 keeps small integers in place, and other numbers as objects.
+    this.#until = since + maxRunMs
+    this.#confirmedAt = isProtected ? since : Number.POSITIVE_INFINITY
+    this.#renewAt = since + Math.floor(leaseMs / 3)
     deadlines.set(this, this.#renewAt)
   }
 

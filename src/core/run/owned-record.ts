@@ -106,10 +106,7 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
   /** `wasPending`: it is confirmed late, after the client has got its response. */
   protected completed(reply: CommandReply, answer: Answer, wasPending: boolean): Settled {
     if (reply.ok) {
-      const { scope, key } = this.identity
-      const { status, body } = answer
-      const answerKept = body !== null
-      this.emit({ type: 'completed', scope, key, attempt: this.attempt, status, answerKept })
+      if (this.core.isHeard()) this.#tellCompleted(answer)
       this.core.duplicates?.completed(this.recordKey, this, answer)
     } else if (this.isTaken(reply.record)) {
       return this.lost(reply.record)
@@ -119,6 +116,12 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     }
     this.end()
     return SEND
+  }
+
+  #tellCompleted({ status, body }: Answer): void {
+    const { scope, key } = this.identity
+    const answerKept = body !== null
+    this.emit({ type: 'completed', scope, key, attempt: this.attempt, status, answerKept })
   }
 
   protected completionGivenUp(): void {
@@ -190,13 +193,17 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     duplicates?.leave(this.recordKey, this)
     const renewal = this.lease.end()
     if (renewal === undefined || renewal.reply !== undefined) this.#ended()
-    else void whenever(renewal.whenReplied(), () => this.#ended())
+    else this.#endAfter(renewal)
+  }
+
+  #endAfter(renewal: StoreCall<CommandReply>): void {
+    void whenever(renewal.whenReplied(), () => this.#ended())
   }
 
   #ended(): void {
     this.become('ended')
     this.core.activity.end()
-    for (const resolve of this.#whenEnded ?? []) resolve()
+    if (this.#whenEnded !== undefined) for (const resolve of this.#whenEnded) resolve()
   }
 
   /** Resolves behind the last event of the run: nothing of it is pending any more. */

@@ -4,7 +4,7 @@ import type { KeepHeader } from '../options/options.js'
 
 /** The stored answer, marked as a replay. */
 export function asReplay(answer: Answer): Answer {
-  return { ...answer, headers: [...answer.headers, REPLAYED] }
+  return { ...answer, headers: answer.headers.concat([REPLAYED]) }
 }
 
 const REPLAYED = ['Idempotent-Replayed', 'true'] as const
@@ -18,30 +18,38 @@ export function storedAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
   return isSendable(stored) ? stored : { ...stored, body: null }
 }
 
-/** The answer without headers that a replay must not contain. */
+/** The answer without headers that a replay must not contain: mostly itself. */
 function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
-  const { status, statusMessage, body } = answer
-  const headers: Answer['headers'][number][] = []
+  const { status, statusMessage, headers, body } = answer
+  /** Absent while all are kept. */
+  let kept: Answer['headers'][number][] | undefined
   let connection = ''
-  for (const header of answer.headers) {
-    const [name, value] = header
-    const { lowerCase, isHopByHop, isKeptByDefault } = headerNameOf(name)
-    if (lowerCase === 'connection') connection += `,${value}`
-    const isKept =
-      lowerCase === 'content-length'
-        ? isLengthOf(answer, value) // Kept if it fits the body; not an option's choice.
-        : !isHopByHop && keepHeader(lowerCase, isKeptByDefault)
-    if (isKept) headers.push(header)
+  for (let i = 0; i < headers.length; i++) {
+    const header = headers[i] as Answer['headers'][number]
+    if (headerNameOf(header[0]).lowerCase === 'connection') connection += `,${header[1]}`
+    if (!isKept(header, answer, keepHeader)) kept ??= headers.slice(0, i)
+    else if (kept !== undefined) kept.push(header)
   }
-  if (connection === '') return { status, statusMessage, headers, body }
-  // RFC 9110 §7.6.1: Connection lists further fields that belong to this connection.
+  if (kept === undefined) return answer
+  return { status, statusMessage, headers: connection === '' ? kept : withoutNamed(kept, connection), body }
+}
+
+function isKept(header: Answer['headers'][number], answer: Answer, keepHeader: KeepHeader): boolean {
+  const { lowerCase, isHopByHop, isKeptByDefault } = headerNameOf(header[0])
+  return lowerCase === 'content-length'
+    ? isLengthOf(answer, header[1]) // Kept if it fits the body; not an option's choice.
+    : !isHopByHop && keepHeader(lowerCase, isKeptByDefault)
+}
+
+/** RFC 9110 §7.6.1: Connection lists further fields that belong to this connection. */
+function withoutNamed(headers: Answer['headers'], connection: string): Answer['headers'] {
   const named = new Set(
     connection
       .toLowerCase()
       .split(',')
       .map((name) => name.trim()),
   )
-  return { status, statusMessage, headers: headers.filter(([name]) => !named.has(name.toLowerCase())), body }
+  return headers.filter(([name]) => !named.has(name.toLowerCase()))
 }
 
 /**
@@ -54,12 +62,14 @@ export function isSendable(answer: Answer): boolean {
     status >= 200 &&
     status <= 599 &&
     (statusMessage === '' || REASON_PHRASE.test(statusMessage)) &&
-    headers.every(([name, value]) => {
-      const { lowerCase, isName, isHopByHop } = headerNameOf(name)
-      if (!isName || isHopByHop || CONTROL_CHARACTER.test(value)) return false
-      return lowerCase !== 'content-length' || isLengthOf(answer, value)
-    })
+    headers.every(isSendableHeader, answer)
   )
+}
+
+function isSendableHeader(this: Answer, [name, value]: Answer['headers'][number]): boolean {
+  const { lowerCase, isName, isHopByHop } = headerNameOf(name)
+  if (!isName || isHopByHop || CONTROL_CHARACTER.test(value)) return false
+  return lowerCase !== 'content-length' || isLengthOf(this, value)
 }
 
 /** Whether a handler's header can be sent with a body that was held: the framing is the server's, and made for that body. */
@@ -89,7 +99,26 @@ function isLengthOf({ status, body }: Pick<Answer, 'status' | 'body'>, length: s
 }
 
 /** Groups lines with the same name under its first spelling, for `setHeader`, which takes one value per name. */
-export function headersByName(headers: Answer['headers']): Iterable<readonly [name: string, value: string | string[]]> {
+export function headersByName(
+  headers: Answer['headers'],
+): readonly (readonly [name: string, value: string | string[]])[] {
+  return isEachNamedOnce(headers) ? headers : grouped(headers)
+}
+
+/** Most answers. Compares each with each, so only a few. */
+function isEachNamedOnce(headers: Answer['headers']): boolean {
+  if (headers.length > 16) return false
+  for (let i = 1; i < headers.length; i++) {
+    const [name] = headers[i] as Answer['headers'][number]
+    for (let j = 0; j < i; j++) {
+      const [before] = headers[j] as Answer['headers'][number]
+      if (before.length === name.length && before.toLowerCase() === name.toLowerCase()) return false
+    }
+  }
+  return true
+}
+
+function grouped(headers: Answer['headers']): [name: string, value: string | string[]][] {
   const byName = new Map<string, [name: string, value: string | string[]]>()
   for (const [name, value] of headers) {
     const lowerCaseName = name.toLowerCase()
@@ -97,7 +126,7 @@ export function headersByName(headers: Answer['headers']): Iterable<readonly [na
     if (lines === undefined) byName.set(lowerCaseName, [name, value])
     else lines[1] = [lines[1], value].flat()
   }
-  return byName.values()
+  return [...byName.values()]
 }
 
 /** The default of `isSuccess`: 200 to 399 except 307 and 308, which ask the client to repeat the request. */

@@ -62,10 +62,14 @@ export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
  */
 export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req>): RequestEngine<Req> {
   const options = resolveOptions(given)
-  const heard = safely<IdempotencyEvent>(options.onEvent ?? warnUnheard)
-  const emit = traced(heard)
+  const { onEvent } = options
+  const emit = traced(safely<IdempotencyEvent>(onEvent ?? warnUnheard))
   const rules = new RequestRules(options, optionFunctions(options, emit))
-  const engine = createOperationEngine({ ...engineOptionsIn(options), onEvent: heard, answerFault: sendingFault })
+  const engine = createOperationEngine({
+    ...engineOptionsIn(options),
+    ...(onEvent !== undefined && { onEvent }),
+    answerFault: sendingFault,
+  })
   return new Decider(rules, engine, identityReader(options), emit, operatorOn(engine, rules))
 }
 

@@ -24,7 +24,8 @@ export interface RequestRun {
   /**
    * Ends the run with its answer, success or failure: the record changes first. Only the first end counts; later calls
    * get the first one's result. `confirmed`: a success that the store does not confirm in time is not sent, but refused
-   * with `store_unavailable`; by default `unconfirmedSuccess` decides. Never throws, and never rejects.
+   * with `store_unavailable`; by default `unconfirmedSuccess` decides. The answer is the run's from now on: do not change it.
+   * Never throws, and never rejects.
    */
   settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<Settled>
   /** Ends the run without an answer: a failure that may have had its effect. Never throws, and never rejects. */

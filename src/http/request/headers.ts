@@ -4,8 +4,9 @@ export function headerLines(rawHeaders: readonly string[], name: string): readon
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const each = rawHeaders[i] as string
     if (each.length !== name.length || each.toLowerCase() !== name) continue
-    lines ??= []
-    lines.push(rawHeaders[i + 1] as string)
+    const line = rawHeaders[i + 1] as string
+    if (lines === undefined) lines = [line]
+    else lines.push(line)
   }
   return lines ?? NO_LINES
 }

@@ -12,8 +12,8 @@ export type KeyReading = { readonly key: string } | { readonly invalid: string }
  * RFC 8941 string, since nobody can tell whether it was two keys.
  */
 export function readKeyLines(lines: readonly string[], areJoined = false): KeyReading {
-  const [line, second] = lines
-  if (line === undefined || second !== undefined) return { invalid: 'it was sent more than once; send one line' }
+  const line = lines[0]
+  if (line === undefined || lines.length > 1) return { invalid: 'it was sent more than once; send one line' }
   if (areJoined && line.includes(', ') && !RFC_8941_STRING.test(line)) return { invalid: MAY_BE_TWO }
   return PLAIN_KEY.test(line) && !isAccident(line) ? { key: line } : readKey(fromWire(line))
 }

@@ -165,8 +165,9 @@ export function chosenKey(
   if (lines.length === 0 || (legacy !== null && legacyKey?.whenBoth === 'field')) {
     return legacy && placed(legacy, 'The key in the body is not one')
   }
-  const inHeader = placed(readKeyLines(lines, areJoined), `The header ${header} is not a key`)
-  if (legacy === null || legacyKey?.whenBoth === 'header' || 'invalid' in inHeader) return inHeader
+  const inHeader = readKeyLines(lines, areJoined)
+  if ('invalid' in inHeader) return placed(inHeader, `The header ${header} is not a key`)
+  if (legacy === null || legacyKey?.whenBoth === 'header') return inHeader
   if ('invalid' in legacy) return placed(legacy, 'The key in the body is not one')
   if (legacy.key === inHeader.key) return inHeader
   return {

@@ -111,13 +111,17 @@ function setHead(
   { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
   extraHeaders: HeaderPairs,
 ): void {
+  if (extraHeaders.length > 0) addHeaders(res, extraHeaders)
+  res.statusCode = status
+  if (isHttp1(res)) res.statusMessage = statusMessage === NO_REASON ? '' : statusMessage
+}
+
+function addHeaders(res: ServerResponse, extraHeaders: HeaderPairs): void {
   for (const [name, value] of extraHeaders) {
     // Keeps a handler's own links beside the deprecation's; the other headers set here belong to this request only.
     if (name === 'Link') res.appendHeader(name, value)
     else res.setHeader(name, value)
   }
-  res.statusCode = status
-  if (isHttp1(res)) res.statusMessage = statusMessage === NO_REASON ? '' : statusMessage
 }
 
 /** Explicitly, so that the hooks of earlier middleware run. */

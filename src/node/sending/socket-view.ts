@@ -19,6 +19,15 @@ export interface Hanging {
   hangUp(by: HangUp, args: unknown[]): void
 }
 
+/** A listener that is added to the client's socket once that is revealed. */
+interface Waiting {
+  readonly event: string
+  readonly listener: Listener
+  readonly add: 'on' | 'once'
+}
+
+const NOBODY: readonly Waiting[] = []
+
 /** The client's socket, except for hanging up: final error handlers, and many handlers, end a response that way. */
 export class GuardedSocket implements ProxyHandler<Socket> {
   readonly #response: Hanging
@@ -49,7 +58,7 @@ export class OutlivingSocket extends GuardedSocket {
   #socket: Socket | undefined
   #view: Socket | undefined
   #revealed = false
-  #waiting: readonly { readonly event: string; readonly listener: Listener; readonly add: 'on' | 'once' }[] = []
+  #waiting: readonly Waiting[] = NOBODY
 
   constructor(res: ServerResponse, response: Hanging) {
     super(response)
@@ -78,6 +87,10 @@ export class OutlivingSocket extends GuardedSocket {
     const socket = this.#socket
     if (socket === undefined) return
     this.show(true)
+    if (this.#waiting !== NOBODY) this.#addTo(socket)
+  }
+
+  #addTo(socket: Socket): void {
     for (const { event, listener, add } of this.#waiting) {
       if (!socket.closed) socket[add](event, listener)
       else if (event === 'close') process.nextTick(listener, socket.errored !== null)
