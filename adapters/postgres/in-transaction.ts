@@ -1,6 +1,7 @@
-import type { Completion } from '../../src/core/index.js'
+import { type Completion, type Entered, type Entry, type Finish, operationTaken } from '../../src/core/index.js'
 import { type PostgresStoreErrorCode, storeError } from './errors.js'
-import { rowOf, text } from './reply.js'
+import { readEntered, rowOf, text } from './reply.js'
+import { sqlStateOf } from './sql-state.js'
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
 import { withoutValues } from './without-values.js'
@@ -48,6 +49,20 @@ export class InTransaction<Tx> {
     await this.#send(tx, this.#statements.completeIn(key, completion, allowEmpty))
   }
 
+  /** The first statement of a transaction that takes the key. */
+  async enter(tx: Tx, key: string, entry: Entry): Promise<Entered> {
+    return readEntered(rowOf(await this.#send(tx, this.#statements.enter(key, entry))))
+  }
+
+  /** The last one: writes the completed record, which must not be there, or be the one that the look has shown. */
+  async finish(tx: Tx, key: string, finish: Finish, allowEmpty = false): Promise<void> {
+    try {
+      await this.#send(tx, this.#statements.finish(key, finish, allowEmpty))
+    } catch (error) {
+      throw TAKEN.has(sqlStateOf(error)) ? operationTaken(error) : error
+    }
+  }
+
   /** The same for a transaction that the application opened and that has no mark: it must have written something. */
   async completeByHand(tx: Tx, key: string, completion: Completion): Promise<void> {
     await this.#send(tx, this.#statements.completeByHand(key, completion))
@@ -63,6 +78,9 @@ export class InTransaction<Tx> {
     }
   }
 }
+
+/** `unique_violation`: the record is there. `lock_not_available`: a command of a claimed run is writing it. */
+const TAKEN: ReadonlySet<string | null> = new Set(['23505', '55P03'])
 
 const OURS: ReadonlySet<PostgresStoreErrorCode> = new Set([
   'schema_missing',

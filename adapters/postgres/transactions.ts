@@ -1,4 +1,4 @@
-import type { Completion, Transactions } from '../../src/core/index.js'
+import type { Completion, Entered, Entry, Finish, Transactions } from '../../src/core/index.js'
 import { answered, heedFromTheStart, isPool, type PostgresConnection, type PostgresPool } from './client.js'
 import { PostgresStoreError } from './errors.js'
 import { InTransaction } from './in-transaction.js'
@@ -111,6 +111,14 @@ export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Optio
 
   complete(tx: Tx, recordKey: string, completion: Completion, allowEmpty: boolean): Promise<void> {
     return this.#inside.complete(tx, recordKey, completion, allowEmpty)
+  }
+
+  enter(tx: Tx, recordKey: string, entry: Entry): Promise<Entered> {
+    return this.#inside.enter(tx, recordKey, entry)
+  }
+
+  finish(tx: Tx, recordKey: string, finish: Finish, allowEmpty: boolean): Promise<void> {
+    return this.#inside.finish(tx, recordKey, finish, allowEmpty)
   }
 
   sessionEnd(tx: Tx): Promise<void> | undefined {

@@ -92,6 +92,26 @@ export function transactionNotRun(): IdempotencyError {
   )
 }
 
+/** Thrown by a store's `finish` too, if the record was there: nothing of the transaction can be committed. */
+export function operationTaken(cause?: unknown): IdempotencyError {
+  return new IdempotencyError(
+    'operation_taken',
+    'Another attempt holds this key, or has completed it, so this transaction was rolled back. Let the error pass, or answer what you ' +
+      'like: the client gets what the record says.',
+    { cause },
+  )
+}
+
+/** `call`: what was called, in a run whose effects are all in its transaction. */
+export function effectsInTransaction(call: string): IdempotencyError {
+  return new IdempotencyError(
+    'effects_in_transaction',
+    `\`${call}\` was called, but with \`effects: 'in-transaction'\` all effects are inside \`transaction\`: nothing is claimed before, and ` +
+      'nothing is recorded outside. Do it inside the work of `transaction`; for an operation that also calls others, use a middleware ' +
+      'without that option, beside this one and with the same store.',
+  )
+}
+
 /** `what` happened, as the beginning of a sentence. */
 export function transactionTimedOut(what: string): IdempotencyError {
   return new IdempotencyError(
