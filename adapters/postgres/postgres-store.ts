@@ -38,8 +38,8 @@ import {
   type TransactionOptionsOf,
   type TxOf,
   transactionsOf,
+  unclaimedOn,
 } from './transactions.js'
-import { unclaimedOn } from './unclaimed.js'
 
 /**
  * Keeps records in Postgres 14 or later, for many processes. Each record is a row, and each command a database

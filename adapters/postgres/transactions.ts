@@ -1,7 +1,8 @@
-import type { Completion, Entered, Entry, Finish, Transactions } from '../../src/core/index.js'
+import type { Completion, Entered, Entry, Finish, Transactions, Unclaimed } from '../../src/core/index.js'
 import { answered, heedFromTheStart, isPool, type PostgresConnection, type PostgresPool } from './client.js'
 import { PostgresStoreError } from './errors.js'
 import { InTransaction } from './in-transaction.js'
+import { type Row, readDone, readFenced, readLooked } from './reply.js'
 import { isLostConnection, isRefusedStatement, sqlStateOf } from './sql-state.js'
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
@@ -73,6 +74,21 @@ export function transactionsOf(
   schema: string,
 ): InClientsTransaction<unknown, unknown> {
   return new InClientsTransaction(isPool(given) ? onPool(given) : given, statements, schema)
+}
+
+/** The commands of runs whose transactions take their keys, each sent outside of a transaction. */
+export function unclaimedOn(send: (statement: Statement) => Promise<Row>, statements: Statements): Unclaimed {
+  return {
+    look: async (key, looking) => readLooked(await send(statements.look(key, looking))),
+
+    async fence(key, asker) {
+      const row = await send(statements.fence(key, asker, false))
+      // Above READ COMMITTED the record must be read by a statement of its own, which begins when the lock was found free.
+      return readFenced(row.reply === 'again' ? await send(statements.fence(key, asker, true)) : row)
+    },
+
+    withhold: async (key, own) => readDone(await send(statements.withhold(key, own))),
+  }
 }
 
 /** Those of a pool also tell when the database ends a session: no other client's do. */

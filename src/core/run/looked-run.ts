@@ -1,4 +1,4 @@
-import { Deadline, type DeadlineQueue, monotonicNow } from '../calls/deadlines.js'
+import { monotonicNow } from '../calls/deadlines.js'
 import { isRefusal } from '../events/events.js'
 import { type Refused, SEND } from '../events/outcome.js'
 import { inFlight, transactionMissing, unconfirmed, type Verdict, verdictOn } from '../events/verdict.js'

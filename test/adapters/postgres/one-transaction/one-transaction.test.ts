@@ -491,7 +491,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     })
   })
 
-  test('a leased claim that comes while the transaction is open is in flight, and the transaction commits', async () => {
+  test('a leased claim that is made while the transaction is open wins, and the transaction does not commit', async () => {
     const { serve, store, insert, effects } = await at()
     const [entered, goOn] = [gate(), gate()]
     const post = await serve(async (_req, res, context) => {
