@@ -80,7 +80,7 @@ export function transactionAsynchronous(): IdempotencyError {
     'transaction_asynchronous',
     'The work of the transaction returned a promise, so it was rolled back: on one connection, the statements of other requests ' +
       'would join it while it waits. Do asynchronous work before the transaction, and use the synchronous functions of the ' +
-      'database inside it.',
+      'database inside it. Behind Fetch and Hono, return `reply(status, body)` in place of a Response, which cannot be read at once.',
   )
 }
 

@@ -106,6 +106,9 @@ export function completeByHandAtOnce(
 /** @throws IdempotencyError `transaction_asynchronous` */
 function settled<Value>(value: Value): Value {
   const mayHaveThen = typeof value === 'object' && value !== null && 'then' in value
-  if (mayHaveThen && typeof value.then === 'function') throw transactionAsynchronous()
+  if (mayHaveThen && typeof value.then === 'function') {
+    value.then(undefined, () => {}) // Nobody waits for it.
+    throw transactionAsynchronous()
+  }
   return value
 }
