@@ -21,11 +21,14 @@ export type IsolationLevel = string
  */
 export class InTransaction<Tx> {
   readonly #run: RunInTransaction<Tx>
+  readonly #runLast: RunInTransaction<Tx>
   readonly #statements: Statements
   readonly #schema: string
 
-  constructor(run: RunInTransaction<Tx>, statements: Statements, schema: string) {
+  /** `runLast`: for the statement behind which only COMMIT comes. */
+  constructor(run: RunInTransaction<Tx>, statements: Statements, schema: string, runLast = run) {
     this.#run = run
+    this.#runLast = runLast
     this.#statements = statements
     this.#schema = schema
   }
@@ -46,7 +49,7 @@ export class InTransaction<Tx> {
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
   async complete(tx: Tx, key: string, completion: Completion, allowEmpty = false): Promise<void> {
-    await this.#send(tx, this.#statements.completeIn(key, completion, allowEmpty))
+    await this.#send(tx, this.#statements.completeIn(key, completion, allowEmpty), this.#runLast)
   }
 
   /** The first statement of a transaction that takes the key. */
@@ -57,7 +60,7 @@ export class InTransaction<Tx> {
   /** The last one: writes the completed record, which must not be there, or be the one that the look has shown. */
   async finish(tx: Tx, key: string, finish: Finish, allowEmpty = false): Promise<void> {
     try {
-      await this.#send(tx, this.#statements.finish(key, finish, allowEmpty))
+      await this.#send(tx, this.#statements.finish(key, finish, allowEmpty), this.#runLast)
     } catch (error) {
       throw TAKEN.has(sqlStateOf(error)) ? operationTaken(error) : error
     }
@@ -68,9 +71,9 @@ export class InTransaction<Tx> {
     await this.#send(tx, this.#statements.completeByHand(key, completion))
   }
 
-  async #send(tx: Tx, statement: Statement): Promise<unknown> {
+  async #send(tx: Tx, statement: Statement, run = this.#run): Promise<unknown> {
     try {
-      return await this.#run(tx, statement)
+      return await run(tx, statement)
     } catch (error) {
       withoutValues(error, statement)
       const translated = storeError(error, this.#schema)

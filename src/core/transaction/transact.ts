@@ -41,6 +41,8 @@ export interface Transactions<Tx, Options> {
    * and with `operationTaken()` if the record is another one: then the transaction cannot be committed.
    */
   finish?(tx: Tx, recordKey: string, finish: Finish, allowEmpty: boolean): Promise<void>
+  /** Whether COMMIT is sent together with the last statement: from then on it may be carried out, whatever is waited for. */
+  readonly commitsWithLast?: boolean
   /** Resolves when the database has ended the session of an open transaction; `undefined` if the client does not tell. */
   sessionEnd?(tx: Tx): Promise<void> | undefined
   /** Whether a renewal must be confirmed before the mark: not if renewals do not affect such a transaction. */
@@ -119,6 +121,7 @@ async function transactOnce<Tx, Value, Options>(
     }
     await transaction.locking()
     transaction.stillOpen(call)
+    if (transactions.commitsWithLast === true) progress = 'completed'
     await transaction.inTime(way.finishes(tx, completion)).catch((error) => {
       if ((error as { readonly code?: unknown } | null)?.code === 'operation_taken') progress = 'taken'
       throw error

@@ -68,10 +68,14 @@ describe.each(DRIVER_NAMES)('one transaction and no claim, on %s,', (driver) => 
     }, MODE)
     expect(await post()).toMatchObject({ status: 402 })
     expect(await record()).toBeNull()
-    const [second, third] = [post(), post()]
-    expect(await second).toMatchObject({ status: 201 })
+    const both = [post(), post()]
+    // Whichever has run first.
+    expect(await Promise.race(both)).toMatchObject({ status: 201 })
     committed.open()
-    expect(await third).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: 'true' })
+    expect(await Promise.all(both)).toContainEqual(
+      expect.objectContaining({ status: 201, body: { id: 'e1' }, replayed: 'true' }),
+    )
+    for (const told of await Promise.all(both)) expect(told.status).toBe(201)
   })
 
   test('a success without a transaction is withheld, and its key is failed and uncertain', async () => {
@@ -88,9 +92,9 @@ describe.each(DRIVER_NAMES)('one transaction and no claim, on %s,', (driver) => 
     await post()
     await serve(async (res, { attempt, previousOutcome, ...context }) => {
       void context
-      return store.transaction({ attempt, previousOutcome, ...context } as never, () => {}).catch(() =>
-        res.status(400).json({ attempt, previousOutcome }),
-      )
+      return store
+        .transaction({ attempt, previousOutcome, ...context } as never, () => {})
+        .catch(() => res.status(400).json({ attempt, previousOutcome }))
     }, MODE)
     expect(await post()).toMatchObject({ status: 400, body: { attempt: 2, previousOutcome: 'unknown' } })
     expect(await record()).toMatchObject({ state: 'failed', uncertain: true, attempt: 1 })
@@ -160,7 +164,10 @@ describe.each(DRIVER_NAMES)('one transaction and no claim, on %s,', (driver) => 
         return Response.json({})
       }),
     )
-    await expect(told).rejects.toMatchObject({ code: 'transaction_asynchronous', message: expect.stringMatching(/reply\(/) })
+    await expect(told).rejects.toMatchObject({
+      code: 'transaction_asynchronous',
+      message: expect.stringMatching(/reply\(/),
+    })
     expect(effects()).toEqual([])
   })
 
@@ -185,6 +192,8 @@ describe.each(DRIVER_NAMES)('one transaction and no claim, on %s,', (driver) => 
     expect(await failing).toEqual({ id: 'e1' })
     expect(await pay()).toEqual({ id: 'e1' })
     expect(effects()).toEqual(['e1'])
-    await expect(once({ ...operation, key: 'other' }, async () => 1)).rejects.toMatchObject({ code: 'transaction_missing' })
+    await expect(once({ ...operation, key: 'other' }, async () => 1)).rejects.toMatchObject({
+      code: 'transaction_missing',
+    })
   })
 })

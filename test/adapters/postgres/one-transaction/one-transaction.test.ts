@@ -103,10 +103,14 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
         res.status(201).json({ id: 'e1' })
       })
     })
-    const [first, second] = [post(), post()]
-    expect(await first).toMatchObject({ status: 201, body: { id: 'e1' } })
+    const both = [post(), post()]
+    // Whichever has run first.
+    expect(await Promise.race(both)).toMatchObject({ status: 201, body: { id: 'e1' } })
     committed.open()
-    expect(await second).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: true })
+    expect(await Promise.all(both)).toContainEqual(
+      expect.objectContaining({ status: 201, body: { id: 'e1' }, replayed: true }),
+    )
+    for (const told of await Promise.all(both)) expect(told.status).toBe(201)
     expect(await effects()).toEqual(['e1'])
   })
 
@@ -129,10 +133,14 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
         res.status(201).json({ id: 'e1' })
       })
     })
-    const [first, second] = [post(), post()]
-    expect(await first).toMatchObject({ status: 201 })
+    const both = [post(), post()]
+    // Whichever has run first.
+    expect(await Promise.race(both)).toMatchObject({ status: 201 })
     committed.open()
-    expect(await second).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: true })
+    expect(await Promise.all(both)).toContainEqual(
+      expect.objectContaining({ status: 201, body: { id: 'e1' }, replayed: true }),
+    )
+    for (const told of await Promise.all(both)) expect(told.status).toBe(201)
   })
 
   test('a failure is not sent while another attempt is in its transaction', async () => {
@@ -245,10 +253,14 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
         res.status(201).json({ id: 'e1' })
       })
     })
-    const [first, second] = [post(), post()]
-    expect(await first).toMatchObject({ status: 201 })
+    const both = [post(), post()]
+    // Whichever has run first.
+    expect(await Promise.race(both)).toMatchObject({ status: 201 })
     committed.open()
-    expect(await second).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: true })
+    expect(await Promise.all(both)).toContainEqual(
+      expect.objectContaining({ status: 201, body: { id: 'e1' }, replayed: true }),
+    )
+    for (const told of await Promise.all(both)) expect(told.status).toBe(201)
   })
 
   test('an operation with nothing to write commits its record alone', async () => {
