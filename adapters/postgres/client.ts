@@ -116,3 +116,98 @@ export function answered<Result>(query: Promise<Result>): Promise<Result> {
 
 /** Without a listener, a broken connection would crash the process; its statement fails anyway. */
 export function ignored(): void {}
+
+/** The members of `pg`'s protocol object that a pipeline uses; its native client has none. */
+interface Protocol {
+  readonly stream: { cork?(): void; uncork?(): void }
+  parse(statement: { readonly text: string; readonly name: string }): void
+  bind(values: { readonly values: readonly StatementValue[] }): void
+  describe(portal: { readonly type: 'P'; readonly name: '' }): void
+  execute(portal: { readonly portal: '' }): void
+  sync(): void
+}
+
+/** One statement of a pipeline. Its rows are of text alone. */
+type Piped = Pick<Statement, 'text' | 'values'>
+
+/** What a statement of a pipeline has returned, or why it failed; those behind a failure were not carried out. */
+export type PipedResult =
+  | { readonly rows: readonly Record<string, unknown>[]; readonly command: string }
+  | { readonly error: unknown }
+
+/** Whether several statements can be sent over the connection in one round trip. */
+export function pipes(connection: PostgresConnection): boolean {
+  const { connection: protocol } = connection as { readonly connection?: Partial<Protocol> | null }
+  if (typeof protocol !== 'object' || protocol === null) return false
+  const { parse, bind, describe, execute, sync } = protocol
+  return [parse, bind, describe, execute, sync].every((each) => typeof each === 'function')
+}
+
+/** Sends statements in one round trip. Resolves with a result for each that was carried out, and the error behind them, if any. */
+export function piped(connection: PostgresConnection, statements: readonly Piped[]): Promise<readonly PipedResult[]> {
+  const pipeline = new Pipeline(statements)
+  ;(connection as unknown as { query(submittable: Pipeline): unknown }).query(pipeline)
+  return pipeline.results
+}
+
+/**
+ * A `Submittable` of `pg`: messages of the extended protocol, with one Sync behind them.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
+ */
+class Pipeline {
+  readonly results: Promise<readonly PipedResult[]>
+  readonly #statements: readonly Piped[]
+  readonly #done: PipedResult[] = []
+  #names: readonly string[] = []
+  #rows: Record<string, unknown>[] = []
+  #resolve!: (results: readonly PipedResult[]) => void
+
+  constructor(statements: readonly Piped[]) {
+    this.#statements = statements
+    this.results = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+  }
+
+  submit(protocol: Protocol): null {
+    const { stream } = protocol
+    stream.cork?.()
+    for (const { text, values } of this.#statements) {
+      protocol.parse({ text, name: '' })
+      protocol.bind({ values })
+      protocol.describe({ type: 'P', name: '' })
+      protocol.execute({ portal: '' })
+    }
+    protocol.sync()
+    stream.uncork?.()
+    return null
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly { readonly name: string }[] }): void {
+    this.#names = fields.map(({ name }) => name)
+  }
+
+  handleDataRow({ fields }: { readonly fields: readonly unknown[] }): void {
+    this.#rows.push(Object.fromEntries(this.#names.map((name, i) => [name, fields[i]])))
+  }
+
+  handleCommandComplete({ text }: { readonly text: string }): void {
+    this.#done.push({ rows: this.#rows, command: text })
+    this.#rows = []
+  }
+
+  /** Of a statement, or of the connection: then nothing follows. */
+  handleError(error: unknown): void {
+    this.#done.push({ error })
+    this.#resolve(this.#done)
+  }
+
+  handleReadyForQuery(): void {
+    this.#resolve(this.#done)
+  }
+
+  handleEmptyQuery(): void {}
+  handlePortalSuspended(): void {}
+  handleCopyInResponse(): void {}
+  handleCopyData(): void {}
+}

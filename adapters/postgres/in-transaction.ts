@@ -1,6 +1,7 @@
-import type { Completion } from '../../src/core/index.js'
+import { type Completion, type Entered, type Entry, type Finish, operationTaken } from '../../src/core/index.js'
 import { type PostgresStoreErrorCode, storeError } from './errors.js'
-import { rowOf, text } from './reply.js'
+import { readEntered, rowOf, text } from './reply.js'
+import { sqlStateOf } from './sql-state.js'
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
 import { withoutValues } from './without-values.js'
@@ -20,11 +21,14 @@ export type IsolationLevel = string
  */
 export class InTransaction<Tx> {
   readonly #run: RunInTransaction<Tx>
+  readonly #runLast: RunInTransaction<Tx>
   readonly #statements: Statements
   readonly #schema: string
 
-  constructor(run: RunInTransaction<Tx>, statements: Statements, schema: string) {
+  /** `runLast`: for the statement behind which only COMMIT comes. */
+  constructor(run: RunInTransaction<Tx>, statements: Statements, schema: string, runLast = run) {
     this.#run = run
+    this.#runLast = runLast
     this.#statements = statements
     this.#schema = schema
   }
@@ -45,7 +49,21 @@ export class InTransaction<Tx> {
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
   async complete(tx: Tx, key: string, completion: Completion, allowEmpty = false): Promise<void> {
-    await this.#send(tx, this.#statements.completeIn(key, completion, allowEmpty))
+    await this.#send(tx, this.#statements.completeIn(key, completion, allowEmpty), this.#runLast)
+  }
+
+  /** The first statement of a transaction that takes the key. */
+  async enter(tx: Tx, key: string, entry: Entry): Promise<Entered> {
+    return readEntered(rowOf(await this.#send(tx, this.#statements.enter(key, entry))))
+  }
+
+  /** The last one: writes the completed record, which must not be there, or be the one that the look has shown. */
+  async finish(tx: Tx, key: string, finish: Finish, allowEmpty = false): Promise<void> {
+    try {
+      await this.#send(tx, this.#statements.finish(key, finish, allowEmpty), this.#runLast)
+    } catch (error) {
+      throw TAKEN.has(sqlStateOf(error)) ? operationTaken(error) : error
+    }
   }
 
   /** The same for a transaction that the application opened and that has no mark: it must have written something. */
@@ -53,9 +71,9 @@ export class InTransaction<Tx> {
     await this.#send(tx, this.#statements.completeByHand(key, completion))
   }
 
-  async #send(tx: Tx, statement: Statement): Promise<unknown> {
+  async #send(tx: Tx, statement: Statement, run = this.#run): Promise<unknown> {
     try {
-      return await this.#run(tx, statement)
+      return await run(tx, statement)
     } catch (error) {
       withoutValues(error, statement)
       const translated = storeError(error, this.#schema)
@@ -63,6 +81,9 @@ export class InTransaction<Tx> {
     }
   }
 }
+
+/** `unique_violation`: the record is there. `lock_not_available`: a command of a claimed run is writing it. */
+const TAKEN: ReadonlySet<string | null> = new Set(['23505', '55P03'])
 
 const OURS: ReadonlySet<PostgresStoreErrorCode> = new Set([
   'schema_missing',

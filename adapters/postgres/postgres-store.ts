@@ -19,6 +19,7 @@ import {
   step,
   transact,
   transactionsMissing,
+  type Unclaimed,
   type WithAllowEmpty,
   warnOnce,
 } from '../../src/core/index.js'
@@ -37,6 +38,7 @@ import {
   type TransactionOptionsOf,
   type TxOf,
   transactionsOf,
+  unclaimedOn,
 } from './transactions.js'
 
 /**
@@ -51,6 +53,8 @@ import {
 export class PostgresStore<Given extends AnyTransactions = AnyTransactions> implements Store {
   /** The schema. */
   readonly place: string
+  /** For `effects: 'in-transaction'`, which needs the option `transactions`. */
+  readonly unclaimed: Unclaimed | undefined
   readonly #schema: string
   readonly #database: Database
   readonly #statements: Statements
@@ -70,6 +74,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     this.#database = new Database(client, schema, (waiting) => this.#reportWaiting(waiting))
     this.#statements = statementsOf(schema)
     this.#transactions = transactions && transactionsOf(transactions, this.#statements, schema)
+    this.unclaimed = transactions && unclaimedOn((statement) => this.#command(statement), this.#statements)
     this.#sweeps = sweeps
     this.#sweeper = new Sweeper({
       statements: this.#statements,

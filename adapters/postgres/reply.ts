@@ -3,8 +3,11 @@ import type {
   Answer,
   BeginReply,
   CommandReply,
+  Entered,
+  Fenced,
   IdempotencyRecord,
   ListedRecords,
+  Looked,
   PreviousOutcome,
 } from '../../src/core/index.js'
 import { PostgresStoreError } from './errors.js'
@@ -30,6 +33,24 @@ export function readBegun(row: Row): BeginReply {
   if (text(row, 'reply') !== 'acquired') return { acquired: false, record: readRecord(row) }
   const attempt = integer(row, 'attempt')
   return { acquired: true, attempt, previousOutcome: previousOutcome(attempt, isUncertain(row)) }
+}
+
+export function readLooked(row: Row): Looked {
+  if (text(row, 'reply') !== 'free') return { acquired: false, record: readRecord(row) }
+  const attempt = integer(row, 'attempt')
+  const seen = row.seen === null ? null : text(row, 'seen')
+  return { acquired: true, attempt, previousOutcome: previousOutcome(attempt, isUncertain(row)), seen }
+}
+
+export function readFenced(row: Row): Fenced {
+  if (text(row, 'reply') === 'locked') return { isTaken: true, record: null, isOwn: false }
+  return { isTaken: false, record: readInspected(row), isOwn: text(row, 'own') === 'true' }
+}
+
+export function readEntered(row: Row): Entered {
+  const reply = text(row, 'reply')
+  if (reply !== 'entered' && reply !== 'locked' && reply !== 'taken') throw unexpected()
+  return reply
 }
 
 export function readDone(row: Row): CommandReply {

@@ -1,5 +1,16 @@
 import { Buffer } from 'node:buffer'
-import type { Answer, Claim, Completion, Forgetting, Ownership, Resolution } from '../../src/core/index.js'
+import type {
+  Answer,
+  Claim,
+  Completion,
+  Entry,
+  Finish,
+  Forgetting,
+  Looking,
+  Ownership,
+  Resolution,
+  Withheld,
+} from '../../src/core/index.js'
 import { quoted } from './schema/schema.js'
 import { call, type Statement, type StatementValue } from './statement.js'
 
@@ -9,7 +20,7 @@ export type Statements = ReturnType<typeof statementsOf>
 export function statementsOf(schemaName: string) {
   const schema = quoted(schemaName)
   const own = ['text', 'text', 'text', 'bigint', 'boolean', 'bigint'] as const
-  const answer = ['integer', 'text', 'bytea'] as const
+  const answer = ANSWER_TYPES
 
   const begin = call(`${schema}.begin_v1`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
   const renew = call(`${schema}.renew_v1`, ...own, 'bigint')
@@ -30,6 +41,7 @@ export function statementsOf(schemaName: string) {
   const completeByHand = call(`${schema}.complete_by_hand_v1`, 'text', 'text', 'bigint', ...answer)
 
   return {
+    ...unclaimedOf(schema),
     begin: (key: string, { token, fingerprint, leaseMs, retentionMs, unknownOutcome }: Claim) =>
       begin(key, token, fingerprint, `${leaseMs}`, `${retentionMs}`, unknownOutcome),
     renew: (key: string, given: Ownership & { readonly leaseMs: number }) =>
@@ -63,6 +75,41 @@ export function statementsOf(schemaName: string) {
       completeByHand(key, token, `${retentionMs}`, ...valuesOf(given)),
   }
 }
+
+/** Those of runs whose transactions take their keys. */
+function unclaimedOf(schema: string) {
+  const look = call(`${schema}.look_v1`, 'text', 'text', 'text')
+  const fence = call(`${schema}.fence_v1`, 'text', 'text', 'text', 'boolean')
+  const withhold = call(`${schema}.withhold_v1`, 'text', 'text', 'text', 'text', 'bigint', 'bigint')
+  const enter = call(`${schema}.enter_v1`, 'text', 'text', 'text', 'bigint', 'boolean', 'bigint')
+  const finished = ['text', 'text', 'text', 'text', 'bigint', 'bigint', ...ANSWER_TYPES] as const
+  const finish = call(`${schema}.finish_v1`, ...finished)
+  const finishEmpty = call(`${schema}.finish_empty_v1`, ...finished)
+  return {
+    /** Whether the key can be taken by a transaction. */
+    look: (key: string, { fingerprint, unknownOutcome }: Looking) => look(key, fingerprint, unknownOutcome),
+    /** Whether a transaction holds the key, and, `readsOnly`: only the record. */
+    fence: (key: string, { token, fingerprint }: Pick<Looking, 'token' | 'fingerprint'>, readsOnly: boolean) =>
+      fence(key, token, fingerprint, `${readsOnly}`),
+    /** Leaves a failed, uncertain record. */
+    withhold: (key: string, { token, fingerprint, seen, attempt, retentionMs }: Withheld) =>
+      withhold(key, token, fingerprint, seen, `${attempt}`, `${retentionMs}`),
+    /** The first statement of a transaction that takes the key. */
+    enter: (key: string, { token, seen, attempt, uncertain, idleMs }: Entry) =>
+      enter(key, token, seen, `${attempt}`, `${uncertain}`, `${idleMs}`),
+    /** Its last one. */
+    finish: (
+      key: string,
+      { token, fingerprint, seen, attempt, retentionMs, answer: given }: Finish,
+      allowEmpty = false,
+    ) =>
+      (allowEmpty ? finishEmpty : finish)(
+        ...([key, token, fingerprint, seen, `${attempt}`, `${retentionMs}`, ...valuesOf(given)] as const),
+      ),
+  }
+}
+
+const ANSWER_TYPES = ['integer', 'text', 'bytea'] as const
 
 function shownBy({ token, fingerprint, attempt, uncertain, retentionMs }: Ownership): string[] {
   return [token, fingerprint, `${attempt}`, `${uncertain}`, `${retentionMs}`]

@@ -1,7 +1,17 @@
-import type { Completion, Transactions } from '../../src/core/index.js'
-import { answered, heedFromTheStart, isPool, type PostgresConnection, type PostgresPool } from './client.js'
+import type { Completion, Entered, Entry, Finish, Transactions, Unclaimed } from '../../src/core/index.js'
+import {
+  answered,
+  heedFromTheStart,
+  isPool,
+  type PipedResult,
+  type PostgresConnection,
+  type PostgresPool,
+  piped,
+  pipes,
+} from './client.js'
 import { PostgresStoreError } from './errors.js'
 import { InTransaction } from './in-transaction.js'
+import { type Row, readDone, readFenced, readLooked } from './reply.js'
 import { isLostConnection, isRefusedStatement, sqlStateOf } from './sql-state.js'
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
@@ -75,20 +85,45 @@ export function transactionsOf(
   return new InClientsTransaction(isPool(given) ? onPool(given) : given, statements, schema)
 }
 
+/** The commands of runs whose transactions take their keys, each sent outside of a transaction. */
+export function unclaimedOn(send: (statement: Statement) => Promise<Row>, statements: Statements): Unclaimed {
+  return {
+    look: async (key, looking) => readLooked(await send(statements.look(key, looking))),
+
+    async fence(key, asker) {
+      const row = await send(statements.fence(key, asker, false))
+      // Above READ COMMITTED the record must be read by a statement of its own, which begins when the lock was found free.
+      return readFenced(row.reply === 'again' ? await send(statements.fence(key, asker, true)) : row)
+    },
+
+    withhold: async (key, own) => readDone(await send(statements.withhold(key, own))),
+  }
+}
+
 /** Those of a pool also tell when the database ends a session: no other client's do. */
 interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx, Options> {
   sessionEnd?(tx: Tx): Promise<void> | undefined
+  /** Runs the last statement, and may send COMMIT behind it: then `transaction` sends none. */
+  runLast?(tx: Tx, statement: Statement): Promise<unknown>
 }
 
 export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Options> {
   readonly #client: OpenedTransactions<Tx, Options>
   readonly #inside: InTransaction<Tx>
+  readonly commitsWithLast: boolean
   /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
   #admitsRenewals = false
 
   constructor(client: OpenedTransactions<Tx, Options>, statements: Statements, schema: string) {
     this.#client = client
-    this.#inside = new InTransaction((tx, statement) => client.run(tx, statement), statements, schema)
+    const runLast = client.runLast ?? client.run
+    this.#inside = new InTransaction(
+      (tx, statement) => client.run(tx, statement),
+      statements,
+      schema,
+      (tx, statement) => runLast.call(client, tx, statement),
+    )
+    this.commitsWithLast = client.runLast !== undefined
   }
 
   get inside(): InTransaction<Tx> {
@@ -113,6 +148,14 @@ export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Optio
     return this.#inside.complete(tx, recordKey, completion, allowEmpty)
   }
 
+  enter(tx: Tx, recordKey: string, entry: Entry): Promise<Entered> {
+    return this.#inside.enter(tx, recordKey, entry)
+  }
+
+  finish(tx: Tx, recordKey: string, finish: Finish, allowEmpty: boolean): Promise<void> {
+    return this.#inside.finish(tx, recordKey, finish, allowEmpty)
+  }
+
   sessionEnd(tx: Tx): Promise<void> | undefined {
     return this.#client.sessionEnd?.(tx)
   }
@@ -131,35 +174,108 @@ export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Optio
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const STATEMENT_COMPLETION_UNKNOWN = '40003'
 
-/** Transactions on connections of a pool of `pg`. */
+/**
+ * Transactions on connections of a pool of `pg`. Our first statement is sent together with BEGIN, and the last one with COMMIT: a round
+ * trip less each.
+ */
 function onPool(pool: PostgresPool): OpenedTransactions<PostgresConnection, PoolTransactionOptions> {
   heedFromTheStart(pool)
-  const ends = new WeakMap<PostgresConnection, Promise<void>>()
+  const opened = new WeakMap<PostgresConnection, OnConnection>()
   return {
-    run: (tx, { text, values }) => tx.query(text, [...values]),
-    sessionEnd: (tx) => ends.get(tx),
+    run: (tx, statement) => opened.get(tx)?.run(statement) ?? tx.query(statement.text, [...statement.values]),
+    runLast: async (tx, statement) => opened.get(tx)?.runLast(statement),
+    sessionEnd: (tx) => opened.get(tx)?.end,
 
     async transaction(work, options) {
       const connection = await pool.connect()
-      let onEnd!: () => void
-      ends.set(connection, new Promise((resolve) => (onEnd = resolve)))
-      connection.on('error', onEnd)
+      const on = new OnConnection(connection, beginOf(options))
+      opened.set(connection, on)
       let isGood = false
       try {
-        await answered(connection.query(beginOf(options), []))
+        await on.begin()
         await work(connection)
-        const tag = commandOf(await answered(connection.query('COMMIT', [])))
+        await on.commit()
         isGood = true
-        if (tag !== 'COMMIT') throw rolledBack()
       } catch (error) {
-        isGood ||= !isLostConnection(error) && (await rollsBack(connection))
+        isGood = on.isOver || (!isLostConnection(error) && (await rollsBack(connection)))
         throw error
       } finally {
+        on.close()
+        opened.delete(connection)
         connection.release(!isGood)
-        connection.off('error', onEnd)
       }
     },
   }
+}
+
+/** One transaction on a connection. */
+class OnConnection {
+  /** Resolves when the database has ended the session. */
+  readonly end: Promise<void>
+  readonly #connection: PostgresConnection
+  readonly #begin: string
+  readonly #pipes: boolean
+  #hasBegun = false
+  /** The COMMIT that was sent with the last statement: its tag, or why it failed. */
+  #commit: PipedResult | undefined
+  #onEnd!: () => void
+
+  constructor(connection: PostgresConnection, begin: string) {
+    this.#connection = connection
+    this.#begin = begin
+    this.#pipes = pipes(connection)
+    this.end = new Promise((resolve) => {
+      this.#onEnd = resolve
+    })
+    connection.on('error', this.#onEnd)
+  }
+
+  /** Nothing is open on the connection: nothing was begun, or the database has answered the COMMIT. */
+  get isOver(): boolean {
+    return !this.#hasBegun || (this.#commit !== undefined && 'command' in this.#commit)
+  }
+
+  /** Unless BEGIN waits for the first statement. */
+  async begin(): Promise<void> {
+    if (this.#pipes) return
+    this.#hasBegun = true
+    await answered(this.#connection.query(this.#begin, []))
+  }
+
+  async run(statement: Statement): Promise<unknown> {
+    if (this.#hasBegun) return this.#connection.query(statement.text, [...statement.values])
+    this.#hasBegun = true
+    const [begun, result = begun] = await answered(
+      piped(this.#connection, [{ text: this.#begin, values: [] }, statement]),
+    )
+    return resultOf(result)
+  }
+
+  /** The last statement, and COMMIT behind it; if it fails, COMMIT is not carried out. */
+  async runLast(statement: Statement): Promise<unknown> {
+    if (!this.#pipes) return this.run(statement)
+    const [result, commit] = await answered(piped(this.#connection, [statement, { text: 'COMMIT', values: [] }]))
+    this.#commit = commit
+    return resultOf(result)
+  }
+
+  async commit(): Promise<void> {
+    if (!this.#hasBegun) return
+    this.#commit ??= { rows: [], command: String(commandOf(await answered(this.#connection.query('COMMIT', [])))) }
+    const { command } = resultOf(this.#commit)
+    if (command !== 'COMMIT') throw rolledBack()
+  }
+
+  close(): void {
+    this.#connection.off('error', this.#onEnd)
+  }
+}
+
+function resultOf(result: PipedResult | undefined): Exclude<PipedResult, { readonly error: unknown }> {
+  if (result === undefined)
+    throw new PostgresStoreError('connection_lost', 'The database did not answer the statement.')
+  if ('error' in result) throw result.error
+  return result
 }
 
 /** Whether the rollback is certain: if not, the connection is closed, and the database rolls back. */

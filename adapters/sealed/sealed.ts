@@ -2,10 +2,12 @@ import {
   type Answer,
   type BeginReply,
   type CommandReply,
+  type Fenced,
   type IdempotencyRecord,
   type MaybePromise,
   type Resolution,
   type Store,
+  type Unclaimed,
   whenever,
 } from '../../src/core/index.js'
 import { type ReadOptions, readOptions, type SealedOptions } from './options.js'
@@ -52,13 +54,22 @@ function sealedCommands(
     return { ...record, answer: openedAnswer(record.answer, { key, fingerprint, place }, options) }
   }
 
-  function reply<Reply extends BeginReply | CommandReply>(
+  function reply<Reply extends BeginReply | CommandReply | Fenced>(
     key: string,
     reply: MaybePromise<Reply>,
   ): MaybePromise<Reply> {
     return whenever(reply, (known) =>
       'record' in known ? { ...known, record: shown<IdempotencyRecord | null>(key, known.record) } : known,
     )
+  }
+
+  /** What is written in a transaction is sealed by `around`. */
+  function shownUnclaimed(unclaimed: Unclaimed): Unclaimed {
+    return {
+      look: (key, looking) => reply(key, unclaimed.look(key, looking)),
+      fence: (key, asker) => reply(key, unclaimed.fence(key, asker)),
+      withhold: (key, own) => reply(key, unclaimed.withhold(key, own)),
+    }
   }
 
   const { inspect, resolve } = operatorCommands(store)
@@ -69,6 +80,7 @@ function sealedCommands(
     complete: (key, own) =>
       reply(key, store.complete(key, { ...own, answer: toKeep(key, own.fingerprint, own.answer) })),
     release: (key, own) => reply(key, store.release(key, own)),
+    ...(store.unclaimed && { unclaimed: shownUnclaimed(store.unclaimed) }),
     send: undefined, // The inner store's would keep and show answers as they are.
     ...(inspect && { inspect: (key: string) => whenever(inspect(key), (record) => shown(key, record)) }),
     ...(inspect &&

@@ -1,4 +1,10 @@
-import type { Completion, machine, SynchronousTransactions } from '../../src/core/index.js'
+import {
+  type Completion,
+  type Entry,
+  type Finish,
+  machine,
+  type SynchronousTransactions,
+} from '../../src/core/index.js'
 import { wordsOf } from './client.js'
 import { type Connection, nothingWrittenInside } from './connection.js'
 import { SqliteStoreError, storeError } from './errors.js'
@@ -16,10 +22,14 @@ export class InTransaction implements SynchronousTransactions {
   readonly #records: Records
   readonly #line: WaitingLine
 
-  constructor(connection: Connection, records: Records, line: WaitingLine) {
+  /** How many expired rows a new record removes. */
+  readonly #sweeps: number
+
+  constructor(connection: Connection, records: Records, line: WaitingLine, sweeps: number) {
     this.#connection = connection
     this.#records = records
     this.#line = line
+    this.#sweeps = sweeps
   }
 
   async transaction(work: () => void): Promise<void> {
@@ -50,9 +60,27 @@ export class InTransaction implements SynchronousTransactions {
   }
 
   complete(key: string, completion: Completion, allowEmpty: boolean): void {
+    this.#mayComplete(allowEmpty)
+    completeIn(this.#records, key, completion)
+  }
+
+  enter(key: string, entry: Entry): boolean {
+    const now = this.#records.now()
+    return machine.enter(this.#records.find(key, now), entry, now) === 'entered'
+  }
+
+  /** Nobody else has written since `enter`: the transaction excludes other writers. */
+  finish(key: string, { token, fingerprint, attempt, retentionMs, answer }: Finish, allowEmpty: boolean): void {
+    this.#mayComplete(allowEmpty)
+    const now = this.#records.now()
+    if (this.#sweeps > 0) this.#records.sweep(now, this.#sweeps)
+    const expiresAt = now + retentionMs
+    this.#records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt })
+  }
+
+  #mayComplete(allowEmpty: boolean): void {
     this.#connection.checkMark()
     if (!allowEmpty && !this.#connection.hasWritten()) throw nothingWrittenInside()
-    completeIn(this.#records, key, completion)
   }
 }
 

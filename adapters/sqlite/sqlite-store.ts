@@ -20,6 +20,7 @@ import {
   type Store,
   stepAtOnce,
   transactAtOnce,
+  type Unclaimed,
 } from '../../src/core/index.js'
 import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
@@ -60,6 +61,8 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   readonly #inTransaction: InTransaction
   /** The prefix. */
   readonly place: string
+  /** For `effects: 'in-transaction'`. */
+  readonly unclaimed: Unclaimed
   readonly #prefix: string
   readonly #clock: () => number
   readonly #sweeps: boolean
@@ -74,8 +77,9 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     this.#connection = new Connection(database, prefix)
     this.#line = new WaitingLine(busyTimeoutMs)
     this.#records = new Records(this.#connection, now)
-    this.#inTransaction = new InTransaction(this.#connection, this.#records, this.#line)
+    this.#inTransaction = new InTransaction(this.#connection, this.#records, this.#line, sweeps ? ROWS_A_CLAIM : 0)
     this.#sweeps = sweeps
+    this.unclaimed = this.#unclaimed()
   }
 
   /**
@@ -223,6 +227,19 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
       if (step < ROWS_A_SWEEP) return removed
       // Lets other work run between two steps.
       await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  /** One writer at a time: in a transaction of its own, each sees what the last one has committed. */
+  #unclaimed(): Unclaimed {
+    return {
+      look: async (key, looking) => this.#read((now) => machine.look(this.#records.find(key, now), looking, now)),
+      fence: async (key, { token }) =>
+        this.#command(key, (record, now) => {
+          const reply = { isTaken: false, record: machine.inspect(record, now).reply, isOwn: record?.token === token }
+          return { record, reply }
+        }),
+      withhold: async (key, own) => this.#command(key, (record, now) => machine.withhold(record, own, now)),
     }
   }
 

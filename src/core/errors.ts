@@ -56,6 +56,9 @@
  *   to retry.
  * - `transaction_left_behind`: its work went on although the client had rejected it or called the work again. It was rolled back.
  * - `transaction_not_run`: the client reported a commit, but the work was not called or had failed.
+ * - `operation_taken`: with `effects: 'in-transaction'`, another attempt holds the key or has completed it. It was rolled back, and
+ *   whatever is answered, the client gets what the record says.
+ * - `effects_in_transaction`: with `effects: 'in-transaction'`, `step`, `completeIn` or `mayHaveEffect` was called. Nothing was sent.
  */
 export type IdempotencyErrorCode =
   | 'options_invalid'
@@ -95,6 +98,8 @@ export type IdempotencyErrorCode =
   | 'transaction_timed_out'
   | 'transaction_left_behind'
   | 'transaction_not_run'
+  | 'operation_taken'
+  | 'effects_in_transaction'
 
 /**
  * Misuse by the application. The message says what happened, what was seen, what to do, and where to read more; it

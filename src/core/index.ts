@@ -18,7 +18,7 @@ export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './events
 export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './events/trace.js'
 export { warnOnce, warnUnheard } from './events/warning.js'
 export { type MaybePromise, whenever } from './maybe-promise.js'
-export { mountedTwice, transactionLate, transactionStreamed, transactionsMissing } from './misuse.js'
+export { mountedTwice, operationTaken, transactionLate, transactionStreamed, transactionsMissing } from './misuse.js'
 export type { EngineOptions } from './options/engine-options.js'
 export { mistakesInEngineOptions } from './options/engine-rules.js'
 export * as optionRules from './options/option-rules.js'
@@ -35,6 +35,7 @@ export {
   storageKey,
 } from './record/identity.js'
 export { listed, listedIfUnknown } from './record/listed.js'
+export type { Entered, Entry, Fenced, Free, Looked, Looking, Withheld } from './record/looked.js'
 export type {
   Answer,
   BeginReply,
@@ -59,7 +60,7 @@ export type { AnswerSource } from './run/answer-source.js'
 export { type ActingContext, carryRun, derivedKey, type IdempotencyContext } from './run/context.js'
 export { contextOf } from './run/context-of.js'
 export type { Run } from './run/run.js'
-export type { Completion, FailureKind } from './run/run-end.js'
+export type { Completion, FailureKind, Finish } from './run/run-end.js'
 export type { Settling } from './run/settling.js'
 export type {
   Around,
@@ -70,6 +71,7 @@ export type {
   SentTerms,
   Store,
   StoreEvent,
+  Unclaimed,
 } from './store.js'
 export { type AllowEmpty, readAllowEmpty, type WithAllowEmpty } from './transaction/allow-empty.js'
 export { completeByHand, step, type Transactions, transact } from './transaction/transact.js'

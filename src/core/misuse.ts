@@ -80,7 +80,7 @@ export function transactionAsynchronous(): IdempotencyError {
     'transaction_asynchronous',
     'The work of the transaction returned a promise, so it was rolled back: on one connection, the statements of other requests ' +
       'would join it while it waits. Do asynchronous work before the transaction, and use the synchronous functions of the ' +
-      'database inside it.',
+      'database inside it. Behind Fetch and Hono, return `reply(status, body)` in place of a Response, which cannot be read at once.',
   )
 }
 
@@ -89,6 +89,26 @@ export function transactionNotRun(): IdempotencyError {
     'transaction_not_run',
     'The client reported a commit, but the work of the transaction was not called, or had failed. `transactions.transaction` ' +
       'must call the work and, if it rejects, roll back and reject.',
+  )
+}
+
+/** Thrown by a store's `finish` too, if the record was there: nothing of the transaction can be committed. */
+export function operationTaken(cause?: unknown): IdempotencyError {
+  return new IdempotencyError(
+    'operation_taken',
+    'Another attempt holds this key, or has completed it, so this transaction was rolled back. Let the error pass, or answer what you ' +
+      'like: the client gets what the record says.',
+    { cause },
+  )
+}
+
+/** `call`: what was called, in a run whose effects are all in its transaction. */
+export function effectsInTransaction(call: string): IdempotencyError {
+  return new IdempotencyError(
+    'effects_in_transaction',
+    `\`${call}\` was called, but with \`effects: 'in-transaction'\` all effects are inside \`transaction\`: nothing is claimed before, and ` +
+      'nothing is recorded outside. Do it inside the work of `transaction`; for an operation that also calls others, use a middleware ' +
+      'without that option, beside this one and with the same store.',
   )
 }
 

@@ -1,3 +1,4 @@
+import type { Fenced, Looked, Looking, Withheld } from './record/looked.js'
 import type {
   Answer,
   BeginReply,
@@ -76,10 +77,34 @@ export interface Store {
    * `list` makes one. Shows all of them, without their answers: `answer: null`, unless nothing of it is kept.
    */
   listScope?(scope: string, from: string | null): ListedRecords | Promise<ListedRecords>
+  /**
+   * Optional, for `effects: 'in-transaction'`: the commands of runs that claim nothing beforehand. The store's `transaction` then
+   * takes the key itself: see `Transactions.enter` and `finish`. `undefined`: this store cannot.
+   */
+  readonly unclaimed?: Unclaimed | undefined
   /** Optional: reports what happens outside any command, for example an eviction. */
   observe?(listener: (event: StoreEvent) => void): void
   /** Optional, for a store that wraps another one, for example one that seals its answers. */
   readonly around?: Around
+}
+
+/**
+ * The commands of runs that claim nothing. Each is one step; what it finds or does is `machine.look`, `machine.enter` and
+ * `machine.withhold`. The *lock* of a key is what a transaction holds from its `enter` to its end.
+ */
+export interface Unclaimed {
+  /** Whether the key can be taken. Changes nothing. */
+  look(key: string, looking: Looking): Looked | Promise<Looked>
+  /**
+   * Whether a transaction holds the key and, if none does, the record as it is *after* that was found: a record that was read before
+   * could be the past. Changes nothing, and does not wait.
+   */
+  fence(key: string, asker: Pick<Looking, 'token' | 'fingerprint'>): Fenced | Promise<Fenced>
+  /**
+   * Leaves a failed, uncertain record if no other attempt has changed the key since the look, under the lock. Not ok with
+   * `record: null`: a transaction holds the key.
+   */
+  withhold(key: string, own: Withheld): CommandReply | Promise<CommandReply>
 }
 
 /** The commands of a run, which `send` takes too, and their replies. */

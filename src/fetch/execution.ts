@@ -1,10 +1,19 @@
-import { type Answer, isCertainFailure, kindOf, transactionLate, transactionStreamed } from '../core/index.js'
+import {
+  type Answer,
+  isCertainFailure,
+  kindOf,
+  type MaybePromise,
+  transactionLate,
+  transactionStreamed,
+} from '../core/index.js'
 import {
   type Decision,
   type HeaderPairs,
   type HeldAnswer,
   type HeldBody,
   heldBody,
+  isReply,
+  type Reply,
   type RequestEngine,
   type RequestRun,
   type Settled,
@@ -60,6 +69,8 @@ class Execution<Req> implements HeldAnswer {
   #hasReturned = false
   /** A transaction's answer: nothing that the handler does later changes it. */
   #given: Given | undefined
+  /** A transaction's answer that is being read. */
+  #reading: Response | undefined
 
   constructor(engine: RequestEngine<Req>, run: RequestRun, extraHeaders: HeaderPairs, call: Call<Req>) {
     this.#engine = engine
@@ -138,13 +149,28 @@ class Execution<Req> implements HeldAnswer {
 
   reset(): void {
     this.#given = undefined
+    this.#reading = undefined
   }
 
-  /** The Response that the work returns is the answer. It stays unread, for code that reads it later. */
-  async resolved(value: unknown): Promise<void> {
-    if (!isResponse(value) || !canBeHeld(value)) return
+  /** The Response that the work returns is the answer, or its `reply`, which needs no waiting. */
+  resolved(value: unknown): MaybePromise<void> {
+    if (isReply(value)) this.#replied(value)
+    else if (isResponse(value) && canBeHeld(value)) return this.#responded(value)
+  }
+
+  #replied({ status, body, headers }: Reply): void {
+    const response = new Response(null, { status, headers: headers.map(([name, value]) => [name, value]) })
+    const bytes = body ?? new Uint8Array(0)
+    if (!this.#run.keepsBody(bytes.byteLength, response.headers.get('Content-Type'))) throw transactionStreamed()
+    this.#given = this.#give(response, bytes)
+  }
+
+  /** It stays unread, for code that reads it later. */
+  async #responded(value: Response): Promise<void> {
     const copy = value.clone()
+    this.#reading = copy
     const body = await this.#heldBody(copy)
+    if (this.#reading !== copy) return // The transaction was rolled back meanwhile.
     const isKept = body.kind === 'whole' && this.#run.keepsBody(body.bytes.byteLength, copy.headers.get('Content-Type'))
     if (!isKept) throw transactionStreamed()
     this.#given = this.#give(copy, body.bytes)

@@ -15,6 +15,8 @@ export {
   type Problem,
   type ProblemCode,
   type ProblemStatuses,
+  type Reply,
+  reply,
   singleTenant,
   withoutBody,
 } from '../http/index.js'

@@ -1,3 +1,4 @@
+export { isReply, type Reply, reply } from './answer/reply.js'
 export type { UnknownOutcome } from '../core/engine/operator-calls.js'
 export { fitsHeldBody } from './answer/answer.js'
 export {

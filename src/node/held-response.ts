@@ -142,7 +142,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
     if (this.#state === 'streaming') this.#wayOut.outlet.flushHeaders.call(this.#res)
     if (this.#state !== 'holding') return
     this.#handOver('flushHeaders')
-    if (canStream(this.#req, this.#res)) this.#open(undefined)
+    if (this.#run.maySendParts && canStream(this.#req, this.#res)) this.#open(undefined)
   }
 
   destroy(error: Error | undefined): void {

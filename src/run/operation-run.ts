@@ -48,19 +48,20 @@ export class OperationRun implements AnswerSource {
     try {
       value = await work(this.#run.context)
     } catch (error) {
-      await this.#fail(error)
+      const end = await this.#fail(error)
+      // Where nothing was claimed, another attempt may have succeeded meanwhile, or may be about to.
+      if (this.#run.looked !== undefined && end.action !== 'send') return this.#recorded(end)
       throw error
     }
     const { kept, told } = (await this.#untilOver()) ?? this.#ended(value)
     const end = await told
-    switch (end.action) {
-      case 'send':
-        return kept.result
-      case 'replay':
-        return this.#terms.results.read(end.answer)
-      case 'refuse':
-        throw new RefusedError(end.code, end.retryAfterMs, true)
-    }
+    return end.action === 'send' ? kept.result : this.#recorded(end)
+  }
+
+  /** What the record says in place of the function. */
+  #recorded(end: Exclude<RunEnd, { readonly action: 'send' }>): unknown {
+    if (end.action === 'replay') return this.#terms.results.read(end.answer)
+    throw new RefusedError(end.code, end.retryAfterMs, true)
   }
 
   /** The end of a run whose function did not await its transaction. */
@@ -91,11 +92,10 @@ export class OperationRun implements AnswerSource {
     }
   }
 
-  async #fail(error: unknown): Promise<void> {
-    if (isCertainFailure(error)) await this.#run.fail('certainly', 'certain_failure')
-    else if (!this.#run.isUncertain && this.#terms.isCertainFailure(error)) {
-      await this.#run.fail('certainly', 'judged_certain')
-    } else await this.#run.fail('perhaps', 'no_answer')
+  async #fail(error: unknown): Promise<RunEnd> {
+    if (isCertainFailure(error)) return this.#run.fail('certainly', 'certain_failure')
+    const isCertain = !this.#run.isUncertain && this.#terms.isCertainFailure(error)
+    return isCertain ? this.#run.fail('certainly', 'judged_certain') : this.#run.fail('perhaps', 'no_answer')
   }
 
   // --- in a transaction: the value of its work is the result

@@ -9,6 +9,7 @@ import type { RefusalCode } from '../core/index.js'
  * - `answer_not_kept`: it has run, and its result was not kept. It never runs again: check its effect.
  * - `outcome_unknown`: an earlier attempt may have had its effect (`unknownOutcome: 'refuse'`). Nothing ran: an
  *   operator must settle it with `resolve`.
+ * - `transaction_missing`: with `effects: 'in-transaction'`, the function has returned without a transaction. Its outcome is unknown.
  * - `store_unavailable`: the store failed. Nothing ran, or its end could not be stored, as the message says: retry
  *   after `retryAfterMs`, with the same key.
  */
@@ -34,6 +35,9 @@ const WORDS: Readonly<Record<RefusalCode, string>> = {
     'An earlier attempt may have had its effect, so the operation is not run again. Find out whether it had, and settle ' +
     'the key with `resolve`.',
   store_unavailable: 'The store could not be reached, and nothing ran. Try again later, with the same key.',
+  transaction_missing:
+    "The function returned without a transaction, but with effects: 'in-transaction' all effects are inside one: what it did cannot be " +
+    'seen. Do it inside the store’s `transaction`; if there is nothing to write: `transaction(context, work, { allowEmpty: true })`.',
 }
 
 /** The function has run, but the record says something else than its result. */

@@ -8,6 +8,8 @@ import { authenticate } from '../../examples/recipes/merchant.js'
 import { problemOf } from '../../src/http/answer/problem.js'
 import { DEFAULTS } from '../../src/http/options/options.js'
 import { PROBLEM_CODES, type ProblemCode } from '../../src/http/options/problem.js'
+import { A_DRIVER } from '../adapters/sqlite/drivers.js'
+import { openStore } from '../adapters/sqlite/open-store.js'
 import { failingStore } from '../support/failing-store.js'
 import { counted, served } from './served.js'
 
@@ -119,6 +121,10 @@ describe('what the library answers is what the document says', () => {
       const store = failingStore()
       store.next('begin', () => Promise.reject(new Error('The store is away')))
       return (await start({ store })).post()
+    },
+    async transaction_missing() {
+      const { store } = openStore(A_DRIVER)
+      return (await start({ store, effects: 'in-transaction' })).post()
     },
   }
 

@@ -41,12 +41,12 @@ export const RUN_MUTANTS: readonly Fault[] = [
   {
     name: 'a run that lost its lease is a success',
     find: 'throw new RefusedError(end.code, end.retryAfterMs, true)',
-    replace: 'return kept.result',
+    replace: 'return undefined',
   },
   {
     name: 'a run whose record has another result returns its own',
-    find: 'return this.#terms.results.read(end.answer)',
-    replace: 'return kept.result',
+    find: "return end.action === 'send' ? kept.result : this.#recorded(end)",
+    replace: "return end.action === 'refuse' ? this.#recorded(end) : kept.result",
   },
   {
     name: 'the attempt is not told',
@@ -62,13 +62,13 @@ export const RUN_MUTANTS: readonly Fault[] = [
   },
   {
     name: 'any throw is certain',
-    find: "await this.#run.fail('perhaps', 'no_answer')",
-    replace: "await this.#run.fail('certainly', 'certain_failure')",
+    find: "this.#run.fail('perhaps', 'no_answer')",
+    replace: "this.#run.fail('certainly', 'certain_failure')",
   },
   {
     name: 'a CertainFailure leaves the outcome unknown',
-    find: "if (isCertainFailure(error)) await this.#run.fail('certainly', 'certain_failure')",
-    replace: "if (isCertainFailure(error)) await this.#run.fail('perhaps', 'no_answer')",
+    find: "if (isCertainFailure(error)) return this.#run.fail('certainly', 'certain_failure')",
+    replace: "if (isCertainFailure(error)) return this.#run.fail('perhaps', 'no_answer')",
   },
   {
     name: '`isCertainFailure` is not asked',
@@ -77,13 +77,13 @@ export const RUN_MUTANTS: readonly Fault[] = [
   },
   {
     name: 'what the function throws is swallowed',
-    find: 'await this.#fail(error) throw error } const { kept',
-    replace: 'await this.#fail(error); return undefined } const { kept',
+    find: 'throw error } const { kept',
+    replace: 'return undefined } const { kept',
   },
   {
     name: 'a throw releases nothing',
-    find: '} catch (error) { await this.#fail(error)',
-    replace: '} catch (error) {',
+    find: '} catch (error) { const end = await this.#fail(error)',
+    replace: "} catch (error) { const end = { action: 'send' } as RunEnd",
   },
   {
     name: 'a result that cannot be kept is a failure',

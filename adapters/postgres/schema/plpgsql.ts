@@ -10,7 +10,7 @@ export const FORMAT = 1
  * Each command returns one row. All columns but the body are text, because clients convert other types differently; and
  * single words, because some clients rewrite column names.
  */
-const REPLY = `OUT reply text, OUT fingerprint text, OUT attempt text, OUT uncertain text, OUT lease text, OUT status text,
+export const REPLY = `OUT reply text, OUT fingerprint text, OUT attempt text, OUT uncertain text, OUT lease text, OUT status text,
   OUT head text, OUT body bytea`
 
 /** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. */

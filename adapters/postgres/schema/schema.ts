@@ -1,6 +1,7 @@
 import { commands } from './commands.js'
 import { tables } from './table.js'
 import { transactions } from './transactions.js'
+import { unclaimed } from './unclaimed.js'
 import { walks } from './walks.js'
 
 /**
@@ -8,7 +9,7 @@ import { walks } from './walks.js'
  * leaves those of a later one. The version in a function's name is that of its parameters, so processes of an older and
  * a newer library can share a database during a deployment.
  */
-export const REVISION = 2
+export const REVISION = 3
 
 /** The name as an SQL identifier. The option's rule guarantees that it needs no escaping. */
 export function quoted(schema: string): string {
@@ -27,7 +28,7 @@ DO $schema$ BEGIN
     CREATE SCHEMA ${schema};
   END IF;
 END $schema$;
-${tables(schema)}${commands(schema)}${walks(schema)}${transactions(schema)}
+${tables(schema)}${commands(schema)}${walks(schema)}${transactions(schema)}${unclaimed(schema)}
 CREATE OR REPLACE FUNCTION ${schema}.revision_v1(OUT revision text)
 LANGUAGE sql IMMUTABLE AS $body$ SELECT '${REVISION}' $body$;
 `

@@ -29,18 +29,8 @@ CREATE OR REPLACE FUNCTION ${schema}.mark_v1(p_token text, p_idle_ms bigint, OUT
 LANGUAGE plpgsql VOLATILE
 AS $body$
 DECLARE
-  mark CONSTANT text := coalesce(current_setting('${MARK}', true), '');
-  idle_ms CONSTANT numeric :=
-    extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval) * 1000;
-BEGIN${ON_A_PRIMARY}
-  IF mark NOT IN ('', p_token) THEN
-    RAISE EXCEPTION USING ERRCODE = 'OP006',
-      MESSAGE = 'once-per-key: this transaction belongs to another run';
-  END IF;
-  PERFORM set_config('${MARK}', p_token, true);
-  IF idle_ms = 0 OR idle_ms > p_idle_ms THEN
-    PERFORM set_config('idle_in_transaction_session_timeout', p_idle_ms::text, true);
-  END IF;
+  ${MARKS}
+BEGIN${ON_A_PRIMARY}${BOUND_INACTIVITY}
   isolation := current_setting('transaction_isolation');
 END
 $body$;
@@ -67,13 +57,29 @@ ${inside(schema, {
 })}`
 }
 
-const MARKED = `
+/** The variables of the following. */
+export const MARKS = `mark CONSTANT text := coalesce(current_setting('${MARK}', true), '');
+  idle_ms CONSTANT numeric :=
+    extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval) * 1000;`
+
+/** Marks the transaction with the token, and makes the database end a session that is inactive in it for too long. */
+export const BOUND_INACTIVITY = `
+  IF mark NOT IN ('', p_token) THEN
+    RAISE EXCEPTION USING ERRCODE = 'OP006',
+      MESSAGE = 'once-per-key: this transaction belongs to another run';
+  END IF;
+  PERFORM set_config('${MARK}', p_token, true);
+  IF idle_ms = 0 OR idle_ms > p_idle_ms THEN
+    PERFORM set_config('idle_in_transaction_session_timeout', p_idle_ms::text, true);
+  END IF;`
+
+export const MARKED = `
   IF coalesce(current_setting('${MARK}', true), '') <> p_token THEN
     RAISE EXCEPTION USING ERRCODE = 'OP002',
       MESSAGE = 'once-per-key: this is not the transaction that was opened for this run, or it was rolled back meanwhile';
   END IF;`
 
-const WRITTEN = `
+export const WRITTEN = `
   IF pg_current_xact_id_if_assigned() IS NULL THEN
     RAISE EXCEPTION USING ERRCODE = 'OP007',
       MESSAGE = 'once-per-key: nothing was written in this transaction, so it is not the one with the effects';

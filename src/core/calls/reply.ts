@@ -36,6 +36,14 @@ export function faultInReply(
       return reply.acquired === false
         ? faultInRecord(record, fingerprint, faultIn)
         : fault('acquired', 'true or false', reply.acquired)
+    case 'look':
+      if (reply.acquired !== true) return faultInReply('begin', reply, fingerprint, faultIn)
+      if (reply.seen !== null && typeof reply.seen !== 'string') return fault('seen', 'a string or null', reply.seen)
+      return faultInClaim(reply)
+    case 'fence':
+      if (typeof reply.isTaken !== 'boolean') return fault('isTaken', 'true or false', reply.isTaken)
+      if (typeof reply.isOwn !== 'boolean') return fault('isOwn', 'true or false', reply.isOwn)
+      return record === null ? null : faultInRecord(record, fingerprint, faultIn)
     case 'list':
     case 'listScope':
       return faultInList(reply)

@@ -1,4 +1,4 @@
-import type { Emit, OperatorCommandName } from '../events/events.js'
+import type { CommandName, Emit, UnclaimedCommandName } from '../events/events.js'
 import { isCommandTraced, traceCommand } from '../events/trace.js'
 import { isThenable, type MaybePromise } from '../maybe-promise.js'
 import type { OwnersCommand, OwnersReply, Store } from '../store.js'
@@ -87,13 +87,15 @@ export class StoreCalls {
     return call
   }
 
+  /** The same for a command of a run that claims nothing; `command` sends it. */
+  sendUnclaimed<Reply>(name: UnclaimedCommandName, by: Sender, command: () => MaybePromise<Reply>): StoreCall<Reply> {
+    return isCommandTraced()
+      ? traceCommand(name, by.identity, by, this.#emit, (heard) => this.ask(name, by, command, heard))
+      : this.ask(name, by, command, this.#emit)
+  }
+
   /** The same for an operator's command. */
-  ask<Reply>(
-    name: OperatorCommandName,
-    about: About,
-    command: () => MaybePromise<Reply>,
-    emit: Emit,
-  ): StoreCall<Reply> {
+  ask<Reply>(name: CommandName, about: About, command: () => MaybePromise<Reply>, emit: Emit): StoreCall<Reply> {
     const call = new StoreCall<Reply>(name, about, this, emit, monotonicNow())
     try {
       const answer = command()

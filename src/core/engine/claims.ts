@@ -3,6 +3,7 @@ import type { StoreCall } from '../calls/store-call.js'
 import type { BeginReply } from '../record/record.js'
 import type { CoreParts } from '../run/core-parts.js'
 import type { Operation } from '../run/operation.js'
+import type { Unclaimed } from '../store.js'
 
 /** The call of a claim. */
 export type Claim = StoreCall<BeginReply>
@@ -21,10 +22,24 @@ export class Claims {
    */
   send(operation: Operation, now: number): Claim | null {
     const { calls, emit } = this.#core
-    if (calls.backlog.mayClaim(now)) return calls.send('begin', operation, now)
+    if (calls.backlog.mayClaim(now))
+      return this.#isLooking ? this.#look(operation) : calls.send('begin', operation, now)
     const { scope, key } = operation.identity
     emit({ type: 'store_paused', scope, key, unanswered: calls.backlog.unanswered })
     return null
+  }
+
+  /** With `effects: 'in-transaction'`, claims are looks. */
+  get #isLooking(): boolean {
+    return this.#core.options.effects === 'in-transaction'
+  }
+
+  #look(operation: Operation): Claim {
+    const { calls, options, terms } = this.#core
+    const { recordKey, token, fingerprint } = operation
+    const looking = { token, fingerprint, unknownOutcome: terms.unknownOutcome }
+    const unclaimed = options.store.unclaimed as Unclaimed
+    return calls.sendUnclaimed<BeginReply>('look', operation, () => unclaimed.look(recordKey, looking))
   }
 
   /** `null`: no usable reply. If the operation does not run, the claim must be given up. */
@@ -40,7 +55,7 @@ export class Claims {
    * that waited in the client's queue cannot hold the key.
    */
   giveUp(operation: Operation, claim: Claim | null): void {
-    if (claim === null) return
+    if (claim === null || this.#isLooking) return
     if (!claim.isAnswered) claim.onLateAnswer = (late) => void this.#free(operation, late?.acquired === true)
     void this.#free(operation, claim.reply?.acquired === true)
   }

@@ -13,6 +13,7 @@ import type { Identity, RecordName } from '../record/identity.js'
 import type { Acquired, Answer, BeginReply, CommandReply, IdempotencyRecord } from '../record/record.js'
 import type { CoreParts } from '../run/core-parts.js'
 import { Duplicates } from '../run/duplicates.js'
+import { LookedRun } from '../run/looked-run.js'
 import { Run } from '../run/run.js'
 import { type Claimant, type Claimed, PromisedClaim, tellClaim, tellRun } from './claimant.js'
 import { type Claim, Claims } from './claims.js'
@@ -97,7 +98,6 @@ export function createOperationEngine(given: EngineOptions): OperationEngine {
   return new RecordEngine(given)
 }
 
-const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
 const neverAbandoned = () => false
 const always = () => true
 
@@ -131,7 +131,8 @@ class RecordEngine implements OperationEngine {
   }
 
   claimFor(identity: Identity, claimant: Claimant): void {
-    const run = new Run(identity, this.#core)
+    const isLooked = this.#core.options.effects === 'in-transaction'
+    const run = isLooked ? new LookedRun(identity, this.#core) : new Run(identity, this.#core)
     if (isClaimTraced()) this.#claimTraced(run, claimant)
     else this.#claim(run, claimant)
   }
@@ -216,12 +217,6 @@ class RecordEngine implements OperationEngine {
   }
 
   #begin(run: Run, acquired: Acquired, sentAt: number): void {
-    if (this.#core.isHeard()) {
-      const { scope, key } = run.identity
-      const { attempt, previousOutcome } = acquired
-      const because = CLAIM_REASONS[previousOutcome]
-      this.#core.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because }, run.token)
-    }
     run.begin(acquired, sentAt)
   }
 

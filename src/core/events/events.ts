@@ -9,7 +9,7 @@ interface About {
 }
 
 /** Refusals caused by the record itself. */
-export type Refusal = Exclude<RefusalCode, 'store_unavailable'>
+export type Refusal = Exclude<RefusalCode, 'store_unavailable' | 'transaction_missing'>
 
 /**
  * An error of the store's client, reduced to name, code and message: some clients attach a command's arguments to their
@@ -35,6 +35,7 @@ export interface StoreFailure {
  * - `no_answer`: the response was destroyed or broken off; or a runner's function threw.
  * - `may_have_effect`: the handler had called `mayHaveEffect()`.
  * - `earlier_attempt`: the outcome of an earlier attempt is unknown.
+ * - `no_transaction`: with `effects: 'in-transaction'`, it answered with a success without a transaction.
  */
 export type FailureReason =
   | 'refused'
@@ -45,12 +46,13 @@ export type FailureReason =
   | 'no_answer'
   | 'may_have_effect'
   | 'earlier_attempt'
+  | 'no_transaction'
 
 /** What happened. Contains no bodies, and no header values except the key itself. */
 export type EngineEvent =
   /**
    * An attempt starts: the key was new, all earlier attempts had certainly failed (`'released'`), or the outcome of one
-   * is unknown (`'outcome_unknown'`).
+   * is unknown (`'outcome_unknown'`). With `effects: 'in-transaction'`: its transaction has taken the key.
    */
   | (About & {
       readonly type: 'claimed'
@@ -85,7 +87,7 @@ export type EngineEvent =
   /** A command to the store failed or timed out. */
   | (About & {
       readonly type: 'store_failed'
-      readonly command: 'begin' | 'renew' | 'complete' | 'release' | OperatorCommandName
+      readonly command: 'begin' | 'renew' | 'complete' | 'release' | UnclaimedCommandName | OperatorCommandName
       readonly error: StoreFailure
     })
   /**
@@ -113,6 +115,9 @@ export type EngineEvent =
   | (About & { readonly type: 'transaction_not_committed'; readonly attempt: number })
   | StoreEvent
 
+/** The commands of a run that claims nothing. */
+export type UnclaimedCommandName = 'look' | 'fence' | 'withhold'
+
 /** The optional commands that a store receives. */
 export type OperatorCommandName = 'inspect' | 'resolve' | 'list' | 'forget' | 'listScope'
 
@@ -135,7 +140,7 @@ export function safely<Event>(listener: ((event: Event) => unknown) | undefined)
 
 /** Whether the record itself is the reason. */
 export function isRefusal(code: RefusalCode): code is Refusal {
-  return code !== 'store_unavailable'
+  return code !== 'store_unavailable' && code !== 'transaction_missing'
 }
 
 export function storeFailure(error: unknown): StoreFailure {

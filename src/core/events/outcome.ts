@@ -1,7 +1,16 @@
 import type { Answer } from '../record/record.js'
 
-/** Why an operation is not run: because of the existing record, or because the store does not reply. */
-export type RefusalCode = 'in_flight' | 'mismatched' | 'answer_not_kept' | 'outcome_unknown' | 'store_unavailable'
+/**
+ * Why an operation is not run: because of the existing record, or because the store does not reply. `transaction_missing`: it ran, with
+ * `effects: 'in-transaction'`, and its success had no transaction.
+ */
+export type RefusalCode =
+  | 'in_flight'
+  | 'mismatched'
+  | 'answer_not_kept'
+  | 'outcome_unknown'
+  | 'store_unavailable'
+  | 'transaction_missing'
 
 /** The operation is not run. */
 export interface Refused {

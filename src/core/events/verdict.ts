@@ -52,6 +52,11 @@ export function unconfirmed(options: Pick<Options, 'retryAfterMs'>): Refused {
   return { ...storeUnavailable(options), mayHaveRun: true }
 }
 
+/** A success that no transaction has, in the mode in which all effects are in one: what it did cannot be seen. */
+export function transactionMissing(): Refused {
+  return { ...refused('transaction_missing'), mayHaveRun: true }
+}
+
 export function isInFlight(verdict: Verdict): boolean {
   return verdict.action === 'refuse' && verdict.code === 'in_flight'
 }

@@ -61,10 +61,12 @@ export interface EngineOptions {
   /**
    * Where effects may come from. `'assumed'`: anywhere in a handler, so only a refusal certainly has no effect.
    * `'declared'`: only after `mayHaveEffect()`, which each handler must call before its irrevocable step; a failure
-   * without that call is certain.
+   * without that call is certain. `'in-transaction'`: only inside the store's `transaction`, with which `PostgresStore` and `SqliteStore`
+   * then take the key, do the work and complete the record in one: nothing is claimed beforehand, and no outcome is ever unknown. A
+   * success without a transaction is withheld (500 `transaction_missing`).
    * @default 'assumed': a forgotten call must not lead to a second payment
    */
-  readonly effects?: 'assumed' | 'declared'
+  readonly effects?: 'assumed' | 'declared' | 'in-transaction'
 
   /**
    * What the client gets if the store does not confirm a success in time. `'send'`: its answer; the completion is

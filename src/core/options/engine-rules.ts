@@ -37,7 +37,7 @@ export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
   inFlightWaitMs: anInteger(0, MAX_TIMER_MS),
   retryAfterMs: anInteger(0, MAX_TIMER_MS),
   unknownOutcome: oneOf('rerun', 'refuse'),
-  effects: oneOf('assumed', 'declared'),
+  effects: oneOf('assumed', 'declared', 'in-transaction'),
   unconfirmedSuccess: oneOf('send', 'withhold'),
   storeTimeoutMs: anInteger(1, MAX_TIMER_MS),
   storeFailure: oneOf('refuse', 'runUnprotected'),
@@ -48,7 +48,30 @@ export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
 type Duration = 'leaseMs' | 'storeTimeoutMs' | 'maxRunMs' | 'retentionMs' | 'unknownRetentionMs' | 'inFlightWaitMs'
 
 /** Only valid values are compared with each other. */
-export function mistakesInRelations(options: Readonly<Record<Duration, number | undefined>>): string[] {
+export function mistakesInRelations(options: Readonly<Record<Duration, number | undefined>> & Mode): string[] {
+  return [...mistakesInDurations(options), ...mistakesInMode(options)]
+}
+
+type Mode = Partial<Pick<ResolvedEngineOptions, 'store' | 'effects' | 'storeFailure'>>
+
+function mistakesInMode({ store, effects, storeFailure }: Mode): string[] {
+  if (effects !== 'in-transaction') return []
+  return [
+    ...(aStore(store) === null && store?.unclaimed === undefined
+      ? [
+          "effects: 'in-transaction' needs a store whose transactions take the key: PostgresStore with the option `transactions`, or " +
+            "SqliteStore. With any other store leave it out, and see 'assumed'",
+        ]
+      : []),
+    ...(storeFailure === 'runUnprotected'
+      ? [
+          "storeFailure: 'runUnprotected' contradicts effects: 'in-transaction': without the store there is no transaction. Leave it out",
+        ]
+      : []),
+  ]
+}
+
+function mistakesInDurations(options: Readonly<Record<Duration, number | undefined>>): string[] {
   // Invalid values become NaN, so comparisons are false and no second mistake is reported.
   const rightMs = (name: Duration) =>
     ENGINE_RULES[name](options[name]) === null ? (options[name] as number) : Number.NaN

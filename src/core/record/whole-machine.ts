@@ -1,2 +1,3 @@
 export { forget } from './forget.js'
+export { enter, look, withhold } from './looked.js'
 export * from './machine.js'

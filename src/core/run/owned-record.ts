@@ -5,9 +5,11 @@ import { SEND, type Settled } from '../events/outcome.js'
 import { traceRunEnd } from '../events/trace.js'
 import { unconfirmed, verdictAfterLoss } from '../events/verdict.js'
 import { whenever } from '../maybe-promise.js'
-import type { Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
+import type { Acquired, Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
 import { Lease, type Leased } from './lease.js'
 import { Operation } from './operation.js'
+
+const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
 
 /** How a failure is recorded. */
 export interface Failure {
@@ -34,7 +36,19 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     this.become('running')
     this.lease = new Lease(this, this.core, sentAt, this.isProtected)
     this.core.activity.start()
-    if (this.isProtected) this.core.duplicates?.enter(this.recordKey, this)
+    if (this.isProtected) this.holdKey()
+  }
+
+  /** From now on duplicates wait for this run. */
+  protected holdKey(): void {
+    this.core.duplicates?.enter(this.recordKey, this)
+  }
+
+  /** The attempt has begun. */
+  protected tellClaimed({ attempt, previousOutcome }: Pick<Acquired, 'attempt' | 'previousOutcome'>): void {
+    if (!this.core.isHeard()) return
+    const { scope, key } = this.identity
+    this.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because: CLAIM_REASONS[previousOutcome] })
   }
 
   /** `false`: nothing prevents another attempt from running at the same time. */

@@ -1,5 +1,6 @@
 import type { FailureReason } from '../events/events.js'
 import type { Settled } from '../events/outcome.js'
+import type { Entry } from '../record/looked.js'
 import type { Answer } from '../record/record.js'
 
 /** Whether a failed run certainly had no effect. */
@@ -21,6 +22,22 @@ export interface OpenTransaction {
    * has left nothing behind, so it must be awaited.
    */
   follow(): Promise<void> | undefined
+}
+
+/** A key that was looked at, and that a transaction takes. */
+export interface LookedKey {
+  readonly entry: Entry
+  /** A transaction has taken the key. */
+  entered(): void
+  /** Another attempt has it: waits if duplicates wait (`inFlightWaitMs`). Resolves with whether the key is free again. */
+  freed(): Promise<boolean>
+  /** It stays with the other attempt: whatever the handler answers, its client gets what the record says. */
+  refuse(): void
+}
+
+/** What a store needs to complete a record that no claim has made. */
+export interface Finish extends Completion, Pick<Entry, 'seen' | 'attempt'> {
+  readonly fingerprint: string
 }
 
 /** What a store needs to complete a record inside a transaction. */

@@ -11,7 +11,7 @@ import type { Store } from '../store.js'
 import type { AnswerSource } from './answer-source.js'
 import { HandlerContext } from './context.js'
 import { type Failure, OwnedRecord } from './owned-record.js'
-import type { Completion, FailureKind, OfferedEnd, OpenTransaction } from './run-end.js'
+import type { Completion, FailureKind, LookedKey, OfferedEnd, OpenTransaction } from './run-end.js'
 import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from './settling.js'
 
 /** One run of an operation, from its claim to its end. */
@@ -45,6 +45,7 @@ export class Run extends OwnedRecord {
 
   /** Its claim was sent at this time, and acquired the key. */
   begin({ attempt, previousOutcome }: Acquired, sentAt: number): void {
+    this.tellClaimed({ attempt, previousOutcome })
     this.previousOutcome = previousOutcome
     this.#begin(attempt, previousOutcome === 'unknown', sentAt)
   }
@@ -207,6 +208,14 @@ export class Run extends OwnedRecord {
   get isInTransaction(): boolean {
     return this.#transaction !== undefined
   }
+
+  /** The run if its transaction takes the key; `undefined`: the key was claimed before. */
+  get looked(): LookedKey | undefined {
+    return undefined
+  }
+
+  /** @throws IdempotencyError `effects_in_transaction`: `call` is for runs that were claimed. */
+  mustBeClaimed(_call: string): void {}
 
   /** @throws IdempotencyError `transaction_nested`, `transaction_committed`, `transaction_late`: nothing was sent. */
   mayEnter(): void {

@@ -56,6 +56,7 @@ export class RunTransaction implements OpenTransaction {
 
   /** @throws IdempotencyError for misuse: nothing was sent. */
   constructor(run: Run, kind: 'transaction' | 'step') {
+    if (kind === 'step') run.mustBeClaimed('step')
     run.mayEnter()
     this.#isAnswered = kind === 'transaction'
     if (this.#isAnswered) run.source?.entered()

@@ -1,8 +1,9 @@
-import { transactionAsynchronous } from '../misuse.js'
-import type { Completion } from '../run/run-end.js'
+import { operationTaken, transactionAsynchronous } from '../misuse.js'
+import type { Entry } from '../record/looked.js'
+import type { Completion, Finish } from '../run/run-end.js'
 import type { Store } from '../store.js'
 import { RunTransaction } from './run-transaction.js'
-import { ROLL_BACK, usableRun } from './transact.js'
+import { finishOf, ROLL_BACK, usableRun } from './transact.js'
 
 /** What a store provides if its transactions are synchronous, on one connection. */
 export interface SynchronousTransactions {
@@ -15,6 +16,10 @@ export interface SynchronousTransactions {
   step(recordKey: string, token: string): void
   /** Completes the record. Throws unless the token owns it, and something was written before; `allowEmpty`: or nothing was. */
   complete(recordKey: string, completion: Completion, allowEmpty: boolean): void
+  /** Like `Transactions.enter`: whether the state is still the one that the look has shown. */
+  enter?(recordKey: string, entry: Entry): boolean
+  /** Like `Transactions.finish`. */
+  finish?(recordKey: string, finish: Finish, allowEmpty: boolean): void
 }
 
 /** Like `transact`, for a store on whose connection any other statement would join an open transaction. */
@@ -25,22 +30,30 @@ export async function transactAtOnce<Value>(
   work: () => Value,
   allowEmpty = false,
 ): Promise<Value> {
-  const transaction = new RunTransaction(usableRun(context, store), 'transaction')
+  const run = usableRun(context, store)
+  const { looked } = run
+  const transaction = new RunTransaction(run, 'transaction')
   let value: Value | undefined
   let isRefused = false
+  let isTaken = false
   try {
     await transaction.until(
       transactions.transaction(() => {
         transaction.beginAtOnce()
+        isTaken = looked !== undefined && transactions.enter?.(run.recordKey, looked.entry) !== true
+        if (isTaken) throw operationTaken()
+        looked?.entered()
         value = settled(work())
         const completion = settled(transaction.resolved(value)) as Completion | null
         isRefused = completion === null
         if (completion === null) throw ROLL_BACK
-        transactions.complete(transaction.recordKey, completion, allowEmpty)
+        if (looked === undefined) transactions.complete(run.recordKey, completion, allowEmpty)
+        else transactions.finish?.(run.recordKey, finishOf(run, looked, completion), allowEmpty)
       }),
     )
   } catch (error) {
     await (isRefused ? transaction.failed() : transaction.rolledBack())
+    if (isTaken) looked?.refuse()
     if (!isRefused) throw error
     return value as Value
   }
@@ -83,6 +96,7 @@ export function completeByHandAtOnce(
   complete: (recordKey: string, completion: Completion) => void,
 ): void {
   const run = usableRun(context, store)
+  run.mustBeClaimed('completeIn')
   run.mayCompleteByHand()
   const completion = run.completionByHand(answer)
   complete(run.recordKey, completion)
@@ -92,6 +106,9 @@ export function completeByHandAtOnce(
 /** @throws IdempotencyError `transaction_asynchronous` */
 function settled<Value>(value: Value): Value {
   const mayHaveThen = typeof value === 'object' && value !== null && 'then' in value
-  if (mayHaveThen && typeof value.then === 'function') throw transactionAsynchronous()
+  if (mayHaveThen && typeof value.then === 'function') {
+    value.then(undefined, () => {}) // Nobody waits for it.
+    throw transactionAsynchronous()
+  }
   return value
 }

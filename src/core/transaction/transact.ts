@@ -1,8 +1,9 @@
 import { isKeptIn } from '../calls/kept-in.js'
-import { contextForeign, contextMissing, transactionNotRun } from '../misuse.js'
+import { contextForeign, contextMissing, operationTaken, transactionNotRun, transactionsMissing } from '../misuse.js'
+import type { Entered, Entry } from '../record/looked.js'
 import { RUN } from '../run/context.js'
 import type { Run } from '../run/run.js'
-import type { Completion } from '../run/run-end.js'
+import type { Completion, Finish, LookedKey } from '../run/run-end.js'
 import type { Store } from '../store.js'
 import { RunTransaction, type StepOutcome } from './run-transaction.js'
 import { type Call, within } from './transaction-call.js'
@@ -30,6 +31,18 @@ export interface Transactions<Tx, Options> {
    * written in it before; `allowEmpty`: or nothing was.
    */
   complete(tx: Tx, recordKey: string, completion: Completion, allowEmpty: boolean): Promise<void>
+  /**
+   * The first statement in a run whose transaction takes the key: takes it and its lock until the transaction ends, only from the state
+   * that `entry` shows; marks the transaction, and bounds its inactivity, as `mark` does. Above READ COMMITTED it must not read.
+   */
+  enter?(tx: Tx, recordKey: string, entry: Entry): Promise<Entered>
+  /**
+   * The last statement of such a run: completes the record that is not there, or that the look has shown. Rejects as `complete` does,
+   * and with `operationTaken()` if the record is another one: then the transaction cannot be committed.
+   */
+  finish?(tx: Tx, recordKey: string, finish: Finish, allowEmpty: boolean): Promise<void>
+  /** Whether COMMIT is sent together with the last statement: from then on it may be carried out, whatever is waited for. */
+  readonly commitsWithLast?: boolean
   /** Resolves when the database has ended the session of an open transaction; `undefined` if the client does not tell. */
   sessionEnd?(tx: Tx): Promise<void> | undefined
   /** Whether a renewal must be confirmed before the mark: not if renewals do not affect such a transaction. */
@@ -43,7 +56,8 @@ export interface Transactions<Tx, Options> {
  * record is completed. Resolves with the result of the work, after the COMMIT or, if the answer is a failure, after the
  * rollback.
  *
- * @throws IdempotencyError for misuse, and `lease_lost`: nothing was committed. What the work threw, or the database at
+ * @throws IdempotencyError for misuse, and `lease_lost`: nothing was committed. `operation_taken`: another attempt has the
+ * key of a run that claimed nothing. What the work threw, or the database at
  * the completion or COMMIT: it was rolled back, the answer was discarded, and the run continues. If the outcome of a
  * COMMIT is still unknown after `maxRunMs`, the error of the COMMIT; the client was told to retry.
  */
@@ -55,12 +69,49 @@ export async function transact<Tx, Value, Options>(
   options: Options | undefined,
   allowEmpty = false,
 ): Promise<Value> {
-  const transaction = await RunTransaction.behind(usableRun(context, store), 'transaction')
+  const run = usableRun(context, store)
+  const { looked } = run
+  for (;;) {
+    const transaction = await RunTransaction.behind(run, 'transaction')
+    const way =
+      looked === undefined
+        ? claimedWay(transaction, transactions, options, allowEmpty)
+        : lookedWay(run, looked, transaction, transactions, allowEmpty)
+    const done = await transactOnce(transaction, way, transactions, work, options)
+    if (done !== TAKEN) return done.value
+    // It was rolled back, and its connection given back, so that waiting holds none.
+    if (looked === undefined || !(await looked.freed())) {
+      looked?.refuse()
+      throw operationTaken()
+    }
+  }
+}
+
+/** What a run sends in its transaction before the work and after it. */
+interface Way<Tx> {
+  /** Resolves with whether the transaction may go on. */
+  enters(tx: Tx, call: Call): Promise<boolean>
+  finishes(tx: Tx, completion: Completion): Promise<void>
+}
+
+/** Another attempt has the key, so the transaction was rolled back. */
+const TAKEN = Symbol('taken')
+
+async function transactOnce<Tx, Value, Options>(
+  transaction: RunTransaction,
+  way: Way<Tx>,
+  transactions: Transactions<Tx, Options>,
+  work: (tx: Tx) => Value | Promise<Value>,
+  options: Options | undefined,
+): Promise<{ readonly value: Value } | typeof TAKEN> {
   let value: Value | undefined
   let progress = 'working' as Progress
   const inside = async (tx: Tx, call: Call): Promise<void> => {
     progress = 'working'
-    if (await marked(tx, call, transaction, transactions, options)) transaction.admitRenewals()
+    if (!(await way.enters(tx, call))) {
+      progress = 'taken'
+      throw operationTaken()
+    }
     value = await transaction.resultOf(call, () => work(tx), transactions.sessionEnd?.(tx))
     const completion = await transaction.resolved(value)
     transaction.stillOpen(call)
@@ -70,7 +121,11 @@ export async function transact<Tx, Value, Options>(
     }
     await transaction.locking()
     transaction.stillOpen(call)
-    await transaction.inTime(transactions.complete(tx, transaction.recordKey, completion, allowEmpty))
+    if (transactions.commitsWithLast === true) progress = 'completed'
+    await transaction.inTime(way.finishes(tx, completion)).catch((error) => {
+      if ((error as { readonly code?: unknown } | null)?.code === 'operation_taken') progress = 'taken'
+      throw error
+    })
     transaction.stillOpen(call)
     progress = 'completed'
   }
@@ -80,16 +135,72 @@ export async function transact<Tx, Value, Options>(
   } catch (error) {
     if (progress === 'refused') {
       await transaction.failed()
-      return value as Value
+      return { value: value as Value }
     }
     // An error before the completion: there was no COMMIT.
     const isOpen = progress === 'completed' && (transaction.isGivenUp || transactions.leavesOpen(error))
-    if (isOpen && (await transaction.resolve())) return value as Value
+    if (isOpen && (await transaction.resolve())) return { value: value as Value }
     if (!isOpen) await transaction.rolledBack()
+    if (progress === 'taken') return TAKEN
     throw error
   }
   transaction.committed()
-  return value as Value
+  return { value: value as Value }
+}
+
+/** The key was claimed before: the transaction is marked, and completes the record that its token owns. */
+function claimedWay<Tx, Options>(
+  transaction: RunTransaction,
+  transactions: Transactions<Tx, Options>,
+  options: Options | undefined,
+  allowEmpty: boolean,
+): Way<Tx> {
+  return {
+    async enters(tx, call) {
+      if (await marked(tx, call, transaction, transactions, options)) transaction.admitRenewals()
+      return true
+    },
+    finishes: (tx, completion) => transactions.complete(tx, transaction.recordKey, completion, allowEmpty),
+  }
+}
+
+/** A fence holds the lock for an instant, so a lock that is taken where no record is, is tried once more. */
+const FENCE_MS = 10
+
+/** Nothing was claimed: the transaction takes the key. */
+function lookedWay<Tx, Options>(
+  run: Run,
+  looked: LookedKey,
+  transaction: RunTransaction,
+  transactions: Transactions<Tx, Options>,
+  allowEmpty: boolean,
+): Way<Tx> {
+  const { recordKey } = run
+  const { enter, finish } = transactions
+  if (enter === undefined || finish === undefined) throw transactionsMissing('the store, with `enter` and `finish`,')
+  return {
+    async enters(tx, call) {
+      transaction.stillOpen(call)
+      const { entry } = looked
+      let entered = await transaction.inTime(enter.call(transactions, tx, recordKey, entry))
+      if (entered === 'locked') {
+        await new Promise((resolve) => setTimeout(resolve, FENCE_MS))
+        transaction.stillOpen(call)
+        entered = await transaction.inTime(enter.call(transactions, tx, recordKey, entry))
+      }
+      transaction.stillOpen(call)
+      if (entered === 'entered') looked.entered()
+      return entered === 'entered'
+    },
+    finishes: (tx, completion) =>
+      finish.call(transactions, tx, recordKey, finishOf(run, looked, completion), allowEmpty),
+  }
+}
+
+/** The completion of a record that no claim has made. */
+export function finishOf({ fingerprint }: Run, { entry }: LookedKey, completion: Completion): Finish {
+  const { seen, attempt } = entry
+  return { ...completion, fingerprint, seen, attempt }
 }
 
 /** After BEGIN, because waiting for a connection would be a wait without renewals; the mark takes the snapshot. */
@@ -108,9 +219,10 @@ async function marked<Tx, Options>(
 }
 
 /**
- * The progress of the last call of the work. `refused`: its answer is a failure. `completed`: only the COMMIT is left.
+ * The progress of the last call of the work. `refused`: its answer is a failure. `taken`: another attempt has the key. `completed`: only
+ * the COMMIT is left.
  */
-type Progress = 'working' | 'refused' | 'completed'
+type Progress = 'working' | 'refused' | 'taken' | 'completed'
 
 /** Thrown to make the client roll back. */
 export const ROLL_BACK = new Error('once-per-key: the answer is a failure, so the transaction is rolled back.')
@@ -171,6 +283,7 @@ export async function completeByHand(
   complete: (recordKey: string, completion: Completion) => Promise<void> | void,
 ): Promise<void> {
   const run = usableRun(context, store)
+  run.mustBeClaimed('completeIn')
   run.mayCompleteByHand()
   const completion = run.completionByHand(answer)
   await run.lockLease()

@@ -78,6 +78,15 @@ export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
       'The earlier attempt may have had its effect, so the operation is not run again. Find out before you use a new key.',
     retry: false,
   },
+  transaction_missing: {
+    status: 500,
+    title: 'The operation was answered without a transaction',
+    detail:
+      'The service has declared that all effects are inside a transaction, and answered with a success outside of one, so what it did is ' +
+      'unknown. To its developers: answer inside `store.transaction(context, work)`; where there is nothing to write, with ' +
+      '`{ allowEmpty: true }`.',
+    retry: false,
+  },
   store_unavailable: {
     status: 503,
     title: 'Idempotency keys cannot be checked at the moment',

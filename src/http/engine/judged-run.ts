@@ -71,7 +71,13 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     return this.#rules.options.maxAnswerBytes
   }
 
+  get maySendParts(): boolean {
+    return this.#run.looked === undefined
+  }
+
   keepsBody(byteLength: number, contentType: unknown): boolean {
+    // Outside of its transaction such a run keeps nothing, and sends nothing before its end was judged.
+    if (!this.maySendParts && !this.#run.isInTransaction) return true
     if (byteLength > this.maxAnswerBytes || isEventStream(contentType)) return false
     const { streams } = this.#rules.functions
     if (streams === undefined || this.#hasEnd || typeof contentType !== 'string') return true

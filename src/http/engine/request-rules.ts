@@ -26,7 +26,7 @@ export class RequestRules<Req> {
         return { action: 'replay', answer: answerIn(outcome as Replayed) }
       case 'refuse': {
         const { code, retryAfterMs, mayHaveRun } = outcome as Refused
-        return this.reject(code, mayHaveRun ? MAY_HAVE_RUN : undefined, retryAfterMs)
+        return this.reject(code, mayHaveRun && code === 'store_unavailable' ? MAY_HAVE_RUN : undefined, retryAfterMs)
       }
       default:
         return outcome as Exclude<Other, Replayed | Refused>

@@ -15,6 +15,8 @@ export interface RequestRun {
   readonly context: IdempotencyContext
   /** The largest body that is kept: the limit of `keepsBody`. */
   readonly maxAnswerBytes: number
+  /** Whether the answer may be sent while it is being written. If not, it is held to its end, whatever its size. */
+  readonly maySendParts: boolean
   /**
    * Whether a body of this size with this `Content-Type` is kept. If not, a whole one is settled with `body: null` and
    * then sent. One that is still being written is sent as it comes; at its end it is settled with `body: null` and

@@ -1,4 +1,4 @@
-/** Errors that a client can cause. */
+/** Errors that a client can cause; and `transaction_missing`, which an application causes with `effects: 'in-transaction'`. */
 export const PROBLEM_CODES = [
   'key_missing',
   'key_invalid',
@@ -10,6 +10,7 @@ export const PROBLEM_CODES = [
   'answer_not_kept',
   'outcome_unknown',
   'store_unavailable',
+  'transaction_missing',
 ] as const
 
 /** A closed set: a new code is a minor release. */

@@ -14,6 +14,7 @@ const { server } = await openStore({})
 const DIGESTS: Readonly<Record<number, string>> = {
   1: 'dc43d220c6d2072bf7683e50554ff70e73e3179b422b5be1b19da630ed4d7424',
   2: '87189babbd73aa7f2aebea393200966fb2f07d77b4666b0ad39781761a31130c',
+  3: 'b3c29fc09a06285b8081df989be73b62e4fa6206745c80ae19bf87fc533c10e0',
 }
 
 async function inDatabase(name: string, work: (pool: Pool, url: string) => Promise<void>): Promise<void> {

@@ -31,7 +31,12 @@ export interface Served {
   idle(): Promise<void>
 }
 
-type Settings = { readonly leaseMs: number; readonly maxRunMs: number; readonly storeTimeoutMs: number }
+type Settings = {
+  readonly leaseMs: number
+  readonly maxRunMs: number
+  readonly storeTimeoutMs: number
+  readonly effects?: 'in-transaction'
+}
 type Serve = (store: PostgresStore, settings: Settings, handler: Handler) => Promise<Served>
 
 /** Failures as the handler answers them, and those that the framework makes of what it throws. */

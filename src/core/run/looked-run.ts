@@ -1,0 +1,221 @@
+import { monotonicNow } from '../calls/deadlines.js'
+import { isRefusal } from '../events/events.js'
+import { type Refused, SEND } from '../events/outcome.js'
+import { inFlight, transactionMissing, unconfirmed, type Verdict, verdictOn } from '../events/verdict.js'
+import { effectsInTransaction, operationTaken, transactionTimedOut } from '../misuse.js'
+import type { Entry, Fenced, Free } from '../record/looked.js'
+import type { Acquired, Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
+import type { Unclaimed } from '../store.js'
+import type { Failure } from './owned-record.js'
+import { Run } from './run.js'
+import type { LookedKey } from './run-end.js'
+
+const FIRST_PAUSE_MS = 25
+const LONGEST_PAUSE_MS = 2_000
+
+/**
+ * A run whose effects are all inside its transaction (`effects: 'in-transaction'`). Nothing is claimed: the key was looked at, and the
+ * transaction takes it, does the work and completes the record. So there is no lease, a failure needs no record, and a run that dies
+ * leaves nothing. In exchange, nothing that it answers outside of a transaction is sent before the key was looked at once more: a
+ * retry that has read its own first attempt's effects must not be refused where that one succeeded.
+ */
+export class LookedRun extends Run implements LookedKey {
+  #seen: string | null = null
+  #hasEntered = false
+  /** Another attempt has the key: the client gets what the record says. */
+  #isRefused = false
+
+  override begin(free: Acquired, sentAt: number): void {
+    this.#seen = (free as Free).seen
+    super.begin(free, sentAt)
+  }
+
+  /** Told when its transaction enters. */
+  protected override tellClaimed(_acquired: unknown): void {}
+
+  /** Nobody has it before a transaction enters, so nothing is renewed. */
+  protected override holdKey(): void {
+    this.lease.giveUp()
+  }
+
+  get #unclaimed(): Unclaimed {
+    return this.keptIn.unclaimed as Unclaimed
+  }
+
+  // --- its transaction
+
+  override get looked(): LookedKey {
+    return this
+  }
+
+  get entry(): Entry {
+    const { token, attempt, leaseMs } = this
+    return { token, attempt, seen: this.#seen, uncertain: this.previousOutcome === 'unknown', idleMs: leaseMs }
+  }
+
+  override mayEnter(): void {
+    super.mayEnter()
+    if (this.#isRefused) throw operationTaken()
+    if (this.isOver) throw transactionTimedOut('The run was over, because `maxRunMs` had passed')
+  }
+
+  entered(): void {
+    if (this.#hasEntered) return
+    this.#hasEntered = true
+    super.tellClaimed(this)
+    super.holdKey()
+  }
+
+  async freed(): Promise<boolean> {
+    const { recordKey, fingerprint, identity } = this
+    const { duplicates, options } = this.core
+    if (duplicates === undefined) return false
+    duplicates.leave(recordKey, this)
+    const place = duplicates.join(recordKey, fingerprint, identity.scope)
+    if (place === null) return false
+    const until = Math.min(monotonicNow() + options.inFlightWaitMs, this.lease.until)
+    try {
+      while (place.record === undefined && monotonicNow() < until) {
+        await place.turn(until - monotonicNow())
+        if (place.record !== undefined || !place.asks) continue
+        const found = await this.#fence()
+        if (found === null || preventing(found.record) !== null) return false
+        if (!found.isTaken) return true
+      }
+      return false
+    } finally {
+      duplicates.part(recordKey, identity.scope, place)
+    }
+  }
+
+  refuse(): void {
+    this.#isRefused = true
+  }
+
+  /** By the record's token, once no transaction holds the key: only then the COMMIT that was sent is over. */
+  override async outcomeOfCommit(): Promise<'committed' | 'rolled back' | Refused> {
+    this.tell('completion_pending')
+    const found = await this.#until(
+      () => this.#fence(),
+      (fenced) => !fenced.isTaken,
+    )
+    if (found !== null) return found.isOwn ? 'committed' : 'rolled back'
+    this.completionGivenUp()
+    const refused = unconfirmed(this.core.options)
+    this.settle(refused)
+    return refused
+  }
+
+  // --- what is for claims
+
+  override mustBeClaimed(call: string): void {
+    throw effectsInTransaction(call)
+  }
+
+  override mayHaveEffect(): void {
+    this.mustBeClaimed('mayHaveEffect')
+  }
+
+  // --- its end without a transaction
+
+  protected override store(_answer: Answer): void {
+    void (this.#isRefused ? this.#fenced(null) : this.#withhold())
+  }
+
+  protected override release(failure: Failure): void {
+    void this.#fenced(failure)
+  }
+
+  /** Settles as the record says; where it says nothing, as the handler's `failure` does. */
+  async #fenced(failure: Failure | null): Promise<void> {
+    const found = await this.#fence()
+    const verdict = this.#verdictOn(found)
+    if (verdict !== null) this.#settleAs(verdict, found?.record ?? null)
+    else {
+      if (failure !== null) this.#tellFailed({ uncertain: false, because: failure.because })
+      this.end()
+      this.settle(SEND)
+    }
+  }
+
+  /** `null`: nothing prevents what the handler has answered from being sent. */
+  #verdictOn(found: Fenced | null): Verdict | null {
+    const { options } = this.core
+    if (found === null) return unconfirmed(options)
+    const record = preventing(found.record)
+    if (!found.isTaken && record !== null) return verdictOn(record, this.identity, options)
+    return found.isTaken || this.#isRefused ? inFlight(0, options) : null
+  }
+
+  #settleAs(verdict: Verdict, record: IdempotencyRecord | null): void {
+    const { scope, key } = this.identity
+    if (verdict.action === 'replay') this.emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
+    else if (isRefusal(verdict.code)) this.emit({ type: verdict.code, scope, key })
+    this.end()
+    this.settle(verdict)
+  }
+
+  /** A success of which nobody can see what it did: it is not sent, and the outcome becomes unknown. */
+  async #withhold(): Promise<void> {
+    const reply = await this.#sendWithheld()
+    const { record } = reply === null || reply.ok ? { record: null } : reply
+    const prevents = preventing(record)
+    if (prevents !== null) return this.#settleAs(verdictOn(prevents, this.identity, this.core.options), prevents)
+    if (reply?.ok === true) this.#withheld()
+    else if (record !== null) this.end()
+    else void this.#withholdAgain()
+    this.settle(reply === null ? unconfirmed(this.core.options) : transactionMissing())
+  }
+
+  async #withholdAgain(): Promise<void> {
+    const late = await this.#until(
+      () => this.#sendWithheld(),
+      (reply) => reply.ok || reply.record !== null,
+    )
+    if (late?.ok === true) this.#withheld()
+    else this.end()
+  }
+
+  #withheld(): void {
+    this.#tellFailed({ uncertain: true, because: 'no_transaction' })
+    this.end()
+  }
+
+  #tellFailed({ uncertain, because }: Failure): void {
+    const { scope, key } = this.identity
+    this.emit({ type: 'failed', scope, key, attempt: this.attempt, uncertain, because })
+  }
+
+  // --- its commands
+
+  async #fence(): Promise<Fenced | null> {
+    const { recordKey, token, fingerprint } = this
+    const asked = () => this.#unclaimed.fence(recordKey, { token, fingerprint })
+    return this.core.calls.sendUnclaimed<Fenced>('fence', this, asked).whenReplied()
+  }
+
+  async #sendWithheld(): Promise<CommandReply | null> {
+    const { recordKey, token, scope, fingerprint, attempt } = this
+    const retentionMs = this.terms.unknownRetentionMs
+    const own = { token, scope, fingerprint, attempt, seen: this.#seen, retentionMs }
+    const sent = () => this.#unclaimed.withhold(recordKey, own)
+    return this.core.calls.sendUnclaimed<CommandReply>('withhold', this, sent).whenReplied()
+  }
+
+  /** Sends a command again, with growing pauses, until its reply is final or `maxRunMs` has passed: then `null`. */
+  async #until<Reply>(send: () => Promise<Reply | null>, isFinal: (reply: Reply) => boolean): Promise<Reply | null> {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      const reply = await send()
+      if (reply !== null && isFinal(reply)) return reply
+      const leftMs = this.lease.until - monotonicNow()
+      if (leftMs <= 0) return null
+      await new Promise((resolve) => setTimeout(resolve, Math.ceil(Math.min(pauseMs, leftMs))).unref())
+    }
+  }
+}
+
+/** The record, if it keeps this run from what it wants to do: not one that could be taken over. */
+function preventing(record: IdempotencyRecord | null): IdempotencyRecord | null {
+  const isLive = record?.state === 'in-flight' && record.leaseRemainingMs > 0
+  return record?.state === 'completed' || isLive ? record : null
+}
