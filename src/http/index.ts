@@ -1,4 +1,3 @@
-export { isReply, type Reply, reply } from './answer/reply.js'
 export type { UnknownOutcome } from '../core/engine/operator-calls.js'
 export { fitsHeldBody } from './answer/answer.js'
 export {
@@ -10,6 +9,7 @@ export {
   problemCatalogue,
   problemFrom,
 } from './answer/problem.js'
+export { isReply, type Reply, reply } from './answer/reply.js'
 export type { Asking, Decision } from './engine/decision.js'
 export { type HeldBody, heldBody } from './engine/held-body.js'
 export { type Controls, controlsOf, type Operator } from './engine/operator.js'

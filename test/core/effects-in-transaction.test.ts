@@ -22,7 +22,10 @@ const MAKERS: readonly (readonly [string, (store: Store, more?: object) => unkno
 test.each(MAKERS)('%s refuses a store whose transactions take no keys, and names those that do', (_name, make) => {
   for (const store of unable) {
     expect(() => make(store)).toThrowError(
-      expect.objectContaining({ code: 'options_invalid', message: expect.stringMatching(/PostgresStore.*SqliteStore/) }),
+      expect.objectContaining({
+        code: 'options_invalid',
+        message: expect.stringMatching(/PostgresStore.*SqliteStore/),
+      }),
     )
   }
   make(able)

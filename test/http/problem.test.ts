@@ -20,6 +20,7 @@ const CATALOGUE: readonly {
   { code: 'answer_not_kept', status: 409, ietf: 409, retry: false },
   { code: 'outcome_unknown', status: 409, ietf: 409, retry: false },
   { code: 'store_unavailable', status: 503, ietf: 503, retry: true },
+  { code: 'transaction_missing', status: 500, ietf: 500, retry: false },
 ]
 
 function problem(code: ProblemCode, problemStatuses = {}, retryAfterMs = 1_000): Problem {

@@ -32,7 +32,8 @@ export function reply(
     [REPLY]: true,
     status,
     body: bytesOf(body),
-    headers: hasType || !body || body instanceof Uint8Array ? given : [['Content-Type', isJson ? JSON_TYPE : TEXT], ...given],
+    headers:
+      hasType || !body || body instanceof Uint8Array ? given : [['Content-Type', isJson ? JSON_TYPE : TEXT], ...given],
   }
 }
 
