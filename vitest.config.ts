@@ -14,9 +14,8 @@ const SHARED = [
 /** But these count timers or hear all traces of their process, or replace a module that others have loaded. */
 export const ALONE = [
   'test/core/{execution-lease,execution-pending,trace}.test.ts',
-  'test/run/traces.test.ts',
   'test/core/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
-  'test/webhooks/{receiver-traces,signature-timing}.test.ts',
+  'test/webhooks/signature-timing.test.ts',
 ]
 
 /** They take long, and are about programs around the library: `npm run test:everything`. */

@@ -37,7 +37,8 @@ const SUITES = [
   'test/adapters/sqlite/**/*.test.ts',
   'test/bindings/suite/**/*.test.ts',
   'test/command/command.test.ts',
-  'test/regressions/{event-streams-that-a-framework-pipes,fastify-answers-that-cannot-be-sent,fastify-replies-after-their-send}.test.ts',
+  'test/node/event-streams-that-a-framework-pipes.test.ts',
+  'test/fastify/{fastify-answers-that-cannot-be-sent,fastify-replies-after-their-send}.test.ts',
 ]
 
 export default defineConfig({
@@ -45,7 +46,13 @@ export default defineConfig({
   plugins: [packed, wider],
   test: {
     projects: [
-      { extends: true, test: { name: 'recipes', include: ['integrations/test/{docs,recipes,webhooks}/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'recipes',
+          include: ['integrations/test/{docs,nest,opentelemetry,recipes,webhooks}/**/*.test.ts'],
+        },
+      },
       {
         extends: true,
         test: { name: 'clients', include: ['integrations/test/{postgres-clients,sqlite}/**/*.test.ts'] },
