@@ -17,6 +17,7 @@ const entry = {
   client: 'src/client/index.ts',
   fastify: 'src/fastify/index.ts',
   koa: 'src/koa/index.ts',
+  nest: 'src/nest/index.ts',
   memory: 'adapters/memory/index.ts',
   redis: 'adapters/redis/index.ts',
   postgres: 'adapters/postgres/index.ts',

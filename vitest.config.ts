@@ -8,15 +8,14 @@ const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.u
 
 /** Their files share workers: half of their time would go into loading the same modules for each file. */
 const SHARED = [
-  'test/{bindings,core,express,fastify,fetch,hono,http,koa,node,run,testing,webhooks}/**/*.test.ts',
+  'test/{bindings,core,express,fastify,fetch,hono,http,koa,nest,node,run,testing,webhooks}/**/*.test.ts',
   'test/adapters/**/*.test.ts',
 ]
 /** But these count timers or hear all traces of their process, or replace a module that others have loaded. */
 export const ALONE = [
   'test/core/{execution-lease,execution-pending,trace}.test.ts',
-  'test/run/traces.test.ts',
   'test/core/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
-  'test/webhooks/{receiver-traces,signature-timing}.test.ts',
+  'test/webhooks/signature-timing.test.ts',
 ]
 
 /** They take long, and are about programs around the library: `npm run test:everything`. */
@@ -35,6 +34,7 @@ export default defineConfig({
       { find: 'once-per-key/client', replacement: path('src/client/index.ts') },
       { find: 'once-per-key/fastify', replacement: path('src/fastify/index.ts') },
       { find: 'once-per-key/koa', replacement: path('src/koa/index.ts') },
+      { find: 'once-per-key/nest', replacement: path('src/nest/index.ts') },
       { find: 'once-per-key/memory', replacement: path('adapters/memory/index.ts') },
       { find: 'once-per-key/redis', replacement: path('adapters/redis/index.ts') },
       { find: 'once-per-key/postgres', replacement: path('adapters/postgres/index.ts') },

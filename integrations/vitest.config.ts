@@ -46,7 +46,13 @@ export default defineConfig({
   plugins: [packed, wider],
   test: {
     projects: [
-      { extends: true, test: { name: 'recipes', include: ['integrations/test/{docs,recipes,webhooks}/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'recipes',
+          include: ['integrations/test/{docs,nest,opentelemetry,recipes,webhooks}/**/*.test.ts'],
+        },
+      },
       {
         extends: true,
         test: { name: 'clients', include: ['integrations/test/{postgres-clients,sqlite}/**/*.test.ts'] },

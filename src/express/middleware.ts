@@ -184,7 +184,8 @@ function fail(error: unknown, req: IncomingMessage, next: Next): void {
   next(error ?? nothingThrown(error))
 }
 
-function reportCertainFailure(req: IncomingMessage & Extended, failsCertainly: boolean): void {
+/** While a `CertainFailure` of the handler is handled, whatever its response is. */
+export function reportCertainFailure(req: IncomingMessage & Extended, failsCertainly: boolean): void {
   req[RUN]?.willFailCertainly(failsCertainly)
 }
 

@@ -1,10 +1,7 @@
-import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
-import { type IdempotencyContext, mountedTwice } from '../core/index.js'
+import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fastify'
+import type { IdempotencyContext } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
-import { NodeFacts } from '../node/facts.js'
-import { hold } from '../node/hold.js'
-import { FastifyAnswer } from './fastify-answer.js'
-import { sendStored, sentAsStored } from './stored-answer.js'
+import { ProtectedAnswers } from './protected-answers.js'
 
 /** For shutdown and operators: `app.idempotency`. */
 export interface IdempotencyControls extends Operator {
@@ -55,43 +52,11 @@ Object.assign(idempotency, {
 
 function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyRequest>): void {
   const engine = createRequestEngine<FastifyRequest>(options)
-  /** The answers of requests whose handler runs. */
-  const answers = new WeakMap<FastifyRequest, FastifyAnswer>()
-
-  app.decorateRequest('idempotency', undefined)
+  const answers = new ProtectedAnswers(app)
   app.decorate('idempotency', controlsOf(engine))
-
   app.addHook('preHandler', async (request, reply) => {
     if (answers.has(request)) return // `reply.callNotFound()` in the handler runs the hooks again.
-    if (request.idempotency !== undefined) throw mountedTwice()
-    const decision = await engine.decide(new NodeFacts(request.raw, request, request.originalUrl, request.body))
-    switch (decision.action) {
-      case 'bypass':
-        return
-      case 'execute': {
-        const { run, extraHeaders = [] } = decision
-        const onError = (error: unknown) => {
-          reply.log.error({ err: error }, 'a stored answer could not be sent')
-          if (!reply.raw.writableEnded) reply.raw.destroy() // Fastify has sent it, and does not send it again.
-        }
-        const response = await hold(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
-        request.idempotency = run.context
-        answers.set(request, new FastifyAnswer(reply, run, response))
-        return
-      }
-      case 'replay':
-      case 'reject':
-        return sendStored(reply, engine.answerFor(decision, request), decision.extraHeaders)
-    }
-  })
-  // It runs before the error handler, which may answer with any status.
-  app.addHook('onError', (request, _reply, error, done) => {
-    answers.get(request)?.failed(error)
-    done()
-  })
-  app.addHook('onSend', (request, reply: FastifyReply, payload, done) => {
-    const answer = answers.get(request)
-    if (answer === undefined) done(null, sentAsStored(reply, payload))
-    else answer.send(payload, done)
+    await answers.claim(engine, request, reply)
+    return reply.sent ? reply : undefined
   })
 }

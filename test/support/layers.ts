@@ -75,6 +75,11 @@ const LAYERS: readonly Layer[] = [
   { files: /^src\/fetch\//, mayImport: oneOf(CORE, HTTP, 'src/fetch/'), packages: NONE },
   { files: /^src\/fastify\//, mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/fastify/'), packages: /^fastify$/ },
   { files: /^src\/koa\//, mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/koa/'), packages: /^koa$/ },
+  {
+    files: /^src\/nest\//,
+    mayImport: oneOf(CORE, HTTP, 'src/express/', 'src/fastify/', 'src/nest/'),
+    packages: /^(@nestjs\/(common|core)|fastify|rxjs)$/,
+  },
   { files: /^src\/hono\//, mayImport: oneOf(CORE, HTTP, 'src/fetch/', 'src/hono/'), packages: /^hono$/ },
   { files: /^src\/webhooks\/index\.ts$/, mayImport: oneOf(CORE, 'src/webhooks/'), packages: NONE },
   { files: /^src\/webhooks\/events\//, mayImport: oneOf(CORE, 'src/webhooks/events/'), packages: /^zod\/v4$/ },

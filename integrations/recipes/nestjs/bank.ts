@@ -10,7 +10,7 @@ export interface Payout {
 export class Bank {
   readonly transfers: Payout[] = []
 
-  async transfer(amount: number, idempotencyKey: string | undefined): Promise<Payout> {
+  async transfer(amount: number, idempotencyKey: string): Promise<Payout> {
     const payout = { id: `po_${idempotencyKey}`, amount }
     this.transfers.push(payout)
     return payout

@@ -1,25 +1,17 @@
-import { BadRequestException, Controller, Dependencies, Post, Req } from '@nestjs/common'
-import type { Request } from 'express'
+import { BadRequestException, Body, Controller, Inject, Post, UseGuards } from '@nestjs/common'
+import { type IdempotencyContext, Idempotent, Operation } from 'once-per-key/nest'
 import { Bank, type Payout } from './bank.js'
+import { MerchantGuard } from './merchant.guard.js'
 
 @Controller('payouts')
-@Dependencies(Bank)
+@UseGuards(MerchantGuard)
 export class PayoutsController {
-  readonly #bank: Bank
+  constructor(@Inject(Bank) private readonly bank: Bank) {}
 
-  constructor(bank: Bank) {
-    this.#bank = bank
-  }
-
-  create(req: Request): Promise<Payout> {
-    const { amount } = req.body
+  @Post()
+  @Idempotent({ required: true })
+  create(@Body() { amount }: { amount: number }, @Operation() operation: IdempotencyContext): Promise<Payout> {
     if (!(amount > 0)) throw new BadRequestException('The amount must be positive.')
-    return this.#bank.transfer(amount, req.idempotency?.deriveKey('bank transfer'))
+    return this.bank.transfer(amount, operation.deriveKey('bank transfer'))
   }
 }
-
-// In your project: `@Post() create(@Req() req: Request)`. This one compiles without the older kind of decorators, the only
-// one that methods and arguments take in Nest; this is what they do.
-const create = Object.getOwnPropertyDescriptor(PayoutsController.prototype, 'create') as PropertyDescriptor
-Post()(PayoutsController.prototype, 'create', create)
-Req()(PayoutsController.prototype, 'create', 0)

@@ -3,9 +3,9 @@ import { createOperationEngine } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { runner } from 'once-per-key/run'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { engineOnTrial, type Options, TIMES } from '../support/engine-on-trial.js'
-import { failBefore, hang } from '../support/faults.js'
-import { answer, type Request } from '../support/request-facts.js'
+import { engineOnTrial, type Options, TIMES } from '../../../test/support/engine-on-trial.js'
+import { failBefore, hang } from '../../../test/support/faults.js'
+import { answer, type Request } from '../../../test/support/request-facts.js'
 import { telemetry } from '../support/telemetry.js'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { BINDINGS } from '../support/bindings.js'
-import { deliver, receive } from '../support/deliveries.js'
+import { BINDINGS } from '../../../test/support/bindings.js'
+import { deliver, receive } from '../../../test/support/deliveries.js'
+import { ended, traces } from '../../../test/support/traces.js'
 import { telemetry } from '../support/telemetry.js'
-import { ended, traces } from '../support/traces.js'
 
 const NAME = { namespace: 'webhook', scope: 'payments', key: 'evt_1' }
 

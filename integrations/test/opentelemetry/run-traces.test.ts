@@ -1,8 +1,8 @@
 import { MemoryStore } from 'once-per-key/memory'
 import { runner } from 'once-per-key/run'
 import { expect, test } from 'vitest'
+import { ended, traces } from '../../../test/support/traces.js'
 import { telemetry } from '../support/telemetry.js'
-import { ended, traces } from '../support/traces.js'
 
 const NAME = { namespace: 'run.invoices', scope: 'acme', key: 'in_7' }
 const JOB = { scope: 'acme', key: 'in_7', input: 1 }

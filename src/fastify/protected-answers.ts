@@ -1,0 +1,63 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { mountedTwice } from '../core/index.js'
+import type { RequestEngine } from '../http/index.js'
+import { NodeFacts } from '../node/facts.js'
+import { hold } from '../node/hold.js'
+import { FastifyAnswer } from './fastify-answer.js'
+import { sendStored, sentAsStored } from './stored-answer.js'
+
+/** The answers of requests whose handlers run, in the context of an application. Made before its routes, whose hooks it adds. */
+export class ProtectedAnswers {
+  readonly #answers = new WeakMap<FastifyRequest, FastifyAnswer>()
+
+  constructor(app: FastifyInstance) {
+    app.decorateRequest('idempotency', undefined)
+    // It runs before the error handler, which may answer with any status.
+    app.addHook('onError', (request, _reply, error, done) => {
+      this.failed(request, error)
+      done()
+    })
+    app.addHook('onSend', (request, reply, payload, done) => {
+      const answer = this.#answers.get(request)
+      if (answer === undefined) done(null, sentAsStored(reply, payload))
+      else answer.send(payload, done)
+    })
+  }
+
+  has(request: FastifyRequest): boolean {
+    return this.#answers.has(request)
+  }
+
+  /** The handler has thrown. */
+  failed(request: FastifyRequest, error: unknown): void {
+    this.#answers.get(request)?.failed(error)
+  }
+
+  /**
+   * Resolves with whether the handler must run; if not, the reply was sent in its place. Rejects with IdempotencyError for misuse: the
+   * handler must not run, and nothing is stored.
+   */
+  async claim(engine: RequestEngine<FastifyRequest>, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    if (request.idempotency !== undefined) throw mountedTwice()
+    const decision = await engine.decide(new NodeFacts(request.raw, request, request.originalUrl, request.body))
+    switch (decision.action) {
+      case 'bypass':
+        return true
+      case 'execute': {
+        const { run, extraHeaders = [] } = decision
+        const onError = (error: unknown) => {
+          reply.log.error({ err: error }, 'a stored answer could not be sent')
+          if (!reply.raw.writableEnded) reply.raw.destroy() // Fastify has sent it, and does not send it again.
+        }
+        const response = await hold(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
+        request.idempotency = run.context
+        this.#answers.set(request, new FastifyAnswer(reply, run, response))
+        return true
+      }
+      case 'replay':
+      case 'reject':
+        sendStored(reply, engine.answerFor(decision, request), decision.extraHeaders)
+        return false
+    }
+  }
+}

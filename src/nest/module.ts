@@ -1,0 +1,61 @@
+import {
+  ConfigurableModuleBuilder,
+  type DynamicModule,
+  Inject,
+  Module,
+  type NestModule,
+  type OnApplicationShutdown,
+} from '@nestjs/common'
+import { HttpAdapterHost } from '@nestjs/core'
+import { IdempotencyService, type NestOptions, Protections } from './protections.js'
+
+const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<NestOptions>()
+  .setClassMethodName('forRoot')
+  .setExtras({ isGlobal: true }, (definition: DynamicModule, { isGlobal }) => ({ ...definition, global: isGlobal }))
+  .build()
+
+/**
+ * Idempotency for the routes that `@Idempotent()` marks, on Nest's platforms Express and Fastify. Global: import it once, with `forRoot`
+ * or, where its options are injected, `forRootAsync({ inject, useFactory })`. When the application closes, it waits until its runs and
+ * pending completions have ended; close the store's client afterwards.
+ *
+ * @example
+ * @Module({
+ *   imports: [IdempotencyModule.forRoot({ store: new MemoryStore(), scope: (request) => request.user.merchantId })],
+ * })
+ * class AppModule {}
+ *
+ * @throws IdempotencyError `options_invalid`, which lists every mistake, when the application is created.
+ */
+export class IdempotencyModule extends ConfigurableModuleClass implements NestModule, OnApplicationShutdown {
+  readonly #protections: Protections
+
+  constructor(protections: Protections) {
+    super()
+    this.#protections = protections
+  }
+
+  /** Nest calls it before it registers routes. */
+  configure(): void {
+    this.#protections.attach()
+  }
+
+  /** Nest calls it after the server was closed. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.#protections.service.idle()
+  }
+}
+
+// As decorators do, which the language has not had in this form.
+Module({
+  providers: [
+    {
+      provide: Protections,
+      inject: [MODULE_OPTIONS_TOKEN, HttpAdapterHost],
+      useFactory: (options: NestOptions, host: HttpAdapterHost) => new Protections(options, host),
+    },
+    { provide: IdempotencyService, inject: [Protections], useFactory: ({ service }: Protections) => service },
+  ],
+  exports: [Protections, IdempotencyService],
+})(IdempotencyModule)
+Inject(Protections)(IdempotencyModule, undefined, 0)
