@@ -4,6 +4,6 @@ export default async function* lines(events) {
     const isEnd = type === 'test:pass' || type === 'test:fail'
     if (!isEnd || data.details?.type === 'suite') continue
     const outcome = data.skip !== undefined || data.todo !== undefined ? 'skipped' : type.slice('test:'.length)
-    yield `${JSON.stringify({ name: data.name, outcome })}\n`
+    yield `${JSON.stringify({ name: `${data.file ?? ''} › ${data.name}`, outcome })}\n`
   }
 }

@@ -8,8 +8,8 @@ const MOUNT_IN_VITE = fileURLToPath(new URL('mount-in-vite.mjs', import.meta.url
 const MOUNT_IN_JEST = fileURLToPath(new URL('mount-in-jest.cjs', import.meta.url))
 
 /** How long a whole suite may take, one file of `node:test`, and one test of it by itself. */
-const SUITE_MS = 20 * 60_000
-const FILE_MS = 90_000
+const SUITE_MS = 40 * 60_000
+const FILE_MS = 60_000
 const TEST_MS = 20_000
 
 /** Runs a suite by the runner that its package names; returns its tests: `name`, and `outcome` (`pass`, `fail`, `skipped`). */
@@ -25,34 +25,30 @@ const RUNNER = /\b(vitest|jest|mocha|borp|node --test)\b(.*)/
 
 const RUNNERS = { vitest, jest, mocha, borp: nodeTest, 'node --test': nodeTest }
 
-/** File by file: where a test hangs, its file is ended, and those behind it are run one by one, as they are known from `before`. */
+/** Where a test hangs, its file is ended, and those behind it are run one by one, as they are known from `before`. */
 function nodeTest({ folder, env, results, before }) {
-  return testFilesIn(folder).flatMap((file) => {
-    const name = file.replace(folder, '')
-    const run = (limitMs, ...flags) => {
-      rmSync(results, { force: true })
-      const all = [...flags, `--test-reporter=${NODE_REPORTER}`, `--test-reporter-destination=${results}`]
-      start(folder, env, process.execPath, [...all, file], limitMs)
-      return nodeResults(results, name)
-    }
-    const tests = run(FILE_MS)
-    const reached = new Set(tests.map((test) => test.name))
-    const others = before.filter((test) => test.name.startsWith(`${name} › `) && !reached.has(test.name))
-    return [...tests, ...others.map((other) => alone(other.name, run))]
-  })
+  const run = (limitMs, ...words) => {
+    rmSync(results, { force: true })
+    const reporter = [`--test-reporter=${NODE_REPORTER}`, `--test-reporter-destination=${results}`]
+    start(folder, env, process.execPath, [...reporter, ...words], limitMs)
+    return nodeResults(results, folder)
+  }
+  const tests = run(SUITE_MS, '--test', `--test-timeout=${FILE_MS}`, '--test-concurrency=4', ...testFilesIn(folder))
+  const reached = new Set(tests.map((test) => test.name))
+  return [...tests, ...before.filter(({ name }) => !reached.has(name)).map(({ name }) => alone(name, folder, run))]
 }
 
-function alone(name, run) {
-  const [, title = ''] = name.split(' › ')
+function alone(name, folder, run) {
+  const [file, title = ''] = name.split(' › ')
   const pattern = `^${title.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}$`
-  const found = run(TEST_MS, `--test-name-pattern=/${pattern}/`).find((test) => test.name === name)
+  const found = run(TEST_MS, `--test-name-pattern=/${pattern}/`, join(folder, file)).find((test) => test.name === name)
   return found?.outcome === 'pass' ? found : { name, outcome: 'fail' }
 }
 
-/** A file that is ended by its limit has perhaps not told all, and one that was not loaded tells nothing. */
-function nodeResults(results, file) {
+/** A run that is ended by its limit has perhaps not told all, and a file that was not loaded tells nothing. */
+function nodeResults(results, folder) {
   const lines = existsSync(results) ? readFileSync(results, 'utf8').split('\n').slice(0, -1) : []
-  return lines.map((line) => JSON.parse(line)).map(({ name, outcome }) => ({ name: `${file} › ${name}`, outcome }))
+  return lines.map((line) => JSON.parse(line)).map(({ name, outcome }) => ({ name: name.replace(folder, ''), outcome }))
 }
 
 function testFilesIn(folder) {
