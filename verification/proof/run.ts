@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import type { Check } from './checks.js'
 import type { Report } from './layer.js'
 import type { LayerName } from './layers.js'
+import { processorSecondsOf } from './limits/processor-time.js'
+import { beatsIn, ownPulse } from './limits/pulse.js'
 
 export interface Run {
   readonly layer: LayerName
@@ -11,8 +13,11 @@ export interface Run {
   readonly until?: Check
 }
 
-/** A layer that hangs is itself a finding. */
-const longestMs = (scale: number) => 120_000 + scale * 20 * 60_000
+/** A layer that hangs is itself a finding: one that works without an end has used so much of the processor. */
+const mostProcessorSeconds = (scale: number) => 600 + scale * 60 * 60
+/** One that waits without an end. What others are waited for has a limit of its own, so this one may be long. */
+const mostBeats = (scale: number) => beatsIn(12 * 60_000 + scale * 120 * 60_000)
+const LOOK_BEATS = beatsIn(5_000)
 const LAST_WORDS = 4_000
 
 /**
@@ -45,11 +50,16 @@ export async function runLayer(
     if (message.progress !== undefined) onProgress(message.progress)
     report ??= message.report
   })
-  const timer = setTimeout(() => child.kill('SIGKILL'), longestMs(scale))
-  const end = await new Promise<number | string>((resolve) => {
+  const ended = new Promise<number | string>((resolve) => {
     child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown'))
   })
-  clearTimeout(timer)
+  const lastBeat = ownPulse.beats + mostBeats(scale)
+  let end: number | string | null = null
+  while (end === null) {
+    end = await ownPulse.within(LOOK_BEATS, ended).catch(() => null)
+    const seconds = end === null ? await processorSecondsOf(child.pid as number) : 0
+    if (seconds > mostProcessorSeconds(scale) || ownPulse.beats > lastBeat) child.kill('SIGKILL')
+  }
   if (report !== undefined && end === 0) return report
   const what = report === undefined ? 'without a report' : 'badly behind its report'
   throw new Error(`${layer} (scale ${scale}, seed ${seed}) ended ${what}: ${end}\n${said}`)

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { failingStore } from '../../support/failing-store.js'
 import { gate } from '../../support/gate.js'
+import { ON_FASTIFY } from './frameworks/fastify.js'
 import { FRAMEWORKS } from './frameworks/index.js'
+import { onKoa } from './frameworks/koa.js'
+import { ON_NODE } from './frameworks/on-node.js'
 import { REPLY_STYLES } from './replies.js'
 import { essenceOf } from './same-reply.js'
 import { serve } from './serve.js'
@@ -219,5 +222,31 @@ describe.each(FRAMEWORKS)('$name', (framework) => {
     leaving.open()
     await client.closed
     await expect(client.reply()).rejects.toThrow('The connection closed')
+  })
+})
+
+/** Of a Fetch response, the connection is the server's own. */
+describe.each([...ON_NODE, onKoa, ...ON_FASTIFY])('$name', (framework) => {
+  // Where the end of the connection is the end of the answer, no client could tell otherwise.
+  test('an event stream over HTTP/1.0 that breaks off is reset, and one that ends is not', async () => {
+    const breaking = gate()
+    const broken = async function* () {
+      yield Buffer.from('data: 1\n\n')
+      await breaking.opened
+      throw new Error('The source broke')
+    }
+    const whole = async function* () {
+      yield Buffer.from('data: 1\n\n')
+    }
+    let runs = 0
+    const handler = () => ({ stream: ++runs === 1 ? broken() : whole(), headers: EVENTS })
+    const serving = await serve(framework, handler)
+    const client = serving.open({ version: '1.0' })
+    await client.firstByte
+    breaking.open()
+    await client.closed
+    expect(client.wasReset()).toBe(true)
+    await serving.once.idle()
+    expect((await serving.send({ version: '1.0' })).body.toString()).toBe('data: 1\n\n')
   })
 })

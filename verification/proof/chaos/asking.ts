@@ -1,4 +1,5 @@
 import { connectTo } from '../../../test/support/raw-client.js'
+import { beatsIn } from '../limits/pulse.js'
 import type { Fleet, Place } from './fleet.js'
 import { instant } from './journal.js'
 
@@ -22,6 +23,8 @@ export interface Asked {
   readonly sentAt: number
   readonly delayMs: number
   readonly endedAt: number
+  /** How many beats its service had meanwhile. */
+  readonly beats: number
   /** `closed`: the connection ended without a reply; `unanswered`: patience ended. */
   readonly end: 'replied' | 'closed' | 'aborted' | 'unanswered'
   readonly reply?: Reply
@@ -45,7 +48,7 @@ export interface Manner {
   readonly abortAfterMs?: number
 }
 
-const PATIENCE_MS = 10_000
+const PATIENCE_BEATS = 200
 const API_KEYS: Record<Scope, string> = { mer_acme: 'demo_acme', mer_globex: 'demo_globex' }
 
 export type Ask = (payment: Payment, service: number, manner?: Manner) => Promise<Asked>
@@ -54,7 +57,9 @@ export type Ask = (payment: Payment, service: number, manner?: Manner) => Promis
 export function asker(fleet: Fleet, log: Asked[]): Ask {
   return async (payment, service, { delayMs = 0, abortAfterMs } = {}) => {
     const place = fleet.place(service)
+    const pulse = fleet.pulse(service)
     const sentAt = instant()
+    const sentBeats = pulse.beats
     const connection = connectTo(place.port)
     connection.send({
       path: '/api/service/payout/create',
@@ -67,14 +72,16 @@ export function asker(fleet: Fleet, log: Asked[]): Ask {
       end = why
       connection.socket.destroy()
     }
-    const patience = setTimeout(hangUp('unanswered'), PATIENCE_MS + delayMs)
     const abort = abortAfterMs === undefined ? undefined : setTimeout(hangUp('aborted'), abortAfterMs)
-    const raw = await connection.reply().catch(() => null)
+    const heard = connection.reply().catch(() => null)
+    const raw = await pulse.within(PATIENCE_BEATS + beatsIn(delayMs), heard).catch(() => {
+      hangUp('unanswered')()
+      return null
+    })
     const endedAt = instant()
-    clearTimeout(patience)
     clearTimeout(abort)
     connection.socket.destroy()
-    const facts = { payment, place, sentAt, delayMs, endedAt }
+    const facts = { payment, place, sentAt, delayMs, endedAt, beats: pulse.beats - sentBeats }
     const asked: Asked = raw === null ? { ...facts, end } : { ...facts, end: 'replied', reply: replyOf(raw) }
     log.push(asked)
     return asked

@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Pulse } from '../limits/pulse.js'
 import { instant } from './journal.js'
 import type { ServiceSettings } from './service-settings.js'
 
 /** Beside the program that this is built into. */
 const PROGRAM = fileURLToPath(new URL('./chaos-service.js', import.meta.url))
-const READY_MS = 30_000
-const EXIT_MS = 8_000
+/** Behind its own limit, a service is ended by itself. */
+const EXIT_BEATS = 400
 
 /** The services, which are killed, stopped and started again. */
 export interface Fleet {
@@ -17,6 +18,8 @@ export interface Fleet {
   readonly journals: readonly string[]
   /** Where a client finds a service now. */
   place(service: number): Place
+  /** Of the process that is a service now. */
+  pulse(service: number): Pulse
   /** Whether the process that a client was sent to is gone. */
   hasDied(place: Place): boolean
   /** Whether it was stopped at any time between two instants. */
@@ -39,6 +42,7 @@ export interface Place {
 
 interface Service {
   readonly child: ChildProcess
+  readonly pulse: Pulse
   readonly place: Place
 }
 
@@ -65,10 +69,9 @@ export async function startFleet(
     })
     children.add(child)
     const ended = once(child, 'exit').then(() => children.delete(child))
-    const ready = once(child, 'message', { signal: AbortSignal.timeout(READY_MS) })
-    const told = await Promise.race([ready, ended])
+    const told = await Promise.race([once(child, 'message'), ended])
     if (!Array.isArray(told)) throw new Error(`Service ${name} ended before it was ready: see ${folder}`)
-    return { child, place: { service, port: told[0].port, process: name } }
+    return { child, pulse: new Pulse(child), place: { service, port: told[0].port, process: name } }
   }
 
   function at(service: number): Service {
@@ -81,6 +84,7 @@ export async function startFleet(
     size: portsOf.length,
     journals,
     place: (service) => at(service).place,
+    pulse: (service) => at(service).pulse,
     hasDied: ({ process }) => dead.has(process),
     wasStopped: (service, from, to) =>
       stops.some((stop) => stop.service === service && stop.from < to && from < stop.to),
@@ -104,11 +108,11 @@ export async function startFleet(
       return true
     },
     async shutDown() {
-      const ends = services.map(async ({ child, place }) => {
+      const ends = services.map(async ({ child, pulse, place }) => {
         if (child.exitCode !== null) return [`${place.process}: it had ended before, with ${child.exitCode}`]
-        const exited = once(child, 'exit', { signal: AbortSignal.timeout(EXIT_MS) })
+        const exited = once(child, 'exit')
         child.kill('SIGTERM')
-        const [code, signal] = await exited.catch(() => ['still running'])
+        const [code, signal] = await pulse.within(EXIT_BEATS, exited).catch(() => ['still running'])
         return code === 0 ? [] : [`${place.process}: ${code ?? signal}`]
       })
       return (await Promise.all(ends)).flat()

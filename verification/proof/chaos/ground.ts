@@ -19,7 +19,9 @@ export interface Ground {
 /** A master died, and its replica took over with what it had by then. */
 export interface Failover {
   readonly diedAt: number
-  /** From here on its replica may have missed what it confirmed. */
+  /** Until then no replica had taken its place. */
+  readonly replicaUntil: number
+  /** Before this, whatever it had confirmed had reached its replica. */
   readonly lagsFrom: number
   /** Whether a key was the dead master's. */
   had(key: string): boolean

@@ -2,11 +2,6 @@ import type { Failover } from './ground.js'
 import type { Command, KeyHistory } from './history.js'
 import { instant } from './journal.js'
 
-/** A reply may be on its way when its master dies; no replica is promoted as soon as that. */
-const LAST_REPLY_MS = 500
-/** A replica that is not held up is never so far behind, even on a busy machine. */
-const REPLICATION_MS = 1_000
-
 /**
  * The keys whose last confirmed command a failover forgot. Asynchronous replication promises no more; the evidence is
  * what the replica had when its master was gone.
@@ -24,23 +19,23 @@ export function lostRecords(
 }
 
 function hasForgotten(
-  { diedAt, lagsFrom, kept }: Failover,
+  { diedAt, replicaUntil, lagsFrom, kept }: Failover,
   { recordKey, commands }: KeyHistory,
   leaseMs: number,
 ): boolean {
   const confirmed = commands.filter(
-    ({ reply, sentAt, repliedAt }) => isWrite(reply?.outcome) && sentAt < diedAt && repliedAt < diedAt + LAST_REPLY_MS,
+    // A reply may be on its way when its master dies.
+    ({ reply, sentAt, repliedAt }) => isWrite(reply?.outcome) && sentAt < diedAt && repliedAt < replicaUntil,
   )
   const last = confirmed.reduce<Command | undefined>(
     (latest, each) => (latest === undefined || each.repliedAt > latest.repliedAt ? each : latest),
     undefined,
   )
   // What was confirmed well before had reached the replica: where it is gone, no failover explains it.
-  if (last === undefined || last.repliedAt < lagsFrom - REPLICATION_MS) return false
+  if (last === undefined || last.repliedAt < lagsFrom) return false
   const record = kept.get(recordKey)
   if (record === undefined) return true
-  const isNewer = commands.some(({ token, sentAt }) => sentAt > last.repliedAt && record.includes(token))
-  if (!record.includes(last.token)) return !isNewer
+  if (!record.includes(last.token)) return !isOfLater(record, last, commands)
   switch (last.command) {
     case 'complete':
       return stateOf(record) !== 'completed'
@@ -50,6 +45,12 @@ function hasForgotten(
     case 'renew':
       return stateOf(record) === 'in-flight' && leaseUntil(record) < wallClock(last.sentAt) + leaseMs - 5
   }
+}
+
+/** Who claimed before may send more commands, which come to nothing where the replica has what it had missed. */
+function isOfLater(record: Buffer, last: Command, commands: readonly Command[]): boolean {
+  const owner = commands.find(({ token }) => record.includes(token))
+  return owner !== undefined && owner.sentAt > last.repliedAt
 }
 
 function isWrite(outcome: string | undefined): boolean {

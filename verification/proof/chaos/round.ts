@@ -42,7 +42,8 @@ export interface Outcome {
 
 const SERVICES = 3
 const LEASE_MS = 1_200
-const MOST_TIMES = 2
+/** Until each fault was tried: a busy machine needs more of them. */
+const MOST_TIMES = 20
 const LONGER_MS = 3_000
 /** A bank that removes no duplicates: the other merchant's books do. */
 const FORGETFUL = ['mer_globex']
@@ -85,7 +86,7 @@ async function playOn(round: Round, stage: Stage, choices: Choices, findings: Fi
   const triedIn = (histories: readonly KeyHistory[]) => ({ ...faults, ...tallyOf(histories, round.unknownOutcome) })
   const look = () => historiesOf(readJournals(fleet.journals), log, RECORDS)
 
-  // On a busy machine less happens: then it goes on, for a while.
+  // On a busy machine less happens: then it goes on.
   for (let time = 0; time < MOST_TIMES && (time === 0 || isLacking(triedIn(look()))); time++) {
     const until = instant() + (time === 0 ? round.chaosMs : LONGER_MS)
     const isOpen = () => instant() < until
@@ -97,7 +98,7 @@ async function playOn(round: Round, stage: Stage, choices: Choices, findings: Fi
   }
   await ground.heal()
   const payments = historiesOf([], log, RECORDS).flatMap(paymentsOf)
-  const lates = await lastLook(payments, ask, fleet.size, LEASE_MS + 2_000)
+  const lates = await lastLook(payments, ask, fleet, LEASE_MS + 2_000)
   const left = await fleet.shutDown()
   writeFileSync(join(folder, 'clients.jsonl'), log.map((asked) => `${JSON.stringify(asked)}\n`).join(''))
 

@@ -7,12 +7,17 @@ import { pino } from 'pino'
 import { createApp } from '../../../examples/payments/app.js'
 import { openRedis } from '../../../examples/payments/redis.js'
 import { gracefulShutdown } from '../../../examples/payments/shutdown.js'
+import { afterBeats, answerBeats } from '../limits/pulse.js'
 import { openCluster, openSentinels } from './cluster-backing.js'
 import { openJournal } from './journal.js'
 import { type Handled, journaledLedger } from './journaled-ledger.js'
 import { journaledStore } from './journaled-store.js'
 import type { ServiceSettings } from './service-settings.js'
 
+/** Far more than what is left needs for its end. */
+const MOST_BEATS_LEFT = 100
+
+answerBeats()
 const settings: ServiceSettings = JSON.parse(process.argv[2] ?? '')
 const { name, journal, access, redisPorts, sealingKey, leaseMs, unknownOutcome, forgetful } = settings
 const note = openJournal(journal, name)
@@ -42,7 +47,7 @@ process.once('SIGTERM', async () => {
   process.disconnect()
 })
 // Whoever started it has gone.
-process.once('disconnect', () => setTimeout(giveUp, 5_000).unref())
+process.once('disconnect', () => afterBeats(MOST_BEATS_LEFT, giveUp))
 
 function giveUp(): void {
   console.error(`${name} was kept alive by: ${process.getActiveResourcesInfo().join(', ')}`)

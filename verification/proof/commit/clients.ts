@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Choices } from '../chaos/choices.js'
+import { Late, type Pulse } from '../limits/pulse.js'
 import type { Order } from './order.js'
 import type { Services } from './services.js'
 
@@ -11,7 +12,10 @@ export interface Told {
   aborted: number
 }
 
-/** Several clients send the same order, each until it is told that it was carried out, or `isOver`. */
+/** Behind the last fault. */
+const MOST_ASKS = 200
+
+/** Several clients send the same order, each until it is told that it was carried out, or has asked so often since `areOver`. */
 export async function placeOrder(
   key: string,
   order: Order,
@@ -19,14 +23,14 @@ export async function placeOrder(
   services: Services,
   size: number,
   choices: Choices,
-  isOver: () => boolean,
+  areOver: () => boolean,
 ): Promise<Told> {
   const told: Told = { ids: new Set(), unanswered: 0, aborted: 0 }
   const ask = async (): Promise<void> => {
-    while (!isOver()) {
+    for (let asked = 0; asked < MOST_ASKS; asked += areOver() ? 1 : 0) {
       const port = services.port(choices.between(0, size - 1))
       const patienceMs = choices.chance(0.2) ? choices.between(5, 100) : choices.between(1_000, 10_000)
-      const id = await send(port, key, order, patienceMs)
+      const id = await send(port, key, order, AbortSignal.timeout(patienceMs))
       if (id === 'aborted') told.aborted++
       else if (id !== null) {
         told.ids.add(id)
@@ -45,19 +49,38 @@ export async function send(
   port: number,
   key: string,
   order: Order,
-  patienceMs: number,
+  signal: AbortSignal,
 ): Promise<string | 'aborted' | null> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/${pathOf(order)}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
       body: JSON.stringify(order),
-      signal: AbortSignal.timeout(patienceMs),
+      signal,
     })
     const body = await response.text()
     return response.status === 201 ? JSON.parse(body).id : null
   } catch {
     return 'aborted'
+  }
+}
+
+/** The same; it leaves when the service has had so many beats. */
+export async function sendAndWait(
+  port: number,
+  key: string,
+  order: Order,
+  beats: number,
+  pulse: Pulse,
+): Promise<string | 'aborted' | null> {
+  const leaving = new AbortController()
+  const sent = send(port, key, order, leaving.signal)
+  try {
+    return await pulse.within(beats, sent)
+  } catch (error) {
+    if (!(error instanceof Late)) throw error
+    leaving.abort()
+    return sent
   }
 }
 

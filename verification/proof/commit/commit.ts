@@ -9,7 +9,7 @@ import { inLanes } from '../lanes.js'
 import { Findings, type Layer } from '../layer.js'
 import { placeOrder, type Told } from './clients.js'
 import { leaveWaiting } from './left-waiting.js'
-import { LEASE_MS, MISTAKES, type Order } from './order.js'
+import { MISTAKES, type Order } from './order.js'
 import { type Services, startServices } from './services.js'
 import { letStaleOwnerComplete } from './stale-owner.js'
 
@@ -19,8 +19,6 @@ const MOST_ROUNDS = 50
 const SERVICES = 3
 const KEYS_AT_A_TIME = 24
 const SEALED_EVERY = 3
-/** For so long the clients of a key go on when the faults have stopped. */
-const PATIENCE_MS = 12 * LEASE_MS
 const STALE_KEY = 'stale'
 
 /**
@@ -80,7 +78,7 @@ async function placeOrders(
 ): Promise<void> {
   const { services, tried } = ground
   const faults = strike(ground, choices.of('faults'))
-  let endsAt = Number.POSITIVE_INFINITY
+  let areOver = false
   // A fast machine has gone through all keys before each fault was tried, and a slow one before a COMMIT met its own.
   const haveAllHit = () => faults.haveAllStruck() && tried[COMMITS_WITHOUT_REPLY] !== 0
   const goesOn = () => told.size < keys - KEYS_AT_A_TIME || !haveAllHit()
@@ -89,15 +87,13 @@ async function placeOrders(
     const key = `key-${number}`
     const own = choices.of(key)
     const clients = own.between(1, 4)
-    told.set(
-      key,
-      await placeOrder(key, orderOf(own, number), clients, services, SERVICES, own, () => Date.now() > endsAt),
-    )
+    told.set(key, await placeOrder(key, orderOf(own, number), clients, services, SERVICES, own, () => areOver))
     progress(Math.min(1, told.size / keys))
     // The last keys are left in peace, so that they can end.
     if (goesOn()) return
-    void faults.stop()
-    endsAt = Math.min(endsAt, Date.now() + PATIENCE_MS)
+    void faults.stop().then(() => {
+      areOver = true
+    })
   })
   await inLanes(KEYS_AT_A_TIME, jobs)
   await faults.stop()

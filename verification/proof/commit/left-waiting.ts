@@ -1,13 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultProxy } from '../../../test/support/fault-proxy.js'
-import { inTime } from '../../../test/support/in-time.js'
 import type { Findings } from '../layer.js'
-import { send, type Told } from './clients.js'
+import { beatsIn } from '../limits/pulse.js'
+import { sendAndWait, type Told } from './clients.js'
 import { LEASE_MS, MISTAKES, type Order } from './order.js'
 import type { Services } from './services.js'
+import { untilHeld } from './until-held.js'
 
 /** Several times as long as any limit, and a fraction of that of a patient run. */
-const PATIENCE_MS = 15 * LEASE_MS
+const PATIENCE_BEATS = beatsIn(15 * LEASE_MS)
 const MOST_ASKS = 100
 
 const ORDER: Order = {
@@ -43,8 +44,8 @@ export async function leaveWaiting(
   async function ask(key: string, order: Order): Promise<string | null> {
     const of = told.get(key) ?? { ids: new Set<string>(), unanswered: 0, aborted: 0 }
     told.set(key, of)
-    const id = await send(services.port(0), key, order, PATIENCE_MS)
-    findings.expect('L2', id !== 'aborted', () => `seed ${seed}, ${key}: not answered within ${PATIENCE_MS} ms`)
+    const id = await sendAndWait(services.port(0), key, order, PATIENCE_BEATS, services.pulse(0))
+    findings.expect('L2', id !== 'aborted', () => `seed ${seed}, ${key}: not answered within ${PATIENCE_BEATS} beats`)
     if (id === 'aborted') of.aborted++
     else if (id !== null) of.ids.add(id)
     return id
@@ -62,10 +63,8 @@ export async function leaveWaiting(
 
   for (const way of MISTAKES) await askUntilTold(`mistake-${way.replaceAll(' ', '-')}`, { ...ORDER, way })
   for (const [key, [text, isPatient]] of Object.entries(SWALLOWED)) {
-    const held = application.hold(text)
-    const asked = ask(key, { ...ORDER, isPatient })
-    const sendOn = await inTime(held, PATIENCE_MS)
-    await asked
+    const { sendOn, answer } = await untilHeld(text, application, () => ask(key, { ...ORDER, isPatient }))
+    await answer
     sendOn()
     await askUntilTold(key, { ...ORDER, isPatient })
   }

@@ -9,8 +9,10 @@ import { type IdempotencyContext, idempotency, singleTenant } from 'once-per-key
 import { PostgresStore } from 'once-per-key/postgres'
 import { sealed } from 'once-per-key/sealed'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
+import { answerBeats } from '../limits/pulse.js'
 import { LEASE_MS, type Order, type ServiceSettings } from './order.js'
 
+answerBeats()
 const { commandsUrl, applicationUrl, sealingKey }: ServiceSettings = JSON.parse(process.argv[2] ?? '')
 const application = open({ connectionString: applicationUrl, max: 8 })
 const commands = open({ connectionString: commandsUrl, max: 3 })

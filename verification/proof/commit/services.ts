@@ -1,16 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { Pulse } from '../limits/pulse.js'
 import type { ServiceSettings } from './order.js'
 
 /** Beside the program that this is built into. */
 const PROGRAM = fileURLToPath(new URL('./commit-service.js', import.meta.url))
-const READY_MS = 30_000
 
 /** Services that are killed, stopped and started again. */
 export interface Services {
   /** Where one of them is found now. */
   port(service: number): number
+  /** Of the process that it is now. */
+  pulse(service: number): Pulse
   /** Kills it (-9), and resolves when another process has taken its place. */
   kill(service: number): Promise<void>
   /** SIGSTOP, and SIGCONT after a while. */
@@ -22,6 +24,7 @@ export interface Services {
 interface Running {
   readonly child: ChildProcess
   readonly port: number
+  readonly pulse: Pulse
 }
 
 export async function startServices(size: number, settings: ServiceSettings): Promise<Services> {
@@ -37,8 +40,8 @@ export async function startServices(size: number, settings: ServiceSettings): Pr
     child.once('exit', (code) => {
       if (code !== null) crashes++
     })
-    const [{ port }] = await once(child, 'message', { signal: AbortSignal.timeout(READY_MS) })
-    return { child, port }
+    const [{ port }] = await once(child, 'message')
+    return { child, port, pulse: new Pulse(child) }
   }
 
   function at(service: number): Running {
@@ -53,6 +56,7 @@ export async function startServices(size: number, settings: ServiceSettings): Pr
 
   return {
     port: (service) => at(service).port,
+    pulse: (service) => at(service).pulse,
     kill: (service) =>
       alone(service, async () => {
         const { child } = at(service)

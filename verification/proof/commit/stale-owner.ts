@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultProxy } from '../../../test/support/fault-proxy.js'
-import { inTime } from '../../../test/support/in-time.js'
-import { send, type Told } from './clients.js'
+import { beatsIn } from '../limits/pulse.js'
+import { sendAndWait, type Told } from './clients.js'
 import { LEASE_MS, type Order } from './order.js'
 import type { Services } from './services.js'
+import { untilHeld } from './until-held.js'
 
-const PATIENCE_MS = 10 * LEASE_MS
+const PATIENCE_BEATS = beatsIn(10 * LEASE_MS)
+const COMPLETION = 'complete_in_v1'
 
 const ORDER: Order = {
   reserves: false,
@@ -25,23 +27,20 @@ const ORDER: Order = {
 export async function letStaleOwnerComplete(key: string, services: Services, application: FaultProxy): Promise<Told> {
   const ids = new Set<string>()
   const ask = async (service: number) => {
-    const id = await send(services.port(service), key, ORDER, PATIENCE_MS)
+    const id = await sendAndWait(services.port(service), key, ORDER, PATIENCE_BEATS, services.pulse(service))
     if (id !== null && id !== 'aborted') ids.add(id)
     return id
   }
   const askUntilTold = async (service: number) => {
     while ((await ask(service)) === null) await pause(50)
   }
-  const held = async () => inTime(application.hold('complete_in_v1'), PATIENCE_MS)
 
-  const [letOwnerGo, owner] = [held(), ask(0)]
-  await letOwnerGo
-  const [letNextGo, next] = [held(), askUntilTold(1)]
-  await letNextGo
-  ;(await letOwnerGo)()
-  await owner
-  ;(await letNextGo)()
-  await next
+  const owner = await untilHeld(COMPLETION, application, () => ask(0))
+  const next = await untilHeld(COMPLETION, application, () => ask(1))
+  owner.sendOn()
+  await owner.answer
+  next.sendOn()
+  await next.answer
   await askUntilTold(0)
   return { ids, unanswered: 0, aborted: 0 }
 }

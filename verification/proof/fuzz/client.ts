@@ -1,6 +1,7 @@
 import type { Buffer } from 'node:buffer'
 import { type Connection, connectTo } from '../../../test/support/raw-client.js'
 import type { RawReply } from '../../../test/support/raw-reply.js'
+import { Late, type Pulse } from '../limits/pulse.js'
 
 /**
  * A reply, or why there is none. `cut while sending`: a server that refuses a request before it has read all of it, and closes, may
@@ -20,9 +21,11 @@ export interface Client {
   leave(how: Leave): void
 }
 
-/** Time limits that a busy machine keeps; shorter once something has been seen to hang. */
+/** A limit that a busy machine keeps; shorter once something has been seen to hang. */
 export interface Patience {
-  ms: number
+  beats: number
+  /** Of the service. */
+  pulse: Pulse
   /** How often it was over. */
   late: number
 }
@@ -72,17 +75,19 @@ export async function pause(ms: number): Promise<void> {
 }
 
 export async function inTime<T>(promise: Promise<T>, patience: Patience): Promise<T | 'late'> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => {
-      patience.late++
-      patience.ms = Math.min(patience.ms, SHORT_MS)
-      resolve('late')
-    }, patience.ms)
-  })
-  const first = await Promise.race([promise, late])
-  clearTimeout(timer)
-  return first
+  try {
+    return await patience.pulse.within(patience.beats, promise)
+  } catch (error) {
+    if (!(error instanceof Late)) throw error
+    lose(patience)
+    return 'late'
+  }
 }
 
-export const SHORT_MS = 1_500
+/** Something was late. */
+export function lose(patience: Patience): void {
+  patience.late++
+  patience.beats = Math.min(patience.beats, SHORT_BEATS)
+}
+
+const SHORT_BEATS = 30

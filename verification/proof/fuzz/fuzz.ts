@@ -1,4 +1,5 @@
 import { Findings, type Layer, type Report } from '../layer.js'
+import { ownPulse } from '../limits/pulse.js'
 import { inTime, type Patience } from './client.js'
 import { again, attack, closing, cut, disconnect, type Play, race, talk } from './client-behaviours.js'
 import { createJudge } from './judge.js'
@@ -11,7 +12,7 @@ const REQUESTS = 100_000
 /** Then the service closes, and the next is started: its store keeps everything. */
 const REQUESTS_OF_A_SERVICE = 25_000
 const LANES = 12
-const PATIENCE_MS = 10_000
+const PATIENCE_BEATS = 200
 /** One hang is a violation; more of them only take time. */
 const MOST_LATE = 5
 
@@ -46,7 +47,7 @@ export const fuzz: Layer = async ({ scale, seed, progress }) => {
   const add = (figures: Readonly<Record<string, number>>) => {
     for (const [name, figure] of Object.entries(figures)) totals[name] = (totals[name] ?? 0) + figure
   }
-  const patience: Patience = { ms: PATIENCE_MS, late: 0 }
+  const patience: Patience = { beats: PATIENCE_BEATS, pulse: ownPulse, late: 0 }
 
   let script = REPEATED === undefined ? 0 : Math.max(0, REPEATED - BEFORE)
   const until = REPEATED === undefined ? Number.POSITIVE_INFINITY : REPEATED + BEHIND
@@ -81,6 +82,7 @@ async function serveOnce({ seed, from, until, wanted, findings, patience, onRequ
   const service = await startService(({ check, request, story }) => {
     findings.expect(check, false, () => `${story}\n${transcripts.of(request)}`)
   })
+  patience.pulse = service.pulse
   const judge = createJudge(findings, ({ id }) => transcripts.of(id))
   const figures: Record<string, number> = {}
   const tried = (what: Tried, times = 1) => {

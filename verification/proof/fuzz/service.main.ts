@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Gate, gate } from '../../../test/support/gate.js'
+import { answerBeats } from '../limits/pulse.js'
 import { createApp } from './apps.js'
 import { createJournal } from './journal.js'
 import { SERVERS } from './mounts.js'
@@ -20,7 +21,9 @@ const WORDS_MS = 8_000
 
 let isDone = false
 
-process.on('message', (order: Order) => {
+answerBeats()
+process.on('message', (order: Order | string) => {
+  if (typeof order === 'string') return
   if (order.type === 'release') gateOf(order.request).open()
   else void close()
 })

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Check } from '../checks.js'
+import { Pulse } from '../limits/pulse.js'
 import type { Account } from './journal.js'
 import type { ServerName } from './mounts.js'
 
@@ -16,6 +17,7 @@ export type Told =
 export type Order = { readonly type: 'release'; readonly request: string } | { readonly type: 'close' }
 
 export interface Service {
+  readonly pulse: Pulse
   readonly ports: Readonly<Record<ServerName, number>>
   /** Resolves when the handler of a gated request has begun. */
   began(request: string): Promise<unknown>
@@ -55,6 +57,7 @@ export async function startService(onViolation: (violated: Violated) => void): P
   failed.catch(() => {})
 
   return {
+    pulse: new Pulse(child),
     ports: (ready as Extract<Told, { type: 'ready' }>).ports,
     began: (request) => heard(`began ${request}`),
     left: (request) => heard(`left ${request}`),
@@ -89,7 +92,8 @@ function listenTo(child: ChildProcess, onViolation: (violated: Violated) => void
     waiting.set(name, one)
     return one
   }
-  child.on('message', (message: Told) => {
+  child.on('message', (message: Told | string) => {
+    if (typeof message === 'string') return
     if (message.type === 'violated') return onViolation(message)
     named('request' in message ? `${message.type} ${message.request}` : message.type).tell(message)
   })

@@ -1,6 +1,6 @@
 import type { RawReply } from '../../../test/support/raw-reply.js'
 import type { Findings } from '../layer.js'
-import { type Client, connectClient, type Heard, type Patience, pause, SHORT_MS } from './client.js'
+import { type Client, connectClient, type Heard, lose, type Patience, pause } from './client.js'
 import { type Judge, mayStayUnanswered, type Pending } from './judge.js'
 import { type KindName, SERVERS, type ServerName } from './mounts.js'
 import { type Random, randomOf } from './random.js'
@@ -79,7 +79,8 @@ async function heardBy(stage: Stage, client: Client, pending: Pending): Promise<
 
 /** Asks again until the key is no longer in flight: it must not stay so. */
 export async function untilResolved(stage: Stage, same: Operation, prefix: string, from: number): Promise<Heard> {
-  const until = performance.now() + stage.patience.ms
+  const { patience } = stage
+  const until = patience.pulse.beats + patience.beats
   for (let i = from; ; i++) {
     const heard = await ask(stage, same, `${prefix}${stage.script}.${i}`, i)
     const isInFlight = typeof heard !== 'string' && isInFlightReply(heard)
@@ -87,9 +88,8 @@ export async function untilResolved(stage: Stage, same: Operation, prefix: strin
       stage.findings.expect('L1', true, () => '')
       return heard
     }
-    if (performance.now() > until) {
-      stage.patience.late++
-      stage.patience.ms = Math.min(stage.patience.ms, SHORT_MS)
+    if (patience.pulse.beats > until) {
+      lose(patience)
       stage.findings.expect('L1', false, () => `The key is in flight for good.\n${stage.story()}`)
       return 'late'
     }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { FakeClock } from '../../../test/support/fake-clock.js'
-import { inTime } from '../../../test/support/in-time.js'
 import {
   bytesOf,
   type Connection,
@@ -9,11 +8,12 @@ import {
   type RawRequest,
 } from '../../../test/support/raw-client.js'
 import type { Findings } from '../layer.js'
+import { ownPulse } from '../limits/pulse.js'
 import type { Random } from './random.js'
 import { type Service, TIMES } from './service.js'
 
-/** Long for a service of one's own, even on a machine that is busy. */
-const REPLY_LIMIT_MS = 20_000
+/** Of this process, in which the service is too. */
+const REPLY_BEATS = 400
 
 /** So fast that few thousand records live at a time, and so slow that no lease lapses under a handler. */
 const MS_PER_REQUEST = 450
@@ -58,7 +58,7 @@ export function clientOf(service: Service, clock: FakeClock, findings: Findings,
   }
 
   async function answered(on: Connection, { path, key }: RawRequest): Promise<RawReply> {
-    const reply = await inTime(on.reply(), REPLY_LIMIT_MS).catch((error: Error) => error)
+    const reply = await ownPulse.within(REPLY_BEATS, on.reply()).catch((error: Error) => error)
     const isAnswered = !(reply instanceof Error)
     findings.expect('L2', isAnswered, () => `POST ${path}, key ${key}: ${reply}`)
     if (!isAnswered) throw reply
@@ -100,7 +100,7 @@ export function clientOf(service: Service, clock: FakeClock, findings: Findings,
       const raw = requestFor('/wait')
       const door = service.doorOf(raw.key)
       const first = ask(raw)
-      await inTime(Promise.race([door.entered, first]), REPLY_LIMIT_MS)
+      await ownPulse.within(REPLY_BEATS, Promise.race([door.entered, first]))
       const { status, body } = await ask(raw, other)
       findings.expect('S1', status === 409 && door.runs() === 1, () => `a duplicate got ${status}: ${body}`)
       door.goOn()
@@ -128,7 +128,7 @@ export function clientOf(service: Service, clock: FakeClock, findings: Findings,
       const raw = requestFor('/wait')
       const door = service.doorOf(raw.key)
       await leaveAfter(bytesOf(raw), door.entered)
-      await inTime(door.deserted, REPLY_LIMIT_MS)
+      await ownPulse.within(REPLY_BEATS, door.deserted)
       const early = await ask(raw)
       door.goOn()
       const { status, header, body } = await settledReply(raw)
@@ -161,7 +161,10 @@ export function clientOf(service: Service, clock: FakeClock, findings: Findings,
     requests++
     const leaving = connectTo(service.port)
     leaving.socket.write(bytes)
-    await inTime(moment ?? new Promise<void>((resolve) => leaving.socket.once('connect', resolve)), REPLY_LIMIT_MS)
+    await ownPulse.within(
+      REPLY_BEATS,
+      moment ?? new Promise<void>((resolve) => leaving.socket.once('connect', resolve)),
+    )
     leaving.socket.destroy()
     await leaving.closed
   }

@@ -1,8 +1,8 @@
 import type { RequestEngine } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { type FakeClock, fakeClock } from '../../../test/support/fake-clock.js'
-import { inTime } from '../../../test/support/in-time.js'
 import type { Findings } from '../layer.js'
+import { ownPulse } from '../limits/pulse.js'
 import { attempt, engineOver, factsOf, KINDS, type Kind, TIMES } from './attempts.js'
 import { footprint } from './footprint.js'
 import { plant } from './lasting-records.js'
@@ -22,7 +22,7 @@ const MOST_PERCENT = 110
 const SHARES = { completed: 1, 'failed after an effect': 1 / 2, failed: 1 / 8 } as const
 /** So few of the mix are failures that they take no more than a fifth. */
 const SHARE_OF_MIX = 1.2
-const MOST_IDLE_MS = 2_000
+const IDLE_BEATS = 40
 const KEYS_BETWEEN_LOOKS = 20_000
 const PLANTED = 500
 /** What objects of this process's own may differ by between two measurements. */
@@ -145,7 +145,7 @@ async function fillWith(kind: Kind, maxBytes: number, findings: Findings, random
 
 /** Nothing here waits for anything: who is not idle in a moment never is. */
 async function expectIdle(engine: RequestEngine<unknown>, findings: Findings): Promise<void> {
-  const isIdle = await inTime(engine.idle(), MOST_IDLE_MS).then(
+  const isIdle = await ownPulse.within(IDLE_BEATS, engine.idle()).then(
     () => true,
     () => false,
   )

@@ -1,6 +1,6 @@
 import { fakeClock } from '../../../test/support/fake-clock.js'
-import { inTime } from '../../../test/support/in-time.js'
 import type { Findings } from '../layer.js'
+import { ownPulse } from '../limits/pulse.js'
 import { type Asked, type Client, clientOf } from './clients.js'
 import { countTimers, type Gauges, read } from './gauges.js'
 import { type Random, randomFrom } from './random.js'
@@ -15,7 +15,7 @@ export interface Trafficked {
 
 const CLIENTS = 12
 const WARM_UP_REQUESTS = 2_000
-const IDLE_LIMIT_MS = 10_000
+const IDLE_BEATS = 200
 /** What compiled code and the like may take meanwhile; a timer that stays for each request takes far more. */
 const GROWTH_BYTES = 1_048_576
 
@@ -30,7 +30,7 @@ export async function traffic(
   const timers = countTimers()
   const service = await startService(clock.now)
   const warnings: string[] = []
-  let idleLimitMs = IDLE_LIMIT_MS
+  let idleBeats = IDLE_BEATS
   const warn = (warning: Error) => void warnings.push(String(warning))
   process.on('warning', warn)
   const clients = Array.from({ length: CLIENTS }, () => {
@@ -74,11 +74,11 @@ export async function traffic(
 
   /** Records are not what is looked for: they are forgotten. */
   async function settled(handlesBefore?: number): Promise<Gauges> {
-    const idle = await inTime(service.once.idle(), idleLimitMs).then(
+    const idle = await ownPulse.within(idleBeats, service.once.idle()).then(
       () => true,
       () => false,
     )
-    if (!idle) idleLimitMs = 1 // It never will be.
+    if (!idle) idleBeats = 1 // It never will be.
     findings.expect('L3', idle, () => `idle() does not resolve after ${done()} requests, although all were answered`)
     service.store.clear()
     for (const client of clients) client.forget()
