@@ -9,7 +9,7 @@ import {
   whenever,
 } from '../../src/core/index.js'
 import { type ReadOptions, readOptions, type SealedOptions } from './options.js'
-import { openedAnswer, sealedAnswer } from './sealed-answer.js'
+import { openedAnswer, openedResult, sealedAnswer, sealedResult } from './sealed-answer.js'
 
 /**
  * A store whose answers are encrypted and authenticated (AES-256-GCM) before the inner store receives them, and
@@ -61,14 +61,33 @@ function sealedCommands(
     )
   }
 
+  function begun(key: string, fingerprint: string, reply: BeginReply): BeginReply {
+    if (!reply.acquired || reply.steps === undefined) return reply
+    const of = { key, fingerprint, place }
+    const steps = reply.steps.map((step) => {
+      const { label, result } = step
+      return { ...step, result: result && openedResult(result, label, of, options) }
+    })
+    return { ...reply, steps }
+  }
+
+  const recordStep = store.recordStep?.bind(store)
   const { inspect, resolve } = operatorCommands(store)
   return {
     around: { store, toKeep },
-    begin: (key, claim) => reply(key, store.begin(key, claim)),
+    begin: (key, claim) =>
+      whenever(reply(key, store.begin(key, claim)), (known) => begun(key, claim.fingerprint, known)),
     renew: (key, own) => reply(key, store.renew(key, own)),
     complete: (key, own) =>
       reply(key, store.complete(key, { ...own, answer: toKeep(key, own.fingerprint, own.answer) })),
     release: (key, own) => reply(key, store.release(key, own)),
+    ...(recordStep && {
+      recordStep: (key: string, own: Parameters<typeof recordStep>[1]) => {
+        const { fingerprint, label, result } = own
+        const kept = result && sealedResult(result, label, { key, fingerprint, place }, options)
+        return reply(key, recordStep(key, { ...own, result: kept }))
+      },
+    }),
     send: undefined, // The inner store's would keep and show answers as they are.
     ...(inspect && { inspect: (key: string) => whenever(inspect(key), (record) => shown(key, record)) }),
     ...(inspect &&

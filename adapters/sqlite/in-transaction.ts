@@ -46,7 +46,8 @@ export class InTransaction implements SynchronousTransactions {
 
   step(key: string, token: string): void {
     const now = this.#records.now()
-    this.#records.write(key, { ...owned(this.#records.find(key, now), token), uncertain: true })
+    const found = owned(this.#records.find(key, now), token)
+    this.#records.write(key, { ...found, uncertain: true }, found)
   }
 
   complete(key: string, completion: Completion, allowEmpty: boolean): void {
@@ -72,8 +73,10 @@ export function completeByHand(connection: Connection, records: Records, key: st
 
 function completeIn(records: Records, key: string, { token, retentionMs, answer }: Completion): void {
   const now = records.now()
-  const { fingerprint, attempt } = owned(records.find(key, now), token)
-  records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt: now + retentionMs })
+  const found = owned(records.find(key, now), token)
+  const { fingerprint, attempt } = found
+  const expiresAt = now + retentionMs
+  records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt }, found)
 }
 
 function owned(record: machine.StoredRecord | null, token: string): InFlight {

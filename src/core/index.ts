@@ -17,6 +17,15 @@ export {
 export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './events/outcome.js'
 export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './events/trace.js'
 export { warnOnce, warnUnheard } from './events/warning.js'
+export {
+  type AsInput,
+  type AsResult,
+  type Json,
+  type JsonInputOf,
+  type JsonOf,
+  looseJson,
+  strictJson,
+} from './json.js'
 export { type MaybePromise, whenever } from './maybe-promise.js'
 export { mountedTwice, transactionLate, transactionStreamed, transactionsMissing } from './misuse.js'
 export type { EngineOptions } from './options/engine-options.js'
@@ -52,15 +61,20 @@ export type {
   Ownership,
   PreviousOutcome,
   Resolution,
+  ShownStep,
+  Step,
+  StepChange,
 } from './record/record.js'
 export { NOT_KEPT } from './record/record.js'
+export type { StoredStep } from './record/steps.js'
 export * as machine from './record/whole-machine.js'
 export type { AnswerSource } from './run/answer-source.js'
-export { type ActingContext, carryRun, derivedKey, type IdempotencyContext } from './run/context.js'
+export { type ActingContext, carryRun, derivedKey, type IdempotencyContext, type StepOf } from './run/context.js'
 export { contextOf } from './run/context-of.js'
 export type { Run } from './run/run.js'
 export type { Completion, FailureKind } from './run/run-end.js'
 export type { Settling } from './run/settling.js'
+export type { StepInHand, StepOptions } from './run/step-in-hand.js'
 export type {
   Around,
   Hearing,

@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import { IdempotencyError, kindOf } from '../errors.js'
+import type { AsResult } from '../json.js'
 import type { Identity } from '../record/identity.js'
 import type { PreviousOutcome } from '../record/record.js'
+import type { StepInHand, StepOptions } from './step-in-hand.js'
 
 /** What a handler receives about its run. */
 export interface IdempotencyContext {
@@ -29,6 +31,32 @@ export interface IdempotencyContext {
    * @throws IdempotencyError `label_invalid` for an empty label; nothing changed.
    */
   readonly deriveKey: (label: string) => string
+  /**
+   * A part of the operation whose result is recorded by itself. If an earlier attempt has recorded one, resolves with it and
+   * does not call `work`; else calls it, records what it returned, and resolves with that, as JSON.
+   *
+   * `label` identifies the step: 1 to 100 characters, no control characters, one for each step of the operation (in a
+   * loop, it carries the index). A failure of the run after a step has begun leaves the outcome unknown, unless its work
+   * threw a `CertainFailure`. Results above `maxStepBytes` are not kept: a later attempt rejects with `step_not_kept`.
+   *
+   * @example
+   * const charge = await run.step('charge', ({ key, signal }) => bank.charge(order, { idempotencyKey: key, signal }))
+   *
+   * @throws IdempotencyError for misuse (`label_invalid`, `step_repeated`, `step_late`, `step_limit`,
+   * `step_in_transaction`, `command_missing`), `store_failed`, `lease_lost` and `step_not_kept`: `work` was not called.
+   * `step_result_invalid`: it was, and the step counts as begun. What `work` throws, unchanged.
+   */
+  readonly step: StepOf
+}
+
+/** `context.step`: the result is JSON, or `options.result` converts it. */
+export interface StepOf {
+  <Result>(
+    label: string,
+    work: (step: StepInHand) => Result | Promise<Result>,
+    options: StepOptions<NoInfer<Result>>,
+  ): Promise<Result>
+  <Result>(label: string, work: (step: StepInHand) => AsResult<Result> | Promise<AsResult<Result>>): Promise<Result>
 }
 
 /** The parts of a run that a context uses. */
@@ -38,6 +66,7 @@ interface RunInHand {
   readonly previousOutcome: PreviousOutcome
   readonly signal: AbortSignal
   mayHaveEffect(): void
+  step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown>
 }
 
 /**
@@ -66,6 +95,12 @@ export class HandlerContext implements IdempotencyContext {
   get mayHaveEffect(): () => void {
     const run = this[RUN]
     return () => run.mayHaveEffect()
+  }
+
+  get step(): StepOf {
+    const run = this[RUN]
+    return ((label: string, work: (step: StepInHand) => unknown, options: unknown) =>
+      run.step(label, work, options)) as StepOf
   }
 
   get deriveKey(): (label: string) => string {
