@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
-import type { Answer, machine } from '../../src/core/index.js'
+import type { Answer, machine, StoredStep } from '../../src/core/index.js'
 import type { Form } from './forms.js'
-import { type Packed, partAt, partsOf, sizeOf } from './packed.js'
+import { type Extra, type Packed, partAt, partsOf, sizeOf } from './packed.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -17,6 +17,7 @@ export class Entry {
   text: string
   /** The answer's body. A small one is Latin-1 text: one character per byte. */
   body: string | Buffer | null
+  extra: Extra | null
   attempt = 0
   leaseUntil = 0
   expiresAt = 0
@@ -30,8 +31,9 @@ export class Entry {
   before: Entry | null = null
   after: Entry | null = null
 
-  constructor(key: string, { form, text, body }: Packed) {
+  constructor(key: string, { form, text, body, extra }: Packed) {
     this.key = key
+    this.extra = extra
     this.form = form
     this.text = text
     this.body = body
@@ -69,10 +71,24 @@ export class Entry {
     }
   }
 
-  keep({ form, text, body }: Packed, { attempt, expiresAt, leaseUntil = 0 }: StoredRecord & { leaseUntil?: number }) {
+  /** Copies, too. */
+  get steps(): readonly StoredStep[] | undefined {
+    const steps = this.extra?.steps
+    return steps?.map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))
+  }
+
+  get rerun(): boolean {
+    return this.extra?.rerun === true
+  }
+
+  keep(
+    { form, text, body, extra }: Packed,
+    { attempt, expiresAt, leaseUntil = 0 }: StoredRecord & { leaseUntil?: number },
+  ) {
     this.form = form
     this.text = text
     this.body = body
+    this.extra = extra
     this.attempt = attempt
     this.leaseUntil = leaseUntil
     this.expiresAt = expiresAt

@@ -125,6 +125,13 @@ export class Records {
     return this.#makeRoom({ scope, claimBytes: 0, growsBy }, now)
   }
 
+  /** The same for a step's result, which a failure that leaves the outcome unknown keeps. */
+  makeRoomForStep(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
+    const growsBy = sizeOf(key, as) - (before?.bytes ?? 0)
+    if (!this.#mayEndUncertain(scope, growsBy, now)) return null
+    return this.#makeRoom({ scope, claimBytes: 0, growsBy }, now)
+  }
+
   #roomOf({ state, uncertain }: Entry): Room {
     if (state === 'in-flight') return this.#inFlight
     if (state === 'completed') return this.#completed

@@ -50,9 +50,12 @@ export function headOf({ status, statusMessage, headers, body }: Answer): string
 
 /** Text, because clients write a command of strings in one piece; ASCII has the same bytes in all their encodings. */
 export function bodyOf({ body }: Answer): string | Buffer {
-  if (body === null) return ''
-  const { buffer, byteOffset, byteLength } = body
-  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(buffer, byteOffset, byteLength)
+  return body === null ? '' : bytesOf(body)
+}
+
+export function bytesOf(given: Uint8Array): string | Buffer {
+  const { buffer, byteOffset, byteLength } = given
+  const bytes = Buffer.isBuffer(given) ? given : Buffer.from(buffer, byteOffset, byteLength)
   return byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes) ? bytes.toString('latin1') : bytes
 }
 

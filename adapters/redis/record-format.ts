@@ -6,6 +6,9 @@
  * then the raw body. It takes less memory than a hash (`npm run measure:redis`). The retention is the key's expiry. The
  * format is frozen within a major version, and held by golden files.
  *
+ * A record in flight or failed that has steps, or an operator's mark, has two fields more: its steps, in one list of four
+ * values each (label, state, order, result; a result that is not kept is `false`), and whether it is marked.
+ *
  * Version 2, which this release reads and the next will write, has checksums too, so that a flipped bit is noticed: the
  * SHA-1 of the fields, in hex, after the version; and as the last field of an answer the SHA-1 of its body, which is
  * looked at only when the body is sent. (SHA-1, because Lua in Redis has it; it is against damage, not against people.)
@@ -31,6 +34,8 @@ local TAILS = {
 
 local BODY_SHA1 = { 'body_sha1', 'string' }
 local SHA1_BYTES = 40
+
+local STEP_FIELDS = 4
 
 local function unreadable(why)
   error({ err = 'UNREADABLE the record is ' .. why .. '; it was left as it is' })
@@ -75,7 +80,15 @@ local function read()
   take(HEAD, fields, 0, record)
   local tail = TAILS[record.state]
   local has_body_sha1 = sha1 and record.state == 'completed'
-  if not tail or #fields ~= (#HEAD + #tail) / 2 + (has_body_sha1 and 1 or 0) then unreadable('damaged') end
+  local known = tail and (#HEAD + #tail) / 2 + (has_body_sha1 and 1 or 0)
+  local has_steps = tail and record.state ~= 'completed' and #fields == known + 2
+  if not tail or (#fields ~= known and not has_steps) then unreadable('damaged') end
+  if has_steps then
+    record.steps, record.rerun = fields[known + 1], fields[known + 2]
+    if type(record.steps) ~= 'table' or #record.steps % STEP_FIELDS ~= 0 or type(record.rerun) ~= 'boolean' then
+      unreadable('damaged')
+    end
+  end
   take(tail, fields, #HEAD / 2, record.state == 'completed' and answer or record)
   if has_body_sha1 then take(BODY_SHA1, fields, (#HEAD + #tail) / 2, answer) end
   if length - body_from ~= (answer.body_bytes or 0) then unreadable('damaged') end
@@ -102,12 +115,28 @@ local function write(record, expires_ms) -- without expires_ms, the key keeps it
     answer.body_bytes = #body
   end
   put(TAILS[record.state], answer or record, fields)
+  local steps = record.steps or {}
+  if not answer and (#steps > 0 or record.rerun) then
+    fields[#fields + 1] = steps
+    fields[#fields + 1] = record.rerun == true
+  end
   local text = '1' .. cmsgpack.pack(fields) .. body
   if expires_ms then
     redis.call('SET', key, text, 'PX', expires_ms)
   else
     redis.call('SET', key, text, 'KEEPTTL')
   end
+end
+
+local function handed_over(steps)
+  local kept = {}
+  for i = 1, #(steps or {}), STEP_FIELDS do
+    if steps[i + 1] ~= 'undone' then
+      local n = #kept
+      kept[n + 1], kept[n + 2], kept[n + 3], kept[n + 4] = steps[i], steps[i + 1], 0, steps[i + 3]
+    end
+  end
+  return kept
 end
 
 local IN_FLIGHT, COMPLETED, FAILED = 2, 3, 4

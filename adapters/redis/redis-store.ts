@@ -15,6 +15,7 @@ import {
   optionRules,
   type Resolution,
   type SentOperation,
+  type StepChange,
   type Store,
   type StoreEvent,
   safeListener,
@@ -31,10 +32,10 @@ import {
 } from './client.js'
 import { type Arguments, evaluate, promising, rethrow } from './evaluate.js'
 import { FORGET, LISTED } from './forget-scripts.js'
-import { bodyOf, headOf, ownOf, TextOfTerms, termsOf } from './own.js'
+import { bodyOf, bytesOf, headOf, ownOf, TextOfTerms, termsOf } from './own.js'
 import { aPrefix } from './prefix.js'
 import { readBegun, readDone, readInspected } from './reply.js'
-import { BEGIN, COMPLETE, INSPECT, RELEASE, RENEW, RESOLVE, type Script, UNKNOWN } from './scripts.js'
+import { BEGIN, COMPLETE, INSPECT, RECORD_STEP, RELEASE, RENEW, RESOLVE, type Script, UNKNOWN } from './scripts.js'
 import { type Shows, walk } from './walk.js'
 
 interface Prefix {
@@ -142,12 +143,19 @@ export class RedisStore implements Store {
     void this.#evaluate(SCRIPTS[command], operation.recordKey, args, hear, (error) => hearing.failed(error))
   }
 
+  recordStep(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
+    const { label, order, state, result } = own
+    const args = [ownOf(own), termsOf(own), `${order} ${state} ${label}`]
+    return this.#run(RECORD_STEP, key, result === null ? args : [...args, bytesOf(result)], readDone)
+  }
+
   inspect(key: string): Promise<IdempotencyRecord | null> {
     return this.#run(INSPECT, key, [], readInspected)
   }
 
-  resolve(key: string, { token, attempt, answer, retentionMs }: Resolution): Promise<CommandReply> {
+  resolve(key: string, { token, attempt, answer, retentionMs, rerun }: Resolution): Promise<CommandReply> {
     const terms = [token, `${attempt}`, `${retentionMs}`]
+    if (rerun === true) return this.#run(RESOLVE, key, [...terms, 'rerun'], readDone)
     const args = answer === null ? terms : [...terms, headOf(answer), bodyOf(answer)]
     return this.#run(RESOLVE, key, args, readDone)
   }

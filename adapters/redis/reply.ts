@@ -6,6 +6,8 @@ import type {
   IdempotencyRecord,
   ListedRecord,
   PreviousOutcome,
+  ShownStep,
+  Step,
 } from '../../src/core/index.js'
 
 /**
@@ -16,6 +18,7 @@ type Reply = readonly unknown[]
 
 const NONE = 0
 const OK = 1
+const RESTORED = 2
 const ACQUIRED = 1
 const IN_FLIGHT = 2
 const COMPLETED = 3
@@ -27,18 +30,44 @@ export function readBegun(reply: unknown): BeginReply {
   if (integer(fields[0]) !== ACQUIRED) return { acquired: false, record: readRecord(fields) }
   const previousOutcome = OUTCOMES[integer(fields[2])]
   if (previousOutcome === undefined) throw unexpected()
-  return { acquired: true, attempt: integer(fields[1]), previousOutcome }
+  const acquired = { acquired: true, attempt: integer(fields[1]), previousOutcome } as const
+  return fields.length === 3 ? acquired : { ...acquired, steps: readSteps(fields) }
+}
+
+/** Four fields each, behind the first three. */
+function readSteps(fields: Reply): Step[] {
+  const steps: Step[] = []
+  for (let i = 3; i < fields.length; i += 4) {
+    const result = integer(fields[i + 2]) === 1 ? bytes(fields[i + 3]) : null
+    steps.push({ ...readShownStep(fields, i), result })
+  }
+  return steps
+}
+
+function readShownStep(fields: Reply, from: number): ShownStep {
+  const state = text(fields[from + 1])
+  if (state !== 'begun' && state !== 'done') throw unexpected()
+  return { label: text(fields[from]), state }
 }
 
 export function readDone(reply: unknown): CommandReply {
   if (Array.isArray(reply)) return { ok: false, record: readRecord(reply) }
+  if (integer(reply) === RESTORED) return { ok: true, restored: true }
   return integer(reply) === OK ? DONE : { ok: false, record: readInspected(reply) }
 }
 
 const DONE: CommandReply = Object.freeze({ ok: true })
 
 export function readInspected(reply: unknown): IdempotencyRecord | null {
-  return isNone(reply) ? null : readRecord(fieldsOf(reply))
+  if (isNone(reply)) return null
+  const fields = fieldsOf(reply)
+  const record = readRecord(fields)
+  const last = fields.at(-1)
+  if (record.state === 'completed' || !Array.isArray(last)) return record
+  const steps: ShownStep[] = []
+  for (let i = 1; i < last.length; i += 2) steps.push(readShownStep(last, i))
+  const rerun = record.state === 'failed' && integer(last[0]) === 1 ? { rerun: true as const } : {}
+  return { ...record, ...(steps.length > 0 && { steps }), ...rerun }
 }
 
 /** Of a walk; `null`: it is not listed, or it cannot be read. */

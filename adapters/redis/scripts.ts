@@ -26,11 +26,11 @@ lease_ms, retention_ms, failed_ms = tonumber(lease_ms), tonumber(retention_ms), 
 `
 
 const CLAIMED = `
-local function claimed(attempt, uncertain)
+local function claimed(attempt, uncertain, steps)
   local lease_until = now + lease_ms
   return {
     state = 'in-flight', token = token, fingerprint = fingerprint, attempt = attempt, uncertain = uncertain,
-    lease_until = lease_until
+    lease_until = lease_until, steps = steps
   }
 end
 
@@ -64,18 +64,26 @@ end
 
 local ACQUIRED = 1
 
-local function acquired(attempt, uncertain)
-  return { ACQUIRED, attempt, previous_outcome(attempt, uncertain) }
+local function acquired(attempt, uncertain, steps)
+  local reply = { ACQUIRED, attempt, previous_outcome(attempt, uncertain) }
+  for i = 1, #(steps or {}), STEP_FIELDS do
+    if steps[i + 1] ~= 'undone' then
+      local n = #reply
+      reply[n + 1], reply[n + 2] = steps[i], steps[i + 1]
+      reply[n + 3], reply[n + 4] = steps[i + 3] and 1 or 0, steps[i + 3] or ''
+    end
+  end
+  return reply
 end
 
-local function acquire(attempt, uncertain)
-  write(claimed(attempt, uncertain), retention_ms)
-  return acquired(attempt, uncertain)
+local function acquire(attempt, uncertain, steps)
+  write(claimed(attempt, uncertain, steps), retention_ms)
+  return acquired(attempt, uncertain, steps)
 end
 
 local function acquire_again(record)
   write(extended(record), retention_ms)
-  return acquired(record.attempt, record.uncertain)
+  return acquired(record.attempt, record.uncertain, record.steps)
 end
 
 local function refuse(record)
@@ -83,8 +91,8 @@ local function refuse(record)
 end
 
 local function take_over(record)
-  if unknown_outcome == 'refuse' then return refuse(record) end
-  return acquire(record.attempt + 1, true)
+  if unknown_outcome == 'refuse' and not record.rerun then return refuse(record) end
+  return acquire(record.attempt + 1, true, handed_over(record.steps))
 end
 
 local record = read()
@@ -156,21 +164,58 @@ return OK
 `)
 
 /**
+ * With the flag, because what a step has done must be recorded even when `maxmemory` is reached. The label and the state
+ * are in the third argument, the result, if it is kept, is the fourth.
+ */
+export const RECORD_STEP = script(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${CLAIMED}
+local RESTORED = 2
+local order, state, label = string.match(ARGV[3], '^(%d+) (%a+) (.*)$')
+order = tonumber(order)
+local result = state == 'done' and ARGV[4] or false
+
+local record = read()
+if not record then
+  write(claimed(attempt, uncertain, { label, state, order, result }), retention_ms)
+  return RESTORED
+end
+if record.token ~= token or record.state == 'failed' then return stale(record, fingerprint) end
+if record.state == 'completed' then
+  if state == 'begun' then return stale(record, fingerprint) end
+  return OK
+end
+local steps = record.steps or {}
+local at = #steps + 1
+for i = 1, #steps, STEP_FIELDS do
+  if steps[i] == label then
+    if steps[i + 2] > order then return OK end
+    at = i
+  end
+end
+steps[at], steps[at + 1], steps[at + 2], steps[at + 3] = label, state, order, result
+record.steps = steps
+write(extended(record), retention_ms)
+return OK
+`)
+
+/**
  * Without flags. When `maxmemory` is reached, it can still replace an existing record (after DEL, Redis lets a script
  * finish). It cannot add a fence for a claim that was refused for lack of memory: such fences could grow without bound.
  * If that claim arrives late after all, its lease ends it.
  */
 export const RELEASE = script(`${RECORD}${OWN}${DONE}
 local record = read()
+local steps
 if record then
   if record.token ~= token or record.state == 'completed' then return stale(record, fingerprint) end
   if record.state == 'failed' then return OK end
+  steps = record.steps
   fingerprint, attempt, uncertain = record.fingerprint, record.attempt, uncertain or record.uncertain
   redis.call('DEL', key)
 end
 if not uncertain then fingerprint = '' end
 local expires_ms = uncertain and retention_ms or failed_ms
 local tombstone = { state = 'failed', token = token, fingerprint = fingerprint, attempt = attempt, uncertain = uncertain }
+if uncertain then tombstone.steps = steps end
 local written, problem = pcall(write, tombstone, expires_ms)
 if not written then
   local reason = type(problem) == 'table' and problem.err or tostring(problem)
@@ -188,7 +233,18 @@ export const INSPECT = script(`#!lua flags=no-writes
 ${RECORD}${NONE}
 local record = read()
 if not record then return NONE end
-return shown(record)
+local reply = shown(record)
+if record.state ~= 'completed' then
+  local labels = { record.rerun and 1 or 0 }
+  for i = 1, #(record.steps or {}), STEP_FIELDS do
+    if record.steps[i + 1] ~= 'undone' then
+      local n = #labels
+      labels[n + 1], labels[n + 2] = record.steps[i], record.steps[i + 1]
+    end
+  end
+  if #labels > 1 or record.rerun then reply[#reply + 1] = labels end
+end
+return reply
 `)
 
 const IS_UNKNOWN = `
@@ -208,7 +264,8 @@ return { redis.call('PTTL', key), shown(record) }
 
 export const RESOLVE = script(`${ALLOW_OOM}${RECORD}${NONE}${ANSWER}
 local token, attempt, retention_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local answer = ARGV[4] and answer_of(ARGV[4], ARGV[5])
+local rerun = ARGV[4] == 'rerun'
+local answer = not rerun and ARGV[4] and answer_of(ARGV[4], ARGV[5])
 ${DONE}${IS_UNKNOWN}
 local record = read()
 if not record then return NONE end
@@ -216,7 +273,12 @@ if record.token == token and record.state ~= 'in-flight' then return OK end
 if record.attempt ~= attempt or not is_unknown(record) then return stale(record) end
 
 local expires_ms = math.max(redis.call('PTTL', key), retention_ms)
-if not answer then
+if rerun then
+  write({
+    state = 'failed', token = token, fingerprint = record.fingerprint, attempt = attempt, uncertain = true, rerun = true,
+    steps = handed_over(record.steps)
+  }, expires_ms)
+elseif not answer then
   write({ state = 'failed', token = token, fingerprint = '', attempt = attempt, uncertain = false }, expires_ms)
 else
   local completed = { state = 'completed', token = token, fingerprint = record.fingerprint, attempt = attempt }

@@ -53,6 +53,21 @@ export function openedAnswer(answer: Answer, of: RecordOf, { keys, unsealedMayBe
   return { status, statusMessage, headers, body: isKept ? plain.subarray(bodyFrom) : null }
 }
 
+/** The sealed form of a step's result, bound to its label, too. */
+export function sealedResult(result: Uint8Array, label: string, of: RecordOf, { keys }: ReadOptions): Uint8Array {
+  return seal([result], boundToStep(of, label), keys[0])
+}
+
+/** @throws SealedStoreError */
+export function openedResult(result: Uint8Array, label: string, of: RecordOf, { keys }: ReadOptions): Uint8Array {
+  return open(result, boundToStep(of, label), keys)
+}
+
+/** Five members: no answer is bound to as many. */
+function boundToStep({ key, fingerprint, place }: RecordOf, label: string): () => string {
+  return () => JSON.stringify([place, key, fingerprint, 'step', label])
+}
+
 /** `null` if the answer is not sealed. */
 function sealIn({ status, statusMessage, headers, body }: Answer): Uint8Array | null {
   if (status !== SEALED_STATUS || statusMessage !== SEALED_MESSAGE) return null

@@ -11,7 +11,7 @@ import {
   whenever,
 } from '../../src/core/index.js'
 import { type ReadOptions, readOptions, type SealedOptions } from './options.js'
-import { openedAnswer, sealedAnswer } from './sealed-answer.js'
+import { openedAnswer, openedResult, sealedAnswer, sealedResult } from './sealed-answer.js'
 
 /**
  * A store whose answers are encrypted and authenticated (AES-256-GCM) before the inner store receives them, and
@@ -72,21 +72,25 @@ function sealedCommands(
     }
   }
 
+  const { begun, recordStep } = stepCommands(store, options)
   const { inspect, resolve } = operatorCommands(store)
   return {
     around: { store, toKeep },
-    begin: (key, claim) => reply(key, store.begin(key, claim)),
+    begin: (key, claim) =>
+      whenever(reply(key, store.begin(key, claim)), (known) => begun(key, claim.fingerprint, known)),
     renew: (key, own) => reply(key, store.renew(key, own)),
     complete: (key, own) =>
       reply(key, store.complete(key, { ...own, answer: toKeep(key, own.fingerprint, own.answer) })),
     release: (key, own) => reply(key, store.release(key, own)),
     ...(store.unclaimed && { unclaimed: shownUnclaimed(store.unclaimed) }),
+    ...(recordStep && {
+      recordStep: (key: string, own: Parameters<typeof recordStep>[1]) => reply(key, recordStep(key, own)),
+    }),
     send: undefined, // The inner store's would keep and show answers as they are.
     ...(inspect && { inspect: (key: string) => whenever(inspect(key), (record) => shown(key, record)) }),
     ...(inspect &&
       resolve && {
-        // Sealing needs the fingerprint. As long as the inspected attempt is the current one, the record is bound to
-        // it.
+        // Sealing needs the fingerprint, to which the record is bound while the inspected attempt is the current one.
         resolve: (key: string, resolution: Resolution) =>
           whenever(inspect(key), (record) => {
             const { answer } = resolution
@@ -95,6 +99,33 @@ function sealedCommands(
           }),
       }),
   }
+}
+
+/** The results of steps are sealed as answers are, each for its label. */
+function stepCommands(store: Store, options: ReadOptions) {
+  const { place = '' } = store
+  const record = store.recordStep?.bind(store)
+
+  function begun(key: string, fingerprint: string, reply: BeginReply): BeginReply {
+    if (!reply.acquired || reply.steps === undefined) return reply
+    const of = { key, fingerprint, place }
+    const steps = reply.steps.map((step) => {
+      const { label, result } = step
+      return { ...step, result: result && openedResult(result, label, of, options) }
+    })
+    return { ...reply, steps }
+  }
+
+  const recordStep: Store['recordStep'] =
+    record &&
+    ((key, own) => {
+      const { fingerprint, label, result } = own
+      return record(key, {
+        ...own,
+        result: result && sealedResult(result, label, { key, fingerprint, place }, options),
+      })
+    })
+  return { begun, recordStep }
 }
 
 function operatorCommands(store: Store): Pick<Store, 'inspect' | 'resolve'> {

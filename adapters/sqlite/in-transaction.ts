@@ -56,7 +56,8 @@ export class InTransaction implements SynchronousTransactions {
 
   step(key: string, token: string): void {
     const now = this.#records.now()
-    this.#records.write(key, { ...owned(this.#records.find(key, now), token), uncertain: true })
+    const found = owned(this.#records.find(key, now), token)
+    this.#records.write(key, { ...found, uncertain: true }, found)
   }
 
   complete(key: string, completion: Completion, allowEmpty: boolean): void {
@@ -75,7 +76,8 @@ export class InTransaction implements SynchronousTransactions {
     const now = this.#records.now()
     if (this.#sweeps > 0) this.#records.sweep(now, this.#sweeps)
     const expiresAt = now + retentionMs
-    this.#records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt })
+    const record = { state: 'completed', token, fingerprint, attempt, answer, expiresAt } as const
+    this.#records.write(key, record, this.#records.find(key, now))
   }
 
   #mayComplete(allowEmpty: boolean): void {
@@ -100,8 +102,10 @@ export function completeByHand(connection: Connection, records: Records, key: st
 
 function completeIn(records: Records, key: string, { token, retentionMs, answer }: Completion): void {
   const now = records.now()
-  const { fingerprint, attempt } = owned(records.find(key, now), token)
-  records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt: now + retentionMs })
+  const found = owned(records.find(key, now), token)
+  const { fingerprint, attempt } = found
+  const expiresAt = now + retentionMs
+  records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt }, found)
 }
 
 function owned(record: machine.StoredRecord | null, token: string): InFlight {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Answer, machine } from '../../src/core/index.js'
+import type { Answer, machine, StoredStep } from '../../src/core/index.js'
 import type { Row, SqliteValue } from './client.js'
 import { SqliteStoreError } from './errors.js'
 import { CHECKED_FORMAT, FORMAT } from './table.js'
@@ -45,6 +45,14 @@ export function valuesOf(record: StoredRecord): SqliteValue[] {
   const leaseUntil = state === 'in-flight' ? record.leaseUntil : null
   const answer = state === 'completed' ? answerValuesOf(record.answer) : [null, null, null]
   return [FORMAT, state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt, ...answer, null]
+}
+
+/** @throws SqliteStoreError `record_unreadable`. */
+export function stepIn(row: Row): StoredStep {
+  const { state, result } = row
+  if (state !== 'begun' && state !== 'done' && state !== 'undone') throw damaged('state of a step')
+  if (result !== null && !(result instanceof Uint8Array)) throw damaged('result')
+  return { label: text(row, 'label'), state, order: integer(row, 'step_order'), result }
 }
 
 export function isKnownFormat({ format }: Row): boolean {

@@ -1,6 +1,7 @@
-import type { machine } from '../../src/core/index.js'
+import type { machine, StoredStep } from '../../src/core/index.js'
+import type { Row } from './client.js'
 import type { Connection } from './connection.js'
-import { recordIn, valuesOf } from './record-row.js'
+import { recordIn, stepIn, valuesOf } from './record-row.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -21,11 +22,26 @@ export class Records {
 
   /** @throws SqliteStoreError `record_unreadable`. */
   find(key: string, now: number): StoredRecord | null {
-    return recordIn(this.#connection.row('read', key), now)
+    const record = recordIn(this.#connection.row('read', key), now)
+    if (record === null || record.state === 'completed') return record
+    const rows = this.#connection.rows('readSteps', key)
+    return rows.length === 0 ? record : withSteps(record, rows)
   }
 
-  write(key: string, record: StoredRecord): void {
+  write(key: string, record: StoredRecord, found: StoredRecord | null): void {
     this.#connection.change('write', key, ...valuesOf(record))
+    // An expired record counts as none, and its steps may still be there.
+    if (found === null) this.#connection.change('dropSteps', key)
+    const before = rowsOf(found)
+    const after = rowsOf(record)
+    if (before === after) return
+    for (const { label } of before ?? []) {
+      if (after?.some((step) => step.label === label) !== true) this.#connection.change('dropStep', key, label)
+    }
+    after?.forEach((step, i) => {
+      const { label, state, order, result } = step
+      if (before?.includes(step) !== true) this.#connection.change('writeStep', key, label, i, state, order, result)
+    })
   }
 
   remove(key: string): void {
@@ -36,4 +52,22 @@ export class Records {
   sweep(now: number, most: number): number {
     return this.#connection.change('sweep', now, most)
   }
+}
+
+/** The row of an operator's mark, which no step has: a label is never empty. */
+const MARK = { label: '', state: 'rerun', order: 0, result: null } as const
+
+type StepRow = Omit<StoredStep, 'state'> & { readonly state: StoredStep['state'] | 'rerun' }
+
+/** The same array while the steps are the same. */
+function rowsOf(record: StoredRecord | null): readonly StepRow[] | undefined {
+  if (record === null || record.state === 'completed') return undefined
+  return record.state === 'failed' && record.rerun === true ? [MARK, ...(record.steps ?? [])] : record.steps
+}
+
+function withSteps(record: Exclude<StoredRecord, { state: 'completed' }>, rows: readonly Row[]): StoredRecord {
+  const isMarked = rows.some(({ state }) => state === MARK.state)
+  const steps = rows.filter(({ state }) => state !== MARK.state).map(stepIn)
+  const having = steps.length === 0 ? {} : { steps }
+  return record.state === 'failed' && isMarked ? { ...record, ...having, rerun: true } : { ...record, ...having }
 }

@@ -17,6 +17,7 @@ import {
   machine,
   type Ownership,
   type Resolution,
+  type StepChange,
   type Store,
   stepAtOnce,
   transactAtOnce,
@@ -179,6 +180,10 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     )
   }
 
+  async recordStep(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
+    return this.#command(key, (record, now) => machine.recordStep(record, own, now))
+  }
+
   async inspect(key: string): Promise<IdempotencyRecord | null> {
     return this.#read((now) => machine.inspect(this.#records.find(key, now), now).reply)
   }
@@ -252,7 +257,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
         const now = this.#records.now()
         const found = this.#records.find(key, now)
         const { record, reply } = command(found, now)
-        if (record !== null && record !== found) this.#records.write(key, record)
+        if (record !== null && record !== found) this.#records.write(key, record, found)
         else if (record === null && found !== null) this.#records.remove(key)
         return reply
       }),

@@ -8,8 +8,12 @@ export const FORMAT = 1
 export const CHECKED_FORMAT = 2
 
 /** The qualified names of the tables, for SQL: in the opened file, not in an attached one. */
-export function tablesOf(prefix: string): { readonly records: string; readonly schema: string } {
-  return { records: `main."${prefix}records"`, schema: `main."${prefix}schema"` }
+export function tablesOf(prefix: string) {
+  return {
+    records: `main."${prefix}records"`,
+    schema: `main."${prefix}schema"`,
+    steps: `main."${prefix}steps"`,
+  } as const
 }
 
 /**
@@ -51,6 +55,29 @@ INSERT INTO ${schema} (id, version) VALUES (1, ${SCHEMA_VERSION});
 `
 }
 
+/**
+ * A row for each step, beside its record and gone with it, whatever removes that. A row with an
+ * empty label is an operator's mark. Added to files that an earlier version created.
+ */
+export function stepsSql(prefix: string): string {
+  const { steps } = tablesOf(prefix)
+  const records = `"${prefix}records"`
+  return `
+CREATE TABLE IF NOT EXISTS ${steps} (
+  key TEXT NOT NULL,
+  label TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('begun', 'done', 'undone', 'rerun')),
+  step_order INTEGER NOT NULL,
+  result BLOB,
+  PRIMARY KEY (key, label)
+) STRICT;
+CREATE TRIGGER IF NOT EXISTS main."${prefix}steps_gone" AFTER DELETE ON ${records} BEGIN
+  DELETE FROM "${prefix}steps" WHERE key = OLD.key;
+END;
+`
+}
+
 const WRITTEN = [
   ...['format', 'state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'],
   ...['status', 'head', 'body', 'checksum'],
@@ -58,7 +85,7 @@ const WRITTEN = [
 
 /** The statements on the tables; each is prepared on first use. */
 export function statementsOn(prefix: string) {
-  const { records, schema } = tablesOf(prefix)
+  const { records, schema, steps } = tablesOf(prefix)
   const kept = WRITTEN.map((column) => `${column} = excluded.${column}`).join(', ')
   return {
     version: `SELECT version FROM ${schema}`,
@@ -75,6 +102,10 @@ export function statementsOn(prefix: string) {
       'SELECT key, format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, ' +
       `CASE WHEN body IS NULL THEN head ELSE '["",[]]' END AS head, CASE WHEN body IS NOT NULL THEN x'' END AS body ` +
       `FROM ${records} WHERE key > ? AND key < ? ORDER BY key LIMIT ?`,
+    readSteps: `SELECT label, state, step_order, result FROM ${steps} WHERE key = ? ORDER BY position`,
+    dropSteps: `DELETE FROM ${steps} WHERE key = ?`,
+    dropStep: `DELETE FROM ${steps} WHERE key = ? AND label = ?`,
+    writeStep: `INSERT OR REPLACE INTO ${steps} (key, label, position, state, step_order, result) VALUES (?, ?, ?, ?, ?, ?)`,
     remove: `DELETE FROM ${records} WHERE key = ?`,
     sweep: `DELETE FROM ${records} WHERE id IN (SELECT id FROM ${records} WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
   } as const

@@ -19,7 +19,8 @@
  *   existing claim is released.
  * - `response_unsupported`: the response is not Node's own HTTP/1.1 response, so it cannot be held. Nothing ran; an
  *   existing claim is released.
- * - `label_invalid`: `deriveKey` was called without a label. Nothing changed.
+ * - `label_invalid`: `deriveKey` or `step` was called without a label, or `step` with one that is too long or has control
+ *   characters. Nothing changed.
  * - `lease_lost`: a reason with which `signal` aborts. Another attempt may be running, or may have run.
  * - `run_failed`: a reason with which `signal` aborts. The run ended as a failure before the handler did, and its key
  *   is being released.
@@ -33,7 +34,7 @@
  * - `arguments_invalid`: `inspect` or `resolve` was called without a record's name or an answer, or a runner's
  *   operation without a key; nothing was sent to the store. Or a `CertainFailure` was given a status that it cannot
  *   have.
- * - `command_missing`: the store has no `inspect` or no `resolve`, which are optional. Nothing was sent to it.
+ * - `command_missing`: the store has no `inspect`, no `resolve` or no `recordStep`, which are optional. Nothing was sent to it.
  * - `store_failed`: the store failed, or did not reply in time. `inspect` changed nothing. Whether `resolve` did is
  *   unknown: inspect the record, or resolve it again, which changes nothing if it is already resolved.
  *
@@ -59,6 +60,14 @@
  * - `operation_taken`: with `effects: 'in-transaction'`, another attempt holds the key or has completed it. It was rolled back, and
  *   whatever is answered, the client gets what the record says.
  * - `effects_in_transaction`: with `effects: 'in-transaction'`, `step`, `completeIn` or `mayHaveEffect` was called. Nothing was sent.
+ *
+ * Steps; in each case but `step_result_invalid` the work was not called:
+ * - `step_repeated`: a step with this label is running or has succeeded in this run.
+ * - `step_late`: the run has ended.
+ * - `step_limit`: the operation has 100 steps.
+ * - `step_in_transaction`: a transaction of the run is open.
+ * - `step_result_invalid`: the result of a step is no JSON, or could not be encoded. The step was done, and stays begun.
+ * - `step_not_kept`: an earlier attempt has done the step, and its result was not kept. The outcome stays unknown.
  */
 export type IdempotencyErrorCode =
   | 'options_invalid'
@@ -100,6 +109,12 @@ export type IdempotencyErrorCode =
   | 'transaction_not_run'
   | 'operation_taken'
   | 'effects_in_transaction'
+  | 'step_repeated'
+  | 'step_late'
+  | 'step_limit'
+  | 'step_in_transaction'
+  | 'step_result_invalid'
+  | 'step_not_kept'
 
 /**
  * Misuse by the application. The message says what happened, what was seen, what to do, and where to read more; it

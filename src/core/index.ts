@@ -17,12 +17,22 @@ export {
 export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './events/outcome.js'
 export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './events/trace.js'
 export { warnOnce, warnUnheard } from './events/warning.js'
+export {
+  type AsInput,
+  type AsResult,
+  type Json,
+  type JsonInputOf,
+  type JsonOf,
+  looseJson,
+  strictJson,
+} from './json.js'
 export { type MaybePromise, whenever } from './maybe-promise.js'
 export { mountedTwice, operationTaken, transactionLate, transactionStreamed, transactionsMissing } from './misuse.js'
 export type { EngineOptions } from './options/engine-options.js'
 export { mistakesInEngineOptions } from './options/engine-rules.js'
 export * as optionRules from './options/option-rules.js'
 export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as OptionRule } from './options/validation.js'
+export { derivedKey } from './record/derived-key.js'
 export { fingerprintOf } from './record/digest.js'
 export {
   type Identity,
@@ -53,15 +63,19 @@ export type {
   Ownership,
   PreviousOutcome,
   Resolution,
+  ShownStep,
+  Step,
+  StepChange,
 } from './record/record.js'
 export { NOT_KEPT } from './record/record.js'
+export type { StoredStep } from './record/steps.js'
 export * as machine from './record/whole-machine.js'
 export type { AnswerSource } from './run/answer-source.js'
-export { type ActingContext, carryRun, derivedKey, type IdempotencyContext } from './run/context.js'
-export { contextOf } from './run/context-of.js'
+export { type ActingContext, carryRun, contextOf, type IdempotencyContext, type StepOf } from './run/context.js'
 export type { Run } from './run/run.js'
 export type { Completion, FailureKind, Finish } from './run/run-end.js'
 export type { Settling } from './run/settling.js'
+export type { StepInHand, StepOptions } from './run/step-in-hand.js'
 export type {
   Around,
   Hearing,

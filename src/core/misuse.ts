@@ -150,3 +150,58 @@ export function runFailed(): IdempotencyError {
     'The run of this idempotency key has ended as a failure, for example because a time limit responded. Stop.',
   )
 }
+
+export function stepInTransaction(): IdempotencyError {
+  return new IdempotencyError(
+    'step_in_transaction',
+    'A step was begun while a `transaction` or a `store.step` of its run is open: each would wait for the other. Its work was not called. ' +
+      'Take the step before, or await the transaction first.',
+  )
+}
+
+export function stepRepeated(label: string): IdempotencyError {
+  return new IdempotencyError(
+    'step_repeated',
+    `A step ${JSON.stringify(label)} is running or has succeeded in this run, so its work was not called again. Each step needs its own ` +
+      'label; in a loop, put the index into it.',
+  )
+}
+
+export function stepLate(): IdempotencyError {
+  return new IdempotencyError(
+    'step_late',
+    'A step was begun after its run had ended, so its work was not called: its result could not be recorded. Await each step before ' +
+      'the handler responds.',
+  )
+}
+
+export function stepLimit(most: number): IdempotencyError {
+  return new IdempotencyError(
+    'step_limit',
+    `An operation has at most ${most} steps, so the work was not called. Put several calls into one step, or make several operations of it.`,
+  )
+}
+
+export function stepNotKept(label: string): IdempotencyError {
+  return new IdempotencyError(
+    'step_not_kept',
+    `An earlier attempt has done the step ${JSON.stringify(label)}, but its result was not kept: it was larger than \`maxStepBytes\`, or the ` +
+      'store had no room. The work was not called again. Return less from the step, such as the id of what it made.',
+  )
+}
+
+export function storeFailedStep(): IdempotencyError {
+  return new IdempotencyError(
+    'store_failed',
+    'The store did not confirm in time that the step begins, or the result of an earlier one, so its work was not called.',
+  )
+}
+
+/** `command`: which of the optional commands the store lacks. */
+export function commandMissing(command: string, machineName = `machine.${command}`): IdempotencyError {
+  return new IdempotencyError(
+    'command_missing',
+    `The store has no \`${command}\`, which is optional in your own store. Add it: what it does to a record is ` +
+      `\`${machineName}\`, exported by once-per-key/core.`,
+  )
+}

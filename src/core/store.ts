@@ -9,6 +9,7 @@ import type {
   ListedRecords,
   Ownership,
   Resolution,
+  StepChange,
 } from './record/record.js'
 
 /**
@@ -48,6 +49,15 @@ export interface Store {
   complete(key: string, own: Ownership & { readonly answer: Answer }): CommandReply | Promise<CommandReply>
   /** Ends the attempt as failed; a certain failure is kept for `failedMs` only, to fence its late commands. */
   release(key: string, own: Ownership & { readonly failedMs: number }): CommandReply | Promise<CommandReply>
+  /**
+   * Optional, for `context.step`: records what became of a step of the operation, and renews the lease. Without it,
+   * `context.step` is misuse, and everything else works. The bytes of results count towards the store's room; one for
+   * which there is none is recorded as `null`, not kept.
+   */
+  recordStep?(
+    key: string,
+    own: Ownership & StepChange & { readonly leaseMs: number },
+  ): CommandReply | Promise<CommandReply>
   /**
    * Optional: the same four commands without a promise. Sends `command` for the operation, and tells `hearing` the reply or the
    * error: once, now or later, with nothing in between that only a promise would need. A store reads what it needs of the

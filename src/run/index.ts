@@ -1,3 +1,4 @@
+export type { Json, JsonInputOf, JsonOf } from '../core/index.js'
 export {
   CertainFailure,
   type CertainFailureOptions,
@@ -6,7 +7,6 @@ export {
   type IdempotencyErrorCode,
   type RefusalCode,
 } from '../core/index.js'
-export type { Json, JsonInputOf, JsonOf } from './json.js'
 export type { AttemptedOperation, KnownResult, Operation, OperationName } from './operation.js'
 export { RefusedError } from './refused-error.js'
 export type { ResultCodec } from './results.js'

@@ -9,8 +9,8 @@ import {
   type OptionRule,
   optionRules,
   scopeFault,
+  strictJson,
 } from '../core/index.js'
-import { strictJson } from './json.js'
 
 /** Identifies an operation, together with the runner's `name`. */
 export interface OperationName {

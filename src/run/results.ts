@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { type Answer, IdempotencyError, inItsWords, kindOf, NOT_KEPT } from '../core/index.js'
-import { looseJson } from './json.js'
+import { type Answer, IdempotencyError, inItsWords, kindOf, looseJson, NOT_KEPT } from '../core/index.js'
 
 /** Converts results that are not JSON into text or bytes and back. Both functions are synchronous. */
 export interface ResultCodec<Result, Encoded extends string | Uint8Array> {

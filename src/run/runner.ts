@@ -1,16 +1,20 @@
 import {
   type Answer,
+  type AsInput,
+  type AsResult,
   type CommandReply,
   createOperationEngine,
   type IdempotencyContext,
   IdempotencyError,
   type IdempotencyRecord,
   inItsWords,
+  type JsonInputOf,
+  type JsonOf,
   NOT_KEPT,
   safeListener,
   type UnknownOutcome,
 } from '../core/index.js'
-import type { AsInput, AsResult, JsonInputOf, JsonOf } from './json.js'
+
 import {
   type AttemptedOperation,
   type KnownResult,

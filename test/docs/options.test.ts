@@ -88,6 +88,7 @@ const OPTIONS: Record<keyof IdempotencyOptions, true> = {
   effects: true,
   keepHeader: true,
   streams: true,
+  maxStepBytes: true,
   leaseMs: true,
   maxRunMs: true,
   retentionMs: true,

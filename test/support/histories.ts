@@ -8,6 +8,11 @@ export type Event =
   | { readonly type: 'renew'; readonly key: string; readonly own: Parameters<Store['renew']>[1] }
   | { readonly type: 'complete'; readonly key: string; readonly own: Parameters<Store['complete']>[1] }
   | { readonly type: 'release'; readonly key: string; readonly own: Parameters<Store['release']>[1] }
+  | {
+      readonly type: 'recordStep'
+      readonly key: string
+      readonly own: Parameters<NonNullable<Store['recordStep']>>[1]
+    }
   | Advance
 
 interface Advance {
@@ -29,6 +34,10 @@ export interface Visits {
   restored: number
   expiredFailures: number
   expiredRetentions: number
+  recordedSteps: number
+  lateSteps: number
+  handedOver: number
+  stepsDropped: number
 }
 
 export function noVisits(): Visits {
@@ -43,6 +52,10 @@ export function noVisits(): Visits {
     restored: 0,
     expiredFailures: 0,
     expiredRetentions: 0,
+    recordedSteps: 0,
+    lateSteps: 0,
+    handedOver: 0,
+    stepsDropped: 0,
   }
 }
 
@@ -96,6 +109,23 @@ export function histories(unitMs = 1, maxLength = 90): fc.Arbitrary<Event[]> {
     {
       weight: 4,
       arbitrary: fc.record({ type: fc.constant('release' as const), key, own: fc.record({ ...own, failedMs }) }),
+    },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        type: fc.constant('recordStep' as const),
+        key,
+        own: fc
+          .record({
+            ...own,
+            leaseMs,
+            label: fc.constantFrom('charge', 'caf\u00e9'),
+            order: fc.integer({ min: 1, max: 9 }),
+            state: fc.constantFrom('begun' as const, 'done' as const, 'done' as const, 'undone' as const),
+            result: fc.option(fc.uint8Array({ maxLength: 8 }), { freq: 5 }),
+          })
+          .map((given) => (given.state === 'done' ? given : { ...given, result: null })),
+      }),
     },
     {
       weight: 6,
@@ -176,6 +206,8 @@ export function step(command: Command, stored: machine.StoredRecord | null, now:
       return machine.complete(stored, command.own, now)
     case 'release':
       return machine.release(stored, command.own, now)
+    case 'recordStep':
+      return machine.recordStep(stored, command.own, now)
   }
 }
 
@@ -189,6 +221,10 @@ export async function send(command: Command, store: Store, key: string): Promise
       return store.complete(key, command.own)
     case 'release':
       return store.release(key, command.own)
+    case 'recordStep': {
+      if (store.recordStep === undefined) throw new TypeError('The store keeps no steps.')
+      return store.recordStep(key, command.own)
+    }
   }
 }
 
@@ -205,6 +241,14 @@ export function count(
     else visits.expiredRetentions++
   }
   const record = stored !== null && now < stored.expiresAt ? stored : null
+  const steps = record === null || record.state === 'completed' ? undefined : record.steps
+  if (command.type === 'recordStep' && 'ok' in reply && reply.ok && record?.state === 'in-flight') {
+    const before = steps?.find(({ label }) => label === command.own.label)
+    if (before !== undefined && before.order > command.own.order) visits.lateSteps++
+    else visits.recordedSteps++
+  }
+  if ('acquired' in reply && reply.acquired && reply.steps !== undefined) visits.handedOver++
+  if (command.type === 'complete' && 'ok' in reply && reply.ok && steps !== undefined) visits.stepsDropped++
   if (command.type !== 'begin') {
     if ('ok' in reply && !reply.ok) visits.stales++
     else if (record === null) visits.restored++

@@ -25,6 +25,8 @@ export interface OperatorVisits {
   notForgotten: number
   fenced: number
   claimedAfterwards: number
+  marked: number
+  stepsShown: number
 }
 
 export function noOperatorVisits(): OperatorVisits {
@@ -41,6 +43,8 @@ export function noOperatorVisits(): OperatorVisits {
     notForgotten: 0,
     fenced: 0,
     claimedAfterwards: 0,
+    marked: 0,
+    stepsShown: 0,
   }
 }
 
@@ -57,12 +61,15 @@ export function operatedHistories(unitMs = 1): fc.Arbitrary<OperatedEvent[]> {
     headers,
     body,
   })
-  const resolution = fc.record({
-    token: fc.constantFrom('o1', 'o2', 'o3', 't1'),
-    attempt: fc.constantFrom(0, 1, 1, 1, 1, 2, 2, 3, 4),
-    answer: fc.option(answer, { freq: 2 }),
-    retentionMs: fc.constantFrom(40 * unitMs, 100 * unitMs, 200 * unitMs),
-  })
+  const resolution = fc
+    .record({
+      token: fc.constantFrom('o1', 'o2', 'o3', 't1'),
+      attempt: fc.constantFrom(0, 1, 1, 1, 1, 2, 2, 3, 4),
+      answer: fc.option(answer, { freq: 2 }),
+      rerun: fc.boolean(),
+      retentionMs: fc.constantFrom(40 * unitMs, 100 * unitMs, 200 * unitMs),
+    })
+    .map((given) => (given.answer === null ? given : { ...given, rerun: false }))
   const lookedAt = fc.constantFrom(
     { state: 'completed' as const, fingerprint: 'f' },
     { state: 'completed' as const, fingerprint: 'f' },
@@ -147,6 +154,7 @@ function count(
   switch (command.type) {
     case 'inspect':
       if (before !== null) visits.inspected++
+      if ('record' in reply && reply.record !== null && 'steps' in reply.record) visits.stepsShown++
       return
     case 'resolve':
       if ('ok' in reply && !reply.ok) {
@@ -154,6 +162,7 @@ function count(
         if (before !== null && before.attempt !== command.resolution.attempt) visits.otherAttempts++
       } else if (before === after) visits.sentAgain++
       else if (after?.state === 'completed') visits.resolvedAsCompleted++
+      else if (command.resolution.rerun === true) visits.marked++
       else visits.resolvedAsFailed++
       return
     case 'forget':

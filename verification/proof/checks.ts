@@ -13,6 +13,7 @@ export const CHECKS = {
   S11: 'a disconnect never releases',
   S12: 'bounds hold, and live records are never dropped',
   S13: 'a sealed answer is unreadable where it is kept; only its own key opens it, and only for its own record',
+  S14: 'a step whose result is recorded is handed to each later attempt with that result, and one that nobody took back as begun',
   L1: 'when faults stop, every key resolves within a lease + 2 s; a claim that nobody runs never holds a key longer',
   L2: 'every request is answered',
   L3: 'the process can exit',

@@ -11,8 +11,8 @@ import { PLATFORMS, startNest } from './start-nest.js'
 /** Compiled with the decorators that Nest's users have, and not by the project's own configuration. */
 const recipe = async (name: string) =>
   import(fileURLToPath(new URL(`../../recipes/nestjs/${name}.ts`, import.meta.url)))
-const { PaymentsModule } = await recipe('payments.module')
-const { Bank } = (await recipe('bank')) as {
+const { PaymentsModule } = await recipe('integrations/recipes/nestjs/payments.module.ts')
+const { Bank } = (await recipe('integrations/recipes/nestjs/bank.ts')) as {
   readonly Bank: Type<{ transfers: unknown[]; transfer(amount: number): unknown }>
 }
 

@@ -1,6 +1,17 @@
 import { isThenable, type MaybePromise } from '../maybe-promise.js'
+import type { CommandReply, StepChange } from '../record/record.js'
 import type { OwnersCommand, OwnersReply, SentOperation, Store } from '../store.js'
 import type { StoreCall } from './store-call.js'
+
+/** A command of a run: the four that `send` takes too, and that of a step, which needs a step. */
+export type SentCommand = OwnersCommand | 'recordStep'
+
+export type SentReply = OwnersReply & { readonly recordStep: CommandReply }
+
+/** Whoever sends a step's command. */
+export interface SendsStep {
+  readonly step: StepChange
+}
 
 /** A store, as all of them are spoken to: a command is sent, and its call is told the reply. */
 export class SendingStore {
@@ -14,17 +25,32 @@ export class SendingStore {
   }
 
   /** May throw what the store throws. */
-  send<Name extends OwnersCommand>(name: Name, operation: SentOperation, call: StoreCall<OwnersReply[Name]>): void {
+  send<Name extends SentCommand>(name: Name, operation: SentOperation, call: StoreCall<SentReply[Name]>): void {
     const store = this.#store
-    const command = store[name]
-    // One that was replaced, by a wrapper or a subclass, does what `send` would not: for example, it seals the answer.
-    if (this.#spoken !== null && command === this.#spoken[name]) {
-      store.send?.(name, operation, call)
+    if (name === 'recordStep') {
+      this.#told(this.#recordStep(operation as SentOperation & SendsStep), call as object as StoreCall<CommandReply>)
       return
     }
-    const answer = this.#ask(name, operation) as MaybePromise<OwnersReply[Name]>
+    const command = store[name]
+    // One that was replaced, by a wrapper or a subclass, does what `send` would not: for example, it seals the answer.
+    if (this.#spoken !== null && command === this.#spoken[name as OwnersCommand]) {
+      store.send?.(name as OwnersCommand, operation, call as object as StoreCall<never>)
+      return
+    }
+    this.#told(this.#ask(name as OwnersCommand, operation) as MaybePromise<SentReply[Name]>, call)
+  }
+
+  #told<Reply>(answer: MaybePromise<Reply>, call: StoreCall<Reply>): void {
     if (isThenable(answer)) call.hearLater(answer)
     else call.heard(answer)
+  }
+
+  #recordStep(operation: SentOperation & SendsStep): MaybePromise<CommandReply> {
+    const { recordKey, token, scope, fingerprint, attempt, uncertain, terms, step } = operation
+    const own = { token, scope, fingerprint, attempt, uncertain, retentionMs: terms.unknownRetentionMs }
+    const { recordStep } = this.#store
+    if (recordStep === undefined) throw new TypeError('The store has no `recordStep`.')
+    return recordStep.call(this.#store, recordKey, { ...own, leaseMs: terms.leaseMs, ...step })
   }
 
   #ask(name: OwnersCommand, operation: SentOperation): MaybePromise<OwnersReply[OwnersCommand]> {

@@ -1,12 +1,12 @@
 import type { CommandName, Emit, UnclaimedCommandName } from '../events/events.js'
 import { isCommandTraced, traceCommand } from '../events/trace.js'
 import { isThenable, type MaybePromise } from '../maybe-promise.js'
-import type { OwnersCommand, OwnersReply, Store } from '../store.js'
+import type { Store } from '../store.js'
 import { type Backlog, backlogOf } from './backlog.js'
 import type { DeadlineQueue } from './deadlines.js'
 import { monotonicNow } from './deadlines.js'
 import type { AnswerFault } from './reply.js'
-import { SendingStore } from './sending-store.js'
+import { SendingStore, type SentCommand, type SentReply } from './sending-store.js'
 import { type About, type Sender, StoreCall } from './store-call.js'
 
 const FIRST_PAUSE_MS = 100
@@ -40,44 +40,40 @@ export class StoreCalls {
    * Sends a command for whose reply a caller waits. Never throws: a custom store may throw synchronously, or return an
    * invalid reply.
    */
-  send<Name extends OwnersCommand>(name: Name, by: Sender, now = monotonicNow()): StoreCall<OwnersReply[Name]> {
+  send<Name extends SentCommand>(name: Name, by: Sender, now = monotonicNow()): StoreCall<SentReply[Name]> {
     return this.#traced(name, by, now, this.#emit, true)
   }
 
   /** Sends a command for which nobody waits: it keeps no process alive. */
-  sendInBackground<Name extends OwnersCommand>(
-    name: Name,
-    by: Sender,
-    emit = this.#emit,
-  ): StoreCall<OwnersReply[Name]> {
+  sendInBackground<Name extends SentCommand>(name: Name, by: Sender, emit = this.#emit): StoreCall<SentReply[Name]> {
     return this.#traced(name, by, monotonicNow(), emit, false)
   }
 
-  #traced<Name extends OwnersCommand>(
+  #traced<Name extends SentCommand>(
     name: Name,
     by: Sender,
     now: number,
     emit: Emit,
     isAwaited: boolean,
-  ): StoreCall<OwnersReply[Name]> {
+  ): StoreCall<SentReply[Name]> {
     // A function here would cost each request, traced or not: V8 allocates for it on entry.
     return isCommandTraced()
       ? traceCommand(name, by.identity, by, emit, this.#sending(name, by, now, isAwaited))
       : this.#send(name, by, now, emit, isAwaited)
   }
 
-  #sending<Name extends OwnersCommand>(name: Name, by: Sender, now: number, isAwaited: boolean) {
+  #sending<Name extends SentCommand>(name: Name, by: Sender, now: number, isAwaited: boolean) {
     return (heard: Emit) => this.#send(name, by, now, heard, isAwaited)
   }
 
-  #send<Name extends OwnersCommand>(
+  #send<Name extends SentCommand>(
     name: Name,
     by: Sender,
     now: number,
     emit: Emit,
     isAwaited: boolean,
-  ): StoreCall<OwnersReply[Name]> {
-    const call = new StoreCall<OwnersReply[Name]>(name, by, this, emit, now)
+  ): StoreCall<SentReply[Name]> {
+    const call = new StoreCall<SentReply[Name]>(name, by, this, emit, now)
     try {
       this.#store.send(name, by, call)
     } catch (error) {
@@ -113,13 +109,13 @@ export class StoreCalls {
    * copy at a time: the next one follows when the previous one has failed or was lost. A late reply to any copy counts.
    * `null`: no reply came.
    */
-  sendAgain<Name extends OwnersCommand>(
+  sendAgain<Name extends SentCommand>(
     name: Name,
     by: Sender,
-    first: StoreCall<OwnersReply[Name]>,
+    first: StoreCall<SentReply[Name]>,
     until: number,
-  ): Promise<OwnersReply[Name] | null> {
-    type Reply = OwnersReply[Name]
+  ): Promise<SentReply[Name] | null> {
+    type Reply = SentReply[Name]
     return new Promise((resolve) => {
       let isOver = false
       let wake = (): void => {}

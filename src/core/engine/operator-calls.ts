@@ -2,6 +2,7 @@ import { IdempotencyError } from '../errors.js'
 import type { Emit, OperatorCommandName as OperatorCommand, StoreFailure } from '../events/events.js'
 import { isCommandTraced, traceCommand } from '../events/trace.js'
 import type { MaybePromise } from '../maybe-promise.js'
+import { commandMissing } from '../misuse.js'
 import { type RecordName, recordName, storageKey } from '../record/identity.js'
 import type { Answer, CommandReply, IdempotencyRecord, ListedRecords } from '../record/record.js'
 import { newToken } from '../record/token.js'
@@ -55,7 +56,7 @@ export async function resolveRecord(
 
 export function commandOf<Name extends OperatorCommand>(store: Store, name: Name): NonNullable<Store[Name]> {
   const command = store[name]
-  if (command === undefined) throw commandMissing(name)
+  if (command === undefined) throw commandMissing(name, LISTS[name])
   return command.bind(store) as NonNullable<Store[Name]>
 }
 
@@ -84,15 +85,6 @@ export async function ask<Reply>(
 const NO_NAME = { scope: '', key: '' }
 
 const LISTS: { readonly [Name in OperatorCommand]?: string } = { list: 'listedIfUnknown', listScope: 'listed' }
-
-function commandMissing(command: OperatorCommand): IdempotencyError {
-  const known = LISTS[command] ?? `machine.${command}`
-  return new IdempotencyError(
-    'command_missing',
-    `The store has no \`${command}\`, which is optional in your own store. Add it: what it does to a record is ` +
-      `\`${known}\`, exported by once-per-key/core.`,
-  )
-}
 
 const CHANGES: { readonly [Name in OperatorCommand]?: string } = {
   resolve: 'Whether the record was resolved is unknown: inspect it.',

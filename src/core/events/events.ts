@@ -74,6 +74,12 @@ export type EngineEvent =
       readonly uncertain: boolean
       readonly because: FailureReason
     })
+  /** The result of a step is recorded. */
+  | (About & { readonly type: 'step_done'; readonly attempt: number; readonly label: string })
+  /** A step was not called, since an earlier attempt has recorded its result. */
+  | (About & { readonly type: 'step_resumed'; readonly attempt: number; readonly label: string })
+  /** The store did not confirm the result of a step in time. The run goes on, and recording it is retried. */
+  | (About & { readonly type: 'step_pending'; readonly attempt: number; readonly label: string })
   /** A retry got the stored answer. */
   | (About & { readonly type: 'replayed'; readonly attempt: number })
   /** An operator settled the unknown outcome of this attempt; `'failed'`: the key is free. */
@@ -87,7 +93,14 @@ export type EngineEvent =
   /** A command to the store failed or timed out. */
   | (About & {
       readonly type: 'store_failed'
-      readonly command: 'begin' | 'renew' | 'complete' | 'release' | UnclaimedCommandName | OperatorCommandName
+      readonly command:
+        | 'begin'
+        | 'renew'
+        | 'complete'
+        | 'release'
+        | 'recordStep'
+        | UnclaimedCommandName
+        | OperatorCommandName
       readonly error: StoreFailure
     })
   /**

@@ -84,6 +84,12 @@ export interface EngineOptions {
   readonly storeTimeoutMs?: number
 
   /**
+   * The largest result of a step, in bytes. A larger one is recorded as done, and not kept.
+   * @default 65_536 (64 KiB): an id and a status are enough to go on
+   */
+  readonly maxStepBytes?: number
+
+  /**
    * What happens if the store cannot confirm a claim. `'refuse'`: 503 `store_unavailable`. `'runUnprotected'`: the
    * handler runs, with an event, and a retry may run it again; its completion is stored even beyond a full store's
    * bounds. A waiting duplicate (`inFlightWaitMs`) is refused in both cases, because its owner is known to run.
@@ -121,5 +127,6 @@ export const ENGINE_DEFAULTS = {
   effects: 'assumed',
   unconfirmedSuccess: 'send',
   storeTimeoutMs: 2_000,
+  maxStepBytes: 65_536,
   storeFailure: 'refuse',
 } as const satisfies Partial<EngineOptions>

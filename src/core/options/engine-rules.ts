@@ -40,6 +40,7 @@ export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
   effects: oneOf('assumed', 'declared', 'in-transaction'),
   unconfirmedSuccess: oneOf('send', 'withhold'),
   storeTimeoutMs: anInteger(1, MAX_TIMER_MS),
+  maxStepBytes: anInteger(0, 2 ** 30),
   storeFailure: oneOf('refuse', 'runUnprotected'),
   onEvent: aFunction,
   answerFault: aFunction,

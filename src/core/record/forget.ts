@@ -13,12 +13,12 @@
  *
  * A stale reply shows the record without its answer.
  */
-import { inspect, type Step, type StoredRecord } from './machine.js'
+import { peek, type Step, type StoredRecord } from './machine.js'
 import type { CommandReply, Forgetting, IdempotencyRecord } from './record.js'
 import { NOT_KEPT } from './record.js'
 
 export function forget(stored: StoredRecord | null, forgetting: Forgetting, now: number): Step<CommandReply> {
-  const { record, reply: seen } = inspect(stored, now)
+  const { record, reply: seen } = peek(stored, now)
   if (record === null || seen === null) return { record: null, reply: { ok: false, record: null } }
   if (!isSame(record, forgetting) || isOpen(record)) {
     return { record, reply: { ok: false, record: withoutAnswer(seen) } }

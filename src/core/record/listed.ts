@@ -1,5 +1,5 @@
 import { withoutAnswer } from './forget.js'
-import { inspect, type StoredRecord } from './machine.js'
+import { peek, type StoredRecord } from './machine.js'
 import type { IdempotencyRecord, ListedRecord } from './record.js'
 import { isNotKept } from './record.js'
 
@@ -8,7 +8,7 @@ import { isNotKept } from './record.js'
  * if there is no record.
  */
 export function listed(stored: StoredRecord | null, now: number): Omit<ListedRecord, 'key'> | null {
-  const { record, reply } = inspect(stored, now)
+  const { record, reply } = peek(stored, now)
   if (record === null || reply === null) return null
   const isForgotten = record.state === 'completed' && isNotKept(record.answer)
   return { record: isForgotten ? reply : withoutAnswer(reply), retentionRemainingMs: record.expiresAt - now }
@@ -19,7 +19,7 @@ export function listed(stored: StoredRecord | null, now: number): Omit<ListedRec
  * record.
  */
 export function listedIfUnknown(stored: StoredRecord | null, now: number): Omit<ListedRecord, 'key'> | null {
-  const { record, reply } = inspect(stored, now)
+  const { record, reply } = peek(stored, now)
   if (record === null || reply === null || !isUnknown(reply)) return null
   return { record: reply, retentionRemainingMs: record.expiresAt - now }
 }

@@ -7,13 +7,15 @@
  * | record                                                             | result                                     |
  * |--------------------------------------------------------------------|--------------------------------------------|
  * | in-flight, own token (lapsed or not)                               | acquired again: same attempt and           |
- * |                                                                    | previousOutcome; the lease starts anew     |
+ * |                                                                    | previousOutcome, the recorded steps; the   |
+ * |                                                                    | lease starts anew                          |
  * | failed or completed, own token                                     | not acquired, no change                    |
  * | completed, in-flight, or failed and uncertain; other fingerprint   | not acquired: mismatched                   |
  * | completed                                                          | not acquired: replay                       |
  * | in-flight, lease live                                              | not acquired: in flight                    |
- * | in-flight, lapsed; or failed and uncertain                         | `refuse`: not acquired;                    |
- * |                                                                    | else acquired, attempt + 1, uncertain      |
+ * | in-flight, lapsed; or failed and uncertain                         | `refuse`, not marked `rerun`: not acquired;|
+ * |                                                                    | else acquired, attempt + 1, uncertain,     |
+ * |                                                                    | with the recorded steps                    |
  * | failed, certain                                                    | acquired, attempt + 1, any fingerprint     |
  * | none                                                               | acquired, attempt 1                        |
  *
@@ -22,11 +24,16 @@
  *
  * The owner's commands:
  *
- * |            | own in-flight, lapsed or not | own completed | own failed    | none                 | another's |
- * |------------|------------------------------|---------------|---------------|----------------------|-----------|
- * | `renew`    | ok                           | stale         | stale         | restores the claim   | stale     |
- * | `complete` | completed                    | ok, no change | stale         | writes it            | stale     |
- * | `release`  | failed                       | stale         | ok, no change | writes the tombstone | stale     |
+ * |              | own in-flight, lapsed or not | own completed | own failed    | none                 | another's |
+ * |--------------|------------------------------|---------------|---------------|----------------------|-----------|
+ * | `renew`      | ok                           | stale         | stale         | restores the claim   | stale     |
+ * | `complete`   | completed                    | ok, no change | stale         | writes it            | stale     |
+ * | `release`    | failed                       | stale         | ok, no change | writes the tombstone | stale     |
+ * | `recordStep` | recorded and renewed, unless | `begun`:      | stale         | restores the claim   | stale     |
+ * |              | its token left a higher      | stale; else   |               | with it              |           |
+ * |              | `order` for the label        | ok, no change |               |                      |           |
+ *
+ * Completion and a certain failure drop the steps, an uncertain one keeps them.
  *
  * An operator's commands. `inspect` shows the record, and changes nothing. `resolve` is a takeover by a token that runs
  * nothing: the outcome is unknown no more, and the dead owner's late commands are stale. The first rule that fits.
@@ -37,7 +44,9 @@
  * | failed or completed, own token                                     | ok, no change                              |
  * | another attempt than the one that was looked at                    | stale                                      |
  * | in-flight, lapsed; or failed and uncertain                         | that attempt, by this token: completed     |
- * |                                                                    | with the answer, or failed and certain     |
+ * |                                                                    | with the answer, or failed and certain;    |
+ * |                                                                    | or, `rerun`, failed and uncertain, marked, |
+ * |                                                                    | with its steps                             |
  * | in-flight, lease live; completed; or failed, certain               | stale                                      |
  *
  * The laws, whatever the interleaving:
@@ -49,7 +58,9 @@
  * 6. *Seen is stored.* (The engine's: it sends a success after `complete` was confirmed.)
  * 7. *Fresh means fresh.* `previousOutcome` is `'none'` or `'failed'` only if no earlier attempt died, stalled, or
  *    failed after it may have had an effect. An attempt that an operator has resolved as failed counts as failed.
- * 8. *Apart.* One record per (scope, key): no command sees another's.
+ * 8. *Steps.* A step whose result is recorded never runs again while its record lives. One that nobody recorded as begun
+ *    has never begun, or each beginning was taken back.
+ * 9. *Apart.* One record per (scope, key): no command sees another's.
  */
 import type {
   Answer,
@@ -60,7 +71,9 @@ import type {
   Ownership,
   PreviousOutcome,
   Resolution,
+  StepChange,
 } from './record.js'
+import { changed, handedOver, having, type StoredSteps, seenOf, told } from './steps.js'
 
 /** What a store keeps: the record, and its private fields. Times are of the store's own clock, in milliseconds. */
 export type StoredRecord = (
@@ -70,6 +83,7 @@ export type StoredRecord = (
       readonly attempt: number
       readonly uncertain: boolean
       readonly leaseUntil: number
+      readonly steps?: StoredSteps
     }
   | { readonly state: 'completed'; readonly fingerprint: string; readonly attempt: number; readonly answer: Answer }
   | {
@@ -77,6 +91,9 @@ export type StoredRecord = (
       readonly fingerprint: string | null
       readonly attempt: number
       readonly uncertain: boolean
+      readonly steps?: StoredSteps
+      /** An operator's mark: the next claim takes it over, even under `refuse`. */
+      readonly rerun?: true
     }
 ) & {
   /** The last owner's token. */
@@ -156,10 +173,40 @@ export function release(
   const uncertain = own.uncertain || (record?.uncertain ?? false)
   const fingerprint = uncertain ? (record ?? own).fingerprint : null
   const expiresAt = now + (uncertain ? own.retentionMs : own.failedMs)
-  return { record: { state: 'failed', token: own.token, fingerprint, attempt, uncertain, expiresAt }, reply: OK }
+  const steps = uncertain && record?.state === 'in-flight' ? having(record.steps) : {}
+  return {
+    record: { state: 'failed', token: own.token, fingerprint, attempt, uncertain, expiresAt, ...steps },
+    reply: OK,
+  }
+}
+
+export function recordStep(
+  stored: StoredRecord | null,
+  own: Ownership & StepChange & { leaseMs: number },
+  now: number,
+): Step<CommandReply> {
+  const record = unexpired(stored, now)
+  if (record === null) {
+    const restored = claimed(own, own.attempt, own.uncertain, now, changed(undefined, own) ?? undefined)
+    return { record: restored, reply: RESTORED }
+  }
+  if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)
+  if (record.state === 'completed') return own.state === 'begun' ? stale(record, now, own) : { record, reply: OK }
+  const steps = changed(record.steps, own)
+  return steps === null ? { record, reply: OK } : { record: extended(record, own, now, steps), reply: OK }
 }
 
 export function inspect(stored: StoredRecord | null, now: number): Step<IdempotencyRecord | null> {
+  const { record, reply } = peek(stored, now)
+  if (record === null || record.state === 'completed' || reply === null || reply.state === 'completed') {
+    return { record, reply }
+  }
+  const rerun = record.state === 'failed' && record.rerun === true ? { rerun: true as const } : {}
+  return { record, reply: { ...reply, ...having(seenOf(record.steps)), ...rerun } }
+}
+
+/** The same without steps. */
+export function peek(stored: StoredRecord | null, now: number): Step<IdempotencyRecord | null> {
   const record = unexpired(stored, now)
   return { record, reply: record && shown(record, now) }
 }
@@ -174,6 +221,13 @@ export function resolve(stored: StoredRecord | null, resolution: Resolution, now
   const { fingerprint, attempt } = record
   // At least as long as the record that it replaces: until then, the lost owner may still wake up.
   const expiresAt = Math.max(record.expiresAt, now + retentionMs)
+  if (resolution.rerun === true) {
+    const steps = having(handedOver(record.steps))
+    return {
+      record: { state: 'failed', token, fingerprint, attempt, uncertain: true, expiresAt, ...steps, rerun: true },
+      reply: OK,
+    }
+  }
   const resolved: StoredRecord =
     answer === null
       ? { state: 'failed', token, fingerprint: null, attempt, uncertain: false, expiresAt }
@@ -182,46 +236,59 @@ export function resolve(stored: StoredRecord | null, resolution: Resolution, now
 }
 
 type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
+type Unknown = Exclude<StoredRecord, { state: 'completed' }> & { readonly fingerprint: string }
 type Terms = Pick<Claim, 'token' | 'fingerprint' | 'leaseMs' | 'retentionMs'>
 
 const OK: CommandReply = Object.freeze({ ok: true })
+const RESTORED: CommandReply = Object.freeze({ ok: true, restored: true })
 
 function unexpired(stored: StoredRecord | null, now: number): StoredRecord | null {
   return stored !== null && now < stored.expiresAt ? stored : null
 }
 
 /** The owner died or stalled, or the attempt failed and may have had its effect. The record is bound. */
-function isUnknown(record: StoredRecord, now: number): record is StoredRecord & { readonly fingerprint: string } {
+function isUnknown(record: StoredRecord, now: number): record is Unknown {
   if (record.state === 'in-flight') return now >= record.leaseUntil
   return record.state === 'failed' && record.uncertain
 }
 
-function acquire(claim: Claim, attempt: number, uncertain: boolean, now: number): Step<BeginReply> {
-  return { record: claimed(claim, attempt, uncertain, now), reply: acquired(attempt, uncertain) }
+function acquire(
+  claim: Claim,
+  attempt: number,
+  uncertain: boolean,
+  now: number,
+  steps?: StoredSteps,
+): Step<BeginReply> {
+  return { record: claimed(claim, attempt, uncertain, now, steps), reply: acquired(attempt, uncertain, steps) }
 }
 
 function acquireAgain(record: InFlight, claim: Claim, now: number): Step<BeginReply> {
-  return { record: extended(record, claim, now), reply: acquired(record.attempt, record.uncertain) }
+  return { record: extended(record, claim, now), reply: acquired(record.attempt, record.uncertain, record.steps) }
 }
 
-function claimed(terms: Terms, attempt: number, uncertain: boolean, now: number): StoredRecord {
+function claimed(terms: Terms, attempt: number, uncertain: boolean, now: number, steps?: StoredSteps): StoredRecord {
   const { token, fingerprint } = terms
   const leaseUntil = now + terms.leaseMs
-  return { state: 'in-flight', token, fingerprint, attempt, uncertain, leaseUntil, expiresAt: now + terms.retentionMs }
+  const expiresAt = now + terms.retentionMs
+  return { state: 'in-flight', token, fingerprint, attempt, uncertain, leaseUntil, expiresAt, ...having(steps) }
 }
 
-function extended(record: InFlight, terms: Terms, now: number): StoredRecord {
+function extended(record: InFlight, terms: Terms, now: number, steps = record.steps): StoredRecord {
   const { state, token, fingerprint, attempt, uncertain } = record
   const leaseUntil = now + terms.leaseMs
-  return { state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt: now + terms.retentionMs }
+  const expiresAt = now + terms.retentionMs
+  return { state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt, ...having(steps) }
 }
 
-function acquired(attempt: number, uncertain: boolean): BeginReply {
-  return { acquired: true, attempt, previousOutcome: previousOutcome(attempt, uncertain) }
+function acquired(attempt: number, uncertain: boolean, steps?: StoredSteps): BeginReply {
+  const previous = previousOutcome(attempt, uncertain)
+  return { acquired: true, attempt, previousOutcome: previous, ...having(told(steps)) }
 }
 
-function takeOver(record: StoredRecord, claim: Claim, now: number): Step<BeginReply> {
-  return claim.unknownOutcome === 'refuse' ? refuse(record, claim, now) : acquire(claim, record.attempt + 1, true, now)
+function takeOver(record: Exclude<StoredRecord, { state: 'completed' }>, claim: Claim, now: number): Step<BeginReply> {
+  const isMarked = record.state === 'failed' && record.rerun === true
+  if (claim.unknownOutcome === 'refuse' && !isMarked) return refuse(record, claim, now)
+  return acquire(claim, record.attempt + 1, true, now, handedOver(record.steps))
 }
 
 /** Derived, not stored, so a repeated `begin` gets the same reply as the first. */

@@ -34,6 +34,8 @@ export type IdempotencyRecord =
       readonly uncertain: boolean
       /** At most 0: the lease has lapsed. */
       readonly leaseRemainingMs: number
+      /** Only from `inspect`: the steps that began, if any; never their results. */
+      readonly steps?: readonly ShownStep[]
     }
   | {
       readonly state: 'completed'
@@ -51,7 +53,36 @@ export type IdempotencyRecord =
       readonly fingerprint: string | null
       readonly attempt: number
       readonly uncertain: boolean
+      /** Only from `inspect`: as above. */
+      readonly steps?: readonly ShownStep[]
+      /** Only from `inspect`: an operator lets the next attempt go on, even under `unknownOutcome: 'refuse'`. */
+      readonly rerun?: true
     }
+
+/** A step as operators see it. */
+export type ShownStep = Pick<Step, 'label' | 'state'>
+
+/** A step of an operation that earlier attempts began, and did not take back. */
+export interface Step {
+  readonly label: string
+  /** `'begun'`: it may have had its effect, and left no result. */
+  readonly state: 'begun' | 'done'
+  /** The bytes of its result. `null`: it has not ended, or its result was not kept. */
+  readonly result: Uint8Array | null
+}
+
+/** What an owner says of a step. */
+export interface StepChange {
+  readonly label: string
+  /**
+   * 1, 2, 3 … among the changes of one owner: one that arrives behind a later one for the same label changes nothing.
+   */
+  readonly order: number
+  /** `'undone'`: its beginning is taken back, since it certainly had no effect. */
+  readonly state: 'begun' | 'done' | 'undone'
+  /** Of `'done'`; `null`: not kept. */
+  readonly result: Uint8Array | null
+}
 
 /**
  * How the attempts before this one ended. `'none'`: there was none. `'failed'`: all failed, certainly without effect.
@@ -89,6 +120,8 @@ export interface Acquired {
   readonly acquired: true
   readonly attempt: number
   readonly previousOutcome: PreviousOutcome
+  /** The steps that earlier attempts recorded, or, of a claim that is repeated, this one; absent if there are none. */
+  readonly steps?: readonly Step[]
 }
 
 /** The reply to `begin`: the key, or the record that prevented the claim. */
@@ -103,8 +136,13 @@ export interface Resolution {
   readonly token: string
   /** The attempt that the operator inspected: a later one must not be resolved by what was seen of it. */
   readonly attempt: number
-  /** The answer to keep; `null`: it failed, certainly without effect. */
+  /** The answer to keep; `null`: it failed, certainly without effect, unless `rerun`. */
   readonly answer: Answer | null
+  /**
+   * It stays unknown, and the next claim with its fingerprint goes on with its steps, even with `unknownOutcome:
+   * 'refuse'`. Its `answer` is `null`.
+   */
+  readonly rerun?: boolean
   /** The minimum time for which the record is kept. */
   readonly retentionMs: number
 }
@@ -123,10 +161,13 @@ export interface Forgetting {
 }
 
 /**
- * The reply to `renew`, `complete`, `release`, `resolve` and `forget`. Not ok means *stale*; `record` is the record that the
- * command found, unchanged.
+ * The reply to `renew`, `complete`, `release`, `recordStep`, `resolve` and `forget`. Not ok means *stale*; `record` is the record
+ * that the command found, unchanged. `restored`, of `recordStep` alone: there was no record, so the owner's other steps are
+ * missing in the one that it wrote.
  */
-export type CommandReply = { readonly ok: true } | { readonly ok: false; readonly record: IdempotencyRecord | null }
+export type CommandReply =
+  | { readonly ok: true; readonly restored?: true }
+  | { readonly ok: false; readonly record: IdempotencyRecord | null }
 
 /** A record that a store's `list` returns. */
 export interface ListedRecord {

@@ -1,7 +1,9 @@
-import { hash } from 'node:crypto'
-import { IdempotencyError, kindOf } from '../errors.js'
+import { IdempotencyError } from '../errors.js'
+import type { AsResult } from '../json.js'
+import { derivedKey } from '../record/derived-key.js'
 import type { Identity } from '../record/identity.js'
 import type { PreviousOutcome } from '../record/record.js'
+import type { StepInHand, StepOptions } from './step-in-hand.js'
 
 /** What a handler receives about its run. */
 export interface IdempotencyContext {
@@ -29,6 +31,32 @@ export interface IdempotencyContext {
    * @throws IdempotencyError `label_invalid` for an empty label; nothing changed.
    */
   readonly deriveKey: (label: string) => string
+  /**
+   * A part of the operation whose result is recorded by itself. If an earlier attempt has recorded one, resolves with it and
+   * does not call `work`; else calls it, records what it returned, and resolves with that, as JSON.
+   *
+   * `label` identifies the step: 1 to 100 characters, no control characters, one for each step of the operation (in a
+   * loop, it carries the index). A failure of the run after a step has begun leaves the outcome unknown, unless its work
+   * threw a `CertainFailure`. Results above `maxStepBytes` are not kept: a later attempt rejects with `step_not_kept`.
+   *
+   * @example
+   * const charge = await run.step('charge', ({ key, signal }) => bank.charge(order, { idempotencyKey: key, signal }))
+   *
+   * @throws IdempotencyError for misuse (`label_invalid`, `step_repeated`, `step_late`, `step_limit`,
+   * `step_in_transaction`, `command_missing`), `store_failed`, `lease_lost` and `step_not_kept`: `work` was not called.
+   * `step_result_invalid`: it was, and the step counts as begun. What `work` throws, unchanged.
+   */
+  readonly step: StepOf
+}
+
+/** `context.step`: the result is JSON, or `options.result` converts it. */
+export interface StepOf {
+  <Result>(
+    label: string,
+    work: (step: StepInHand) => Result | Promise<Result>,
+    options: StepOptions<NoInfer<Result>>,
+  ): Promise<Result>
+  <Result>(label: string, work: (step: StepInHand) => AsResult<Result> | Promise<AsResult<Result>>): Promise<Result>
 }
 
 /** The parts of a run that a context uses. */
@@ -38,6 +66,7 @@ interface RunInHand {
   readonly previousOutcome: PreviousOutcome
   readonly signal: AbortSignal
   mayHaveEffect(): void
+  step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown>
 }
 
 /**
@@ -66,6 +95,12 @@ export class HandlerContext implements IdempotencyContext {
   get mayHaveEffect(): () => void {
     const run = this[RUN]
     return () => run.mayHaveEffect()
+  }
+
+  get step(): StepOf {
+    const run = this[RUN]
+    return ((label: string, work: (step: StepInHand) => unknown, options: unknown) =>
+      run.step(label, work, options)) as StepOf
   }
 
   get deriveKey(): (label: string) => string {
@@ -99,27 +134,22 @@ const SIGNAL = {
   configurable: true,
 }
 
-/** Frozen within a major version, because other services store these keys. Held by golden files. */
-const FORMAT = 'once-per-key derived key v1'
-
 /**
- * What `deriveKey(label)` returns to the handler of that operation: a UUID from the identity and the label, by RFC 9562
- * §5.8, version 8, "custom UUIDs … based on a hash".
+ * The context of a run that a route always has: `req.idempotency`, without a check for `undefined`. For routes whose
+ * middleware has `required: true`, since a request without a key has no context.
  *
- * @throws IdempotencyError `label_invalid`: the label is empty, or no string.
+ * @example
+ * app.post('/payouts', once, async (req, res) => {
+ *   const { deriveKey } = contextOf(req)
+ *
+ * @throws IdempotencyError `context_missing`: the request has none. Nothing changed.
  */
-export function derivedKey(identity: Identity, label: string): string {
-  if (typeof label !== 'string' || label === '') {
-    const seen = label === '' ? 'an empty string' : kindOf(label)
-    throw new IdempotencyError(
-      'label_invalid',
-      `deriveKey needs a label that names the call, such as 'bank transfer'; seen: ${seen}.`,
-    )
-  }
-  const { namespace, scope, key, fingerprint } = identity
-  // One more part than a request's identity, so the two never collide.
-  const space = namespace === undefined ? [] : [namespace]
-  const hex = hash('sha256', JSON.stringify([FORMAT, ...space, scope, key, fingerprint, label]), 'hex')
-  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+export function contextOf(request: { readonly idempotency?: IdempotencyContext | undefined }): IdempotencyContext {
+  const { idempotency } = request
+  if (idempotency !== undefined) return idempotency
+  throw new IdempotencyError(
+    'context_missing',
+    'The request has no context of a run. Either it came without a key, which `required: true` refuses, or the route is not behind ' +
+      'the middleware: mount it before the handler. A method that `methods` does not name, and a request that `skip` names, have none.',
+  )
 }

@@ -109,6 +109,14 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
     if (this.state !== 'ended') this.#look(monotonicNow())
   }
 
+  /** Another command, sent then, has renewed it. */
+  renewedAt(sentAt: number): void {
+    if (this.state !== 'held') return
+    this.#confirmedAt = Math.max(this.#confirmedAt, sentAt)
+    this.#renewAt = Math.max(this.#renewAt, sentAt + this.#leaseMs / 3)
+    this.#schedule(monotonicNow())
+  }
+
   /** Renews now. Resolves with whether the store has confirmed it. */
   async confirm(): Promise<boolean> {
     const call = this.#renew()

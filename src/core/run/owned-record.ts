@@ -5,6 +5,7 @@ import { SEND, type Settled } from '../events/outcome.js'
 import { traceRunEnd } from '../events/trace.js'
 import { unconfirmed, verdictAfterLoss } from '../events/verdict.js'
 import { whenever } from '../maybe-promise.js'
+import { leaseLost } from '../misuse.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
 import { Lease, type Leased } from './lease.js'
 import { Operation } from './operation.js'
@@ -241,6 +242,25 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
 
   renew(): StoreCall<CommandReply> {
     return this.core.calls.sendInBackground('renew', this)
+  }
+
+  /** @throws IdempotencyError `lease_lost`: the store did not confirm the renewal. */
+  async renewAndPause(): Promise<void> {
+    await this.lease.pause()
+    if (!(await this.lease.confirm())) throw leaseLost()
+  }
+
+  /**
+   * From now on the lock of a transaction replaces the lease: waits for a renewal that is being sent, and sends no
+   * more.
+   */
+  async lockLease(): Promise<void> {
+    await this.lease.pause()
+    this.lease.lock()
+  }
+
+  resumeRenewals(): void {
+    this.lease.resume()
   }
 
   abstract renewalRefused(record: IdempotencyRecord | null): void

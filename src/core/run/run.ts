@@ -10,14 +10,15 @@ import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from '../re
 import type { Store } from '../store.js'
 import type { AnswerSource } from './answer-source.js'
 import { HandlerContext } from './context.js'
-import { type Failure, OwnedRecord } from './owned-record.js'
+import type { Failure } from './owned-record.js'
 import type { Completion, FailureKind, LookedKey, OfferedEnd, OpenTransaction } from './run-end.js'
 import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from './settling.js'
+import { SteppedRecord } from './stepped-record.js'
 
 /** One run of an operation, from its claim to its end. */
-export class Run extends OwnedRecord {
+export class Run extends SteppedRecord {
   previousOutcome: PreviousOutcome = 'none'
-  /** The context that the handler receives; made with the run, after its claim. */
+  /** The context that the handler receives; made after its claim. */
   context!: HandlerContext
   /** The result of the first end, once it is known. */
   #settled: Settled | undefined = undefined
@@ -25,6 +26,10 @@ export class Run extends OwnedRecord {
   #settling: Settlings<Settled> = undefined
   /** The handler has called `mayHaveEffect()`. */
   #mayHaveHadEffect = false
+  /** It has failed while a step was running: released when that has settled. */
+  #isWaitingForSteps = false
+  /** It has failed before its steps had settled: that was sent, and counts. */
+  #isSentEarly = false
   #abort: AbortController | undefined = undefined
   /** Why the handler should stop; the first reason counts. */
   #stopReason: IdempotencyError | undefined = undefined
@@ -44,9 +49,10 @@ export class Run extends OwnedRecord {
   #isEnding = false
 
   /** Its claim was sent at this time, and acquired the key. */
-  begin({ attempt, previousOutcome }: Acquired, sentAt: number): void {
+  begin({ attempt, previousOutcome, steps }: Acquired, sentAt: number): void {
     this.tellClaimed({ attempt, previousOutcome })
     this.previousOutcome = previousOutcome
+    if (steps !== undefined) this.recordedSteps(steps)
     this.#begin(attempt, previousOutcome === 'unknown', sentAt)
   }
 
@@ -57,6 +63,7 @@ export class Run extends OwnedRecord {
   }
 
   #begin(attempt: number, uncertain: boolean, sentAt: number): void {
+    this.isEarlierUnknown = uncertain
     this.own(attempt, uncertain, sentAt)
     this.context = new HandlerContext(this)
   }
@@ -71,6 +78,10 @@ export class Run extends OwnedRecord {
   /** Whether any failure would leave the outcome unknown. */
   get isUncertain(): boolean {
     return this.uncertain || this.#mayHaveHadEffect
+  }
+
+  get isEnding(): boolean {
+    return this.#isEnding || this.isOver
   }
 
   get signal(): AbortSignal {
@@ -151,6 +162,7 @@ export class Run extends OwnedRecord {
 
   protected override settle(found: Settled): void {
     const settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.core.options) : found
+    if (this.#isSentEarly) return
     this.#settled = settled
     this.#isEnding = true
     const settling = this.#settling
@@ -166,13 +178,24 @@ export class Run extends OwnedRecord {
 
   #fail(how: FailureKind, because: FailureReason): void {
     this.#stop(runFailed()) // First, because a time limit may have responded while the handler still runs.
-    this.release(this.#judged(how, because))
+    if (this.areStepsSettled) {
+      this.release(this.#judged(how, because))
+      return
+    }
+    // The next attempt must not call a step that is still at the bank.
+    this.#isWaitingForSteps = true
+    this.whenStepsSettled(() => {
+      this.#isWaitingForSteps = false
+      if (!this.isOver) this.release(this.#judged(how, because))
+    })
+    this.settle(SEND)
+    this.#isSentEarly = true
   }
 
   /** An uncertain attempt stays uncertain, whatever its failure. */
   #judged(how: FailureKind, because: FailureReason): Failure {
-    if (this.uncertain) return { uncertain: true, because: 'earlier_attempt' }
-    if (this.#mayHaveHadEffect) return { uncertain: true, because: 'may_have_effect' }
+    if (this.isEarlierUnknown) return { uncertain: true, because: 'earlier_attempt' }
+    if (this.#mayHaveHadEffect || this.uncertain) return { uncertain: true, because: 'may_have_effect' }
     if (how === 'certainly') return { uncertain: false, because }
     return this.core.options.effects === 'declared'
       ? { uncertain: false, because: 'declared' }
@@ -243,25 +266,6 @@ export class Run extends OwnedRecord {
     this.#transaction = undefined
   }
 
-  /** @throws IdempotencyError `lease_lost`: the store did not confirm the renewal. */
-  async renewAndPause(): Promise<void> {
-    await this.lease.pause()
-    if (!(await this.lease.confirm())) throw leaseLost()
-  }
-
-  /**
-   * From now on the lock of a transaction replaces the lease: waits for a renewal that is being sent, and sends no
-   * more.
-   */
-  async lockLease(): Promise<void> {
-    await this.lease.pause()
-    this.lease.lock()
-  }
-
-  resumeRenewals(): void {
-    this.lease.resume()
-  }
-
   completionOf(answer: Answer): Completion {
     const { token, fingerprint, recordKey } = this
     const { retentionMs } = this.core.options
@@ -321,8 +325,6 @@ export class Run extends OwnedRecord {
     this.settle(unconfirmed(this.core.options))
   }
 
-  // --- what it hears of its lease
-
   renewalRefused(record: IdempotencyRecord | null): void {
     // After the end was sent, a stale renewal may mean that it arrived: its own reply decides.
     if (!this.#isEnding && this.isTaken(record)) this.lease.take()
@@ -337,7 +339,8 @@ export class Run extends OwnedRecord {
 
   /** `maxRunMs` has passed and the lease is gone: nothing waits for the handler any longer. */
   leaseOver(): void {
-    if (!this.#isEnding && this.#transaction?.isCompleting !== true) this.end()
+    const isOpen = !this.#isEnding || this.#isWaitingForSteps
+    if (isOpen && this.#transaction?.isCompleting !== true) this.end()
   }
 }
 

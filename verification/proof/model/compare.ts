@@ -44,6 +44,7 @@ function aspectsOfBegun(
   if (due.acquired && seen.acquired) {
     aspects.push([isAgain ? 'S7' : 'S6', due.attempt === seen.attempt])
     aspects.push([isAgain ? 'S7' : 'S5', due.previousOutcome === seen.previousOutcome])
+    aspects.push(['S14', isDeepStrictEqual(stepsOf(due), stepsOf(seen))])
   }
   if (!due.acquired && !seen.acquired) aspects.push(...aspectsOfRecord(due.record, seen.record, slackMs))
   return aspects
@@ -69,10 +70,13 @@ function aspectsOfDone(command: Command, due: CommandReply, seen: CommandReply, 
 }
 
 /** What is broken where an owner is refused: its success is not stored, its lease ends, its key is not freed. */
-const CHECK_OF_REFUSAL = { begin: 'S7', complete: 'S3', renew: 'S1', release: 'L1' } as const satisfies Record<
-  Command['type'],
-  Check
->
+const CHECK_OF_REFUSAL = {
+  begin: 'S7',
+  complete: 'S3',
+  renew: 'S1',
+  release: 'L1',
+  recordStep: 'S14',
+} as const satisfies Record<Command['type'], Check>
 
 function aspectsOfRecord(due: IdempotencyRecord, seen: IdempotencyRecord, slackMs: number): Aspect[] {
   const aspects: Aspect[] = [
@@ -89,6 +93,11 @@ function aspectsOfRecord(due: IdempotencyRecord, seen: IdempotencyRecord, slackM
   }
   if (due.state === 'failed' && seen.state === 'failed') aspects.push(['S5', due.uncertain === seen.uncertain])
   return aspects
+}
+
+/** Bytes are bytes. */
+function stepsOf({ steps = [] }: Extract<BeginReply, { acquired: true }>): unknown {
+  return steps.map(({ label, state, result }) => ({ label, state, result: result && [...result] }))
 }
 
 /** Bytes are bytes, be they in a Buffer or not. */

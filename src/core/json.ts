@@ -1,4 +1,4 @@
-import { kindOf } from '../core/index.js'
+import { kindOf } from './errors.js'
 
 /**
  * The type itself if it is JSON throughout; otherwise a type that does not accept its values: Date, Map, bigint,

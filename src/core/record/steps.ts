@@ -1,0 +1,42 @@
+/** The steps of a record, as the machine keeps them: pure, like the machine. */
+import type { ShownStep, Step, StepChange } from './record.js'
+
+/** A step as stored. */
+export interface StoredStep {
+  readonly label: string
+  readonly state: StepChange['state']
+  /** Of the record's owner; 0: an earlier owner recorded it, so each change of the owner's follows it. */
+  readonly order: number
+  readonly result: Uint8Array | null
+}
+
+/** Most records have none. */
+export type StoredSteps = readonly StoredStep[] | undefined
+
+/** The member of a record, or of a reply, that has them: absent if there are none. */
+export function having<Each>(steps: readonly Each[] | undefined): { readonly steps?: readonly Each[] } {
+  return steps === undefined || steps.length === 0 ? {} : { steps }
+}
+
+/** The same steps with this change in them; `null`: a later one of the same owner has arrived before it. */
+export function changed(steps: StoredSteps, { label, order, state, result }: StepChange): readonly StoredStep[] | null {
+  const before = steps?.find((step) => step.label === label)
+  if (before !== undefined && before.order > order) return null
+  const step: StoredStep = { label, state, order, result: state === 'done' ? result : null }
+  return before === undefined ? [...(steps ?? []), step] : (steps ?? []).map((each) => (each === before ? step : each))
+}
+
+/** What a next owner finds: what was taken back has never begun. */
+export function handedOver(steps: StoredSteps): StoredSteps {
+  return steps?.filter(({ state }) => state !== 'undone').map((step) => ({ ...step, order: 0 }))
+}
+
+/** As an owner is told them. */
+export function told(steps: StoredSteps): readonly Step[] | undefined {
+  return steps?.flatMap(({ label, state, result }) => (state === 'undone' ? [] : [{ label, state, result }]))
+}
+
+/** As an operator is shown them. */
+export function seenOf(steps: StoredSteps): readonly ShownStep[] | undefined {
+  return told(steps)?.map(({ label, state }) => ({ label, state }))
+}

@@ -1,0 +1,60 @@
+import type { Step } from '../record/record.js'
+import { OwnedRecord } from './owned-record.js'
+import type { StepInHand } from './step-in-hand.js'
+import { type RunOfSteps, Steps } from './steps.js'
+
+/** The record of an attempt whose steps are recorded in it. An attempt without steps pays nothing for them. */
+export abstract class SteppedRecord extends OwnedRecord implements RunOfSteps {
+  /** The outcome of an earlier attempt is unknown: `uncertain` also says that a step of this one began. */
+  protected isEarlierUnknown = false
+  #steps: Steps | undefined = undefined
+
+  abstract readonly signal: AbortSignal
+  abstract readonly isEnding: boolean
+  abstract readonly isInTransaction: boolean
+
+  /** Earlier attempts have recorded these. */
+  protected recordedSteps(steps: readonly Step[]): void {
+    this.#steps = new Steps(this, this.core, steps)
+  }
+
+  /** A step of the operation: see `IdempotencyContext`. */
+  step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
+    this.#steps ??= new Steps(this, this.core)
+    return this.#steps.step(label, work, options)
+  }
+
+  /** Whether no step runs, and no result is on its way to the store. */
+  protected get areStepsSettled(): boolean {
+    return this.#steps === undefined || this.#steps.areSettled
+  }
+
+  protected whenStepsSettled(then: () => void): void {
+    this.#steps?.whenSettled(then)
+  }
+
+  holdsLease(): boolean {
+    return this.lease.check()
+  }
+
+  get until(): number {
+    return this.lease.until
+  }
+
+  renewedAt(sentAt: number): void {
+    this.lease.renewedAt(sentAt)
+  }
+
+  taken(): void {
+    if (!this.isEnding) this.lease.take()
+  }
+
+  tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void {
+    const { scope, key } = this.identity
+    this.emit({ type, scope, key, attempt: this.attempt, label })
+  }
+
+  mayHaveSteps(may: boolean): void {
+    this.uncertain = this.isEarlierUnknown || may
+  }
+}

@@ -1,0 +1,318 @@
+import type { Sender, StoreCall } from '../calls/store-call.js'
+import { isCertainFailure } from '../certain-failure.js'
+import type { OwnContext } from '../events/own-context.js'
+import {
+  commandMissing,
+  leaseLost,
+  stepInTransaction,
+  stepLate,
+  stepLimit,
+  stepNotKept,
+  stepRepeated,
+  storeFailedStep,
+} from '../misuse.js'
+import type { Identity } from '../record/identity.js'
+import type { CommandReply, Step, StepChange } from '../record/record.js'
+import type { SentTerms, Store } from '../store.js'
+import type { CoreParts } from './core-parts.js'
+import { checkLabel, type GivenStep, type ResultOfStep, type StepInHand } from './step-in-hand.js'
+
+/** The parts of a run that its steps use. */
+export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
+  readonly identity: Identity
+  readonly ownContext: OwnContext | undefined
+  readonly isProtected: boolean
+  readonly signal: AbortSignal
+  /** Its first end was given, or its time has ended. */
+  readonly isEnding: boolean
+  readonly isInTransaction: boolean
+  /** Checks whether the lease is still held. */
+  holdsLease(): boolean
+  /** How long the run may last, on the monotonic clock. */
+  readonly until: number
+  /** A command was confirmed that was sent then: it renews the lease. */
+  renewedAt(sentAt: number): void
+  /** A command has found that another attempt owns the record. */
+  taken(): void
+  tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void
+  /** Any failure from now on leaves the outcome unknown, or not any more. */
+  mayHaveSteps(may: boolean): void
+}
+
+/**
+ * - `free`: nobody has begun it, or each beginning was taken back.
+ * - `running`: this run is recording its beginning, or calls its work.
+ * - `begun`: it was begun, and has left no result.
+ * - `recorded`: an earlier attempt has recorded its result.
+ * - `done`: it has succeeded in this run.
+ */
+type StepState = 'free' | 'running' | 'begun' | 'recorded' | 'done'
+
+interface KnownStep {
+  state: StepState
+  /** What was recorded last by this run, to be sent again where the store has lost the record. */
+  change: StepChange | undefined
+  readonly result: Uint8Array | null
+}
+
+const MOST_STEPS = 100
+
+/** The steps of one run. Made with its first step, or where earlier attempts have recorded some. */
+export class Steps {
+  readonly #run: RunOfSteps
+  readonly #core: CoreParts
+  readonly #known = new Map<string, KnownStep>()
+  #order = 0
+  /** Results that are on their way to the store. */
+  readonly #onTheirWay = new Set<Promise<unknown>>()
+  #running = 0
+  /** How many have begun, and were not taken back. */
+  #begun = 0
+  #whenSettled: (() => void) | undefined
+
+  constructor(run: RunOfSteps, core: CoreParts, recorded: readonly Step[] = []) {
+    this.#run = run
+    this.#core = core
+    for (const { label, state, result } of recorded) {
+      this.#known.set(label, { state: state === 'done' ? 'recorded' : 'begun', change: undefined, result })
+    }
+  }
+
+  /** Whether nothing runs, and no result is on its way. */
+  get areSettled(): boolean {
+    return this.#running === 0 && this.#onTheirWay.size === 0
+  }
+
+  /** Calls `then` once they are settled. */
+  whenSettled(then: () => void): void {
+    this.#whenSettled = then
+  }
+
+  async step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
+    const given = checkLabel(label, work, options)
+    const known = this.#mayBegin(label)
+    if (known.state === 'recorded') return this.#resume(label, known, given)
+    const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'
+    const before = known.state
+    known.state = 'running'
+    this.#running++
+    try {
+      await this.#recordBeginning(label, known)
+    } catch (error) {
+      known.state = before
+      this.#settled()
+      throw error
+    }
+    return this.#call(label, known, given, previousOutcome)
+  }
+
+  /** @throws IdempotencyError for misuse, and `lease_lost`: nothing was sent. */
+  #mayBegin(label: string): KnownStep {
+    if (this.#run.isInTransaction) throw stepInTransaction()
+    const known = this.#known.get(label)
+    if (known?.state === 'running' || known?.state === 'done') throw stepRepeated(label)
+    if (this.#run.isEnding) throw stepLate()
+    if (!this.#run.holdsLease()) throw leaseLost()
+    if (this.#store.recordStep === undefined) throw commandMissing('recordStep')
+    if (known !== undefined) return known
+    if (this.#known.size >= MOST_STEPS) throw stepLimit(MOST_STEPS)
+    const step: KnownStep = { state: 'free', change: undefined, result: null }
+    this.#known.set(label, step)
+    return step
+  }
+
+  get #store(): Store {
+    return this.#core.options.store
+  }
+
+  #resume(label: string, known: KnownStep, { codec }: GivenStep): unknown {
+    if (known.result === null) throw stepNotKept(label)
+    const result = codec.decoded(known.result)
+    known.state = 'done'
+    this.#run.tellStep('step_resumed', label)
+    return result
+  }
+
+  async #recordBeginning(label: string, known: KnownStep): Promise<void> {
+    if (!this.#run.isProtected) return
+    if (this.#onTheirWay.size > 0) await this.#confirmed()
+    const reply = await this.#send(label, 'begun', null, known)
+    if (reply === null) throw storeFailedStep()
+    if (!reply.ok || !this.#run.holdsLease()) throw leaseLost()
+    if (this.#run.isEnding) throw stepLate()
+  }
+
+  /**
+   * Waits for the results that are on their way: a later step must not be recorded over an earlier one that is not.
+   *
+   * @throws IdempotencyError `store_failed`
+   */
+  async #confirmed(): Promise<void> {
+    const all = Promise.all(this.#onTheirWay)
+    let timer: NodeJS.Timeout | undefined
+    const inTime = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, this.#core.options.storeTimeoutMs, 'late')
+    })
+    const first = await Promise.race([all, inTime])
+    clearTimeout(timer)
+    if (first === 'late') throw storeFailedStep()
+    if (!this.#run.holdsLease()) throw leaseLost()
+  }
+
+  async #call(
+    label: string,
+    known: KnownStep,
+    { work, codec, key }: GivenStep,
+    previousOutcome: 'none' | 'unknown',
+  ): Promise<unknown> {
+    const before = this.#begun++
+    this.#run.mayHaveSteps(true)
+    let value: unknown
+    let encoded: ResultOfStep
+    try {
+      value = await work({ key: key(this.#run.identity), label, previousOutcome, signal: this.#run.signal })
+      encoded = codec.encoded(value)
+    } catch (error) {
+      // What else began meanwhile may have begun inside it.
+      const isAlone = this.#begun === before + 1
+      if (isCertainFailure(error) && previousOutcome === 'none' && isAlone) await this.#takeBack(label, known)
+      else known.state = 'begun'
+      this.#settled()
+      throw error
+    }
+    known.state = 'done'
+    try {
+      await this.#recordResult(label, known, encoded)
+    } finally {
+      this.#settled()
+    }
+    return encoded.value
+  }
+
+  async #takeBack(label: string, known: KnownStep): Promise<void> {
+    this.#begun--
+    this.#run.mayHaveSteps(this.#begun > 0)
+    if (this.#run.isProtected) await this.#send(label, 'undone', null, known, true)
+    known.state = 'free'
+  }
+
+  async #recordResult(label: string, known: KnownStep, { bytes }: ResultOfStep): Promise<void> {
+    if (!this.#run.isProtected) return
+    const kept = bytes.byteLength > this.#core.options.maxStepBytes ? null : bytes
+    const reply = await this.#send(label, 'done', kept, known, true)
+    if (reply?.ok === true) this.#run.tellStep('step_done', label)
+  }
+
+  /** `null`: no reply in time; `isRepeated`: then it is sent again in the background. */
+  async #send(
+    label: string,
+    state: StepChange['state'],
+    result: Uint8Array | null,
+    known: KnownStep,
+    isRepeated = false,
+  ): Promise<CommandReply | null> {
+    const run = this.#run
+    const { calls } = this.#core
+    const sent = new SentStep(run, { label, order: ++this.#order, state, result }, this.#begun > 0)
+    if (isRepeated) known.change = sent.step
+    const call = calls.send('recordStep', sent)
+    const whenReplied = call.whenReplied()
+    const onItsWay = Promise.resolve(whenReplied)
+    if (isRepeated) this.#onTheirWay.add(onItsWay)
+    const reply = await onItsWay
+    if (reply === null && isRepeated) this.#sendAgain(sent, call)
+    if (isRepeated) this.#onTheirWay.delete(onItsWay)
+    if (reply !== null) this.#heard(reply, call.sentAt, known, sent.step)
+    return reply
+  }
+
+  #sendAgain(sent: SentStep, call: StoreCall<CommandReply>): void {
+    const { label } = sent.step
+    if (sent.step.state === 'done') this.#run.tellStep('step_pending', label)
+    const late = this.#core.calls.sendAgain('recordStep', sent, call, this.#run.until).then((reply) => {
+      this.#onTheirWay.delete(late)
+      const known = this.#known.get(label)
+      if (reply !== null) this.#heard(reply, call.sentAt, known, sent.step)
+      if (reply?.ok === true && sent.step.state === 'done') this.#run.tellStep('step_done', label)
+      this.#look()
+    })
+    this.#onTheirWay.add(late)
+  }
+
+  #heard(reply: CommandReply, sentAt: number, known: KnownStep | undefined, change: StepChange): void {
+    if (!reply.ok) {
+      this.#run.taken()
+      return
+    }
+    this.#run.renewedAt(sentAt)
+    if (known !== undefined) known.change = change
+    if (reply.restored === true) this.#restore(change)
+  }
+
+  /** The store had lost the record: what this run has recorded is sent again. */
+  #restore(but: StepChange): void {
+    for (const { change } of this.#known.values()) {
+      if (change === undefined || change === but || change.state === 'undone') continue
+      const sent = new SentStep(this.#run, change, true)
+      const call = this.#core.calls.sendInBackground('recordStep', sent)
+      const replied = Promise.resolve(call.whenReplied()).then((reply) => {
+        this.#onTheirWay.delete(replied)
+        if (reply === null) this.#sendAgain(sent, call)
+        this.#look()
+      })
+      this.#onTheirWay.add(replied)
+    }
+  }
+
+  #settled(): void {
+    this.#running--
+    this.#look()
+  }
+
+  #look(): void {
+    if (!this.areSettled) return
+    const then = this.#whenSettled
+    this.#whenSettled = undefined
+    then?.()
+  }
+}
+
+/** One change of a step, as it is sent, and sent again. */
+class SentStep implements Sender {
+  readonly step: StepChange
+  readonly answer = null
+  readonly failure = null
+  readonly uncertain: boolean
+  readonly #run: RunOfSteps
+
+  constructor(run: RunOfSteps, step: StepChange, uncertain: boolean) {
+    this.#run = run
+    this.step = step
+    this.uncertain = uncertain || run.uncertain
+  }
+
+  get identity(): Identity {
+    return this.#run.identity
+  }
+  get ownContext(): OwnContext | undefined {
+    return this.#run.ownContext
+  }
+  get recordKey(): string {
+    return this.#run.recordKey
+  }
+  get token(): string {
+    return this.#run.token
+  }
+  get scope(): string {
+    return this.#run.scope
+  }
+  get fingerprint(): string {
+    return this.#run.fingerprint
+  }
+  get attempt(): number {
+    return this.#run.attempt
+  }
+  get terms(): SentTerms {
+    return this.#run.terms
+  }
+}

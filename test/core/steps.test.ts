@@ -1,0 +1,333 @@
+import {
+  CertainFailure,
+  createOperationEngine,
+  type EngineEvent,
+  fingerprintOf,
+  type Run,
+  type Store,
+} from 'once-per-key/core'
+import { MemoryStore } from 'once-per-key/memory'
+import { describe, expect, test, vi } from 'vitest'
+
+const TIMES = { leaseMs: 12_000, storeTimeoutMs: 1_000, maxRunMs: 60_000, retentionMs: 3_600_000 }
+const ANSWER = { status: 200, statusMessage: '', headers: [], body: Buffer.from('{}') }
+
+/** What the store does with each `recordStep`, in place of recording it: `'lose'` its reply, or let it fail before. */
+type Trouble = 'lose' | 'fail' | 'hang' | undefined
+
+function stage(options: object = {}, store: Store = new MemoryStore()) {
+  const events: EngineEvent[] = []
+  const commands: string[] = []
+  const trouble: { next: Trouble[] } = { next: [] }
+  const held: (() => void)[] = []
+  const spied: Store = {
+    begin: (key, claim) => {
+      commands.push('begin')
+      return store.begin(key, claim)
+    },
+    renew: (key, own) => store.renew(key, own),
+    complete: (key, own) => {
+      commands.push('complete')
+      return store.complete(key, own)
+    },
+    release: (key, own) => {
+      commands.push('release')
+      return store.release(key, own)
+    },
+    inspect: (key) => store.inspect?.(key) ?? null,
+    resolve: (key, resolution) => store.resolve?.(key, resolution) ?? { ok: false, record: null },
+    ...(store.recordStep && {
+      recordStep: async (key: string, own: Parameters<NonNullable<Store['recordStep']>>[1]) => {
+        commands.push(`${own.label} ${own.state}`)
+        const kind = trouble.next.shift()
+        if (kind === 'fail') throw new Error('away')
+        if (kind === 'hang') await new Promise<void>((resolve) => held.push(resolve))
+        const reply = await (store.recordStep as NonNullable<Store['recordStep']>)(key, own)
+        if (kind === 'lose') throw new Error('reply lost')
+        return reply
+      },
+    }),
+  }
+  const engine = createOperationEngine({ store: spied, onEvent: (event) => events.push(event), ...TIMES, ...options })
+  const identity = { namespace: 'n', scope: 's', key: 'k', fingerprint: fingerprintOf(1) }
+  return {
+    events,
+    commands,
+    trouble,
+    held,
+    engine,
+    spied,
+    types: () => events.map(({ type }) => type),
+    inspect: () => engine.inspect(identity),
+    resolve: (attempt: number) => engine.resolve(identity, attempt, null),
+    claim: () => engine.claim(identity),
+    async run(): Promise<Run> {
+      const claimed = await engine.claim(identity)
+      if (claimed.action !== 'execute') throw new Error(`refused: ${JSON.stringify(claimed)}`)
+      return claimed.run
+    },
+  }
+}
+
+const code = (expected: string) => expect.objectContaining({ code: expected })
+
+describe('a step', () => {
+  test('is called once: a later attempt goes on with its result, without a command', async () => {
+    const { run, commands, types } = stage()
+    const work = vi.fn(() => ({ id: 'ch_1', none: undefined }))
+    const first = await run()
+    expect(await first.context.step('charge', work)).toEqual({ id: 'ch_1' })
+    await first.fail('perhaps', 'no_answer')
+    expect(commands).toEqual(['begin', 'charge begun', 'charge done', 'release'])
+    commands.length = 0
+
+    const second = await run()
+    expect(await second.context.step('charge', work)).toEqual({ id: 'ch_1' })
+    expect(work).toHaveBeenCalledTimes(1)
+    expect(await second.context.step('ship', ({ previousOutcome }) => previousOutcome)).toBe('none')
+    await second.complete(ANSWER)
+    expect(commands).toEqual(['begin', 'ship begun', 'ship done', 'complete'])
+    expect(types().filter((type) => type.startsWith('step'))).toEqual(['step_done', 'step_resumed', 'step_done'])
+  })
+
+  test('gets its key, its label, and the signal', async () => {
+    const first = await stage().run()
+    await first.context.step('charge', (step) => {
+      expect(step).toEqual({
+        key: first.context.deriveKey('charge'),
+        label: 'charge',
+        previousOutcome: 'none',
+        signal: first.context.signal,
+      })
+      return null
+    })
+  })
+
+  test('that began and left no result is told so in the next attempt, and again in this one', async () => {
+    const { run } = stage()
+    const first = await run()
+    const dies = () => Promise.reject(new Error('timeout'))
+    await expect(first.context.step('charge', dies)).rejects.toThrow('timeout')
+    expect(await first.context.step('charge', ({ previousOutcome }) => previousOutcome)).toBe('unknown')
+    await first.fail('certainly', 'refused')
+    const second = await run()
+    expect(second.previousOutcome).toBe('unknown')
+    expect(await second.context.step('charge', ({ previousOutcome }) => previousOutcome)).toBe('unknown')
+  })
+
+  test('that is declined is taken back: the run may fail with certainty', async () => {
+    const { run, inspect, commands } = stage()
+    const first = await run()
+    const declined = new CertainFailure('declined')
+    await expect(first.context.step('charge', () => Promise.reject(declined))).rejects.toBe(declined)
+    await first.fail('certainly', 'certain_failure')
+    expect(commands).toEqual(['begin', 'charge begun', 'charge undone', 'release'])
+    expect(await inspect()).toMatchObject({ state: 'failed', uncertain: false })
+  })
+
+  test('whose beginning is of a dead attempt is not taken back', async () => {
+    const { run, inspect, commands } = stage()
+    const first = await run()
+    await expect(first.context.step('charge', () => Promise.reject(new Error('dies')))).rejects.toThrow('dies')
+    await first.fail('perhaps', 'no_answer')
+    const second = await run()
+    const declined = new CertainFailure('declined')
+    await expect(second.context.step('charge', () => Promise.reject(declined))).rejects.toBe(declined)
+    expect(commands).not.toContain('charge undone')
+    await second.fail('certainly', 'certain_failure')
+    expect(await inspect()).toMatchObject({ uncertain: true, steps: [{ label: 'charge', state: 'begun' }] })
+  })
+
+  test('in which another began is not taken back', async () => {
+    const { run, commands } = stage()
+    const first = await run()
+    const outer = first.context.step('outer', async () => {
+      await first.context.step('inner', () => 1)
+      throw new CertainFailure('no')
+    })
+    await expect(outer).rejects.toThrow('no')
+    expect(commands).not.toContain('outer undone')
+  })
+
+  test('leaves the outcome of a failure unknown, however that is judged', async () => {
+    const { run, inspect } = stage({ effects: 'declared' })
+    const first = await run()
+    await first.context.step('charge', () => 1)
+    await first.fail('certainly', 'refused')
+    expect(await inspect()).toMatchObject({ uncertain: true, steps: [{ label: 'charge', state: 'done' }] })
+  })
+})
+
+describe('misuse', () => {
+  test.each(['', 'x'.repeat(101), 'a\nb', '\ud800', 7])('a label %j: label_invalid', async (label) => {
+    const { run, commands } = stage()
+    const work = vi.fn()
+    await expect((await run()).context.step(label as string, work)).rejects.toEqual(code('label_invalid'))
+    expect(work).not.toHaveBeenCalled()
+    expect(commands).toEqual(['begin'])
+  })
+
+  test('a label that is running, or has succeeded: step_repeated', async () => {
+    const { context } = await stage().run()
+    const both = [context.step('a', () => 1), context.step('a', () => 2)]
+    expect(await Promise.allSettled(both)).toMatchObject([{ value: 1 }, { reason: { code: 'step_repeated' } }])
+    await expect(context.step('a', () => 3)).rejects.toEqual(code('step_repeated'))
+  })
+
+  test('after the end: step_late', async () => {
+    const first = await stage().run()
+    await first.complete(ANSWER)
+    await expect(first.context.step('a', () => 1)).rejects.toEqual(code('step_late'))
+  })
+
+  test('the 101st: step_limit', async () => {
+    const { context } = await stage().run()
+    for (let i = 0; i < 100; i++) await context.step(`step ${i}`, () => i)
+    await expect(context.step('one more', () => 1)).rejects.toEqual(code('step_limit'))
+  })
+
+  test('a store without it: command_missing, and everything else works', async () => {
+    const { begin, renew, complete, release } = new MemoryStore()
+    const bare = new MemoryStore()
+    const store: Store = {
+      begin: begin.bind(bare),
+      renew: renew.bind(bare),
+      complete: complete.bind(bare),
+      release: release.bind(bare),
+    }
+    const first = await stage({}, store).run()
+    const work = vi.fn()
+    await expect(first.context.step('a', work)).rejects.toEqual(code('command_missing'))
+    expect(work).not.toHaveBeenCalled()
+    expect(await first.complete(ANSWER)).toEqual({ action: 'send' })
+  })
+})
+
+describe('a result', () => {
+  test('that is no JSON: step_result_invalid, and the step stays begun', async () => {
+    const { run, inspect } = stage()
+    const first = await run()
+    const given = first.context.step('a', () => new Map() as never)
+    await expect(given).rejects.toEqual(code('step_result_invalid'))
+    expect(await inspect()).toMatchObject({ steps: [{ label: 'a', state: 'begun' }] })
+  })
+
+  test('of another type is encoded, and decoded for the first caller, too', async () => {
+    const { run } = stage()
+    const result = { encode: (date: Date) => date.toISOString(), decode: (text: Buffer) => new Date(`${text}`) }
+    const made = new Date(0)
+    const first = await run()
+    const got = await first.context.step('a', () => made, { result })
+    expect(got).toEqual(made)
+    expect(got).not.toBe(made)
+    await first.fail('perhaps', 'no_answer')
+    expect(await (await run()).context.step('a', () => new Date(1), { result })).toEqual(made)
+  })
+
+  test('above maxStepBytes is done, not kept: a later attempt rejects, and its outcome stays unknown', async () => {
+    const { run, inspect } = stage({ maxStepBytes: 3 })
+    const first = await run()
+    expect(await first.context.step('a', () => 'abc')).toBe('abc')
+    await first.fail('perhaps', 'no_answer')
+    const second = await run()
+    const work = vi.fn()
+    await expect(second.context.step('a', work)).rejects.toEqual(code('step_not_kept'))
+    expect(work).not.toHaveBeenCalled()
+    await second.fail('certainly', 'refused')
+    expect(await inspect()).toMatchObject({ uncertain: true, steps: [{ label: 'a', state: 'done' }] })
+  })
+})
+
+describe('where the store is away', () => {
+  test('before: store_failed, the work is not called, and the step may be tried again', async () => {
+    const { run, trouble } = stage()
+    const first = await run()
+    trouble.next = ['fail']
+    const work = vi.fn(() => 1)
+    await expect(first.context.step('a', work)).rejects.toEqual(code('store_failed'))
+    expect(work).not.toHaveBeenCalled()
+    expect(await first.context.step('a', work)).toBe(1)
+  })
+
+  test('after: the run goes on, its result follows, and the next step waits for it', async () => {
+    const { run, trouble, commands, types } = stage()
+    const first = await run()
+    trouble.next = [undefined, 'fail', 'fail']
+    expect(await first.context.step('charge', () => 1)).toBe(1)
+    expect(types()).toContain('step_pending')
+    expect(await first.context.step('ship', () => 2)).toBe(2)
+    expect(commands.indexOf('ship begun')).toBeGreaterThan(commands.lastIndexOf('charge done'))
+    expect(types().filter((type) => type === 'step_done')).toHaveLength(2)
+  })
+
+  test('for longer than a command may take: the next step is not called', async () => {
+    const { run, trouble } = stage({ storeTimeoutMs: 50 })
+    const first = await run()
+    trouble.next = [undefined, 'fail', 'fail', 'fail', 'fail', 'fail', 'fail', 'fail', 'fail']
+    await first.context.step('charge', () => 1)
+    const work = vi.fn()
+    await expect(first.context.step('ship', work)).rejects.toEqual(code('store_failed'))
+    expect(work).not.toHaveBeenCalled()
+  })
+
+  test('and has lost the record: it is restored with all results of this run', async () => {
+    const store = new MemoryStore()
+    const { run, inspect } = stage({}, store)
+    const first = await run()
+    await first.context.step('charge', () => 1)
+    store.clear()
+    await first.context.step('ship', () => 2)
+    await vi.waitFor(async () =>
+      expect(await inspect()).toMatchObject({
+        state: 'in-flight',
+        uncertain: true,
+        steps: expect.arrayContaining([{ label: 'charge', state: 'done' }]),
+      }),
+    )
+  })
+})
+
+describe('a failure while a step runs', () => {
+  test('is sent, aborts the signal, and keeps the record in flight until the step has settled', async () => {
+    const { run, inspect, claim, engine } = stage()
+    const first = await run()
+    let pay = (_: number): void => {}
+    const paid = first.context.step('charge', () => new Promise<number>((resolve) => (pay = resolve)))
+    await vi.waitFor(async () => expect(await inspect()).toMatchObject({ steps: [{ label: 'charge' }] }))
+    expect(await first.fail('perhaps', 'no_answer')).toEqual({ action: 'send' })
+    expect(first.context.signal.aborted).toBe(true)
+    expect(await inspect()).toMatchObject({ state: 'in-flight' })
+    expect(await claim()).toMatchObject({ code: 'in_flight' })
+    pay(1)
+    expect(await paid).toBe(1)
+    await engine.idle()
+    expect(await inspect()).toMatchObject({
+      state: 'failed',
+      uncertain: true,
+      steps: [{ label: 'charge', state: 'done' }],
+    })
+  })
+})
+
+describe('a lost lease', () => {
+  test('lets no step begin, and a late result changes no record of another', async () => {
+    let now = 0
+    const store = new MemoryStore({ now: () => now })
+    const { run, inspect } = stage({}, store)
+    const first = await run()
+    let pay = (_: number): void => {}
+    const paid = first.context.step('charge', () => new Promise<number>((resolve) => (pay = resolve)))
+    await vi.waitFor(async () => expect(await inspect()).toMatchObject({ steps: [{ label: 'charge' }] }))
+    now = 13_000
+    const second = await run()
+    expect(await second.context.step('charge', ({ previousOutcome }) => previousOutcome)).toBe('unknown')
+    const before = await inspect()
+    pay(1)
+    expect(await paid).toBe(1)
+    expect(await inspect()).toEqual(before)
+    expect(first.context.signal.aborted).toBe(true)
+    const work = vi.fn()
+    await expect(first.context.step('ship', work)).rejects.toEqual(code('lease_lost'))
+    expect(work).not.toHaveBeenCalled()
+  })
+})
