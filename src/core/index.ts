@@ -25,6 +25,7 @@ export * as optionRules from './options/option-rules.js'
 export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as OptionRule } from './options/validation.js'
 export { fingerprintOf } from './record/digest.js'
 export {
+  firstSentFault,
   type Identity,
   keyFault,
   namespaceFault,

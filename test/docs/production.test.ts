@@ -114,6 +114,7 @@ const EVENTS: Record<IdempotencyEvent['type'], true> = {
   mismatched: true,
   answer_not_kept: true,
   outcome_unknown: true,
+  key_expired: true,
   rejected: true,
   lease_lost: true,
   store_failed: true,

@@ -128,6 +128,10 @@ const WORDS: Readonly<Partial<Record<ProblemCode, { readonly title: string; read
     title: 'The outcome of an earlier delivery is unknown',
     detail: 'The earlier delivery was interrupted and may have had its effect, so the event is not handled again.',
   },
+  key_expired: {
+    title: 'The event is too old',
+    detail: 'It was created so long ago that an earlier delivery may have been forgotten, so it is not handled.',
+  },
   store_unavailable: {
     title: 'Events cannot be received at the moment',
     detail: 'The store could not be reached. Send the event again after a short delay.',
