@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { KnownWebhookEvent, UnknownEvent } from '../events/event.js'
+import type { WebhookHandlers as HandlersOf, WebhookHandler } from './delivery/handlers.js'
 import { documentedSender } from './documented-sender.js'
-import type { WebhookHandlers as HandlersOf, WebhookHandler } from './handlers.js'
-import type { ParsedEvent } from './parse.js'
+import type { ParsedEvent } from './parsing/parse.js'
 import { receiverFor, type WebhookReceiver } from './receiver.js'
 import type { CommonReceiverOptions, GivenReceiverOptions, ParsedReceiverOptions } from './receiver-options.js'
 

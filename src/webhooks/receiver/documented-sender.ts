@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { requestFingerprint } from '../../http/index.js'
 import { isKnownEvent, parseWebhookEvent, type WebhookEvent, webhookEventTypes } from '../events/event.js'
 import type { WebhookEventError } from '../events/event-error.js'
-import type { Delivered } from './delivered-event.js'
-import type { Sender } from './sender.js'
+import type { Delivered } from './parsing/delivered-event.js'
+import type { Sender } from './parsing/sender.js'
 
 /** The payments service, as its document shows its deliveries. */
 export const documentedSender: Sender = {

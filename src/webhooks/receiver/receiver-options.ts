@@ -3,10 +3,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { MaybePromise } from '../../core/index.js'
 import { checkOptions, type OptionRule, optionRules, scopeFault, warnOnce } from '../../core/index.js'
 import { type IdempotencyOptions, mistakesInOptions, type Scope, scopeReader, singleTenant } from '../../http/index.js'
-import { mistakesInHandlers, type WebhookHandler, type WebhookHandlers } from './handlers.js'
-import type { Parse, ParsedEvent } from './parse.js'
-import type { WebhookReceiverEvent } from './receiver-event.js'
-import { parsedSender, type Sender } from './sender.js'
+import { mistakesInHandlers, type WebhookHandler, type WebhookHandlers } from './delivery/handlers.js'
+import type { WebhookReceiverEvent } from './delivery/receiver-event.js'
+import type { Parse, ParsedEvent } from './parsing/parse.js'
+import { parsedSender, type Sender } from './parsing/sender.js'
 
 /** Options that all receivers share. All durations are integers, in milliseconds. */
 export interface CommonReceiverOptions<Req extends IncomingMessage = IncomingMessage>

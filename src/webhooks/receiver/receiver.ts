@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, IdempotencyError } from '../../core/index.js'
 import { sendAnswer } from '../../node/sending/send.js'
-import { Deliveries } from './deliveries.js'
-import type { ParsedEvent } from './parse.js'
+import { Deliveries } from './delivery/deliveries.js'
+import { refusalAnswer } from './delivery/refusal.js'
+import type { ParsedEvent } from './parsing/parse.js'
+import type { Sender } from './parsing/sender.js'
 import { type GivenReceiverOptions, type ParsedReceiverOptions, resolveReceiverOptions } from './receiver-options.js'
-import { refusalAnswer } from './refusal.js'
-import type { Sender } from './sender.js'
 
 /** Receives deliveries. Without `next` (plain `node:http`) it responds to other paths, and to misuse, itself. */
 export type Receive = (req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void) => void

@@ -1,4 +1,4 @@
-import type { Answer } from '../../core/index.js'
+import type { Answer } from '../../../core/index.js'
 import {
   type Problem,
   type ProblemCatalogue,
@@ -7,8 +7,8 @@ import {
   problemBody,
   problemCatalogue,
   problemFrom,
-} from '../../http/index.js'
-import type { WebhookEventIssue } from '../events/event-error.js'
+} from '../../../http/index.js'
+import type { WebhookEventIssue } from '../../events/event-error.js'
 
 /**
  * Why a delivery is refused, besides the core's reasons. A closed set: a new code is a minor release.

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { MaybePromise } from '../../core/index.js'
+import type { MaybePromise } from '../../../core/index.js'
 import type { Delivered } from './delivered-event.js'
 import { type Parse, type ParsedEvent, parsedEvent } from './parse.js'
 

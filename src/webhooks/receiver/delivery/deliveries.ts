@@ -12,16 +12,16 @@ import {
   kindOf,
   type MaybePromise,
   safeListener,
-} from '../../core/index.js'
-import { createRequestEngine, type RequestEngine, type RequestRun } from '../../http/index.js'
-import type { WebhookEventIssue } from '../events/event-error.js'
-import type { Delivered } from './delivered-event.js'
+} from '../../../core/index.js'
+import { createRequestEngine, type RequestEngine, type RequestRun } from '../../../http/index.js'
+import type { WebhookEventIssue } from '../../events/event-error.js'
+import type { Delivered } from '../parsing/delivered-event.js'
+import type { ResolvedReceiverOptions } from '../receiver-options.js'
+import { sourceReader } from '../receiver-options.js'
 import { ACKNOWLEDGED, HandledDelivery } from './handled-delivery.js'
 import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
 import { readRawBody } from './raw-body.js'
 import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
-import type { ResolvedReceiverOptions } from './receiver-options.js'
-import { sourceReader } from './receiver-options.js'
 import { eventProblem, type RefusalCode, refusalAnswer } from './refusal.js'
 
 /** Reads, verifies, claims and handles deliveries, in this order, and returns the response to each. */

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { IdempotencyError } from '../../core/index.js'
+import { IdempotencyError } from '../../../core/index.js'
 
 /** A body's raw bytes, or why there are none. */
 export type RawBody =
