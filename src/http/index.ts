@@ -17,6 +17,7 @@ export { type Asker, createRequestEngine, type RequestEngine } from './engine/re
 export type { HeldAnswer, Rejected, Replay, RequestRun, Settled } from './engine/request-run.js'
 export type { AttemptName, KnownOutcome } from './engine/resolution.js'
 export { streamedBody } from './engine/streamed-body.js'
+export { type WaitUntil, waitFor } from './engine/wait-until.js'
 export { type BodyFieldOptions, bodyField, type LegacyKey } from './options/body-field.js'
 export { withoutBody } from './options/given-functions.js'
 export { aHeaderName, bodyHeaders } from './options/header-name.js'

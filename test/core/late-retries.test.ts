@@ -80,7 +80,7 @@ describe('a request that was first sent too long ago', () => {
     const decision = await send({ firstSent: ago(unknownRetentionMs - CLOCK_SKEW_MS + 1) })
     expect(outcomeOf(decision)).toBe('key_expired')
     if (decision.action !== 'reject') throw new Error('expected a problem')
-    const body = JSON.parse(String(engine.answerOf(decision.problem, {}).body))
+    const body = JSON.parse(String(engine.answerFor(decision, {}).body))
     expect(body).toMatchObject({ code: 'key_expired', retentionSeconds: unknownRetentionMs / 1_000 })
   })
 

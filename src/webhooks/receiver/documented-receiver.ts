@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { KnownWebhookEvent, UnknownEvent } from '../events/event.js'
+import type { AnyRequest } from './delivery/delivery.js'
 import type { WebhookHandlers as HandlersOf, WebhookHandler } from './delivery/handlers.js'
 import { documentedSender } from './documented-sender.js'
 import type { ParsedEvent } from './parsing/parse.js'
@@ -13,8 +14,7 @@ export type WebhookHandlers<Event extends ParsedEvent = KnownWebhookEvent> = Han
  * Options for the payments service's events: its envelope, at `POST …/api/service/webhook-event/<type>`, as
  * application/json.
  */
-export interface WebhookReceiverOptions<Req extends IncomingMessage = IncomingMessage>
-  extends CommonReceiverOptions<Req> {
+export interface WebhookReceiverOptions<Req extends AnyRequest = IncomingMessage> extends CommonReceiverOptions<Req> {
   readonly parse?: undefined
 
   /** A handler for each type of event. */
@@ -55,16 +55,16 @@ export interface WebhookReceiverOptions<Req extends IncomingMessage = IncomingMe
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
+export function webhookReceiver<Req extends AnyRequest = IncomingMessage>(
   options: WebhookReceiverOptions<Req>,
 ): WebhookReceiver
 /**
  * The same for any other sender, whose deliveries `parse` reads: `webhookReceiver` of `once-per-key/receiver`, which
  * needs no zod.
  */
-export function webhookReceiver<Event extends ParsedEvent, Req extends IncomingMessage = IncomingMessage>(
+export function webhookReceiver<Event extends ParsedEvent, Req extends AnyRequest = IncomingMessage>(
   options: ParsedReceiverOptions<Event, Req>,
 ): WebhookReceiver
-export function webhookReceiver<Req extends IncomingMessage>(given: GivenReceiverOptions<Req>): WebhookReceiver {
+export function webhookReceiver<Req extends AnyRequest>(given: GivenReceiverOptions<Req>): WebhookReceiver {
   return receiverFor(given, documentedSender)
 }

@@ -1,15 +1,22 @@
 import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { MaybePromise } from '../../core/index.js'
-import { checkOptions, type OptionRule, optionRules, scopeFault, warnOnce } from '../../core/index.js'
+import {
+  checkOptions,
+  type MaybePromise,
+  type OptionRule,
+  optionRules,
+  scopeFault,
+  warnOnce,
+} from '../../core/index.js'
 import { type IdempotencyOptions, mistakesInOptions, type Scope, scopeReader, singleTenant } from '../../http/index.js'
+import type { AnyRequest } from './delivery/delivery.js'
 import { mistakesInHandlers, type WebhookHandler, type WebhookHandlers } from './delivery/handlers.js'
 import type { WebhookReceiverEvent } from './delivery/receiver-event.js'
 import type { Parse, ParsedEvent } from './parsing/parse.js'
 import { parsedSender, type Sender } from './parsing/sender.js'
 
 /** Options that all receivers share. All durations are integers, in milliseconds. */
-export interface CommonReceiverOptions<Req extends IncomingMessage = IncomingMessage>
+export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
   extends Pick<
     IdempotencyOptions,
     | 'store'
@@ -61,7 +68,7 @@ export interface CommonReceiverOptions<Req extends IncomingMessage = IncomingMes
 }
 
 /** Options for any sender's events, for example Stripe's, GitHub's or Shopify's. */
-export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends IncomingMessage = IncomingMessage>
+export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends AnyRequest = IncomingMessage>
   extends CommonReceiverOptions<Req> {
   /**
    * Reads a delivery. Handlers receive what it returns; TypeScript infers that type if `parse` is written before `on`.
@@ -84,13 +91,13 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends In
 }
 
 /** The options as given, whoever the sender is. */
-export interface GivenReceiverOptions<Req extends IncomingMessage> extends CommonReceiverOptions<Req> {
+export interface GivenReceiverOptions<Req extends AnyRequest> extends CommonReceiverOptions<Req> {
   readonly parse?: Parse<ParsedEvent> | undefined
   readonly on: object
   readonly onUnknownEvent?: WebhookHandler<never>
 }
 
-export interface ResolvedReceiverOptions<Req extends IncomingMessage>
+export interface ResolvedReceiverOptions<Req extends AnyRequest>
   extends Pick<GivenReceiverOptions<Req>, 'on' | 'source' | 'verify'> {
   readonly sender: Sender
   readonly onUnknownEvent: WebhookHandler<never> | undefined
@@ -109,7 +116,7 @@ const RETENTION_MS = 31 * 24 * 3_600_000
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function resolveReceiverOptions<Req extends IncomingMessage>(
+export function resolveReceiverOptions<Req extends AnyRequest>(
   given: GivenReceiverOptions<Req>,
   byDefault: Sender | null,
 ): ResolvedReceiverOptions<Req> {
@@ -199,14 +206,14 @@ const RULES = { ...OWN_RULES, ...Object.fromEntries(SHARED.map((name) => [name, 
 export type Verify = (raw: Buffer, headers: IncomingHttpHeaders) => boolean | Promise<boolean>
 
 /** Who owns the events of a request: a name, or a function of the request. */
-export type Source<Req extends IncomingMessage> = string | Scope<Req>
+export type Source<Req extends AnyRequest> = string | Scope<Req>
 
 /**
  * Returns a reader of the source, which follows the rules of a scope: no value is coerced.
  *
  * The reader throws IdempotencyError (or rejects with it) `scope_invalid`: nothing ran and nothing was stored.
  */
-export function sourceReader<Req extends IncomingMessage>(source: Source<Req>): (req: Req) => MaybePromise<string> {
+export function sourceReader<Req extends AnyRequest>(source: Source<Req>): (req: Req) => MaybePromise<string> {
   return typeof source === 'string' ? () => source : scopeReader(source, { option: 'source', wayOut: WAY_OUT })
 }
 
