@@ -32,6 +32,7 @@ export {
 } from './options/problem.js'
 export type { IdempotencyEvent, Rejection } from './options/request-events.js'
 export type { HeaderPairs, RequestFacts } from './request/facts.js'
+export { type FirstSentReading, firstSentReader } from './request/first-sent.js'
 export { readAtMost } from './request/gathered.js'
 export { comparableBody, type ReadBody } from './request/request-body.js'
 export { requestFingerprint } from './request/request-fingerprint.js'

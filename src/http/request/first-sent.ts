@@ -1,4 +1,5 @@
 import { IdempotencyError, inItsWords, kindOf } from '../../core/errors.js'
+import { ENGINE_DEFAULTS } from '../../core/options/engine-options.js'
 import { firstSentFault } from '../../core/record/identity.js'
 
 /** When it was first sent; `fault`: what is wrong with what the client says. */
@@ -11,7 +12,7 @@ export type FirstSentReading = { readonly firstSent: Date | undefined } | { read
  */
 export function firstSentReader<Req>(
   firstSent: (request: Req) => Date | undefined,
-  clockSkewMs: number,
+  clockSkewMs: number = ENGINE_DEFAULTS.clockSkewMs,
 ): (request: Req) => FirstSentReading {
   return (request) => {
     let given: unknown

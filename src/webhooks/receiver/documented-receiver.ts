@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { KnownWebhookEvent, UnknownEvent } from '../events/event.js'
+import type { KnownWebhookEvent, UnknownEvent, WebhookEvent } from '../events/event.js'
 import type { AnyRequest } from './delivery/delivery.js'
 import type { WebhookHandlers as HandlersOf, WebhookHandler } from './delivery/handlers.js'
 import { documentedSender } from './documented-sender.js'
@@ -30,6 +30,14 @@ export interface WebhookReceiverOptions<Req extends AnyRequest = IncomingMessage
    * @default none
    */
   readonly onUnknownEvent?: WebhookHandler<UnknownEvent>
+
+  /**
+   * When the event was created: its own time, never that of a delivery. If it is so long ago that an earlier delivery may be
+   * forgotten, the event is refused with 409 `key_expired` and not handled. An invalid date, or one more than `clockSkewMs` in
+   * the future, is 400 `event_invalid`. Needs a store with `inspect`.
+   * @default none: nothing is checked
+   */
+  readonly firstSent?: (event: WebhookEvent) => Date | undefined
 }
 
 /**

@@ -26,6 +26,7 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
     | 'effects'
     | 'unknownOutcome'
     | 'unknownRetentionMs'
+    | 'clockSkewMs'
     | 'unconfirmedSuccess'
     | 'retryAfterMs'
   > {
@@ -88,6 +89,14 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends An
    * @default none
    */
   readonly onUnknownEvent?: WebhookHandler<Event>
+
+  /**
+   * When the event was created: its own time, never that of a delivery. If it is so long ago that an earlier delivery may be
+   * forgotten, the event is refused with 409 `key_expired` and not handled. An invalid date, or one more than `clockSkewMs` in
+   * the future, is 400 `event_invalid`. Needs a store with `inspect`.
+   * @default none: nothing is checked
+   */
+  readonly firstSent?: (event: Event) => Date | undefined
 }
 
 /** The options as given, whoever the sender is. */
@@ -95,17 +104,21 @@ export interface GivenReceiverOptions<Req extends AnyRequest> extends CommonRece
   readonly parse?: Parse<ParsedEvent> | undefined
   readonly on: object
   readonly onUnknownEvent?: WebhookHandler<never>
+  readonly firstSent?: FirstSentOf
 }
 
 export interface ResolvedReceiverOptions<Req extends AnyRequest>
   extends Pick<GivenReceiverOptions<Req>, 'on' | 'source' | 'verify'> {
   readonly sender: Sender
   readonly onUnknownEvent: WebhookHandler<never> | undefined
+  readonly firstSent: FirstSentOf | undefined
   readonly onEvent: ((event: WebhookReceiverEvent) => void) | undefined
   readonly maxBodyBytes: number
   /** The options that are passed to the engine. */
   readonly ofEngine: IdempotencyOptions<Req>
 }
+
+type FirstSentOf = (event: never) => Date | undefined
 
 /** Adyen retries for 30 days; one more day, because the last retry may arrive late. */
 const RETENTION_MS = 31 * 24 * 3_600_000
@@ -126,11 +139,12 @@ export function resolveReceiverOptions<Req extends AnyRequest>(
     parse,
     on,
     onUnknownEvent,
+    firstSent,
     onEvent,
     maxBodyBytes = 1_048_576,
     ...others
   } = Object(given) as GivenReceiverOptions<Req>
-  const own = { source, verify, parse, on, onUnknownEvent, onEvent, maxBodyBytes }
+  const own = { source, verify, parse, on, onUnknownEvent, firstSent, onEvent, maxBodyBytes }
   const shared = Object.entries(others).filter(([name, value]) => SHARED.includes(name) && value !== undefined)
   const ofEngine = {
     retentionMs: RETENTION_MS,
@@ -140,7 +154,10 @@ export function resolveReceiverOptions<Req extends AnyRequest>(
 
   const sender = byDefault === null || parse !== undefined ? parsedSender(parse as Parse<ParsedEvent>) : byDefault
   const required = ['source', 'verify', 'on', ...(byDefault === null ? ['parse'] : [])]
-  const more = [...mistakesInHandlers(on, sender.types), ...mistakesInOptions(ofEngine)]
+  const more = [
+    ...mistakesInHandlers(on, sender.types),
+    ...mistakesInOptions({ ...ofEngine, ...(firstSent && { firstSent: firstSent as never }) }),
+  ]
   checkOptions('webhookReceiver()', given, own, rulesFor(byDefault), { required, more })
   if (ofEngine.unknownOutcome === 'refuse' && ofEngine.effects !== 'declared') warnOfRefusedRetries()
   return { ...own, sender, ofEngine }
@@ -180,6 +197,7 @@ const OWN_RULES: Readonly<Record<string, OptionRule>> = {
       : 'standardWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for unsigned deliveries',
   parse: aFunction,
   onUnknownEvent: aFunction,
+  firstSent: (): null => null, // Checked by the engine's rules.
   maxBodyBytes: anInteger(1, Number.MAX_SAFE_INTEGER),
   onEvent: aFunction,
 }
@@ -194,6 +212,7 @@ const SHARED: readonly string[] = [
   'effects',
   'unknownOutcome',
   'unknownRetentionMs',
+  'clockSkewMs',
   'unconfirmedSuccess',
   'retryAfterMs',
 ]

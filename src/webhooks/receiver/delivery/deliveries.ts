@@ -12,7 +12,14 @@ import {
   type MaybePromise,
   safeListener,
 } from '../../../core/index.js'
-import { createRequestEngine, type RequestEngine, type RequestRun, waitFor } from '../../../http/index.js'
+import {
+  createRequestEngine,
+  type FirstSentReading,
+  firstSentReader,
+  type RequestEngine,
+  type RequestRun,
+  waitFor,
+} from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
 import type { Delivered } from '../parsing/delivered-event.js'
 import { type ResolvedReceiverOptions, sourceReader } from '../receiver-options.js'
@@ -27,14 +34,16 @@ export class Deliveries<Req extends AnyRequest> {
   readonly #options: ResolvedReceiverOptions<Req>
   readonly #handlerOf: HandlerOf
   readonly #sourceOf: (req: Req) => MaybePromise<string>
+  readonly #firstSentOf: ((event: never) => FirstSentReading) | undefined
   readonly #engine: RequestEngine<Req>
   readonly emit: (event: WebhookReceiverEvent) => void
 
   constructor(options: ResolvedReceiverOptions<Req>) {
-    const { on, onUnknownEvent, sender, source, onEvent, ofEngine } = options
+    const { on, onUnknownEvent, sender, source, firstSent, onEvent, ofEngine } = options
     this.#options = options
     this.#handlerOf = handlersIn(on, onUnknownEvent, sender.types)
     this.#sourceOf = sourceReader(source)
+    this.#firstSentOf = firstSent && firstSentReader(firstSent, ofEngine.clockSkewMs)
     this.emit = safeListener(onEvent ?? printByDefault)
     this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: this.emit, renderProblem: eventProblem })
   }
@@ -96,7 +105,12 @@ export class Deliveries<Req extends AnyRequest> {
       return ACKNOWLEDGED
     }
 
-    const identity = { namespace: 'webhook', scope, key: eventKey(id), fingerprint } as const
+    const reading = this.#firstSentOf?.(event as never) ?? { firstSent: undefined }
+    if ('fault' in reading) {
+      return this.refused('event_invalid', about, [{ path: '', message: `its time is invalid: ${reading.fault}` }])
+    }
+    const { firstSent } = reading
+    const identity = { namespace: 'webhook', scope, key: eventKey(id), fingerprint, firstSent } as const
     const decision = await this.#engine.claim(identity, delivery)
     switch (decision.action) {
       case 'execute':
