@@ -45,5 +45,12 @@ export type { Parse, ParsedEvent } from './receiver/parsing/parse.js'
 export type { Receive, WebhookReceiver } from './receiver/receiver.js'
 export type { CommonReceiverOptions, ParsedReceiverOptions, Verify } from './receiver/receiver-options.js'
 export { type HmacSha256Options, hmacSha256 } from './signatures/hmac-sha256.js'
+export {
+  githubWebhooks,
+  type SenderSecrets,
+  type StripeOptions,
+  shopifyWebhooks,
+  stripeWebhooks,
+} from './signatures/senders.js'
 export { type StandardWebhooksOptions, standardWebhooks } from './signatures/standard-webhooks.js'
 export type { VerifySignature } from './signatures/verify-signature.js'

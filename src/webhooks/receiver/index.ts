@@ -1,6 +1,13 @@
 export { CertainFailure, type CertainFailureOptions } from '../../core/index.js'
 export { WebhookEventError, type WebhookEventIssue } from '../events/event-error.js'
 export { type HmacSha256Options, hmacSha256 } from '../signatures/hmac-sha256.js'
+export {
+  githubWebhooks,
+  type SenderSecrets,
+  type StripeOptions,
+  shopifyWebhooks,
+  stripeWebhooks,
+} from '../signatures/senders.js'
 export { type StandardWebhooksOptions, standardWebhooks } from '../signatures/standard-webhooks.js'
 export type { VerifySignature } from '../signatures/verify-signature.js'
 export type { EventOfType, WebhookContext, WebhookHandler, WebhookHandlers } from './delivery/handlers.js'

@@ -194,7 +194,7 @@ const OWN_RULES: Readonly<Record<string, OptionRule>> = {
   verify: (value) =>
     typeof value === 'function' || value === false
       ? null
-      : 'standardWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for unsigned deliveries',
+      : 'standardWebhooks(…), stripeWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for unsigned deliveries',
   parse: aFunction,
   onUnknownEvent: aFunction,
   firstSent: (): null => null, // Checked by the engine's rules.
