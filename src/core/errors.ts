@@ -14,6 +14,7 @@
  * - `input_invalid`: the `input` of a runner's operation is missing, or is not JSON. Nothing ran, nothing was stored.
  * - `decode_failed`: a stored result could not be decoded (a runner's `decode`). Nothing ran, and its record stands.
  * - `skip_failed`: `skip` threw. Nothing ran, nothing was stored.
+ * - `first_sent_failed`: `firstSent` threw, or returned neither a Date nor `undefined`. Nothing ran, nothing was stored.
  * - `mounted_twice`: a request reached the middleware a second time. The first claim stands and ends with its response.
  * - `response_begun`: the response was begun before the middleware, so it can no longer be held. Nothing ran; an
  *   existing claim is released.
@@ -80,6 +81,7 @@ export type IdempotencyErrorCode =
   | 'input_invalid'
   | 'decode_failed'
   | 'skip_failed'
+  | 'first_sent_failed'
   | 'mounted_twice'
   | 'response_begun'
   | 'response_unsupported'

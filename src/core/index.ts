@@ -35,6 +35,7 @@ export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as Optio
 export { derivedKey } from './record/derived-key.js'
 export { fingerprintOf } from './record/digest.js'
 export {
+  firstSentFault,
   type Identity,
   keyFault,
   namespaceFault,

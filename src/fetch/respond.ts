@@ -1,8 +1,7 @@
 import { mountedTwice } from '../core/index.js'
-import type { RequestEngine, RequestRun } from '../http/index.js'
+import { type RequestEngine, type RequestRun, waitFor } from '../http/index.js'
 import { execute, otherResponse } from './execution.js'
 import { type Call, factsOf } from './request.js'
-import { waitFor } from './wait-until.js'
 
 /**
  * Carries out the decision on a request: passes it on unchanged, runs it, or responds instead of the handler.

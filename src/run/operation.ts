@@ -30,6 +30,12 @@ export interface Operation<Input = unknown> extends OperationName {
    */
   readonly input: Input
   /**
+   * When the operation was created: a job's or a message's own time, never that of a delivery or an attempt. If it is so long
+   * ago that the record may be gone, a repeat is refused with `key_expired` (see `clockSkewMs`). Needs a store with `inspect`.
+   * @default unknown: nothing is checked, and after the retention a repeat runs anew
+   */
+  readonly firstSent?: Date | undefined
+  /**
    * Ends only the wait for another attempt (`inFlightWaitMs`), within a second, with the signal's reason; never a run.
    * If it is aborted before the call, nothing is claimed.
    */
@@ -56,7 +62,7 @@ export function readOperation(given: Operation, work: unknown, namespace: string
   const mistakes = mistakesInName(given, OPERATION_RULES)
   if (typeof work !== 'function') mistakes.push(`the second argument: expected a function; seen: ${kindOf(work)}`)
   refuse('once()', mistakes)
-  const { scope, key, input } = given
+  const { scope, key, input, firstSent } = given
   const fault = scopeFault(scope)
   if (fault !== null) {
     throw new IdempotencyError(
@@ -65,7 +71,8 @@ export function readOperation(given: Operation, work: unknown, namespace: string
         "is only one, any fixed word, such as 'cron'.",
     )
   }
-  return { namespace, scope, key, fingerprint: inputFingerprint(input) }
+  const identity = { namespace, scope, key, fingerprint: inputFingerprint(input) }
+  return firstSent === undefined ? identity : { ...identity, firstSent }
 }
 
 /** @throws IdempotencyError `arguments_invalid`, which lists every mistake. */
@@ -99,7 +106,7 @@ const aSignal: OptionRule = (value) =>
   typeof (value as Partial<AbortSignal> | null)?.aborted === 'boolean' ? null : 'an AbortSignal'
 
 /** An operation also names its record, so its members are allowed. */
-const NAME_RULES = { scope: anything, key: anything, input: anything, signal: anything }
+const NAME_RULES = { scope: anything, key: anything, input: anything, firstSent: anything, signal: anything }
 const ATTEMPT_RULES = { ...NAME_RULES, attempt: optionRules.anInteger(0, 2 ** 52) }
 const OPERATION_RULES = { ...NAME_RULES, signal: aSignal }
 

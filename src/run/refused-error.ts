@@ -10,6 +10,7 @@ import type { RefusalCode } from '../core/index.js'
  * - `outcome_unknown`: an earlier attempt may have had its effect (`unknownOutcome: 'refuse'`). Nothing ran: an
  *   operator must settle it with `resolve`.
  * - `transaction_missing`: with `effects: 'in-transaction'`, the function has returned without a transaction. Its outcome is unknown.
+ * - `key_expired`: it was first sent (`firstSent`) so long ago that its record may be gone. Nothing ran: check its effect.
  * - `store_unavailable`: the store failed. Nothing ran, or its end could not be stored, as the message says: retry
  *   after `retryAfterMs`, with the same key.
  */
@@ -34,6 +35,8 @@ const WORDS: Readonly<Record<RefusalCode, string>> = {
   outcome_unknown:
     'An earlier attempt may have had its effect, so the operation is not run again. Find out whether it had, and settle ' +
     'the key with `resolve`.',
+  key_expired:
+    'The operation was first sent so long ago that its record may be gone, so it is not run. Find out whether it had its effect.',
   store_unavailable: 'The store could not be reached, and nothing ran. Try again later, with the same key.',
   transaction_missing:
     "The function returned without a transaction, but with effects: 'in-transaction' all effects are inside one: what it did cannot be " +

@@ -96,6 +96,7 @@ const SHARED: readonly string[] = [
   'maxRunMs',
   'retentionMs',
   'unknownRetentionMs',
+  'clockSkewMs',
   'inFlightWaitMs',
   'retryAfterMs',
   'unknownOutcome',

@@ -37,13 +37,20 @@ export type {
   MerchantUpdatedPayload,
 } from './events/merchant-updated.js'
 export type { Beneficiary, CompanyAddress, IdDoc, OnboardingData } from './events/onboarding-data.js'
+export type { EventOfType, WebhookContext, WebhookHandler } from './receiver/delivery/handlers.js'
+export type { AboutDelivery, WebhookReceiverEvent } from './receiver/delivery/receiver-event.js'
+export type { RefusalCode } from './receiver/delivery/refusal.js'
 export { type WebhookHandlers, type WebhookReceiverOptions, webhookReceiver } from './receiver/documented-receiver.js'
-export type { EventOfType, WebhookContext, WebhookHandler } from './receiver/handlers.js'
-export type { Parse, ParsedEvent } from './receiver/parse.js'
+export type { Parse, ParsedEvent } from './receiver/parsing/parse.js'
 export type { Receive, WebhookReceiver } from './receiver/receiver.js'
-export type { AboutDelivery, WebhookReceiverEvent } from './receiver/receiver-event.js'
 export type { CommonReceiverOptions, ParsedReceiverOptions, Verify } from './receiver/receiver-options.js'
-export type { RefusalCode } from './receiver/refusal.js'
 export { type HmacSha256Options, hmacSha256 } from './signatures/hmac-sha256.js'
+export {
+  githubWebhooks,
+  type SenderSecrets,
+  type StripeOptions,
+  shopifyWebhooks,
+  stripeWebhooks,
+} from './signatures/senders.js'
 export { type StandardWebhooksOptions, standardWebhooks } from './signatures/standard-webhooks.js'
 export type { VerifySignature } from './signatures/verify-signature.js'

@@ -26,7 +26,7 @@ describe('the page of errors has a heading for each code', () => {
   })
 
   test('of refusals by a webhook receiver', () => {
-    const source = read('src/webhooks/receiver/refusal.ts')
+    const source = read('src/webhooks/receiver/delivery/refusal.ts')
     const catalogue = source.slice(source.indexOf('const CATALOGUE'), source.indexOf('as const satisfies'))
     expectHeadings(
       [...catalogue.matchAll(/^ {2}(\w+): (?:\{$|problemCatalogue\.)/gm)].map(([, code = '']) => code),

@@ -100,7 +100,7 @@ test('the page lists each warning that the library prints, and whether a listene
 const SILENCED_BY_A_LISTENER = [
   'src/core/events/warning.ts',
   'src/run/runner-event.ts',
-  'src/webhooks/receiver/receiver-event.ts',
+  'src/webhooks/receiver/delivery/receiver-event.ts',
 ]
 
 /** Complete by the compiler. */
@@ -117,6 +117,7 @@ const EVENTS: Record<IdempotencyEvent['type'], true> = {
   mismatched: true,
   answer_not_kept: true,
   outcome_unknown: true,
+  key_expired: true,
   rejected: true,
   lease_lost: true,
   store_failed: true,

@@ -26,6 +26,7 @@ test('the defaults are those of the contract', () => {
     leaseMs: 30_000,
     maxRunMs: 900_000,
     retentionMs: 86_400_000,
+    clockSkewMs: 300_000,
     inFlightWaitMs: 0,
     retryAfterMs: 1_000,
     unknownOutcome: 'rerun',

@@ -19,6 +19,7 @@ const CATALOGUE: readonly {
   { code: 'mismatched', status: 409, ietf: 422, retry: false },
   { code: 'answer_not_kept', status: 409, ietf: 409, retry: false },
   { code: 'outcome_unknown', status: 409, ietf: 409, retry: false },
+  { code: 'key_expired', status: 409, ietf: 409, retry: false },
   { code: 'store_unavailable', status: 503, ietf: 503, retry: true },
   { code: 'transaction_missing', status: 500, ietf: 500, retry: false },
 ]

@@ -117,6 +117,9 @@ describe('what the library answers is what the document says', () => {
       await post()
       return post()
     },
+    async key_expired() {
+      return (await start({ firstSent: () => new Date(0) })).post()
+    },
     async store_unavailable() {
       const store = failingStore()
       store.next('begin', () => Promise.reject(new Error('The store is away')))

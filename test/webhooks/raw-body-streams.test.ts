@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { readRawBody } from '../../src/webhooks/receiver/raw-body.js'
+import { readRawBody } from '../../src/webhooks/receiver/delivery/raw-body.js'
 
 /** A request whose end is the test's to choose. */
 function request(headers: IncomingMessage['headers'] = {}): PassThrough & IncomingMessage {

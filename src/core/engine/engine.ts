@@ -6,7 +6,7 @@ import { isRefusal, safely } from '../events/events.js'
 import { isClaimTraced, isEventTraced, traceClaim, traced, traceStore } from '../events/trace.js'
 import { isInFlight, storeUnavailable, type Verdict, verdictOn } from '../events/verdict.js'
 import { warnUnheard } from '../events/warning.js'
-import type { MaybePromise } from '../maybe-promise.js'
+import { type MaybePromise, whenever } from '../maybe-promise.js'
 import type { EngineOptions } from '../options/engine-options.js'
 import { resolveEngineOptions } from '../options/engine-rules.js'
 import type { Identity, RecordName } from '../record/identity.js'
@@ -18,6 +18,7 @@ import { Run } from '../run/run.js'
 import { type Claimant, type Claimed, PromisedClaim, tellClaim, tellRun } from './claimant.js'
 import { type Claim, Claims } from './claims.js'
 import { type EndedRecord, type ForgottenScope, forgetRecord, forgetScope, type ScopeName } from './forget-calls.js'
+import { checkFirstSent, isLate, lookUp } from './late-retry.js'
 import { inspectRecord, resolveRecord, type UnknownOutcome, unknownOutcomes } from './operator-calls.js'
 import { type Waited, waitForOwner } from './wait-for-owner.js'
 
@@ -28,6 +29,9 @@ export interface OperationEngine {
    *
    * Scope and key must be well-formed strings (`isWellFormed`); nothing else is checked here. `isAbandoned` is called
    * while a duplicate waits (`inFlightWaitMs`): whether nobody wants the answer any more.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `inspect`, and `arguments_invalid`, for an invalid
+   * date: only if the identity has `firstSent`. Nothing was sent to the store.
    */
   claim(identity: Identity, isAbandoned?: () => boolean): MaybePromise<Claimed>
   /** `claim`, for whoever holds an object to be told: before this returns, if the store replies at once. */
@@ -131,6 +135,7 @@ class RecordEngine implements OperationEngine {
   }
 
   claimFor(identity: Identity, claimant: Claimant): void {
+    if (identity.firstSent !== undefined) checkFirstSent(identity.firstSent, this.#core.options)
     const isLooked = this.#core.options.effects === 'in-transaction'
     const run = isLooked ? new LookedRun(identity, this.#core) : new Run(identity, this.#core)
     if (isClaimTraced()) this.#claimTraced(run, claimant)
@@ -148,7 +153,11 @@ class RecordEngine implements OperationEngine {
   }
 
   #claim(run: Run, claimant: Claimant): void {
-    const { duplicates } = this.#core
+    const { duplicates, options } = this.#core
+    if (isLate(run.identity, options)) {
+      this.#look(run, claimant)
+      return
+    }
     const now = monotonicNow()
     if (duplicates?.hasRun(run.recordKey, run.identity.fingerprint)) {
       this.#wait(run, claimant, null, now, duplicates)
@@ -157,6 +166,16 @@ class RecordEngine implements OperationEngine {
     const claim = this.#claims.send(run, now)
     if (claim?.reply === undefined && claim !== null) this.#claimLater(run, claim, claimant)
     else this.#claimed(run, claim, claimant)
+  }
+
+  /** Its record may be gone, so it never claims. */
+  #look(run: Run, claimant: Claimant): void {
+    run.keepOwnContext()
+    void this.during(() =>
+      whenever(lookUp(run, this.#core), ({ verdict, record }) =>
+        tellClaim(claimant, this.#tell(verdict, run.identity, record)),
+      ),
+    )
   }
 
   #claimLater(run: Run, claim: Claim, claimant: Claimant): void {

@@ -9,6 +9,7 @@ export type RefusalCode =
   | 'mismatched'
   | 'answer_not_kept'
   | 'outcome_unknown'
+  | 'key_expired'
   | 'store_unavailable'
   | 'transaction_missing'
 

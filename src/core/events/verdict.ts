@@ -57,6 +57,15 @@ export function transactionMissing(): Refused {
   return { ...refused('transaction_missing'), mayHaveRun: true }
 }
 
+/** It was first sent so long ago that its record may be gone. */
+export function expired(): Refused {
+  return refused('key_expired')
+}
+
+export function isMismatch(verdict: Verdict): boolean {
+  return verdict.action === 'refuse' && verdict.code === 'mismatched'
+}
+
 export function isInFlight(verdict: Verdict): boolean {
   return verdict.action === 'refuse' && verdict.code === 'in_flight'
 }

@@ -35,6 +35,14 @@ export interface EngineOptions {
   readonly unknownRetentionMs?: number
 
   /**
+   * How far the clock of whoever says when an operation was first sent (`firstSent`) may differ from this machine's. An
+   * operation is refused with `key_expired` if it was first sent longer ago than the smaller of `retentionMs` and
+   * `unknownRetentionMs`, less this, unless its record is still there. Less than both of them.
+   * @default 300_000 (5 minutes): as for signatures with a timestamp
+   */
+  readonly clockSkewMs?: number
+
+  /**
    * How long a duplicate waits for the owner's answer before it is refused with `in_flight`. At most `maxRunMs`.
    * Waiting for a run of the same engine sends no commands to the store; of those that wait for another process, one
    * polls for all. At most 1,000 duplicates wait at a time, and one scope takes at most as many places as are still
@@ -116,11 +124,20 @@ type Optional = 'onEvent' | 'answerFault'
 /** The options with all defaults applied. */
 export type ResolvedEngineOptions = Required<Omit<EngineOptions, Optional>> & Pick<EngineOptions, Optional>
 
+/** The options that say how long an operation may be repeated. */
+export type RepeatOptions = Pick<ResolvedEngineOptions, 'retentionMs' | 'unknownRetentionMs' | 'clockSkewMs'>
+
+/** For so long after it was first sent, the record of an operation is certainly there. */
+export function longestRepeatMs({ retentionMs, unknownRetentionMs, clockSkewMs }: RepeatOptions): number {
+  return Math.min(retentionMs, unknownRetentionMs) - clockSkewMs
+}
+
 /** The defaults. */
 export const ENGINE_DEFAULTS = {
   leaseMs: 30_000,
   maxRunMs: 15 * 60_000,
   retentionMs: 24 * 3_600_000,
+  clockSkewMs: 5 * 60_000,
   inFlightWaitMs: 0,
   retryAfterMs: 1_000,
   unknownOutcome: 'rerun',

@@ -10,7 +10,8 @@ import { checkOptions, mistakesIn, presentIn, type Rule } from './validation.js'
  */
 export function resolveEngineOptions(given: EngineOptions): ResolvedEngineOptions {
   const options = { ...ENGINE_DEFAULTS, ...(presentIn(given) as Pick<EngineOptions, 'store'>) }
-  const more = mistakesInRelations({ unknownRetentionMs: undefined, ...options })
+  // `clockSkewMs` is compared at a claim that uses it.
+  const more = mistakesInRelations({ unknownRetentionMs: undefined, ...options, clockSkewMs: undefined })
   checkOptions('createOperationEngine()', given, options, ENGINE_RULES, { required: ['store'], more })
   return Object.freeze({ unknownRetentionMs: options.retentionMs, ...options })
 }
@@ -21,7 +22,10 @@ export function resolveEngineOptions(given: EngineOptions): ResolvedEngineOption
  */
 export function mistakesInEngineOptions(given: EngineOptions): string[] {
   const options = { unknownRetentionMs: undefined, ...ENGINE_DEFAULTS, ...presentIn(given) }
-  return [...mistakesIn(given, options, ENGINE_RULES, ['store']), ...mistakesInRelations(options)]
+  return [
+    ...mistakesIn(given, options, ENGINE_RULES, ['store']),
+    ...mistakesInRelations({ ...options, clockSkewMs: given?.clockSkewMs }),
+  ]
 }
 
 /** The longest delay of a timer: Node fires longer ones immediately. */
@@ -34,6 +38,7 @@ export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
   maxRunMs: anInteger(1, MAX_TIMER_MS),
   retentionMs: anInteger(1, 2 ** 52),
   unknownRetentionMs: anInteger(1, 2 ** 52),
+  clockSkewMs: anInteger(0, 2 ** 52),
   inFlightWaitMs: anInteger(0, MAX_TIMER_MS),
   retryAfterMs: anInteger(0, MAX_TIMER_MS),
   unknownOutcome: oneOf('rerun', 'refuse'),
@@ -46,9 +51,16 @@ export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
   answerFault: aFunction,
 }
 
-type Duration = 'leaseMs' | 'storeTimeoutMs' | 'maxRunMs' | 'retentionMs' | 'unknownRetentionMs' | 'inFlightWaitMs'
+type Duration =
+  | 'leaseMs'
+  | 'storeTimeoutMs'
+  | 'maxRunMs'
+  | 'retentionMs'
+  | 'unknownRetentionMs'
+  | 'clockSkewMs'
+  | 'inFlightWaitMs'
 
-/** Only valid values are compared with each other. */
+/** Only valid values are compared with each other. `clockSkewMs` is `undefined` where nothing uses it. */
 export function mistakesInRelations(options: Readonly<Record<Duration, number | undefined>> & Mode): string[] {
   return [...mistakesInDurations(options), ...mistakesInMode(options)]
 }
@@ -82,6 +94,8 @@ function mistakesInDurations(options: Readonly<Record<Duration, number | undefin
   const retentionMs = rightMs('retentionMs')
   const unknownRetentionMs = rightMs('unknownRetentionMs')
   const inFlightWaitMs = rightMs('inFlightWaitMs')
+  const clockSkewMs = rightMs('clockSkewMs')
+  const leastRetentionMs = Math.min(retentionMs, Number.isNaN(unknownRetentionMs) ? retentionMs : unknownRetentionMs)
   const atLeast = (name: Duration, valueMs: number, bound: string, boundMs: number, why: string) =>
     valueMs < boundMs ? [`${name}: ${valueMs} is less than ${bound} = ${boundMs}: ${why}`] : []
   return [
@@ -102,6 +116,11 @@ function mistakesInDurations(options: Readonly<Record<Duration, number | undefin
       'a record must outlive its run',
     ),
     ...atLeast('maxRunMs', maxRunMs, 'inFlightWaitMs', inFlightWaitMs, 'no run lasts longer'),
+    ...(clockSkewMs >= leastRetentionMs
+      ? [
+          `clockSkewMs: ${clockSkewMs} is not less than the retention, ${leastRetentionMs}: every operation would have expired`,
+        ]
+      : []),
   ]
 }
 

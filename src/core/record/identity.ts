@@ -12,6 +12,11 @@ export interface Identity {
   readonly fingerprint: string
   /** The scope of an application that has only this one: a store gives it all its room. */
   readonly isOnlyScope?: boolean
+  /**
+   * When the operation was first sent by whoever repeats it, never when this attempt was. If its record may be gone by now, it is
+   * refused with `key_expired` and not run. Absent: unknown, and nothing is checked.
+   */
+  readonly firstSent?: Date | undefined
 }
 
 /** The name of a record, as in events and `req.idempotency`. */
@@ -86,6 +91,13 @@ export function scopeFault(given: unknown): string | null {
   if (isTooLong(given)) return `more than ${MAX_CHARACTERS} characters`
   if (isAccident(given)) return `the word "${given}"`
   return given.isWellFormed() ? null : 'a string with a lone surrogate'
+}
+
+/** What is wrong with the time at which an operation was first sent, as a clause about it; `null`: nothing. */
+export function firstSentFault(firstSent: Date, clockSkewMs: number): string | null {
+  const aheadMs = firstSent.getTime() - Date.now()
+  if (Number.isNaN(aheadMs)) return 'it is not a valid date'
+  return aheadMs > clockSkewMs ? 'it is in the future' : null
 }
 
 /** What is wrong with a namespace, as a noun phrase after "seen"; `null`: nothing. */

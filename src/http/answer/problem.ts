@@ -87,6 +87,14 @@ export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
       '`{ allowEmpty: true }`.',
     retry: false,
   },
+  key_expired: {
+    status: 409,
+    title: 'The idempotency key has expired',
+    detail:
+      'The operation was first sent so long ago that its record may be gone, so it is not run. Find out whether it had its ' +
+      'effect before you use a new key.',
+    retry: false,
+  },
   store_unavailable: {
     status: 503,
     title: 'Idempotency keys cannot be checked at the moment',
@@ -146,8 +154,9 @@ export function problemFrom<Code extends string>(
  * The members of a problem's JSON. `message` is what many SDKs show of an error; RFC 9457 §3.2 allows additional
  * members.
  */
-export function problemBody({ type, title, status, detail, code }: Problem<string>) {
-  return { type, title, status, detail, message: detail, code }
+export function problemBody({ type, title, status, detail, code, retentionSeconds }: Problem<string>) {
+  const more = retentionSeconds === undefined ? {} : { retentionSeconds }
+  return { type, title, status, detail, message: detail, code, ...more }
 }
 
 /** The problem as a response: `application/problem+json` (RFC 9457 §3), or the format of `rendered`. */

@@ -3,7 +3,7 @@ import type { Answer } from '../../core/record/record.js'
 import { asReplay } from '../answer/answer.js'
 import { MAY_HAVE_RUN, problemOf } from '../answer/problem.js'
 import type { ResolvedOptions } from '../options/options.js'
-import type { ProblemCode } from '../options/problem.js'
+import type { Problem, ProblemCode } from '../options/problem.js'
 import type { OptionFunctions } from './option-functions.js'
 import type { Rejected, Replay } from './request-run.js'
 
@@ -36,7 +36,14 @@ export class RequestRules<Req> {
   reject(code: ProblemCode, detail?: string, retryAfterMs?: number | null): Rejected {
     const { problemStatuses } = this.options
     const terms = { problemStatuses, retryAfterMs: retryAfterMs ?? this.options.retryAfterMs }
-    return { action: 'reject', problem: problemOf(code, terms, detail) }
+    return { action: 'reject', problem: this.#published(problemOf(code, terms, detail)) }
+  }
+
+  /** An expired key's client learns for how long others are kept. */
+  #published(problem: Problem): Problem {
+    if (problem.code !== 'key_expired') return problem
+    const { retentionMs, unknownRetentionMs } = this.options
+    return { ...problem, retentionSeconds: Math.floor(Math.min(retentionMs, unknownRetentionMs) / 1_000) }
   }
 }
 

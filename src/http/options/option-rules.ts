@@ -10,6 +10,7 @@ import {
   type Rule,
   shown,
 } from '../../core/options/validation.js'
+import type { Store } from '../../core/store.js'
 import type { LegacyKey } from './body-field.js'
 import { aHeaderName } from './header-name.js'
 import { DEFAULTS, type IdempotencyOptions, type ResolvedOptions } from './options.js'
@@ -23,7 +24,7 @@ import { PROBLEM_CODES } from './problem.js'
 export function resolveOptions<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
   const options = withDefaults(given)
   const values = judgedIn(given, options)
-  checkOptions('idempotency()', given, values, RULES, { required: REQUIRED, more: mistakesInRelations(values) })
+  checkOptions('idempotency()', given, values, RULES, { required: REQUIRED, more: mistakesInAll(values) })
   return Object.freeze({ ...options, methods: [...options.methods] })
 }
 
@@ -45,12 +46,28 @@ function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req>
  */
 export function mistakesInOptions<Req>(given: IdempotencyOptions<Req>): string[] {
   const values = judgedIn(given, withDefaults(given))
-  return [...mistakesIn(given, values, RULES, REQUIRED), ...mistakesInRelations(values)]
+  return [...mistakesIn(given, values, RULES, REQUIRED), ...mistakesInAll(values)]
 }
 
-/** A missing `unknownRetentionMs` is `retentionMs`, whose mistakes are reported only once. */
+/**
+ * A missing `unknownRetentionMs` is `retentionMs`, whose mistakes are reported only once. A missing `clockSkewMs` must only fit
+ * where it is used.
+ */
 function judgedIn<Req>(given: IdempotencyOptions<Req>, options: ResolvedOptions<Req>) {
-  return { ...options, unknownRetentionMs: given?.unknownRetentionMs }
+  const { unknownRetentionMs } = given ?? {}
+  return { ...options, unknownRetentionMs, ...(options.firstSent === undefined && { clockSkewMs: given?.clockSkewMs }) }
+}
+
+type Judged = Parameters<typeof mistakesInRelations>[0] & { readonly firstSent?: unknown; readonly store: Store }
+
+function mistakesInAll(values: Judged): string[] {
+  return [...mistakesInRelations(values), ...mistakesInFirstSent(values)]
+}
+
+/** That the store has its four commands is checked elsewhere. */
+function mistakesInFirstSent({ firstSent, store }: Judged): string[] {
+  if (firstSent === undefined || typeof store?.begin !== 'function' || typeof store.inspect === 'function') return []
+  return ['firstSent: it needs a store with `inspect`, which shows whether the record of a late retry is still there']
 }
 
 const { answerFault: _, store, ...ENGINE_RULES } = ALL_ENGINE_RULES
@@ -72,6 +89,7 @@ const RULES: RuleSet = {
   skip: aFunction,
   legacyKey: aLegacyKey,
   fingerprint: aFunction,
+  firstSent: aFunction,
   isSuccess: aFunction,
   isCertainFailure: aFunction,
   keepHeader: aFunction,

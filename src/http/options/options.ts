@@ -58,6 +58,15 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly fingerprint?: (request: Req) => unknown
 
   /**
+   * When the client first sent the operation, for example in `Repeatability-First-Sent`; `undefined` if it does not say. If
+   * that is so long ago that the record may be gone, the request is refused with 409 `key_expired` and not run; if its record
+   * is still there, it gets the answer. An invalid date, or one more than `clockSkewMs` in the future, is 400 `key_invalid`.
+   * Needs a store with `inspect`.
+   * @default none: nothing is checked, and a retry after the retention runs anew
+   */
+  readonly firstSent?: (request: Req) => Date | undefined
+
+  /**
    * Whether an answer is a success, which is stored and never run again. Any other answer is a failure, which frees the
    * key.
    * @default status 200 to 399 except 307 and 308, which ask the client to repeat the request
@@ -115,6 +124,7 @@ type Optional =
   | 'skip'
   | 'legacyKey'
   | 'fingerprint'
+  | 'firstSent'
   | 'isSuccess'
   | 'isCertainFailure'
   | 'keepHeader'

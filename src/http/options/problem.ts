@@ -9,6 +9,7 @@ export const PROBLEM_CODES = [
   'mismatched',
   'answer_not_kept',
   'outcome_unknown',
+  'key_expired',
   'store_unavailable',
   'transaction_missing',
 ] as const
@@ -28,6 +29,8 @@ export interface Problem<Code extends string = ProblemCode> {
   readonly retryAfterSeconds: number | null
   /** `X-Should-Retry`: whether the same request may succeed later. */
   readonly shouldRetry: boolean
+  /** Only for `key_expired`: for how many seconds records are kept, counted from the end of the operation. */
+  readonly retentionSeconds?: number | undefined
 }
 
 /** Replaces the body of a problem; an object is sent as JSON. Status and headers stay the same. */

@@ -9,6 +9,7 @@ import type { Rejection } from '../options/request-events.js'
 import type { HeaderPairs, RequestFacts } from './facts.js'
 import { contentTypeOf, hasMembers, headerLines } from './headers.js'
 import { type KeyReading, readKeyLines } from './key.js'
+import { type FirstSentReading, firstSentReader } from './first-sent.js'
 import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
 import { fingerprintReader, type Unreadable } from './request-fingerprint.js'
@@ -29,13 +30,21 @@ export type Identified =
 const BYPASS: Identified = { kind: 'bypass' }
 
 /**
- * Returns a reader of requests, by the options: whether they are covered, their scope and key, and their fingerprint.
+ * Returns a reader of requests, by the options: whether they are covered, their scope and key, their fingerprint, and when they
+ * were first sent.
  *
  * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
  */
 export function identityReader<Req>(
   options: ResolvedOptions<Req>,
 ): (facts: RequestFacts<Req>) => MaybePromise<Identified> {
+  const identityOf = undatedReader(options)
+  if (options.firstSent === undefined) return identityOf
+  const firstSentOf = firstSentReader(options.firstSent, options.clockSkewMs)
+  return (facts) => whenever(identityOf(facts), (one) => dated(one, firstSentOf, facts.request))
+}
+
+function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts<Req>) => MaybePromise<Identified> {
   const { header, required, legacyKey, scope, skip } = options
   const methods = new Set(options.methods)
   const headerName = header.toLowerCase()
@@ -136,6 +145,18 @@ async function namedLater<Req>(
   isOnlyScope: boolean,
 ): Promise<Identified> {
   return named(await scope, key, await fingerprintOf(facts), extraHeaders, isOnlyScope)
+}
+
+/** With the time at which it was first sent, if it is covered and has a key. */
+function dated<Req>(identified: Identified, firstSentOf: (request: Req) => FirstSentReading, request: Req): Identified {
+  if (identified.kind !== 'identified') return identified
+  const { identity, extraHeaders } = identified
+  const reading = firstSentOf(request)
+  if ('fault' in reading) {
+    const detail = `It is not known when the request was first sent, and so whether its key has expired: ${reading.fault}.`
+    return { kind: 'rejected', code: 'key_invalid', detail, extraHeaders }
+  }
+  return { kind: 'identified', identity: { ...identity, firstSent: reading.firstSent }, extraHeaders }
 }
 
 function skipFailed(cause: unknown): IdempotencyError {

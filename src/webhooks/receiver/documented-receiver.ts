@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import type { KnownWebhookEvent, UnknownEvent } from '../events/event.js'
+import type { KnownWebhookEvent, UnknownEvent, WebhookEvent } from '../events/event.js'
+import type { AnyRequest } from './delivery/delivery.js'
+import type { WebhookHandlers as HandlersOf, WebhookHandler } from './delivery/handlers.js'
 import { documentedSender } from './documented-sender.js'
-import type { WebhookHandlers as HandlersOf, WebhookHandler } from './handlers.js'
-import type { ParsedEvent } from './parse.js'
+import type { ParsedEvent } from './parsing/parse.js'
 import { receiverFor, type WebhookReceiver } from './receiver.js'
 import type { CommonReceiverOptions, GivenReceiverOptions, ParsedReceiverOptions } from './receiver-options.js'
 
@@ -13,8 +14,7 @@ export type WebhookHandlers<Event extends ParsedEvent = KnownWebhookEvent> = Han
  * Options for the payments service's events: its envelope, at `POST …/api/service/webhook-event/<type>`, as
  * application/json.
  */
-export interface WebhookReceiverOptions<Req extends IncomingMessage = IncomingMessage>
-  extends CommonReceiverOptions<Req> {
+export interface WebhookReceiverOptions<Req extends AnyRequest = IncomingMessage> extends CommonReceiverOptions<Req> {
   readonly parse?: undefined
 
   /** A handler for each type of event. */
@@ -30,6 +30,14 @@ export interface WebhookReceiverOptions<Req extends IncomingMessage = IncomingMe
    * @default none
    */
   readonly onUnknownEvent?: WebhookHandler<UnknownEvent>
+
+  /**
+   * When the event was created: its own time, never that of a delivery. If it is so long ago that an earlier delivery may be
+   * forgotten, the event is refused with 409 `key_expired` and not handled. An invalid date, or one more than `clockSkewMs` in
+   * the future, is 400 `event_invalid`. Needs a store with `inspect`.
+   * @default none: nothing is checked
+   */
+  readonly firstSent?: (event: WebhookEvent) => Date | undefined
 }
 
 /**
@@ -55,16 +63,16 @@ export interface WebhookReceiverOptions<Req extends IncomingMessage = IncomingMe
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function webhookReceiver<Req extends IncomingMessage = IncomingMessage>(
+export function webhookReceiver<Req extends AnyRequest = IncomingMessage>(
   options: WebhookReceiverOptions<Req>,
 ): WebhookReceiver
 /**
  * The same for any other sender, whose deliveries `parse` reads: `webhookReceiver` of `once-per-key/receiver`, which
  * needs no zod.
  */
-export function webhookReceiver<Event extends ParsedEvent, Req extends IncomingMessage = IncomingMessage>(
+export function webhookReceiver<Event extends ParsedEvent, Req extends AnyRequest = IncomingMessage>(
   options: ParsedReceiverOptions<Event, Req>,
 ): WebhookReceiver
-export function webhookReceiver<Req extends IncomingMessage>(given: GivenReceiverOptions<Req>): WebhookReceiver {
+export function webhookReceiver<Req extends AnyRequest>(given: GivenReceiverOptions<Req>): WebhookReceiver {
   return receiverFor(given, documentedSender)
 }

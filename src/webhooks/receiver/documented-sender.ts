@@ -1,10 +1,9 @@
 import type { Buffer } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
 import { requestFingerprint } from '../../http/index.js'
 import { isKnownEvent, parseWebhookEvent, type WebhookEvent, webhookEventTypes } from '../events/event.js'
 import type { WebhookEventError } from '../events/event-error.js'
-import type { Delivered } from './delivered-event.js'
-import type { Sender } from './sender.js'
+import type { Delivered } from './parsing/delivered-event.js'
+import type { Sender } from './parsing/sender.js'
 
 /** The payments service, as its document shows its deliveries. */
 export const documentedSender: Sender = {
@@ -19,10 +18,8 @@ export const documentedSender: Sender = {
 const DELIVERY_PATH = /\/api\/service\/webhook-event\/([^/]+)\/?$/
 
 /** The type in a delivery's path, as written there; `null` if the path is not a delivery's. */
-function typeInPath(req: IncomingMessage): string | null {
-  // Express and Connect cut the mount point off `url`, and `{webhook_receiver_url}` may have a path.
-  const { originalUrl = req.url ?? '' } = req as { originalUrl?: string }
-  const [path = ''] = originalUrl.split('?', 1)
+function typeInPath(target: string): string | null {
+  const [path = ''] = target.split('?', 1)
   const written = DELIVERY_PATH.exec(path)?.[1]
   if (written === undefined) return null
   try {

@@ -1,11 +1,18 @@
 export { CertainFailure, type CertainFailureOptions } from '../../core/index.js'
 export { WebhookEventError, type WebhookEventIssue } from '../events/event-error.js'
 export { type HmacSha256Options, hmacSha256 } from '../signatures/hmac-sha256.js'
+export {
+  githubWebhooks,
+  type SenderSecrets,
+  type StripeOptions,
+  shopifyWebhooks,
+  stripeWebhooks,
+} from '../signatures/senders.js'
 export { type StandardWebhooksOptions, standardWebhooks } from '../signatures/standard-webhooks.js'
 export type { VerifySignature } from '../signatures/verify-signature.js'
-export type { EventOfType, WebhookContext, WebhookHandler, WebhookHandlers } from './handlers.js'
-export type { Parse, ParsedEvent } from './parse.js'
+export type { EventOfType, WebhookContext, WebhookHandler, WebhookHandlers } from './delivery/handlers.js'
+export type { AboutDelivery, WebhookReceiverEvent } from './delivery/receiver-event.js'
+export type { RefusalCode } from './delivery/refusal.js'
+export type { Parse, ParsedEvent } from './parsing/parse.js'
 export { type Receive, type WebhookReceiver, webhookReceiver } from './receiver.js'
-export type { AboutDelivery, WebhookReceiverEvent } from './receiver-event.js'
 export type { CommonReceiverOptions, ParsedReceiverOptions, Verify } from './receiver-options.js'
-export type { RefusalCode } from './refusal.js'

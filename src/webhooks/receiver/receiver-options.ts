@@ -1,15 +1,22 @@
 import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { MaybePromise } from '../../core/index.js'
-import { checkOptions, type OptionRule, optionRules, scopeFault, warnOnce } from '../../core/index.js'
+import {
+  checkOptions,
+  type MaybePromise,
+  type OptionRule,
+  optionRules,
+  scopeFault,
+  warnOnce,
+} from '../../core/index.js'
 import { type IdempotencyOptions, mistakesInOptions, type Scope, scopeReader, singleTenant } from '../../http/index.js'
-import { mistakesInHandlers, type WebhookHandler, type WebhookHandlers } from './handlers.js'
-import type { Parse, ParsedEvent } from './parse.js'
-import type { WebhookReceiverEvent } from './receiver-event.js'
-import { parsedSender, type Sender } from './sender.js'
+import type { AnyRequest } from './delivery/delivery.js'
+import { mistakesInHandlers, type WebhookHandler, type WebhookHandlers } from './delivery/handlers.js'
+import type { WebhookReceiverEvent } from './delivery/receiver-event.js'
+import type { Parse, ParsedEvent } from './parsing/parse.js'
+import { parsedSender, type Sender } from './parsing/sender.js'
 
 /** Options that all receivers share. All durations are integers, in milliseconds. */
-export interface CommonReceiverOptions<Req extends IncomingMessage = IncomingMessage>
+export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
   extends Pick<
     IdempotencyOptions,
     | 'store'
@@ -19,6 +26,7 @@ export interface CommonReceiverOptions<Req extends IncomingMessage = IncomingMes
     | 'effects'
     | 'unknownOutcome'
     | 'unknownRetentionMs'
+    | 'clockSkewMs'
     | 'unconfirmedSuccess'
     | 'retryAfterMs'
   > {
@@ -61,7 +69,7 @@ export interface CommonReceiverOptions<Req extends IncomingMessage = IncomingMes
 }
 
 /** Options for any sender's events, for example Stripe's, GitHub's or Shopify's. */
-export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends IncomingMessage = IncomingMessage>
+export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends AnyRequest = IncomingMessage>
   extends CommonReceiverOptions<Req> {
   /**
    * Reads a delivery. Handlers receive what it returns; TypeScript infers that type if `parse` is written before `on`.
@@ -81,24 +89,36 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends In
    * @default none
    */
   readonly onUnknownEvent?: WebhookHandler<Event>
+
+  /**
+   * When the event was created: its own time, never that of a delivery. If it is so long ago that an earlier delivery may be
+   * forgotten, the event is refused with 409 `key_expired` and not handled. An invalid date, or one more than `clockSkewMs` in
+   * the future, is 400 `event_invalid`. Needs a store with `inspect`.
+   * @default none: nothing is checked
+   */
+  readonly firstSent?: (event: Event) => Date | undefined
 }
 
 /** The options as given, whoever the sender is. */
-export interface GivenReceiverOptions<Req extends IncomingMessage> extends CommonReceiverOptions<Req> {
+export interface GivenReceiverOptions<Req extends AnyRequest> extends CommonReceiverOptions<Req> {
   readonly parse?: Parse<ParsedEvent> | undefined
   readonly on: object
   readonly onUnknownEvent?: WebhookHandler<never>
+  readonly firstSent?: FirstSentOf
 }
 
-export interface ResolvedReceiverOptions<Req extends IncomingMessage>
+export interface ResolvedReceiverOptions<Req extends AnyRequest>
   extends Pick<GivenReceiverOptions<Req>, 'on' | 'source' | 'verify'> {
   readonly sender: Sender
   readonly onUnknownEvent: WebhookHandler<never> | undefined
+  readonly firstSent: FirstSentOf | undefined
   readonly onEvent: ((event: WebhookReceiverEvent) => void) | undefined
   readonly maxBodyBytes: number
   /** The options that are passed to the engine. */
   readonly ofEngine: IdempotencyOptions<Req>
 }
+
+type FirstSentOf = (event: never) => Date | undefined
 
 /** Adyen retries for 30 days; one more day, because the last retry may arrive late. */
 const RETENTION_MS = 31 * 24 * 3_600_000
@@ -109,7 +129,7 @@ const RETENTION_MS = 31 * 24 * 3_600_000
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function resolveReceiverOptions<Req extends IncomingMessage>(
+export function resolveReceiverOptions<Req extends AnyRequest>(
   given: GivenReceiverOptions<Req>,
   byDefault: Sender | null,
 ): ResolvedReceiverOptions<Req> {
@@ -119,11 +139,12 @@ export function resolveReceiverOptions<Req extends IncomingMessage>(
     parse,
     on,
     onUnknownEvent,
+    firstSent,
     onEvent,
     maxBodyBytes = 1_048_576,
     ...others
   } = Object(given) as GivenReceiverOptions<Req>
-  const own = { source, verify, parse, on, onUnknownEvent, onEvent, maxBodyBytes }
+  const own = { source, verify, parse, on, onUnknownEvent, firstSent, onEvent, maxBodyBytes }
   const shared = Object.entries(others).filter(([name, value]) => SHARED.includes(name) && value !== undefined)
   const ofEngine = {
     retentionMs: RETENTION_MS,
@@ -133,7 +154,10 @@ export function resolveReceiverOptions<Req extends IncomingMessage>(
 
   const sender = byDefault === null || parse !== undefined ? parsedSender(parse as Parse<ParsedEvent>) : byDefault
   const required = ['source', 'verify', 'on', ...(byDefault === null ? ['parse'] : [])]
-  const more = [...mistakesInHandlers(on, sender.types), ...mistakesInOptions(ofEngine)]
+  const more = [
+    ...mistakesInHandlers(on, sender.types),
+    ...mistakesInOptions({ ...ofEngine, ...(firstSent && { firstSent: firstSent as never }) }),
+  ]
   checkOptions('webhookReceiver()', given, own, rulesFor(byDefault), { required, more })
   if (ofEngine.unknownOutcome === 'refuse' && ofEngine.effects !== 'declared') warnOfRefusedRetries()
   return { ...own, sender, ofEngine }
@@ -170,9 +194,10 @@ const OWN_RULES: Readonly<Record<string, OptionRule>> = {
   verify: (value) =>
     typeof value === 'function' || value === false
       ? null
-      : 'standardWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for unsigned deliveries',
+      : 'standardWebhooks(…), stripeWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for unsigned deliveries',
   parse: aFunction,
   onUnknownEvent: aFunction,
+  firstSent: (): null => null, // Checked by the engine's rules.
   maxBodyBytes: anInteger(1, Number.MAX_SAFE_INTEGER),
   onEvent: aFunction,
 }
@@ -187,6 +212,7 @@ const SHARED: readonly string[] = [
   'effects',
   'unknownOutcome',
   'unknownRetentionMs',
+  'clockSkewMs',
   'unconfirmedSuccess',
   'retryAfterMs',
 ]
@@ -199,14 +225,14 @@ const RULES = { ...OWN_RULES, ...Object.fromEntries(SHARED.map((name) => [name, 
 export type Verify = (raw: Buffer, headers: IncomingHttpHeaders) => boolean | Promise<boolean>
 
 /** Who owns the events of a request: a name, or a function of the request. */
-export type Source<Req extends IncomingMessage> = string | Scope<Req>
+export type Source<Req extends AnyRequest> = string | Scope<Req>
 
 /**
  * Returns a reader of the source, which follows the rules of a scope: no value is coerced.
  *
  * The reader throws IdempotencyError (or rejects with it) `scope_invalid`: nothing ran and nothing was stored.
  */
-export function sourceReader<Req extends IncomingMessage>(source: Source<Req>): (req: Req) => MaybePromise<string> {
+export function sourceReader<Req extends AnyRequest>(source: Source<Req>): (req: Req) => MaybePromise<string> {
   return typeof source === 'string' ? () => source : scopeReader(source, { option: 'source', wayOut: WAY_OUT })
 }
 

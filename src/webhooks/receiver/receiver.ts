@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, IdempotencyError } from '../../core/index.js'
+import { type WaitUntil, waitFor } from '../../http/index.js'
 import { sendAnswer } from '../../node/sending/send.js'
-import { Deliveries } from './deliveries.js'
-import type { ParsedEvent } from './parse.js'
+import { Deliveries } from './delivery/deliveries.js'
+import { type AnyRequest, fetchDelivery, nodeDelivery } from './delivery/delivery.js'
+import { refusalAnswer } from './delivery/refusal.js'
+import type { ParsedEvent } from './parsing/parse.js'
+import type { Sender } from './parsing/sender.js'
 import { type GivenReceiverOptions, type ParsedReceiverOptions, resolveReceiverOptions } from './receiver-options.js'
-import { refusalAnswer } from './refusal.js'
-import type { Sender } from './sender.js'
 
 /** Receives deliveries. Without `next` (plain `node:http`) it responds to other paths, and to misuse, itself. */
 export type Receive = (req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void) => void
@@ -14,6 +16,17 @@ export type Receive = (req: IncomingMessage, res: ServerResponse, next?: (err?: 
 export interface WebhookReceiver extends Receive {
   /** The same for one URL that all types share: the path is ignored. With `parse` there is no difference. */
   readonly handle: Receive
+  /**
+   * The same for a Fetch `Request`: Next.js, Hono, Workers, Deno, Bun. The handlers and the records are the same, so a
+   * delivery that one form has handled is a repeat for the other. The body must be unread. With the payments service's events,
+   * the path may be any; where it names a type, it must be the event's.
+   *
+   * Rejects with an IdempotencyError for misuse: no handler ran, and nothing was stored. Platforms that stop behind a response
+   * need `waitUntil`.
+   *
+   * @example export const POST = (request: Request) => receiver.fetch(request)
+   */
+  fetch(request: Request, terms?: { readonly waitUntil?: WaitUntil | undefined }): Promise<Response>
   /**
    * Resolves when no run is active and no completion is pending. Call it after `server.close()` and before closing the
    * store's client.
@@ -50,14 +63,14 @@ export interface WebhookReceiver extends Receive {
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function webhookReceiver<Event extends ParsedEvent, Req extends IncomingMessage = IncomingMessage>(
+export function webhookReceiver<Event extends ParsedEvent, Req extends AnyRequest = IncomingMessage>(
   options: ParsedReceiverOptions<Event, Req>,
 ): WebhookReceiver {
   return receiverFor(options as GivenReceiverOptions<Req>, null)
 }
 
 /** Without `parse` the sender is `byDefault`. */
-export function receiverFor<Req extends IncomingMessage>(
+export function receiverFor<Req extends AnyRequest>(
   given: GivenReceiverOptions<Req>,
   byDefault: Sender | null,
 ): WebhookReceiver {
@@ -67,29 +80,54 @@ export function receiverFor<Req extends IncomingMessage>(
 
   const receiver: Receive = (req, res, next) => {
     if (typeInPath === undefined) return handle(req, res, next)
-    const type = typeInPath(req)
-    if (type !== null) deliveries.during(() => receive(deliveries, req as Req, res, next, type))
+    const type = typeInPath(targetOf(req))
+    if (type !== null) void deliveries.during(() => receive(deliveries, req as Req & IncomingMessage, res, next, type))
     else if (next !== undefined) next()
     else send(req, res, deliveries.refused('path_unknown', {}))
   }
   function handle(this: unknown, req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void): void {
     // Connect treats anything with a `handle` as an application: it sets `route` to the mount path and calls `handle`.
     if (this === receiver && 'route' in receiver) receiver(req, res, next)
-    else deliveries.during(() => receive(deliveries, req as Req, res, next, null))
+    else void deliveries.during(() => receive(deliveries, req as Req & IncomingMessage, res, next, null))
   }
-  return Object.assign(receiver, { handle, idle: () => deliveries.idle() })
+  function fetch(
+    request: Request,
+    { waitUntil }: { readonly waitUntil?: WaitUntil | undefined } = {},
+  ): Promise<Response> {
+    const type = typeInPath?.(request.url) ?? null
+    const delivery = fetchDelivery(request as Req & Request, waitUntil)
+    const receiving = deliveries.during(async () => responseOf(await deliveries.answerTo(delivery, type)))
+    waitFor({ waitUntil }, receiving.then(nothing, nothing)) // A sender that leaves must not end the handler.
+    return receiving
+  }
+  return Object.assign(receiver, { handle, fetch, idle: () => deliveries.idle() })
 }
 
-async function receive<Req extends IncomingMessage>(
+/** Express and Connect cut the mount point off `url`, and `{webhook_receiver_url}` may have a path. */
+function targetOf(req: IncomingMessage): string {
+  const { originalUrl = req.url ?? '' } = req as { originalUrl?: string }
+  return originalUrl
+}
+
+/** `null`: the sender has gone, and nobody reads it. */
+function responseOf(answer: Answer | null): Response {
+  if (answer === null) return new Response(null, { status: 400 })
+  const { status, headers, body } = answer
+  return new Response(body as Uint8Array<ArrayBuffer> | null, { status, headers: headers as [string, string][] })
+}
+
+function nothing(): void {}
+
+async function receive<Req extends AnyRequest>(
   deliveries: Deliveries<Req>,
-  req: Req,
+  req: Req & IncomingMessage,
   res: ServerResponse,
   next: ((err?: unknown) => void) | undefined,
   typeOfPath: string | null,
 ): Promise<void> {
   try {
     if (res.headersSent && !res.writableEnded) throw responseBegun()
-    const answer = await deliveries.answerTo(req, typeOfPath)
+    const answer = await deliveries.answerTo(nodeDelivery(req), typeOfPath)
     if (answer !== null) send(req, res, answer)
   } catch (error) {
     if (next !== undefined) return next(error)

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { kindOf, type OptionRule, optionRules } from '../../core/index.js'
 import { aHeaderName } from '../../http/index.js'
 import { withKeys } from './secrets.js'
-import { BASE64_SHA256, isSignedBy, type VerifySignature } from './verify-signature.js'
+import { BASE64_SHA256, HEX_SHA256, isSignedBy, type VerifySignature } from './verify-signature.js'
 
 export interface HmacSha256Options {
   /** The header with the signature; case does not matter. */
@@ -33,6 +33,16 @@ export interface HmacSha256Options {
  */
 export function hmacSha256(options: HmacSha256Options): VerifySignature {
   const { header, secrets, encoding = 'hex', prefix = '' } = withKeys('hmacSha256()', options, RULES, keyOf)
+  return hmacOf({ header, secrets, encoding, prefix })
+}
+
+/** The same, its options checked. */
+export function hmacOf({
+  header,
+  secrets,
+  encoding,
+  prefix,
+}: Required<HmacSha256Options> & { readonly secrets: readonly Uint8Array[] }): VerifySignature {
   const name = header.toLowerCase()
   const form = encoding === 'hex' ? HEX_SHA256 : BASE64_SHA256
 
@@ -44,8 +54,6 @@ export function hmacSha256(options: HmacSha256Options): VerifySignature {
   }
 }
 
-const HEX_SHA256 = /^[0-9a-f]{64}$/i
-
 const RULES: Readonly<Record<string, OptionRule>> = {
   header: aHeaderName,
   encoding: optionRules.oneOf('hex', 'base64'),
@@ -53,7 +61,7 @@ const RULES: Readonly<Record<string, OptionRule>> = {
 }
 
 /** Returns the key, or what is wrong with the secret. */
-function keyOf(secret: unknown): Uint8Array | string {
+export function keyOf(secret: unknown): Uint8Array | string {
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
     return `expected a string or bytes; seen: ${kindOf(secret)}`
   }

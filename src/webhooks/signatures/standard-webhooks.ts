@@ -1,15 +1,25 @@
 import { Buffer } from 'node:buffer'
+import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { kindOf, type OptionRule, optionRules } from '../../core/index.js'
-import { withKeys } from './secrets.js'
+import { BASE64_ED25519, isSignedWith, publicKeyOf } from './public-keys.js'
+import { someKeys, withKeys } from './secrets.js'
+import { isRecent, UNIX_SECONDS } from './timestamp.js'
 import { BASE64_SHA256, isSignedBy, type VerifySignature } from './verify-signature.js'
 
 export interface StandardWebhooksOptions {
   /**
    * As the sender shows them: `whsec_` followed by the base64 of at least 24 bytes, or only the base64. Give several
    * during a rotation.
+   * @default none: only `publicKeys`
    */
-  readonly secrets: readonly string[]
+  readonly secrets?: readonly string[]
+  /**
+   * The sender's Ed25519 public keys, for asymmetric signatures (`v1a`): `whpk_` followed by the base64 of 32 bytes, or only the
+   * base64. Give several during a rotation. With both, a signature of either kind is enough.
+   * @default none: only `secrets`
+   */
+  readonly publicKeys?: readonly string[]
   /**
    * How far a delivery's timestamp may differ from this machine's clock, in either direction. Senders sign each retry
    * anew.
@@ -19,8 +29,8 @@ export interface StandardWebhooksOptions {
 }
 
 /**
- * Verifies symmetric signatures of Standard Webhooks 1.0 (`v1`): HMAC-SHA256 over `webhook-id.webhook-timestamp.body`,
- * in constant time. A delivery whose timestamp is outside the tolerance is refused. The headers may also have the names
+ * Verifies signatures of Standard Webhooks 1.0 over `webhook-id.webhook-timestamp.body`: HMAC-SHA256 (`v1`, in constant time)
+ * and Ed25519 (`v1a`). A delivery whose timestamp is outside the tolerance is refused. The headers may also have the names
  * used before the standard: `svix-id`, `svix-timestamp` and `svix-signature`.
  *
  * By default the record's key is the event's own `id`, not the header `webhook-id`. The `id` is part of the signed
@@ -31,22 +41,45 @@ export interface StandardWebhooksOptions {
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function standardWebhooks(options: StandardWebhooksOptions): VerifySignature {
-  const { secrets, toleranceMs = 300_000 } = withKeys('standardWebhooks()', options, RULES, keyOf)
+  const { secrets, publicKeys, toleranceMs = 300_000 } = readOptions(options)
 
   return (raw, headers) => {
     const { id, timestamp, list } = signedHeaders(headers)
     if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof list !== 'string') return false
     if (id === '' || !UNIX_SECONDS.test(timestamp)) return false
-    const ageSeconds = Math.floor(Date.now() / 1_000) - Number(timestamp)
-    if (Math.abs(ageSeconds) * 1_000 > toleranceMs) return false
-    // "space delimited list of signatures", each with its version; other versions use other keys.
-    const signatures = list
-      .split(' ')
-      .filter((one) => one.startsWith('v1,') && BASE64_SHA256.test(one.slice(3)))
-      .map((one) => Buffer.from(one.slice(3), 'base64'))
+    if (!isRecent(timestamp, toleranceMs)) return false
     // Node reads headers as Latin-1: this restores the bytes that were signed.
-    return isSignedBy(secrets, [Buffer.from(`${id}.${timestamp}.`, 'latin1'), raw], signatures)
+    const head = Buffer.from(`${id}.${timestamp}.`, 'latin1')
+    return (
+      isSignedBy(secrets, [head, raw], signaturesIn(list, 'v1,', BASE64_SHA256)) ||
+      (publicKeys.length > 0 &&
+        isSignedWith(publicKeys, Buffer.concat([head, raw]), signaturesIn(list, 'v1a,', BASE64_ED25519)))
+    )
   }
+}
+
+/** "space delimited list of signatures", each with its version; other versions use other keys. */
+function signaturesIn(list: string, version: string, form: RegExp): Buffer[] {
+  return list
+    .split(' ')
+    .filter((one) => one.startsWith(version) && form.test(one.slice(version.length)))
+    .map((one) => Buffer.from(one.slice(version.length), 'base64'))
+}
+
+/** Messages name the kind of a wrong key, never its value. */
+function readOptions(options: StandardWebhooksOptions) {
+  const given = Object(options) as StandardWebhooksOptions
+  const keys = Array.isArray(given.publicKeys) ? given.publicKeys.map(publicKeyOf) : []
+  const more = keys.flatMap((key, index) => (typeof key === 'string' ? [`publicKeys[${index}]: ${key}`] : []))
+  const isAsymmetric = given.publicKeys !== undefined && given.secrets === undefined
+  const { secrets, toleranceMs } = withKeys(
+    'standardWebhooks()',
+    options as StandardWebhooksOptions & { readonly secrets: readonly string[] },
+    RULES,
+    keyOf,
+    { isOptional: isAsymmetric, more },
+  )
+  return { secrets, toleranceMs, publicKeys: keys as KeyObject[] }
 }
 
 /**
@@ -62,10 +95,8 @@ function signedHeaders(headers: IncomingHttpHeaders) {
   }
 }
 
-/** "integer unix timestamp (seconds since epoch)" */
-const UNIX_SECONDS = /^\d{1,12}$/
-
 const RULES: Readonly<Record<string, OptionRule>> = {
+  publicKeys: someKeys('public key'),
   toleranceMs: optionRules.anInteger(1, Number.MAX_SAFE_INTEGER),
 }
 

@@ -8,6 +8,9 @@ export type VerifySignature = (raw: Buffer, headers: IncomingHttpHeaders) => boo
 /** The base64 of 32 bytes, padded. */
 export const BASE64_SHA256 = /^[A-Za-z0-9+/]{43}=$/
 
+/** 32 bytes in hexadecimal digits. */
+export const HEX_SHA256 = /^[0-9a-f]{64}$/i
+
 /**
  * Whether one of the signatures (32 bytes each) was made with one of the keys. Constant time: the duration reveals
  * neither which pair matched nor how many bytes did.

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
-import { IdempotencyError } from '../../core/index.js'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { IdempotencyError } from '../../../core/index.js'
 
 /** A body's raw bytes, or why there are none. */
 export type RawBody =
@@ -24,10 +24,14 @@ export async function readRawBody(req: IncomingMessage, maxBytes: number): Promi
   if (req.readableDidRead) throw consumed()
   if (req.readableEnded) return { kind: 'whole', bytes: Buffer.alloc(0) }
   if (req.destroyed) return { kind: 'abandoned' }
-  const { 'content-encoding': coding = 'identity', 'content-length': length } = req.headers
-  if (coding.trim().toLowerCase() !== 'identity') return { kind: 'encoded' }
-  if (Number(length) > maxBytes) return discard(req)
+  if (isEncoded(req.headers)) return { kind: 'encoded' }
+  if (Number(req.headers['content-length']) > maxBytes) return discard(req)
   return readStream(req, maxBytes)
+}
+
+/** Whether the body has a content coding. */
+export function isEncoded({ 'content-encoding': coding = 'identity' }: IncomingHttpHeaders): boolean {
+  return coding.trim().toLowerCase() !== 'identity'
 }
 
 function bytesOf(value: unknown): Buffer | null {

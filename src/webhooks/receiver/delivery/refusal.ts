@@ -1,4 +1,4 @@
-import type { Answer } from '../../core/index.js'
+import type { Answer } from '../../../core/index.js'
 import {
   type Problem,
   type ProblemCatalogue,
@@ -7,8 +7,8 @@ import {
   problemBody,
   problemCatalogue,
   problemFrom,
-} from '../../http/index.js'
-import type { WebhookEventIssue } from '../events/event-error.js'
+} from '../../../http/index.js'
+import type { WebhookEventIssue } from '../../events/event-error.js'
 
 /**
  * Why a delivery is refused, besides the core's reasons. A closed set: a new code is a minor release.
@@ -127,6 +127,10 @@ const WORDS: Readonly<Partial<Record<ProblemCode, { readonly title: string; read
   outcome_unknown: {
     title: 'The outcome of an earlier delivery is unknown',
     detail: 'The earlier delivery was interrupted and may have had its effect, so the event is not handled again.',
+  },
+  key_expired: {
+    title: 'The event is too old',
+    detail: 'It was created so long ago that an earlier delivery may have been forgotten, so it is not handled.',
   },
   store_unavailable: {
     title: 'Events cannot be received at the moment',

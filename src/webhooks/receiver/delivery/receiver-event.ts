@@ -1,6 +1,6 @@
-import { warnOnce, warnUnheard } from '../../core/index.js'
-import type { IdempotencyEvent } from '../../http/index.js'
-import type { WebhookEventIssue } from '../events/event-error.js'
+import { warnOnce, warnUnheard } from '../../../core/index.js'
+import type { IdempotencyEvent } from '../../../http/index.js'
+import type { WebhookEventIssue } from '../../events/event-error.js'
 import type { RefusalCode } from './refusal.js'
 
 /** The event in a delivery, as far as it is known. */

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
-import type { Answer } from '../../core/index.js'
-import type { HeldAnswer, RequestRun } from '../../http/index.js'
+import type { Answer } from '../../../core/index.js'
+import type { HeldAnswer, RequestRun } from '../../../http/index.js'
 
 /** "200 OK"; the document shows no body. */
 export const ACKNOWLEDGED: Answer = { status: 200, statusMessage: '', headers: [], body: Buffer.alloc(0) }

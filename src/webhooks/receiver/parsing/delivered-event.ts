@@ -1,4 +1,4 @@
-import type { WebhookEventIssue } from '../events/event-error.js'
+import type { WebhookEventIssue } from '../../events/event-error.js'
 
 /** The event in a delivery, or why the delivery is refused. */
 export type Delivered =

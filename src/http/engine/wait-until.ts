@@ -1,11 +1,13 @@
-import { warnOnce } from '../core/index.js'
-import type { Call } from './request.js'
+import { warnOnce } from '../../core/events/warning.js'
+
+/** Is given promises, which never reject, of what must end before the platform may stop. */
+export type WaitUntil = (pending: Promise<void>) => void
 
 /**
  * Has the platform wait for what is pending, if it can. A `waitUntil` that fails (that of a Worker does where it is called without its
  * object) changes nothing else: the claim has its owner, and the client gets the answer.
  */
-export function waitFor({ waitUntil }: Pick<Call<unknown>, 'waitUntil'>, pending: Promise<void>): void {
+export function waitFor({ waitUntil }: { readonly waitUntil?: WaitUntil | undefined }, pending: Promise<void>): void {
   if (waitUntil === undefined) return
   try {
     Promise.resolve(waitUntil(pending)).catch(warn) // It may be an async function.

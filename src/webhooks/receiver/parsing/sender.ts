@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { MaybePromise } from '../../core/index.js'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { MaybePromise } from '../../../core/index.js'
 import type { Delivered } from './delivered-event.js'
 import { type Parse, type ParsedEvent, parsedEvent } from './parse.js'
 
@@ -11,7 +11,7 @@ export interface Sender {
   /** The content types of its deliveries; `null`: any. */
   readonly contentType: RegExp | null
   /** The type in a delivery's path, or `null` if the path is not a delivery's. Absent: every path is one. */
-  readonly typeInPath?: (req: IncomingMessage) => string | null
+  readonly typeInPath?: (target: string) => string | null
   /** Reads a delivery whose signature was accepted. */
   readonly read: (raw: Buffer, headers: IncomingHttpHeaders) => MaybePromise<Delivered>
 }

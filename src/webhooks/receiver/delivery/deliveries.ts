@@ -1,6 +1,5 @@
 import type { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import {
   type Answer,
   carryRun,
@@ -12,58 +11,66 @@ import {
   kindOf,
   type MaybePromise,
   safeListener,
-} from '../../core/index.js'
-import { createRequestEngine, type RequestEngine, type RequestRun } from '../../http/index.js'
-import type { WebhookEventIssue } from '../events/event-error.js'
-import type { Delivered } from './delivered-event.js'
+} from '../../../core/index.js'
+import {
+  createRequestEngine,
+  type FirstSentReading,
+  firstSentReader,
+  type RequestEngine,
+  type RequestRun,
+  waitFor,
+} from '../../../http/index.js'
+import type { WebhookEventIssue } from '../../events/event-error.js'
+import type { Delivered } from '../parsing/delivered-event.js'
+import { type ResolvedReceiverOptions, sourceReader } from '../receiver-options.js'
+import type { AnyRequest, Delivery } from './delivery.js'
 import { ACKNOWLEDGED, HandledDelivery } from './handled-delivery.js'
 import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
-import { readRawBody } from './raw-body.js'
 import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
-import type { ResolvedReceiverOptions } from './receiver-options.js'
-import { sourceReader } from './receiver-options.js'
 import { eventProblem, type RefusalCode, refusalAnswer } from './refusal.js'
 
 /** Reads, verifies, claims and handles deliveries, in this order, and returns the response to each. */
-export class Deliveries<Req extends IncomingMessage> {
+export class Deliveries<Req extends AnyRequest> {
   readonly #options: ResolvedReceiverOptions<Req>
   readonly #handlerOf: HandlerOf
   readonly #sourceOf: (req: Req) => MaybePromise<string>
+  readonly #firstSentOf: ((event: never) => FirstSentReading) | undefined
   readonly #engine: RequestEngine<Req>
   readonly emit: (event: WebhookReceiverEvent) => void
 
   constructor(options: ResolvedReceiverOptions<Req>) {
-    const { on, onUnknownEvent, sender, source, onEvent, ofEngine } = options
+    const { on, onUnknownEvent, sender, source, firstSent, onEvent, ofEngine } = options
     this.#options = options
     this.#handlerOf = handlersIn(on, onUnknownEvent, sender.types)
     this.#sourceOf = sourceReader(source)
+    this.#firstSentOf = firstSent && firstSentReader(firstSent, ofEngine.clockSkewMs)
     this.emit = safeListener(onEvent ?? printByDefault)
     this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: this.emit, renderProblem: eventProblem })
   }
 
   /** `typeOfPath`: the type in the path; `null` if it has none. Returns `null` if the client has gone. */
-  async answerTo(req: Req, typeOfPath: string | null): Promise<Answer | null> {
+  async answerTo(delivery: Delivery<Req>, typeOfPath: string | null): Promise<Answer | null> {
     const { source, sender, maxBodyBytes } = this.#options
     const about: AboutDelivery = typeof source === 'string' ? { source } : {}
-    if (req.method !== 'POST') return this.refused('method_not_allowed', about)
-    const isExpected = sender.contentType?.test(req.headers['content-type'] ?? '') ?? true
+    if (delivery.method !== 'POST') return this.refused('method_not_allowed', about)
+    const isExpected = sender.contentType?.test(delivery.headers['content-type'] ?? '') ?? true
     if (!isExpected) return this.refused('content_type_unsupported', about)
 
-    const raw = await readRawBody(req, maxBodyBytes)
+    const raw = await delivery.readBody(maxBodyBytes)
     if (raw.kind === 'abandoned') return null
     if (raw.kind === 'too_large') return this.refused('body_too_large', about)
     if (raw.kind === 'encoded') return this.refused('content_type_unsupported', about)
-    if (!(await this.#isVerified(raw.bytes, req))) return this.refused('signature_refused', about)
+    if (!(await this.#isVerified(raw.bytes, delivery))) return this.refused('signature_refused', about)
 
-    const scope = await this.#sourceOf(req)
-    const delivered = await sender.read(raw.bytes, req.headers)
+    const scope = await this.#sourceOf(delivery.request)
+    const delivered = await sender.read(raw.bytes, delivery.headers)
     switch (delivered.refusal) {
       case 'body_malformed':
         return this.refused('body_malformed', { source: scope })
       case 'event_invalid':
         return this.refused('event_invalid', { source: scope, ...eventIn(delivered.of) }, delivered.issues)
       case null:
-        return this.#answerToEvent(delivered, scope, req, typeOfPath)
+        return this.#answerToEvent(delivered, scope, delivery, typeOfPath)
     }
   }
 
@@ -73,8 +80,8 @@ export class Deliveries<Req extends IncomingMessage> {
   }
 
   /** Counts a delivery as in progress for `idle()`: it may start a run even after its client has gone. */
-  during(receiving: () => Promise<void>): void {
-    void this.#engine.during(receiving)
+  during<Result>(receiving: () => Promise<Result>): Promise<Result> {
+    return this.#engine.during(receiving) as Promise<Result>
   }
 
   /** Resolves when no delivery is in progress, no run is active, and no completion is pending. */
@@ -85,7 +92,7 @@ export class Deliveries<Req extends IncomingMessage> {
   async #answerToEvent(
     { event, id, type, fingerprint }: Extract<Delivered, { refusal: null }>,
     scope: string,
-    req: Req,
+    delivery: Delivery<Req>,
     typeOfPath: string | null,
   ): Promise<Answer> {
     const about = { source: scope, ...eventIn({ id, type }) }
@@ -98,14 +105,23 @@ export class Deliveries<Req extends IncomingMessage> {
       return ACKNOWLEDGED
     }
 
-    const identity = { namespace: 'webhook', scope, key: eventKey(id), fingerprint } as const
-    const decision = await this.#engine.claim(identity, { request: req, isAbandoned: () => req.socket?.destroyed })
+    const reading = this.#firstSentOf?.(event as never) ?? { firstSent: undefined }
+    if ('fault' in reading) {
+      return this.refused('event_invalid', about, [{ path: '', message: `its time is invalid: ${reading.fault}` }])
+    }
+    const { firstSent } = reading
+    const identity = { namespace: 'webhook', scope, key: eventKey(id), fingerprint, firstSent } as const
+    const decision = await this.#engine.claim(identity, delivery)
     switch (decision.action) {
       case 'execute':
-        return this.#run(handler, event, decision.run, req)
+        waitFor(delivery, decision.run.ended())
+        return this.#run(handler, event, decision.run, delivery.request)
       case 'replay':
+        return this.#engine.answerFor(decision, delivery.request)
       case 'reject':
-        return this.#engine.answerFor(decision, req)
+        // The claim is given up behind it.
+        if (decision.problem.code === 'store_unavailable') waitFor(delivery, this.idle())
+        return this.#engine.answerFor(decision, delivery.request)
     }
   }
 
@@ -133,7 +149,7 @@ export class Deliveries<Req extends IncomingMessage> {
   }
 
   /** @throws IdempotencyError `verify_failed`: nothing ran and nothing was stored. */
-  async #isVerified(raw: Buffer, { headers }: Req): Promise<boolean> {
+  async #isVerified(raw: Buffer, { headers }: Delivery<Req>): Promise<boolean> {
     const { verify } = this.#options
     if (verify === false) return true
     let verdict: unknown

@@ -1,0 +1,68 @@
+import { IdempotencyError, kindOf } from '../errors.js'
+import { isCommandTraced, traceCommand } from '../events/trace.js'
+import { expired, isMismatch, storeUnavailable, type Verdict, verdictOn } from '../events/verdict.js'
+import { isThenable, type MaybePromise, whenever } from '../maybe-promise.js'
+import { longestRepeatMs, type RepeatOptions } from '../options/engine-options.js'
+import { firstSentFault, type Identity } from '../record/identity.js'
+import type { IdempotencyRecord } from '../record/record.js'
+import type { CoreParts } from '../run/core-parts.js'
+import type { Operation } from '../run/operation.js'
+import { commandOf } from './operator-calls.js'
+
+/**
+ * Whether the record of an operation may be gone, because it was first sent too long ago. Then it must not be claimed: its
+ * key would look new.
+ */
+export function isLate({ firstSent }: Identity, options: RepeatOptions): boolean {
+  return firstSent !== undefined && Date.now() - firstSent.getTime() > longestRepeatMs(options)
+}
+
+/** What became of an operation that is late: its answer or a mismatch, if its record is still there. Changes nothing. */
+export function lookUp(operation: Operation, core: CoreParts): MaybePromise<Found> {
+  const { calls, emit, options } = core
+  const inspect = commandOf(options.store, 'inspect')
+  const send = (): MaybePromise<Shown> => {
+    const record = inspect(operation.recordKey)
+    return isThenable(record) ? record.then((later) => ({ record: later })) : { record }
+  }
+  const call = isCommandTraced()
+    ? traceCommand('inspect', operation.identity, operation, emit, (heard) =>
+        calls.ask('inspect', operation, send, heard),
+      )
+    : calls.ask('inspect', operation, send, emit)
+  return whenever(call.whenReplied(), (reply) => {
+    if (reply === null) return { verdict: storeUnavailable(options), record: null }
+    const { record } = reply
+    const verdict = record === null ? expired() : verdictOn(record, operation.identity, options)
+    const isTold = record?.state === 'completed' || isMismatch(verdict)
+    return { verdict: isTold ? verdict : expired(), record }
+  })
+}
+
+/** What a look at the store has shown. */
+export interface Found {
+  readonly verdict: Verdict
+  readonly record: IdempotencyRecord | null
+}
+
+interface Shown {
+  readonly record: IdempotencyRecord | null
+}
+
+/** @throws IdempotencyError `arguments_invalid`, `command_missing`: nothing was sent. */
+export function checkFirstSent(firstSent: unknown, options: CoreParts['options']): void {
+  commandOf(options.store, 'inspect')
+  const fault = faultIn(firstSent, options)
+  if (fault === null) return
+  throw new IdempotencyError(
+    'arguments_invalid',
+    `\`firstSent\` cannot be used: ${fault}. It says when the operation was first sent, as a Date: never when this attempt ` +
+      'was. Nothing was sent to the store.',
+  )
+}
+
+function faultIn(firstSent: unknown, options: CoreParts['options']): string | null {
+  if (!(firstSent instanceof Date)) return `it is ${kindOf(firstSent)}, not a Date`
+  if (longestRepeatMs(options) <= 0) return 'the retention is not longer than `clockSkewMs`, so all would have expired'
+  return firstSentFault(firstSent, options.clockSkewMs)
+}

@@ -1,0 +1,66 @@
+import { Buffer } from 'node:buffer'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { IdempotencyError } from '../../../core/index.js'
+import { readAtMost, type WaitUntil } from '../../../http/index.js'
+import { isEncoded, type RawBody, readRawBody } from './raw-body.js'
+
+/** What a receiver's functions get: Node's request, or Fetch's. */
+export type AnyRequest = IncomingMessage | Request
+
+/** One delivery, whichever kind of request brought it. */
+export interface Delivery<Req extends AnyRequest> {
+  readonly request: Req
+  readonly method: string
+  /** With names in lower case. */
+  readonly headers: IncomingHttpHeaders
+  readBody(maxBytes: number): Promise<RawBody>
+  isAbandoned(): boolean
+  readonly waitUntil?: WaitUntil | undefined
+}
+
+export function nodeDelivery<Req extends AnyRequest>(request: Req & IncomingMessage): Delivery<Req> {
+  return {
+    request,
+    method: request.method ?? '',
+    headers: request.headers,
+    readBody: (maxBytes) => readRawBody(request, maxBytes),
+    isAbandoned: () => request.socket?.destroyed,
+  }
+}
+
+export function fetchDelivery<Req extends AnyRequest>(
+  request: Req & Request,
+  waitUntil: WaitUntil | undefined,
+): Delivery<Req> {
+  const headers: IncomingHttpHeaders = Object.fromEntries(request.headers)
+  return {
+    request,
+    method: request.method,
+    headers,
+    readBody: (maxBytes) => readFetchBody(request, headers, maxBytes),
+    isAbandoned: () => request.signal.aborted,
+    waitUntil,
+  }
+}
+
+/** @throws IdempotencyError `raw_body_consumed`: somebody has read it. */
+async function readFetchBody(request: Request, headers: IncomingHttpHeaders, maxBytes: number): Promise<RawBody> {
+  if (request.bodyUsed) throw consumed()
+  if (isEncoded(headers)) return { kind: 'encoded' }
+  if (request.body === null) return { kind: 'whole', bytes: Buffer.alloc(0) }
+  try {
+    const bytes = await readAtMost(request.body, maxBytes)
+    if (bytes === null) return { kind: 'too_large' }
+    return { kind: 'whole', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) }
+  } catch {
+    return { kind: 'abandoned' } // The connection broke.
+  }
+}
+
+function consumed(): IdempotencyError {
+  return new IdempotencyError(
+    'raw_body_consumed',
+    "The request's body was read before the webhook receiver, and the signature covers its raw bytes. Pass the request unread, and " +
+      'read a copy before: `await request.clone().json()`.',
+  )
+}
