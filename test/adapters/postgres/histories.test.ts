@@ -12,8 +12,8 @@ vi.setConfig({ testTimeout: 600_000, hookTimeout: 60_000 })
 const AT_ONCE = 16
 /** ONCE_PER_KEY_HISTORIES=25 tries so many times as many: 60,000 commands. */
 const TIMES = Number(process.env.ONCE_PER_KEY_HISTORIES ?? thoroughly('1', '5'))
-const COMMANDS = { number: 20 * TIMES, fewestCommands: 500 * TIMES, fewestVisits: 2 }
-const OPERATED = { number: 20 * TIMES, fewestCommands: 500 * TIMES, fewestVisits: 1 }
+const COMMANDS = { number: 20 * TIMES, fewestCommands: 500 * TIMES, fewestVisits: 2, stepless: true } as const
+const OPERATED = { number: 20 * TIMES, fewestCommands: 500 * TIMES, fewestVisits: 1, stepless: true } as const
 
 const { server } = await newDatabase()
 
