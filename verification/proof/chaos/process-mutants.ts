@@ -3,7 +3,7 @@ import type { Mutant } from '../mutants/mutant.js'
 const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a replay loses the headers of its answer',
-    find: 'headers: [...answer.headers, REPLAYED]',
+    find: 'headers: answer.headers.concat([REPLAYED])',
     replace: 'headers: [REPLAYED]',
     check: 'S2',
   },
@@ -79,8 +79,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'another body gets the answer of the first',
-    find: 'const run = new Run(identity, this.#core)',
-    replace: `const run = new Run({ ...identity, fingerprint: 'f' }, this.#core)`,
+    find: 'new Run(identity, this.#core)',
+    replace: `new Run({ ...identity, fingerprint: 'f' }, this.#core)`,
     check: 'S9',
   },
   {

@@ -9,8 +9,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a COMMIT without a reply counts as committed',
-    find: 'if (isOpen && (await transaction.resolve())) return value as Value',
-    replace: 'if (isOpen) return transaction.committed(), value as Value',
+    find: 'if (isOpen && (await transaction.resolve())) return { value: value as Value }',
+    replace: 'if (isOpen) return transaction.committed(), { value: value as Value }',
     check: 'S3',
   },
   {

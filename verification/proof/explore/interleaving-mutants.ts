@@ -122,8 +122,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a replay has a status of its own',
-    find: '  return { ...answer, headers: [...answer.headers, REPLAYED] }\n',
-    replace: '  return { ...answer, status: 200, headers: [...answer.headers, REPLAYED] }\n',
+    find: '  return { ...answer, headers: answer.headers.concat([REPLAYED]) }\n',
+    replace: '  return { ...answer, status: 200, headers: answer.headers.concat([REPLAYED]) }\n',
     check: 'S8',
   },
   {
@@ -141,8 +141,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: "a mismatched request gets the other's answer",
-    find: 'const run = new Run(identity, this.#core)',
-    replace: "const run = new Run({ ...identity, fingerprint: 'f' }, this.#core)",
+    find: 'new Run(identity, this.#core)',
+    replace: "new Run({ ...identity, fingerprint: 'f' }, this.#core)",
     check: 'S9',
   },
   {
@@ -159,8 +159,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a silent store is waited for',
-    find: 'this.sentAt + this.#calls.timeoutMs)',
-    replace: 'this.sentAt + 2 * this.#calls.timeoutMs)',
+    find: 'call.sentAt + calls.timeoutMs)',
+    replace: 'call.sentAt + 2 * calls.timeoutMs)',
     check: 'S10',
   },
   {

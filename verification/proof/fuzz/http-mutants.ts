@@ -28,7 +28,7 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S5',
     'of several keys the first is taken',
-    'line === undefined || second !== undefined',
+    'line === undefined || lines.length > 1',
     'line === undefined',
   ),
   planted('S5', 'a key stays in its quotes', 'RFC_8941_STRING.test(text)', "text === ''"),
@@ -121,7 +121,7 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S5',
     'an answer too large to keep frees its key',
-    'this.#run.settleFor(this, { ...head, body: null }, confirmed)',
+    'this.#run.settleFor(this, { status, statusMessage, headers, body: null }, confirmed)',
     'this.#run.failFor(this)',
   ),
 
@@ -134,7 +134,7 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S3',
     'the end of a stream leaves before its record is completed',
-    'if (this.#stream !== undefined) this.#run.settleFor(this, { ...head, body: null }, confirmed)',
+    'if (this.#stream !== undefined) this.#run.settleFor(this, { status, statusMessage, headers, body: null }, confirmed)',
     "if (this.#stream !== undefined) {\n      void this.#run.settle({ ...head, body: null }, { confirmed: confirmed === true })\n      this.settled({ action: 'send' })\n    }",
   ),
 

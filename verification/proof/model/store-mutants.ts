@@ -198,14 +198,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'memory: header lines of one name are merged',
-    find: 'const form = forms.of(record.answer, parts)',
-    replace: 'const form = forms.of({ ...record.answer, headers: [...new Map(record.answer.headers)] }, parts)',
+    find: 'const { answer } = record\n  const form',
+    replace: 'const answer = { ...record.answer, headers: [...new Map(record.answer.headers)] }\n  const form',
     layer,
     check: 'S2',
   },
   {
     name: 'memory: a certain failure is not found',
-    find: 'return this.#index.peek(key)',
+    find: 'return this.#index.peek(key, NO_OPTIONS)',
     replace: `const found = this.#index.peek(key)
     return found?.state === 'failed' && !found.uncertain ? undefined : found`,
     layer,

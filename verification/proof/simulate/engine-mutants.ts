@@ -63,15 +63,15 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'the memory store forgets failures',
-      find: 'return this.#index.peek(key)',
+      find: 'return this.#index.peek(key, NO_OPTIONS)',
       replace: `const found = this.#index.peek(key)
     return found?.state === 'failed' ? undefined : found`,
       check: 'S6',
     },
     {
       name: 'a replay is not the answer',
-      find: 'return { ...answer, headers: [...answer.headers, REPLAYED] }',
-      replace: 'return { ...answer, status: 200, headers: [...answer.headers, REPLAYED] }',
+      find: 'return { ...answer, headers: answer.headers.concat([REPLAYED]) }',
+      replace: 'return { ...answer, status: 200, headers: answer.headers.concat([REPLAYED]) }',
       check: 'S8',
     },
     {
@@ -82,8 +82,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a mismatched request is given the answer',
-      find: 'const run = new Run(identity, this.#core)',
-      replace: "const run = new Run({ ...identity, fingerprint: 'f' }, this.#core)",
+      find: 'new Run(identity, this.#core)',
+      replace: "new Run({ ...identity, fingerprint: 'f' }, this.#core)",
       check: 'S9',
     },
     {
@@ -125,14 +125,14 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a handler that never ends keeps its lease for ever',
-      find: 'this.#until = sentAt + maxRunMs',
+      find: 'this.#until = since + maxRunMs',
       replace: 'this.#until = Number.POSITIVE_INFINITY',
       check: 'L1',
     },
     {
       name: 'a command has no time limit',
-      find: 'this.sentAt + this.#calls.timeoutMs)',
-      replace: 'this.sentAt + 2 ** 30)',
+      find: 'call.sentAt + calls.timeoutMs)',
+      replace: 'call.sentAt + 2 ** 30)',
       check: 'L2',
     },
     {

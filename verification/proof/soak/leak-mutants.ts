@@ -12,8 +12,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'memory: headers are not counted',
-    find: ' + text.length',
-    replace: '',
+    find: 'form.bytes + text.length',
+    replace: 'form.bytes',
     layer: 'soak',
     check: 'S12',
   },
