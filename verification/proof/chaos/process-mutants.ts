@@ -42,8 +42,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'who takes over is told that nothing was before',
-    find: 'return acquire(record.attempt + 1, true)',
-    replace: 'return acquire(record.attempt + 1, false)',
+    find: 'return acquire(record.attempt + 1, true, handed_over(record.steps))',
+    replace: 'return acquire(record.attempt + 1, false, handed_over(record.steps))',
     check: 'S5',
   },
   {
@@ -55,8 +55,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'Redis completes for whoever asks',
-    find: `if record.token ~= token or record.state == 'failed' then return stale(record, fingerprint) end`,
-    replace: `if record.state == 'failed' then return stale(record, fingerprint) end`,
+    find: `  if record.token ~= token or record.state == 'failed' then return stale(record, fingerprint) end\n  if record.state == 'completed' then return OK end`,
+    replace: `  if record.state == 'failed' then return stale(record, fingerprint) end\n  if record.state == 'completed' then return OK end`,
     check: 'S6',
   },
   {
@@ -67,8 +67,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'an answer is stored with another body',
-    find: "if (body === null) return ''",
-    replace: "if (body !== null) return Buffer.from('{}')\n  return ''",
+    find: "return body === null ? '' : bytesOf(body)",
+    replace: "return body === null ? '' : Buffer.from('{}')",
     check: 'S8',
   },
   {

@@ -84,14 +84,15 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: "the policy 'refuse' is ignored",
-    find: "  return claim.unknownOutcome === 'refuse' ? refuse(record, claim, now) : acquire(claim, record.attempt + 1, true, now)\n",
-    replace: '  return acquire(claim, record.attempt + 1, true, now)\n',
+    find: "  if (claim.unknownOutcome === 'refuse' && !isMarked) return refuse(record, claim, now)\n",
+    replace: '',
     check: 'S5',
   },
   {
     name: 'a completion is not fenced',
-    find: "    if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)\n",
-    replace: "    if (record.state === 'failed') return stale(record, now, own)\n",
+    find: "    if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }\n",
+    replace:
+      "    if (record.state === 'failed') return stale(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }\n",
     check: 'S6',
   },
   {
@@ -102,8 +103,9 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a takeover whose reply was lost is told as fresh',
-    find: '  return { record: extended(record, claim, now), reply: acquired(record.attempt, record.uncertain) }\n',
-    replace: '  return { record: extended(record, claim, now), reply: acquired(record.attempt, false) }\n',
+    find: '  return { record: extended(record, claim, now), reply: acquired(record.attempt, record.uncertain, record.steps) }\n',
+    replace:
+      '  return { record: extended(record, claim, now), reply: acquired(record.attempt, false, record.steps) }\n',
     check: 'S7',
   },
   {

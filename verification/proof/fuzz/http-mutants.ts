@@ -25,12 +25,7 @@ export const mutants: readonly Mutant[] = [
   ),
 
   // What is a key, and whose
-  planted(
-    'S5',
-    'of several keys the first is taken',
-    'line === undefined || lines.length > 1',
-    'line === undefined',
-  ),
+  planted('S5', 'of several keys the first is taken', 'line === undefined || lines.length > 1', 'line === undefined'),
   planted('S5', 'a key stays in its quotes', 'RFC_8941_STRING.test(text)', "text === ''"),
   planted('S5', 'a key is read as Latin-1', 'isUtf8(bytes) ?', 'bytes.length === 0 ?'),
   planted(

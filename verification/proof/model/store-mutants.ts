@@ -5,8 +5,9 @@ const layer = 'model'
 export const mutants: readonly Mutant[] = [
   {
     name: 'Redis: a completion is not fenced',
-    find: "if record.token ~= token or record.state == 'failed' then return stale(record, fingerprint) end",
-    replace: "if record.state == 'failed' then return stale(record, fingerprint) end",
+    find: "  if record.token ~= token or record.state == 'failed' then return stale(record, fingerprint) end\n  if record.state == 'completed' then return OK end",
+    replace:
+      "  if record.state == 'failed' then return stale(record, fingerprint) end\n  if record.state == 'completed' then return OK end",
     layer,
     check: 'S6',
   },
@@ -47,8 +48,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'Redis: a takeover is told that it is fresh',
-    find: 'return acquire(record.attempt + 1, true)',
-    replace: 'return acquire(record.attempt + 1, false)',
+    find: 'return acquire(record.attempt + 1, true, handed_over(record.steps))',
+    replace: 'return acquire(record.attempt + 1, false, handed_over(record.steps))',
     layer,
     check: 'S5',
   },
@@ -61,7 +62,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'Redis: an unknown outcome is claimed although it is refused',
-    find: "if unknown_outcome == 'refuse' then return refuse(record) end",
+    find: "if unknown_outcome == 'refuse' and not record.rerun then return refuse(record) end",
     replace: '',
     layer,
     check: 'S5',

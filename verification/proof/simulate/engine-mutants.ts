@@ -50,7 +50,7 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'what is said of a failure hides an earlier effect',
-      find: "if (this.#mayHaveHadEffect) return { uncertain: true, because: 'may_have_effect' }",
+      find: "if (this.#mayHaveHadEffect || this.uncertain) return { uncertain: true, because: 'may_have_effect' }",
       replace:
         "if (how === 'perhaps' && this.#mayHaveHadEffect) return { uncertain: true, because: 'may_have_effect' }",
       check: 'S5',

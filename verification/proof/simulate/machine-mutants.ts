@@ -17,8 +17,8 @@ export const machineMutants: readonly Mutant[] = (
     },
     {
       name: 'a takeover is told as fresh',
-      find: 'acquire(claim, record.attempt + 1, true, now)',
-      replace: 'acquire(claim, record.attempt + 1, false, now)',
+      find: 'acquire(claim, record.attempt + 1, true, now, handedOver(record.steps))',
+      replace: 'acquire(claim, record.attempt + 1, false, now, handedOver(record.steps))',
       check: 'S5',
     },
     {
@@ -35,14 +35,15 @@ export const machineMutants: readonly Mutant[] = (
     },
     {
       name: 'the policy `refuse` is ignored',
-      find: "return claim.unknownOutcome === 'refuse' ? refuse(record, claim, now) : acquire(",
-      replace: 'return acquire(',
+      find: "if (claim.unknownOutcome === 'refuse' && !isMarked) return refuse(record, claim, now)",
+      replace: '',
       check: 'S5',
     },
     {
       name: 'a completion is not fenced',
-      find: "if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)",
-      replace: "if (record.state === 'failed') return stale(record, now, own)",
+      find: "    if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }",
+      replace:
+        "    if (record.state === 'failed') return stale(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }",
       check: 'S6',
     },
     {
@@ -71,8 +72,8 @@ export const machineMutants: readonly Mutant[] = (
     },
     {
       name: 'a takeover that is sent again is told as fresh',
-      find: 'reply: acquired(record.attempt, record.uncertain) }',
-      replace: 'reply: acquired(record.attempt, false) }',
+      find: 'reply: acquired(record.attempt, record.uncertain, record.steps) }',
+      replace: 'reply: acquired(record.attempt, false, record.steps) }',
       check: 'S7',
     },
     {
