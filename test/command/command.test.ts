@@ -127,7 +127,7 @@ describe.each(Object.entries(STORES))('on %s', (kind, place) => {
 
     expect(await pay(port)).toEqual({ status: 201, replayed: 'true', body: { id: 'po_7' } })
     expect((await command(['unknown', ...at])).stdout).toBe('Nothing awaits an operator.\n')
-    const again = await command([...resolve, '--attempt', '2', '--failed', '--yes'])
+    const again = await command([...resolve, '--attempt', '1', '--failed', '--yes'])
     expect([again.exitCode, again.stdout]).toEqual([1, expect.stringContaining('it is completed')])
     expect(await json(['stats', ...at])).toMatchObject({ records: 1, unknownOutcomes: 0 })
   })
