@@ -25,6 +25,7 @@ test('the defaults are those of the contract', () => {
     methods: ['POST', 'PUT', 'PATCH', 'DELETE'],
     leaseMs: 30_000,
     maxRunMs: 900_000,
+    maxStepBytes: 65_536,
     retentionMs: 86_400_000,
     clockSkewMs: 300_000,
     inFlightWaitMs: 0,

@@ -54,8 +54,8 @@ test.each(['2', '1 is not a record', 'OK'])(
 )
 
 test.each([
-  ['failed', null, { state: 'failed', fingerprint: null, attempt: 2, uncertain: false }],
-  ['completed', ANSWER, { state: 'completed', fingerprint: 'fingerprint', attempt: 2, answer: ANSWER }],
+  ['failed', null, { state: 'failed', fingerprint: null, attempt: 1, uncertain: false }],
+  ['completed', ANSWER, { state: 'completed', fingerprint: 'fingerprint', attempt: 1, answer: ANSWER }],
 ])('a record that was resolved as %s is one of version 1, and expires with its retention', async (_as, answer, due) => {
   await loseOwner('k')
   expect(await store.resolve('k', { ...RESOLVED, answer })).toEqual({ ok: true })
@@ -113,7 +113,7 @@ test('the owner that was lost is fenced, whatever it sends', async () => {
     const key = answer === null ? 'failed' : 'completed'
     await loseOwner(key)
     await store.resolve(key, { ...RESOLVED, answer })
-    const record = { state: key, attempt: 2 }
+    const record = { state: key, attempt: 1 }
     const own = ownOf('owner', 'fingerprint')
     expect(await store.renew(key, { ...own, leaseMs: 1_000 })).toMatchObject({ ok: false, record })
     expect(await store.complete(key, { ...own, answer: { ...ANSWER, status: 200 } })).toMatchObject({
