@@ -10,18 +10,18 @@ import { type Fault, plant } from '../../verification/proof/mutants/planting.js'
 export const RUN_MUTANTS: readonly Fault[] = [
   {
     name: 'the scope does not count',
-    find: 'return { namespace, scope, key, fingerprint: inputFingerprint(input) }',
-    replace: "return { namespace, scope: 'all', key, fingerprint: inputFingerprint(input) }",
+    find: 'const identity = { namespace, scope, key, fingerprint: inputFingerprint(input) }',
+    replace: "const identity = { namespace, scope: 'all', key, fingerprint: inputFingerprint(input) }",
   },
   {
     name: 'another operation with the same key gets its result',
-    find: 'return { namespace, scope, key, fingerprint: inputFingerprint(input) }',
-    replace: 'return { namespace, scope, key, fingerprint: inputFingerprint(null) }',
+    find: 'const identity = { namespace, scope, key, fingerprint: inputFingerprint(input) }',
+    replace: 'const identity = { namespace, scope, key, fingerprint: inputFingerprint(null) }',
   },
   {
     name: 'runners of two names meet',
-    find: 'return { namespace, scope, key, fingerprint: inputFingerprint(input) }',
-    replace: "return { namespace: 'run', scope, key, fingerprint: inputFingerprint(input) }",
+    find: 'const identity = { namespace, scope, key, fingerprint: inputFingerprint(input) }',
+    replace: "const identity = { namespace: 'run', scope, key, fingerprint: inputFingerprint(input) }",
   },
   {
     name: 'a refusal is swallowed',

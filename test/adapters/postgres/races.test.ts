@@ -65,7 +65,7 @@ describe('a command that waits for another one is decided on what that has left'
     // With a retention so short that not even the expiry changes.
     const first = "SELECT once_per_key.resolve_v1('resolved', 'o1', 1, 1, NULL, NULL, NULL)"
     const second = () => store.resolve('resolved', { token: 'o2', attempt: 1, answer: ANSWER, retentionMs: 1 })
-    const record = { state: 'failed', fingerprint: null, attempt: 2, uncertain: false }
+    const record = { state: 'failed', fingerprint: null, attempt: 1, uncertain: false }
     expect(await behind(first, second)).toEqual({ ok: false, record })
   })
 
