@@ -11,9 +11,9 @@ const project = (type: 'module' | 'commonjs') => join(packed.folder, type)
 
 beforeAll(async () => {
   packed = await packPackage()
-  // The peers of webhooks and of telemetry, where an installation with peers would find them.
+  // The peers of webhooks, of telemetry and of Nest, where an installation with peers would find them.
   await mkdir(join(packed.folder, 'node_modules/@opentelemetry'), { recursive: true })
-  for (const peer of ['zod', '@opentelemetry/api']) {
+  for (const peer of ['zod', '@opentelemetry/api', '@nestjs', 'rxjs', 'reflect-metadata']) {
     await symlink(join(ROOT, 'node_modules', peer), join(packed.folder, 'node_modules', peer), 'junction')
   }
   await Promise.all([
@@ -52,17 +52,20 @@ const NAMES = {
     'derivedKey',
     'faultInReply',
     'fingerprintOf',
+    'firstSentFault',
     'inItsWords',
     'isCertainFailure',
     'keyFault',
     'kindOf',
     'listed',
     'listedIfUnknown',
+    'looseJson',
     'machine',
     'mistakesIn',
     'mistakesInEngineOptions',
     'mountedTwice',
     'namespaceFault',
+    'operationTaken',
     'optionRules',
     'readAllowEmpty',
     'recordName',
@@ -71,6 +74,7 @@ const NAMES = {
     'step',
     'stepAtOnce',
     'storageKey',
+    'strictJson',
     'transact',
     'transactAtOnce',
     'transactionLate',
@@ -87,23 +91,36 @@ const NAMES = {
     'comparableBody',
     'controlsOf',
     'createRequestEngine',
+    'firstSentReader',
     'fitsHeldBody',
     'heldBody',
     'ietfDraft',
+    'isReply',
     'mistakesInOptions',
     'problemAnswer',
     'problemBody',
     'problemCatalogue',
     'problemFrom',
     'readAtMost',
+    'reply',
     'requestFingerprint',
     'scopeReader',
     'singleTenant',
     'streamedBody',
     'unreadBody',
+    'waitFor',
     'withoutBody',
   ],
-  fetch: ['CertainFailure', 'IdempotencyError', 'bodyField', 'idempotency', 'ietfDraft', 'singleTenant', 'withoutBody'],
+  fetch: [
+    'CertainFailure',
+    'IdempotencyError',
+    'bodyField',
+    'idempotency',
+    'ietfDraft',
+    'reply',
+    'singleTenant',
+    'withoutBody',
+  ],
   hono: [
     'CertainFailure',
     'IdempotencyError',
@@ -111,6 +128,7 @@ const NAMES = {
     'contextOf',
     'idempotency',
     'ietfDraft',
+    'reply',
     'singleTenant',
     'withoutBody',
   ],
@@ -156,15 +174,27 @@ const NAMES = {
   sqlite: ['SqliteStore', 'SqliteStoreError'],
   sealed: ['SealedStoreError', 'newSealingKey', 'sealed', 'sealingKeyId'],
   testing: ['bindOptions', 'bindingLaws', 'storeLaws'],
-  receiver: ['CertainFailure', 'WebhookEventError', 'hmacSha256', 'standardWebhooks', 'webhookReceiver'],
+  receiver: [
+    'CertainFailure',
+    'WebhookEventError',
+    'githubWebhooks',
+    'hmacSha256',
+    'shopifyWebhooks',
+    'standardWebhooks',
+    'stripeWebhooks',
+    'webhookReceiver',
+  ],
   webhooks: [
     'CertainFailure',
     'WebhookEventError',
+    'githubWebhooks',
     'hmacSha256',
     'isKnownEvent',
     'looksLikeEmailAddress',
     'parseWebhookEvent',
+    'shopifyWebhooks',
     'standardWebhooks',
+    'stripeWebhooks',
     'webhookEventSchema',
     'webhookEventTypes',
     'webhookReceiver',
@@ -240,9 +270,17 @@ describe('what an installation brings along', () => {
   })
 
   test.each([
-    { what: 'code', files: /\.c?js$/, packages: ['@opentelemetry/api', 'lru-cache', 'zod/v4'] },
+    {
+      what: 'code',
+      files: /\.c?js$/,
+      packages: ['@nestjs/common', '@nestjs/core', '@opentelemetry/api', 'lru-cache', 'rxjs', 'zod/v4'],
+    },
     // Those of a framework stand in the types of its binding alone.
-    { what: 'types', files: /\.d\.c?ts$/, packages: ['@opentelemetry/api', 'fastify', 'hono', 'koa', 'zod/v4'] },
+    {
+      what: 'types',
+      files: /\.d\.c?ts$/,
+      packages: ['@nestjs/common', '@nestjs/core', '@opentelemetry/api', 'fastify', 'hono', 'koa', 'zod/v4'],
+    },
   ])('$what that asks for $packages, besides Node and itself', async ({ files, packages }) => {
     const home = join(project('module'), 'node_modules/once-per-key/dist')
     const asked = new Set<string>()

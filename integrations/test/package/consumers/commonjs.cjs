@@ -17,6 +17,7 @@ const entries = {
   fastify: require('once-per-key/fastify'),
   hono: require('once-per-key/hono'),
   koa: require('once-per-key/koa'),
+  nest: require('once-per-key/nest'),
   http: require('once-per-key/http'),
   face: require('once-per-key'),
   manifest: require('once-per-key/package.json'),

@@ -8,6 +8,7 @@ import * as hono from 'once-per-key/hono'
 import * as http from 'once-per-key/http'
 import * as koa from 'once-per-key/koa'
 import * as memory from 'once-per-key/memory'
+import * as nest from 'once-per-key/nest'
 import * as opentelemetry from 'once-per-key/opentelemetry'
 import * as postgres from 'once-per-key/postgres'
 import * as receiver from 'once-per-key/receiver'
@@ -31,6 +32,7 @@ const entries = {
   http,
   koa,
   memory,
+  nest,
   opentelemetry,
   redis,
   postgres,

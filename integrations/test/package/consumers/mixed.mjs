@@ -12,6 +12,7 @@ const entries = {
   fastify: require('once-per-key/fastify'),
   hono: require('once-per-key/hono'),
   koa: require('once-per-key/koa'),
+  nest: require('once-per-key/nest'),
   http: require('once-per-key/http'),
   client: require('once-per-key/client'),
   memory: require('once-per-key/memory'),
