@@ -12,20 +12,18 @@ import {
   withoutBody,
 } from 'once-per-key'
 import {
-  type AttemptName,
   type BeginReply,
   type Claim,
   createEngine,
   type Decision,
   type IdempotencyRecord,
-  type KnownOutcome,
   machine,
-  type Operator,
   type RecordName,
   type RequestFacts,
   type Resolution,
   type Store,
 } from 'once-per-key/core'
+import type { AttemptName, KnownOutcome, Operator } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { storeLaws } from 'once-per-key/testing'
 
