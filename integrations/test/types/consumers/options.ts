@@ -105,6 +105,10 @@ function sentence(event: IdempotencyEvent): string {
       // @ts-expect-error it names no attempt
       event.attempt
       return `${event.type}: ${event.scope} ${event.key}`
+    case 'step_done':
+    case 'step_resumed':
+    case 'step_pending':
+      return `${event.label} of ${event.key}, attempt ${event.attempt}`
     case 'rejected':
       // @ts-expect-error there is no key to speak of
       event.key
