@@ -91,7 +91,7 @@ const MISTAKES: readonly Mistake[] = [
     mistake: 'mounted twice',
     edit: [['const app = express()', 'const app = express()\napp.use(express.json(), once)']],
     status: 500,
-    told: ['has already passed the library', 'Mount it once for each route', 'errors.md#mounted_twice'],
+    told: ['has already passed the library', 'Protect each route once', 'errors.md#mounted_twice'],
   },
   {
     mistake: 'a scope that is not there',

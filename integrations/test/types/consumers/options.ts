@@ -100,6 +100,7 @@ function sentence(event: IdempotencyEvent): string {
     case 'mismatched':
     case 'answer_not_kept':
     case 'outcome_unknown':
+    case 'key_expired':
     case 'unprotected':
     case 'store_paused':
       // @ts-expect-error it names no attempt
