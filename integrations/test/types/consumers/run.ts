@@ -160,6 +160,8 @@ export async function controls(): Promise<string | null> {
       case 'mismatched':
       case 'answer_not_kept':
       case 'outcome_unknown':
+      case 'key_expired':
+      case 'transaction_missing':
         return null
       default:
         return error.code satisfies never
