@@ -13,10 +13,6 @@ export interface IdempotencyControls extends Operator {
 }
 
 declare module 'fastify' {
-  interface FastifyRequest {
-    /** The context of a protected request's run; `undefined` if the request had no key. */
-    idempotency: IdempotencyContext | undefined
-  }
   interface FastifyInstance {
     idempotency: IdempotencyControls
   }

@@ -1,10 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { mountedTwice } from '../core/index.js'
+import { type IdempotencyContext, mountedTwice } from '../core/index.js'
 import type { RequestEngine } from '../http/index.js'
 import { NodeFacts } from '../node/facts.js'
 import { hold } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
 import { sendStored, sentAsStored } from './stored-answer.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The context of a protected request's run; `undefined` if the request had no key. */
+    idempotency: IdempotencyContext | undefined
+  }
+}
 
 /** The answers of requests whose handlers run, in the context of an application. Made before its routes, whose hooks it adds. */
 export class ProtectedAnswers {

@@ -9,8 +9,9 @@ import { runNode } from '../../../test/support/run-node.js'
 import { PLATFORMS, startNest } from './start-nest.js'
 
 /** Compiled with the decorators that Nest's users have, and not by the project's own configuration. */
-const recipe = async (name: string) =>
-  import(fileURLToPath(new URL(`../../recipes/nestjs/${name}.ts`, import.meta.url)))
+const recipe = async (path: string) => import(fileURLToPath(new URL(`../../../${path}`, import.meta.url)))
+await recipe('integrations/recipes/nestjs/merchant.guard.ts')
+await recipe('integrations/recipes/nestjs/payouts.controller.ts')
 const { PaymentsModule } = await recipe('integrations/recipes/nestjs/payments.module.ts')
 const { Bank } = (await recipe('integrations/recipes/nestjs/bank.ts')) as {
   readonly Bank: Type<{ transfers: unknown[]; transfer(amount: number): unknown }>
