@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fastify'
-import type { IdempotencyContext } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 import { ProtectedAnswers } from './protected-answers.js'
 
