@@ -21,7 +21,7 @@ export interface Seen {
 /** A served application of Nest. */
 export async function startNest(platform: Platform, module: Type, prepare: (app: INestApplication) => void = () => {}) {
   const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter()
-  const app = await NestFactory.create(module, adapter, { logger: false })
+  const app = await NestFactory.create(module, adapter, { logger: false, abortOnError: false })
   prepare(app)
   await app.listen(0, '127.0.0.1')
   onTestFinished(() => app.close())
