@@ -2,8 +2,11 @@ import { PostgresStoreError } from './errors.js'
 import { isRefusedStatement } from './sql-state.js'
 import type { Statement, StatementValue } from './statement.js'
 
+/** A statement as the client gets it. With a `name`, it may be prepared under it. */
+export type Sent = Pick<Statement, 'text' | 'values'> & { readonly name?: string }
+
 /** Sends one statement, and resolves with what the client returns. */
-export type Send = (statement: Pick<Statement, 'text' | 'values'>) => Promise<unknown>
+export type Send = (statement: Sent) => Promise<unknown>
 
 /** The members of a `pg` pool that the store uses. The application opens, configures and closes the pool. */
 export interface PostgresPool {
@@ -53,15 +56,16 @@ const SILENCE_MS = 30_000
 
 /**
  * Sends over a pool; calls `onWait` with the number of waiting callers if a statement does not get a connection soon.
+ * `prepares`: whether statements with a name are prepared, once for each connection.
  */
-export function sendOver(pool: PostgresPool, onWait: (waiting: number) => void): Send {
+export function sendOver(pool: PostgresPool, onWait: (waiting: number) => void, prepares: boolean): Send {
   heedFromTheStart(pool)
   return async (statement) => {
     const connection = await connectionOf(pool, onWait)
     connection.on('error', ignored)
     let isGood = false
     try {
-      const result = await answered(connection.query(statement.text, [...statement.values]))
+      const result = await answered(sendOn(connection, statement, prepares))
       isGood = true
       return result
     } catch (error) {
@@ -72,6 +76,25 @@ export function sendOver(pool: PostgresPool, onWait: (waiting: number) => void):
       connection.off('error', ignored)
     }
   }
+}
+
+/** Sends a statement over a connection of `pg`. */
+export function sendOn(
+  connection: PostgresConnection,
+  { text, values, name }: Sent,
+  prepares: boolean,
+): Promise<unknown> {
+  if (!prepares || name === undefined) return connection.query(text, [...values])
+  return (connection as unknown as Preparing).query({ name, text, values: [...values] })
+}
+
+/** As every version of `pg` prepares a statement. */
+interface Preparing {
+  query(statement: {
+    readonly name: string
+    readonly text: string
+    readonly values: StatementValue[]
+  }): Promise<unknown>
 }
 
 /**
@@ -120,15 +143,13 @@ export function ignored(): void {}
 /** The members of `pg`'s protocol object that a pipeline uses; its native client has none. */
 interface Protocol {
   readonly stream: { cork?(): void; uncork?(): void }
+  close(statement: { readonly type: 'S'; readonly name: string }): void
   parse(statement: { readonly text: string; readonly name: string }): void
-  bind(values: { readonly values: readonly StatementValue[] }): void
+  bind(values: { readonly statement: string; readonly values: readonly StatementValue[] }): void
   describe(portal: { readonly type: 'P'; readonly name: '' }): void
   execute(portal: { readonly portal: '' }): void
   sync(): void
 }
-
-/** One statement of a pipeline. Its rows are of text alone. */
-type Piped = Pick<Statement, 'text' | 'values'>
 
 /** What a statement of a pipeline has returned, or why it failed; those behind a failure were not carried out. */
 export type PipedResult =
@@ -139,16 +160,31 @@ export type PipedResult =
 export function pipes(connection: PostgresConnection): boolean {
   const { connection: protocol } = connection as { readonly connection?: Partial<Protocol> | null }
   if (typeof protocol !== 'object' || protocol === null) return false
-  const { parse, bind, describe, execute, sync } = protocol
-  return [parse, bind, describe, execute, sync].every((each) => typeof each === 'function')
+  const { close, parse, bind, describe, execute, sync } = protocol
+  return [close, parse, bind, describe, execute, sync].every((each) => typeof each === 'function')
 }
 
-/** Sends statements in one round trip. Resolves with a result for each that was carried out, and the error behind them, if any. */
-export function piped(connection: PostgresConnection, statements: readonly Piped[]): Promise<readonly PipedResult[]> {
-  const pipeline = new Pipeline(statements)
+/**
+ * Sends statements in one round trip; those with a name are prepared. Resolves with a result for each that was carried
+ * out, and the error behind them, if any. Their rows are of text alone.
+ */
+export function piped(connection: PostgresConnection, statements: readonly Sent[]): Promise<readonly PipedResult[]> {
+  const pipeline = new Pipeline(statements, preparedOn(connection))
   ;(connection as unknown as { query(submittable: Pipeline): unknown }).query(pipeline)
   return pipeline.results
 }
+
+/** The names of what pipelines have prepared on a connection; not those that `pg` itself has prepared. */
+function preparedOn(connection: PostgresConnection): Set<string> {
+  let names = PREPARED.get(connection)
+  if (names === undefined) {
+    names = new Set()
+    PREPARED.set(connection, names)
+  }
+  return names
+}
+
+const PREPARED = new WeakMap<PostgresConnection, Set<string>>()
 
 /**
  * A `Submittable` of `pg`: messages of the extended protocol, with one Sync behind them.
@@ -156,14 +192,16 @@ export function piped(connection: PostgresConnection, statements: readonly Piped
  */
 class Pipeline {
   readonly results: Promise<readonly PipedResult[]>
-  readonly #statements: readonly Piped[]
+  readonly #statements: readonly Sent[]
+  readonly #prepared: Set<string>
   readonly #done: PipedResult[] = []
   #names: readonly string[] = []
   #rows: Record<string, unknown>[] = []
   #resolve!: (results: readonly PipedResult[]) => void
 
-  constructor(statements: readonly Piped[]) {
+  constructor(statements: readonly Sent[], prepared: Set<string>) {
     this.#statements = statements
+    this.#prepared = prepared
     this.results = new Promise((resolve) => {
       this.#resolve = resolve
     })
@@ -172,9 +210,14 @@ class Pipeline {
   submit(protocol: Protocol): null {
     const { stream } = protocol
     stream.cork?.()
-    for (const { text, values } of this.#statements) {
-      protocol.parse({ text, name: '' })
-      protocol.bind({ values })
+    for (const { text, values, name: given } of this.#statements) {
+      const name = pipelineName(given)
+      if (!this.#prepared.has(name)) {
+        // After a failure it is not known whether it was prepared; to close what is not there is no error.
+        if (name !== '') protocol.close({ type: 'S', name })
+        protocol.parse({ text, name })
+      }
+      protocol.bind({ statement: name, values })
       protocol.describe({ type: 'P', name: '' })
       protocol.execute({ portal: '' })
     }
@@ -192,6 +235,8 @@ class Pipeline {
   }
 
   handleCommandComplete({ text }: { readonly text: string }): void {
+    const name = pipelineName(this.#statements[this.#done.length]?.name)
+    if (name !== '') this.#prepared.add(name)
     this.#done.push({ rows: this.#rows, command: text })
     this.#rows = []
   }
@@ -210,4 +255,9 @@ class Pipeline {
   handlePortalSuspended(): void {}
   handleCopyInResponse(): void {}
   handleCopyData(): void {}
+}
+
+/** Another name than `pg` itself prepares the statement under: it does not know of ours, nor we of its. */
+function pipelineName(name: string | undefined): string {
+  return name === undefined ? '' : `${name}_piped`
 }

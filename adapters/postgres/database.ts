@@ -1,12 +1,8 @@
-import { type PostgresPool, type PostgresQuery, type Send, sendOver } from './client.js'
+import { type PostgresPool, type PostgresQuery, type Send, type Sent, sendOver } from './client.js'
 import { storeError } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'
 import { isSerializationFailure } from './sql-state.js'
-import type { Statement } from './statement.js'
 import { withoutValues } from './without-values.js'
-
-/** A statement without a template: only the store itself sends it. */
-type Text = Pick<Statement, 'text' | 'values'>
 
 /**
  * Sends a statement, and retries it if the database rolled it back in favour of another one: under REPEATABLE READ and
@@ -20,22 +16,23 @@ export class Database {
     client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery },
     schema: string,
     onWait: (waiting: number) => void,
+    prepares: boolean,
   ) {
-    this.#send = 'pool' in client ? sendOver(client.pool, onWait) : sendBy(client.query)
+    this.#send = 'pool' in client ? sendOver(client.pool, onWait, prepares) : sendBy(client.query)
     this.#schema = schema
   }
 
   /** @throws PostgresStoreError */
-  async rows(statement: Text): Promise<readonly Row[]> {
+  async rows(statement: Sent): Promise<readonly Row[]> {
     return rowsOf(await this.#answerTo(statement))
   }
 
   /** @throws PostgresStoreError */
-  async row(statement: Text): Promise<Row> {
+  async row(statement: Sent): Promise<Row> {
     return rowOf(await this.#answerTo(statement))
   }
 
-  async #answerTo(statement: Text): Promise<unknown> {
+  async #answerTo(statement: Sent): Promise<unknown> {
     for (let tries = 1; ; tries++) {
       try {
         return await this.#send(statement)

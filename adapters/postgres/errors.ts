@@ -10,6 +10,7 @@ import { isLostConnection, isPoolTimeout, sqlStateOf, wordsOf } from './sql-stat
  * - `record_unreadable`: a record is damaged, or of a later version's format. It was left unchanged.
  * - `record_locked`: a transaction holds the record, and did not end in time.
  * - `contended`: the command lost to other commands repeatedly (serialization failures, deadlocks).
+ * - `statement_unprepared`: a pooler gave the prepared statement to another session (`prepares`).
  * - `timed_out`: the database, or the client, cancelled the command because it took too long.
  * - `connections_exhausted`: there was no connection in time, or the database accepts no more.
  * - `connection_lost`: the connection was refused or broke; what was sent over it may have taken effect.
@@ -34,6 +35,7 @@ export type PostgresStoreErrorCode =
   | 'record_unreadable'
   | 'record_locked'
   | 'contended'
+  | 'statement_unprepared'
   | 'timed_out'
   | 'connections_exhausted'
   | 'connection_lost'
@@ -85,6 +87,8 @@ const BY_SQL_STATE: Readonly<Record<string, PostgresStoreErrorCode>> = {
   '55P03': 'record_locked',
   '40001': 'contended',
   '40P01': 'contended',
+  '26000': 'statement_unprepared',
+  '42P05': 'statement_unprepared',
   '57014': 'timed_out',
   '53300': 'connections_exhausted',
   '08P01': 'database_failed',
@@ -118,6 +122,9 @@ const ADVICE: Readonly<Record<PostgresStoreErrorCode, (schema: string) => string
     'The record cannot be read, because a later version of the library wrote it. It was left unchanged.',
   record_locked: () => 'A transaction holds the record, and did not end in time.',
   contended: () => 'The command lost to other transactions repeatedly.',
+  statement_unprepared: () =>
+    'A pooler gave the prepared statement to another session: leave out `prepares: true`, or use PgBouncer 1.21 or later with ' +
+    '`max_prepared_statements` above 0.',
   timed_out: () =>
     'The command took too long and was cancelled. Set statement_timeout to at least a second, and find out what keeps the ' +
     'database busy.',

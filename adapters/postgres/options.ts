@@ -26,6 +26,14 @@ interface CommonOptions<Given> extends SchemaOptions {
    * @default true
    */
   readonly sweeps?: boolean | undefined
+
+  /**
+   * Whether statements on pools of `pg` are prepared, each once for a connection: that spares the database CPU. Not
+   * through a pooler that gives a session to each transaction and knows no prepared statements (PgBouncer before 1.21, or
+   * with `max_prepared_statements = 0`): there commands fail with `statement_unprepared`. `once-per-key doctor` says what it sees.
+   * @default false
+   */
+  readonly prepares?: boolean | undefined
 }
 
 export type PostgresStoreOptions<Given extends AnyTransactions = AnyTransactions> = CommonOptions<Given> &
@@ -49,19 +57,23 @@ export interface ReadOptions {
   readonly client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery }
   readonly schema: string
   readonly sweeps: boolean
+  readonly prepares: boolean
   readonly transactions: AnyTransactions | undefined
 }
 
 /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
 export function readOptions(options: PostgresStoreOptions): ReadOptions {
   const given = typeof options === 'object' && options !== null ? options : {}
-  const { pool, query, schema = DEFAULT_SCHEMA, sweeps = true, transactions } = given as PostgresStoreOptions
+  const { pool, query, transactions } = given as PostgresStoreOptions
+  const { schema = DEFAULT_SCHEMA, sweeps = true, prepares = false } = given as PostgresStoreOptions
   // One of the two is required: if both are missing, the message asks for a pool.
   const client = query === undefined ? { pool } : { query }
-  const values = { ...client, schema, sweeps, ...(transactions !== undefined && { transactions }) }
+  const values = { ...client, schema, sweeps, prepares, ...(transactions !== undefined && { transactions }) }
   const more = pool !== undefined && query !== undefined ? [ONE_TOO_MANY] : []
+  if (prepares === true && pool === undefined && !isPool(transactions)) more.push(PREPARES_NOTHING)
   checkOptions('PostgresStore', given, values, RULES, { required: Object.keys(values), more })
-  return { client: query === undefined ? { pool: pool as PostgresPool } : { query }, schema, sweeps, transactions }
+  const of = query === undefined ? { pool: pool as PostgresPool } : { query }
+  return { client: of, schema, sweeps, prepares, transactions }
 }
 
 /** @throws IdempotencyError `options_invalid`. */
@@ -75,16 +87,22 @@ const DEFAULT_SCHEMA = 'once_per_key'
 
 const ONE_TOO_MANY = 'pool: expected either `pool` or `query`, not both'
 
+const PREPARES_NOTHING =
+  'prepares: expected a Pool of `pg` as `pool` or `transactions`; other clients prepare by themselves'
+
 /** At most 63 bytes, because Postgres truncates longer names; names with `pg_` are reserved. */
 const aSchema: OptionRule = (value) =>
   typeof value === 'string' && /^(?!pg_)[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(value)
     ? null
     : 'a name of letters, digits and underscores, at most 63 of them, that does not begin with pg_'
 
+const aBoolean: OptionRule = (value) => (typeof value === 'boolean' ? null : 'true or false')
+
 const RULES = {
   pool: (value: unknown) => (isPool(value) ? null : EXPECTED_POOL),
   query: (value: unknown) => (typeof value === 'function' ? null : 'a function'),
   schema: aSchema,
   transactions: (value: unknown) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
-  sweeps: (value: unknown) => (typeof value === 'boolean' ? null : 'true or false'),
+  sweeps: aBoolean,
+  prepares: aBoolean,
 }

@@ -67,13 +67,13 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: PostgresStoreOptions<Given>) {
-    const { client, schema, sweeps, transactions } = readOptions(options)
+    const { client, schema, sweeps, prepares, transactions } = readOptions(options)
     if ('pool' in client && client.pool === transactions) warnOnce('ONCE_PER_KEY_SHARED_POOL', SHARED_POOL)
     this.#schema = schema
     this.place = schema
-    this.#database = new Database(client, schema, (waiting) => this.#reportWaiting(waiting))
+    this.#database = new Database(client, schema, (waiting) => this.#reportWaiting(waiting), prepares)
     this.#statements = statementsOf(schema)
-    this.#transactions = transactions && transactionsOf(transactions, this.#statements, schema)
+    this.#transactions = transactions && transactionsOf(transactions, this.#statements, schema, prepares)
     this.unclaimed = transactions && unclaimedOn((statement) => this.#command(statement), this.#statements)
     this.#sweeps = sweeps
     this.#sweeper = new Sweeper({

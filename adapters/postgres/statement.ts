@@ -1,9 +1,12 @@
 import type { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
 
 /** A statement for a client, in two forms: a text with `$1`, `$2` …, and the pieces of a tagged template. */
 export interface Statement {
   readonly text: string
   readonly values: readonly StatementValue[]
+  /** Of this text alone, for a client that names its prepared statements. At most 63 bytes. */
+  readonly name: string
   /** As a tagged template receives them: `strings[0]`, the first value, `strings[1]` … */
   readonly strings: TemplateStringsArray
 }
@@ -22,13 +25,14 @@ const CASTS = {
 export type ParameterType = keyof typeof CASTS
 
 /** A call of one of the schema's functions, which returns rows. */
-export function call(name: string, ...types: readonly ParameterType[]): (...values: StatementValue[]) => Statement {
-  const pieces = [`SELECT * FROM ${name}(`, ...types.map((type) => `${CASTS[type]}, `)]
+export function call(routine: string, ...types: readonly ParameterType[]): (...values: StatementValue[]) => Statement {
+  const pieces = [`SELECT * FROM ${routine}(`, ...types.map((type) => `${CASTS[type]}, `)]
   const last = pieces.pop() ?? ''
   pieces.push(types.length === 0 ? `${last})` : `${last.slice(0, -2)})`)
   const strings = templateOf(pieces)
   const text = pieces.reduce((sql, piece, i) => `${sql}$${i}${piece}`)
-  return (...values) => ({ text, values, strings })
+  const name = `once_per_key_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
+  return (...values) => ({ text, values, name, strings })
 }
 
 /** One object per statement: clients cache templates by identity. */

@@ -8,6 +8,8 @@ import {
   type PostgresPool,
   piped,
   pipes,
+  type Sent,
+  sendOn,
 } from './client.js'
 import { PostgresStoreError } from './errors.js'
 import { InTransaction } from './in-transaction.js'
@@ -81,8 +83,9 @@ export function transactionsOf(
   given: AnyTransactions,
   statements: Statements,
   schema: string,
+  prepares: boolean,
 ): InClientsTransaction<unknown, unknown> {
-  return new InClientsTransaction(isPool(given) ? onPool(given) : given, statements, schema)
+  return new InClientsTransaction(isPool(given) ? onPool(given, prepares) : given, statements, schema)
 }
 
 /** The commands of runs whose transactions take their keys, each sent outside of a transaction. */
@@ -178,17 +181,17 @@ const STATEMENT_COMPLETION_UNKNOWN = '40003'
  * Transactions on connections of a pool of `pg`. Our first statement is sent together with BEGIN, and the last one with COMMIT: a round
  * trip less each.
  */
-function onPool(pool: PostgresPool): OpenedTransactions<PostgresConnection, PoolTransactionOptions> {
+function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<PostgresConnection, PoolTransactionOptions> {
   heedFromTheStart(pool)
   const opened = new WeakMap<PostgresConnection, OnConnection>()
   return {
-    run: (tx, statement) => opened.get(tx)?.run(statement) ?? tx.query(statement.text, [...statement.values]),
+    run: (tx, statement) => opened.get(tx)?.run(statement) ?? sendOn(tx, statement, prepares),
     runLast: async (tx, statement) => opened.get(tx)?.runLast(statement),
     sessionEnd: (tx) => opened.get(tx)?.end,
 
     async transaction(work, options) {
       const connection = await pool.connect()
-      const on = new OnConnection(connection, beginOf(options))
+      const on = new OnConnection(connection, beginOf(options), prepares)
       opened.set(connection, on)
       let isGood = false
       try {
@@ -215,15 +218,17 @@ class OnConnection {
   readonly #connection: PostgresConnection
   readonly #begin: string
   readonly #pipes: boolean
+  readonly #prepares: boolean
   #hasBegun = false
   /** The COMMIT that was sent with the last statement: its tag, or why it failed. */
   #commit: PipedResult | undefined
   #onEnd!: () => void
 
-  constructor(connection: PostgresConnection, begin: string) {
+  constructor(connection: PostgresConnection, begin: string, prepares: boolean) {
     this.#connection = connection
     this.#begin = begin
     this.#pipes = pipes(connection)
+    this.#prepares = prepares
     this.end = new Promise((resolve) => {
       this.#onEnd = resolve
     })
@@ -243,10 +248,10 @@ class OnConnection {
   }
 
   async run(statement: Statement): Promise<unknown> {
-    if (this.#hasBegun) return this.#connection.query(statement.text, [...statement.values])
+    if (this.#hasBegun) return sendOn(this.#connection, statement, this.#prepares)
     this.#hasBegun = true
     const [begun, result = begun] = await answered(
-      piped(this.#connection, [{ text: this.#begin, values: [] }, statement]),
+      piped(this.#connection, [{ text: this.#begin, values: [] }, this.#named(statement)]),
     )
     return resultOf(result)
   }
@@ -254,9 +259,13 @@ class OnConnection {
   /** The last statement, and COMMIT behind it; if it fails, COMMIT is not carried out. */
   async runLast(statement: Statement): Promise<unknown> {
     if (!this.#pipes) return this.run(statement)
-    const [result, commit] = await answered(piped(this.#connection, [statement, { text: 'COMMIT', values: [] }]))
+    const [result, commit] = await answered(piped(this.#connection, [this.#named(statement), COMMIT]))
     this.#commit = commit
     return resultOf(result)
+  }
+
+  #named({ text, values, name }: Statement): Sent {
+    return this.#prepares ? { text, values, name } : { text, values }
   }
 
   async commit(): Promise<void> {
@@ -270,6 +279,8 @@ class OnConnection {
     this.#connection.off('error', this.#onEnd)
   }
 }
+
+const COMMIT: Sent = { text: 'COMMIT', values: [] }
 
 function resultOf(result: PipedResult | undefined): Exclude<PipedResult, { readonly error: unknown }> {
   if (result === undefined)

@@ -1,4 +1,5 @@
 import { PostgresStore } from 'once-per-key/postgres'
+import type { PoolClient } from 'pg'
 import type { PostgresTarget } from '../targets/postgres.js'
 import { clock, latency } from './everywhere.js'
 import { type Finding, green, red, unless, yellow } from './finding.js'
@@ -28,6 +29,7 @@ export async function examinePostgres(target: PostgresTarget): Promise<{ finding
     replication(row),
     connections(row),
     idleTransactions(row),
+    await pooler(target),
     await clock(async () => {
       const [told] = await rowsOf(target, 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::text AS ms')
       return Number(told?.ms)
@@ -103,6 +105,27 @@ function connections({ connections, most_connections }: Row): Finding {
   const wayOut = 'Where none is left, claims fail. Use smaller pools, or PgBouncer in transaction mode.'
   if (share > 0.95) return red('connections', found, wayOut)
   return unless(share > 0.8, 'connections', found, yellow, wayOut)
+}
+
+/**
+ * A pooler shows its client another process than the server's own, and one that knows prepared statements gives them names
+ * of its own.
+ */
+async function pooler({ pool }: PostgresTarget): Promise<Finding> {
+  const client = (await pool.connect()) as PoolClient & { readonly processID?: number | null }
+  const name = 'once_per_key_doctor'
+  try {
+    const own = await client.query<Row>('SELECT pg_backend_pid()::text AS process')
+    if (own.rows[0]?.process === String(client.processID)) return green('pooler', 'none')
+    await client.query('BEGIN')
+    const text = 'SELECT name FROM pg_prepared_statements WHERE name = $1'
+    const { rows } = await client.query({ name, text, values: [name] })
+    if (rows.length === 0) return green('pooler', 'one that knows prepared statements: `prepares: true` works')
+    return green('pooler', 'one that does not know prepared statements: leave out `prepares: true`')
+  } finally {
+    await client.query(`ROLLBACK; DEALLOCATE ALL`).catch(() => {})
+    client.release()
+  }
 }
 
 function idleTransactions({ idle }: Row): Finding {

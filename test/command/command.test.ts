@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { installBetterSqlite3 } from '../adapters/sqlite/better-sqlite3.js'
 import { page } from '../docs/pages.js'
 import { installInto, packPackage, ROOT } from '../support/packed-package.js'
+import { startPgBouncer } from '../support/pgbouncer.js'
 import { startPostgres } from '../support/postgres-server.js'
 import { startRedis } from '../support/redis-server.js'
 import { runNodeWith } from '../support/run-node.js'
@@ -197,6 +198,19 @@ describe('the doctor', () => {
     onTestFinished(() => server.close())
     const found = await json(['doctor', '--postgres', server.url()])
     expect(found).toContainEqual(expect.objectContaining({ color: 'red', about: 'durability' }))
+  })
+
+  test('says whether a pooler is between, and what it knows', async () => {
+    const server = await startPostgres(DURABLE)
+    const bouncer = await startPgBouncer(server.port)
+    onTestFinished(async () => {
+      await bouncer.close()
+      await server.close()
+    })
+    const ofPooler = async (at: string) =>
+      (await json(['doctor', '--postgres', at])).find(({ about }: { about: string }) => about === 'pooler')?.found
+    expect(await ofPooler(server.url())).toBe('none')
+    expect(await ofPooler(bouncer.url('postgres'))).toMatch(/^one that (knows|does not know) prepared statements: /)
   })
 
   test('finds tables that are missing, and changes nothing; migrate makes them', async () => {

@@ -56,6 +56,8 @@ test.each([
   [errorWith({ code: '53100' }), 'database_full'],
   [errorWith({ code: '53200' }), 'database_full'],
   [errorWith({ code: '55P03' }), 'record_locked'],
+  [errorWith({ code: '26000' }), 'statement_unprepared'],
+  [errorWith({ code: '42P05' }), 'statement_unprepared'],
   [errorWith({ code: '57014' }), 'timed_out'],
   [errorWith({ code: '25006' }), 'read_only'],
   [errorWith({ code: '42501' }), 'permission_denied'],

@@ -106,7 +106,7 @@ test('an expired row is no record to any command, swept or not', async () => {
 
 describe('by itself', () => {
   const statements = statementsOf('once_per_key')
-  const database = new Database({ pool }, 'once_per_key', () => {})
+  const database = new Database({ pool }, 'once_per_key', () => {}, false)
   /** Of one test: its sweepers end with it. */
   let current = { isOver: false, steps: [] as Promise<unknown>[] }
   beforeEach(() => {

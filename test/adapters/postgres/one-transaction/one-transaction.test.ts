@@ -1,5 +1,5 @@
 import type { IdempotencyContext } from 'once-per-key'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../../support/gate.js'
 import { openPool, storeOn } from '../open-store.js'
 import { onDatabase } from './served.js'
@@ -568,8 +568,15 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     const fence = await pool.connect()
     await fence.query('BEGIN')
     await fence.query(`SELECT pg_advisory_xact_lock_shared(${expression})`)
-    // The first try is refused: only then the fence ends.
-    const told = post()
+    // The first try is refused: only then the fence ends, and after it the pause before the second.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => {
+      vi.useRealTimers()
+    })
+    let isTold = false
+    const told = post().finally(() => {
+      isTold = true
+    })
     await expect
       .poll(
         async () =>
@@ -583,6 +590,10 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
       .toBe(1)
     await fence.query('COMMIT')
     fence.release()
+    while (!isTold) {
+      await vi.advanceTimersByTimeAsync(10)
+      await new Promise(setImmediate)
+    }
     expect(await told).toMatchObject({ status: 201 })
     expect(await effects()).toEqual(['e1'])
   })
