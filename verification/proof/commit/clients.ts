@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Choices } from '../chaos/choices.js'
 import { Late, type Pulse } from '../limits/pulse.js'
-import type { Order } from './order.js'
+import { CLAIMS_NOTHING, type Order } from './order.js'
 import type { Services } from './services.js'
 
 /** What the clients of one key were told: the ids of the effects that they saw, and how many gave up. */
@@ -10,6 +10,8 @@ export interface Told {
   unanswered: number
   /** Requests whose client left before the answer, or whose answer was lost. */
   aborted: number
+  /** Requests whose transaction was to take the key, without a claim. */
+  unclaimed: number
 }
 
 /** Behind the last fault. */
@@ -25,12 +27,16 @@ export async function placeOrder(
   choices: Choices,
   areOver: () => boolean,
 ): Promise<Told> {
-  const told: Told = { ids: new Set(), unanswered: 0, aborted: 0 }
+  const told: Told = { ids: new Set(), unanswered: 0, aborted: 0, unclaimed: 0 }
+  // What it reserves is a commit of its own.
+  const mayClaimNothing = order.way === 'plain' && !order.isSealed && !order.reserves
   const ask = async (): Promise<void> => {
     for (let asked = 0; asked < MOST_ASKS; asked += areOver() ? 1 : 0) {
       const port = services.port(choices.between(0, size - 1))
       const patienceMs = choices.chance(0.2) ? choices.between(5, 100) : choices.between(1_000, 10_000)
-      const id = await send(port, key, order, AbortSignal.timeout(patienceMs))
+      const claimsNothing = mayClaimNothing && choices.chance(0.5)
+      if (claimsNothing) told.unclaimed++
+      const id = await send(port, key, order, AbortSignal.timeout(patienceMs), claimsNothing)
       if (id === 'aborted') told.aborted++
       else if (id !== null) {
         told.ids.add(id)
@@ -50,11 +56,16 @@ export async function send(
   key: string,
   order: Order,
   signal: AbortSignal,
+  claimsNothing = false,
 ): Promise<string | 'aborted' | null> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/${pathOf(order)}`, {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
+      headers: {
+        'Content-Type': 'application/json',
+        'Idempotency-Key': key,
+        ...(claimsNothing && { [CLAIMS_NOTHING]: 'yes' }),
+      },
       body: JSON.stringify(order),
       signal,
     })

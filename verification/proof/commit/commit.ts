@@ -38,10 +38,9 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
   const commands = await startFaultProxy(database.port)
   const application = await startFaultProxy(database.port)
   const tried: Record<string, number> = Object.fromEntries(
-    [...NAMES, COMMITS_WITHOUT_REPLY, STOPPED_BACKENDS, 'takeovers', 'sealed answers', STALE_OWNERS].map((name) => [
-      name,
-      0,
-    ]),
+    [...NAMES, COMMITS_WITHOUT_REPLY, STOPPED_BACKENDS, 'takeovers', 'sealed answers', STALE_OWNERS, UNCLAIMED].map(
+      (name) => [name, 0],
+    ),
   )
   const url = (proxy: FaultProxy) => database.url().replace(`:${database.port}`, `:${proxy.port}`)
   const settings = { commandsUrl: url(commands), applicationUrl: url(application), sealingKey: newSealingKey() }
@@ -64,6 +63,7 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
   await database.close()
   if (crashes > 0) throw new Error(`${crashes} services crashed by themselves.`)
   const requests = [...told.values()].reduce((sum, { aborted }) => sum + aborted, 0)
+  tried[UNCLAIMED] = [...told.values()].reduce((sum, { unclaimed }) => sum + unclaimed, 0)
   const figures = { keys: told.size, effects, 'requests aborted': requests }
   return { figures, tried, checked: findings.checked, violations: findings.violations }
 }
@@ -216,6 +216,7 @@ const FAULTS: readonly Choice[] = [
 /** Such a fault waits for the next COMMIT, and another may take its place. */
 const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
 const STALE_OWNERS = 'completions of a stale owner in its transaction'
+const UNCLAIMED = 'requests that claim nothing'
 const STOPPED_BACKENDS = 'backends in a transaction stopped'
 const NAMES = FAULTS.map(([name]) => name)
 const COMMANDS = ['begin_v1', 'renew_v1', 'release_v1'] as const

@@ -42,7 +42,7 @@ export async function leaveWaiting(
   const told = new Map<string, Told>()
 
   async function ask(key: string, order: Order): Promise<string | null> {
-    const of = told.get(key) ?? { ids: new Set<string>(), unanswered: 0, aborted: 0 }
+    const of = told.get(key) ?? { ids: new Set<string>(), unanswered: 0, aborted: 0, unclaimed: 0 }
     told.set(key, of)
     const id = await sendAndWait(services.port(0), key, order, PATIENCE_BEATS, services.pulse(0))
     findings.expect('L2', id !== 'aborted', () => `seed ${seed}, ${key}: not answered within ${PATIENCE_BEATS} beats`)

@@ -36,4 +36,7 @@ export interface ServiceSettings {
   readonly sealingKey: string
 }
 
+/** A header: nothing is claimed, and the transaction takes the key. */
+export const CLAIMS_NOTHING = 'x-claims-nothing'
+
 export const LEASE_MS = 2_000

@@ -10,7 +10,7 @@ import { PostgresStore } from 'once-per-key/postgres'
 import { sealed } from 'once-per-key/sealed'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { answerBeats } from '../limits/pulse.js'
-import { LEASE_MS, type Order, type ServiceSettings } from './order.js'
+import { CLAIMS_NOTHING, LEASE_MS, type Order, type ServiceSettings } from './order.js'
 
 answerBeats()
 const { commandsUrl, applicationUrl, sealingKey }: ServiceSettings = JSON.parse(process.argv[2] ?? '')
@@ -33,7 +33,9 @@ const settings = {
 // An answer that is not sealed is replayed, so that clients come to their end, and the look into the database finds it.
 const sealedStore = sealed(store, { keys: [sealingKey], unsealedMayBeReplayed: true })
 const app = express()
-app.post('/effects', express.json(), idempotency({ ...settings, store }), haveEffect)
+const claiming = idempotency({ ...settings, store })
+const claimingNothing = idempotency({ ...settings, store, effects: 'in-transaction' })
+app.post('/effects', express.json(), inOneOfTwoWays, haveEffect)
 app.post('/mistakes', express.json(), idempotency({ ...settings, store: hasty }), haveEffectAfterMistake)
 const patient = { ...settings, maxRunMs: 60 * LEASE_MS }
 app.post('/effects/patient', express.json(), idempotency({ ...patient, store }), haveEffect)
@@ -43,6 +45,12 @@ app.use((_error: unknown, _req: express.Request, res: express.Response, next: ex
   if (res.headersSent) next()
   else res.status(500).end()
 })
+
+/** Both serve the same keys. */
+function inOneOfTwoWays(req: express.Request, res: express.Response, next: express.NextFunction): void {
+  const protection = req.get(CLAIMS_NOTHING) === undefined ? claiming : claimingNothing
+  protection(req, res, next)
+}
 
 async function haveEffect(req: express.Request, res: express.Response): Promise<void> {
   const run = runOf(req)

@@ -42,5 +42,5 @@ export async function letStaleOwnerComplete(key: string, services: Services, app
   next.sendOn()
   await next.answer
   await askUntilTold(0)
-  return { ids, unanswered: 0, aborted: 0 }
+  return { ids, unanswered: 0, aborted: 0, unclaimed: 0 }
 }

@@ -59,6 +59,16 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
     replace: '',
     check: 'L2',
   },
+  {
+    name: 'a transaction that has not taken its key commits',
+    find: `record_id, p_key, \${FORMAT}, 'completed', p_token, p_fingerprint, p_attempt, false,
+    \${after('p_retention_ms')}, p_status, p_head, p_body
+  );`,
+    replace: `record_id, p_key, \${FORMAT}, 'completed', p_token, p_fingerprint, p_attempt, false,
+    \${after('p_retention_ms')}, p_status, p_head, p_body
+  ) ON CONFLICT DO NOTHING;`,
+    check: 'S5',
+  },
 ]
 
 export const mutants: readonly Mutant[] = planted.map((mutant) => ({ ...mutant, layer: 'commit' }))
