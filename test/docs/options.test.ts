@@ -10,11 +10,13 @@ const ofTheMiddleware = options.slice(options.indexOf('## idempotency'), options
 /** What any operation has as options, and what requests add. */
 const source = read('src/core/options/engine-options.ts') + read('src/http/options/options.ts')
 
-/** Without what is required, and without what is no plain value. */
+/** Without what is required, what is no plain value, and what only a profile has. */
 const {
   store: _,
   scope: __,
   problemStatuses: ___,
+  keyPerPath: ____,
+  echoesKey: _____,
   methods,
   ...defaults
 } = resolveOptions({
@@ -77,6 +79,8 @@ function written(value: unknown): string {
 const OPTIONS: Record<keyof IdempotencyOptions, true> = {
   store: true,
   scope: true,
+  profile: true,
+  documentation: true,
   header: true,
   required: true,
   methods: true,
@@ -86,6 +90,7 @@ const OPTIONS: Record<keyof IdempotencyOptions, true> = {
   firstSent: true,
   isSuccess: true,
   isCertainFailure: true,
+  keepFailure: true,
   effects: true,
   keepHeader: true,
   streams: true,
