@@ -56,26 +56,29 @@ test('by default nothing is prepared', async () => {
 test.each([
   ['in-transaction', ['enter_v1', 'finish_v1']],
   ['declared', ['mark_v1', 'complete_in_v1']],
-] satisfies [effects: 'in-transaction' | 'declared', routines: string[]][])('effects: %s: the statements that go with BEGIN and COMMIT are prepared too', async (effects, routines) => {
-  const application = single()
-  const store = storeOn({ pool: single(), transactions: application, prepares: true })
-  const once = runner({ store, name: effects, effects })
-  const pay = (key: string, ...statements: string[]) =>
-    once({ scope: 'acme', key, input: null }, (context) =>
-      store.transaction(context, async (tx: PoolClient) => {
-        for (const statement of statements) await tx.query(statement)
-        return key
-      }),
-    )
-  await pay('a', "INSERT INTO effects VALUES ('a')")
-  // Nothing is written, so the last statement raises: whether it was prepared is not told.
-  await expect(pay('b')).rejects.toMatchObject({ code: 'nothing_written' })
-  await pay('c', "INSERT INTO effects VALUES ('c')")
-  await pay('d', "INSERT INTO effects VALUES ('d')")
-  for (const routine of routines) expect(await callsOf(application, `${routine}(`), routine).toHaveLength(1)
-  expect(await query("SELECT id FROM effects WHERE id IN ('a', 'b', 'c', 'd') ORDER BY id")).toHaveLength(3)
-  await query('TRUNCATE effects')
-})
+] satisfies [effects: 'in-transaction' | 'declared', routines: string[]][])(
+  'effects: %s: the statements that go with BEGIN and COMMIT are prepared too',
+  async (effects, routines) => {
+    const application = single()
+    const store = storeOn({ pool: single(), transactions: application, prepares: true })
+    const once = runner({ store, name: effects, effects })
+    const pay = (key: string, ...statements: string[]) =>
+      once({ scope: 'acme', key, input: null }, (context) =>
+        store.transaction(context, async (tx: PoolClient) => {
+          for (const statement of statements) await tx.query(statement)
+          return key
+        }),
+      )
+    await pay('a', "INSERT INTO effects VALUES ('a')")
+    // Nothing is written, so the last statement raises: whether it was prepared is not told.
+    await expect(pay('b')).rejects.toMatchObject({ code: 'nothing_written' })
+    await pay('c', "INSERT INTO effects VALUES ('c')")
+    await pay('d', "INSERT INTO effects VALUES ('d')")
+    for (const routine of routines) expect(await callsOf(application, `${routine}(`), routine).toHaveLength(1)
+    expect(await query("SELECT id FROM effects WHERE id IN ('a', 'b', 'c', 'd') ORDER BY id")).toHaveLength(3)
+    await query('TRUNCATE effects')
+  },
+)
 
 test('a statement that raises at its first call on a connection can be sent again', async () => {
   const application = single()
