@@ -2,19 +2,36 @@ import { createServer } from 'node:http'
 import express, { type Express } from 'express'
 import { fastify } from 'fastify'
 import { Hono } from 'hono'
+import Koa from 'koa'
+import bodyParser from 'koa-bodyparser'
 import { type IdempotencyOptions, idempotency } from 'once-per-key'
 import { idempotency as onFastify } from 'once-per-key/fastify'
 import { idempotency as onFetch } from 'once-per-key/fetch'
 import { idempotency as onHono } from 'once-per-key/hono'
+import { idempotency as onKoa } from 'once-per-key/koa'
 import { MemoryStore } from 'once-per-key/memory'
 import { expectOnce, type OnceApp } from 'once-per-key/testing'
+import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 
 const ALL = ['first and repeat', 'race', 'other body', 'failure and retry', 'crash between effect and answer']
 const REQUEST = { path: '/payouts', body: { amount: 100 } }
 
-/** Payouts; its bank removes duplicates where it is given a derived key. */
-function payouts({ derives = true, ...options }: Partial<IdempotencyOptions> & { derives?: boolean } = {}) {
+interface Faults {
+  /** Its bank removes duplicates where it is given a derived key. */
+  readonly derives?: boolean
+  /** After an unknown outcome it takes the effect for granted. */
+  readonly believes?: boolean
+  /** Answered where the bank is closed; `breaks`: no failure is answered. */
+  readonly closedStatus?: number | 'breaks'
+}
+
+function payouts({
+  derives = true,
+  believes = false,
+  closedStatus = 502,
+  ...options
+}: Partial<IdempotencyOptions> & Faults = {}) {
   const paid: string[] = []
   let failing: 'before' | 'after' | undefined
   const pay = (key: string | undefined): { id: string } => {
@@ -31,9 +48,13 @@ function payouts({ derives = true, ...options }: Partial<IdempotencyOptions> & {
       .use(express.json())
       .use(protect ? once : (_req, _res, next) => next())
       .post('/payouts', (req, res) => {
-        res.status(201).json(pay(derives ? req.idempotency?.deriveKey('bank') : undefined))
+        if (believes && req.idempotency?.previousOutcome === 'unknown') res.sendStatus(201)
+        else res.status(201).json(pay(derives ? req.idempotency?.deriveKey('bank') : undefined))
       })
-      .use((_error: unknown, _req: unknown, res: express.Response, _next: unknown) => void res.sendStatus(502))
+      .use((error: Error, _req: unknown, res: express.Response, _next: unknown) => {
+        if (closedStatus === 'breaks') res.destroy()
+        else res.sendStatus(error.message === 'the bank is closed' ? closedStatus : 502)
+      })
   return {
     app,
     pay,
@@ -62,6 +83,29 @@ test('without options, what needs them is skipped', async () => {
 test('with `unknownOutcome: "refuse"`, a refused retry is right', async () => {
   const { app, expectations } = payouts({ unknownOutcome: 'refuse', derives: false })
   expect((await expectOnce(app(true), REQUEST, expectations)).checked).toEqual(ALL)
+})
+
+test('an answer that is not kept is right where the handler has run once', async () => {
+  const { app, expectations } = payouts({ maxAnswerBytes: 4 })
+  expect((await expectOnce(app(true), REQUEST, expectations)).checked).toEqual(ALL)
+})
+
+test('a refusal that a protocol keeps is right; it was no effect', async () => {
+  const { app, expectations } = payouts({ closedStatus: 402, isSuccess: ({ status }) => status < 500 })
+  expect((await expectOnce(app(true), REQUEST, expectations)).checked).toEqual(ALL)
+})
+
+test('a connection that breaks is an attempt without an answer', async () => {
+  const { app, expectations } = payouts({ closedStatus: 'breaks' })
+  expect((await expectOnce(app(true), REQUEST, expectations)).checked).toEqual(ALL)
+})
+
+test('so is a Fetch handler that throws', async () => {
+  const { pay, expectations } = payouts()
+  const once = onFetch({ store: new MemoryStore(), scope: () => 'acme' })
+  const app = once(async (_request, operation) => Response.json(pay(operation?.deriveKey('bank')), { status: 201 }))
+  const fetching = (request: Request) => app(request)
+  expect((await expectOnce(fetching, REQUEST, expectations)).checked).toEqual(ALL)
 })
 
 describe('says in words what broke', () => {
@@ -106,7 +150,30 @@ describe('says in words what broke', () => {
     const { app, expectations } = payouts({ required: true, header: 'X-Key' })
     await breaks(app(true), expectations, /^the first request was not carried out: .*key_missing/s)
     const other = payouts()
-    await breaks(other.app(true), { fail: () => {} }, /^the handler answered with a success although its effect failed/)
+    await breaks(
+      other.app(true),
+      { fail: () => {} },
+      /^the request was answered with a success, although `fail\("before"\)`/,
+    )
+  })
+
+  test('a retry that believes that its effect took place', async () => {
+    const { app, expectations } = payouts({ believes: true })
+    await breaks(app(true), expectations, /^the retry of a failure .* a success, but the effect never took place/)
+  })
+
+  test('a repeat that is refused, which is no second run', async () => {
+    let requests = 0
+    const { app } = payouts()
+    const limited = express()
+      .use((_req, res, next) => (++requests === 2 ? res.sendStatus(429) : next()))
+      .use(app(true))
+    await breaks(limited, {}, /^the repeat did not get the first answer: it was refused.*429/s)
+  })
+
+  test('an application of an unknown kind', async () => {
+    const error = await expectOnce({} as never, REQUEST).catch((error) => error)
+    expect(error.message).toMatch(/^expectOnce cannot send to this application.*app\.callback\(\)/s)
   })
 })
 
@@ -133,6 +200,18 @@ describe('reaches', () => {
       },
     ],
     ['an object with fetch', async () => ({ app: hono })],
+    ['supertest', async () => ({ app: supertest(payouts().app(true)) })],
+    ['an agent of supertest', async () => ({ app: supertest.agent(payouts().app(true)) })],
+    [
+      'Koa',
+      async () => {
+        const koa = new Koa().use(bodyParser()).use(onKoa(options))
+        koa.use(async (ctx) => {
+          ctx.body = answer
+        })
+        return { app: koa.callback() }
+      },
+    ],
     ['a Fetch function', async () => ({ app: (request: Request) => handler(request) })],
     [
       'Fastify',

@@ -13,4 +13,5 @@ const bank = {
   },
 }
 
-await paymentsServer({ once, bank }).connect(new StdioServerTransport())
+// Over stdio there is one user. Over HTTP, make a server for each session, with the account of its access token.
+await paymentsServer({ once, bank, account: 'local' }).connect(new StdioServerTransport())

@@ -7,8 +7,15 @@ export interface Bank {
   transfer(amount: number, idempotencyKey: string): Promise<{ readonly id: string }>
 }
 
-/** The tools of a shop's agent. The order comes from the shop, so every try to pay it has the same key. */
-export function paymentsServer({ once, bank }: { once: JsonRunner; bank: Bank }): McpServer {
+interface Parts {
+  readonly once: JsonRunner
+  readonly bank: Bank
+  /** Whose orders these are: the account that signed in, never something that the model says. */
+  readonly account: string
+}
+
+/** The tools of a shop's agent, for one session. The order comes from the shop, so every try to pay it has the same key. */
+export function paymentsServer({ once, bank, account }: Parts): McpServer {
   const server = new McpServer({ name: 'payments', version: '1.0.0' })
   server.registerTool(
     'create_payment',
@@ -18,10 +25,9 @@ export function paymentsServer({ once, bank }: { once: JsonRunner; bank: Bank })
       inputSchema: { order_id: z.string().describe('As list_orders shows it'), amount: z.number().int().positive() },
       annotations: { idempotentHint: true },
     },
-    async ({ order_id, amount }, { authInfo }) => {
-      const scope = authInfo?.clientId ?? 'local' // over stdio there is one user
+    async ({ order_id, amount }) => {
       try {
-        const payment = await once({ scope, key: order_id, input: { amount } }, async (operation) => {
+        const payment = await once({ scope: account, key: order_id, input: { amount } }, async (operation) => {
           return bank.transfer(amount, operation.deriveKey('transfer'))
         })
         return { content: [{ type: 'text', text: `Paid: ${payment.id}` }], structuredContent: { ...payment } }

@@ -20,4 +20,4 @@ const bank = {
   },
 }
 
-await paymentsServer({ once, bank }).connect(new StdioServerTransport())
+await paymentsServer({ once, bank, account: 'local' }).connect(new StdioServerTransport())

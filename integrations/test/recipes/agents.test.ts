@@ -99,7 +99,13 @@ describe('what a model is told', () => {
   }
 
   const onRecipe = (bank: { transfer(amount: number, key: string): Promise<{ id: string }> }, options: object = {}) =>
-    connect(paymentsServer({ once: runner({ store: new MemoryStore(), name: 'create_payment', ...options }), bank }))
+    connect(
+      paymentsServer({
+        once: runner({ store: new MemoryStore(), name: 'create_payment', ...options }),
+        bank,
+        account: 'local',
+      }),
+    )
 
   test('a repeat gets the first result', async () => {
     let transfers = 0

@@ -36,7 +36,11 @@ async function repeat(trial: Trial): Promise<void> {
   const before = await trial.effects()
   const again = await trial.send(key)
   await sameCount(trial, before, 'the same request was sent again with the same key', again)
+  if (isRefusedAs('answer_not_kept', again)) return
   if (!isReplay(again)) {
+    if (!isSuccess(again)) {
+      broken('the repeat did not get the first answer: it was refused.', brief(again), `${brief(first)}, replayed`)
+    }
     broken(
       `the handler ran twice: the same request with the same key was answered anew (${brief(again)}). ` +
         'Is the route behind the middleware, and do both requests have one scope?',
@@ -66,7 +70,7 @@ async function race(trial: Trial): Promise<void> {
   }
   if (ran.length === 0)
     broken(`of ${trial.atOnce} identical requests at once none was carried out.`, all, 'one success')
-  const strange = answers.find((answer) => !isSuccess(answer) && answer.status !== 409 && answer.status !== 425)
+  const strange = answers.find((answer) => !isSuccess(answer) && answer.status !== 409)
   if (strange !== undefined) {
     broken('one of several identical requests at once failed, instead of a replay or 409.', brief(strange), '409')
   }
@@ -101,30 +105,27 @@ async function otherBody(trial: Trial): Promise<void> {
 async function failure(trial: Trial): Promise<void> {
   const key = trial.newKey()
   const before = await trial.effects()
-  await trial.fail?.('before')
-  const failed = await trial.send(key)
-  if (isSuccess(failed))
-    broken('the handler answered with a success although its effect failed.', brief(failed), 'a failure')
-  const retry = await trial.send(key)
-  if (isRefusedAsUnknown(retry)) return
-  if (isReplay(retry))
-    broken('a failure is final: the retry was given the first failure again.', brief(retry), 'a success')
-  if (!isSuccess(retry)) broken('a failure is final: the retry was not carried out.', brief(retry), 'a success')
+  const failed = await failing(trial, key, 'before')
+  const retry = await retried(trial, key)
   const after = await trial.effects()
-  if (before !== null && after !== before + 1) {
+  if (before !== null && (after ?? 0) > before + 1) {
     broken(`the effect took place ${times((after ?? 0) - before)} after a failure and its retry.`, after, before + 1)
   }
+  if (isRefusedAs('outcome_unknown', retry)) return
+  // Some protocols keep refusals of the request itself, and replay them.
+  if (isReplay(retry) && failed !== null && failed.status < 500 && failed.status === retry.status) return
+  if (!isSuccess(retry) || isReplay(retry)) {
+    const what = isReplay(retry) ? 'was given the first failure again' : 'was not carried out'
+    broken(`a failure is final: the retry ${what}.`, brief(retry), 'a success')
+  }
+  tookPlace(before, after, 'the retry of a failure')
 }
 
 async function crash(trial: Trial): Promise<void> {
   const key = trial.newKey()
   const before = await trial.effects()
-  await trial.fail?.('after')
-  const lost = await trial.send(key)
-  if (isSuccess(lost)) {
-    broken('`fail("after")` did nothing: the request was answered with a success.', brief(lost), 'a failure')
-  }
-  const retry = await trial.send(key)
+  await failing(trial, key, 'after')
+  const retry = await retried(trial, key)
   const after = await trial.effects()
   if (before !== null && (after ?? 0) > before + 1) {
     broken(
@@ -135,13 +136,47 @@ async function crash(trial: Trial): Promise<void> {
       before + 1,
     )
   }
-  if (!isSuccess(retry) && !isRefusedAsUnknown(retry)) {
+  if (isRefusedAs('outcome_unknown', retry)) return
+  if (!isSuccess(retry)) {
     broken(
-      'after a crash, the retry was neither carried out nor refused with a reason.',
+      'after a crash, the retry was neither carried out nor refused as an unknown outcome.',
       brief(retry),
       'a success, or 409 outcome_unknown',
     )
   }
+  tookPlace(before, after, 'the retry after a crash')
+}
+
+/** `null`: an attempt without an answer, as its client sees it when the connection breaks or a Fetch handler throws. */
+async function failing(trial: Trial, key: string, when: 'before' | 'after'): Promise<OnceAnswer | null> {
+  await trial.fail?.(when)
+  const answer = await trial.send(key).catch(() => null)
+  if (answer !== null && isSuccess(answer)) {
+    broken(
+      `the request was answered with a success, although \`fail("${when}")\` was called: the handler hides the failure, or \`fail\` does nothing.`,
+      brief(answer),
+      'a failure',
+    )
+  }
+  return answer
+}
+
+const IN_FLIGHT_PAUSE_MS = 50
+const IN_FLIGHT_MS = 10_000
+
+/** As a client retries: after an attempt without an answer, its record may be in flight for a moment more. */
+async function retried(trial: Trial, key: string): Promise<OnceAnswer> {
+  for (const until = performance.now() + IN_FLIGHT_MS; ; ) {
+    const answer = await trial.send(key)
+    if (!isRefusedAs('in_flight', answer) || performance.now() > until) return answer
+    await new Promise((resolve) => setTimeout(resolve, IN_FLIGHT_PAUSE_MS))
+  }
+}
+
+/** A success must be true. */
+function tookPlace(before: number | null, after: number | null, which: string): void {
+  if (before === null || after === before + 1) return
+  broken(`${which} was answered with a success, but the effect never took place.`, after, before + 1)
 }
 
 async function carriedOut(trial: Trial, key: string): Promise<OnceAnswer> {
@@ -175,8 +210,9 @@ function isReplay({ headers }: OnceAnswer): boolean {
   return String(headers['idempotent-replayed']) === 'true'
 }
 
-function isRefusedAsUnknown({ status, body }: OnceAnswer): boolean {
-  return status === 409 && /\boutcome_unknown\b/.test(body)
+/** By the code, wherever `renderProblem` puts it. */
+function isRefusedAs(code: 'in_flight' | 'outcome_unknown' | 'answer_not_kept', { status, body }: OnceAnswer): boolean {
+  return status === 409 && new RegExp(`\\b${code}\\b`).test(body)
 }
 
 const MOST_CHARACTERS = 200

@@ -22,12 +22,13 @@ export interface ExpectOnceOptions {
   readonly effects?: () => number | Promise<number>
 
   /**
-   * Makes the next effect fail: `'before'` it takes place, or `'after'`, as if the process died before it could answer.
+   * Makes the next effect fail: `'before'` it takes place, or `'after'`, as if the process died before it could answer: by a throw, or by
+   * breaking the connection.
    * @default none: "failure and retry" and "crash" are skipped
    */
   readonly fail?: (when: 'before' | 'after') => void | Promise<void>
 
-  /** Another body for the same key. @default the body with its first member changed */
+  /** Another valid body for the same key. @default the body with a number, or else a string, changed */
   readonly otherBody?: unknown
 
   /** @default 'Idempotency-Key' */
@@ -107,8 +108,8 @@ function requestOf(
 /** The same kind of body with another value; `undefined`: there is none to change. */
 function changed(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined
-  const [name, value] =
-    Object.entries(body).find(([, each]) => typeof each === 'number' || typeof each === 'string') ?? []
-  if (name === undefined) return { ...body, other: true }
+  const members = Object.entries(body)
+  const numeric = members.find(([, value]) => typeof value === 'number')
+  const [name, value] = numeric ?? members.find(([, value]) => typeof value === 'string') ?? ['other', 0]
   return { ...body, [name]: typeof value === 'number' ? value + 1 : `${value}2` }
 }

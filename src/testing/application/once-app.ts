@@ -18,8 +18,8 @@ export interface OnceAnswer {
 
 /**
  * An application under test: an Express app or another `(req, res)` function, a `http.Server` (it is started if it is not listening; of
- * Nest, `app.getHttpServer()`), the origin of one that runs elsewhere, a Fetch function, an object with `fetch` (Hono, a Worker), Fastify
- * (`inject`), or any other by `send`.
+ * Nest, `app.getHttpServer()`; of Koa, `app.callback()`), the origin of one that runs elsewhere, a Fetch function, an object with `fetch`
+ * (Hono, a Worker), Fastify (`inject`), supertest (`request(app)`, `request.agent(app)`), or any other by `send`.
  */
 export type OnceApp =
   | string
@@ -32,3 +32,5 @@ export type OnceApp =
   // biome-ignore lint/suspicious/noExplicitAny: as Fastify types it, by overloads
   | { inject(request: any): PromiseLike<{ statusCode: number; headers: object; body: string }> }
   | { send(request: OnceRequest): OnceAnswer | Promise<OnceAnswer> }
+  // biome-ignore lint/suspicious/noExplicitAny: supertest's, whose types are not ours
+  | { post(path: string): any }

@@ -13,9 +13,18 @@ export async function reach(app: OnceApp): Promise<{ send: Send; close(): Promis
     if (app.length >= 2) return serve(createServer(app as RequestListener))
     return { send: byFetch(app as (request: Request) => Response | Promise<Response>), close: async () => {} }
   }
-  if ('inject' in app) return { send: byInject(app), close: async () => {} }
-  if ('fetch' in app) return { send: byFetch((request) => app.fetch(request)), close: async () => {} }
-  return { send: async (request) => app.send(request), close: async () => {} }
+  return { send: byMethodOf(app), close: async () => {} }
+}
+
+function byMethodOf(app: Exclude<OnceApp, string | URL | Server | ((...args: never[]) => unknown)>): Send {
+  if ('inject' in app) return byInject(app)
+  if ('fetch' in app) return byFetch((request) => app.fetch(request))
+  if ('send' in app) return async (request) => app.send(request)
+  if ('post' in app) return bySupertest(app)
+  throw new TypeError(
+    'expectOnce cannot send to this application. Give it a (req, res) function (Koa: app.callback()), a http.Server (Nest: ' +
+      'app.getHttpServer()), an origin, a Fetch function, an object with fetch or inject, supertest’s request(app), or { send(request) }.',
+  )
 }
 
 async function serve(server: Server<typeof IncomingMessage, typeof ServerResponse>) {
@@ -59,5 +68,27 @@ function byInject(app: Extract<OnceApp, { inject: unknown }>): Send {
     const injected = { method, url: path, headers, ...(body !== null && { payload: body }) }
     const { statusCode, headers: received, body: text } = await app.inject(injected as never)
     return { status: statusCode, headers: received as OnceAnswer['headers'], body: text }
+  }
+}
+
+/** A `Test` of supertest is sent when it is awaited; `ok`: no status is an error. */
+interface SupertestRequest extends PromiseLike<{ status: number; headers: OnceAnswer['headers']; text?: string }> {
+  set(headers: object): SupertestRequest
+  redirects(most: number): SupertestRequest
+  ok(isOk: () => boolean): SupertestRequest
+  send(body: string | undefined): SupertestRequest
+}
+
+function bySupertest(app: object): Send {
+  return async ({ method, path, headers, body }) => {
+    const start = (app as Record<string, ((path: string) => SupertestRequest) | undefined>)[method.toLowerCase()]
+    if (start === undefined) throw new TypeError(`The application under test has no function for ${method}.`)
+    const request = start
+      .call(app, path)
+      .set(headers)
+      .redirects(0)
+      .ok(() => true)
+    const { status, headers: received, text = '' } = await request.send(body ?? undefined)
+    return { status, headers: received, body: text }
   }
 }
