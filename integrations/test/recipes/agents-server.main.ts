@@ -10,7 +10,7 @@ const ledger = new Database(`${FOLDER}/bank.db`)
 ledger.exec('CREATE TABLE IF NOT EXISTS transfers (key TEXT PRIMARY KEY, amount INTEGER)')
 ledger.exec('CREATE TABLE IF NOT EXISTS calls (key TEXT)')
 const store = new SqliteStore({ database: new Database(`${FOLDER}/records.db`) })
-const once = runner({ store, name: 'create_payment', leaseMs: 1_200, storeTimeoutMs: 300, maxRunMs: 60_000 })
+const once = runner({ store, name: 'create_payment', leaseMs: 3_000, storeTimeoutMs: 300, maxRunMs: 60_000 })
 const bank = {
   async transfer(amount: number, key: string) {
     ledger.prepare('INSERT INTO calls VALUES (?)').run(key)

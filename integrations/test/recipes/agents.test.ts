@@ -63,9 +63,9 @@ describe('the recipe for an MCP server, as a process', () => {
     const folder = mkdtempSync(join(tmpdir(), 'agents-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const dying = await start(folder, { DIES_AFTER_TRANSFER: '1' })
+    const call = await start(folder) // Before the crash, so that the retry comes while the lease is live.
     await expect(dying()).rejects.toThrow(/closed/i)
 
-    const call = await start(folder)
     const waits: unknown[] = []
     let told = await call()
     while (typeof told.structuredContent.retryAfterSeconds === 'number') {
