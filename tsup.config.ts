@@ -15,6 +15,7 @@ const entry = {
   fetch: 'src/fetch/index.ts',
   hono: 'src/hono/index.ts',
   client: 'src/client/index.ts',
+  'client-node': 'src/client-node/index.ts',
   fastify: 'src/fastify/index.ts',
   koa: 'src/koa/index.ts',
   nest: 'src/nest/index.ts',

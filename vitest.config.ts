@@ -31,6 +31,7 @@ export default defineConfig({
       { find: 'once-per-key/http', replacement: path('src/http/index.ts') },
       { find: 'once-per-key/fetch', replacement: path('src/fetch/index.ts') },
       { find: 'once-per-key/hono', replacement: path('src/hono/index.ts') },
+      { find: 'once-per-key/client/node', replacement: path('src/client-node/index.ts') },
       { find: 'once-per-key/client', replacement: path('src/client/index.ts') },
       { find: 'once-per-key/fastify', replacement: path('src/fastify/index.ts') },
       { find: 'once-per-key/koa', replacement: path('src/koa/index.ts') },

@@ -61,7 +61,7 @@ function fail(message) {
 }
 
 function reportOf(entry) {
-  return `${entry === '.' ? 'index' : entry.slice(2)}.txt`
+  return `${entry === '.' ? 'index' : entry.slice(2).replaceAll('/', '-')}.txt`
 }
 
 /** Every declaration that the entry exports, by name; what these use without exporting it stands at the end. */
@@ -123,5 +123,8 @@ function isNamed(file) {
   const [before, after] = [written.get(file) ?? '', reports.get(file) ?? ''].map((text) => new Set(text.split('\n')))
   const lines = [...before, ...after].filter((line) => before.has(line) !== after.has(line))
   const words = lines.flatMap((line) => line.match(/\w+/g) ?? []).filter((word) => !KEYWORDS.has(word))
-  return newest.includes(`once-per-key/${file.replace('.txt', '')}`) || words.some((word) => named.has(word))
+  return (
+    newest.includes(`once-per-key/${file.replace('.txt', '').replaceAll('-', '/')}`) ||
+    words.some((word) => named.has(word))
+  )
 }

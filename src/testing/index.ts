@@ -1,4 +1,11 @@
 export {
+  type ExpectedOnce,
+  type ExpectOnceOptions,
+  type ExpectOnceRequest,
+  expectOnce,
+} from './application/expect-once.js'
+export type { OnceAnswer, OnceApp, OnceRequest } from './application/once-app.js'
+export {
   type BindingApp,
   type BindingCall,
   type BindingOptions,

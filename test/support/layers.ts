@@ -106,6 +106,7 @@ const LAYERS: readonly Layer[] = [
     packages: /^(@opentelemetry\/api|lru-cache)$/,
   },
   { files: /^src\/run\//, mayImport: oneOf(CORE, 'src/run/'), packages: NONE },
+  { files: /^src\/client-node\//, mayImport: oneOf('src/client/', 'src/client-node/'), packages: NONE },
   { files: CLIENT, mayImport: CLIENT, packages: NONE },
   { files: /^src\/testing\//, mayImport: oneOf(CORE, HTTP, 'src/testing/'), packages: NONE },
   { files: /^adapters\/memory\//, mayImport: oneOf(CORE, 'adapters/memory/'), packages: /^lru-cache$/ },

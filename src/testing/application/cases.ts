@@ -1,0 +1,232 @@
+import { AssertionError } from 'node:assert'
+import type { OnceAnswer } from './once-app.js'
+
+/** What a case tries an application with. */
+export interface Trial {
+  send(key: string, body?: 'other'): Promise<OnceAnswer>
+  newKey(): string
+  /** `null` where the application does not say. */
+  effects(): Promise<number | null>
+  readonly fail: ((when: 'before' | 'after') => void | Promise<void>) | undefined
+  readonly hasOther: boolean
+  readonly atOnce: number
+}
+
+interface Case {
+  readonly name: string
+  isPossible(trial: Trial): boolean
+  /** @throws AssertionError */
+  run(trial: Trial): Promise<void>
+}
+
+const always = () => true
+const canFail = ({ fail }: Trial) => fail !== undefined
+
+export const CASES: readonly Case[] = [
+  { name: 'first and repeat', isPossible: always, run: repeat },
+  { name: 'race', isPossible: always, run: race },
+  { name: 'other body', isPossible: ({ hasOther }) => hasOther, run: otherBody },
+  { name: 'failure and retry', isPossible: canFail, run: failure },
+  { name: 'crash between effect and answer', isPossible: canFail, run: crash },
+]
+
+async function repeat(trial: Trial): Promise<void> {
+  const key = trial.newKey()
+  const first = await carriedOut(trial, key)
+  const before = await trial.effects()
+  const again = await trial.send(key)
+  await sameCount(trial, before, 'the same request was sent again with the same key', again)
+  if (isRefusedAs('answer_not_kept', again)) return
+  if (!isReplay(again)) {
+    if (!isSuccess(again)) {
+      broken('the repeat did not get the first answer: it was refused.', brief(again), `${brief(first)}, replayed`)
+    }
+    broken(
+      `the handler ran twice: the same request with the same key was answered anew (${brief(again)}). ` +
+        'Is the route behind the middleware, and do both requests have one scope?',
+      brief(again),
+      `${brief(first)}, replayed`,
+    )
+  }
+  if (again.status !== first.status || again.body !== first.body) {
+    broken('the repeat got another answer than the first request.', brief(again), brief(first))
+  }
+}
+
+async function race(trial: Trial): Promise<void> {
+  const key = trial.newKey()
+  const before = await trial.effects()
+  const answers = await Promise.all(Array.from({ length: trial.atOnce }, () => trial.send(key)))
+  const ran = answers.filter((answer) => isSuccess(answer) && !isReplay(answer))
+  const after = await trial.effects()
+  const all = answers.map(brief).join('; ')
+  if (ran.length > 1) {
+    broken(
+      `the handler ran ${times(ran.length)}: of ${trial.atOnce} identical requests at once, ${ran.length} were carried out. Where several ` +
+        'processes or copies of the store serve them, they need one store.',
+      all,
+      'one success; replays or 409 for the others',
+    )
+  }
+  if (ran.length === 0)
+    broken(`of ${trial.atOnce} identical requests at once none was carried out.`, all, 'one success')
+  const strange = answers.find((answer) => !isSuccess(answer) && answer.status !== 409)
+  if (strange !== undefined) {
+    broken('one of several identical requests at once failed, instead of a replay or 409.', brief(strange), '409')
+  }
+  if (before !== null && after !== before + 1) {
+    broken(
+      `the effect took place ${times((after ?? 0) - before)}: by ${trial.atOnce} identical requests at once.`,
+      after,
+      before + 1,
+    )
+  }
+}
+
+async function otherBody(trial: Trial): Promise<void> {
+  const key = trial.newKey()
+  await carriedOut(trial, key)
+  const before = await trial.effects()
+  const other = await trial.send(key, 'other')
+  if (isReplay(other)) {
+    broken(
+      'another body under the same key got the answer of the first: its client believes that it was carried out. Does `fingerprint` leave out the body?',
+      brief(other),
+      '409 or 422',
+    )
+  }
+  if (isSuccess(other)) broken('another body under the same key was carried out.', brief(other), '409 or 422')
+  if (other.status < 400 || other.status > 499) {
+    broken('another body under the same key was not refused as the client’s mistake.', brief(other), '409 or 422')
+  }
+  await sameCount(trial, before, 'another body was sent under the same key', other)
+}
+
+async function failure(trial: Trial): Promise<void> {
+  const key = trial.newKey()
+  const before = await trial.effects()
+  const failed = await failing(trial, key, 'before')
+  const retry = await retried(trial, key)
+  const after = await trial.effects()
+  if (before !== null && (after ?? 0) > before + 1) {
+    broken(`the effect took place ${times((after ?? 0) - before)} after a failure and its retry.`, after, before + 1)
+  }
+  if (isRefusedAs('outcome_unknown', retry)) return
+  // Some protocols keep refusals of the request itself, and replay them.
+  if (isReplay(retry) && failed !== null && failed.status < 500 && failed.status === retry.status) return
+  if (!isSuccess(retry) || isReplay(retry)) {
+    const what = isReplay(retry) ? 'was given the first failure again' : 'was not carried out'
+    broken(`a failure is final: the retry ${what}.`, brief(retry), 'a success')
+  }
+  tookPlace(before, after, 'the retry of a failure')
+}
+
+async function crash(trial: Trial): Promise<void> {
+  const key = trial.newKey()
+  const before = await trial.effects()
+  await failing(trial, key, 'after')
+  const retry = await retried(trial, key)
+  const after = await trial.effects()
+  if (before !== null && (after ?? 0) > before + 1) {
+    broken(
+      `the effect took place ${times((after ?? 0) - before)}: the first attempt died after it, and the retry did it again. Send ` +
+        '`deriveKey(label)` with it so that the other side removes the duplicate, look first where `previousOutcome` is `unknown`, put it ' +
+        'into one transaction with the record, or refuse by `unknownOutcome: "refuse"`.',
+      after,
+      before + 1,
+    )
+  }
+  if (isRefusedAs('outcome_unknown', retry)) return
+  if (!isSuccess(retry)) {
+    broken(
+      'after a crash, the retry was neither carried out nor refused as an unknown outcome.',
+      brief(retry),
+      'a success, or 409 outcome_unknown',
+    )
+  }
+  tookPlace(before, after, 'the retry after a crash')
+}
+
+/** `null`: an attempt without an answer, as its client sees it when the connection breaks or a Fetch handler throws. */
+async function failing(trial: Trial, key: string, when: 'before' | 'after'): Promise<OnceAnswer | null> {
+  await trial.fail?.(when)
+  const answer = await trial.send(key).catch(() => null)
+  if (answer !== null && isSuccess(answer)) {
+    broken(
+      `the request was answered with a success, although \`fail("${when}")\` was called: the handler hides the failure, or \`fail\` does nothing.`,
+      brief(answer),
+      'a failure',
+    )
+  }
+  return answer
+}
+
+const IN_FLIGHT_PAUSE_MS = 50
+const IN_FLIGHT_MS = 10_000
+
+/** As a client retries: after an attempt without an answer, its record may be in flight for a moment more. */
+async function retried(trial: Trial, key: string): Promise<OnceAnswer> {
+  for (const until = performance.now() + IN_FLIGHT_MS; ; ) {
+    const answer = await trial.send(key)
+    if (!isRefusedAs('in_flight', answer) || performance.now() > until) return answer
+    await new Promise((resolve) => setTimeout(resolve, IN_FLIGHT_PAUSE_MS))
+  }
+}
+
+/** A success must be true. */
+function tookPlace(before: number | null, after: number | null, which: string): void {
+  if (before === null || after === before + 1) return
+  broken(`${which} was answered with a success, but the effect never took place.`, after, before + 1)
+}
+
+async function carriedOut(trial: Trial, key: string): Promise<OnceAnswer> {
+  const before = await trial.effects()
+  const answer = await trial.send(key)
+  if (!isSuccess(answer)) {
+    broken(
+      'the first request was not carried out: expectOnce needs one that succeeds.',
+      brief(answer),
+      'a status from 200 to 399',
+    )
+  }
+  const after = await trial.effects()
+  if (before !== null && after !== before + 1) {
+    broken(`one request had its effect ${times((after ?? 0) - before)}, as \`effects\` counts them.`, after, before + 1)
+  }
+  return answer
+}
+
+async function sameCount(trial: Trial, before: number | null, when: string, answer: OnceAnswer): Promise<void> {
+  const after = await trial.effects()
+  if (before === null || after === before) return
+  broken(`the handler ran twice: ${when}, and the effect took place again (${brief(answer)}).`, after, before)
+}
+
+function isSuccess({ status }: OnceAnswer): boolean {
+  return status >= 200 && status < 400 && status !== 307 && status !== 308
+}
+
+function isReplay({ headers }: OnceAnswer): boolean {
+  return String(headers['idempotent-replayed']) === 'true'
+}
+
+/** By the code, wherever `renderProblem` puts it. */
+function isRefusedAs(code: 'in_flight' | 'outcome_unknown' | 'answer_not_kept', { status, body }: OnceAnswer): boolean {
+  return status === 409 && new RegExp(`\\b${code}\\b`).test(body)
+}
+
+const MOST_CHARACTERS = 200
+
+function brief({ status, body, headers }: OnceAnswer): string {
+  const text = body.length > MOST_CHARACTERS ? `${body.slice(0, MOST_CHARACTERS)}…` : body
+  return `${status}${isReplay({ status, body, headers }) ? ' replayed' : ''} ${text}`.trimEnd()
+}
+
+function times(count: number): string {
+  return ['not at all', 'once', 'twice'][count] ?? `${count} times`
+}
+
+function broken(what: string, actual: unknown, expected: unknown): never {
+  const message = `${what}\n\n  expected: ${expected}\n  seen:     ${actual}`
+  throw new AssertionError({ message, actual, expected, operator: 'expectOnce', stackStartFn: broken })
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+import { CASES, type Trial } from './cases.js'
+import type { OnceApp, OnceRequest } from './once-app.js'
+import { reach } from './reach.js'
+
+/** A request that the application carries out. */
+export interface ExpectOnceRequest {
+  /** @default 'POST' */
+  readonly method?: string
+  readonly path: string
+  /** All but the key: what authenticates, for example. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** A string as it is, anything else as JSON. */
+  readonly body?: unknown
+}
+
+export interface ExpectOnceOptions {
+  /**
+   * How often the effect has taken place: the rows of a table, the calls that a bank of the test has received.
+   * @default none: whether the handler ran is read from the answers alone
+   */
+  readonly effects?: () => number | Promise<number>
+
+  /**
+   * Makes the next effect fail: `'before'` it takes place, or `'after'`, as if the process died before it could answer: by a throw, or by
+   * breaking the connection.
+   * @default none: "failure and retry" and "crash" are skipped
+   */
+  readonly fail?: (when: 'before' | 'after') => void | Promise<void>
+
+  /** Another valid body for the same key. @default the body with a number, or else a string, changed */
+  readonly otherBody?: unknown
+
+  /** @default 'Idempotency-Key' */
+  readonly header?: string
+
+  /** How many identical requests are sent at once. @default 5 */
+  readonly atOnce?: number
+}
+
+/** What was tried. */
+export interface ExpectedOnce {
+  readonly checked: readonly string[]
+  /** What could not be tried without the options `fail` or `otherBody`. */
+  readonly skipped: readonly string[]
+}
+
+/**
+ * Tries on an application's own handler what clients do: a first request, its repeat, several at once, another body under the key, a
+ * retry after a failure, and after a crash between the effect and the answer. Each with keys of its own, so it can be called on any
+ * application that may carry the request out a few times. Works in vitest, jest and node:test.
+ *
+ * @example
+ * test('a payout is paid once', () => expectOnce(app, { path: '/payouts', body: { amount: 100 } }, {
+ *   effects: () => bank.transfers.length,
+ *   fail: (when) => bank.failNext(when),
+ * }))
+ *
+ * @throws AssertionError with the first promise that the application breaks, in words: "the handler ran twice: …".
+ */
+export async function expectOnce(
+  app: OnceApp,
+  request: ExpectOnceRequest,
+  options: ExpectOnceOptions = {},
+): Promise<ExpectedOnce> {
+  const { send, close } = await reach(app)
+  const { header = 'Idempotency-Key', effects, fail, atOnce = 5 } = options
+  const other = 'otherBody' in options ? options.otherBody : changed(request.body)
+  const trial: Trial = {
+    send: (key, body) => send(requestOf(request, header, key, body === 'other' ? other : request.body)),
+    newKey: () => randomUUID(),
+    effects: async () => (effects === undefined ? null : await effects()),
+    fail,
+    hasOther: other !== undefined,
+    atOnce,
+  }
+  const checked: string[] = []
+  const skipped: string[] = []
+  try {
+    for (const { name, isPossible, run } of CASES) {
+      if (!isPossible(trial)) skipped.push(name)
+      else {
+        await run(trial)
+        checked.push(name)
+      }
+    }
+  } finally {
+    await close()
+  }
+  return { checked, skipped }
+}
+
+function requestOf(
+  { method = 'POST', path, headers = {} }: ExpectOnceRequest,
+  header: string,
+  key: string,
+  body: unknown,
+): OnceRequest {
+  const isJson = body !== undefined && typeof body !== 'string'
+  return {
+    method,
+    path,
+    headers: { ...(isJson && { 'Content-Type': 'application/json' }), ...headers, [header]: key },
+    body: body === undefined ? null : isJson ? JSON.stringify(body) : (body as string),
+  }
+}
+
+/** The same kind of body with another value; `undefined`: there is none to change. */
+function changed(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined
+  const members = Object.entries(body)
+  const numeric = members.find(([, value]) => typeof value === 'number')
+  const [name, value] = numeric ?? members.find(([, value]) => typeof value === 'string') ?? ['other', 0]
+  return { ...body, [name]: typeof value === 'number' ? value + 1 : `${value}2` }
+}

@@ -1,0 +1,94 @@
+import { createServer, type IncomingMessage, type RequestListener, Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { OnceAnswer, OnceApp, OnceRequest } from './once-app.js'
+
+type Send = (request: OnceRequest) => Promise<OnceAnswer>
+
+/** How requests reach an application, and what ends that. */
+export async function reach(app: OnceApp): Promise<{ send: Send; close(): Promise<void> }> {
+  if (typeof app === 'string' || app instanceof URL) return { send: over(String(app)), close: async () => {} }
+  if (app instanceof Server) return app.listening ? { send: over(originOf(app)), close: async () => {} } : serve(app)
+  if (typeof app === 'function') {
+    // `(req, res)` and `(req, res, next)` are Node's; Fetch's function takes one argument.
+    if (app.length >= 2) return serve(createServer(app as RequestListener))
+    return { send: byFetch(app as (request: Request) => Response | Promise<Response>), close: async () => {} }
+  }
+  return { send: byMethodOf(app), close: async () => {} }
+}
+
+function byMethodOf(app: Exclude<OnceApp, string | URL | Server | ((...args: never[]) => unknown)>): Send {
+  if ('inject' in app) return byInject(app)
+  if ('fetch' in app) return byFetch((request) => app.fetch(request))
+  if ('send' in app) return async (request) => app.send(request)
+  if ('post' in app) return bySupertest(app)
+  throw new TypeError(
+    'expectOnce cannot send to this application. Give it a (req, res) function (Koa: app.callback()), a http.Server (Nest: ' +
+      'app.getHttpServer()), an origin, a Fetch function, an object with fetch or inject, supertest’s request(app), or { send(request) }.',
+  )
+}
+
+async function serve(server: Server<typeof IncomingMessage, typeof ServerResponse>) {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve)
+  })
+  return {
+    send: over(originOf(server)),
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function originOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function over(origin: string): Send {
+  return async ({ path, ...rest }) =>
+    answerOf(await fetch(new URL(path, origin), { ...initOf(rest), redirect: 'manual' }))
+}
+
+function byFetch(handler: (request: Request) => Response | Promise<Response>): Send {
+  return async ({ path, ...rest }) =>
+    answerOf(await handler(new Request(new URL(path, 'http://localhost'), initOf(rest))))
+}
+
+function initOf({ method, headers, body }: Omit<OnceRequest, 'path'>) {
+  return { method, headers, ...(body !== null && { body }) }
+}
+
+async function answerOf(response: Response): Promise<OnceAnswer> {
+  return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() }
+}
+
+function byInject(app: Extract<OnceApp, { inject: unknown }>): Send {
+  return async ({ method, path, headers, body }) => {
+    const injected = { method, url: path, headers, ...(body !== null && { payload: body }) }
+    const { statusCode, headers: received, body: text } = await app.inject(injected as never)
+    return { status: statusCode, headers: received as OnceAnswer['headers'], body: text }
+  }
+}
+
+/** A `Test` of supertest is sent when it is awaited; `ok`: no status is an error. */
+interface SupertestRequest extends PromiseLike<{ status: number; headers: OnceAnswer['headers']; text?: string }> {
+  set(headers: object): SupertestRequest
+  redirects(most: number): SupertestRequest
+  ok(isOk: () => boolean): SupertestRequest
+  send(body: string | undefined): SupertestRequest
+}
+
+function bySupertest(app: object): Send {
+  return async ({ method, path, headers, body }) => {
+    const start = (app as Record<string, ((path: string) => SupertestRequest) | undefined>)[method.toLowerCase()]
+    if (start === undefined) throw new TypeError(`The application under test has no function for ${method}.`)
+    const request = start
+      .call(app, path)
+      .set(headers)
+      .redirects(0)
+      .ok(() => true)
+    const { status, headers: received, text = '' } = await request.send(body ?? undefined)
+    return { status, headers: received, body: text }
+  }
+}
