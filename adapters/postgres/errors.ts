@@ -1,4 +1,5 @@
-import { isLostConnection, isPoolTimeout, sqlStateOf, wordsOf } from './sql-state.js'
+import { wordsOf } from '../sql/client-errors.js'
+import { isLostConnection, isPoolTimeout, sqlStateOf } from './sql-state.js'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said

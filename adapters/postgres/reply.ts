@@ -10,6 +10,7 @@ import type {
   Looked,
   PreviousOutcome,
 } from '../../src/core/index.js'
+import { headIn } from '../sql/record-columns.js'
 import { PostgresStoreError } from './errors.js'
 
 /** A row that one of the functions returned. */
@@ -110,24 +111,10 @@ function readAnswer(row: Row): Answer | null {
 }
 
 function readHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> {
-  let head: unknown
-  try {
-    head = JSON.parse(json)
-  } catch {} // Not the parser's own error, which would quote the record.
-  if (!isHead(head))
+  const head = headIn(json)
+  if (head === null)
     throw new PostgresStoreError('record_unreadable', 'The head of the answer in the record is damaged.')
-  const [statusMessage, headers] = head
-  return { statusMessage, headers }
-}
-
-function isHead(head: unknown): head is [string, Answer['headers']] {
-  if (!Array.isArray(head) || head.length !== 2) return false
-  const [statusMessage, headers] = head
-  return typeof statusMessage === 'string' && Array.isArray(headers) && headers.every(isPair)
-}
-
-function isPair(pair: unknown): boolean {
-  return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
+  return head
 }
 
 /** Some clients return bytes that are not a Buffer. */

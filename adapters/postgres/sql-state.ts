@@ -1,8 +1,5 @@
-/**
- * Where clients put the database's own error (Sequelize: `parent`, TypeORM: `driverError`, Prisma: `meta`, others:
- * `cause`).
- */
-const INSIDE = ['cause', 'parent', 'original', 'driverError', 'meta', 'driverAdapterError'] as const
+import { withCauses } from '../sql/client-errors.js'
+
 /** The names of its code there (Prisma's adapters: `originalCode`). */
 const NAMES = ['originalCode', 'code', 'sqlState'] as const
 
@@ -42,27 +39,6 @@ export function isLostConnection(error: unknown): boolean {
 /** Thrown by `pg`'s pool if `connectionTimeoutMillis` is set. */
 export function isPoolTimeout(error: unknown): boolean {
   return withCauses(error).some(({ message }) => /timeout exceeded when trying to connect/i.test(String(message)))
-}
-
-export function wordsOf(error: unknown): string {
-  const innermost = withCauses(error).findLast(({ message }) => typeof message === 'string' && message !== '')
-  return innermost === undefined ? 'nothing.' : String(innermost.message)
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-/** From the outermost to the innermost error; of an AggregateError (several addresses), only the first error. */
-export function withCauses(error: unknown): Fields[] {
-  const found: Fields[] = []
-  const waiting = [error]
-  while (waiting.length > 0 && found.length < 10) {
-    const next = waiting.shift()
-    if (typeof next !== 'object' || next === null || found.includes(next as Fields)) continue
-    const fields = next as Fields
-    found.push(fields)
-    waiting.push(...INSIDE.map((name) => fields[name]), Array.isArray(fields.errors) ? fields.errors[0] : undefined)
-  }
-  return found
 }
 
 /** Five digits and capitals, with at least one digit. Prisma's own codes (P1001 …) and Node's (EPIPE) look similar. */

@@ -11,6 +11,7 @@ import type {
   Resolution,
   Withheld,
 } from '../../src/core/index.js'
+import { asciiHeadOf } from '../sql/record-columns.js'
 import { quoted } from './schema/schema.js'
 import { call, type Statement, type StatementValue } from './statement.js'
 
@@ -117,15 +118,7 @@ function shownBy({ token, fingerprint, attempt, uncertain, retentionMs }: Owners
 
 const NO_ANSWER: readonly StatementValue[] = [null, null, null]
 
-function valuesOf({ status, statusMessage, headers, body }: Answer): readonly StatementValue[] {
+function valuesOf({ body, ...head }: Answer): readonly StatementValue[] {
   const bytes = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return [`${status}`, asciiJson([statusMessage, headers]), bytes]
-}
-
-/** ASCII, because the database may have any encoding; escaped, because a Postgres text cannot contain U+0000. */
-function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[\u007f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return [`${head.status}`, asciiHeadOf(head), bytes]
 }

@@ -1,4 +1,5 @@
-import { sqlStateOf, withCauses } from './sql-state.js'
+import { withCauses } from '../sql/client-errors.js'
+import { sqlStateOf } from './sql-state.js'
 import type { Statement } from './statement.js'
 
 /**

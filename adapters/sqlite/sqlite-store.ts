@@ -23,11 +23,12 @@ import {
   transactAtOnce,
   type Unclaimed,
 } from '../../src/core/index.js'
+import { integer } from '../sql/record-columns.js'
 import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
 import { completeByHand, InTransaction } from './in-transaction.js'
 import { readOptions, type SqliteStoreOptions } from './options.js'
-import { integer, isKnownFormat, recordIn } from './record-row.js'
+import { isKnownFormat, recordIn } from './record-row.js'
 import { Records } from './records.js'
 import { WaitingLine } from './waiting-line.js'
 

@@ -109,9 +109,12 @@ const LAYERS: readonly Layer[] = [
   { files: CLIENT, mayImport: CLIENT, packages: NONE },
   { files: /^src\/testing\//, mayImport: oneOf(CORE, HTTP, 'src/testing/'), packages: NONE },
   { files: /^adapters\/memory\//, mayImport: oneOf(CORE, 'adapters/memory/'), packages: /^lru-cache$/ },
-  { files: /^adapters\/postgres\//, mayImport: oneOf(CORE, 'adapters/postgres/'), packages: NONE },
+  // What the stores in SQL databases have in common.
+  { files: /^adapters\/sql\//, mayImport: oneOf(CORE, 'adapters/sql/'), packages: NONE },
+  { files: /^adapters\/postgres\//, mayImport: oneOf(CORE, 'adapters/sql/', 'adapters/postgres/'), packages: NONE },
+  { files: /^adapters\/mysql\//, mayImport: oneOf(CORE, 'adapters/sql/', 'adapters/mysql/'), packages: NONE },
   { files: /^adapters\/sealed\//, mayImport: oneOf(CORE, 'adapters/sealed/'), packages: NONE },
-  { files: /^adapters\/sqlite\//, mayImport: oneOf(CORE, 'adapters/sqlite/'), packages: NONE },
+  { files: /^adapters\/sqlite\//, mayImport: oneOf(CORE, 'adapters/sql/', 'adapters/sqlite/'), packages: NONE },
   { files: /^adapters\/redis\//, mayImport: oneOf(CORE, 'adapters/redis/'), packages: NONE },
   // The command is a user of the package, with a driver for each store.
   { files: /^bin\//, mayImport: oneOf('bin/'), packages: /^(better-sqlite3|ioredis|pg)$/ },

@@ -1,0 +1,138 @@
+import type { Answer, machine } from '../../src/core/index.js'
+
+type StoredRecord = machine.StoredRecord
+
+/** A row, by the names of its columns: text as strings, numbers as integers, bytes as they are. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** The columns of a record, but those that a store adds. */
+export interface RecordColumns {
+  readonly state: StoredRecord['state']
+  readonly token: string
+  readonly fingerprint: string | null
+  readonly attempt: number
+  readonly uncertain: 0 | 1
+  readonly lease_until: number | null
+  readonly expires_at: number
+  readonly status: number | null
+  /** The reason phrase and the headers of the answer, as JSON. */
+  readonly head: string | null
+  readonly body: Uint8Array | null
+}
+
+/** A column has a value that no version of the library writes. The message contains no value. */
+export class DamagedRow extends Error {
+  constructor(column: string) {
+    super(`its column ${column} is damaged`)
+  }
+}
+
+/** Without the steps. */
+export function columnsOf(record: StoredRecord): RecordColumns {
+  const { state, token, fingerprint, attempt, expiresAt } = record
+  return {
+    state,
+    token,
+    fingerprint,
+    attempt,
+    uncertain: state !== 'completed' && record.uncertain ? 1 : 0,
+    lease_until: state === 'in-flight' ? record.leaseUntil : null,
+    expires_at: expiresAt,
+    ...(state === 'completed' ? answerColumnsOf(record.answer) : NO_ANSWER),
+  }
+}
+
+const NO_ANSWER = { status: null, head: null, body: null }
+
+/** The head as JSON, which escapes U+0000 and lone surrogates: a database's text would lose them. */
+function answerColumnsOf({ status, statusMessage, headers, body }: Answer) {
+  return { status, head: JSON.stringify([statusMessage, headers]), body }
+}
+
+/**
+ * The record in a row whose format is known, without its steps.
+ *
+ * @throws DamagedRow
+ */
+export function recordOf(row: Row): StoredRecord {
+  const last = { token: text(row, 'token'), expiresAt: integer(row, 'expires_at') }
+  const attempt = integer(row, 'attempt')
+  switch (row.state) {
+    case 'in-flight': {
+      const leaseUntil = integer(row, 'lease_until')
+      const uncertain = isUncertain(row)
+      return { ...last, state: 'in-flight', fingerprint: text(row, 'fingerprint'), attempt, uncertain, leaseUntil }
+    }
+    case 'completed':
+      return { ...last, state: 'completed', fingerprint: text(row, 'fingerprint'), attempt, answer: answerIn(row) }
+    case 'failed': {
+      const uncertain = isUncertain(row)
+      const fingerprint = uncertain ? text(row, 'fingerprint') : null
+      return { ...last, state: 'failed', fingerprint, attempt, uncertain }
+    }
+    default:
+      throw new DamagedRow('state')
+  }
+}
+
+function answerIn(row: Row): Answer {
+  const { body } = row
+  if (body !== null && !(body instanceof Uint8Array)) throw new DamagedRow('body')
+  const head = headIn(text(row, 'head'))
+  if (head === null) throw new DamagedRow('head')
+  return { status: integer(row, 'status'), ...head, body }
+}
+
+/** ASCII, because the database, or the connection, may have any encoding; escaped, because a Postgres text cannot contain U+0000. */
+export function asciiHeadOf({ statusMessage, headers }: Pick<Answer, 'statusMessage' | 'headers'>): string {
+  return JSON.stringify([statusMessage, headers]).replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** `null`: it is damaged. */
+export function headIn(json: string): Pick<Answer, 'statusMessage' | 'headers'> | null {
+  const head = parsed(json)
+  if (!isHead(head)) return null
+  const [statusMessage, headers] = head
+  return { statusMessage, headers }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined // Not the parser's own error, which would quote the record.
+  }
+}
+
+function isHead(head: unknown): head is [string, Answer['headers']] {
+  if (!Array.isArray(head) || head.length !== 2) return false
+  const [statusMessage, headers] = head
+  return typeof statusMessage === 'string' && Array.isArray(headers) && headers.every(isPair)
+}
+
+function isPair(pair: unknown): boolean {
+  return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
+}
+
+/** @throws DamagedRow */
+export function text(row: Row, column: string): string {
+  const value = row[column]
+  if (typeof value !== 'string') throw new DamagedRow(column)
+  return value
+}
+
+/** @throws DamagedRow */
+export function integer(row: Row, column: string): number {
+  const value = row[column]
+  if (!Number.isInteger(value)) throw new DamagedRow(column)
+  return value as number
+}
+
+function isUncertain(row: Row): boolean {
+  const { uncertain } = row
+  if (uncertain !== 0 && uncertain !== 1) throw new DamagedRow('uncertain')
+  return uncertain === 1
+}

@@ -1,0 +1,59 @@
+/** What is done in the background. */
+export interface BackgroundSweep {
+  /** Makes one step, if no other process has the turn. Resolves with whether it was this one's. */
+  step(pace: Pace): Promise<boolean>
+  /** Whether the application closed the client: sweeping then stops. */
+  isOver(): boolean
+  onFailure(error: unknown): void
+}
+
+export interface Pace {
+  /** The pause between two steps. */
+  readonly pauseMs: number
+  /**
+   * The pause between the end of the table and its beginning; also how often a process checks whether the sweeping process has
+   * gone.
+   */
+  readonly restMs: number
+}
+
+const PACE: Pace = { pauseMs: 250, restMs: 60_000 }
+/** The pause after a step is at least this many times its duration, so a busy database is not loaded further. */
+const PAUSE_PER_STEP = 20
+
+/** Sweeps in small steps, one process at a time. It keeps no process alive. */
+export class SweepTimer {
+  readonly #sweep: BackgroundSweep
+  readonly #pace: Pace
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(sweep: BackgroundSweep, pace: Pace = PACE) {
+    this.#sweep = sweep
+    this.#pace = pace
+  }
+
+  /** Further calls change nothing. */
+  start(): void {
+    // Random, so that processes that start together do not sweep together.
+    this.#timer ??= this.#after(this.#pace.restMs * Math.random())
+  }
+
+  #after(ms: number): NodeJS.Timeout {
+    return setTimeout(() => void this.#step(), Math.ceil(ms)).unref()
+  }
+
+  async #step(): Promise<void> {
+    const { pauseMs, restMs } = this.#pace
+    if (this.#sweep.isOver()) return
+    const startedAt = performance.now()
+    let nextMs = restMs
+    try {
+      const isOurs = await this.#sweep.step(this.#pace)
+      if (isOurs) nextMs = Math.max(pauseMs, (performance.now() - startedAt) * PAUSE_PER_STEP)
+    } catch (error) {
+      if (this.#sweep.isOver()) return
+      this.#sweep.onFailure(error)
+    }
+    this.#timer = this.#after(nextMs)
+  }
+}
