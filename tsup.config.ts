@@ -21,6 +21,7 @@ const entry = {
   memory: 'adapters/memory/index.ts',
   redis: 'adapters/redis/index.ts',
   postgres: 'adapters/postgres/index.ts',
+  mysql: 'adapters/mysql/index.ts',
   sqlite: 'adapters/sqlite/index.ts',
   sealed: 'adapters/sealed/index.ts',
   run: 'src/run/index.ts',
@@ -62,7 +63,7 @@ const command = defineConfig({
   target: 'node20',
   clean: true,
   // It gets the library by its own name, and drivers where they are installed.
-  external: [/^once-per-key(\/|$)/, 'better-sqlite3', 'ioredis', 'pg'],
+  external: [/^once-per-key(\/|$)/, 'better-sqlite3', 'ioredis', 'mysql2', 'pg'],
 })
 
 /** The playground's page is what browsers load: it is shipped as it is, beside the program that serves it. */

@@ -38,6 +38,7 @@ export default defineConfig({
       { find: 'once-per-key/memory', replacement: path('adapters/memory/index.ts') },
       { find: 'once-per-key/redis', replacement: path('adapters/redis/index.ts') },
       { find: 'once-per-key/postgres', replacement: path('adapters/postgres/index.ts') },
+      { find: 'once-per-key/mysql', replacement: path('adapters/mysql/index.ts') },
       { find: 'once-per-key/sqlite', replacement: path('adapters/sqlite/index.ts') },
       { find: 'once-per-key/sealed', replacement: path('adapters/sealed/index.ts') },
       { find: 'once-per-key/run', replacement: path('src/run/index.ts') },

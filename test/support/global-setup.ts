@@ -1,3 +1,4 @@
+import { mariaDbBinary } from '../../examples/servers/mariadb.js'
 import { postgresFolder } from '../../examples/servers/postgres-programs.js'
 import { pgBouncerBinary } from './pgbouncer.js'
 import { redisBinary } from './redis-server.js'
@@ -5,7 +6,7 @@ import { endServers, shareServers } from './servers.js'
 
 /** Once, before any worker starts: two that installed it at the same time would stand in each other's way. */
 export default function setup(): () => void {
-  for (const find of [redisBinary, postgresFolder, pgBouncerBinary]) orSayWhatToInstall(find)
+  for (const find of [redisBinary, postgresFolder, pgBouncerBinary, mariaDbBinary]) orSayWhatToInstall(find)
   shareServers()
   return endServers
 }

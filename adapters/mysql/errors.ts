@@ -1,0 +1,191 @@
+import { type Fields, withCauses, wordsOf } from '../sql/client-errors.js'
+
+/**
+ * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
+ * otherwise, nothing was changed.
+ *
+ * - `schema_missing`: the tables do not exist in the database of the connection. Call `migrate()`, or run `schemaSql()`.
+ * - `permission_denied`: the user may not use, or not create, what the store needs.
+ * - `read_only`: the session is read-only, or the server a replica.
+ * - `database_unsuitable`: the server is too old, the tables are not InnoDB's, `sql_mode` is not strict, or `autocommit` is off.
+ * - `connection_in_use`: a transaction of the application is open on a connection of the store's pool.
+ * - `record_unreadable`: a record is damaged, or of a later version's format. It was left unchanged.
+ * - `record_locked`: a transaction holds the record, and did not end in time.
+ * - `contended`: the command lost to other commands repeatedly (deadlocks, changes in between).
+ * - `connections_exhausted`: the server, or the pool, accepts no more connections.
+ * - `connection_lost`: the connection was refused or broke; what was sent over it may have taken effect.
+ * - `packet_too_large`: the command is larger than the server's `max_allowed_packet`.
+ * - `database_full`: the database is out of space or memory.
+ * - `database_failed`: any other error of the database or of the client; `cause` has it.
+ *
+ * Inside the application's transaction, which each of them rolls back:
+ * - `transaction_unmarked`: it is not the transaction that was opened for the run, or it was committed or rolled back meanwhile.
+ * - `nothing_written`: no statement that writes was sent in it before the record was completed: it is not the transaction of the
+ *   effects, or there were none.
+ * - `record_absent`: there is no record: its retention has ended, or this is another database.
+ * - `record_taken`: another attempt owns the record.
+ * - `record_ended`: the run has already ended.
+ */
+export type MySqlStoreErrorCode =
+  | 'schema_missing'
+  | 'permission_denied'
+  | 'read_only'
+  | 'database_unsuitable'
+  | 'connection_in_use'
+  | 'record_unreadable'
+  | 'record_locked'
+  | 'contended'
+  | 'connections_exhausted'
+  | 'connection_lost'
+  | 'packet_too_large'
+  | 'database_full'
+  | 'database_failed'
+  | 'transaction_unmarked'
+  | 'nothing_written'
+  | 'record_absent'
+  | 'record_taken'
+  | 'record_ended'
+
+/** Check `code`; `cause` is the client's own error. The message contains no key and no body. */
+export class MySqlStoreError extends Error {
+  override readonly name = 'MySqlStoreError'
+  readonly code: MySqlStoreErrorCode
+
+  constructor(code: MySqlStoreErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** The store's error for an error of the client, with advice. */
+export function storeError(error: unknown): MySqlStoreError {
+  if (error instanceof MySqlStoreError) return error
+  const code = codeOf(error)
+  return new MySqlStoreError(code, `${ADVICE[code]} The client said: ${wordsOf(error)}`, { cause: error })
+}
+
+function codeOf(error: unknown): ClientsCode {
+  const number = errorNumberOf(error)
+  if (number === null) return isPoolsRefusal(error) ? 'connections_exhausted' : 'connection_lost'
+  return BY_NUMBER[number] ?? 'database_failed'
+}
+
+/** The codes that a client's error can mean. */
+type ClientsCode = Exclude<
+  MySqlStoreErrorCode,
+  'connection_in_use' | 'transaction_unmarked' | 'nothing_written' | 'record_absent' | 'record_taken' | 'record_ended'
+>
+
+/** The server's number of an error, wherever the client put it; `null` if the error is not the server's. */
+export function errorNumberOf(error: unknown): number | null {
+  for (const each of withCauses(error)) {
+    const number = numberIn(each)
+    if (number !== null) return number
+  }
+  return null
+}
+
+/** Node's own errors have negative numbers; Prisma's adapters say it as text. */
+function numberIn({ errno, code, originalCode }: Fields): number | null {
+  for (const value of [errno, originalCode, code]) {
+    const number = typeof value === 'string' && /^\d{4}$/.test(value) ? Number(value) : value
+    if (typeof number === 'number' && number >= 1000 && number < 2000) return number
+    if (typeof number === 'number' && number >= 3000 && number < 5000) return number
+  }
+  return null
+}
+
+/** Whether another transaction holds the row: 1205 ends the statement, not its transaction; 3572 is MySQL's for NOWAIT. */
+export function isLocked(error: unknown): boolean {
+  const number = errorNumberOf(error)
+  return number === LOCK_WAIT_TIMEOUT || number === LOCK_NOWAIT
+}
+
+/** The row is there already. */
+export function isDuplicate(error: unknown): boolean {
+  return errorNumberOf(error) === DUPLICATE_ENTRY
+}
+
+/** An error that rolled the statement back, and that a retry may not meet: 1213, and 1020 with `innodb_snapshot_isolation`. */
+export function isConflict(error: unknown): boolean {
+  const number = errorNumberOf(error)
+  return number === DEADLOCK || number === RECORD_CHANGED
+}
+
+/** Whether the connection is still usable after this error: the server refused one statement. */
+export function isRefusedStatement(error: unknown): boolean {
+  const number = errorNumberOf(error)
+  if (number === null || BY_NUMBER[number] === 'connection_lost') return false
+  return !withCauses(error).some(({ fatal }) => fatal === true)
+}
+
+/** Of mysql2's pool: `waitForConnections: false`, or its `queueLimit`. */
+function isPoolsRefusal(error: unknown): boolean {
+  return withCauses(error).some(({ message }) => /No connections available|Queue limit reached/.test(String(message)))
+}
+
+const RECORD_CHANGED = 1020
+const DUPLICATE_ENTRY = 1062
+const LOCK_WAIT_TIMEOUT = 1205
+const DEADLOCK = 1213
+const LOCK_NOWAIT = 3572
+
+/** https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html, https://mariadb.com/kb/en/mariadb-error-code-reference/ */
+const BY_NUMBER: Readonly<Record<number, ClientsCode>> = {
+  1040: 'connections_exhausted',
+  1203: 'connections_exhausted',
+  1226: 'connections_exhausted',
+  1044: 'permission_denied',
+  1045: 'permission_denied',
+  1142: 'permission_denied',
+  1143: 'permission_denied',
+  1227: 'permission_denied',
+  1046: 'schema_missing',
+  1049: 'schema_missing',
+  1054: 'schema_missing',
+  1146: 'schema_missing',
+  1290: 'read_only',
+  1792: 'read_only',
+  1836: 'read_only',
+  [LOCK_WAIT_TIMEOUT]: 'record_locked',
+  [LOCK_NOWAIT]: 'record_locked',
+  [RECORD_CHANGED]: 'contended',
+  [DEADLOCK]: 'contended',
+  1053: 'connection_lost',
+  1077: 'connection_lost',
+  1152: 'connection_lost',
+  1158: 'connection_lost',
+  1159: 'connection_lost',
+  1160: 'connection_lost',
+  1161: 'connection_lost',
+  1184: 'connection_lost',
+  1317: 'connection_lost',
+  1927: 'connection_lost',
+  3169: 'connection_lost',
+  4031: 'connection_lost',
+  1153: 'packet_too_large',
+  1021: 'database_full',
+  1037: 'database_full',
+  1038: 'database_full',
+  1041: 'database_full',
+  1114: 'database_full',
+  1206: 'database_full',
+}
+
+const ADVICE: Readonly<Record<ClientsCode, string>> = {
+  schema_missing:
+    'The tables of the store do not exist in the database of this connection: call `await store.migrate()` when the process starts, or run ' +
+    '`MySqlStore.schemaSql()` with your migration tool.',
+  permission_denied:
+    'The user needs SELECT, INSERT, UPDATE and DELETE on the tables of the store, and CREATE only for `migrate()`.',
+  read_only: 'The session is read-only, or the server a replica: connect to the primary.',
+  database_unsuitable: 'The database cannot keep records.',
+  record_unreadable: 'The record cannot be read.',
+  record_locked: 'A transaction holds the record, and did not end in time: keep transactions short.',
+  contended: 'The command lost to other commands repeatedly.',
+  connections_exhausted: 'The server, or the pool, accepts no more connections: use smaller pools.',
+  connection_lost: 'The database cannot be reached, or the connection broke.',
+  packet_too_large: 'The command is larger than `max_allowed_packet`: raise it, or lower `maxAnswerBytes`.',
+  database_full: 'The database is out of space or memory.',
+  database_failed: 'The database failed.',
+}

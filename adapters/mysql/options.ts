@@ -1,0 +1,63 @@
+import { checkOptions, type OptionRule } from '../../src/core/index.js'
+import { EXPECTED_POOL, isPool, type MySqlPool } from './client.js'
+
+export interface SchemaOptions {
+  /**
+   * The prefix of the names of the store's tables. Stores with the same prefix, in the same database, share their records. Letters,
+   * digits and underscores.
+   * @default 'once_per_key_'
+   */
+  readonly prefix?: string | undefined
+}
+
+export interface MySqlStoreOptions extends SchemaOptions {
+  /**
+   * A pool of `mysql2` or `mysql2/promise` for the store alone, with some 2 to 5 connections to the primary: handlers that take every
+   * connection of a shared pool would starve the commands that end them, and the store sets `innodb_lock_wait_timeout` in
+   * its sessions. The application opens, configures and closes it.
+   */
+  readonly pool: MySqlPool
+
+  /**
+   * Whether this process removes expired rows in the background: in small steps, one process at a time. If not, call
+   * `sweep()`.
+   * @default true
+   */
+  readonly sweeps?: boolean | undefined
+}
+
+export interface ReadOptions {
+  readonly pool: MySqlPool
+  readonly prefix: string
+  readonly sweeps: boolean
+}
+
+/** @throws IdempotencyError `options_invalid`, which lists every mistake. */
+export function readOptions(options: MySqlStoreOptions): ReadOptions {
+  const given = (typeof options === 'object' && options !== null ? options : {}) as MySqlStoreOptions
+  const { pool, prefix = DEFAULT_PREFIX, sweeps = true } = given
+  const values = { pool, prefix, sweeps }
+  checkOptions('MySqlStore', given, values, RULES, { required: ['pool'] })
+  return values
+}
+
+/** @throws IdempotencyError `options_invalid`. */
+export function readPrefix(options: SchemaOptions): string {
+  const { prefix = DEFAULT_PREFIX } = options
+  checkOptions('MySqlStore.schemaSql', options, { prefix }, { prefix: aPrefix })
+  return prefix
+}
+
+const DEFAULT_PREFIX = 'once_per_key_'
+
+/** A name of a table has at most 64 characters. */
+const aPrefix: OptionRule = (value) =>
+  typeof value === 'string' && /^[a-z_][a-z0-9_]{0,47}$/i.test(value)
+    ? null
+    : 'letters, digits and underscores, at most 48 of them, that do not begin with a digit'
+
+const RULES = {
+  pool: (value: unknown) => (isPool(value) ? null : EXPECTED_POOL),
+  prefix: aPrefix,
+  sweeps: (value: unknown) => (typeof value === 'boolean' ? null : 'true or false'),
+}

@@ -1,0 +1,36 @@
+import { Buffer } from 'node:buffer'
+
+/** A statement for a client, in two forms: a text with `?`, and the pieces of a tagged template. */
+export interface Statement {
+  readonly text: string
+  readonly values: readonly StatementValue[]
+  /** As a tagged template receives them: `strings[0]`, the first value, `strings[1]` … */
+  readonly strings: TemplateStringsArray
+}
+
+/** Texts as bytes too: no character set, collation or `sql_mode` changes what they are. */
+export type StatementValue = Buffer | number | null
+
+/** `sql` with a `?` for each value, and no other question mark. */
+export function statement(sql: string): (...values: StatementValue[]) => Statement {
+  const strings = templateOf(sql.split('?'))
+  return (...values) => ({ text: sql, values, strings })
+}
+
+/** One object per statement: clients may cache templates by identity. */
+function templateOf(pieces: readonly string[]): TemplateStringsArray {
+  return Object.freeze(Object.assign([...pieces], { raw: Object.freeze([...pieces]) }))
+}
+
+/** The whole statement as a text, in which nothing must be escaped. */
+export function literally({ strings, values }: Statement): string {
+  return strings.reduce((sql, piece, i) => `${sql}${literal(values[i - 1] as StatementValue)}${piece}`)
+}
+
+function literal(value: StatementValue): string {
+  return Buffer.isBuffer(value) ? `X'${value.toString('hex')}'` : `${value}`
+}
+
+export function bytes(text: string): Buffer {
+  return Buffer.from(text, 'utf8')
+}

@@ -1,0 +1,117 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { createConnection } from 'mysql2/promise'
+import { freePort } from './free-port.js'
+import { installedProgram } from './installed-program.js'
+
+/** A MariaDB of one's own, on a free port of 127.0.0.1, with its data in a temporary folder. */
+export interface OwnMariaDb {
+  readonly port: number
+  /** With its data and its log. */
+  readonly folder: string
+  /** Of the superuser. */
+  url(database?: string): string
+  /** Its process; it has another one after each start. */
+  pid(): number
+  /** Again, behind `stop`: with the data that it kept. */
+  start(): Promise<void>
+  /** As a crash would: without a word to its clients. */
+  stop(): Promise<void>
+  /** At once, and its data with it: for the end of this process. */
+  remove(): void
+}
+
+let program: string | undefined
+
+/** Where it is; on Debian as root it is installed when it is missing. */
+export function mariaDbBinary(): string {
+  program ??= installedProgram({
+    names: ['mariadbd', 'mysqld'],
+    folders: ['/usr/sbin', '/usr/libexec'],
+    debianPackage: 'mariadb-server',
+    suits: (version) => /(\d+)\.(\d+)\.\d+-MariaDB/.test(version) && Number(RegExp.$1) >= 10,
+    need: 'A real MariaDB 10.6 or later is needed (Debian: apt-get install mariadb-server; macOS: brew install mariadb, on the PATH).',
+  })
+  return program
+}
+
+/** The user that Debian's package has made: as root, the server runs as that one. */
+function ordinaryUser(folder: string): string[] {
+  if (process.getuid?.() !== 0) return []
+  const [uid, gid] = ['-u', '-g'].map((option) => Number(execFileSync('id', [option, 'mysql'], { encoding: 'utf8' })))
+  chownSync(folder, uid as number, gid as number)
+  return ['--user=mysql']
+}
+
+/** Starts a server. `settings`: as in my.cnf. */
+export async function startOwnMariaDb(settings: Readonly<Record<string, string>> = {}): Promise<OwnMariaDb> {
+  const binary = mariaDbBinary()
+  const folder = mkdtempSync(join(tmpdir(), 'once-per-key-mariadb-'))
+  const user = ordinaryUser(folder)
+  const data = join(folder, 'data')
+  const small = ['--innodb-log-file-size=16M', '--innodb-buffer-pool-size=32M']
+  const made = ['--auth-root-authentication-method=normal', '--skip-test-db', '--skip-name-resolve', ...small]
+  const installer = installedProgram({
+    names: ['mariadb-install-db', 'mysql_install_db'],
+    folders: [dirname(binary), '/usr/bin'],
+    debianPackage: 'mariadb-server',
+    need: 'The program mariadb-install-db is needed; it comes with MariaDB.',
+  })
+  execFileSync(installer, ['--no-defaults', ...user, `--datadir=${data}`, ...made], { stdio: 'ignore', cwd: folder })
+  const given = Object.entries(settings).map(([name, value]) => `--${name.replaceAll('_', '-')}=${value}`)
+  const port = await freePort()
+  const url = (database = '') => `mysql://root@127.0.0.1:${port}/${database}`
+  let child: ChildProcess
+
+  async function start(): Promise<void> {
+    const log = openSync(join(folder, 'log'), 'a')
+    const place = [
+      `--datadir=${data}`,
+      `--port=${port}`,
+      `--socket=${join(folder, 'socket')}`,
+      '--bind-address=127.0.0.1',
+    ]
+    const options = ['--no-defaults', ...user, ...place, '--skip-name-resolve', ...small, ...given]
+    child = spawn(binary, options, { stdio: ['ignore', log, log], cwd: folder })
+    while (child.exitCode === null) {
+      if (await accepts(url())) return
+      await setTimeout(20)
+    }
+    throw new Error(`mariadbd exited with code ${child.exitCode}: ${readFileSync(join(folder, 'log'), 'utf8')}`)
+  }
+
+  const isRunning = () => child.exitCode === null && child.signalCode === null
+
+  await start()
+  return {
+    port,
+    folder,
+    url,
+    pid: () => child.pid as number,
+    start,
+    async stop() {
+      if (!isRunning()) return
+      const exited = once(child, 'exit')
+      child.kill('SIGKILL')
+      await exited
+    },
+    remove() {
+      if (isRunning()) child.kill('SIGKILL')
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+async function accepts(uri: string): Promise<boolean> {
+  try {
+    const connection = await createConnection({ uri })
+    await connection.end()
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,208 @@
+import { createConnection } from 'node:net'
+import { createPool as createCallbackPool } from 'mysql2'
+import type { Pool, PoolConnection } from 'mysql2/promise'
+import type { StoreEvent } from 'once-per-key/core'
+import { MySqlStore } from 'once-per-key/mysql'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { versionFault } from '../../../adapters/mysql/examination.js'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
+import { openPool, openStore, storeOn } from './open-store.js'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const { server, url, store, pool, query } = await openStore({})
+
+/** A store whose sessions all begin with a statement, on a pool of its own. */
+function storeWith(sql: string, uri = url): MySqlStore {
+  const pool = createCallbackPool({ uri, connectionLimit: 4 })
+  pool.on('connection', (connection) => connection.query(sql))
+  onTestFinished(() => new Promise((resolve) => pool.end(() => resolve())))
+  return storeOn({ pool })
+}
+
+const rows = () => query('SELECT * FROM once_per_key_records')
+
+describe('the first command says what is wrong, and nothing is changed:', () => {
+  const claim = async (store: MySqlStore) => store.begin('wrong', claimOf('t'))
+
+  test.each([
+    ['a read-only session', 'SET SESSION tx_read_only = 1', 'read_only', /primary/],
+    ['no strict mode', "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION'", 'database_unsuitable', /STRICT_TRANS_TABLES/],
+    ['no autocommit', 'SET SESSION autocommit = 0', 'database_unsuitable', /autocommit/],
+  ])('%s', async (_name, sql, code, message) => {
+    const before = await rows()
+    await expect(claim(storeWith(sql))).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
+    expect(await rows()).toEqual(before)
+  })
+
+  test('no tables', async () => {
+    const pool = openPool(await server.createDatabase('empty'))
+    onTestFinished(() => pool.end())
+    await expect(claim(storeOn({ pool }))).rejects.toMatchObject({
+      code: 'schema_missing',
+      message: expect.stringContaining('migrate()'),
+    })
+  })
+
+  test('tables without transactions', async () => {
+    const pool = openPool(await server.createDatabase('myisam'))
+    onTestFinished(() => pool.end())
+    const store = storeOn({ pool })
+    await store.migrate()
+    await pool.query('ALTER TABLE once_per_key_records ENGINE = MyISAM ROW_FORMAT = DEFAULT')
+    await expect(claim(store)).rejects.toMatchObject({
+      code: 'database_unsuitable',
+      message: expect.stringContaining('MyISAM'),
+    })
+  })
+
+  test('a user without the privileges', async () => {
+    await query("CREATE USER 'reader'@'127.0.0.1'")
+    await query("GRANT SELECT ON payments.* TO 'reader'@'127.0.0.1'")
+    const pool = openPool(url.replace('root@', 'reader@'))
+    onTestFinished(() => pool.end())
+    await expect(claim(storeOn({ pool }))).rejects.toMatchObject({
+      code: 'permission_denied',
+      message: expect.stringContaining('SELECT, INSERT, UPDATE and DELETE'),
+    })
+    await expect(storeOn({ pool, prefix: 'other_' }).migrate()).rejects.toMatchObject({ code: 'permission_denied' })
+  })
+
+  test('a server that is read-only, as a replica is: not even what it shows is believed', async () => {
+    await store.begin('k', claimOf('t'))
+    await query('SET GLOBAL read_only = 1')
+    try {
+      const record = store.release('k', { ...ownOf('other'), failedMs: 1_000 })
+      await expect(record).rejects.toMatchObject({ code: 'read_only' })
+    } finally {
+      await query('SET GLOBAL read_only = 0')
+    }
+  })
+
+  test('a server that does not answer the connection', async () => {
+    const pool = openPool('mysql://root@127.0.0.1:1/payments')
+    onTestFinished(() => pool.end())
+    await expect(claim(storeOn({ pool }))).rejects.toMatchObject({ code: 'connection_lost' })
+  })
+})
+
+test.each([
+  ['8.0.19', true],
+  ['8.0.18', false],
+  ['5.7.44-log', false],
+  ['9.4.0', true],
+  ['8.4.3-commercial', true],
+  ['10.6.0-MariaDB', true],
+  ['5.5.5-10.6.12-MariaDB-log', true],
+  ['10.5.27-MariaDB-1:10.5.27+maria~ubu2004', false],
+  ['11.8.2-MariaDB', true],
+  ['', false],
+])('version %s is new enough: %s', (version, isEnough) => {
+  expect(versionFault(version) === null).toBe(isEnough)
+})
+
+test('a user needs four privileges on two tables, and no other', async () => {
+  await query("CREATE USER 'writer'@'127.0.0.1'")
+  for (const table of ['records', 'sweeps'])
+    await query(`GRANT SELECT, INSERT, UPDATE, DELETE ON payments.once_per_key_${table} TO 'writer'@'127.0.0.1'`)
+  const pool = openPool(url.replace('root@', 'writer@'))
+  onTestFinished(() => pool.end())
+  const store = storeOn({ pool })
+  expect(await store.begin('few', claimOf('t'))).toMatchObject({ acquired: true })
+  expect(await store.complete('few', { ...ownOf('t'), answer: ANSWER })).toEqual({ ok: true })
+  expect(await store.begin('few', claimOf('t2'))).toMatchObject({ acquired: false, record: { state: 'completed' } })
+  await store.sweep()
+})
+
+describe('a connection that the application gave back with an open transaction', () => {
+  test.each(['START TRANSACTION', 'SET autocommit = 0'])('confirms nothing (%s)', async (sql) => {
+    const shared = openPool(url, { connectionLimit: 1 })
+    onTestFinished(() => shared.end())
+    const store = storeOn({ pool: shared })
+    await store.begin(`before ${sql}`, claimOf('t'))
+    const connection = await shared.getConnection()
+    await connection.query(sql)
+    connection.release()
+    await expect(store.begin(sql, claimOf('t'))).rejects.toMatchObject({ code: 'connection_in_use' })
+    expect(await store.inspect(sql)).toBeNull()
+    expect(await store.begin(sql, claimOf('t'))).toMatchObject({ acquired: true })
+  })
+})
+
+describe('an answer that is larger than the server takes', () => {
+  test('is not kept, and everything else is', async () => {
+    await query('SET GLOBAL max_allowed_packet = 1048576')
+    const small = openPool(url)
+    onTestFinished(async () => {
+      await small.end()
+      await query('SET GLOBAL max_allowed_packet = 16777216')
+    })
+    const store = storeOn({ pool: small })
+    const events: StoreEvent[] = []
+    store.observe((event) => events.push(event))
+    await store.begin('large', claimOf('t'))
+    const answer = { ...ANSWER, body: Buffer.alloc(600_000, 7) }
+    expect(await store.complete('large', { ...ownOf('t'), answer })).toEqual({ ok: true })
+    expect(await store.begin('large', claimOf('t2'))).toMatchObject({ record: { answer: { status: 201, body: null } } })
+    expect(events).toEqual([{ type: 'answer_dropped' }])
+  })
+
+  test('is kept where it fits', async () => {
+    await store.begin('fits', claimOf('t'))
+    const answer = { ...ANSWER, body: Buffer.alloc(1_048_576, 7) }
+    await store.complete('fits', { ...ownOf('t'), answer })
+    const begun = (await store.begin('fits', claimOf('t2'))) as unknown as { record: { answer: { body: Buffer } } }
+    expect(begun.record.answer.body.equals(answer.body)).toBe(true)
+  })
+})
+
+test('errors contain neither a key nor an answer', async () => {
+  const gone = openPool(await server.createDatabase('dropped'))
+  onTestFinished(() => gone.end())
+  const store = storeOn({ pool: gone })
+  await store.migrate()
+  await store.begin('first', claimOf('t'))
+  await gone.query('DROP TABLE once_per_key_records')
+  const answer = { ...ANSWER, body: Buffer.from('secret answer') }
+  const error = (await store.complete('secret key', { ...ownOf('t'), answer }).catch((error) => error)) as Error
+  expect(error).toMatchObject({ code: 'schema_missing' })
+  const shown = JSON.stringify([error, error.cause, { ...error }, { ...(error.cause as object) }, error.stack])
+  for (const secret of ['secret key', 'secret answer', Buffer.from('secret answer').toString('hex')])
+    expect(shown.toLowerCase()).not.toContain(secret)
+})
+
+test('the schema for a migration tool may be run twice, and creates what `migrate` creates', async () => {
+  const other = openPool(await server.createDatabase('migrated'), { multipleStatements: true })
+  onTestFinished(() => other.end())
+  for (let times = 0; times < 2; times++) await other.query(MySqlStore.schemaSql())
+  await storeOn({ pool: other }).migrate()
+  const createdIn = async (pool: Pool) => {
+    const [[row]] = (await pool.query('SHOW CREATE TABLE once_per_key_records')) as unknown as [
+      [{ 'Create Table': string }],
+    ]
+    return row['Create Table']
+  }
+  expect(await createdIn(other)).toBe(await createdIn(pool))
+})
+
+test('commands that wait for a connection are reported', async () => {
+  const narrow = openPool(url, { connectionLimit: 1 })
+  onTestFinished(() => narrow.end())
+  const store = storeOn({ pool: narrow })
+  const events: StoreEvent[] = []
+  store.observe((event) => events.push(event))
+  const held: PoolConnection = await narrow.getConnection()
+  const claimed = store.begin('waits', claimOf('t'))
+  await vi.waitFor(() => expect(events).toMatchObject([{ type: 'connections_exhausted', waiting: 1 }]))
+  held.release()
+  expect(await claimed).toMatchObject({ acquired: true })
+})
+
+test.each([
+  [{ pool: url }, /pool: expected a pool of `mysql2`/],
+  [{ pool: createConnection }, /pool/],
+  [{ pool, prefix: 'a-b' }, /prefix/],
+  [{ pool, sweep: true }, /sweeps/],
+])('options are checked (%#)', (options, message) => {
+  expect(() => new MySqlStore(options as never)).toThrow(message)
+})
