@@ -1,4 +1,4 @@
-import { MySqlStoreError } from './errors.js'
+import { MySqlStoreError } from '../errors.js'
 
 /** The members of a callback pool of `mysql2` that the store uses. The application opens, configures and closes the pool. */
 export interface MySqlCallbackPool {

@@ -1,6 +1,6 @@
-import { type Fields, withCauses } from '../sql/client-errors.js'
-import { errorNumberOf } from './errors.js'
-import type { Statement } from './statement.js'
+import { type Fields, withCauses } from '../../sql/client-errors.js'
+import { errorNumberOf } from '../errors.js'
+import type { Statement } from '../statement.js'
 
 /** Where clients put a statement and its values. */
 const HOLDS_VALUES = ['sql', 'query', 'parameters', 'params', 'bindings', 'values'] as const

@@ -1,7 +1,7 @@
+import { isConflict, isRefusedStatement, MySqlStoreError, storeError } from '../errors.js'
+import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, type MySqlPool, resetsOnRelease, sent } from './client.js'
-import { isConflict, isRefusedStatement, MySqlStoreError, storeError } from './errors.js'
 import { type Examined, examined } from './examination.js'
-import { literally, type Statement } from './statement.js'
 import { withoutValues } from './without-values.js'
 
 /** What a statement has returned that reads. */

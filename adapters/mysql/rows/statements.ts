@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import type { Answer, Completion, machine } from '../../src/core/index.js'
-import { asciiHeadOf, columnsOf } from '../sql/record-columns.js'
-import { bytes, type Statement, type StatementValue, statement } from './statement.js'
+import type { Answer, Completion, Finish, machine } from '../../../src/core/index.js'
+import { asciiHeadOf, columnsOf } from '../../sql/record-columns.js'
+import { bytes, type Statement, type StatementValue, statement } from '../statement.js'
 import { stepsOf } from './steps-column.js'
 import { FORMAT, NOW, tablesOf } from './table.js'
 
@@ -31,36 +31,39 @@ const WRITTEN = [
 
 /** The store's statements. Each is whole by itself: none needs another one's transaction. */
 export function statementsOn(prefix: string) {
-  const { records, sweeps } = tablesOf(prefix)
+  const tables = tablesOf(prefix)
+  return { ...readingOf(tables), ...writingOf(tables), ...ofTransactions(tables), ...walkingOf(tables) }
+}
+
+function readingOf({ records }: Tables) {
   // A number or a word, by version.
   const readOnly = `CASE WHEN @@GLOBAL.read_only IN ('0', 'OFF') THEN '0' ELSE '1' END`
   const clock = `(SELECT CONCAT(${NOW}) AS now, ${readOnly} AS read_only) c`
-  const unchanged = 'id = ? AND token = ? AND revision = ? AND expires_at = ?'
-  /** The owner's row. */
-  const owned = `id = ? AND token = ? AND state = 'in-flight' AND format = ${FORMAT} AND expires_at > ${NOW}`
-  const completed = `state = 'completed', revision = revision + 1, uncertain = 0, lease_until = NULL, expires_at = ${NOW} + ?,
-    status = ?, head = ?, body = ?, steps = NULL`
+  const from = `FROM ${clock} LEFT JOIN ${records} r ON r.id = ?`
+  const body = 'CASE WHEN r.fingerprint = ? THEN r.body END AS body'
+  const read = statement(`SELECT c.now, c.read_only, ${COLUMNS}, r.body, r.steps ${from}`)
+  const readShown = statement(`SELECT c.now, c.read_only, ${COLUMNS}, ${body}, r.steps ${from}`)
+  const locked = `SELECT CONCAT(${NOW}) AS now, ${COLUMNS}, r.body, r.steps FROM ${records} r WHERE r.id = ? FOR UPDATE`
+  const lockAtOnce = statement(`${locked} NOWAIT`)
+  return {
+    /** The row of a key, with the time; a row without a record if there is none. */
+    read: (key: string) => read(idOf(key)),
+    /** The same; the body only if the record has this fingerprint. */
+    readShown: (key: string, fingerprint: string) => readShown(bytes(fingerprint), idOf(key)),
+    /** The row as last committed; fails if a transaction holds it. */
+    lockAtOnce: (key: string) => lockAtOnce(idOf(key)),
+  }
+}
 
-  const read = statement(
-    `SELECT c.now, c.read_only, ${COLUMNS}, r.body, r.steps FROM ${clock} LEFT JOIN ${records} r ON r.id = ?`,
-  )
-  const readShown = statement(
-    `SELECT c.now, c.read_only, ${COLUMNS}, CASE WHEN r.fingerprint = ? THEN r.body END AS body, r.steps
-    FROM ${clock} LEFT JOIN ${records} r ON r.id = ?`,
-  )
-  const lock = statement(
-    `SELECT CONCAT(${NOW}) AS now, ${COLUMNS}, r.body, r.steps FROM ${records} r WHERE r.id = ? FOR UPDATE`,
-  )
-  const lockAtOnce = statement(
-    `SELECT CONCAT(${NOW}) AS now, ${COLUMNS}, r.body, r.steps FROM ${records} r WHERE r.id = ? FOR UPDATE NOWAIT`,
-  )
+function writingOf({ records }: Tables) {
+  const unchanged = 'id = ? AND token = ? AND revision = ? AND expires_at = ?'
+  const claimed = 'id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at'
   const insert = statement(
     `INSERT INTO ${records} (id, name, format, revision, ${WRITTEN.join(', ')})
     VALUES (?, ?, ${FORMAT}, 1, ${WRITTEN.map(() => '?').join(', ')})`,
   )
   const claim = statement(
-    `INSERT INTO ${records} (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
-    VALUES (?, ?, ${FORMAT}, 1, 'in-flight', ?, ?, 1, 0, ${NOW} + ?, ${NOW} + ?)`,
+    `INSERT INTO ${records} (${claimed}) VALUES (?, ?, ${FORMAT}, 1, 'in-flight', ?, ?, 1, 0, ${NOW} + ?, ${NOW} + ?)`,
   )
   const update = statement(
     `UPDATE ${records} SET format = ${FORMAT}, revision = revision + 1, ${WRITTEN.map((name) => `${name} = ?`).join(', ')}
@@ -68,31 +71,10 @@ export function statementsOn(prefix: string) {
   )
   const remove = statement(`DELETE FROM ${records} WHERE ${unchanged}`)
   const renew = statement(
-    `UPDATE ${records} SET revision = revision + 1, lease_until = ${NOW} + ?, expires_at = ${NOW} + ? WHERE ${owned}`,
+    `UPDATE ${records} SET revision = revision + 1, lease_until = ${NOW} + ?, expires_at = ${NOW} + ? WHERE ${OWNED}`,
   )
-  const complete = statement(`UPDATE ${records} SET ${completed} WHERE ${owned}`)
-  const walk = statement(
-    `SELECT CONCAT(${NOW}) AS now, HEX(r.id) AS id, CONVERT(r.name USING utf8mb4) AS name, ${COLUMNS}, r.body IS NULL AS bodiless
-    FROM ${records} r WHERE r.id > ? ORDER BY r.id LIMIT ?`,
-  )
-  const expired = statement(
-    `SELECT HEX(e.id) AS id, CONCAT(e.expires_at <= ${NOW}) AS is_expired
-    FROM (SELECT id, expires_at FROM ${records} WHERE id > ? ORDER BY id LIMIT ?) e`,
-  )
-  const turn = statement(`UPDATE ${sweeps} SET due_at = ${NOW} + ? WHERE id = 1 AND due_at <= ${NOW}`)
-  const progress = statement(`SELECT HEX(next_id) AS next_id FROM ${sweeps} WHERE id = 1`)
-  const turned = statement(`UPDATE ${sweeps} SET next_id = ?, due_at = ${NOW} + ? WHERE id = 1`)
-
+  const complete = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED}`)
   return {
-    /** The row of a key, with the time; a row without a record if there is none. */
-    read: (key: string) => read(idOf(key)),
-    /** The same; the body only if the record has this fingerprint. */
-    readShown: (key: string, fingerprint: string) => readShown(bytes(fingerprint), idOf(key)),
-    /** The row as last committed, locked until the transaction ends; no row if there is none. */
-    lock: (key: string) => lock(idOf(key)),
-    /** The same; fails if a transaction holds it. */
-    lockAtOnce: (key: string) => lockAtOnce(idOf(key)),
-
     /** Writes a new row; fails if there is one. */
     insert: (key: string, record: StoredRecord) => insert(idOf(key), bytes(key), ...valuesOf(record)),
     /** The same for a first claim, whose times are durations. */
@@ -108,7 +90,57 @@ export function statementsOn(prefix: string) {
     /** The owner's row is completed. */
     complete: (key: string, { token, retentionMs, answer }: Completion) =>
       complete(retentionMs, ...valuesOfAnswer(answer), idOf(key), bytes(token)),
+  }
+}
 
+/** The owner's row. */
+const OWNED = `id = ? AND token = ? AND state = 'in-flight' AND format = ${FORMAT} AND expires_at > ${NOW}`
+const COMPLETED = `state = 'completed', revision = revision + 1, uncertain = 0, lease_until = NULL, expires_at = ${NOW} + ?,
+    status = ?, head = ?, body = ?, steps = NULL`
+
+/** Those that are sent in a transaction of the application. */
+function ofTransactions({ records }: Tables) {
+  const bare = `SELECT CONCAT(${NOW}) AS now, ${COLUMNS} FROM ${records} r WHERE r.id = ? FOR UPDATE`
+  const lock = statement(bare)
+  const lockBareAtOnce = statement(`${bare} NOWAIT`)
+  const unsettle = statement(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = ?`)
+  const placeholder = statement(
+    `INSERT INTO ${records} (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
+    VALUES (?, ?, ${FORMAT}, 1, 'in-flight', ?, '', 1, 1, 0, ${NOW} + ${DAY_MS})`,
+  )
+  const finish = statement(
+    `UPDATE ${records} SET format = ${FORMAT}, ${COMPLETED}, token = ?, fingerprint = ?, attempt = ? WHERE id = ?`,
+  )
+  return {
+    /** The row as last committed, without bytes, locked until the transaction ends; no row if there is none. */
+    lock: (key: string) => lock(idOf(key)),
+    /** The same; fails if a transaction holds it. */
+    lockBareAtOnce: (key: string) => lockBareAtOnce(idOf(key)),
+    /** The locked row becomes uncertain. */
+    unsettle: (key: string) => unsettle(idOf(key)),
+    /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */
+    placeholder: (key: string, token: string) => placeholder(idOf(key), bytes(key), bytes(token)),
+    /** The locked row is completed by another owner. */
+    finish: (key: string, { token, fingerprint, attempt, retentionMs, answer }: Finish) =>
+      finish(retentionMs, ...valuesOfAnswer(answer), bytes(token), bytes(fingerprint), attempt, idOf(key)),
+  }
+}
+
+const DAY_MS = 86_400_000
+
+function walkingOf({ records, sweeps }: Tables) {
+  const walk = statement(
+    `SELECT CONCAT(${NOW}) AS now, HEX(r.id) AS id, CONVERT(r.name USING utf8mb4) AS name, ${COLUMNS}, r.body IS NULL AS bodiless
+    FROM ${records} r WHERE r.id > ? ORDER BY r.id LIMIT ?`,
+  )
+  const expired = statement(
+    `SELECT HEX(e.id) AS id, CONCAT(e.expires_at <= ${NOW}) AS is_expired
+    FROM (SELECT id, expires_at FROM ${records} WHERE id > ? ORDER BY id LIMIT ?) e`,
+  )
+  const turn = statement(`UPDATE ${sweeps} SET due_at = ${NOW} + ? WHERE id = 1 AND due_at <= ${NOW}`)
+  const progress = statement(`SELECT HEX(next_id) AS next_id FROM ${sweeps} WHERE id = 1`)
+  const turned = statement(`UPDATE ${sweeps} SET next_id = ?, due_at = ${NOW} + ? WHERE id = 1`)
+  return {
     /** Some rows, in the order of their ids, behind one of them. */
     walk: (fromId: string, rows: number) => walk(Buffer.from(fromId, 'hex'), rows),
     /** Which of some rows have expired. */
@@ -126,6 +158,7 @@ export function statementsOn(prefix: string) {
   }
 }
 
+type Tables = ReturnType<typeof tablesOf>
 type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
 
 /** A storage key may exceed the maximum size of an index entry. */

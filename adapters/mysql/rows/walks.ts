@@ -1,6 +1,7 @@
-import { type ListedRecords, listed, listedIfUnknown } from '../../src/core/index.js'
-import type { Pace } from '../sql/sweep-timer.js'
-import type { Database, TextRow } from './database.js'
+import { type ListedRecords, listed, listedIfUnknown } from '../../../src/core/index.js'
+import type { Pace } from '../../sql/sweep-timer.js'
+import type { Database, TextRow } from '../connection/database.js'
+import { isLocked } from '../errors.js'
 import { foundIn } from './record-row.js'
 import type { Statements } from './statements.js'
 import { FORMAT } from './table.js'
@@ -54,8 +55,18 @@ export class Walks {
     const rows = await this.#database.rows(this.#statements.expired(from, ROWS_A_SWEEP))
     const expired = rows.filter(({ is_expired }) => is_expired === '1').map(({ id }) => String(id))
     // By their ids, so that no other row is locked, or waited for.
-    const removed = expired.length === 0 ? 0 : await this.#database.write(this.#statements.removeExpired(expired))
+    const removed = expired.length === 0 ? 0 : await this.#removed(expired)
     return { removed, next: rows.length < ROWS_A_SWEEP ? null : String(rows.at(-1)?.id) }
+  }
+
+  /** Rows that a transaction has locked, which takes their keys, are left for the next time, and with them the others of this step. */
+  async #removed(ids: readonly string[]): Promise<number> {
+    try {
+      return await this.#database.write(this.#statements.removeExpired(ids))
+    } catch (error) {
+      if (isLocked(error)) return 0
+      throw error
+    }
   }
 
   async #list(from: string | null, showing: (row: TextRow) => typeof listed | null): Promise<ListedRecords> {

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
-import type { machine, StoredStep } from '../../src/core/index.js'
-import { DamagedRow, type Row } from '../sql/record-columns.js'
+import type { machine, StoredStep } from '../../../src/core/index.js'
+import { DamagedRow, type Row } from '../../sql/record-columns.js'
 
 type StoredRecord = machine.StoredRecord
 

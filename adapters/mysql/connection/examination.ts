@@ -1,5 +1,5 @@
-import { MySqlStoreError } from './errors.js'
-import { bytes, literally, statement } from './statement.js'
+import { MySqlStoreError } from '../errors.js'
+import { bytes, literally, statement } from '../statement.js'
 
 /** What a connection was found to be. */
 export interface Examined {
@@ -52,7 +52,7 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
 
 /** MySQL does not know all of them. */
 const VARIABLES = `SHOW SESSION VARIABLES WHERE Variable_name IN
-  ('version', 'autocommit', 'sql_mode', 'max_allowed_packet', 'innodb_snapshot_isolation', 'tx_read_only', 'transaction_read_only')`
+  ('version', 'autocommit', 'sql_mode', 'max_allowed_packet', 'innodb_snapshot_isolation', 'tx_isolation', 'transaction_isolation')`
 
 const ENGINES = statement(
   `SELECT CONCAT(ENGINE) AS engine FROM information_schema.TABLES
@@ -63,6 +63,9 @@ function sessionFault(session: Readonly<Record<string, string | undefined>>): st
   if (session.autocommit !== 'ON') return 'autocommit is off in its sessions, which nobody would commit'
   if (!/STRICT_(ALL|TRANS)_TABLES/.test(session.sql_mode ?? '')) {
     return 'its `sql_mode` is not strict, so it would shorten values silently: add STRICT_TRANS_TABLES'
+  }
+  if ((session.transaction_isolation ?? session.tx_isolation) === 'READ-UNCOMMITTED') {
+    return 'its sessions read what was not committed (READ UNCOMMITTED), so they would replay answers that never were'
   }
   return null
 }

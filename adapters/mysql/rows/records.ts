@@ -1,8 +1,8 @@
-import { type BeginReply, type Claim, type Completion, machine } from '../../src/core/index.js'
-import type { Database } from './database.js'
-import { isDuplicate, isLocked, MySqlStoreError } from './errors.js'
+import { type BeginReply, type Claim, type Completion, machine } from '../../../src/core/index.js'
+import type { Database } from '../connection/database.js'
+import { isDuplicate, isLocked, MySqlStoreError } from '../errors.js'
+import type { Statement } from '../statement.js'
 import { type Found, foundIn } from './record-row.js'
-import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
 
 type StoredRecord = machine.StoredRecord
