@@ -1,4 +1,7 @@
-export type { MySqlCallbackPool, MySqlPool, MySqlPromisePool } from './client.js'
+export type { AllowEmpty } from '../../src/core/index.js'
+export type { MySqlCallbackPool, MySqlPool, MySqlPromisePool } from './connection/client.js'
 export { MySqlStoreError, type MySqlStoreErrorCode } from './errors.js'
 export { MySqlStore } from './mysql-store.js'
 export type { MySqlStoreOptions, SchemaOptions } from './options.js'
+export type { Statement, StatementValue } from './statement.js'
+export type { AnyTransactions, MySqlTransactions, PoolTransactionOptions } from './transactions/clients.js'

@@ -1,28 +1,40 @@
 import {
+  type ActingContext,
   type Answer,
   type BeginReply,
   type Claim,
   type CommandReply,
+  completeByHand,
   type Forgetting,
+  type GivenAnswer,
+  type GivenByHand,
   type IdempotencyRecord,
   type ListedRecords,
   machine,
   type Ownership,
   type Resolution,
+  readAllowEmpty,
   type StepChange,
   type Store,
   type StoreEvent,
   safeListener,
+  step,
+  transact,
+  transactionsMissing,
+  type Unclaimed,
+  type WithAllowEmpty,
 } from '../../src/core/index.js'
 import { SweepTimer } from '../sql/sweep-timer.js'
-import { isEnded } from './client.js'
-import { Database } from './database.js'
+import { isEnded } from './connection/client.js'
+import { Database } from './connection/database.js'
 import { MySqlStoreError } from './errors.js'
 import { type MySqlStoreOptions, readOptions, readPrefix, type SchemaOptions } from './options.js'
-import { Records } from './records.js'
-import { statementsOn } from './statements.js'
-import { schemaSql, schemaStatements } from './table.js'
-import { Walks } from './walks.js'
+import { Records } from './rows/records.js'
+import { statementsOn } from './rows/statements.js'
+import { schemaSql, schemaStatements } from './rows/table.js'
+import { Walks } from './rows/walks.js'
+import type { AnyTransactions, TransactionOptionsOf, TxOf } from './transactions/clients.js'
+import { OfApplication, unclaimedOn } from './transactions/of-application.js'
 
 /**
  * Keeps records in MySQL 8.0.19 or later, or in MariaDB 10.6 or later, for many processes. Each record is a row, and each statement a
@@ -33,25 +45,31 @@ import { Walks } from './walks.js'
  * const store = new MySqlStore({ pool: createPool({ uri: process.env.DATABASE_URL, connectionLimit: 4 }) })
  * await store.migrate()
  */
-export class MySqlStore implements Store {
+export class MySqlStore<Given extends AnyTransactions = AnyTransactions> implements Store {
   /** The prefix. */
   readonly place: string
+  /** For `effects: 'in-transaction'`, which needs the option `transactions`. */
+  readonly unclaimed: Unclaimed | undefined
   readonly #database: Database
   readonly #records: Records
   readonly #walks: Walks
   readonly #sweeps: boolean
   readonly #timer: SweepTimer
+  /** `undefined`: the application did not give `transactions`. */
+  readonly #transactions: OfApplication | undefined
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   #waitingReportedAt = Number.NEGATIVE_INFINITY
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
-  constructor(options: MySqlStoreOptions) {
-    const { pool, prefix, sweeps } = readOptions(options)
+  constructor(options: MySqlStoreOptions<Given>) {
+    const { pool, prefix, sweeps, transactions } = readOptions(options)
     this.place = prefix
     this.#database = new Database(pool, prefix, (waiting) => this.#reportWaiting(waiting))
     const statements = statementsOn(prefix)
     this.#records = new Records(this.#database, statements)
     this.#walks = new Walks(this.#database, statements)
+    this.#transactions = transactions && new OfApplication(transactions, this.#database, statements, this.#records)
+    this.unclaimed = transactions && unclaimedOn(this.#records)
     this.#sweeps = sweeps
     this.#timer = new SweepTimer({
       step: (pace) => this.#walks.sweepInTurn(pace),
@@ -105,6 +123,70 @@ export class MySqlStore implements Store {
     return this.#records.change(key, (record, now) => machine.release(record, own, now), own.fingerprint)
   }
 
+  /**
+   * Runs `work` in a transaction whose last statement completes the run's record: the writes of `work` are committed
+   * if, and only if, the record is completed. The handler must send its response inside `work`; it is held until after
+   * the COMMIT. No statement in `work` may commit: DDL does.
+   *
+   * Resolves with the result of `work`, after the COMMIT; if the answer is a failure, after the rollback. `options` are
+   * the client's own, and `allowEmpty`: by default, a transaction in which no statement that writes was sent is rolled back.
+   *
+   * @example
+   * await store.transaction(req.idempotency, async (tx) => {
+   *   await tx.query('INSERT INTO payouts …')
+   *   res.status(201).json(payout)
+   * })
+   *
+   * @throws IdempotencyError for misuse, and MySqlStoreError `nothing_written`: nothing was committed. What `work` throws,
+   * and errors of the database: everything was rolled back, the answer was discarded, and the run continues, so the handler may open another
+   * transaction. If a COMMIT could not be resolved before `maxRunMs` ended, its error: the client was told to retry.
+   */
+  async transaction<Value>(
+    context: ActingContext | undefined,
+    work: (tx: TxOf<Given>) => Value | Promise<Value>,
+    options?: WithAllowEmpty<TransactionOptionsOf<Given>>,
+  ): Promise<Value> {
+    const { allowEmpty, clients } = readAllowEmpty(options)
+    const given = work as (tx: unknown) => Value | Promise<Value>
+    return transact(this, context, this.#ofApplication(), given, clients, allowEmpty)
+  }
+
+  /**
+   * Commits intermediate writes of a run, as often as needed. The record is locked during the transaction, so no other
+   * attempt can take it over. From then on the outcome counts as unknown, until the run is completed. Resolves with the
+   * result of `work`, after the COMMIT.
+   *
+   * @throws IdempotencyError for misuse: nothing was committed. MySqlStoreError `record_taken`, `record_absent`,
+   * `record_ended`: this attempt does not own the record, and nothing was committed. What `work` throws: it was rolled
+   * back.
+   */
+  async step<Value>(
+    context: ActingContext | undefined,
+    work: (tx: TxOf<Given>) => Value | Promise<Value>,
+    options?: TransactionOptionsOf<Given>,
+  ): Promise<Value> {
+    return step(this, context, this.#ofApplication(), work as (tx: unknown) => Value | Promise<Value>, options)
+  }
+
+  /**
+   * Completes the record of a run by hand, as the last statement of a transaction that your code opened itself. When
+   * the run ends, it sends what the record says: this answer if the transaction was committed, whatever response the
+   * handler wrote, and 503 if it was not. It cannot see whether the effects were written in this transaction.
+   *
+   * In a runner's function, `answer` is the result: `completeIn<Payout>(tx, context, payout)`.
+   *
+   * @throws IdempotencyError for misuse; MySqlStoreError `nothing_written` (no transaction is open), `record_taken`, `record_absent`,
+   * `record_ended`: roll the transaction back.
+   */
+  async completeIn<Answer = GivenAnswer>(
+    tx: TxOf<Given>,
+    context: ActingContext | undefined,
+    answer: GivenByHand<Answer>,
+  ): Promise<void> {
+    const { inside } = this.#ofApplication()
+    await completeByHand(this, context, answer, (key, completion) => inside.completeByHand(tx, key, completion))
+  }
+
   async recordStep(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
     return this.#records.change(key, (record, now) => machine.recordStep(record, own, now), own.fingerprint)
   }
@@ -137,6 +219,11 @@ export class MySqlStore implements Store {
 
   observe(listener: (event: StoreEvent) => void): void {
     this.#listeners.push(safeListener(listener))
+  }
+
+  #ofApplication(): OfApplication {
+    if (this.#transactions === undefined) throw transactionsMissing('the MySqlStore')
+    return this.#transactions
   }
 
   async #complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {

@@ -1,5 +1,6 @@
 import { checkOptions, type OptionRule } from '../../src/core/index.js'
-import { EXPECTED_POOL, isPool, type MySqlPool } from './client.js'
+import { coreOf, EXPECTED_POOL, isPool, type MySqlPool } from './connection/client.js'
+import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './transactions/clients.js'
 
 export interface SchemaOptions {
   /**
@@ -10,13 +11,21 @@ export interface SchemaOptions {
   readonly prefix?: string | undefined
 }
 
-export interface MySqlStoreOptions extends SchemaOptions {
+export interface MySqlStoreOptions<Given extends AnyTransactions = AnyTransactions> extends SchemaOptions {
   /**
    * A pool of `mysql2` or `mysql2/promise` for the store alone, with some 2 to 5 connections to the primary: handlers that take every
    * connection of a shared pool would starve the commands that end them, and the store sets `innodb_lock_wait_timeout` in
    * its sessions. The application opens, configures and closes it.
    */
   readonly pool: MySqlPool
+
+  /**
+   * How the application opens transactions: a pool of `mysql2`, or two functions of another client (`{ transaction, run }`).
+   * Required for `transaction` and `step`; `completeIn` needs only its `run`. Not the store's own pool: handlers
+   * waiting in transactions would starve other commands.
+   * @default none: `transaction`, `step` and `completeIn` are misuse
+   */
+  readonly transactions?: Given | undefined
 
   /**
    * Whether this process removes expired rows in the background: in small steps, one process at a time. If not, call
@@ -30,15 +39,17 @@ export interface ReadOptions {
   readonly pool: MySqlPool
   readonly prefix: string
   readonly sweeps: boolean
+  readonly transactions: AnyTransactions | undefined
 }
 
 /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
 export function readOptions(options: MySqlStoreOptions): ReadOptions {
   const given = (typeof options === 'object' && options !== null ? options : {}) as MySqlStoreOptions
-  const { pool, prefix = DEFAULT_PREFIX, sweeps = true } = given
-  const values = { pool, prefix, sweeps }
-  checkOptions('MySqlStore', given, values, RULES, { required: ['pool'] })
-  return values
+  const { pool, prefix = DEFAULT_PREFIX, sweeps = true, transactions } = given
+  const values = { pool, prefix, sweeps, ...(transactions !== undefined && { transactions }) }
+  const more = isSamePool(pool, transactions) ? [SAME_POOL] : []
+  checkOptions('MySqlStore', given, values, RULES, { required: Object.keys(values), more })
+  return { pool, prefix, sweeps, transactions }
 }
 
 /** @throws IdempotencyError `options_invalid`. */
@@ -47,6 +58,15 @@ export function readPrefix(options: SchemaOptions): string {
   checkOptions('MySqlStore.schemaSql', options, { prefix }, { prefix: aPrefix })
   return prefix
 }
+
+function isSamePool(pool: unknown, transactions: unknown): boolean {
+  return isPool(pool) && isPool(transactions) && coreOf(pool) === coreOf(transactions)
+}
+
+/** The store changes its sessions, which are then not the application's. */
+const SAME_POOL =
+  'transactions: expected another pool than `pool`, which is for the store alone: handlers that wait in transactions would take the ' +
+  'connections of the commands that renew and end their runs'
 
 const DEFAULT_PREFIX = 'once_per_key_'
 
@@ -59,5 +79,6 @@ const aPrefix: OptionRule = (value) =>
 const RULES = {
   pool: (value: unknown) => (isPool(value) ? null : EXPECTED_POOL),
   prefix: aPrefix,
+  transactions: (value: unknown) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
   sweeps: (value: unknown) => (typeof value === 'boolean' ? null : 'true or false'),
 }

@@ -10,18 +10,17 @@ import type {
   Looked,
   PreviousOutcome,
 } from '../../src/core/index.js'
+import { rowsIn } from '../sql/client-transactions.js'
 import { headIn } from '../sql/record-columns.js'
 import { PostgresStoreError } from './errors.js'
 
 /** A row that one of the functions returned. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** Clients return `{ rows }`, the rows alone, or a list that begins with the rows. */
 export function rowsOf(result: unknown): readonly Row[] {
-  const rows = isObject(result) && 'rows' in result ? result.rows : result
-  const list = Array.isArray(rows) && Array.isArray(rows[0]) ? rows[0] : rows
-  if (!Array.isArray(list) || !list.every(isObject)) throw unexpected()
-  return list
+  const rows = rowsIn(result)
+  if (rows === null) throw unexpected()
+  return rows
 }
 
 export function rowOf(result: unknown): Row {
@@ -138,10 +137,6 @@ export function integer(row: Row, column: string): number {
 
 function isUncertain(row: Row): boolean {
   return text(row, 'uncertain') === 'true'
-}
-
-function isObject(value: unknown): value is Row {
-  return typeof value === 'object' && value !== null
 }
 
 function unexpected(): PostgresStoreError {

@@ -1,4 +1,5 @@
 import type { Completion, Entered, Entry, Finish, Transactions, Unclaimed } from '../../src/core/index.js'
+import { areFunctions, type TxOfFunctions } from '../sql/client-transactions.js'
 import {
   answered,
   heedFromTheStart,
@@ -46,23 +47,15 @@ export type AnyTransactions = PostgresPool | PostgresTransactions<any, any>
  * The type of `tx`: the parameter of a client's `run`, or else what its `transaction` passes to the work; for a pool,
  * its connections.
  */
-export type TxOf<Given> = Given extends { run(tx: infer OfRun, statement: infer _): unknown }
-  ? IsAny<OfRun> extends true
-    ? OfWork<Given>
-    : OfRun
-  : // biome-ignore lint/suspicious/noExplicitAny: `connect` of `pg` has an overload with a callback
-    Given extends { connect: { (): Promise<infer Client>; (callback: any): any } }
+export type TxOf<Given> = TxOfFunctions<
+  Given,
+  // biome-ignore lint/suspicious/noExplicitAny: `connect` of `pg` has an overload with a callback
+  Given extends { connect: { (): Promise<infer Client>; (callback: any): any } }
     ? Client
     : Given extends { connect(): Promise<infer Client> }
       ? Client
       : never
-
-type OfWork<Given> = Given extends { transaction(work: (tx: infer Tx) => Promise<void>, options?: infer _): unknown }
-  ? Tx
-  : never
-
-/** Whether a type is `any`: a parameter without a declared type, which tells nothing. */
-type IsAny<Type> = 0 extends 1 & Type ? true : false
+>
 
 export type TransactionOptionsOf<Given> =
   Given extends PostgresTransactions<infer _Tx, infer Options> ? Options : PoolTransactionOptions
@@ -72,10 +65,7 @@ export const EXPECTED_TRANSACTIONS =
   'a Pool of `pg`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
 
 export function areTransactions(value: unknown): value is AnyTransactions {
-  if (isPool(value)) return true
-  if (typeof value !== 'object' || value === null) return false
-  const { transaction, run } = value as Partial<PostgresTransactions<unknown, unknown>>
-  return typeof transaction === 'function' && typeof run === 'function'
+  return isPool(value) || areFunctions(value)
 }
 
 /** A client's transactions, with the statements of a run inside them. */

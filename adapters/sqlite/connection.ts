@@ -1,3 +1,4 @@
+import { NOTHING_WRITTEN_INSIDE } from '../sql/ownership.js'
 import {
   prepared,
   type Row,
@@ -220,12 +221,7 @@ function unmarked(cause: unknown): SqliteStoreError {
 
 /** For a transaction that was opened for a run. */
 export function nothingWrittenInside(): SqliteStoreError {
-  return new SqliteStoreError(
-    'nothing_written',
-    'Nothing was written in this transaction, so it was rolled back. Probably the writes went over another connection: use the `tx` ' +
-      'that the work received. Or there was nothing to write, such as an UPDATE that matched no row: then give `transaction` the ' +
-      'option `allowEmpty: true`.',
-  )
+  return new SqliteStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
 }
 
 function nothingWritten(): SqliteStoreError {

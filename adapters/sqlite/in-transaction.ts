@@ -5,6 +5,7 @@ import {
   machine,
   type SynchronousTransactions,
 } from '../../src/core/index.js'
+import { ABSENT, whyNotOwned } from '../sql/ownership.js'
 import { wordsOf } from './client.js'
 import { type Connection, nothingWrittenInside } from './connection.js'
 import { SqliteStoreError, storeError } from './errors.js'
@@ -109,18 +110,11 @@ function completeIn(records: Records, key: string, { token, retentionMs, answer 
 }
 
 function owned(record: machine.StoredRecord | null, token: string): InFlight {
-  if (record === null) throw absent()
-  if (record.token !== token) {
-    throw new SqliteStoreError('record_taken', 'This run lost its lease, and another attempt owns the record.')
-  }
-  if (record.state !== 'in-flight') throw new SqliteStoreError('record_ended', 'This run has already ended.')
-  return record
+  const fault = whyNotOwned(record, token)
+  if (fault !== null) throw new SqliteStoreError(fault.code, fault.message)
+  return record as InFlight
 }
 
 function absent(): SqliteStoreError {
-  return new SqliteStoreError(
-    'record_absent',
-    'There is no record of this run in the database: its retention has ended, or the transaction uses another database than ' +
-      'the store.',
-  )
+  return new SqliteStoreError(ABSENT.code, ABSENT.message)
 }

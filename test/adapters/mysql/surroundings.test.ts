@@ -4,7 +4,7 @@ import type { Pool, PoolConnection } from 'mysql2/promise'
 import type { StoreEvent } from 'once-per-key/core'
 import { MySqlStore } from 'once-per-key/mysql'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { versionFault } from '../../../adapters/mysql/examination.js'
+import { versionFault } from '../../../adapters/mysql/connection/examination.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
@@ -28,6 +28,7 @@ describe('the first command says what is wrong, and nothing is changed:', () => 
   test.each([
     ['a read-only session', 'SET SESSION tx_read_only = 1', 'read_only', /primary/],
     ['no strict mode', "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION'", 'database_unsuitable', /STRICT_TRANS_TABLES/],
+    ['dirty reads', "SET SESSION tx_isolation = 'READ-UNCOMMITTED'", 'database_unsuitable', /READ UNCOMMITTED/],
     ['no autocommit', 'SET SESSION autocommit = 0', 'database_unsuitable', /autocommit/],
   ])('%s', async (_name, sql, code, message) => {
     const before = await rows()

@@ -1,0 +1,116 @@
+import { MySqlStoreError } from '../errors.js'
+
+/** The members of a callback pool of `mysql2` that the store uses. The application opens, configures and closes the pool. */
+export interface MySqlCallbackPool {
+  // biome-ignore lint/suspicious/noExplicitAny: as mysql2 declares its callbacks
+  getConnection(callback: (error: any, connection: any) => any): void
+  // biome-ignore lint/suspicious/noExplicitAny: a promise pool of whichever version
+  promise(...implementation: any[]): any
+}
+
+/** The same of a pool of `mysql2/promise`. */
+export interface MySqlPromisePool {
+  // biome-ignore lint/suspicious/noExplicitAny: a connection of whichever version
+  getConnection(): Promise<any>
+  // biome-ignore lint/suspicious/noExplicitAny: the callback pool behind it
+  readonly pool: any
+}
+
+export type MySqlPool = MySqlPromisePool | MySqlCallbackPool
+
+/** A connection of a callback pool. */
+export interface Connection {
+  query(options: object, callback: (error: unknown, result: unknown) => void): void
+  release(): void
+  destroy(): void
+  on(event: 'error', listener: (error: unknown) => void): unknown
+  off(event: 'error', listener: (error: unknown) => void): unknown
+}
+
+export const EXPECTED_POOL =
+  'a pool of `mysql2` or `mysql2/promise` (not a single connection, and not a URL: `createPool(url)`)'
+
+export function isPool(value: unknown): value is MySqlPool {
+  if (typeof value !== 'object' || value === null) return false
+  const { getConnection, pool, promise } = value as Partial<MySqlPromisePool & MySqlCallbackPool>
+  return typeof getConnection === 'function' && (isObject(pool) || typeof promise === 'function')
+}
+
+/** The members of the pool behind both forms. */
+interface CorePool extends MySqlCallbackPool {
+  readonly config?: { readonly resetOnRelease?: boolean }
+  readonly _closed?: boolean
+  readonly _freeConnections?: { readonly length: number }
+  readonly _connectionQueue?: { readonly length: number }
+}
+
+export function coreOf(pool: MySqlPool): CorePool {
+  return 'pool' in pool && isObject(pool.pool) ? (pool.pool as CorePool) : (pool as CorePool)
+}
+
+/** Whether the application has closed the pool: then nothing more is sent. */
+export function isEnded(pool: MySqlPool): boolean {
+  return coreOf(pool)._closed === true
+}
+
+/** What a pool forgets when a connection is given back. */
+export function resetsOnRelease(pool: MySqlPool): boolean {
+  return coreOf(pool).config?.resetOnRelease === true
+}
+
+const LONG_WAIT_MS = 100
+
+/** Calls `onWait` with the number of waiting callers if there is no connection soon. */
+export function connectionOf(pool: MySqlPool, onWait: (waiting: number) => void): Promise<Connection> {
+  const core = coreOf(pool)
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      // Zero if the pool is still opening a connection for this statement.
+      const waiting = core._connectionQueue?.length ?? 0
+      if (waiting > 0) onWait(waiting)
+    }, LONG_WAIT_MS).unref()
+    core.getConnection((error: unknown, connection: Connection) => {
+      clearTimeout(timer)
+      if (error === null || error === undefined) resolve(connection)
+      else reject(error)
+    })
+  })
+}
+
+/** A server that is silent for this long is considered lost; otherwise TCP would keep the connection for 15 minutes. */
+const SILENCE_MS = 30_000
+
+/** Sends one statement as it is. Independent of what the application has configured for its own. */
+export function sent(connection: Connection, sql: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new MySqlStoreError('connection_lost', `The database did not answer for ${SILENCE_MS} ms.`))
+    }, SILENCE_MS).unref()
+    const options = { sql, typeCast, rowsAsArray: false, nestTables: false, namedPlaceholders: false }
+    connection.query(options, (error, result) => {
+      clearTimeout(timer)
+      if (error === null || error === undefined) resolve(result)
+      else reject(error)
+    })
+  })
+}
+
+interface Field {
+  readonly name: string
+  string(): string | null
+  buffer(): Uint8Array | null
+}
+
+/** All columns are text, but those of bytes. */
+function typeCast(field: Field): string | Uint8Array | null {
+  return BYTES.has(field.name) ? field.buffer() : field.string()
+}
+
+const BYTES: ReadonlySet<string> = new Set(['body', 'steps'])
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+/** Without a listener, a broken connection would crash the process; its statement fails anyway. */
+export function ignored(): void {}

@@ -1,0 +1,134 @@
+import { isConflict, isRefusedStatement, MySqlStoreError, storeError } from '../errors.js'
+import { literally, type Statement } from '../statement.js'
+import { type Connection, connectionOf, ignored, type MySqlPool, resetsOnRelease, sent } from './client.js'
+import { type Examined, examined } from './examination.js'
+import { withoutValues } from './without-values.js'
+
+/** What a statement has returned that reads. */
+export type TextRow = Readonly<Record<string, unknown>>
+
+/** What a statement has returned that writes. */
+export interface Written {
+  /** How many rows it found, or has written. */
+  readonly affectedRows: number
+  readonly serverStatus: number
+}
+
+/** https://dev.mysql.com/doc/dev/mysql-server/latest/mysql__com_8h.html: a transaction is open. */
+const SERVER_STATUS_IN_TRANS = 1
+
+/**
+ * Sends statements over the store's pool, each a transaction of its own. The database rolls back one of those that deadlock, which is
+ * retried.
+ */
+export class Database {
+  readonly #pool: MySqlPool
+  readonly #prefix: string
+  readonly #onWait: (waiting: number) => void
+  readonly #examined = new WeakMap<Connection, Examined>()
+  /** What the last connection was found to be. */
+  last: Examined | undefined
+
+  constructor(pool: MySqlPool, prefix: string, onWait: (waiting: number) => void) {
+    this.#pool = pool
+    this.#prefix = prefix
+    this.#onWait = onWait
+  }
+
+  /** @throws MySqlStoreError */
+  async rows(statement: Statement): Promise<readonly TextRow[]> {
+    const rows = await this.#answerTo(statement)
+    if (!Array.isArray(rows)) throw new MySqlStoreError('database_failed', 'The client returned no rows.')
+    return rows
+  }
+
+  /**
+   * Resolves with how many rows it found, or has written.
+   *
+   * @throws MySqlStoreError
+   */
+  async write(statement: Statement): Promise<number> {
+    const { affectedRows } = (await this.#answerTo(statement)) as Written
+    return affectedRows
+  }
+
+  /** Before there are tables. @throws MySqlStoreError */
+  async define(sql: string): Promise<void> {
+    await this.#over((connection) => sent(connection, sql), { text: sql }, false).catch((error) => {
+      throw storeError(error)
+    })
+  }
+
+  async #answerTo(statement: Statement): Promise<unknown> {
+    const sql = literally(statement)
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#over((connection, found) => answered(connection, sql, found), statement, true)
+      } catch (error) {
+        if (tries === MOST_TRIES || !isConflict(error)) throw storeError(error)
+        // Random, so that conflicting commands do not conflict again.
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_PAUSE_MS * 2 ** tries))
+      }
+    }
+  }
+
+  async #over<Result>(
+    send: (connection: Connection, found: Examined | undefined) => Promise<Result>,
+    statement: Pick<Statement, 'text'>,
+    examines: boolean,
+  ): Promise<Result> {
+    const connection = await connectionOf(this.#pool, this.#onWait).catch((error) => {
+      throw storeError(error)
+    })
+    connection.on('error', ignored)
+    let isGood = false
+    try {
+      const result = await send(connection, examines ? await this.#examine(connection) : undefined)
+      isGood = true
+      return result
+    } catch (error) {
+      withoutValues(error, statement)
+      isGood = isRefusedStatement(error)
+      throw error
+    } finally {
+      connection.off('error', ignored)
+      if (isGood) connection.release()
+      else connection.destroy()
+    }
+  }
+
+  /** Each connection once: a server may have been replaced by another one. */
+  async #examine(connection: Connection): Promise<Examined> {
+    const known = this.#examined.get(connection)
+    if (known !== undefined) return known
+    const found = await examined((sql) => sent(connection, sql), this.#prefix)
+    if (!resetsOnRelease(this.#pool)) this.#examined.set(connection, found)
+    this.last = found
+    return found
+  }
+}
+
+const MOST_TRIES = 10
+const FIRST_PAUSE_MS = 2
+
+async function answered(connection: Connection, sql: string, found: Examined | undefined): Promise<unknown> {
+  if (found !== undefined && sql.length > found.mostBytes) {
+    throw new MySqlStoreError(
+      'packet_too_large',
+      `The command has ${sql.length} bytes, and the server's \`max_allowed_packet\` is ${found.mostBytes}: raise it, or lower \`maxAnswerBytes\`.`,
+    )
+  }
+  const result = await sent(connection, sql)
+  const { serverStatus = 0 } = result as Partial<Written>
+  if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw notCommitted()
+  return result
+}
+
+/** The connection is then closed, which rolls back. */
+function notCommitted(): MySqlStoreError {
+  return new MySqlStoreError(
+    'connection_in_use',
+    'A transaction is open on a connection of the store: the application gave the connection back to the pool without ending it, or has ' +
+      'switched `autocommit` off. The connection was closed, and nothing was changed. Give the store a pool of its own.',
+  )
+}

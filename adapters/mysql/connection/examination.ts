@@ -1,0 +1,84 @@
+import { MySqlStoreError } from '../errors.js'
+import { bytes, literally, statement } from '../statement.js'
+
+/** What a connection was found to be. */
+export interface Examined {
+  /** `max_allowed_packet`. */
+  readonly mostBytes: number
+  /** Whether a locking read of a row that was changed since the transaction's snapshot ends the transaction. */
+  readonly isolatesSnapshots: boolean
+}
+
+/** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. The least there is. */
+const WAIT_S = 1
+
+/**
+ * Examines a session before its first command, and makes it wait for locks no longer than a command may.
+ *
+ * @throws MySqlStoreError `database_unsuitable`, `schema_missing`; an error of the client.
+ */
+export async function examined(send: (sql: string) => Promise<unknown>, prefix: string): Promise<Examined> {
+  const session = Object.fromEntries(
+    ((await send(VARIABLES)) as { Variable_name: string; Value: string }[]).map(({ Variable_name: name, Value }) => [
+      name,
+      Value,
+    ]),
+  )
+  const fault = versionFault(session.version ?? '') ?? sessionFault(session)
+  if (fault !== null) throw unsuitable(fault)
+  const tables = (await send(literally(ENGINES(bytes(`${prefix}records`), bytes(`${prefix}sweeps`))))) as {
+    engine: string
+  }[]
+  if (tables.length < 2) {
+    throw new MySqlStoreError(
+      'schema_missing',
+      `There are no tables ${prefix}records and ${prefix}sweeps in the database of this connection, or its user may not see them: call ` +
+        '`await store.migrate()` when the process starts, or run `MySqlStore.schemaSql()` with your migration tool; the user needs SELECT, ' +
+        'INSERT, UPDATE and DELETE on both.',
+    )
+  }
+  const other = tables.find(({ engine }) => engine !== 'InnoDB')
+  if (other !== undefined) {
+    throw unsuitable(
+      `its tables are kept by ${other.engine}, which has no transactions: ALTER TABLE ${prefix}records ENGINE = InnoDB`,
+    )
+  }
+  await send(`SET SESSION innodb_lock_wait_timeout = ${WAIT_S}`)
+  return {
+    mostBytes: Number(session.max_allowed_packet),
+    isolatesSnapshots: session.innodb_snapshot_isolation === 'ON',
+  }
+}
+
+/** MySQL does not know all of them. */
+const VARIABLES = `SHOW SESSION VARIABLES WHERE Variable_name IN
+  ('version', 'autocommit', 'sql_mode', 'max_allowed_packet', 'innodb_snapshot_isolation', 'tx_isolation', 'transaction_isolation')`
+
+const ENGINES = statement(
+  `SELECT CONCAT(ENGINE) AS engine FROM information_schema.TABLES
+  WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN (CONVERT(? USING utf8), CONVERT(? USING utf8))`,
+)
+
+function sessionFault(session: Readonly<Record<string, string | undefined>>): string | null {
+  if (session.autocommit !== 'ON') return 'autocommit is off in its sessions, which nobody would commit'
+  if (!/STRICT_(ALL|TRANS)_TABLES/.test(session.sql_mode ?? '')) {
+    return 'its `sql_mode` is not strict, so it would shorten values silently: add STRICT_TRANS_TABLES'
+  }
+  if ((session.transaction_isolation ?? session.tx_isolation) === 'READ-UNCOMMITTED') {
+    return 'its sessions read what was not committed (READ UNCOMMITTED), so they would replay answers that never were'
+  }
+  return null
+}
+
+/** "8.0.36-0ubuntu0.22.04.1", "10.11.6-MariaDB-0+deb12u1". */
+export function versionFault(version: string): string | null {
+  const [, major = '0', minor = '0', patch = '0'] = /^(?:5\.5\.5-)?(\d+)\.(\d+)\.(\d+)/.exec(version) ?? []
+  const number = Number(major) * 1e6 + Number(minor) * 1e3 + Number(patch)
+  const isMariaDb = /mariadb/i.test(version)
+  if (number >= (isMariaDb ? 10_006_000 : 8_000_019)) return null
+  return `it has version ${version}, and the store needs MySQL 8.0.19 or MariaDB 10.6`
+}
+
+function unsuitable(because: string): MySqlStoreError {
+  return new MySqlStoreError('database_unsuitable', `The database cannot keep records: ${because}.`)
+}

@@ -1,0 +1,62 @@
+import type { machine } from '../../../src/core/index.js'
+import { DamagedRow, integer, type Row, recordOf } from '../../sql/record-columns.js'
+import { MySqlStoreError } from '../errors.js'
+import type { Version } from './statements.js'
+import { withSteps } from './steps-column.js'
+import { FORMAT } from './table.js'
+
+type StoredRecord = machine.StoredRecord
+
+/** A row as it was read, with the time. */
+export interface Found {
+  readonly now: number
+  /** `null`: there is none, or it has expired. */
+  readonly record: StoredRecord | null
+  /** What the row is recognized by when it is written; `null`: there is no row. */
+  readonly version: Version | null
+}
+
+/**
+ * Reads a row, all of whose columns are text but those of bytes.
+ *
+ * @throws MySqlStoreError `record_unreadable`; `read_only`: the server says that it is a replica, whose rows may be of the past.
+ */
+export function foundIn(row: Readonly<Record<string, unknown>> | undefined): Found {
+  try {
+    return found(numbered(row ?? {}))
+  } catch (error) {
+    throw error instanceof DamagedRow ? unreadable(error.message) : error
+  }
+}
+
+const NUMBERS = [
+  ...['now', 'format', 'revision', 'attempt', 'uncertain', 'lease_until', 'expires_at', 'status', 'read_only'],
+]
+
+function numbered(row: Readonly<Record<string, unknown>>): Row {
+  const numbers = NUMBERS.map((name) => [name, numberIn(row[name])] as const)
+  return { ...row, ...Object.fromEntries(numbers) }
+}
+
+function numberIn(value: unknown): unknown {
+  return typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
+}
+
+function found(row: Row): Found {
+  if (row.read_only === 1) {
+    throw new MySqlStoreError('read_only', 'The server is read-only, as a replica is: connect to the primary.')
+  }
+  const now = integer(row, 'now')
+  if (row.token === null) return { now, record: null, version: null }
+  const expiresAt = integer(row, 'expires_at')
+  const version = { token: String(row.token), revision: integer(row, 'revision'), expiresAt }
+  if (now >= expiresAt) return { now, record: null, version }
+  if (row.format !== FORMAT) {
+    throw unreadable('a later version of the library wrote it, in a format that this version does not know')
+  }
+  return { now, record: withSteps(recordOf(row), row), version }
+}
+
+function unreadable(because: string): MySqlStoreError {
+  return new MySqlStoreError('record_unreadable', `The record cannot be read, and was left unchanged: ${because}.`)
+}

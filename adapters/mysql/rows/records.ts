@@ -1,0 +1,128 @@
+import { type BeginReply, type Claim, type Completion, machine } from '../../../src/core/index.js'
+import type { Database } from '../connection/database.js'
+import { isDuplicate, isLocked, MySqlStoreError } from '../errors.js'
+import type { Statement } from '../statement.js'
+import { type Found, foundIn } from './record-row.js'
+import type { Statements } from './statements.js'
+
+type StoredRecord = machine.StoredRecord
+
+/** A command of the machine, on a record and the database's time. */
+type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Step<Reply>
+
+/**
+ * The commands of the machine on the rows of the table. A row is read plainly, the machine decides, and the row is written only if it is
+ * still what was read; otherwise it is read again. No command waits for another one that only reads, none leaves a transaction
+ * open, and each statement may be sent twice.
+ */
+export class Records {
+  readonly #database: Database
+  readonly #statements: Statements
+
+  constructor(database: Database, statements: Statements) {
+    this.#database = database
+    this.#statements = statements
+  }
+
+  /** `fingerprint`: whoever sends another one is not shown the answer. */
+  async find(key: string, fingerprint?: string): Promise<Found> {
+    const { read, readShown } = this.#statements
+    const [row] = await this.#database.rows(fingerprint === undefined ? read(key) : readShown(key, fingerprint))
+    return foundIn(row)
+  }
+
+  /** The row as last committed; `'locked'`: a transaction holds it. */
+  async findLast(key: string): Promise<Found | 'locked'> {
+    try {
+      const [row] = await this.#database.rows(this.#statements.lockAtOnce(key))
+      return row === undefined ? this.find(key) : foundIn(row)
+    } catch (error) {
+      if (isLocked(error)) return 'locked'
+      throw error
+    }
+  }
+
+  /** @throws MySqlStoreError */
+  async change<Reply>(key: string, command: Command<Reply>, fingerprint?: string): Promise<Reply> {
+    for (let turn = 0; turn < MOST_TURNS; turn++) {
+      const found = await this.find(key, fingerprint)
+      const { record, reply } = command(found.record, found.now)
+      if (record === found.record || (await this.#write(key, record, found))) return reply
+    }
+    throw new MySqlStoreError('contended', 'The record changed repeatedly while this command tried to change it.')
+  }
+
+  /** A new key takes one statement. A row that a transaction holds means that the key is in flight: it may be completing it. */
+  async begin(key: string, claim: Claim): Promise<BeginReply> {
+    let found: Found | undefined
+    try {
+      const first = machine.begin(null, claim, 0)
+      if (await this.#isInserted(this.#statements.claim(key, first.record as InFlight))) return first.reply
+      for (let turn = 0; turn < MOST_TURNS; turn++) {
+        found = await this.find(key, claim.fingerprint)
+        const { record, reply } = machine.begin(found.record, claim, found.now)
+        if (isLapsed(found) && isAboutLapse(reply)) {
+          const last = await this.findLast(key)
+          if (last === 'locked') return heldBy(found, claim)
+          if (last.version?.revision !== found.version?.revision) continue
+        }
+        if (record === found.record || (await this.#write(key, record, found))) return reply
+      }
+    } catch (error) {
+      if (isLocked(error)) return heldBy(found, claim)
+      throw error
+    }
+    throw new MySqlStoreError('contended', 'The record changed repeatedly while this command tried to claim it.')
+  }
+
+  /** Whether the token's own row was in flight, and has a new lease. */
+  async renewed(key: string, token: string, leaseMs: number, retentionMs: number): Promise<boolean> {
+    return (await this.#database.write(this.#statements.renew(key, token, leaseMs, retentionMs))) > 0
+  }
+
+  /** Whether the token's own row was in flight, and is completed. */
+  async completed(key: string, completion: Completion): Promise<boolean> {
+    return (await this.#database.write(this.#statements.complete(key, completion))) > 0
+  }
+
+  async #write(key: string, record: StoredRecord | null, { version }: Found): Promise<boolean> {
+    const { insert, remove, update } = this.#statements
+    if (version === null) return record === null || this.#isInserted(insert(key, record))
+    const written = record === null ? remove(key, version) : update(key, record, version)
+    return (await this.#database.write(written)) > 0
+  }
+
+  /** `false`: there is a row. The unique index decides. */
+  async #isInserted(statement: Statement): Promise<boolean> {
+    try {
+      await this.#database.write(statement)
+      return true
+    } catch (error) {
+      if (isDuplicate(error)) return false
+      throw error
+    }
+  }
+}
+
+type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
+
+const MOST_TURNS = 20
+
+function isLapsed({ record, now }: Found): boolean {
+  return record?.state === 'in-flight' && now >= record.leaseUntil
+}
+
+/** It takes the record over, or shows that its owner is gone: only where no transaction holds it. */
+function isAboutLapse(reply: BeginReply): boolean {
+  return reply.acquired || reply.record.state === 'in-flight'
+}
+
+function heldBy(found: Found | undefined, { fingerprint }: Claim): BeginReply {
+  const record = found?.record ?? null
+  const seen = {
+    fingerprint: record?.fingerprint ?? fingerprint,
+    attempt: record?.attempt ?? 1,
+    uncertain: record !== null && record.state !== 'completed' && record.uncertain,
+  }
+  return { acquired: false, record: { state: 'in-flight', ...seen, leaseRemainingMs: 1 } }
+}

@@ -1,0 +1,184 @@
+import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import type { Answer, Completion, Finish, machine } from '../../../src/core/index.js'
+import { asciiHeadOf, columnsOf } from '../../sql/record-columns.js'
+import { bytes, type Statement, type StatementValue, statement } from '../statement.js'
+import { stepsOf } from './steps-column.js'
+import { FORMAT, NOW, tablesOf } from './table.js'
+
+type StoredRecord = machine.StoredRecord
+
+export type Statements = ReturnType<typeof statementsOn>
+
+/** What a row was when it was read: it is changed only while it is still that. */
+export interface Version {
+  readonly token: string
+  readonly revision: number
+  readonly expiresAt: number
+}
+
+/** All but the bytes, which come as they are, is text: clients convert all other types differently. */
+const TEXTS = ['state', 'token', 'fingerprint', 'head'].map((name) => `CONVERT(r.${name} USING utf8mb4) AS ${name}`)
+const NUMBERS = ['format', 'revision', 'attempt', 'uncertain', 'lease_until', 'expires_at', 'status'].map(
+  (name) => `CONCAT(r.${name}) AS ${name}`,
+)
+const COLUMNS = [...TEXTS, ...NUMBERS].join(', ')
+
+const WRITTEN = [
+  ...['state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'],
+  ...['status', 'head', 'body', 'steps'],
+]
+
+/** The store's statements. Each is whole by itself: none needs another one's transaction. */
+export function statementsOn(prefix: string) {
+  const tables = tablesOf(prefix)
+  return { ...readingOf(tables), ...writingOf(tables), ...ofTransactions(tables), ...walkingOf(tables) }
+}
+
+function readingOf({ records }: Tables) {
+  // A number or a word, by version.
+  const readOnly = `CASE WHEN @@GLOBAL.read_only IN ('0', 'OFF') THEN '0' ELSE '1' END`
+  const clock = `(SELECT CONCAT(${NOW}) AS now, ${readOnly} AS read_only) c`
+  const from = `FROM ${clock} LEFT JOIN ${records} r ON r.id = ?`
+  const body = 'CASE WHEN r.fingerprint = ? THEN r.body END AS body'
+  const read = statement(`SELECT c.now, c.read_only, ${COLUMNS}, r.body, r.steps ${from}`)
+  const readShown = statement(`SELECT c.now, c.read_only, ${COLUMNS}, ${body}, r.steps ${from}`)
+  const locked = `SELECT CONCAT(${NOW}) AS now, ${COLUMNS}, r.body, r.steps FROM ${records} r WHERE r.id = ? FOR UPDATE`
+  const lockAtOnce = statement(`${locked} NOWAIT`)
+  return {
+    /** The row of a key, with the time; a row without a record if there is none. */
+    read: (key: string) => read(idOf(key)),
+    /** The same; the body only if the record has this fingerprint. */
+    readShown: (key: string, fingerprint: string) => readShown(bytes(fingerprint), idOf(key)),
+    /** The row as last committed; fails if a transaction holds it. */
+    lockAtOnce: (key: string) => lockAtOnce(idOf(key)),
+  }
+}
+
+function writingOf({ records }: Tables) {
+  const unchanged = 'id = ? AND token = ? AND revision = ? AND expires_at = ?'
+  const claimed = 'id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at'
+  const insert = statement(
+    `INSERT INTO ${records} (id, name, format, revision, ${WRITTEN.join(', ')})
+    VALUES (?, ?, ${FORMAT}, 1, ${WRITTEN.map(() => '?').join(', ')})`,
+  )
+  const claim = statement(
+    `INSERT INTO ${records} (${claimed}) VALUES (?, ?, ${FORMAT}, 1, 'in-flight', ?, ?, 1, 0, ${NOW} + ?, ${NOW} + ?)`,
+  )
+  const update = statement(
+    `UPDATE ${records} SET format = ${FORMAT}, revision = revision + 1, ${WRITTEN.map((name) => `${name} = ?`).join(', ')}
+    WHERE ${unchanged}`,
+  )
+  const remove = statement(`DELETE FROM ${records} WHERE ${unchanged}`)
+  const renew = statement(
+    `UPDATE ${records} SET revision = revision + 1, lease_until = ${NOW} + ?, expires_at = ${NOW} + ? WHERE ${OWNED}`,
+  )
+  const complete = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED}`)
+  return {
+    /** Writes a new row; fails if there is one. */
+    insert: (key: string, record: StoredRecord) => insert(idOf(key), bytes(key), ...valuesOf(record)),
+    /** The same for a first claim, whose times are durations. */
+    claim: (key: string, { token, fingerprint, leaseUntil, expiresAt }: InFlight) =>
+      claim(idOf(key), bytes(key), bytes(token), bytes(fingerprint), leaseUntil, expiresAt),
+    /** Writes the record over the row that was read. */
+    update: (key: string, record: StoredRecord, version: Version) =>
+      update(...valuesOf(record), idOf(key), ...valuesOfVersion(version)),
+    remove: (key: string, version: Version) => remove(idOf(key), ...valuesOfVersion(version)),
+    /** The owner's row gets a new lease. */
+    renew: (key: string, token: string, leaseMs: number, retentionMs: number) =>
+      renew(leaseMs, retentionMs, idOf(key), bytes(token)),
+    /** The owner's row is completed. */
+    complete: (key: string, { token, retentionMs, answer }: Completion) =>
+      complete(retentionMs, ...valuesOfAnswer(answer), idOf(key), bytes(token)),
+  }
+}
+
+/** The owner's row. */
+const OWNED = `id = ? AND token = ? AND state = 'in-flight' AND format = ${FORMAT} AND expires_at > ${NOW}`
+const COMPLETED = `state = 'completed', revision = revision + 1, uncertain = 0, lease_until = NULL, expires_at = ${NOW} + ?,
+    status = ?, head = ?, body = ?, steps = NULL`
+
+/** Those that are sent in a transaction of the application. */
+function ofTransactions({ records }: Tables) {
+  const bare = `SELECT CONCAT(${NOW}) AS now, ${COLUMNS} FROM ${records} r WHERE r.id = ? FOR UPDATE`
+  const lock = statement(bare)
+  const lockBareAtOnce = statement(`${bare} NOWAIT`)
+  const unsettle = statement(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = ?`)
+  const placeholder = statement(
+    `INSERT INTO ${records} (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
+    VALUES (?, ?, ${FORMAT}, 1, 'in-flight', ?, '', 1, 1, 0, ${NOW} + ${DAY_MS})`,
+  )
+  const finish = statement(
+    `UPDATE ${records} SET format = ${FORMAT}, ${COMPLETED}, token = ?, fingerprint = ?, attempt = ? WHERE id = ?`,
+  )
+  return {
+    /** The row as last committed, without bytes, locked until the transaction ends; no row if there is none. */
+    lock: (key: string) => lock(idOf(key)),
+    /** The same; fails if a transaction holds it. */
+    lockBareAtOnce: (key: string) => lockBareAtOnce(idOf(key)),
+    /** The locked row becomes uncertain. */
+    unsettle: (key: string) => unsettle(idOf(key)),
+    /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */
+    placeholder: (key: string, token: string) => placeholder(idOf(key), bytes(key), bytes(token)),
+    /** The locked row is completed by another owner. */
+    finish: (key: string, { token, fingerprint, attempt, retentionMs, answer }: Finish) =>
+      finish(retentionMs, ...valuesOfAnswer(answer), bytes(token), bytes(fingerprint), attempt, idOf(key)),
+  }
+}
+
+const DAY_MS = 86_400_000
+
+function walkingOf({ records, sweeps }: Tables) {
+  const walk = statement(
+    `SELECT CONCAT(${NOW}) AS now, HEX(r.id) AS id, CONVERT(r.name USING utf8mb4) AS name, ${COLUMNS}, r.body IS NULL AS bodiless
+    FROM ${records} r WHERE r.id > ? ORDER BY r.id LIMIT ?`,
+  )
+  const expired = statement(
+    `SELECT HEX(e.id) AS id, CONCAT(e.expires_at <= ${NOW}) AS is_expired
+    FROM (SELECT id, expires_at FROM ${records} WHERE id > ? ORDER BY id LIMIT ?) e`,
+  )
+  const turn = statement(`UPDATE ${sweeps} SET due_at = ${NOW} + ? WHERE id = 1 AND due_at <= ${NOW}`)
+  const progress = statement(`SELECT HEX(next_id) AS next_id FROM ${sweeps} WHERE id = 1`)
+  const turned = statement(`UPDATE ${sweeps} SET next_id = ?, due_at = ${NOW} + ? WHERE id = 1`)
+  return {
+    /** Some rows, in the order of their ids, behind one of them. */
+    walk: (fromId: string, rows: number) => walk(Buffer.from(fromId, 'hex'), rows),
+    /** Which of some rows have expired. */
+    expired: (fromId: string, rows: number) => expired(Buffer.from(fromId, 'hex'), rows),
+    /** Removes those of these rows that have expired. */
+    removeExpired: (ids: readonly string[]): Statement =>
+      statement(`DELETE FROM ${records} WHERE expires_at <= ${NOW} AND id IN (${ids.map(() => '?').join(', ')})`)(
+        ...ids.map((id) => Buffer.from(id, 'hex')),
+      ),
+    /** Takes the turn to sweep for so long, if nobody has it. */
+    turn: (forMs: number) => turn(forMs),
+    progress: (): Statement => progress(),
+    /** Leaves the turn to the next. */
+    turned: (nextId: string, pauseMs: number) => turned(Buffer.from(nextId, 'hex'), pauseMs),
+  }
+}
+
+type Tables = ReturnType<typeof tablesOf>
+type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
+
+/** A storage key may exceed the maximum size of an index entry. */
+export function idOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest()
+}
+
+/** In the order of WRITTEN. */
+function valuesOf(record: StoredRecord): StatementValue[] {
+  const { state, token, fingerprint, attempt, uncertain, lease_until, expires_at } = columnsOf(record)
+  const owner = [bytes(state), bytes(token), fingerprint === null ? null : bytes(fingerprint)]
+  const answer = record.state === 'completed' ? valuesOfAnswer(record.answer) : [null, null, null]
+  return [...owner, attempt, uncertain, lease_until, expires_at, ...answer, stepsOf(record)]
+}
+
+function valuesOfAnswer({ body, ...head }: Answer): StatementValue[] {
+  const inOne = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return [head.status, bytes(asciiHeadOf(head)), inOne]
+}
+
+function valuesOfVersion({ token, revision, expiresAt }: Version): StatementValue[] {
+  return [bytes(token), revision, expiresAt]
+}

@@ -1,0 +1,60 @@
+import { Buffer } from 'node:buffer'
+import type { machine, StoredStep } from '../../../src/core/index.js'
+import { DamagedRow, type Row } from '../../sql/record-columns.js'
+
+type StoredRecord = machine.StoredRecord
+
+/** What the column holds, as JSON; results in base64. */
+interface Kept {
+  readonly steps: readonly (readonly [
+    label: string,
+    state: StoredStep['state'],
+    order: number,
+    result: string | null,
+  ])[]
+  readonly rerun: boolean
+}
+
+/** The steps of a record, and an operator's mark; `null` if there are none. */
+export function stepsOf(record: StoredRecord): Buffer | null {
+  if (record.state === 'completed') return null
+  const rerun = record.state === 'failed' && record.rerun === true
+  const steps = (record.steps ?? []).map(({ label, state, order, result }) => {
+    const bytes = result && Buffer.from(result.buffer, result.byteOffset, result.byteLength).toString('base64')
+    return [label, state, order, bytes] as const
+  })
+  if (steps.length === 0 && !rerun) return null
+  return Buffer.from(JSON.stringify({ steps, rerun } satisfies Kept))
+}
+
+/**
+ * The record with the steps of its row.
+ *
+ * @throws DamagedRow
+ */
+export function withSteps(record: StoredRecord, { steps: column }: Row): StoredRecord {
+  if (column === null || column === undefined || record.state === 'completed') return record
+  const { steps: kept, rerun } = keptIn(column)
+  const steps = kept.map(([label, state, order, result]) => {
+    return { label, state, order, result: result === null ? null : Buffer.from(result, 'base64') }
+  })
+  const having = steps.length === 0 ? {} : { steps }
+  return record.state === 'failed' && rerun ? { ...record, ...having, rerun: true } : { ...record, ...having }
+}
+
+function keptIn(column: unknown): Kept {
+  try {
+    const kept = JSON.parse(Buffer.from(column as Uint8Array).toString()) as Kept
+    if (kept.steps.every(isStep)) return kept
+  } catch {} // Not the parser's own error, which would quote a result.
+  throw new DamagedRow('steps')
+}
+
+function isStep([label, state, order, result]: Kept['steps'][number]): boolean {
+  return (
+    typeof label === 'string' &&
+    ['begun', 'done', 'undone'].includes(state) &&
+    Number.isInteger(order) &&
+    (result === null || typeof result === 'string')
+  )
+}

@@ -1,0 +1,92 @@
+import { type ListedRecords, listed, listedIfUnknown } from '../../../src/core/index.js'
+import type { Pace } from '../../sql/sweep-timer.js'
+import type { Database, TextRow } from '../connection/database.js'
+import { isLocked } from '../errors.js'
+import { foundIn } from './record-row.js'
+import type { Statements } from './statements.js'
+import { FORMAT } from './table.js'
+
+const ROWS_A_LIST = 1_000
+const ROWS_A_SWEEP = 500
+
+/** How long a process has the turn for one step, at most: then another one takes it. */
+const TURN_MS = 60_000
+
+/** What goes through the table, in steps in the order of the ids, which are random: no index is needed for it. */
+export class Walks {
+  readonly #database: Database
+  readonly #statements: Statements
+
+  constructor(database: Database, statements: Statements) {
+    this.#database = database
+    this.#statements = statements
+  }
+
+  listScope(scope: string, from: string | null): Promise<ListedRecords> {
+    return this.#list(from, (row) => (String(row.name).startsWith(`${scope}:`) ? listed : null))
+  }
+
+  list(from: string | null): Promise<ListedRecords> {
+    return this.#list(from, () => listedIfUnknown)
+  }
+
+  /** Removes all expired rows now. Resolves with their number. */
+  async sweepAll(): Promise<number> {
+    let removed = 0
+    for (let from: string | null = ''; from !== null; ) {
+      const step: Swept = await this.#sweep(from)
+      removed += step.removed
+      from = step.next
+    }
+    return removed
+  }
+
+  /** One step of the sweep of all processes. Resolves with whether it was this one's turn, and there is more. */
+  async sweepInTurn({ pauseMs, restMs }: Pace): Promise<boolean> {
+    const { turn, progress, turned } = this.#statements
+    if ((await this.#database.write(turn(TURN_MS))) === 0) return false
+    const [row] = await this.#database.rows(progress())
+    const { next } = await this.#sweep(String(row?.next_id ?? ''))
+    await this.#database.write(turned(next ?? '', next === null ? restMs : pauseMs))
+    return next !== null
+  }
+
+  async #sweep(from: string): Promise<Swept> {
+    const rows = await this.#database.rows(this.#statements.expired(from, ROWS_A_SWEEP))
+    const expired = rows.filter(({ is_expired }) => is_expired === '1').map(({ id }) => String(id))
+    // By their ids, so that no other row is locked, or waited for.
+    const removed = expired.length === 0 ? 0 : await this.#removed(expired)
+    return { removed, next: rows.length < ROWS_A_SWEEP ? null : String(rows.at(-1)?.id) }
+  }
+
+  /** Rows that a transaction has locked, which takes their keys, are left for the next time, and with them the others of this step. */
+  async #removed(ids: readonly string[]): Promise<number> {
+    try {
+      return await this.#database.write(this.#statements.removeExpired(ids))
+    } catch (error) {
+      if (isLocked(error)) return 0
+      throw error
+    }
+  }
+
+  async #list(from: string | null, showing: (row: TextRow) => typeof listed | null): Promise<ListedRecords> {
+    const rows = await this.#database.rows(this.#statements.walk(from ?? '', ROWS_A_LIST))
+    const records = rows
+      .filter(({ format }) => format === `${FORMAT}`)
+      .flatMap((row) => {
+        const { record, now } = foundIn({ ...row, body: row.bodiless === '1' ? null : NOT_READ, steps: null })
+        const shown = showing(row)?.(record, now) ?? null
+        return shown === null ? [] : [{ key: String(row.name), ...shown }]
+      })
+    return { records, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.id) }
+  }
+}
+
+/** In place of a body: what is listed has none. */
+const NOT_READ = new Uint8Array()
+
+interface Swept {
+  readonly removed: number
+  /** The last id; `null`: the end of the table. */
+  readonly next: string | null
+}

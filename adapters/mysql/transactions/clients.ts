@@ -1,0 +1,145 @@
+import { areFunctions, type TxOfFunctions } from '../../sql/client-transactions.js'
+import {
+  type Connection,
+  coreOf,
+  ignored,
+  isPool,
+  type MySqlCallbackPool,
+  type MySqlPool,
+  type MySqlPromisePool,
+  sent,
+} from '../connection/client.js'
+import { isRefusedStatement } from '../errors.js'
+import { literally, type Statement } from '../statement.js'
+
+/** How a client other than `mysql2` opens transactions and runs statements in them. */
+export interface MySqlTransactions<Tx, Options> {
+  /**
+   * Opens a transaction, calls `work` with it, and commits when `work` has resolved; if it rejects, rolls back and
+   * rejects. `options` are those given to `transaction` or `step`.
+   */
+  transaction(work: (tx: Tx) => Promise<void>, options?: Options): Promise<unknown>
+  /**
+   * Runs a statement in the transaction: either its `text` with `?` and `values` (`Buffer`s, integers and `null`), or as a tagged
+   * template with its `strings`. Resolves with what the client returns. Not over the client's prepared statements, which know no
+   * SAVEPOINT.
+   */
+  run(tx: Tx, statement: Statement): Promise<unknown>
+}
+
+/** The options of a transaction on a pool of `mysql2`. */
+export interface PoolTransactionOptions {
+  /** @default the session's own: REPEATABLE READ unless it was changed */
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
+}
+
+/** The types that the option `transactions` accepts. */
+// biome-ignore lint/suspicious/noExplicitAny: the types of whichever client is given are read from it
+export type AnyTransactions = MySqlPool | MySqlTransactions<any, any>
+
+/** The type of `tx`; for a pool, its connections. */
+export type TxOf<Given> = TxOfFunctions<Given, ConnectionOf<Given>>
+
+type ConnectionOf<Given> = Given extends MySqlPromisePool
+  ? Awaited<ReturnType<Given['getConnection']>>
+  : Given extends MySqlCallbackPool
+    ? Parameters<Parameters<Given['getConnection']>[0]>[1]
+    : never
+
+export type TransactionOptionsOf<Given> =
+  Given extends MySqlTransactions<infer _Tx, infer Options> ? Options : PoolTransactionOptions
+
+/** Describes the option in an error message. */
+export const EXPECTED_TRANSACTIONS =
+  'a pool of `mysql2` or `mysql2/promise`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
+
+export function areTransactions(value: unknown): value is AnyTransactions {
+  return isPool(value) || areFunctions(value)
+}
+
+/** Those of a pool also tell when the database ends a session: no other client's do. */
+export interface OpenedTransactions<Tx, Options> extends MySqlTransactions<Tx, Options> {
+  sessionEnd?(tx: Tx): Promise<void> | undefined
+}
+
+/** A client's transactions. */
+export function opened(given: AnyTransactions): OpenedTransactions<unknown, unknown> {
+  return (isPool(given) ? onPool(given) : given) as OpenedTransactions<unknown, unknown>
+}
+
+function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOptions> {
+  const ends = new WeakMap<object, Promise<void>>()
+  return {
+    run: (tx, statement) => sent(connectionIn(tx), literally(statement)),
+    sessionEnd: (tx) => ends.get(tx),
+
+    async transaction(work, options) {
+      const tx = await txOf(pool)
+      const connection = connectionIn(tx)
+      connection.on('error', ignored)
+      const end = endOf(connection)
+      ends.set(tx, end.promise)
+      let isGood = false
+      try {
+        if (options?.isolation !== undefined)
+          await sent(connection, `SET TRANSACTION ISOLATION LEVEL ${ISOLATION[options.isolation]}`)
+        await sent(connection, 'START TRANSACTION')
+        await work(tx)
+        await sent(connection, 'COMMIT')
+        isGood = true
+      } catch (error) {
+        isGood = await rollsBack(connection, error)
+        throw error
+      } finally {
+        end.close()
+        connection.off('error', ignored)
+        ends.delete(tx)
+        if (isGood) connection.release()
+        else connection.destroy()
+      }
+    },
+  }
+}
+
+/** As the application's pool gives them out. */
+async function txOf(pool: MySqlPool): Promise<object> {
+  if (coreOf(pool) !== pool) return (pool as MySqlPromisePool).getConnection()
+  return new Promise((resolve, reject) => {
+    ;(pool as MySqlCallbackPool).getConnection((error, connection) => {
+      if (error === null || error === undefined) resolve(connection)
+      else reject(error)
+    })
+  })
+}
+
+/** That of callbacks, which one of promises wraps. */
+function connectionIn(tx: object): Connection {
+  const { connection, promise } = tx as { readonly connection?: Connection; readonly promise?: unknown }
+  return typeof promise === 'function' || connection === undefined ? (tx as Connection) : connection
+}
+
+function endOf(connection: Connection): { readonly promise: Promise<void>; close(): void } {
+  let onEnd!: () => void
+  const promise = new Promise<void>((resolve) => {
+    onEnd = resolve
+  })
+  connection.on('error', onEnd)
+  return { promise, close: () => void connection.off('error', onEnd) }
+}
+
+const ISOLATION = {
+  'read committed': 'READ COMMITTED',
+  'repeatable read': 'REPEATABLE READ',
+  serializable: 'SERIALIZABLE',
+} as const
+
+/** Whether the rollback is certain: if not, the connection is closed, and the database rolls back. */
+async function rollsBack(connection: Connection, error: unknown): Promise<boolean> {
+  if ((error as { readonly fatal?: unknown } | null)?.fatal === true) return false
+  try {
+    await sent(connection, 'ROLLBACK')
+    return true
+  } catch (error) {
+    return isRefusedStatement(error)
+  }
+}

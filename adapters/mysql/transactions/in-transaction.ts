@@ -1,0 +1,248 @@
+import { createHash } from 'node:crypto'
+import {
+  type Completion,
+  type Entered,
+  type Entry,
+  type Finish,
+  machine,
+  operationTaken,
+} from '../../../src/core/index.js'
+import { rowsIn } from '../../sql/client-transactions.js'
+import { NOTHING_WRITTEN_INSIDE, whyNotOwned } from '../../sql/ownership.js'
+import { withoutValues } from '../connection/without-values.js'
+import {
+  errorNumberOf,
+  isDuplicate,
+  isLocked,
+  MySqlStoreError,
+  type MySqlStoreErrorCode,
+  storeError,
+} from '../errors.js'
+import { type Found, foundIn } from '../rows/record-row.js'
+import type { Records } from '../rows/records.js'
+import type { Statements, Version } from '../rows/statements.js'
+import { type Statement, statement } from '../statement.js'
+
+/** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
+export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
+
+/** What is known of an open transaction. */
+interface Opened {
+  readonly token: string
+  /** How many statements that write its session had been sent when it began. */
+  readonly writesBefore: number
+  /** Of a transaction that takes the key: what it has locked. */
+  readonly taken?: Version
+}
+
+/**
+ * The statements of a run inside the application's transaction. If one of them rejects, the transaction must not be committed.
+ *
+ * The mark is a savepoint: COMMIT and ROLLBACK drop it, whoever sends them, as does the database when it rolls back a deadlock, and a
+ * statement that commits implicitly. So it proves that this is still the transaction that was opened for the run.
+ *
+ * @throws MySqlStoreError with one of the codes for transactions; any other database error unchanged, so that the
+ * code that opened the transaction can recognise a deadlock and retry.
+ */
+export class InTransaction<Tx> {
+  readonly #run: RunInTransaction<Tx>
+  readonly #statements: Statements
+  readonly #records: Records
+  readonly #opened = new WeakMap<object, Opened>()
+
+  constructor(run: RunInTransaction<Tx>, statements: Statements, records: Records) {
+    this.#run = run
+    this.#statements = statements
+    this.#records = records
+  }
+
+  /** The first statement: marks the transaction as the run's. */
+  async mark(tx: Tx, token: string): Promise<void> {
+    await this.#setMark(tx, token)
+    await this.#remember(tx, { token })
+  }
+
+  /** Locks the record until the transaction ends, and makes it uncertain. */
+  async step(tx: Tx, key: string, token: string): Promise<void> {
+    await this.#checkMark(tx, token)
+    await this.#setMark(tx, token)
+    await this.#lockOwned(tx, key, token)
+    await this.#send(tx, this.#statements.unsettle(key))
+  }
+
+  /** The last statement: completes the record, and locks it until the transaction ends. */
+  async complete(tx: Tx, key: string, completion: Completion, allowEmpty = false): Promise<void> {
+    await this.#mayComplete(tx, completion.token, allowEmpty)
+    await this.#lockOwned(tx, key, completion.token)
+    await this.#send(tx, this.#statements.complete(key, completion))
+  }
+
+  /**
+   * The first statement of a transaction that takes the key. A row is its lock: one that nobody else can see, or, where the look has
+   * found one, that. Whether the key is free is asked outside of the transaction: inside, a locking read of a row that is absent
+   * would lock its neighbours too, and any other could read the past.
+   */
+  async enter(tx: Tx, key: string, entry: Entry): Promise<Entered> {
+    const found = await this.#records.findLast(key)
+    if (found === 'locked') return 'locked'
+    if (machine.enter(found.record, entry, found.now) !== 'entered') return 'taken'
+    const placeholder = placeholderOf(entry.token)
+    await this.#setMark(tx, entry.token)
+    try {
+      if (found.version === null) await this.#send(tx, this.#statements.placeholder(key, placeholder))
+      else if (!isSame(await this.#lock(tx, key, true), found.version)) return 'locked'
+    } catch (error) {
+      if (isDuplicate(error) || isLocked(error)) return 'locked'
+      throw error
+    }
+    await this.#remember(tx, {
+      token: entry.token,
+      taken: found.version ?? { token: placeholder, revision: 1, expiresAt: 0 },
+    })
+    return 'entered'
+  }
+
+  /** The last one: writes the completed record over the row that it has locked. */
+  async finish(tx: Tx, key: string, finish: Finish, allowEmpty = false): Promise<void> {
+    await this.#mayComplete(tx, finish.token, allowEmpty)
+    const taken = this.#opened.get(tx as object)?.taken
+    if (!isSame(await this.#lock(tx, key, false), taken)) throw operationTaken()
+    await this.#send(tx, this.#statements.finish(key, finish))
+  }
+
+  /** The same for a transaction that the application opened. Whether it has written something cannot be seen. */
+  async completeByHand(tx: Tx, key: string, completion: Completion): Promise<void> {
+    await this.#setMark(tx, completion.token)
+    await this.#checkMark(tx, completion.token, notOpen)
+    await this.#lockOwned(tx, key, completion.token)
+    await this.#send(tx, this.#statements.complete(key, completion))
+  }
+
+  async #mayComplete(tx: Tx, token: string, allowEmpty: boolean): Promise<void> {
+    const opened = this.#opened.get(tx as object)
+    if (opened?.token !== token) throw unmarked()
+    if (!allowEmpty && (await this.#writes(tx)) === opened.writesBefore) {
+      throw new MySqlStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
+    }
+    await this.#checkMark(tx, token)
+  }
+
+  async #remember(tx: Tx, known: Omit<Opened, 'writesBefore'>): Promise<void> {
+    this.#opened.set(tx as object, { ...known, writesBefore: await this.#writes(tx) })
+  }
+
+  async #setMark(tx: Tx, token: string): Promise<void> {
+    await this.#send(tx, statement(`SAVEPOINT ${markOf(token)}`)())
+  }
+
+  /** It is dropped, so that it can be checked once. */
+  async #checkMark(tx: Tx, token: string, error = unmarked): Promise<void> {
+    await this.#send(tx, statement(`RELEASE SAVEPOINT ${markOf(token)}`)()).catch((cause) => {
+      throw errorNumberOf(cause) === DOES_NOT_EXIST ? error(cause) : cause
+    })
+  }
+
+  /** How many statements that write the session has been sent, whether they have met a row or not. */
+  async #writes(tx: Tx): Promise<number> {
+    const rows = await this.#rows(tx, WRITES())
+    return rows.reduce((sum, row) => sum + Number(String(row.Value ?? row.VARIABLE_VALUE)), 0)
+  }
+
+  async #lockOwned(tx: Tx, key: string, token: string): Promise<void> {
+    const { record } = await this.#lock(tx, key, false)
+    const fault = whyNotOwned(record, token)
+    if (fault !== null) throw new MySqlStoreError(fault.code, fault.message)
+  }
+
+  /** The row as last committed, without its answer and its steps. */
+  async #lock(tx: Tx, key: string, atOnce: boolean): Promise<Found> {
+    const { lock, lockBareAtOnce } = this.#statements
+    const [row] = await this.#rows(tx, atOnce ? lockBareAtOnce(key) : lock(key))
+    return row === undefined ? ABSENT : foundIn(withTexts(row))
+  }
+
+  async #rows(tx: Tx, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const rows = rowsIn(await this.#send(tx, sent))
+    if (rows !== null) return rows
+    throw new MySqlStoreError(
+      'database_failed',
+      'The client returned an unknown format. Expected the rows, each an object.',
+    )
+  }
+
+  async #send(tx: Tx, sent: Statement): Promise<unknown> {
+    try {
+      return await this.#run(tx, sent)
+    } catch (error) {
+      withoutValues(error, sent)
+      const translated = storeError(error)
+      throw OURS.has(translated.code) ? translated : error
+    }
+  }
+}
+
+const OURS: ReadonlySet<MySqlStoreErrorCode> = new Set([
+  'schema_missing',
+  'permission_denied',
+  'read_only',
+  'packet_too_large',
+])
+
+const ABSENT: Found = { now: 0, record: null, version: null }
+
+/** https://mariadb.com/kb/en/e1305/: SAVEPOINT … does not exist. */
+const DOES_NOT_EXIST = 1305
+
+/** A statement that sends no rows may have written: an UPDATE that matches none counts too. Every user may ask. */
+const WRITES =
+  statement(`SHOW SESSION STATUS WHERE Variable_name IN ('Com_insert', 'Com_insert_select', 'Com_update', 'Com_update_multi',
+  'Com_delete', 'Com_delete_multi', 'Com_replace', 'Com_replace_select', 'Com_load', 'Com_call_procedure')`)
+
+/** Its name says whose it is. */
+function markOf(token: string): string {
+  return `once_per_key_${digestOf(token)}`
+}
+
+/** The token of a row that no commit shows; if one did, the row would be nobody's. */
+function placeholderOf(token: string): string {
+  return `entered ${digestOf(token)}`
+}
+
+function digestOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex').slice(0, 32)
+}
+
+function isSame({ version }: Found, taken: Version | undefined): boolean {
+  return version !== null && version.token === taken?.token && version.revision === taken.revision
+}
+
+/** Some clients return text as bytes. */
+function withTexts(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(row).map(([name, value]) => [
+    name,
+    value instanceof Uint8Array ? textIn(value) : value,
+  ])
+  return { ...Object.fromEntries(entries), body: null, steps: null }
+}
+
+function textIn(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes)
+}
+
+function unmarked(cause?: unknown): MySqlStoreError {
+  return new MySqlStoreError(
+    'transaction_unmarked',
+    'The transaction that was opened for this run is no longer open: a statement of the work committed it (DDL does), rolled it ' +
+      'back, or met a deadlock, which rolls everything back. Leave COMMIT and ROLLBACK to the store, and rethrow errors of the database.',
+    { cause },
+  )
+}
+
+function notOpen(cause?: unknown): MySqlStoreError {
+  return new MySqlStoreError(
+    'nothing_written',
+    'No transaction is open on this connection: complete the record as the last statement of the transaction with the effects, on its ' +
+      'connection.',
+    { cause },
+  )
+}

@@ -1,0 +1,308 @@
+import { type PoolConnection as CallbackConnection, createPool as createCallbackPool } from 'mysql2'
+import type { PoolConnection } from 'mysql2/promise'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { gate } from '../../support/gate.js'
+import { claimOf, ownOf } from '../claims.js'
+import { openPool, storeOn } from './open-store.js'
+import { onDatabase } from './served.js'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const LEVELS = [
+  ['READ COMMITTED', "SET SESSION tx_isolation = 'READ-COMMITTED'"],
+  ['REPEATABLE READ', "SET SESSION tx_isolation = 'REPEATABLE-READ', innodb_snapshot_isolation = ON"],
+  ['SERIALIZABLE', "SET SESSION tx_isolation = 'SERIALIZABLE'"],
+] as const
+
+describe.each(LEVELS)('a transaction at %s', async (_level, session) => {
+  const on = await onDatabase(session)
+  const { store, serve, insert, effects, record, types, errors, lapse, application, url } = on
+  on.clears()
+  const SENT = { status: 201, body: { id: 'e1' } }
+
+  test('commits effects and record together, and the answer leaves behind its COMMIT', async () => {
+    let seenInside: unknown
+    const post = await serve(async (_req, res, context) => {
+      const value = await store.transaction(context, async (tx) => {
+        await insert(tx)
+        res.status(201).json({ id: 'e1' })
+        seenInside = (await record())?.state
+        return 7
+      })
+      expect(value).toBe(7)
+    })
+    expect(await post()).toMatchObject({ ...SENT, replayed: false })
+    expect(seenInside).toBe('in-flight')
+    expect(await effects()).toEqual(['e1'])
+    expect(await post()).toMatchObject({ ...SENT, replayed: true })
+    expect(types()).toEqual(['claimed', 'completed', 'replayed'])
+  })
+
+  test('that throws, or answers a failure, leaves nothing behind', async () => {
+    let turn = 0
+    const post = await serve(async (_req, res, context) => {
+      turn++
+      await store.transaction(context, async (tx) => {
+        await insert(tx)
+        if (turn === 1) throw new Error('no')
+        res.status(turn === 2 ? 422 : 201).json({ id: 'e1' })
+      })
+    })
+    expect((await post()).status).toBe(500)
+    expect((await post()).status).toBe(422)
+    expect(await effects()).toEqual([])
+    expect(await post()).toMatchObject(SENT)
+    expect(await effects()).toEqual(['e1'])
+  })
+
+  test('of an owner that has lost its lease does not commit', async () => {
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await insert(tx)
+        await lapse()
+        const claim = { ...claimOf('thief'), fingerprint: (await record())?.fingerprint ?? '' }
+        expect(await store.begin('single-tenant:k', claim)).toMatchObject({ acquired: true, attempt: 2 })
+        res.status(201).json({ id: 'e1' })
+      })
+    })
+    expect(await post()).toMatchObject({ status: 409, body: { code: 'in_flight' } })
+    expect(errors).toMatchObject([{ code: 'record_taken' }])
+    expect(await effects()).toEqual([])
+    expect(await record()).toMatchObject({ state: 'in-flight', attempt: 2 })
+  })
+
+  test('whose record has gone does not commit', async () => {
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await insert(tx)
+        await on.query('DELETE FROM once_per_key_records')
+        res.status(201).json({ id: 'e1' })
+      })
+    })
+    expect((await post()).status).toBe(500)
+    expect(errors).toMatchObject([{ code: 'record_absent' }])
+    expect(await effects()).toEqual([])
+  })
+
+  test('in which nothing was written is rolled back, unless that is allowed', async () => {
+    let allowEmpty = false
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(
+        context,
+        async (tx) => {
+          await tx.query('SELECT 1')
+          if (!allowEmpty) await insert(application) // `tx` was forgotten.
+          res.status(201).json({ id: 'e1' })
+        },
+        { allowEmpty },
+      )
+    })
+    expect((await post()).status).toBe(500)
+    expect(errors).toMatchObject([{ code: 'nothing_written' }])
+    allowEmpty = true
+    expect((await post()).status).toBe(201)
+  })
+
+  test.each<[string, (tx: PoolConnection) => Promise<unknown>]>([
+    ['by a prepared statement', (tx) => tx.execute('INSERT INTO effects VALUES (?)', ['e1'])],
+    [
+      'by a savepoint of its own',
+      (tx) =>
+        tx
+          .query('SAVEPOINT a')
+          .then(() => insert(tx))
+          .then(() => tx.query('RELEASE SAVEPOINT a')),
+    ],
+  ])('may write %s', async (_name, write) => {
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await write(tx)
+        res.status(201).json({ id: 'e1' })
+      })
+    })
+    expect((await post()).status).toBe(201)
+    expect(await effects()).toEqual(['e1'])
+  })
+
+  test.each([
+    ['COMMIT', ['COMMIT', 'START TRANSACTION']],
+    ['ROLLBACK', ['ROLLBACK', 'START TRANSACTION']],
+    ['DDL, which commits', ['CREATE TABLE IF NOT EXISTS other (id INT)']],
+  ])('that was ended inside by %s is caught: the record is not completed', async (_name, statements) => {
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        for (const sql of statements) await tx.query(sql)
+        await insert(tx)
+        res.status(201).json({ id: 'e1' })
+      })
+    })
+    expect((await post()).status).toBe(500)
+    expect(errors).toMatchObject([{ code: 'transaction_unmarked' }])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('whose deadlock was swallowed is caught: the database had rolled everything back', async () => {
+    const [both, over] = [gate(), gate()]
+    await insert(application, 'a')
+    await insert(application, 'b')
+    const other = await application.getConnection()
+    onTestFinished(() => other.release())
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await tx.query("UPDATE effects SET id = id WHERE id = 'a'")
+        both.open()
+        await over.opened
+        // One of the two is chosen: this one has written less.
+        await tx.query("SELECT * FROM effects WHERE id = 'b' FOR UPDATE").catch(() => {})
+        await insert(tx, 'e1')
+        res.status(201).json({ id: 'e1' })
+      })
+    })
+    const posted = post()
+    await both.opened
+    await other.query('START TRANSACTION')
+    await other.query("DELETE FROM effects WHERE id = 'b'")
+    await other.query("INSERT INTO effects VALUES ('c'), ('d'), ('f'), ('g')")
+    const blocked = other.query("DELETE FROM effects WHERE id = 'a'").then(() => other.query('COMMIT'))
+    await vi.waitFor(async () => {
+      const [rows] = await application.query(
+        "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+      )
+      expect(rows).toHaveLength(1)
+    })
+    over.open()
+    expect((await posted).status).toBe(500)
+    expect(errors).toMatchObject([{ code: 'transaction_unmarked' }])
+    await blocked
+  })
+
+  test('by hand completes the record with the transaction that the application opened', async () => {
+    const post = await serve(async (_req, res, context) => {
+      const tx = await application.getConnection()
+      await tx.query('START TRANSACTION')
+      await insert(tx)
+      await store.completeIn(tx, context, { status: 201, body: { id: 'e1' } })
+      await tx.query('COMMIT')
+      tx.release()
+      res.status(500).end() // What the record says is sent.
+    })
+    expect(await post()).toMatchObject(SENT)
+    expect(await post()).toMatchObject({ ...SENT, replayed: true })
+  })
+
+  test('by hand without a transaction is misuse, and nothing is completed', async () => {
+    const post = await serve(async (_req, _res, context) => {
+      const tx = await application.getConnection()
+      await store.completeIn(tx, context, { status: 201 }).finally(() => tx.release())
+    })
+    expect((await post()).status).toBe(500)
+    expect(errors).toMatchObject([{ code: 'nothing_written' }])
+    expect(await record()).toMatchObject({ state: 'failed' })
+  })
+
+  describe('whose COMMIT gets no reply', () => {
+    test('and was carried out sends its answer', async () => {
+      const { proxy, inProxy } = await on.throughProxy()
+      const post = await serve(
+        async (_req, res, context) => {
+          await inProxy.transaction(context, async (tx) => {
+            await insert(tx)
+            res.status(201).json({ id: 'e1' })
+            void proxy.dropReplyTo('COMMIT')
+          })
+        },
+        { store: inProxy },
+      )
+      expect(await post()).toMatchObject(SENT)
+      expect(await effects()).toEqual(['e1'])
+    })
+
+    test('and never arrived is rolled back, and the next attempt runs', async () => {
+      const { proxy, inProxy } = await on.throughProxy()
+      let drops = true
+      const post = await serve(
+        async (_req, res, context) => {
+          await inProxy.transaction(context, async (tx) => {
+            await insert(tx)
+            res.status(201).json({ id: 'e1' })
+            if (drops) void proxy.dropRequest('COMMIT')
+            drops = false
+          })
+        },
+        { store: inProxy },
+      )
+      expect((await post()).status).toBe(500)
+      expect(await effects()).toEqual([])
+      expect(await post()).toMatchObject(SENT)
+      expect(await effects()).toEqual(['e1'])
+    })
+  })
+
+  test('while its lapsed record is locked by its completion, nobody takes it over', async () => {
+    await store.begin('locked', claimOf('t'))
+    const tx = await application.getConnection()
+    await tx.query('START TRANSACTION')
+    await tx.query("UPDATE once_per_key_records SET uncertain = 1 WHERE name = 'locked'")
+    await on.query("SELECT 1 FROM once_per_key_records WHERE name = 'locked' AND lease_until > 0")
+    const record = { state: 'in-flight', leaseRemainingMs: 1 }
+    await tx.query("UPDATE once_per_key_records SET lease_until = 1, revision = revision + 1 WHERE name = 'locked'")
+    await tx.query('COMMIT')
+    await tx.query('START TRANSACTION')
+    await tx.query("SELECT 1 FROM once_per_key_records WHERE name = 'locked' FOR UPDATE")
+    for (const unknownOutcome of ['rerun', 'refuse'] as const)
+      expect(await store.begin('locked', { ...claimOf('t2'), unknownOutcome })).toMatchObject({
+        acquired: false,
+        record,
+      })
+    await expect(store.release('locked', { ...ownOf('t'), failedMs: 1_000 })).rejects.toMatchObject({
+      code: 'record_locked',
+    })
+    await tx.query('ROLLBACK')
+    tx.release()
+    expect(await store.begin('locked', claimOf('t2'))).toMatchObject({ acquired: true, attempt: 2 })
+  })
+
+  test('on a callback pool gives its connections', async () => {
+    const callbacks = createCallbackPool({ uri: url, connectionLimit: 2 })
+    onTestFinished(() => new Promise((resolve) => callbacks.end(() => resolve())))
+    const called = storeOn({ pool: openedPool(), transactions: callbacks }) as ReturnType<typeof storeOn>
+    const post = await serve(
+      async (_req, res, context) => {
+        await called.transaction(context, async (tx: CallbackConnection) => {
+          await new Promise((resolve) => tx.query("INSERT INTO effects VALUES ('e1')", resolve))
+          res.status(201).json({ id: 'e1' })
+        })
+      },
+      { store: called },
+    )
+    expect(await post()).toMatchObject(SENT)
+    expect(await effects()).toEqual(['e1'])
+  })
+
+  test('of an isolation level of its own', async () => {
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(
+        context,
+        async (tx) => {
+          await insert(tx)
+          res.status(201).json({ id: 'e1' })
+        },
+        { isolation: 'read committed' },
+      )
+    })
+    expect(await post()).toMatchObject(SENT)
+  })
+
+  function openedPool() {
+    const pool = openPool(url)
+    onTestFinished(() => pool.end())
+    return pool
+  }
+})
+
+test('a pool for the commands and the transactions is an option mistake', async () => {
+  const pool = openPool('mysql://root@127.0.0.1:1/')
+  onTestFinished(() => pool.end())
+  expect(() => storeOn({ pool, transactions: pool })).toThrow(/transactions: expected another pool/)
+  expect(() => storeOn({ pool, transactions: pool.pool as never })).toThrow(/transactions: expected another pool/)
+})
