@@ -1,6 +1,7 @@
 import {
   type ActingContext,
   type Answer,
+  type AsResult,
   type BeginReply,
   type Claim,
   type CommandReply,
@@ -9,6 +10,7 @@ import {
   type GivenAnswer,
   type GivenByHand,
   type IdempotencyRecord,
+  type JsonOf,
   type ListedRecords,
   machine,
   type Ownership,
@@ -23,6 +25,7 @@ import {
   transactionsMissing,
   type Unclaimed,
   type WithAllowEmpty,
+  type WithResult,
 } from '../../src/core/index.js'
 import { SweepTimer } from '../sql/sweep-timer.js'
 import { isEnded } from './connection/client.js'
@@ -152,20 +155,44 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   }
 
   /**
-   * Commits intermediate writes of a run, as often as needed. The record is locked during the transaction, so no other
-   * attempt can take it over. From then on the outcome counts as unknown, until the run is completed. Resolves with the
-   * result of `work`, after the COMMIT.
+   * A step of a run whose result commits with its writes: it runs exactly once. If an attempt has recorded the label,
+   * resolves with its result, and does not call `work`. The record is locked during the transaction, so no other attempt
+   * can take it over. From then on the outcome counts as unknown, until the run is completed. Resolves after the COMMIT,
+   * with the result of `work` as JSON; `options` are the client's own, and `result: { encode, decode }`.
+   *
+   * @example await store.step(req.idempotency, 'reserve', (tx) => reserve(tx, order))
    *
    * @throws IdempotencyError for misuse: nothing was committed. MySqlStoreError `record_taken`, `record_absent`,
    * `record_ended`: this attempt does not own the record, and nothing was committed. What `work` throws: it was rolled
    * back.
    */
-  async step<Value>(
+  step<Value>(
     context: ActingContext | undefined,
-    work: (tx: TxOf<Given>) => Value | Promise<Value>,
+    label: string,
+    work: (tx: TxOf<Given>) => (Value & JsonOf<Value>) | Promise<Value & JsonOf<Value>>,
     options?: TransactionOptionsOf<Given>,
-  ): Promise<Value> {
-    return step(this, context, this.#ofApplication(), work as (tx: unknown) => Value | Promise<Value>, options)
+  ): Promise<Value>
+  /** The same for type parameters. */
+  step<Value>(
+    context: ActingContext | undefined,
+    label: string,
+    work: (tx: TxOf<Given>) => AsResult<Value> | Promise<AsResult<Value>>,
+    options?: TransactionOptionsOf<Given>,
+  ): Promise<Value>
+  step<Value>(
+    context: ActingContext | undefined,
+    label: string,
+    work: (tx: TxOf<Given>) => Value | Promise<Value>,
+    options: WithResult<TransactionOptionsOf<Given>, NoInfer<Value>>,
+  ): Promise<Value>
+  /** The store's own command: see `Store`. */
+  step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply>
+  async step(first: unknown, second: unknown, work?: unknown, options?: unknown): Promise<unknown> {
+    if (typeof first === 'string') {
+      const own = second as Parameters<typeof machine.step>[1]
+      return this.#records.change(first, (record, now) => machine.step(record, own, now), own.fingerprint)
+    }
+    return step(this, first, second as string, this.#ofApplication(), work as (tx: unknown) => unknown, options)
   }
 
   /**
@@ -185,10 +212,6 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   ): Promise<void> {
     const { inside } = this.#ofApplication()
     await completeByHand(this, context, answer, (key, completion) => inside.completeByHand(tx, key, completion))
-  }
-
-  async recordStep(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
-    return this.#records.change(key, (record, now) => machine.recordStep(record, own, now), own.fingerprint)
   }
 
   async inspect(key: string): Promise<IdempotencyRecord | null> {

@@ -83,9 +83,13 @@ function answerIn(row: Row): Answer {
   return { status: integer(row, 'status'), ...head, body }
 }
 
-/** ASCII, because the database, or the connection, may have any encoding; escaped, because a Postgres text cannot contain U+0000. */
 export function asciiHeadOf({ statusMessage, headers }: Pick<Answer, 'statusMessage' | 'headers'>): string {
-  return JSON.stringify([statusMessage, headers]).replace(
+  return asciiJson([statusMessage, headers])
+}
+
+/** ASCII, because the database, or the connection, may have any encoding; escaped, because a Postgres text cannot contain U+0000. */
+export function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )

@@ -103,7 +103,12 @@ function ofTransactions({ records }: Tables) {
   const bare = `SELECT CONCAT(${NOW}) AS now, ${COLUMNS} FROM ${records} r WHERE r.id = ? FOR UPDATE`
   const lock = statement(bare)
   const lockBareAtOnce = statement(`${bare} NOWAIT`)
+  // As text, which every client returns alike.
+  const lockWithSteps = statement(
+    `SELECT CONCAT(${NOW}) AS now, ${COLUMNS}, HEX(r.steps) AS steps FROM ${records} r WHERE r.id = ? FOR UPDATE`,
+  )
   const unsettle = statement(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = ?`)
+  const keepSteps = statement(`UPDATE ${records} SET revision = revision + 1, steps = ? WHERE id = ?`)
   const placeholder = statement(
     `INSERT INTO ${records} (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
     VALUES (?, ?, ${FORMAT}, 1, 'in-flight', ?, '', 1, 1, 0, ${NOW} + ${DAY_MS})`,
@@ -116,6 +121,10 @@ function ofTransactions({ records }: Tables) {
     lock: (key: string) => lock(idOf(key)),
     /** The same; fails if a transaction holds it. */
     lockBareAtOnce: (key: string) => lockBareAtOnce(idOf(key)),
+    /** The same as `lock`, with the steps in hexadecimal digits. */
+    lockWithSteps: (key: string) => lockWithSteps(idOf(key)),
+    /** The locked row keeps these steps. */
+    keepSteps: (key: string, record: StoredRecord) => keepSteps(stepsOf(record), idOf(key)),
     /** The locked row becomes uncertain. */
     unsettle: (key: string) => unsettle(idOf(key)),
     /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */

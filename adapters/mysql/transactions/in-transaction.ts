@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import {
   type Completion,
@@ -6,6 +7,8 @@ import {
   type Finish,
   machine,
   operationTaken,
+  type RecordedResult,
+  type StepChange,
 } from '../../../src/core/index.js'
 import { rowsIn } from '../../sql/client-transactions.js'
 import { NOTHING_WRITTEN_INSIDE, whyNotOwned } from '../../sql/ownership.js'
@@ -25,6 +28,8 @@ import { type Statement, statement } from '../statement.js'
 
 /** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
 export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
+
+type InFlight = Extract<machine.StoredRecord, { state: 'in-flight' }>
 
 /** What is known of an open transaction. */
 interface Opened {
@@ -62,12 +67,19 @@ export class InTransaction<Tx> {
     await this.#remember(tx, { token })
   }
 
-  /** Locks the record until the transaction ends, and makes it uncertain. */
-  async step(tx: Tx, key: string, token: string): Promise<void> {
-    await this.#checkMark(tx, token)
-    await this.#setMark(tx, token)
-    await this.#lockOwned(tx, key, token)
+  /** Locks the record until the transaction ends, and makes it uncertain. Resolves with what it says of the step. */
+  async step(tx: Tx, key: string, token: string, label: string): Promise<RecordedResult> {
+    const { steps } = await this.#ownedWithSteps(tx, key, token)
     await this.#send(tx, this.#statements.unsettle(key))
+    const recorded = steps?.find((step) => step.label === label && step.state === 'done')
+    return recorded === undefined ? null : { result: recorded.result }
+  }
+
+  /** Records its result. */
+  async stepDone(tx: Tx, key: string, token: string, change: StepChange): Promise<void> {
+    const found = await this.#ownedWithSteps(tx, key, token)
+    const steps = machine.withStep(found.steps, change)
+    await this.#send(tx, this.#statements.keepSteps(key, { ...found, steps }))
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
@@ -148,10 +160,18 @@ export class InTransaction<Tx> {
     return rows.reduce((sum, row) => sum + Number(String(row.Value ?? row.VARIABLE_VALUE)), 0)
   }
 
+  /** In the marked transaction. */
+  async #ownedWithSteps(tx: Tx, key: string, token: string): Promise<InFlight> {
+    await this.#checkMark(tx, token)
+    await this.#setMark(tx, token)
+    const [row] = await this.#rows(tx, this.#statements.lockWithSteps(key))
+    const found = row === undefined ? ABSENT : foundIn(withBytes(row))
+    return owned(found.record, token)
+  }
+
   async #lockOwned(tx: Tx, key: string, token: string): Promise<void> {
     const { record } = await this.#lock(tx, key, false)
-    const fault = whyNotOwned(record, token)
-    if (fault !== null) throw new MySqlStoreError(fault.code, fault.message)
+    owned(record, token)
   }
 
   /** The row as last committed, without its answer and its steps. */
@@ -223,6 +243,18 @@ function withTexts(row: Readonly<Record<string, unknown>>): Readonly<Record<stri
     value instanceof Uint8Array ? textIn(value) : value,
   ])
   return { ...Object.fromEntries(entries), body: null, steps: null }
+}
+
+function withBytes(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { steps } = row
+  const hexadecimal = steps instanceof Uint8Array ? textIn(steps) : steps
+  return { ...withTexts(row), steps: typeof hexadecimal === 'string' ? Buffer.from(hexadecimal, 'hex') : null }
+}
+
+function owned(record: machine.StoredRecord | null, token: string): InFlight {
+  const fault = whyNotOwned(record, token)
+  if (fault !== null) throw new MySqlStoreError(fault.code, fault.message)
+  return record as InFlight
 }
 
 function textIn(bytes: Uint8Array): string {

@@ -1,4 +1,13 @@
-import type { Completion, Entered, Entry, Finish, Transactions, Unclaimed } from '../../../src/core/index.js'
+import type {
+  Completion,
+  Entered,
+  Entry,
+  Finish,
+  RecordedResult,
+  StepChange,
+  Transactions,
+  Unclaimed,
+} from '../../../src/core/index.js'
 import { machine } from '../../../src/core/index.js'
 import type { Database } from '../connection/database.js'
 import { isConflict, isLocked, MySqlStoreError } from '../errors.js'
@@ -29,8 +38,12 @@ export class OfApplication implements Transactions<unknown, unknown> {
     return !this.needsRenewal(undefined)
   }
 
-  step(tx: unknown, recordKey: string, token: string): Promise<void> {
-    return this.inside.step(tx, recordKey, token)
+  step(tx: unknown, recordKey: string, token: string, label: string): Promise<RecordedResult> {
+    return this.inside.step(tx, recordKey, token, label)
+  }
+
+  stepDone(tx: unknown, recordKey: string, token: string, change: StepChange): Promise<void> {
+    return this.inside.stepDone(tx, recordKey, token, change)
   }
 
   complete(tx: unknown, recordKey: string, completion: Completion, allowEmpty: boolean): Promise<void> {

@@ -22,7 +22,7 @@ const STEPS = {
 const WRITTEN: typeof RECORDS = {
   ...RECORDS,
   'in-flight, with a step': {
-    write: async (store, key) => store.recordStep?.(key, { ...ownOf('owner', 'fingerprint'), ...STEPS }),
+    write: async (store, key) => store.step?.(key, { ...ownOf('owner', 'fingerprint'), ...STEPS }),
     shown: { state: 'in-flight', fingerprint: 'fingerprint', attempt: 1, uncertain: true },
   },
 }

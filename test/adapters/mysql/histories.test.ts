@@ -36,7 +36,7 @@ function prefixed(store: MySqlStore, prefix: string): Store {
     renew: (key, own) => store.renew(prefix + key, own),
     complete: (key, own) => store.complete(prefix + key, own),
     release: (key, own) => store.release(prefix + key, own),
-    recordStep: (key, own) => store.recordStep(prefix + key, own),
+    step: (key, own) => store.step(prefix + key, own),
     inspect: (key) => store.inspect(prefix + key),
     resolve: (key, resolution) => store.resolve(prefix + key, resolution),
     forget: (key, forgetting) => store.forget(prefix + key, forgetting),
