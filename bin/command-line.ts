@@ -36,6 +36,7 @@ const OPTIONS = {
   attempt: { type: 'string' },
   failed: { type: 'boolean' },
   completed: { type: 'boolean' },
+  rerun: { type: 'boolean' },
   status: { type: 'string' },
   body: { type: 'string' },
   'content-type': { type: 'string' },
@@ -56,7 +57,7 @@ const OF_ALL: readonly OptionName[] = ['redis', 'postgres', 'sqlite', 'store', '
 const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
   unknown: ['limit'],
   inspect: ['namespace', 'path', 'show-body', 'derive'],
-  resolve: ['namespace', 'path', 'attempt', 'failed', 'completed', 'status', 'body', 'content-type', 'yes'],
+  resolve: ['namespace', 'path', 'attempt', 'failed', 'completed', 'rerun', 'status', 'body', 'content-type', 'yes'],
   forget: ['namespace', 'path', 'scope', 'key', 'remove', 'dry-run', 'yes'],
   stats: [],
   doctor: [],
