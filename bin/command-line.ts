@@ -23,10 +23,12 @@ export type CommandName = (typeof COMMAND_NAMES)[number]
 const OPTIONS = {
   redis: { type: 'string' },
   postgres: { type: 'string' },
+  mysql: { type: 'string' },
   sqlite: { type: 'string' },
   store: { type: 'string' },
   prefix: { type: 'string' },
   schema: { type: 'string' },
+  for: { type: 'string' },
   namespace: { type: 'string' },
   path: { type: 'string' },
   scope: { type: 'string' },
@@ -51,7 +53,17 @@ const OPTIONS = {
 
 type OptionName = keyof typeof OPTIONS
 
-const OF_ALL: readonly OptionName[] = ['redis', 'postgres', 'sqlite', 'store', 'prefix', 'schema', 'json', 'help']
+const OF_ALL: readonly OptionName[] = [
+  'redis',
+  'postgres',
+  'mysql',
+  'sqlite',
+  'store',
+  'prefix',
+  'schema',
+  'json',
+  'help',
+]
 
 /** What each command takes besides. */
 const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
@@ -61,7 +73,7 @@ const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
   forget: ['namespace', 'path', 'scope', 'key', 'remove', 'dry-run', 'yes'],
   stats: [],
   doctor: [],
-  schema: [],
+  schema: ['for'],
   migrate: [],
   seal: ['ids'],
 }
@@ -105,10 +117,12 @@ function noCommand(word: string): string {
 
 /** Drivers take an empty URL for the server of this machine. */
 function checkPlaces(options: Options): void {
-  for (const name of ['redis', 'postgres', 'sqlite', 'store'] as const) checkGiven(`--${name}`, options[name])
+  for (const name of ['redis', 'postgres', 'mysql', 'sqlite', 'store'] as const) checkGiven(`--${name}`, options[name])
   for (const name of ['sqlite', 'store'] as const) {
     if (!looksLikeUrl(options[name] ?? '')) continue
-    throw new UsageError(`--${name} takes the path of a file, and was given a URL: a server is --redis or --postgres.`)
+    throw new UsageError(
+      `--${name} takes the path of a file, and was given a URL: a server is --redis, --postgres or --mysql.`,
+    )
   }
 }
 

@@ -3,11 +3,12 @@ import type { CommandName } from './command-line.js'
 const WHERE = `The store, one of:
   --redis URL        redis://… or rediss://…; for a cluster, any of its nodes. Needs ioredis
   --postgres URL     postgres://… Needs pg
+  --mysql URL        mysql://…, MariaDB too. Needs mysql2
   --sqlite FILE      Needs better-sqlite3, or node:sqlite
   --store FILE       a module that exports \`store\`, with all its settings (sentinel, TLS, sealed, …)
-Otherwise the environment variable ONCE_PER_KEY_REDIS, ONCE_PER_KEY_POSTGRES or ONCE_PER_KEY_SQLITE: passwords are safer there than
-on a command line.
-  --prefix TEXT      the store's prefix (Redis, SQLite)
+Otherwise the environment variable ONCE_PER_KEY_REDIS, ONCE_PER_KEY_POSTGRES, ONCE_PER_KEY_MYSQL or ONCE_PER_KEY_SQLITE:
+passwords are safer there than on a command line.
+  --prefix TEXT      the store's prefix (Redis, MySQL, SQLite)
   --schema NAME      the store's schema (Postgres)
   ONCE_PER_KEY_SEALING_KEYS: environment variable with the keys of a sealed store, separated by commas`
 
@@ -69,14 +70,14 @@ Checks the server and its settings: green is right, yellow may need a change, re
 nothing. Exit code 1: something is red.
 
   once-per-key doctor --redis redis://localhost`,
-  schema: `once-per-key schema [--schema NAME]
+  schema: `once-per-key schema [--for postgres | mysql] [--schema NAME | --prefix TEXT]
 
-Prints the SQL of the Postgres store, for a migration tool. Connects to nothing.
+Prints the SQL of the Postgres store, or of that for MySQL and MariaDB, for a migration tool. Connects to nothing.
 
   once-per-key schema > migrations/once-per-key.sql`,
   migrate: `once-per-key migrate
 
-Creates or updates the tables and functions of the store (Postgres, SQLite). It is safe to run it again.
+Creates or updates the tables and functions of the store (Postgres, MySQL, SQLite). It is safe to run it again.
 
   once-per-key migrate --postgres "$DATABASE_URL"`,
   seal: `once-per-key seal [--ids]
@@ -94,7 +95,7 @@ const SUMMARY = `once-per-key COMMAND …
   forget      erases stored answers
   stats       counts the records
   doctor      checks the server and its settings
-  schema      prints the SQL of the Postgres store
+  schema      prints the SQL of the Postgres or MySQL store
   migrate     creates or updates the tables
   seal        generates a key for sealed answers
 

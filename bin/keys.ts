@@ -1,3 +1,4 @@
+import type { RowDataPacket } from 'mysql2/promise'
 import type { Target } from './target.js'
 
 const KEYS_A_STEP = 500
@@ -17,6 +18,17 @@ export async function* keysOf(target: Target): AsyncGenerator<readonly string[]>
       const text = `SELECT name, encode(id, 'hex') AS id FROM "${target.schema}".records WHERE id > decode($1, 'hex') AND now() < expires_at ORDER BY id LIMIT ${KEYS_A_STEP}`
       for (let after = ''; ; ) {
         const { rows } = await target.pool.query<{ name: string; id: string }>(text, [after])
+        yield rows.map(({ name }) => name)
+        const last = rows.at(-1)
+        if (last === undefined || rows.length < KEYS_A_STEP) return
+        after = last.id
+      }
+    }
+    case 'mysql': {
+      const sql = `SELECT CONVERT(name USING utf8mb4) AS name, HEX(id) AS id FROM \`${target.prefix}records\`
+        WHERE id > UNHEX(?) AND expires_at > UNIX_TIMESTAMP() * 1000 ORDER BY id LIMIT ${KEYS_A_STEP}`
+      for (let after = ''; ; ) {
+        const [rows] = await target.pool.query<({ name: string; id: string } & RowDataPacket)[]>(sql, [after])
         yield rows.map(({ name }) => name)
         const last = rows.at(-1)
         if (last === undefined || rows.length < KEYS_A_STEP) return

@@ -2,16 +2,19 @@ import { pathToFileURL } from 'node:url'
 import type { Store } from 'once-per-key/core'
 import { sealed } from 'once-per-key/sealed'
 import { type CommandLine, type CommandName, checkGiven, type Options, UsageError } from './command-line.js'
+import { type MySqlTarget, openMySql } from './targets/mysql.js'
 import { openPostgres, type PostgresTarget } from './targets/postgres.js'
 import { openRedis, type RedisTarget } from './targets/redis.js'
 import { type Access, openSqlite, type SqliteTarget } from './targets/sqlite.js'
 
 /** Where the records are: a store, and, where the command opened it itself, the server behind it. */
-export type Target = (RedisTarget | PostgresTarget | SqliteTarget | ModuleTarget) & { readonly store: Store }
+export type Target = (RedisTarget | PostgresTarget | MySqlTarget | SqliteTarget | ModuleTarget) & {
+  readonly store: Store
+}
 
 /** What stands behind it, in messages. */
 export function nameOf({ kind }: Target): string {
-  return { redis: 'Redis', postgres: 'Postgres', sqlite: 'SQLite', store: 'The store' }[kind]
+  return { redis: 'Redis', postgres: 'Postgres', mysql: 'MySQL', sqlite: 'SQLite', store: 'The store' }[kind]
 }
 
 /** What every target has. */
@@ -40,25 +43,27 @@ export type Needs = 'store' | 'server' | 'tables'
 /** @throws UsageError; an error of the driver. */
 export async function openTarget({ command, options }: CommandLine, needs: Needs): Promise<Target> {
   const places = placesIn(options)
-  const { redis, postgres, sqlite, store } = places
+  const { redis, postgres, mysql, sqlite, store } = places
   const given = KINDS.filter((kind) => places[kind] !== undefined)
   if (given.length !== 1) {
     throw new UsageError(
-      `Say where the records are: one of --redis, --postgres, --sqlite and --store (${given.length} given).`,
+      `Say where the records are: one of --redis, --postgres, --mysql, --sqlite and --store (${given.length} given).`,
     )
   }
   checkTaken(given[0] as Kind, options)
   if (store !== undefined && needs !== 'store')
-    throw new UsageError(`${command} needs --redis, --postgres or --sqlite.`)
+    throw new UsageError(`${command} needs --redis, --postgres, --mysql or --sqlite.`)
   if (redis !== undefined && needs === 'tables')
-    throw new UsageError(`${command} is for --postgres and --sqlite: Redis has no tables.`)
+    throw new UsageError(`${command} is for --postgres, --mysql and --sqlite: Redis has no tables.`)
   if (store !== undefined) return moduleTarget(store)
   const target =
     redis !== undefined
       ? await openRedis(redis, options.prefix)
       : postgres !== undefined
         ? await openPostgres(postgres, options.schema)
-        : await openSqlite(sqlite as string, accessOf(command as CommandName, options), options.prefix)
+        : mysql !== undefined
+          ? await openMySql(mysql, options.prefix)
+          : await openSqlite(sqlite as string, accessOf(command as CommandName, options), options.prefix)
   return { ...target, store: unsealed(target.store) } as Target
 }
 
@@ -67,7 +72,7 @@ function accessOf(command: CommandName, options: Options): Access {
   return { mustHave: command === 'migrate' ? 'nothing' : command === 'doctor' ? 'file' : 'tables', changes }
 }
 
-const KINDS = ['redis', 'postgres', 'sqlite', 'store'] as const
+const KINDS = ['redis', 'postgres', 'mysql', 'sqlite', 'store'] as const
 type Kind = (typeof KINDS)[number]
 type Places = Readonly<Record<Kind, string | undefined>>
 
@@ -75,6 +80,7 @@ type Places = Readonly<Record<Kind, string | undefined>>
 const TAKES: Readonly<Record<Kind, readonly ('prefix' | 'schema')[]>> = {
   redis: ['prefix'],
   postgres: ['schema'],
+  mysql: ['prefix'],
   sqlite: ['prefix'],
   store: [],
 }
@@ -88,18 +94,20 @@ function checkTaken(kind: Kind, options: Options): void {
 }
 
 function placesIn(options: Options): Places {
-  const { redis, postgres, sqlite, store } = options
-  if ([redis, postgres, sqlite, store].some((place) => place !== undefined)) return { redis, postgres, sqlite, store }
+  const { redis, postgres, mysql, sqlite, store } = options
+  const given = { redis, postgres, mysql, sqlite, store }
+  if (Object.values(given).some((place) => place !== undefined)) return given
   const places = placesOf(process.env)
-  for (const kind of ['redis', 'postgres', 'sqlite'] as const)
+  for (const kind of ['redis', 'postgres', 'mysql', 'sqlite'] as const)
     checkGiven(`ONCE_PER_KEY_${kind.toUpperCase()}`, places[kind])
   return places
 }
 
 /** What the environment says. */
 export function placesOf(env: NodeJS.ProcessEnv): Places {
-  const { ONCE_PER_KEY_REDIS, ONCE_PER_KEY_POSTGRES, ONCE_PER_KEY_SQLITE } = env
-  return { redis: ONCE_PER_KEY_REDIS, postgres: ONCE_PER_KEY_POSTGRES, sqlite: ONCE_PER_KEY_SQLITE, store: undefined }
+  const { ONCE_PER_KEY_REDIS, ONCE_PER_KEY_POSTGRES, ONCE_PER_KEY_MYSQL, ONCE_PER_KEY_SQLITE } = env
+  const servers = { redis: ONCE_PER_KEY_REDIS, postgres: ONCE_PER_KEY_POSTGRES, mysql: ONCE_PER_KEY_MYSQL }
+  return { ...servers, sqlite: ONCE_PER_KEY_SQLITE, store: undefined }
 }
 
 /** Of an application: it opens its client, and nothing here closes it, but the end of the process. */

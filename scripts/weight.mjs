@@ -26,6 +26,8 @@ const BARS = {
   packed: 450_000 + (LATER.length + LATER_WAYS.length) * 25_000,
   unpacked: 1_800_000 + (LATER.length + LATER_WAYS.length) * 100_000,
   laterEntry: 25_000,
+  /** One that is a whole store on a server, with its statements, its transactions and its errors. */
+  laterStore: 32_000,
   bundle: 24_000,
   importMs: 30,
   /** Of the time that express-rate-limit takes, where that is installed. */
@@ -35,15 +37,14 @@ const BARS = {
   startSeconds: 40,
 }
 const IMPORTS = 21
+const LATER_STORES = ['./mysql']
 
 /** What the bars of the tarball say of what npm packed: also a part of `npm run check:package`. */
 export function tarballRows({ size, unpackedSize }) {
   return [
     row('tarball, packed', size / 1_000, BARS.packed / 1_000, 'kB'),
     row('tarball, unpacked', unpackedSize / 1_000, BARS.unpacked / 1_000, 'kB'),
-    ...LATER.map((entry) =>
-      row(`${nameOf(entry)} adds, packed`, addedBy(entry) / 1_000, BARS.laterEntry / 1_000, 'kB'),
-    ),
+    ...LATER.map((entry) => row(`${nameOf(entry)} adds, packed`, addedBy(entry) / 1_000, barOf(entry) / 1_000, 'kB')),
   ]
 }
 
@@ -69,6 +70,10 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
 
 function row(what, seen, bar, unit) {
   return { what, seen, bar, unit, isKept: seen <= bar }
+}
+
+function barOf(entry) {
+  return LATER_STORES.includes(entry) ? BARS.laterStore : BARS.laterEntry
 }
 
 function nameOf(entry) {

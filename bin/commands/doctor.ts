@@ -1,6 +1,7 @@
 import type { CommandLine } from '../command-line.js'
 import { records } from '../doctor/everywhere.js'
 import type { Finding } from '../doctor/finding.js'
+import { examineMySql } from '../doctor/mysql.js'
 import { examinePostgres } from '../doctor/postgres.js'
 import { examineRedis } from '../doctor/redis.js'
 import { examineSqlite } from '../doctor/sqlite.js'
@@ -20,15 +21,19 @@ async function findingsOf(target: Target): Promise<readonly Finding[]> {
     case 'redis':
       return [...(await examineRedis(target)), ...(await records(target))]
     case 'postgres':
+    case 'mysql':
     case 'sqlite': {
-      const { findings, hasTables } = await (target.kind === 'postgres'
-        ? examinePostgres(target)
-        : examineSqlite(target))
+      const { findings, hasTables } = await examined(target)
       return hasTables ? [...findings, ...(await records(target))] : findings
     }
     case 'store':
       return []
   }
+}
+
+function examined(target: Exclude<Target, { readonly kind: 'redis' | 'store' }>) {
+  if (target.kind === 'postgres') return examinePostgres(target)
+  return target.kind === 'mysql' ? examineMySql(target) : examineSqlite(target)
 }
 
 const CODES = { green: 32, yellow: 33, red: 31 } as const

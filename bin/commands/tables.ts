@@ -1,14 +1,23 @@
+import { MySqlStore } from 'once-per-key/mysql'
 import { PostgresStore } from 'once-per-key/postgres'
-import type { CommandLine } from '../command-line.js'
+import { type CommandLine, UsageError } from '../command-line.js'
 import type { Target } from '../target.js'
 
 export async function schema({ options }: CommandLine): Promise<number> {
-  process.stdout.write(PostgresStore.schemaSql({ schema: options.schema }))
+  process.stdout.write(sqlFor(options))
   return 0
 }
 
 export async function migrate(_line: CommandLine, target: Target): Promise<number> {
-  if (target.kind === 'postgres' || target.kind === 'sqlite') await target.store.migrate()
+  if (target.kind === 'postgres' || target.kind === 'mysql' || target.kind === 'sqlite') await target.store.migrate()
   console.log('The store is up to date.')
   return 0
+}
+
+function sqlFor({ for: kind = 'postgres', schema, prefix }: CommandLine['options']): string {
+  const other = kind === 'mysql' ? schema : prefix
+  if (other !== undefined) throw new UsageError('--schema is for Postgres, and --prefix for MySQL.')
+  if (kind === 'mysql') return MySqlStore.schemaSql({ prefix })
+  if (kind === 'postgres') return PostgresStore.schemaSql({ schema })
+  throw new UsageError('--for takes postgres or mysql.')
 }

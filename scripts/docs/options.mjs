@@ -55,6 +55,11 @@ const SECTIONS = [
     types: [['adapters/postgres/options.ts', 'PostgresStoreOptions']],
   },
   {
+    title: 'MySqlStore',
+    intro: '[About this store](stores/mysql.md).',
+    types: [['adapters/mysql/options.ts', 'MySqlStoreOptions']],
+  },
+  {
     title: 'SqliteStore',
     intro: '[About this store](stores/sqlite.md).',
     types: [['adapters/sqlite/options.ts', 'SqliteStoreOptions']],

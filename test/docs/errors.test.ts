@@ -7,6 +7,7 @@ const errors = page('docs/errors.md')
 /** Each closed union of codes, as its source writes it. */
 const UNIONS = [
   ['src/core/errors.ts', 'IdempotencyErrorCode', 19],
+  ['adapters/mysql/errors.ts', 'MySqlStoreErrorCode', 18],
   ['adapters/postgres/errors.ts', 'PostgresStoreErrorCode', 18],
   ['adapters/sealed/errors.ts', 'SealedStoreErrorCode', 4],
   ['adapters/sqlite/errors.ts', 'SqliteStoreErrorCode', 15],

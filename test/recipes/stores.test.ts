@@ -1,7 +1,10 @@
+import type { RowDataPacket } from 'mysql2/promise'
 import type { Store } from 'once-per-key'
 import { newSealingKey } from 'once-per-key/sealed'
+import request from 'supertest'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { read } from '../docs/pages.js'
+import { startMariaDb } from '../support/mariadb-server.js'
 import { startPostgres } from '../support/postgres-server.js'
 import { startRedis } from '../support/redis-server.js'
 
@@ -63,5 +66,28 @@ describe('the Postgres store of the page', async () => {
     const { rows } = await pool.query(read('examples/recipes/stores/look.sql'))
     expect(rows).toEqual([expect.objectContaining({ name: 'acme:order-1001', state: 'in-flight', attempt: '1' })])
     await pool.end()
+  })
+})
+
+describe('the MySQL store of the page', async () => {
+  const server = await startMariaDb()
+  afterAll(() => server.close())
+
+  test('has its tables once it is imported, and its record is found as the page finds it; the transaction has its effect once', async () => {
+    vi.stubEnv('DATABASE_URL', await server.createDatabase('payments'))
+    const { store, pool, application } = await import('../../examples/recipes/stores/mysql.js')
+    await expectClaims(store)
+    const [rows] = await pool.query<RowDataPacket[]>(read('examples/recipes/stores/look-mysql.sql'))
+    expect(rows).toEqual([expect.objectContaining({ state: 'in-flight', attempt: 1, uncertain: 0 })])
+
+    await pool.query('CREATE TABLE payouts (id VARCHAR(36) PRIMARY KEY, amount INT)')
+    const { app } = await import('../../examples/recipes/transactions/mysql.js')
+    for (const replayed of [undefined, 'true']) {
+      const { status, headers } = await request(app).post('/payouts').set('Idempotency-Key', 'k').send({ amount: 5 })
+      expect([status, headers['idempotent-replayed']]).toEqual([201, replayed])
+    }
+    const [payouts] = await pool.query<RowDataPacket[]>('SELECT amount FROM payouts')
+    expect(payouts).toEqual([{ amount: 5 }])
+    await Promise.all([pool.end(), application.end()])
   })
 })

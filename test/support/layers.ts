@@ -118,7 +118,7 @@ const LAYERS: readonly Layer[] = [
   { files: /^adapters\/sqlite\//, mayImport: oneOf(CORE, 'adapters/sql/', 'adapters/sqlite/'), packages: NONE },
   { files: /^adapters\/redis\//, mayImport: oneOf(CORE, 'adapters/redis/'), packages: NONE },
   // The command is a user of the package, with a driver for each store.
-  { files: /^bin\//, mayImport: oneOf('bin/'), packages: /^(better-sqlite3|ioredis|pg)$/ },
+  { files: /^bin\//, mayImport: oneOf('bin/'), packages: /^(better-sqlite3|ioredis|mysql2(\/promise)?|pg)$/ },
   { files: PAGE, mayImport: PAGE, packages: NONE },
   { files: /^examples\//, mayImport: oneOf('examples/'), packages: /./ },
 ]

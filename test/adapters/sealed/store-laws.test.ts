@@ -1,6 +1,8 @@
 import { Redis } from 'ioredis'
+import { createPool } from 'mysql2/promise'
 import type { Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
+import { MySqlStore } from 'once-per-key/mysql'
 import { PostgresStore } from 'once-per-key/postgres'
 import { RedisStore } from 'once-per-key/redis'
 import { newSealingKey, sealed } from 'once-per-key/sealed'
@@ -8,6 +10,7 @@ import { storeLaws } from 'once-per-key/testing'
 import { Pool } from 'pg'
 import { afterAll, describe, test, vi } from 'vitest'
 import { fakeClock } from '../../support/fake-clock.js'
+import { newMariaDbDatabase } from '../../support/mariadb-server.js'
 import { newDatabase } from '../../support/postgres-server.js'
 import { startRedis } from '../../support/redis-server.js'
 import { thoroughly } from '../../support/thoroughness.js'
@@ -54,6 +57,15 @@ describe.each(thoroughly([COMPRESSED], [COMPRESSED, AS_IT_IS]))(
         listable: true,
         forgetful: true,
       })
+    })
+
+    describe('on MySQL', async () => {
+      const { url } = await newMariaDbDatabase()
+      const pool = createPool({ uri: url, connectionLimit: 10 })
+      afterAll(() => pool.end())
+      await new MySqlStore({ pool }).migrate()
+      const open = async () => ({ store: around(new MySqlStore({ pool, sweeps: false })) })
+      storeLaws(test.concurrent, open, { operable: true, listable: true, forgetful: true })
     })
 
     describe('on Postgres', async () => {

@@ -1,0 +1,66 @@
+import { createPool } from 'mysql2/promise'
+import { MySqlStore } from 'once-per-key/mysql'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { ANSWER, ownOf } from '../adapters/claims.js'
+import { newMariaDbDatabase } from '../support/mariadb-server.js'
+import { build, command } from './built-command.js'
+
+// Real processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
+beforeAll(build)
+
+const { url } = await newMariaDbDatabase()
+const pool = createPool({ uri: url, connectionLimit: 2 })
+afterAll(() => pool.end())
+const store = new MySqlStore({ pool, sweeps: false })
+const at = ['--mysql', url]
+
+async function run(...args: string[]) {
+  const { exitCode, stdout, stderr } = await command([...args, ...at])
+  return { exitCode, stdout, stderr }
+}
+
+describe('the command on MySQL', () => {
+  test('says that there are no tables, makes them, and then finds everything as it should be', async () => {
+    expect(await run('doctor')).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringMatching(/red .*tables: There are no/),
+    })
+    expect(await run('migrate')).toMatchObject({ exitCode: 0, stdout: 'The store is up to date.\n' })
+    const { stdout } = await run('doctor', '--json')
+    const findings = JSON.parse(stdout) as { color: string; about: string }[]
+    expect(findings.filter(({ color }) => color === 'red').map(({ about }) => about)).toEqual(['durability'])
+    expect(findings.map(({ about }) => about)).toEqual([
+      ...['version', 'role', 'tables', 'sweeping', 'durability', 'replication', 'connections', 'inactive transactions'],
+      ...['clock', 'latency', 'unknown outcomes', 'records'],
+    ])
+  })
+
+  test('lists, shows, settles and erases records', async () => {
+    await store.complete('acme:paid', { ...ownOf('owner'), answer: ANSWER })
+    await store.release('acme:lost', { ...ownOf('owner'), uncertain: true, failedMs: 1 })
+    expect((await run('unknown')).stdout).toContain('lost')
+    expect(await run('inspect', 'acme', 'paid')).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('completed'),
+    })
+    expect((await run('stats', '--json')).stdout).toContain('2')
+    expect(await run('resolve', 'acme', 'lost', '--attempt', '1', '--failed', '--yes')).toMatchObject({ exitCode: 0 })
+    expect((await store.inspect('acme:lost'))?.state).toBe('failed')
+    expect(await run('forget', '--scope', 'acme', '--yes')).toMatchObject({ exitCode: 0 })
+    expect(await store.inspect('acme:paid')).toMatchObject({ answer: { body: null } })
+  })
+
+  test('prints its SQL, and connects to nothing', async () => {
+    const { stdout } = await command(['schema', '--for', 'mysql', '--prefix', 'pay_'])
+    expect(stdout).toBe(MySqlStore.schemaSql({ prefix: 'pay_' }))
+    expect(await command(['schema', '--for', 'oracle'])).toMatchObject({ exitCode: 2 })
+    expect(await command(['schema', '--for', 'mysql', '--schema', 'x'])).toMatchObject({ exitCode: 2 })
+  })
+
+  test('says where it cannot connect, without a password', async () => {
+    const { exitCode, stderr } = await command(['stats', '--mysql', 'mysql://me:secret@127.0.0.1:1/x'])
+    expect([exitCode, stderr]).toEqual([3, expect.stringMatching(/MySQL cannot be reached/)])
+    expect(stderr).not.toContain('secret')
+  })
+})
