@@ -1,10 +1,17 @@
 import { randomBytes } from 'node:crypto'
+import type { PoolConnection } from 'mysql2/promise'
 import type { IdempotencyContext, Json } from 'once-per-key/core'
+import type { MySqlStore } from 'once-per-key/mysql'
 import { PostgresStore } from 'once-per-key/postgres'
 import { type RunnerEvent, runner } from 'once-per-key/run'
 import { sealed } from 'once-per-key/sealed'
 import type { PoolClient } from 'pg'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  storeOn as mySqlStoreOn,
+  openStore as openMySql,
+  openPool as openMySqlPool,
+} from '../adapters/mysql/open-store.js'
 import { openPool, openStore as openPostgres, storeOn } from '../adapters/postgres/open-store.js'
 import { DRIVER_NAMES } from '../adapters/sqlite/drivers.js'
 import { openStore as openSqlite } from '../adapters/sqlite/open-store.js'
@@ -21,7 +28,7 @@ type StepWith = (
 ) => Promise<unknown>
 
 interface Opened {
-  readonly store: PostgresStore | ReturnType<typeof openSqlite>['store']
+  readonly store: PostgresStore | MySqlStore | ReturnType<typeof openSqlite>['store']
   readonly step: StepWith
   effects(): Promise<unknown[]>
   /** Results as the database keeps them. */
@@ -36,6 +43,32 @@ const { pool, query, url } = await openPostgres()
 const application = openPool(url)
 await query('CREATE TABLE effects (id text PRIMARY KEY)')
 beforeEach(() => query('TRUNCATE once_per_key.records, effects'))
+
+const mySql = await openMySql()
+await mySql.query('CREATE TABLE effects (id varchar(100) PRIMARY KEY)')
+beforeEach(async () => {
+  await mySql.query('TRUNCATE once_per_key_records')
+  await mySql.query('TRUNCATE effects')
+})
+
+function onMySql(isSealed: boolean): Opened {
+  const inner = mySqlStoreOn({ pool: mySql.pool, transactions: openMySqlPool(mySql.url) })
+  const store = isSealed ? sealed(inner, { keys: [KEY] }) : inner
+  return {
+    store,
+    step: (context, label, id, work = () => undefined) =>
+      store.step(context, label, async (tx: PoolConnection) => {
+        await tx.query('INSERT INTO effects VALUES (?)', [id])
+        return work() as never
+      }),
+    effects: async () => (await mySql.query('SELECT id FROM effects ORDER BY id')).map(({ id }) => id),
+    kept: async () => {
+      const rows = await mySql.query('SELECT steps FROM once_per_key_records')
+      return rows.map(({ steps }) => Buffer.from((steps as Buffer | null) ?? []).toString('latin1')).join('|')
+    },
+    taken: () => mySql.query("UPDATE once_per_key_records SET token = 'another'"),
+  }
+}
 
 function onPostgres(isSealed: boolean): Opened {
   const inner = storeOn({ pool, transactions: application })
@@ -84,6 +117,7 @@ function onSqlite(driver: (typeof DRIVER_NAMES)[number], isSealed: boolean): Ope
 
 const STORES: [string, (isSealed: boolean) => Opened][] = [
   ['Postgres', onPostgres],
+  ['MariaDB', onMySql],
   ...DRIVER_NAMES.map((driver): [string, (isSealed: boolean) => Opened] => [
     driver,
     (isSealed) => onSqlite(driver, isSealed),

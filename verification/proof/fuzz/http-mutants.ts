@@ -31,8 +31,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S5',
     'an invalid key is no key',
-    "if ('invalid' in reading) return {",
-    "if ('invalid' in reading && headerName !== '') return BYPASS\n    if ('invalid' in reading) return {",
+    "if ('invalid' in reading) {",
+    "if ('invalid' in reading && headerName !== '') return BYPASS\n    if ('invalid' in reading) {",
   ),
   planted(
     'S5',
