@@ -5,6 +5,8 @@ import { defineConfig, type Plugin } from 'vitest/config'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+/** Older versions of Nest, each with the packed package beside it. */
+const NESTS = join(HERE, 'nest') + sep
 const NARROW = join(ROOT, 'test/versions') + sep
 const WIDE = join(HERE, 'versions') + sep
 
@@ -12,8 +14,8 @@ const WIDE = join(HERE, 'versions') + sep
 const packed: Plugin = {
   name: 'packed',
   enforce: 'pre',
-  resolveId(source, _importer, options) {
-    if (!/^(once-per-key|zod)(\/|$)/.test(source)) return null
+  resolveId(source, importer, options) {
+    if (!/^(once-per-key|zod)(\/|$)/.test(source) || importer?.startsWith(NESTS)) return null
     return this.resolve(source, join(HERE, 'package.json'), { ...options, skipSelf: true })
   },
 }

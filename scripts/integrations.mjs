@@ -11,6 +11,8 @@ import { pack } from './pack.mjs'
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const FOLDER = join(ROOT, 'integrations')
 const MODULES = join(FOLDER, 'node_modules')
+/** Folders with versions of Nest that cannot be beside the newest one. */
+const OLDER = ['nest/10', 'nest/11']
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 
 /** Arguments of vitest for each part. */
@@ -52,15 +54,17 @@ try {
   process.exit(error.status ?? 1)
 }
 
-/** Other people's packages, once for each lock file. */
+/** Other people's packages, once for each set of lock files. */
 function install() {
   const stamp = join(MODULES, '.installed')
-  const lock = createHash('sha256')
-    .update(readFileSync(join(FOLDER, 'package-lock.json')))
-    .digest('hex')
+  const hash = createHash('sha256')
+  for (const part of ['.', ...OLDER]) hash.update(readFileSync(join(FOLDER, part, 'package-lock.json')))
+  const lock = hash.digest('hex')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return
   tell('installing other people’s packages (700 MB, a minute or two)')
-  run(npm, ['ci', '--prefix', 'integrations', '--ignore-scripts', '--no-audit', '--no-fund'])
+  for (const part of ['.', ...OLDER]) {
+    run(npm, ['ci', '--prefix', join('integrations', part), '--ignore-scripts', '--no-audit', '--no-fund'])
+  }
   tell('compiling better-sqlite3 (half a minute)')
   run(npm, ['rebuild', '--prefix', 'integrations', 'better-sqlite3'])
   writeFileSync(stamp, lock)
@@ -71,10 +75,12 @@ function installPacked() {
   const folder = mkdtempSync(join(tmpdir(), 'once-per-key-'))
   try {
     const { filename } = pack(folder)
-    const home = join(MODULES, 'once-per-key')
-    rmSync(home, { recursive: true, force: true })
-    mkdirSync(home)
-    run('tar', ['-xzf', join(folder, filename), '-C', home, '--strip-components', '1'])
+    for (const part of ['.', ...OLDER]) {
+      const home = join(FOLDER, part, 'node_modules/once-per-key')
+      rmSync(home, { recursive: true, force: true })
+      mkdirSync(home)
+      run('tar', ['-xzf', join(folder, filename), '-C', home, '--strip-components', '1'])
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type IdempotencyContext, IdempotencyError, isCertainFailure, mountedTwice } from '../core/index.js'
+import { type Answer, type IdempotencyContext, isCertainFailure, mountedTwice } from '../core/index.js'
 import {
   type Asking,
   controlsOf,
@@ -13,7 +13,7 @@ import {
 } from '../http/index.js'
 import { NodeFacts } from '../node/facts.js'
 import { HeldResponse } from '../node/held-response.js'
-import { failUnrun } from '../node/hold.js'
+import { failUnrun, responseBegun } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import { sendAnswer } from '../node/sending/send.js'
@@ -68,15 +68,27 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
   options: IdempotencyOptions<Req>,
 ): Middleware {
   const engine = createRequestEngine<Req>(options)
+  const protect = protectionBy(engine)
+  // Express takes a function of four parameters for an error handler.
+  const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => protect(req, res, next)
+  return Object.assign(middleware, controlsOf(engine))
+}
+
+/** Hears of a replay or a refusal that was sent in place of the handler's answer. */
+export type OnAnswered = (answer: Answer, isReplay: boolean) => void
+
+/** The middleware alone, for a framework on top of Express that must hear of what was answered without a run. */
+export function protectionBy<Req extends IncomingMessage>(
+  engine: RequestEngine<Req>,
+): (req: IncomingMessage, res: ServerResponse, next: Next, onAnswered?: OnAnswered) => void {
   const sender = new Sender(engine)
-  const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
+  return (req, res, next, onAnswered) => {
     if ((req as Extended).idempotency !== undefined) next(mountedTwice())
     else {
-      const protection = new Protection<Req & Extended>(sender, req as Req & Extended, res, next)
+      const protection = new Protection<Req & Extended>(sender, req as Req & Extended, res, next, onAnswered)
       engine.decideFor(protection, protection)
     }
   }
-  return Object.assign(middleware, controlsOf(engine))
 }
 
 /** Sends what is not the handler's own answer. One for all requests of a middleware. */
@@ -91,9 +103,10 @@ class Sender<Req extends IncomingMessage> implements Binding {
     this.send(other, req as Req, res, extraHeaders, outlet)
   }
 
-  send(decided: Other, req: Req, res: ServerResponse, extraHeaders?: HeaderPairs, outlet?: Outlet): void {
+  send(decided: Other, req: Req, res: ServerResponse, extraHeaders?: HeaderPairs, outlet?: Outlet): Answer {
     const answer = this.#engine.answerFor(decided, req)
     sendAnswer(req, res, answer, decided.action === 'replay', extraHeaders, outlet)
+    return answer
   }
 }
 
@@ -102,12 +115,14 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
   readonly #sender: Sender<Req>
   readonly #res: ServerResponse
   readonly #next: Next
+  readonly #onAnswered: OnAnswered | undefined
 
-  constructor(sender: Sender<Req>, req: Req, res: ServerResponse, next: Next) {
+  constructor(sender: Sender<Req>, req: Req, res: ServerResponse, next: Next, onAnswered: OnAnswered | undefined) {
     super(req, req, req.originalUrl ?? req.url ?? '', req.body)
     this.#sender = sender
     this.#res = res
     this.#next = next
+    this.#onAnswered = onAnswered
   }
 
   claimed(run: RequestRun, extraHeaders: HeaderPairs | undefined): void {
@@ -165,7 +180,8 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
   #send(decision: Other): void {
     try {
       asDictionary(this.#res)
-      this.#sender.send(decision, this.request, this.#res, decision.extraHeaders)
+      const answer = this.#sender.send(decision, this.request, this.#res, decision.extraHeaders)
+      this.#onAnswered?.(answer, decision.action === 'replay')
     } catch (error) {
       this.failed(error)
     }
@@ -207,11 +223,5 @@ interface Extended {
  */
 function refuseBegun(res: ServerResponse, next: (err?: unknown) => void): void {
   if (res.writableEnded) return
-  next(
-    new IdempotencyError(
-      'response_begun',
-      'The response was begun before the idempotency middleware, so it cannot be stored before it is sent. Mount middleware ' +
-        'that writes to it after the idempotency middleware.',
-    ),
-  )
+  next(responseBegun())
 }

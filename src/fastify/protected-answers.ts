@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type IdempotencyContext, mountedTwice } from '../core/index.js'
+import { type Answer, type IdempotencyContext, mountedTwice } from '../core/index.js'
 import type { RequestEngine } from '../http/index.js'
 import { NodeFacts } from '../node/facts.js'
-import { hold } from '../node/hold.js'
+import { hold, responseBegun } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
 import { sendStored, sentAsStored } from './stored-answer.js'
 
@@ -41,15 +41,20 @@ export class ProtectedAnswers {
   }
 
   /**
-   * Resolves with whether the handler must run; if not, the reply was sent in its place. Rejects with IdempotencyError for misuse: the
-   * handler must not run, and nothing is stored.
+   * Resolves with the replay or the refusal that was sent in place of the handler's answer; `null`: the handler must run. Rejects with
+   * IdempotencyError for misuse: the handler must not run, and nothing is stored.
    */
-  async claim(engine: RequestEngine<FastifyRequest>, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  async claim(
+    engine: RequestEngine<FastifyRequest>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<{ readonly answer: Answer; readonly isReplay: boolean } | null> {
     if (request.idempotency !== undefined) throw mountedTwice()
+    if (reply.raw.headersSent) throw responseBegun()
     const decision = await engine.decide(new NodeFacts(request.raw, request, request.originalUrl, request.body))
     switch (decision.action) {
       case 'bypass':
-        return true
+        return null
       case 'execute': {
         const { run, extraHeaders = [] } = decision
         const onError = (error: unknown) => {
@@ -59,12 +64,14 @@ export class ProtectedAnswers {
         const response = await hold(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
         request.idempotency = run.context
         this.#answers.set(request, new FastifyAnswer(reply, run, response))
-        return true
+        return null
       }
       case 'replay':
-      case 'reject':
-        sendStored(reply, engine.answerFor(decision, request), decision.extraHeaders)
-        return false
+      case 'reject': {
+        const answer = engine.answerFor(decision, request)
+        sendStored(reply, answer, decision.extraHeaders)
+        return { answer, isReplay: decision.action === 'replay' }
+      }
     }
   }
 }

@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common'
 import type { IdempotencyContext } from '../core/index.js'
 import { IdempotencyInterceptor } from './interceptor.js'
-import { OWN_OPTIONS, type OwnOptions } from './protections.js'
+import { OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 
 /**
  * Protects a route, or all routes of a controller: a request that is retried with its `Idempotency-Key` gets the answer of the first

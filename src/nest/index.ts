@@ -21,4 +21,5 @@ export {
 } from '../http/index.js'
 export { Idempotent, Operation } from './decorators.js'
 export { IdempotencyModule } from './module.js'
-export { IdempotencyService, type NestOptions, type NestRequest } from './protections.js'
+export type { NestOptions, NestRequest } from './nest-options.js'
+export { IdempotencyService } from './protections.js'

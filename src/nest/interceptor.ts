@@ -1,9 +1,22 @@
-import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common'
-import { catchError, type Observable } from 'rxjs'
-import { IdempotencyError } from '../core/index.js'
+import type { Socket } from 'node:net'
+import {
+  type CallHandler,
+  type ExecutionContext,
+  HttpException,
+  Inject,
+  Injectable,
+  type NestInterceptor,
+  StreamableFile,
+} from '@nestjs/common'
+import { type Observable, of, tap } from 'rxjs'
+import { type Answer, IdempotencyError } from '../core/index.js'
+import type { Answered, Call } from './entries.js'
 import { Protections } from './protections.js'
 
-/** Claims a request after its guards; whatever a claim refuses or replays is sent below Nest, which then waits for nothing. */
+/** Nest's name for what `@Header()` sets. */
+const RESPONSE_HEADERS = '__headers__'
+
+/** Claims a request after its guards; a refusal or a replay is sent below Nest, which goes on as for any other value or exception. */
 export class IdempotencyInterceptor implements NestInterceptor {
   readonly #protections: Protections
 
@@ -14,13 +27,20 @@ export class IdempotencyInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     if (context.getType<string>() !== 'http') throw unsupported(context.getType())
     const http = context.switchToHttp()
-    const entry = this.#protections.entryOf(context.getHandler(), context.getClass())
     const request = http.getRequest()
-    if (!(await entry.claim(request, http.getResponse()))) await answeredBelow()
+    const client: Socket = (request.raw ?? request).socket
+    const call: Call = { request, response: http.getResponse(), next: http.getNext(), client }
+    const entry = this.#protections.entryOf(context.getHandler(), context.getClass())
+    const own: readonly { name: string }[] = Reflect.getMetadata(RESPONSE_HEADERS, context.getHandler()) ?? []
+    const answered = await entry.claim(
+      call,
+      own.map(({ name }) => name),
+    )
+    if (answered !== null) return insteadOfRun(answered)
     return next.handle().pipe(
-      catchError((error: unknown) => {
-        entry.failed(request, error)
-        throw error
+      tap({
+        next: (value) => value instanceof StreamableFile && entry.sends(call, value.getStream()),
+        error: (error) => entry.failed(call, error),
       }),
     )
   }
@@ -30,12 +50,21 @@ export class IdempotencyInterceptor implements NestInterceptor {
 Injectable()(IdempotencyInterceptor)
 Inject(Protections)(IdempotencyInterceptor, undefined, 0)
 
-/**
- * The response is sent, and Nest would send another one for whatever this resolved with. Nothing references the promise, so it is
- * collected together with the request.
- */
-function answeredBelow(): Promise<never> {
-  return new Promise(() => {})
+/** Interceptors around this one see a value of the kind that they are used to, or an exception; it is sent already. */
+function insteadOfRun({ answer, isReplay }: Answered): Observable<unknown> {
+  const content = contentOf(answer)
+  if (isReplay) return of(content)
+  throw new HttpException((content ?? {}) as object, answer.status)
+}
+
+function contentOf({ headers, body }: Answer): unknown {
+  const [, type = ''] = headers.find(([name]) => name.toLowerCase() === 'content-type') ?? []
+  if (body === null || !/^[^;]*\bjson\b/i.test(type)) return undefined
+  try {
+    return JSON.parse(Buffer.from(body).toString())
+  } catch {
+    return undefined // Encoded, for example by compression.
+  }
 }
 
 function unsupported(type: string): IdempotencyError {

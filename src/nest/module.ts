@@ -7,7 +7,8 @@ import {
   type OnApplicationShutdown,
 } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
-import { IdempotencyService, type NestOptions, Protections } from './protections.js'
+import type { NestOptions } from './nest-options.js'
+import { IdempotencyService, Protections } from './protections.js'
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<NestOptions>()
   .setClassMethodName('forRoot')

@@ -1,42 +1,10 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpAdapterHost } from '@nestjs/core'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { IdempotencyError, isCertainFailure } from '../core/index.js'
-import { idempotency, reportCertainFailure } from '../express/middleware.js'
+import type { FastifyInstance } from 'fastify'
+import { IdempotencyError } from '../core/index.js'
 import { ProtectedAnswers } from '../fastify/protected-answers.js'
-import {
-  type Controls,
-  controlsOf,
-  createRequestEngine,
-  type IdempotencyOptions,
-  type Operator,
-  type RequestEngine,
-} from '../http/index.js'
-
-/** The request of either platform, with what guards have set. */
-export interface NestRequest {
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  // biome-ignore lint/suspicious/noExplicitAny: guards and parsers set what they like
-  readonly [name: string]: any
-}
-
-/** The options of `IdempotencyModule.forRoot`: those of `idempotency`, whose functions get Nest's request after its guards. */
-export type NestOptions = IdempotencyOptions<NestRequest>
-
-/** The options of one route or controller. */
-export type OwnOptions = Partial<NestOptions>
-
-/** The metadata with a route's or a controller's own options. */
-export const OWN_OPTIONS = 'once-per-key: options'
-
-/** The protection of a route. */
-interface Entry {
-  /** Resolves with whether the handler must run; if not, the response was sent in its place. Rejects with misuse. */
-  claim(request: object, response: object): Promise<boolean>
-  /** The handler has thrown. */
-  failed(request: object, error: unknown): void
-  readonly controls: Controls
-}
+import { type Controls, createRequestEngine, type Operator } from '../http/index.js'
+import { type Entry, expressEntry, fastifyEntry } from './entries.js'
+import { type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 
 /** For shutdown and operators, on the records of all routes: inject it. */
 export class IdempotencyService implements Operator {
@@ -127,38 +95,4 @@ export class Protections {
 
 function ownOptionsOf(target: object): OwnOptions {
   return Reflect.getMetadata(OWN_OPTIONS, target) ?? {}
-}
-
-/** Requests that have passed: the decorator of a controller and that of its method both add the interceptor. */
-const ENTERED = new WeakSet<object>()
-
-function expressEntry(options: NestOptions): Entry {
-  const once = idempotency(options as unknown as IdempotencyOptions<IncomingMessage>)
-  return {
-    controls: once,
-    claim: (request, response) =>
-      new Promise((resolve, reject) => {
-        if (ENTERED.has(request)) return resolve(true)
-        ENTERED.add(request)
-        once(request as IncomingMessage, response as ServerResponse, (error) =>
-          error === undefined ? resolve(true) : reject(error),
-        )
-      }),
-    failed: (request, error) => {
-      if (isCertainFailure(error)) reportCertainFailure(request as IncomingMessage, true)
-    },
-  }
-}
-
-function fastifyEntry(options: NestOptions, answers: ProtectedAnswers): Entry {
-  const engine = createRequestEngine(options) as unknown as RequestEngine<FastifyRequest>
-  return {
-    controls: controlsOf(engine),
-    async claim(request, response) {
-      if (ENTERED.has(request)) return true
-      ENTERED.add(request)
-      return answers.claim(engine, request as FastifyRequest, response as FastifyReply)
-    },
-    failed: (request, error) => answers.failed(request as FastifyRequest, error),
-  }
 }

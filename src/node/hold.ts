@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { MaybePromise } from '../core/index.js'
+import { IdempotencyError, type MaybePromise } from '../core/index.js'
 import type { HeaderPairs, RequestEngine, RequestRun, Settled } from '../http/index.js'
 import { HeldResponse } from './held-response.js'
 import { sendAnswer } from './sending/send.js'
@@ -41,4 +41,13 @@ export async function hold<Req>(
 export function failUnrun(run: RequestRun): MaybePromise<Settled> {
   run.willFailCertainly(true)
   return run.fail()
+}
+
+/** A response whose head was sent can no longer be held. */
+export function responseBegun(): IdempotencyError {
+  return new IdempotencyError(
+    'response_begun',
+    'The response was begun before the idempotency middleware, so it cannot be stored before it is sent. Mount middleware ' +
+      'that writes to it after the idempotency middleware.',
+  )
 }

@@ -1,0 +1,7 @@
+import 'reflect-metadata'
+
+export * as common from '@nestjs/common'
+export { NestFactory } from '@nestjs/core'
+export { FastifyAdapter } from '@nestjs/platform-fastify'
+export * as entry from 'once-per-key/nest'
+export * as rxjs from 'rxjs'

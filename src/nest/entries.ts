@@ -1,0 +1,142 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Answer, isCertainFailure } from '../core/index.js'
+import { protectionBy, reportCertainFailure } from '../express/middleware.js'
+import type { ProtectedAnswers } from '../fastify/protected-answers.js'
+import { type Controls, controlsOf, createRequestEngine, type RequestEngine } from '../http/index.js'
+import { outliveClient } from './file-stream.js'
+import type { NestOptions } from './nest-options.js'
+import { silence } from './silence.js'
+
+/** What was sent in place of the handler's answer. */
+export interface Answered {
+  readonly answer: Answer
+  readonly isReplay: boolean
+}
+
+/** A request as an interceptor gets it, of either platform. */
+export interface Call {
+  // biome-ignore lint/suspicious/noExplicitAny: of either platform
+  readonly request: any
+  // biome-ignore lint/suspicious/noExplicitAny: of either platform
+  readonly response: any
+  /** Of Express. */
+  readonly next: (error?: unknown) => void
+  /** The client's connection: a held response shows another one. */
+  readonly client: Socket
+}
+
+/** The protection of a route, on the platform of its application. */
+export interface Entry {
+  /**
+   * `null`: the handler must run. Rejects with misuse. `own`: the names of the route's `@Header()`s, which Nest has set before; they
+   * belong to the handler's answer, and not to a refusal.
+   */
+  claim(call: Call, own: readonly string[]): Promise<Answered | null>
+  /** The handler has thrown. */
+  failed(call: Call, error: unknown): void
+  /** The handler has returned a `StreamableFile`. */
+  sends(call: Call, stream: Readable): void
+  readonly controls: Controls
+}
+
+/** Requests that have passed: the decorator of a controller and that of its method both add the interceptor. */
+const ENTERED = new WeakSet<object>()
+
+function hasEntered(request: object): boolean {
+  if (ENTERED.has(request)) return true
+  ENTERED.add(request)
+  return false
+}
+
+export function expressEntry(options: NestOptions): Entry {
+  const engine = createRequestEngine(options) as unknown as RequestEngine<IncomingMessage>
+  const protect = protectionBy(engine)
+  return {
+    controls: controlsOf(engine),
+    async claim({ request, response, next }, own) {
+      if (hasEntered(request)) return null
+      const putBack = takeHeaders(response, own, (name, value) => response.setHeader(name, value))
+      return withoutRun(claimed(request, response, next), putBack)
+    },
+    failed: ({ request }, error) => reportCertainFailure(request, isCertainFailure(error)),
+    sends({ request, response, client }, stream) {
+      if (request.idempotency !== undefined) outliveClient({ stream, response, client, isPiped: true })
+    },
+  }
+
+  function claimed(request: IncomingMessage, response: ServerResponse, next: Call['next']): Promise<Answered | null> {
+    let isDecided = false
+    return new Promise((resolve, reject) => {
+      const goOn = (error?: unknown): void => {
+        if (isDecided)
+          next(error) // An answer that was stored cannot be sent.
+        else if (error === undefined) resolve(null)
+        else reject(error)
+        isDecided = true
+      }
+      protect(request, response, goOn, (answer, isReplay) => {
+        isDecided = true
+        silence(response)
+        resolve({ answer, isReplay })
+      })
+    })
+  }
+}
+
+export function fastifyEntry(options: NestOptions, answers: ProtectedAnswers): Entry {
+  const engine = createRequestEngine(options) as unknown as RequestEngine<FastifyRequest>
+  return {
+    controls: controlsOf(engine),
+    async claim({ request, response }: { request: FastifyRequest; response: FastifyReply }, own) {
+      if (hasEntered(request)) return null
+      const putBack = takeHeaders(response, own, (name, value) => response.header(name, value))
+      const answered = await withoutRun(answers.claim(engine, request, response), putBack)
+      if (answered === null) return null
+      // Fastify sends in steps, through the application's hooks: until then the reply must stay as it is.
+      await sent(response)
+      silence(response.raw)
+      response.send = () => response
+      return answered
+    },
+    failed: ({ request }, error) => answers.failed(request, error),
+    sends({ request, response, client }, stream) {
+      if (request.idempotency !== undefined) outliveClient({ stream, response: response.raw, client, isPiped: false })
+    },
+  }
+}
+
+type HeaderValue = number | string | string[] | undefined
+
+/** Returns what puts them back. */
+function takeHeaders(
+  from: { getHeader(name: string): HeaderValue; removeHeader(name: string): unknown },
+  names: readonly string[],
+  set: (name: string, value: HeaderValue) => unknown,
+): () => void {
+  const taken = names.map((name) => [name, from.getHeader(name)] as const)
+  for (const name of names) from.removeHeader(name)
+  return () => {
+    for (const [name, value] of taken) if (value !== undefined) set(name, value)
+  }
+}
+
+async function withoutRun(claim: Promise<Answered | null>, putBack: () => void): Promise<Answered | null> {
+  let answered: Answered | null = null
+  try {
+    answered = await claim
+    return answered
+  } finally {
+    if (answered === null) putBack()
+  }
+}
+
+/** Also where its client has left before. */
+function sent({ raw }: FastifyReply): Promise<void> {
+  return new Promise((resolve) => {
+    if (raw.destroyed || raw.writableFinished) resolve()
+    else raw.once('finish', resolve).once('close', resolve)
+  })
+}

@@ -1,0 +1,17 @@
+import type { IdempotencyOptions } from '../http/index.js'
+
+/** The request of either platform, with what guards have set. */
+export interface NestRequest {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  // biome-ignore lint/suspicious/noExplicitAny: guards and parsers set what they like
+  readonly [name: string]: any
+}
+
+/** The options of `IdempotencyModule.forRoot`: those of `idempotency`, whose functions get Nest's request after its guards. */
+export type NestOptions = IdempotencyOptions<NestRequest>
+
+/** The options of one route or controller. */
+export type OwnOptions = Partial<NestOptions>
+
+/** The metadata with a route's or a controller's own options. */
+export const OWN_OPTIONS = 'once-per-key: options'
