@@ -54,23 +54,29 @@ export const ANSWER: Answer = {
 export const OTHER_ANSWER: Answer = { ...ANSWER, status: 200, body: new TextEncoder().encode('{"id":"payout_2"}') }
 export const SEEN_ANSWER: SeenAnswer = seenAnswer(ANSWER)
 
+function isRestored(reply: CommandReply): boolean {
+  return reply.ok && reply.restored === true
+}
+
+function mustBeAcquired({ acquired }: { readonly acquired: boolean }): void {
+  promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
+}
+
+const USUAL = {
+  leaseMs: LONG_MS,
+  retentionMs: 2 * LONG_MS,
+  failedMs: 2 * LONG_MS,
+  unknownOutcome: 'rerun',
+  attempt: 0,
+  uncertain: false,
+} as const
+
 /** A claimant with its own token, which claims `key` of the store by default. */
 export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Claimant {
   const token = usual.token ?? randomUUID()
   const scope = 'laws'
   const fingerprint = usual.fingerprint ?? FINGERPRINT
-  const defaults: Terms = {
-    key,
-    leaseMs: LONG_MS,
-    retentionMs: 2 * LONG_MS,
-    failedMs: 2 * LONG_MS,
-    unknownOutcome: 'rerun',
-    attempt: 0,
-    uncertain: false,
-    ...usual,
-    token,
-    fingerprint,
-  }
+  const defaults: Terms = { ...USUAL, key, ...usual, token, fingerprint }
   let owned = { attempt: defaults.attempt, uncertain: defaults.uncertain }
 
   const own = (terms: Partial<Terms>): Ownership & { key: string; leaseMs: number; failedMs: number } => {
@@ -111,18 +117,16 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
       return seenDone(await sendStep({ label, state, order, result: result === null ? null : bytesOf(result) }, terms))
     },
     async restores(label) {
-      const reply = await sendStep({ label, state: 'begun', order: 1, result: null }, {})
-      return reply.ok && reply.restored === true
+      return isRestored(await sendStep({ label, state: 'begun', order: 1, result: null }, {}))
     },
     async recorded() {
       const { key, leaseMs, retentionMs, unknownOutcome } = defaults
       const reply = await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome })
-      promised({ acquired: reply.acquired }, { acquired: true }, 'A key that is free can be claimed.')
+      mustBeAcquired(reply)
       return reply.acquired ? (reply.steps ?? []).map(inOneLine) : []
     },
     async claims(terms = {}) {
-      const { acquired } = await begin(terms)
-      promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
+      mustBeAcquired(await begin(terms))
       return self
     },
   }

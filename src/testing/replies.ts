@@ -48,10 +48,6 @@ export function heldToItsReplies(store: Store): Store {
     return held('list', (await store.list?.(from)) as ListedRecords)
   }
 
-  async function listedScope(scope: string, from: string | null) {
-    return held('listScope', (await store.listScope?.(scope, from)) as ListedRecords)
-  }
-
   async function forgotten(key: string, forgetting: Forgetting) {
     return held('forget', (await store.forget?.(key, forgetting)) as CommandReply)
   }
@@ -66,7 +62,10 @@ export function heldToItsReplies(store: Store): Store {
     }),
     ...(store.inspect && { inspect: inspected }),
     ...(store.list && { list: listed }),
-    ...(store.listScope && { listScope: listedScope }),
+    ...(store.listScope && {
+      listScope: async (scope: string, from: string | null) =>
+        held('listScope', (await store.listScope?.(scope, from)) as ListedRecords),
+    }),
     ...(store.forget && { forget: forgotten }),
     ...(store.resolve && {
       resolve: (key, resolution) =>
