@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import type { RecordName } from 'once-per-key/core'
 import { looksLikeUrl } from './without-passwords.js'
 
 /** The command line is not as the help says. Nothing was opened. */
@@ -27,6 +28,7 @@ const OPTIONS = {
   prefix: { type: 'string' },
   schema: { type: 'string' },
   namespace: { type: 'string' },
+  path: { type: 'string' },
   scope: { type: 'string' },
   key: { type: 'string' },
   remove: { type: 'boolean' },
@@ -53,9 +55,9 @@ const OF_ALL: readonly OptionName[] = ['redis', 'postgres', 'sqlite', 'store', '
 /** What each command takes besides. */
 const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
   unknown: ['limit'],
-  inspect: ['namespace', 'show-body', 'derive'],
-  resolve: ['namespace', 'attempt', 'failed', 'completed', 'status', 'body', 'content-type', 'yes'],
-  forget: ['namespace', 'scope', 'key', 'remove', 'dry-run', 'yes'],
+  inspect: ['namespace', 'path', 'show-body', 'derive'],
+  resolve: ['namespace', 'path', 'attempt', 'failed', 'completed', 'status', 'body', 'content-type', 'yes'],
+  forget: ['namespace', 'path', 'scope', 'key', 'remove', 'dry-run', 'yes'],
   stats: [],
   doctor: [],
   schema: [],
@@ -127,13 +129,13 @@ function isCommand(word: string): word is CommandName {
 }
 
 /** The record that is meant: scope and key, as events name it. */
-export function recordIn({ rest, options }: CommandLine): { scope: string; key: string; namespace?: string } {
+export function recordIn({ rest, options }: CommandLine): RecordName {
   const [scope, key, ...more] = rest
   if (scope === undefined || key === undefined || more.length > 0) {
     throw new UsageError('A record is named by its scope and its key: once-per-key inspect acme order-1001 …')
   }
-  const { namespace } = options
-  return { scope, key, ...(namespace !== undefined && { namespace }) }
+  const { namespace, path } = options
+  return { scope, key, ...(namespace !== undefined && { namespace }), ...(path !== undefined && { path }) }
 }
 
 /** An integer of at least 1; `undefined`: it was not given. */

@@ -21,9 +21,10 @@ It reads all records, in small steps.
 
   once-per-key unknown --postgres "$DATABASE_URL"
   once-per-key unknown --redis redis://localhost --limit 20 --json`,
-  inspect: `once-per-key inspect SCOPE KEY [--namespace NAME] [--derive LABEL] [--show-body] [--json]
+  inspect: `once-per-key inspect SCOPE KEY [--namespace NAME] [--path PATH] [--derive LABEL] [--show-body] [--json]
 
 Shows the current record of a key. Changes nothing. Shows the body only with --show-body.
+  --path PATH        the path that the key belongs to, with a profile whose keys belong to one
   --derive LABEL     shows the key that deriveKey(LABEL) gave to the handler, to look for at the bank
 Exit code 1: there is no record, or none from which a key can be derived.
 

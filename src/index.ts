@@ -12,14 +12,19 @@ export {
 export { type IdempotencyRequest, idempotency, type Middleware } from './express/middleware.js'
 export { withoutBody } from './express/without-body.js'
 export {
+  agenticCommerce,
   type BodyFieldOptions,
   bodyField,
   type IdempotencyEvent,
   type IdempotencyOptions,
   ietfDraft,
+  ietfDraft07,
   type LegacyKey,
   type Problem,
   type ProblemCode,
   type ProblemStatuses,
+  type Profile,
+  type ProfileName,
   singleTenant,
+  universalCommerce,
 } from './http/index.js'

@@ -8,14 +8,16 @@ import { print } from './inspect.js'
 
 /** Erases stored answers: of a scope, or of one key. */
 export async function forget({ rest, options }: CommandLine, target: Target): Promise<number> {
-  const { scope, key, namespace, remove = false, 'dry-run': isDryRun = false } = options
+  const { scope, key, namespace, path, remove = false, 'dry-run': isDryRun = false } = options
   if (scope === undefined || scope === '' || rest.length > 0) {
     throw new UsageError('Say whose answers: once-per-key forget --scope SCOPE …')
   }
   if (remove && key === undefined) throw new UsageError('--remove is for one key, by --key: it runs again.')
+  if (path !== undefined && key === undefined) throw new UsageError('--path is for one key, by --key.')
   if (!isDryRun) checkAskable(options)
   const of = { scope, ...(namespace !== undefined && { namespace }) }
-  return key === undefined ? ofScope(of, options, target) : ofKey({ ...of, key }, options, target)
+  if (key === undefined) return ofScope(of, options, target)
+  return ofKey({ ...of, key, ...(path !== undefined && { path }) }, options, target)
 }
 
 async function ofScope(of: ScopeName, options: Options, { store }: Target): Promise<number> {

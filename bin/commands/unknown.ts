@@ -12,7 +12,7 @@ export async function unknown({ options }: CommandLine, target: Target): Promise
   const names = new Set<string>()
   let kept: UnknownOutcome[] = []
   for await (const found of operatorOf(target.store).unknown()) {
-    names.add(JSON.stringify([found.namespace, found.scope, found.key])) // A walk may come across one twice.
+    names.add(nameOf(found)) // A walk may come across one twice.
     kept.push(found)
     if (kept.length >= 2 * limit) kept = oldest(kept, limit)
   }
@@ -22,7 +22,13 @@ export async function unknown({ options }: CommandLine, target: Target): Promise
     printJson({ total: names.size, records: shown.map(({ record, ...name }) => ({ ...name, ...record })) })
     return 0
   }
-  if (shown.length > 0) printTable(TITLES, shown.map(rowOf))
+  const columns = shown.some(({ path }) => path !== undefined) ? COLUMNS : COLUMNS.filter(([title]) => title !== 'path')
+  const rows = shown.map((each) => columns.map(([, cellOf]) => cellOf(each)))
+  if (shown.length > 0)
+    printTable(
+      columns.map(([title]) => title),
+      rows,
+    )
   console.log(
     names.size === 0
       ? 'Nothing awaits an operator.'
@@ -31,17 +37,27 @@ export async function unknown({ options }: CommandLine, target: Target): Promise
   return 0
 }
 
-const TITLES = ['namespace', 'scope', 'key', 'attempt', 'what happened', 'kept for']
+const COLUMNS: readonly (readonly [title: string, cellOf: (found: UnknownOutcome) => string])[] = [
+  ['namespace', ({ namespace = '' }) => namespace],
+  ['scope', ({ scope }) => scope],
+  ['key', ({ key }) => key],
+  ['path', ({ path = '' }) => path],
+  ['attempt', ({ record }) => `${record.attempt}`],
+  ['what happened', whatHappened],
+  ['kept for', ({ retentionRemainingMs }) => inWords(retentionRemainingMs)],
+]
 
-function rowOf({ namespace = '', scope, key, record, retentionRemainingMs }: UnknownOutcome): string[] {
-  const what =
-    record.state === 'in-flight'
-      ? `its owner has been silent for ${inWords(-record.leaseRemainingMs)} past its lease`
-      : 'it failed, and may have had its effect'
-  return [namespace, scope, key, `${record.attempt}`, what, inWords(retentionRemainingMs)]
+function whatHappened({ record }: UnknownOutcome): string {
+  return record.state === 'in-flight'
+    ? `its owner has been silent for ${inWords(-record.leaseRemainingMs)} past its lease`
+    : 'it failed, and may have had its effect'
+}
+
+function nameOf({ namespace, scope, key, path }: UnknownOutcome): string {
+  return JSON.stringify([namespace, scope, key, path])
 }
 
 function oldest(found: readonly UnknownOutcome[], limit: number): UnknownOutcome[] {
-  const byName = new Map(found.map((each) => [JSON.stringify([each.namespace, each.scope, each.key]), each]))
+  const byName = new Map(found.map((each) => [nameOf(each), each]))
   return [...byName.values()].sort((a, b) => a.retentionRemainingMs - b.retentionRemainingMs).slice(0, limit)
 }

@@ -13,9 +13,11 @@ export function sendStored(reply: FastifyReply, answer: Answer, extraHeaders: He
   reply.code(status)
   if (statusMessage !== '') reply.raw.statusMessage = statusMessage
   const lines = new Map<string, string[]>()
-  for (const [name, value] of [...headers, ...extraHeaders]) {
-    const lowerCase = name.toLowerCase()
-    lines.set(lowerCase, [...(lines.get(lowerCase) ?? []), value])
+  const add = (name: string, value: string) => lines.set(name, [...(lines.get(name) ?? []), value])
+  for (const [name, value] of headers) add(name.toLowerCase(), value)
+  for (const [name, value] of extraHeaders) {
+    if (name !== 'Link') lines.delete(name.toLowerCase())
+    add(name.toLowerCase(), value)
   }
   for (const name of bodyHeaders) reply.removeHeader(name) // Of earlier hooks, and perhaps of another body.
   for (const [name, values] of lines) reply.header(name, values.length === 1 ? values[0] : values)

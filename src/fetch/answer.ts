@@ -59,7 +59,11 @@ export function rebuilt(
   const response = new Response(isEmpty ? null : (body as Sendable), init)
   const held = { status, body: bytes }
   for (const header of [...headers]) if (!fitsHeldBody(header, held)) response.headers.delete(header[0])
-  for (const [name, value] of extraHeaders) response.headers.append(name, value)
+  for (const [name, value] of extraHeaders) {
+    if (name === 'Link')
+      response.headers.append(name, value) // The handler may have links of its own.
+    else response.headers.set(name, value)
+  }
   return response
 }
 

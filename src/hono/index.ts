@@ -8,17 +8,22 @@ export {
   type Store,
 } from '../core/index.js'
 export {
+  agenticCommerce,
   type BodyFieldOptions,
   bodyField,
   type IdempotencyEvent,
   ietfDraft,
+  ietfDraft07,
   type LegacyKey,
   type Problem,
   type ProblemCode,
   type ProblemStatuses,
+  type Profile,
+  type ProfileName,
   type Reply,
   reply,
   singleTenant,
+  universalCommerce,
   withoutBody,
 } from '../http/index.js'
 export { type HonoIdempotencyOptions, idempotency, type Middleware } from './idempotency.js'

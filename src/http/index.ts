@@ -30,6 +30,7 @@ export {
   type ProblemStatuses,
   type RenderProblem,
 } from './options/problem.js'
+export { agenticCommerce, ietfDraft07, type Profile, type ProfileName, universalCommerce } from './options/profile.js'
 export type { IdempotencyEvent, Rejection } from './options/request-events.js'
 export type { HeaderPairs, RequestFacts } from './request/facts.js'
 export { type FirstSentReading, firstSentReader } from './request/first-sent.js'

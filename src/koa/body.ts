@@ -75,7 +75,10 @@ export function put(
   if (statusMessage !== '') ctx.message = statusMessage
   ctx.body = EMPTY.has(status) ? null : bufferOf(body ?? NO_BYTES)
   if (contentType === undefined) ctx.remove('Content-Type')
-  for (const [name, value] of extraHeaders) ctx.append(name, value)
+  for (const [name, value] of extraHeaders) {
+    if (name === 'Link') ctx.append(name, value)
+    else ctx.set(name, value)
+  }
   if (!isAscii(statusMessage, headers)) writeHeadFirst(ctx.res)
 }
 

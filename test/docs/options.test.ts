@@ -77,6 +77,8 @@ function written(value: unknown): string {
 const OPTIONS: Record<keyof IdempotencyOptions, true> = {
   store: true,
   scope: true,
+  profile: true,
+  documentation: true,
   header: true,
   required: true,
   methods: true,
@@ -86,6 +88,7 @@ const OPTIONS: Record<keyof IdempotencyOptions, true> = {
   firstSent: true,
   isSuccess: true,
   isCertainFailure: true,
+  keepFailure: true,
   effects: true,
   keepHeader: true,
   streams: true,

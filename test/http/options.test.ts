@@ -38,6 +38,8 @@ test('the defaults are those of the contract', () => {
     storeFailure: 'refuse',
     maxAnswerBytes: 1_048_576,
     problemStatuses: {},
+    keyPerPath: false,
+    echoesKey: false,
   })
 })
 

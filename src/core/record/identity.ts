@@ -9,6 +9,8 @@ export interface Identity {
   readonly namespace?: string | undefined
   readonly scope: string
   readonly key: string
+  /** The path that the key belongs to: the same key on another path is another operation. Absent: it is the same. */
+  readonly path?: string | undefined
   readonly fingerprint: string
   /** The scope of an application that has only this one: a store gives it all its room. */
   readonly isOnlyScope?: boolean
@@ -29,6 +31,8 @@ export interface RecordName {
    * operation of the runner with that name.
    */
   readonly namespace?: string | undefined
+  /** The path of the request, without its query, if its `profile` says that a key belongs to one; else absent. */
+  readonly path?: string | undefined
 }
 
 /**
@@ -37,16 +41,21 @@ export interface RecordName {
  */
 export function storageKey(name: RecordName, scope = storageScope(name)): string {
   // Joined into one flat string, because a record keeps it; a template would be kept as its pieces.
-  return [scope, encoded(name.key)].join(':')
+  return [scope, encoded(name.path === undefined ? name.key : name.key + PATH_FOLLOWS + name.path)].join(':')
 }
+
+/** No key contains it, because it is a control character. */
+const PATH_FOLLOWS = '\n'
 
 /** The record's name in a storage key; `null` if it is not a storage key. */
 export function recordName(storageKey: string): RecordName | null {
   const parts = storageKey.split(':')
   if (parts.length < 2 || parts.length > 3) return null
   try {
-    const [scope, key] = parts.slice(-2).map(decodeURIComponent) as [string, string]
-    return parts.length === 2 ? { scope, key } : { namespace: parts[0], scope, key }
+    const [scope, last] = parts.slice(-2).map(decodeURIComponent) as [string, string]
+    const [key, ...path] = last.split(PATH_FOLLOWS) as [string, ...string[]]
+    const name = { scope, key, ...(path.length > 0 && { path: path.join(PATH_FOLLOWS) }) }
+    return parts.length === 2 ? name : { namespace: parts[0], ...name }
   } catch {
     return null // Malformed percent-encoding.
   }

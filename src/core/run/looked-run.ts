@@ -126,6 +126,33 @@ export class LookedRun extends Run implements LookedKey {
     void this.#fenced(failure)
   }
 
+  /** Its transaction was rolled back, or there was none, so the key is claimed for it. */
+  protected override keep(failure: Answer, mustBeConfirmed: boolean): void {
+    void this.#keep(failure, mustBeConfirmed)
+  }
+
+  async #keep(failure: Answer, mustBeConfirmed: boolean): Promise<void> {
+    const found = await this.#fence()
+    const verdict = this.#verdictOn(found)
+    if (verdict !== null) return this.#settleAs(verdict, found?.record ?? null)
+    const begun = await this.core.calls.send('begin', this).whenReplied()
+    if (begun === null) return this.#giveUpClaim()
+    if (!begun.acquired) return this.#settleAs(verdictOn(begun.record, this.identity, this.core.options), begun.record)
+    this.attempt = begun.attempt
+    this.entered()
+    super.store(failure, mustBeConfirmed)
+  }
+
+  /** Whether the key was claimed is unknown, and nothing of this run had an effect: its claim is released behind it. */
+  async #giveUpClaim(): Promise<void> {
+    const { calls, options } = this.core
+    this.failure = { uncertain: false }
+    const call = calls.send('release', this)
+    this.settle(unconfirmed(options))
+    if ((await call.whenReplied()) === null) await calls.sendAgain('release', this, call, this.lease.until)
+    this.end()
+  }
+
   /** Settles as the record says; where it says nothing, as the handler's `failure` does. */
   async #fenced(failure: Failure | null): Promise<void> {
     const found = await this.#fence()

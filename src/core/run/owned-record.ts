@@ -78,6 +78,11 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     else this.#stored(call)
   }
 
+  /** The same for a failure that retries get. */
+  protected keep(failure: Answer, mustBeConfirmed: boolean): void {
+    this.store(failure, mustBeConfirmed)
+  }
+
   protected release(failure: Failure): void {
     this.failure = failure
     const call = this.core.calls.send('release', this)

@@ -9,7 +9,13 @@ export type FailureKind = 'certainly' | 'perhaps'
 /** How a run is to end; `answer: null`: as a failure. */
 export type OfferedEnd =
   | { readonly answer: Answer }
-  | { readonly answer: null; readonly how: FailureKind; readonly because: FailureReason }
+  | {
+      readonly answer: null
+      readonly how: FailureKind
+      readonly because: FailureReason
+      /** What retries get: the transaction is rolled back all the same, and the record is completed behind it. */
+      readonly kept?: Answer | undefined
+    }
 
 /** The open transaction of a run: while it is open, ends of the run are offered to it. */
 export interface OpenTransaction {

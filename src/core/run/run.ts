@@ -115,9 +115,9 @@ export class Run extends SteppedRecord {
    * Ends the run as a failure, with its reason. It is certain only with `'certainly'`, without `mayHaveEffect()`, and
    * if no earlier attempt may have had its effect.
    */
-  fail(how: FailureKind, because: FailureReason): MaybePromise<Settled> {
+  fail(how: FailureKind, because: FailureReason, kept?: Answer): MaybePromise<Settled> {
     const promised = new PromisedEnd()
-    this.failFor(promised, how, because)
+    this.failFor(promised, how, because, kept)
     return promised.end
   }
 
@@ -136,15 +136,17 @@ export class Run extends SteppedRecord {
     else this.store(answer, mustBeConfirmed)
   }
 
-  /** `fail`, in the same way. */
-  failFor(settling: Settling, how: FailureKind, because: FailureReason): void {
+  /** `fail`, in the same way. `kept`: the failure is what retries get, so that it completes the record, and nothing runs again. */
+  failFor(settling: Settling, how: FailureKind, because: FailureReason, kept?: Answer): void {
     if (this.#transaction !== undefined) {
-      offer(this.#transaction, { answer: null, how, because }, settling)
+      offer(this.#transaction, { answer: null, how, because, kept }, settling)
       return
     }
     if (!this.#begins(settling)) return
-    if (this.#isCompletedByHand) void this.#verify()
-    else this.#fail(how, because)
+    if (this.#isCompletedByHand) return void this.#verify()
+    this.#stop(runFailed()) // First, because a time limit may have responded while the handler still runs.
+    if (kept === undefined) this.#fail(how, because)
+    else this.keep(kept, this.core.options.unconfirmedSuccess === 'withhold')
   }
 
   /** Whether this is the first end. In any case its result is told. */
@@ -177,7 +179,6 @@ export class Run extends SteppedRecord {
   }
 
   #fail(how: FailureKind, because: FailureReason): void {
-    this.#stop(runFailed()) // First, because a time limit may have responded while the handler still runs.
     if (this.areStepsSettled) {
       this.release(this.#judged(how, because))
       return

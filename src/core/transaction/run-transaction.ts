@@ -292,7 +292,7 @@ export class RunTransaction implements OpenTransaction {
     const run = this.#run
     const { end } = this.#offered
     if (end === undefined) return this.#close()
-    await this.#close(() => (end.answer === null ? run.fail(end.how, end.because) : run.complete(end.answer)))
+    await this.#close(() => (end.answer === null ? run.fail(end.how, end.because, end.kept) : run.complete(end.answer)))
   }
 
   /** Discards the answer: whoever ended the run gets the result of the final answer, or none. */

@@ -161,12 +161,13 @@ export function problemBody({ type, title, status, detail, code, retentionSecond
 
 /** The problem as a response: `application/problem+json` (RFC 9457 §3), or the format of `rendered`. */
 export function problemAnswer(problem: Problem<string>, rendered?: ReturnType<RenderProblem<never>>): Answer {
-  const { status, retryAfterSeconds, shouldRetry } = problem
+  const { status, retryAfterSeconds, shouldRetry, documentation } = problem
   const body = rendered?.body ?? problemBody(problem)
   const headers: [string, string][] = [['Content-Type', rendered?.contentType ?? 'application/problem+json']]
   if (retryAfterSeconds !== null) headers.push(['Retry-After', String(retryAfterSeconds)])
   // Generated SDKs obey this header; without it they retry every 409.
   headers.push(['X-Should-Retry', String(shouldRetry)])
+  if (documentation !== undefined) headers.push(['Link', `<${documentation}>; rel="describedby"`])
   return {
     status,
     statusMessage: '',

@@ -166,13 +166,27 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
 
   #end(answer: Answer | null, mustBeConfirmed: boolean | undefined): void {
     const run = this.#run
+    const request = this.#request as Req
     const { functions } = this.#rules
-    const judgement = judge(answer, this.#request as Req, run.isUncertain, this.#failsCertainly, functions)
+    const judgement = judge(answer, request, run.isUncertain, this.#failsCertainly, functions)
+    const kept = judgement === 'success' ? undefined : keptFailure(answer, request, functions)
     if (!run.isInTransaction) this.#request = undefined
     if (judgement === 'success') {
       run.completeFor(this, storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
-    } else run.failFor(this, judgement.how, judgement.because)
+    } else run.failFor(this, judgement.how, judgement.because, kept)
   }
+}
+
+/** A failure as retries get it; `undefined`: they do not. One of 500 or more never is, because its outcome is unknown. */
+function keptFailure<Req>(
+  answer: Answer | null,
+  request: Req,
+  { keepFailure, keepHeader }: Pick<OptionFunctions<Req>, 'keepFailure' | 'keepHeader'>,
+): Answer | undefined {
+  if (answer === null || answer.body === null || answer.status >= 500) return undefined
+  if (!keepFailure(answer, request)) return undefined
+  const stored = storedAnswer(answer, keepHeader)
+  return stored.body === null ? undefined : stored
 }
 
 export function withHeaders<Each extends object>(decision: Each, extraHeaders: HeaderPairs | undefined): Each {

@@ -11,6 +11,8 @@ type OptionName = Extract<IdempotencyEvent, { type: 'option_failed' }>['option']
 export interface OptionFunctions<Req> {
   readonly isSuccess: (answer: Answer, request: Req) => boolean
   readonly isCertainFailure: (answer: Answer, request: Req) => boolean
+  /** Only for answers below 500 that have a body. */
+  readonly keepFailure: (answer: Answer, request: Req) => boolean
   readonly keepHeader: KeepHeader
   /** `undefined`: only event streams are. */
   readonly streams: ((contentType: string, request: Req) => boolean) | undefined
@@ -22,7 +24,7 @@ export function optionFunctions<Req>(
   options: ResolvedOptions<Req>,
   emit: (event: IdempotencyEvent) => void,
 ): OptionFunctions<Req> {
-  const { isSuccess, isCertainFailure, keepHeader, streams, renderProblem } = options
+  const { isSuccess, isCertainFailure, keepFailure, keepHeader, streams, renderProblem } = options
   return {
     isSuccess: guarded('isSuccess', isSuccess && ((answer, request) => verdict(isSuccess(answer, request))), (answer) =>
       isSuccessStatus(answer.status),
@@ -30,6 +32,11 @@ export function optionFunctions<Req>(
     isCertainFailure: guarded(
       'isCertainFailure',
       isCertainFailure && ((answer, request) => verdict(isCertainFailure(answer, request))),
+      () => false,
+    ),
+    keepFailure: guarded(
+      'keepFailure',
+      keepFailure && ((answer, request) => verdict(keepFailure(answer, request))),
       () => false,
     ),
     keepHeader: guarded(

@@ -40,10 +40,12 @@ export class RequestRules<Req> {
   }
 
   /** An expired key's client learns for how long others are kept. */
-  #published(problem: Problem): Problem {
-    if (problem.code !== 'key_expired') return problem
-    const { retentionMs, unknownRetentionMs } = this.options
-    return { ...problem, retentionSeconds: Math.floor(Math.min(retentionMs, unknownRetentionMs) / 1_000) }
+  #published(given: Problem): Problem {
+    const { retentionMs, unknownRetentionMs, documentation } = this.options
+    const problem = documentation === undefined ? given : { ...given, type: documentation, documentation }
+    return problem.code !== 'key_expired'
+      ? problem
+      : { ...problem, retentionSeconds: Math.floor(Math.min(retentionMs, unknownRetentionMs) / 1_000) }
   }
 }
 

@@ -61,8 +61,8 @@ function refuse(of: string, mistakes: readonly string[]): void {
   )
 }
 
-function nameOf({ scope, key, namespace }: RecordName): RecordName {
-  return namespace === undefined ? { scope, key } : { scope, key, namespace }
+function nameOf({ scope, key, namespace, path }: RecordName): RecordName {
+  return { scope, key, ...(namespace !== undefined && { namespace }), ...(path !== undefined && { path }) }
 }
 
 const anything: Rule = () => null
@@ -70,7 +70,18 @@ const anything: Rule = () => null
 const aNamespace: Rule = (value) =>
   namespaceFault(value) === null ? null : "a word without a colon, such as 'webhook'"
 
-const NAME_RULES = { scope: anything, key: anything, namespace: aNamespace, attempt: anInteger(0, 2 ** 52) }
+const aPath: Rule = (value) =>
+  typeof value === 'string' && value.startsWith('/') && value.isWellFormed()
+    ? null
+    : "the path that the key belongs to, such as '/checkout_sessions'"
+
+const NAME_RULES = {
+  scope: anything,
+  key: anything,
+  namespace: aNamespace,
+  path: aPath,
+  attempt: anInteger(0, 2 ** 52),
+}
 
 /** Scope and key are checked separately, because messages must not quote them. */
 function mistakesInName(given: unknown, required: readonly string[]): string[] {

@@ -15,6 +15,7 @@ import type { LegacyKey } from './body-field.js'
 import { aHeaderName } from './header-name.js'
 import { DEFAULTS, type IdempotencyOptions, type ResolvedOptions } from './options.js'
 import { PROBLEM_CODES } from './problem.js'
+import { aProfile, contradictions, withProfile } from './profiles.js'
 
 /**
  * Reads the options once, at construction.
@@ -24,7 +25,8 @@ import { PROBLEM_CODES } from './problem.js'
 export function resolveOptions<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
   const options = withDefaults(given)
   const values = judgedIn(given, options)
-  checkOptions('idempotency()', given, values, RULES, { required: REQUIRED, more: mistakesInAll(values) })
+  const more = [...mistakesInAll(values), ...contradictions(given)]
+  checkOptions('idempotency()', given, values, RULES, { required: REQUIRED, more })
   return Object.freeze({ ...options, methods: [...options.methods] })
 }
 
@@ -36,7 +38,10 @@ export function engineOptionsIn(options: ResolvedOptions<never>): Omit<EngineOpt
 
 /** The options with a default for each that is missing. */
 function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
-  const options = { ...DEFAULTS, ...(presentIn(given) as Pick<IdempotencyOptions<Req>, 'store' | 'scope'>) }
+  const options = {
+    ...DEFAULTS,
+    ...(withProfile(presentIn(given)) as Pick<IdempotencyOptions<Req>, 'store' | 'scope'>),
+  }
   return { unknownRetentionMs: options.retentionMs, ...options }
 }
 
@@ -46,7 +51,7 @@ function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req>
  */
 export function mistakesInOptions<Req>(given: IdempotencyOptions<Req>): string[] {
   const values = judgedIn(given, withDefaults(given))
-  return [...mistakesIn(given, values, RULES, REQUIRED), ...mistakesInAll(values)]
+  return [...mistakesIn(given, values, RULES, REQUIRED), ...mistakesInAll(values), ...contradictions(given)]
 }
 
 /**
@@ -83,6 +88,8 @@ const RULES: RuleSet = {
       ? null
       : 'a function of the request that names the merchant account, such as (req) => req.merchantId; ' +
         'an application with a single tenant uses `scope: singleTenant`',
+  profile: aProfile,
+  documentation: aPage,
   header: aHeaderName,
   required: oneOf(true, false),
   methods: someMethods,
@@ -92,6 +99,7 @@ const RULES: RuleSet = {
   firstSent: aFunction,
   isSuccess: aFunction,
   isCertainFailure: aFunction,
+  keepFailure: aFunction,
   keepHeader: aFunction,
   ...ENGINE_RULES,
   maxAnswerBytes: anInteger(0, Number.MAX_SAFE_INTEGER),
@@ -128,6 +136,13 @@ function aLegacyKey(value: unknown): string | null {
   return right
     ? null
     : "bodyField('name', { deprecatedSince: Date, sunset?: Date, link?: a URL, whenBoth?: 'reject' | 'field' | 'header' })"
+}
+
+/** In a header it stands between angle brackets. */
+function aPage(value: unknown): string | null {
+  const isPage =
+    typeof value === 'string' && /^https?:\/\/[\x21-\x3b\x3d\x3f-\x7e]+$/.test(value) && URL.canParse(value)
+  return isPage ? null : 'an absolute URL of a page, with http or https'
 }
 
 function isDate(value: unknown): boolean {

@@ -2,6 +2,7 @@ import { ENGINE_DEFAULTS, type EngineOptions } from '../../core/options/engine-o
 import type { Answer } from '../../core/record/record.js'
 import type { LegacyKey } from './body-field.js'
 import type { ProblemStatuses, RenderProblem } from './problem.js'
+import { NO_TRAITS, type Profile, type ProfileTraits } from './profile.js'
 import type { IdempotencyEvent } from './request-events.js'
 
 /** Decides whether a header (name in lower case) is kept with an answer; `byDefault` is what the library would do. */
@@ -15,6 +16,20 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
    * of 1 to 255 characters is passed to `next` as `scope_invalid`.
    */
   readonly scope: (request: Req) => string | null | undefined | Promise<string | null | undefined>
+
+  /**
+   * A published text whose rules the API follows, as a preset of these options: `ietfDraft07`, `agenticCommerce` or
+   * `universalCommerce`. A single option wins over it, unless a rule of the text could not be kept: that is a mistake.
+   * @default none
+   */
+  readonly profile?: Profile
+
+  /**
+   * The page that tells clients how to use keys: the `type` of each problem, and `Link: <…>; rel="describedby"`. The `code`
+   * tells problems apart.
+   * @default none: `type` is a URN of the code
+   */
+  readonly documentation?: string
 
   /**
    * The header with the key. A value that is one RFC 8941 string (`"abc"`) is the same key as the bare `abc`; any other
@@ -82,6 +97,14 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly isCertainFailure?: (answer: Answer, request: Req) => boolean
 
   /**
+   * Whether a failure is kept, so that retries get it, and the key never runs again. Called for answers below 500 whose body is
+   * kept, after `isSuccess` said no; also if the outcome would be unknown. Effects in a store's `transaction` are rolled back
+   * all the same.
+   * @default () => false: a failure frees the key for a corrected request. A `profile` may say otherwise
+   */
+  readonly keepFailure?: (answer: Answer, request: Req) => boolean
+
+  /**
    * Which headers (names in lower case) a replay contains. Connection headers never are.
    * @default all that the handler set, except `Date` and `Set-Cookie`, which belong to one moment and one session
    */
@@ -121,12 +144,15 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
 }
 
 type Optional =
+  | 'profile'
+  | 'documentation'
   | 'skip'
   | 'legacyKey'
   | 'fingerprint'
   | 'firstSent'
   | 'isSuccess'
   | 'isCertainFailure'
+  | 'keepFailure'
   | 'keepHeader'
   | 'streams'
   | 'renderProblem'
@@ -134,14 +160,16 @@ type Optional =
 
 /** The options with all defaults applied. */
 export type ResolvedOptions<Req> = Required<Omit<IdempotencyOptions<Req>, Optional>> &
-  Pick<IdempotencyOptions<Req>, Optional>
+  Pick<IdempotencyOptions<Req>, Optional> &
+  ProfileTraits
 
 /** The defaults. */
 export const DEFAULTS = {
   ...ENGINE_DEFAULTS,
+  ...NO_TRAITS,
   header: 'Idempotency-Key',
   required: false,
   methods: ['POST', 'PUT', 'PATCH', 'DELETE'],
   maxAnswerBytes: 1_048_576,
   problemStatuses: {},
-} as const satisfies Partial<IdempotencyOptions>
+} as const satisfies Partial<IdempotencyOptions & ProfileTraits>

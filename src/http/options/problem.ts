@@ -20,7 +20,7 @@ export type ProblemCode = (typeof PROBLEM_CODES)[number]
 /** A refusal as RFC 9457 describes it, with the values of its headers. */
 export interface Problem<Code extends string = ProblemCode> {
   readonly code: Code
-  /** A URN that identifies the code. */
+  /** A URN that identifies the code, or the page of the option `documentation`. */
   readonly type: string
   readonly title: string
   readonly status: number
@@ -31,6 +31,8 @@ export interface Problem<Code extends string = ProblemCode> {
   readonly shouldRetry: boolean
   /** Only for `key_expired`: for how many seconds records are kept, counted from the end of the operation. */
   readonly retentionSeconds?: number | undefined
+  /** The page of the option `documentation`: `Link: <…>; rel="describedby"`. */
+  readonly documentation?: string | undefined
 }
 
 /** Replaces the body of a problem; an object is sent as JSON. Status and headers stay the same. */

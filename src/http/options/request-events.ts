@@ -15,6 +15,6 @@ export type IdempotencyEvent =
   /** An option function failed where an error must not escape; its default was used. */
   | {
       readonly type: 'option_failed'
-      readonly option: 'renderProblem' | 'isSuccess' | 'isCertainFailure' | 'keepHeader' | 'streams'
+      readonly option: 'renderProblem' | 'isSuccess' | 'isCertainFailure' | 'keepFailure' | 'keepHeader' | 'streams'
       readonly error: unknown
     }

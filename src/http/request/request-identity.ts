@@ -12,7 +12,7 @@ import { contentTypeOf, hasMembers, headerLines } from './headers.js'
 import { type KeyReading, readKeyLines } from './key.js'
 import { deprecationHeaders, readLegacyKey } from './legacy-key.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
-import { fingerprintReader, type Unreadable } from './request-fingerprint.js'
+import { fingerprintReader, pathOf, type Unreadable } from './request-fingerprint.js'
 import { scopeReader, singleTenant } from './scope.js'
 import { bodyNotParsed, isUnseen } from './sent-body.js'
 
@@ -51,9 +51,8 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
   const deprecation = legacyKey && deprecationHeaders(legacyKey)
   const whenBoth = legacyKey?.whenBoth ?? 'reject'
   const scopeOf = scopeReader(scope)
-  // By the function, not by its result: a merchant may be named so.
-  const isOnlyScope = (scope as () => unknown) === singleTenant
   const fingerprintOf = fingerprintReader(options)
+  const naming = namingBy(options)
 
   return function identityOf(facts) {
     if (!methods.has(facts.method)) return BYPASS
@@ -88,15 +87,35 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
         detail: `Send the header ${header}, with a value that you choose, new for each operation.`,
       }
     }
-    const extraHeaders = legacy === null ? undefined : deprecation
-    if ('invalid' in reading) return { kind: 'rejected', code: 'key_invalid', detail: reading.invalid, extraHeaders }
+    const ofLegacy = legacy === null ? undefined : deprecation
+    if ('invalid' in reading) {
+      return { kind: 'rejected', code: 'key_invalid', detail: reading.invalid, extraHeaders: ofLegacy }
+    }
+    const { key } = reading
+    const extraHeaders = options.echoesKey ? [...(ofLegacy ?? []), ...echoOf(header, lines[0] ?? key)] : ofLegacy
     const scope = scopeOf(facts.request)
-    if (scope instanceof Promise) return namedLater(scope, reading.key, facts, fingerprintOf, extraHeaders, isOnlyScope)
+    if (scope instanceof Promise) return namedLater(scope, key, facts, fingerprintOf, extraHeaders, naming)
     const fingerprint = fingerprintOf(facts)
     return fingerprint instanceof Promise
-      ? namedLater(scope, reading.key, facts, () => fingerprint, extraHeaders, isOnlyScope)
-      : named(scope, reading.key, fingerprint, extraHeaders, isOnlyScope)
+      ? namedLater(scope, key, facts, () => fingerprint, extraHeaders, naming)
+      : named(scope, key, facts, fingerprint, extraHeaders, naming)
   }
+}
+
+/** How requests are named, besides scope and key. */
+interface Naming {
+  readonly isOnlyScope: boolean
+  readonly keyPerPath: boolean
+}
+
+function namingBy({ scope, keyPerPath }: Pick<ResolvedOptions<never>, 'scope' | 'keyPerPath'>): Naming {
+  // By the function, not by its result: a merchant may be named so.
+  return { isOnlyScope: (scope as () => unknown) === singleTenant, keyPerPath }
+}
+
+/** The key in its header, as it was sent; one in the body may have characters that no header can have. */
+function echoOf(header: string, key: string): HeaderPairs {
+  return /^[\x20-\x7e\x80-\xff]+$/.test(key) ? [[header, key]] : []
 }
 
 /** Whether the body is JSON or a form that no parser has read: it may contain the key, which would be missed. */
@@ -124,12 +143,14 @@ function keyHidden({ bodyFault, rawHeaders }: RequestFacts): Identified {
 function named(
   scope: string,
   key: string,
+  facts: RequestFacts,
   fingerprint: string | Unreadable,
   extraHeaders: HeaderPairs | undefined,
-  isOnlyScope: boolean,
+  { isOnlyScope, keyPerPath }: Naming,
 ): Identified {
   if (typeof fingerprint === 'string') {
-    return { kind: 'identified', identity: { scope, key, fingerprint, isOnlyScope }, extraHeaders }
+    const identity = { scope, key, path: keyPerPath ? pathOf(facts.target) : undefined, fingerprint, isOnlyScope }
+    return { kind: 'identified', identity, extraHeaders }
   }
   const { refused: code, detail } = fingerprint
   return { kind: 'rejected', code, detail, extraHeaders }
@@ -142,9 +163,9 @@ async function namedLater<Req>(
   facts: RequestFacts<Req>,
   fingerprintOf: (facts: RequestFacts<Req>) => MaybePromise<string | Unreadable>,
   extraHeaders: HeaderPairs | undefined,
-  isOnlyScope: boolean,
+  naming: Naming,
 ): Promise<Identified> {
-  return named(await scope, key, await fingerprintOf(facts), extraHeaders, isOnlyScope)
+  return named(await scope, key, facts, await fingerprintOf(facts), extraHeaders, naming)
 }
 
 /** With the time at which it was first sent, if it is covered and has a key. */

@@ -17,12 +17,13 @@ export interface BindingApp {
 export interface BindingOptions
   extends Omit<
     IdempotencyOptions<never>,
-    'scope' | 'skip' | 'fingerprint' | 'isSuccess' | 'isCertainFailure' | 'renderProblem'
+    'scope' | 'skip' | 'fingerprint' | 'isSuccess' | 'isCertainFailure' | 'keepFailure' | 'renderProblem'
   > {
   readonly scope: (header: ReadHeader) => string | null | undefined | Promise<string>
   readonly skip?: (header: ReadHeader) => boolean
   readonly isSuccess?: IdempotencyOptions<unknown>['isSuccess']
   readonly isCertainFailure?: IdempotencyOptions<unknown>['isCertainFailure']
+  readonly keepFailure?: IdempotencyOptions<unknown>['keepFailure']
   readonly renderProblem?: IdempotencyOptions<unknown>['renderProblem']
 }
 

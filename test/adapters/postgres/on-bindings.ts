@@ -36,6 +36,7 @@ type Settings = {
   readonly maxRunMs: number
   readonly storeTimeoutMs: number
   readonly effects?: 'in-transaction'
+  readonly keepFailure?: () => boolean
 }
 type Serve = (store: PostgresStore, settings: Settings, handler: Handler) => Promise<Served>
 

@@ -1,0 +1,147 @@
+import type { IdempotencyOptions } from './options.js'
+import type { Problem, ProblemCode, RenderProblem } from './problem.js'
+import { NO_TRAITS, type Profile, type ProfileName, type ProfileTraits } from './profile.js'
+
+/** Options that keep a rule of the text, or not. */
+type Given = Partial<IdempotencyOptions<never>>
+
+interface Demand {
+  readonly option: keyof Given
+  readonly keeps: (given: Given) => boolean
+  /** What the option must be, and the rule that says so. */
+  readonly needs: string
+}
+
+interface Terms {
+  readonly options: Given
+  readonly traits: ProfileTraits
+  /** Without them the text's rules cannot be kept. */
+  readonly demands: readonly Demand[]
+}
+
+/** Every answer that is no server error: the texts replay "success or an error", and leave 5xx out or to the server. */
+const keepFailure = () => true
+
+const DAY_MS = 86_400_000
+
+const usualHeader = (rule: string): Demand => ({
+  option: 'header',
+  keeps: ({ header }) => String(header).toLowerCase() === 'idempotency-key',
+  needs: `Idempotency-Key (${rule})`,
+})
+
+const keptForADay = (rule: string): Demand => ({
+  option: 'retentionMs',
+  keeps: ({ retentionMs = DAY_MS }) => !(retentionMs < DAY_MS),
+  needs: `at least ${DAY_MS} (${rule})`,
+})
+
+/** By name, so that an ES module and a CommonJS copy of a profile are the same. */
+const TERMS: Readonly<Record<ProfileName, Terms>> = {
+  ietfDraft07: {
+    options: { problemStatuses: { key_missing: 400, in_flight: 409, mismatched: 422 }, keepFailure },
+    traits: NO_TRAITS,
+    demands: [usualHeader('§2: "The Idempotency-Key request header field"')],
+  },
+  agenticCommerce: {
+    options: {
+      required: true,
+      methods: ['POST'],
+      problemStatuses: { mismatched: 422 },
+      keepFailure,
+      renderProblem: agenticProblem,
+    },
+    traits: { keyPerPath: true, echoesKey: true },
+    demands: [
+      usualHeader('§6.1'),
+      {
+        option: 'required',
+        keeps: ({ required }) => required !== false,
+        needs: 'true (§6.1: "A POST request without an Idempotency-Key header MUST be rejected")',
+      },
+      {
+        option: 'methods',
+        keeps: ({ methods }) => !Array.isArray(methods) || methods.includes('POST'),
+        needs: 'methods with POST (§6.1)',
+      },
+      {
+        option: 'unknownOutcome',
+        keeps: ({ unknownOutcome }) => unknownOutcome !== 'refuse',
+        needs: '\'rerun\' (§6.5: "A retry with the same key after a 5xx MUST be processed as a fresh request")',
+      },
+      keptForADay('§6.6: "for at least 24 hours"'),
+    ],
+  },
+  universalCommerce: {
+    options: { retentionMs: 2 * DAY_MS, keepFailure },
+    traits: { keyPerPath: true, echoesKey: false },
+    demands: [
+      usualHeader('Headers'),
+      keptForADay('Idempotency Key Requirements: "Minimum 24 hours"'),
+      {
+        option: 'problemStatuses',
+        keeps: ({ problemStatuses }) => (problemStatuses?.mismatched ?? 409) === 409,
+        needs: 'mismatched: 409 (Idempotency Key Requirements: "Reject with 409 Conflict")',
+      },
+      {
+        option: 'storeFailure',
+        keeps: ({ storeFailure }) => storeFailure !== 'runUnprotected',
+        needs: '\'refuse\' (Idempotency Key Requirements: "Fail closed (reject request with 503)")',
+      },
+    ],
+  },
+}
+
+/** An option rule: one of the profiles. */
+export function aProfile(value: unknown): string | null {
+  return termsOf(value) === undefined
+    ? "ietfDraft07, agenticCommerce or universalCommerce, which 'once-per-key' exports"
+    : null
+}
+
+function termsOf(profile: unknown): Terms | undefined {
+  const { name } = (profile ?? {}) as Partial<Profile>
+  return typeof name === 'string' && Object.hasOwn(TERMS, name) ? TERMS[name] : undefined
+}
+
+/** The options of a profile under those that are given, which win. Of `problemStatuses` each code wins by itself. */
+export function withProfile<Options extends object>(given: Options): Options & Partial<ProfileTraits> {
+  const { profile, problemStatuses } = given as Given
+  const terms = termsOf(profile)
+  if (terms === undefined) return given
+  const statuses = isObject(problemStatuses)
+    ? { ...terms.options.problemStatuses, ...problemStatuses }
+    : problemStatuses
+  return {
+    ...terms.options,
+    ...given,
+    ...terms.traits,
+    problemStatuses: problemStatuses === undefined ? (terms.options.problemStatuses ?? {}) : statuses,
+  }
+}
+
+/** The given options with which the text's rules cannot be kept, a line each. */
+export function contradictions(given: unknown): string[] {
+  if (!isObject(given)) return []
+  const { profile } = given as Given
+  return (termsOf(profile)?.demands ?? [])
+    .filter(({ option, keeps }) => (given as Given)[option] !== undefined && !keeps(given as Given))
+    .map(({ option, needs }) => `${option}: the profile ${profile?.name} needs ${needs}`)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+/** The codes of the protocol's own three; its schema leaves others to the implementation. */
+const AGENTIC_CODES: Partial<Record<ProblemCode, string>> = {
+  key_missing: 'idempotency_key_required',
+  mismatched: 'idempotency_conflict',
+  in_flight: 'idempotency_in_flight',
+}
+
+/** Its flat error object: "All idempotency errors use `type: "invalid_request"`". */
+function agenticProblem({ code, status, detail }: Problem): ReturnType<RenderProblem<never>> {
+  const type = status < 500 ? 'invalid_request' : status === 503 ? 'service_unavailable' : 'processing_error'
+  return { contentType: 'application/json', body: { type, code: AGENTIC_CODES[code] ?? code, message: detail } }
+}
