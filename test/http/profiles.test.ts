@@ -176,6 +176,18 @@ describe('`keepFailure`', () => {
     expect((await run()).context).toMatchObject({ attempt: 2, previousOutcome: 'unknown' })
   })
 
+  test('is stored before it is sent, as a success is', async () => {
+    const fails = async (): Promise<never> => {
+      throw new Error('The store is down.')
+    }
+    const sending = engineOnTrial({ keepFailure })
+    sending.store.next('complete', fails)
+    expect(await (await sending.run()).settle(refused)).toEqual({ action: 'send' })
+    const withholding = engineOnTrial({ keepFailure, unconfirmedSuccess: 'withhold' })
+    withholding.store.next('complete', fails)
+    expect(outcomeOf(await (await withholding.run()).settle(refused))).toBe('store_unavailable')
+  })
+
   test('is asked for each failure, with the answer and the request, after isSuccess', async () => {
     const { run, send } = engineOnTrial({
       isSuccess: ({ status }) => status === 404,

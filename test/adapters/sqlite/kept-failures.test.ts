@@ -100,6 +100,19 @@ describe.each(DRIVER_NAMES)('on %s,', (driver) => {
     expect(effects()).toEqual([])
   })
 
+  test('without a claim, a key that cannot be claimed for it is told to retry, and is free', async () => {
+    const { store, serve, post, record } = await served(driver)
+    const { begin } = store
+    store.begin = async () => {
+      store.begin = begin
+      throw new Error('The disk is full.')
+    }
+    await serve(async (res) => res.status(402).json({ declined: true }), MODES[1].options)
+    expect(await post()).toMatchObject({ status: 503, body: { code: 'store_unavailable' } })
+    expect(await post()).toMatchObject({ status: 402, replayed: null })
+    expect(await record()).toMatchObject({ state: 'completed', answer: { status: 402 } })
+  })
+
   test('without a claim, it follows a record that the leased way left as uncertain', async () => {
     const { serve, post, record } = await served(driver)
     await serve(async (res) => res.status(500).json({}))

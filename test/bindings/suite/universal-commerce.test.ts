@@ -11,10 +11,7 @@ import { type Sent, serve } from './serve.js'
 /** A shop whose answers differ each time, so that a repeated run cannot look like a replay. */
 function shop(): Handler {
   let made = 0
-  return ({ json }) => {
-    const { currency = 'USD' } = (json() ?? {}) as { currency?: string }
-    return { status: 200, json: { id: `chk_${++made}`, currency, status: 'ready_for_complete' } }
-  }
+  return () => ({ status: 200, json: { id: `chk_${++made}`, status: 'ready_for_complete' } })
 }
 
 const checkout = { currency: 'USD', line_items: [{ item: { id: 'bouquet', title: 'Roses' }, quantity: 1 }] }
