@@ -10,11 +10,13 @@ const ofTheMiddleware = options.slice(options.indexOf('## idempotency'), options
 /** What any operation has as options, and what requests add. */
 const source = read('src/core/options/engine-options.ts') + read('src/http/options/options.ts')
 
-/** Without what is required, and without what is no plain value. */
+/** Without what is required, what is no plain value, and what only a profile has. */
 const {
   store: _,
   scope: __,
   problemStatuses: ___,
+  keyPerPath: ____,
+  echoesKey: _____,
   methods,
   ...defaults
 } = resolveOptions({

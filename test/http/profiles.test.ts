@@ -250,3 +250,17 @@ describe('a key that belongs to its path', () => {
     expect(new Set(names.map((name) => storageKey(name))).size).toBe(names.length)
   })
 })
+
+describe('the Universal Commerce Protocol', () => {
+  test('payload matching: by the bytes of the body, where its digest is the fingerprint', async () => {
+    const { run, send } = engineOnTrial({
+      profile: universalCommerce,
+      retentionMs: 2 * DAY_MS,
+      fingerprint: ({ headers = [] }) => headers.find(([name]) => name === 'Content-Digest')?.[1],
+    })
+    const digest = (of: string) => [['Content-Digest', `sha-256=:${of}:`]] as const
+    await (await run({ headers: digest('X48E9q') })).settle(answer())
+    expect((await send({ headers: digest('X48E9q') })).action).toBe('replay')
+    expect(outcomeOf(await send({ headers: digest('RK0qy1') }))).toBe('mismatched')
+  })
+})
