@@ -29,14 +29,20 @@ export async function carryOut(
   request: RepeatableRequest,
   call: Call,
 ): Promise<Verdict> {
-  const endsAt = performance.now() + rules.totalTimeoutMs
+  const endsAt = Date.now() + rules.totalTimeoutMs
   const { signal } = call.stop
-  const { key, isNew } = await keyOf(rules.keys, operation, signal)
-  if (!key) throw new TypeError('The key is empty.')
+  const [key, sentAt, isNew] = await keyOf(rules.keys, operation, signal)
+  if (!key) throw new TypeError('The key is missing.')
   request.headers.set('Idempotency-Key', key)
+  // OASIS Repeatable Requests 1.0: "the date and time at which the request was first created", as an HTTP date.
+  if (sentAt) request.headers.set('Repeatability-First-Sent', new Date(sentAt).toUTCString())
   let mayHaveHappened = !isNew // A try with an unknown end may have been made before a reload.
 
   for (let tries = 1; !signal.aborted; tries++) {
+    if (sentAt && Date.now() - sentAt > rules.expiresAfterMs) {
+      call.last = { problem: { code: 'key_expired' } }
+      return
+    }
     call.last = {}
     const last = await tryOnce(rules.fetch, request, rules.tryTimeoutMs, signal)
     call.last = last
@@ -45,16 +51,17 @@ export async function carryOut(
     }
     if (isFinal(last)) {
       const { response, problem } = last
+      const code = problem?.code
+      if (signal.aborted || !isCertainRefusal(last) || code === 'outcome_unknown') return
       // If an earlier try may have had its effect, only a refusal that also covers that try settles the operation.
-      const speaksForAll = !mayHaveHappened || rules.settles(response, problem)
-      if (signal.aborted || !isCertainRefusal(last) || problem?.code === 'outcome_unknown' || !speaksForAll) return
+      if (mayHaveHappened && (code === 'key_expired' || !rules.settles(response, problem))) return
       await forgetKey(rules.keys, operation)
       return { outcome: 'refused' }
     }
     mayHaveHappened ||= !isCertainRefusal(last) || last.response?.status === 409
 
     const waitMs = pauseMs(last, tries)
-    if (tries >= rules.maxTries || waitMs >= endsAt - performance.now()) return
+    if (tries >= rules.maxTries || waitMs >= endsAt - Date.now()) return
     await within(waitMs, signal, () => new Promise(() => {}))
   }
   return

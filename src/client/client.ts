@@ -62,7 +62,7 @@ export function createClient(options: ClientOptions): Client {
         const end = await within(rules.totalTimeoutMs, init.signal, async () => {
           const [first, own] = await Promise.all([call.request, request])
           if (first.head !== own.head || call.body !== init.body) {
-            throw new TypeError('Another request is in progress.')
+            throw new TypeError('Another is in progress.')
           }
           call.end ??= carryOut(rules, operation, first, call)
           return call.end

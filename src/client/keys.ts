@@ -29,24 +29,24 @@ export function memoryKeys(): KeyStorage {
 }
 
 /**
- * The key of an operation, stored before it is returned. `isNew`: no earlier call can have sent it. Rejects if nobody waits
- * for it any more: then no key is stored.
+ * The key of an operation; when it was chosen, just before the first try (absent: unknown); whether no earlier call can
+ * have sent it.
  */
-export async function keyOf(
-  keys: Keys,
-  operation: string,
-  signal: AbortSignal,
-): Promise<{ readonly key: string; readonly isNew: boolean }> {
-  if (typeof keys === 'function') return { key: await keys(operation), isNew: false }
-  const name = nameOf(operation)
+export type Key = readonly [key: string, sentAt?: number, isNew?: boolean]
+
+/** The key of an operation, stored before it is returned. Rejects if nobody waits for it any more: then no key is stored. */
+export async function keyOf(keys: Keys, operation: string, signal: AbortSignal): Promise<Key> {
+  if (typeof keys === 'function') return [await keys(operation)]
+  const name = PREFIX + operation
   const find = async () => {
     const kept = await keys.getItem(name)
     signal.throwIfAborted()
-    const own = newKey()
+    // It begins with the time, so that each try can say when the first one was. A page over plain HTTP has no `randomUUID`.
+    const own = [Date.now(), ...crypto.getRandomValues(new Uint32Array(4))].join('-')
     if (kept == null) await keys.setItem(name, own)
     // Without locks, another client may have stored its own meanwhile: the last one counts.
     const key = kept ?? (await keys.getItem(name)) ?? own
-    return { key, isNew: key === own }
+    return [key, Number(key.slice(0, 13)), key === own] as const
   }
   return (globalThis as Platform).navigator?.locks?.request(name, find) ?? find()
 }
@@ -59,15 +59,8 @@ interface Platform {
 }
 
 export async function forgetKey(keys: Keys, operation: string): Promise<void> {
-  if (typeof keys !== 'function') await keys.removeItem(nameOf(operation))
+  await (keys as Partial<KeyStorage>).removeItem?.(PREFIX + operation) // A function has nothing to remove.
 }
 
-/** A prefix, so that operations do not collide with other entries of the storage. */
-function nameOf(operation: string): string {
-  return `once-per-key:${operation}`
-}
-
-/** A page that was loaded over plain HTTP has no `randomUUID`. */
-function newKey(): string {
-  return crypto.randomUUID?.() ?? crypto.getRandomValues(new Uint32Array(4)).join('-')
-}
+/** So that operations do not collide with other entries of the storage. */
+const PREFIX = 'once-per-key:'

@@ -31,6 +31,13 @@ export interface ClientOptions {
    */
   readonly maxTries?: number
   /**
+   * How long after its first try an operation may be tried again, in milliseconds: at most as long as the service keeps
+   * records, less five minutes. Later nothing is sent, because the service would run the operation anew, and the call ends
+   * with `unknown` and `problem.code` `key_expired`. Not for keys that a function makes.
+   * @default 86_100_000 (23 hours and 55 minutes): what the middleware accepts by default
+   */
+  readonly expiresAfterMs?: number
+  /**
    * Whether a refusal settles the operation although the end of an earlier try is unknown. By default: 400, 402, 409,
    * 410 and 422, unless the middleware itself refused. The service claims a key before it refuses, so it would have
    * replayed an earlier success. Use `() => false` for a service that claims later, or whose handlers do not check
@@ -44,12 +51,19 @@ export type Rules = Required<ClientOptions>
 
 /** @throws TypeError, RangeError for invalid options. */
 export function rulesOf(options: ClientOptions): Rules {
-  const { keys, fetch = (...sent) => globalThis.fetch(...sent), settles = isOfTheOperation } = options
-  const { tryTimeoutMs = 10_000, totalTimeoutMs = 60_000, maxTries = 8 } = options
-  if (!keys) throw new TypeError('The option `keys` is missing.')
+  const {
+    keys,
+    fetch = (...sent) => globalThis.fetch(...sent),
+    settles = isOfTheOperation,
+    tryTimeoutMs = 10_000,
+    totalTimeoutMs = 60_000,
+    maxTries = 8,
+    expiresAfterMs = 86_100_000,
+  } = options
+  if (!keys) throw new TypeError('`keys` is missing.')
   // Longer timers fire immediately.
-  if (![tryTimeoutMs, totalTimeoutMs, maxTries].every((limit) => limit >= 1 && limit <= 2147483647)) {
-    throw new RangeError('Limits are from 1 to 2147483647.')
+  if (![tryTimeoutMs, totalTimeoutMs, maxTries, expiresAfterMs].every((limit) => limit >= 1 && limit <= 2147483647)) {
+    throw new RangeError('Limits: 1 to 2147483647.')
   }
-  return { keys, fetch, tryTimeoutMs, totalTimeoutMs, maxTries, settles }
+  return { keys, fetch, tryTimeoutMs, totalTimeoutMs, maxTries, expiresAfterMs, settles }
 }

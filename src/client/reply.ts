@@ -19,12 +19,11 @@ export interface Reply {
 export type Answered = Reply & { readonly response: Response }
 
 const LONGEST_BACKOFF_MS = 8_000
-const FIRST_BACKOFF_MS = 500
+const HALF_FIRST_BACKOFF_MS = 250
 
 /** Also if the answer was too large to keep: the operation has succeeded. */
 export function hasHappened(reply: Reply): reply is Answered {
-  const status = statusOf(reply)
-  return (status >= 200 && status < 400 && ![307, 308].includes(status)) || reply.problem?.code === 'answer_not_kept'
+  return /^2|^3(?!0[78])/.test(statusOf(reply)) || reply.problem?.code === 'answer_not_kept'
 }
 
 /**
@@ -37,18 +36,17 @@ export function isFinal(reply: Reply): reply is Answered {
   const { status, headers } = response
   const word = headers.get('X-Should-Retry')
   if (word) return word !== 'true'
-  return status < 500 && ![408, 429].includes(status) && problem?.code !== 'in_flight'
+  return !/^5|408|429/.test(`${status}`) && problem?.code !== 'in_flight'
 }
 
 /** Whether this try certainly had no effect: the handler refused, or a server in front of it. */
 export function isCertainRefusal(reply: Reply): boolean {
-  const status = statusOf(reply)
-  return status >= 400 && status < 500 && ![408, 499].includes(status)
+  return /^4(?!08|99)/.test(statusOf(reply))
 }
 
-/** 0 if it does not tell. A redirect that was followed may lead to a login page, or may come after an effect. */
-function statusOf({ response }: Reply): number {
-  return response && !response.redirected ? response.status : 0
+/** Empty if it does not tell. A redirect that was followed may lead to a login page, or may come after an effect. */
+function statusOf({ response }: Reply): string {
+  return response && !response.redirected ? `${response.status}` : ''
 }
 
 /**
@@ -60,20 +58,17 @@ function statusOf({ response }: Reply): number {
  */
 export function isOfTheOperation({ status, headers }: Response, problem: Problem | undefined): boolean {
   return (
-    [400, 402, 409, 410, 422].includes(status) &&
+    /40[029]|410|422/.test(`${status}`) &&
     !headers.get('X-Should-Retry') &&
-    !String(problem?.type).startsWith('urn:once-per-key:')
+    !/^urn:once-per-key:/.test(`${problem?.type}`)
   )
 }
 
 /** The server's `Retry-After` plus up to a second; otherwise exponential backoff with full jitter. */
 export function pauseMs({ response }: Reply, tries: number): number {
-  const toldMs = retryAfterMs(response?.headers.get('Retry-After'))
-  const spreadMs = toldMs > 0 ? 1_000 : Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (tries - 1))
+  const told = `${response?.headers.get('Retry-After')}`
+  // RFC 9110 §10.2.3: "Retry-After = HTTP-date / delay-seconds". Absent or invalid is 0.
+  const toldMs = Math.max(0, Number(told) * 1_000 || Date.parse(told) - Date.now() || 0)
+  const spreadMs = toldMs > 0 ? 1_000 : Math.min(LONGEST_BACKOFF_MS, HALF_FIRST_BACKOFF_MS * 2 ** tries)
   return toldMs + Math.random() * spreadMs
-}
-
-/** RFC 9110 §10.2.3: "Retry-After = HTTP-date / delay-seconds". 0 if it is absent or invalid. */
-function retryAfterMs(value: string | null | undefined): number {
-  return Math.max(0, Number(value) * 1_000 || Date.parse(String(value)) - Date.now() || 0)
 }

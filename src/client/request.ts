@@ -16,19 +16,17 @@ export interface RepeatableRequest extends RequestInit {
  */
 export async function repeatable(url: unknown, init: RequestInit): Promise<RepeatableRequest> {
   const { body, method = 'POST', mode } = init
-  if (url instanceof Request) throw new TypeError('The address is a Request.')
-  if (body instanceof ReadableStream || Symbol.asyncIterator in Object(body)) {
-    throw new TypeError('Use a Blob, not a stream.')
+  if (url instanceof Request || body instanceof ReadableStream || Symbol.asyncIterator in Object(body)) {
+    throw new TypeError('Use a URL, and a Blob.')
   }
-  if (mode === 'no-cors') throw new TypeError('no-cors drops Idempotency-Key.')
-  const request = new Request(String(url), { ...init, method, signal: null })
+  const request = new Request(`${url}`, { ...init, method, signal: null })
   const { headers } = request
-  if (headers.has('Idempotency-Key')) {
-    throw new TypeError('The option `keys` sets Idempotency-Key.')
+  if (mode === 'no-cors' || headers.has('Idempotency-Key')) {
+    throw new TypeError('Only `keys` sets Idempotency-Key.')
   }
-  const bytes = body == null ? null : await request.arrayBuffer()
+  const bytes = (body && (await request.arrayBuffer())) || null
   const address = request.url
-  return { ...init, url: address, method, headers, body: bytes, head: String([address, method, ...headers]) }
+  return { ...init, url: address, method, headers, body: bytes, head: `${[address, method, ...headers]}` }
 }
 
 /**
@@ -44,15 +42,15 @@ export function tryOnce(
   return within(limitMs, callers, async (signal) => {
     try {
       const response = await send(request.url, { ...request, signal })
-      return { response, problem: problemIn(response.headers, await response.clone().text()) }
+      return { response, problem: problemIn(await response.clone().text(), response) }
     } catch (cause) {
       return { cause }
     }
   })
 }
 
-function problemIn(headers: Headers, text: string): Problem | undefined {
-  if (!/^application\/problem\+json/i.test(String(headers.get('Content-Type')))) return
+function problemIn(text: string, { headers }: Response): Problem | undefined {
+  if (!/problem\+json/i.test(`${headers.get('Content-Type')}`)) return
   try {
     const value = JSON.parse(text)
     if (Object(value) === value) return value

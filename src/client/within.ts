@@ -11,8 +11,7 @@ export async function within<Result>(
   let end!: () => void
   const over = new Promise<{ readonly cause: unknown }>((resolve) => {
     end = () => {
-      const cause = callers?.aborted ? callers.reason : new DOMException('Too late', 'TimeoutError')
-      clearTimeout(timer)
+      const cause = callers?.reason ?? new DOMException('Timeout', 'TimeoutError')
       controller.abort(cause)
       resolve({ cause })
     }

@@ -24,13 +24,13 @@ describe('a key', () => {
     expect(seen[0]?.key).not.toBe(seen[1]?.key)
   })
 
-  test('is random on a page over plain HTTP too, where there is no randomUUID', async () => {
+  test('begins with the time and is random, on a page over plain HTTP too, where there is no randomUUID', async () => {
     vi.stubGlobal('crypto', { getRandomValues: crypto.getRandomValues.bind(crypto) })
     onTestFinished(() => void vi.unstubAllGlobals())
     const { send, seen } = start([done, done])
     await send({}, 'pay order-1001')
     await send({}, 'pay order-1002')
-    for (const { key } of seen) expect(key).toMatch(/^\d+(-\d+){3}$/)
+    for (const { key } of seen) expect(key).toMatch(new RegExp(`^${Date.now()}(-\\d+){4}$`))
     expect(seen[0]?.key).not.toBe(seen[1]?.key)
   })
 })
@@ -170,6 +170,8 @@ describe('options that cannot be meant are misuse:', () => {
     { totalTimeoutMs: Number.POSITIVE_INFINITY },
     { totalTimeoutMs: -1 },
     { maxTries: Number.NaN },
+    { expiresAfterMs: 0 },
+    { expiresAfterMs: Number.NaN },
     { maxTries: 0 },
   ])('%j', (limit) => {
     expect(() => createClient({ keys: memoryKeys(), ...limit })).toThrow(RangeError)
