@@ -30,8 +30,8 @@ export interface Refused {
 
 /**
  * The operation may have happened: the tries or the time were used up, the caller aborted, the key has expired
- * (`problem.code`), or the response does not tell. The key is kept. To continue, call `send` with the same operation, or find out the outcome; never start it with
- * another name.
+ * (`problem.code`), or the response does not tell. The key is kept. To continue, call `send` with the same operation, or find
+ * out the outcome; never start it with another name.
  */
 export interface Unknown {
   readonly outcome: 'unknown'

@@ -14,7 +14,7 @@ test('a preflight allows the key, and is answered before authentication', async 
     headers: {
       ...SHOP,
       'Access-Control-Request-Method': 'POST',
-      'Access-Control-Request-Headers': 'authorization,content-type,idempotency-key',
+      'Access-Control-Request-Headers': 'authorization,content-type,idempotency-key,repeatability-first-sent',
     },
   })
   expect(preflight.status).toBe(204)
@@ -24,6 +24,7 @@ test('a preflight allows the key, and is answered before authentication', async 
     'authorization',
     'content-type',
     'idempotency-key',
+    'repeatability-first-sent',
   ])
 })
 
