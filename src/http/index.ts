@@ -34,7 +34,7 @@ export { agenticCommerce, ietfDraft07, type Profile, type ProfileName, universal
 export type { IdempotencyEvent, Rejection } from './options/request-events.js'
 export type { HeaderPairs, RequestFacts } from './request/facts.js'
 export { type FirstSentReading, firstSentReader } from './request/first-sent.js'
-export { readAtMost } from './request/gathered.js'
+export { Gathered, readAtMost } from './request/gathered.js'
 export { comparableBody, type ReadBody } from './request/request-body.js'
 export { requestFingerprint } from './request/request-fingerprint.js'
 export { type Scope, type ScopeWords, scopeReader, singleTenant } from './request/scope.js'

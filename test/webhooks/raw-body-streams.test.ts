@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { readRawBody } from '../../src/webhooks/receiver/delivery/raw-body.js'
+import { footprint } from '../../verification/proof/soak/footprint.js'
 
 /** A request whose end is the test's to choose. */
 function request(headers: IncomingMessage['headers'] = {}): PassThrough & IncomingMessage {
@@ -50,4 +51,34 @@ test('a stream that is read keeps no listener of the reader', async () => {
   req.end('abc')
   expect(await reading).toEqual({ kind: 'whole', bytes: Buffer.from('abc') })
   expect([req.listenerCount('data'), req.listenerCount('close'), req.listenerCount('error')]).toEqual([0, 0, 0])
+})
+
+// An array of as many Buffers took 92 MB: anybody could send a body of 300 KB that filled a process, before its signature was checked.
+test('a body in pieces of one byte takes about the memory of its bytes', { timeout: 30_000 }, async () => {
+  const sent = Buffer.alloc(300_000, 'ab')
+  const req = request()
+  const reading = readRawBody(req, sent.byteLength)
+  const before = await footprint()
+  for (let i = 0; i < sent.byteLength; i++) {
+    req.write(sent.subarray(i, i + 1))
+    if (i % 1_000 === 0) await nextTurn()
+  }
+  await nextTurn()
+  expect((await footprint()) - before).toBeLessThan(10 * sent.byteLength)
+  req.end()
+  const body = await reading
+  expect(body.kind === 'whole' && sent.equals(body.bytes)).toBe(true)
+})
+
+test('a body of several pieces is as long as it may be, and not a byte longer', async () => {
+  for (const [more, kind] of [
+    [0, 'whole'],
+    [1, 'too_large'],
+  ] as const) {
+    const req = request()
+    const reading = readRawBody(req, 10)
+    req.write(Buffer.alloc(7))
+    req.end(Buffer.alloc(3 + more))
+    expect((await reading).kind).toBe(kind)
+  }
 })

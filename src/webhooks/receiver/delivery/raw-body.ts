@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { IdempotencyError } from '../../../core/index.js'
+import { Gathered } from '../../../http/index.js'
 
 /** A body's raw bytes, or why there are none. */
 export type RawBody =
@@ -13,7 +14,7 @@ export type RawBody =
 
 /**
  * Reads a body's raw bytes: from `req.rawBody`, or from `req.body` if it is bytes (as `express.raw()` leaves it), else
- * from the stream. Never holds more than `maxBytes`.
+ * from the stream. Never reads more than `maxBytes`, in however many pieces they come.
  *
  * @throws IdempotencyError `raw_body_consumed`: a parser has read the stream and kept no bytes.
  */
@@ -41,8 +42,7 @@ function bytesOf(value: unknown): Buffer | null {
 
 function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
   return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    let size = 0
+    const read = new Gathered()
     const finish = (raw: RawBody) => {
       req.off('data', onChunk).off('end', onEnd).off('close', onGone).off('error', onGone)
       resolve(raw)
@@ -50,11 +50,13 @@ function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
     const onChunk = (chunk: Buffer | string) => {
       // If an encoding was set on the stream, chunks are text; encoding them again restores the bytes.
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk, req.readableEncoding ?? 'utf8') : chunk
-      size += bytes.byteLength
-      if (size > maxBytes) finish(discard(req))
-      else chunks.push(bytes)
+      if (read.byteLength + bytes.byteLength > maxBytes) finish(discard(req))
+      else read.add(bytes)
     }
-    const onEnd = () => finish({ kind: 'whole', bytes: Buffer.concat(chunks) })
+    const onEnd = () => {
+      const { buffer, byteOffset, byteLength } = read.whole()
+      finish({ kind: 'whole', bytes: Buffer.from(buffer, byteOffset, byteLength) })
+    }
     const onGone = () => finish({ kind: 'abandoned' })
     req.on('data', onChunk).on('end', onEnd).on('close', onGone).on('error', onGone)
   })
