@@ -1,5 +1,5 @@
 import type { Store } from 'once-per-key'
-import { hmacSha256, type WebhookReceiver, webhookReceiver } from 'once-per-key/receiver'
+import { githubWebhooks, type WebhookReceiver, webhookReceiver } from 'once-per-key/receiver'
 import { headerOf } from './header.js'
 
 export interface GithubParts {
@@ -14,7 +14,7 @@ export function githubReceiver({ store, secret, deploy }: GithubParts): WebhookR
   return webhookReceiver({
     store,
     source: 'github',
-    verify: hmacSha256({ header: 'X-Hub-Signature-256', prefix: 'sha256=', secrets: [secret] }),
+    verify: githubWebhooks({ secrets: [secret] }),
     // "If you request a redelivery, the X-GitHub-Delivery header will be the same as in the original delivery."
     parse: (raw, headers) => ({
       id: headerOf(headers, 'x-github-delivery'),

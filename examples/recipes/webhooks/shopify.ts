@@ -1,5 +1,5 @@
 import type { Store } from 'once-per-key'
-import { hmacSha256, type WebhookReceiver, webhookReceiver } from 'once-per-key/receiver'
+import { shopifyWebhooks, type WebhookReceiver, webhookReceiver } from 'once-per-key/receiver'
 import { headerOf } from './header.js'
 
 export interface ShopifyParts {
@@ -15,7 +15,7 @@ export function shopifyReceiver({ store, secret, fulfil }: ShopifyParts): Webhoo
   return webhookReceiver({
     store,
     source: (req) => headerOf(req.headers, 'x-shopify-shop-domain'),
-    verify: hmacSha256({ header: 'X-Shopify-Hmac-Sha256', encoding: 'base64', secrets: [secret] }),
+    verify: shopifyWebhooks({ secrets: [secret] }),
     parse: (raw, headers) => ({
       id: headerOf(headers, 'x-shopify-webhook-id'), // the same for each try
       type: headerOf(headers, 'x-shopify-topic'),

@@ -1,0 +1,89 @@
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import express from 'express'
+import { MemoryStore } from 'once-per-key/memory'
+import { expect, test } from 'vitest'
+import { githubReceiver } from '../../examples/recipes/webhooks/github.js'
+import { shopifyReceiver } from '../../examples/recipes/webhooks/shopify.js'
+import { type StandardParts, standardReceiver } from '../../examples/recipes/webhooks/standard.js'
+import { served } from './served.js'
+
+const paidAt = (timestamp: number) =>
+  JSON.stringify({ type: 'invoice.paid', timestamp: new Date(timestamp).toISOString(), data: { id: 'in_1' } })
+
+const secret = Buffer.alloc(24, 7)
+const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+const rawPublicKey = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32)
+
+const SCHEMES: readonly { readonly name: string; keys: StandardParts['keys']; sign(signed: string): string }[] = [
+  {
+    name: 'v1',
+    keys: { secrets: [`whsec_${secret.toString('base64')}`] },
+    sign: (signed) => `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`,
+  },
+  {
+    name: 'v1a',
+    keys: { publicKeys: [`whpk_${rawPublicKey.toString('base64')}`] },
+    sign: (signed) => `v1a,${sign(null, Buffer.from(signed), privateKey).toString('base64')}`,
+  },
+]
+
+test.each(SCHEMES)(
+  'an event in the standard form, signed as $name, is handled once on Express and by Fetch',
+  async ({ keys, sign }) => {
+    const booked: string[] = []
+    const receiver = standardReceiver({ store: new MemoryStore(), keys, book: async ({ id }) => void booked.push(id) })
+    const { post } = await served(express().post('/webhooks/billing', receiver))
+    const headersOf = (body: string, id: string) => {
+      const timestamp = String(Math.floor(Date.now() / 1_000))
+      return {
+        'webhook-id': id,
+        'webhook-timestamp': timestamp,
+        'webhook-signature': sign(`${id}.${timestamp}.${body}`),
+      }
+    }
+    const overHttp = (body: string, id: string) =>
+      post({ path: '/webhooks/billing', key: null, body, headers: headersOf(body, id) })
+    const byFetch = (body: string, id: string) =>
+      receiver.fetch(
+        new Request('http://test/webhooks/billing', { method: 'POST', body, headers: headersOf(body, id) }),
+      )
+
+    const body = paidAt(Date.now())
+    expect(await overHttp(body, 'msg_1')).toMatchObject({ status: 200, replayed: false })
+    const repeat = await byFetch(body, 'msg_1')
+    expect([repeat.status, repeat.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
+    expect((await byFetch(body, 'msg_2')).status).toBe(200)
+    expect((await post({ path: '/webhooks/billing', key: null, body })).status).toBe(401)
+
+    const old = paidAt(Date.now() - 32 * 86_400_000)
+    expect((await byFetch(old, 'msg_3')).status).toBe(409)
+    expect(booked).toEqual(['in_1', 'in_1'])
+  },
+)
+
+test('GitHub’s and Shopify’s are verified by name', async () => {
+  const seen: unknown[] = []
+  const parts = { store: new MemoryStore(), secret: 'shared' }
+  const app = express()
+    .post('/github', githubReceiver({ ...parts, deploy: async (commit) => void seen.push(commit) }))
+    .post('/shopify', shopifyReceiver({ ...parts, fulfil: async (shop, order) => void seen.push([shop, order]) }))
+  const { post } = await served(app)
+  const body = JSON.stringify({ after: 'c0ffee', id: 7 })
+  const hmac = (encoding: 'hex' | 'base64') => createHmac('sha256', 'shared').update(body).digest(encoding)
+  const github = { 'X-GitHub-Delivery': 'd1', 'X-GitHub-Event': 'push', 'X-Hub-Signature-256': `sha256=${hmac('hex')}` }
+  const shopify = {
+    'X-Shopify-Webhook-Id': 'w1',
+    'X-Shopify-Topic': 'orders/create',
+    'X-Shopify-Shop-Domain': 'acme.example',
+    'X-Shopify-Hmac-Sha256': hmac('base64'),
+  }
+  for (const [path, headers] of [
+    ['/github', github],
+    ['/shopify', shopify],
+  ] as const) {
+    expect((await post({ path, key: null, body, headers })).status).toBe(200)
+    expect(await post({ path, key: null, body, headers })).toMatchObject({ status: 200, replayed: true })
+    expect((await post({ path, key: null, body: `${body} `, headers })).status).toBe(401)
+  }
+  expect(seen).toEqual(['c0ffee', ['acme.example', 7]])
+})
