@@ -7,7 +7,7 @@ import { PAGES, proseOf, read } from '../../../test/docs/pages.js'
 const OURS = new Set(
   `adapter Adyen Grafana async axios cors cron deduplication docstring durations expiries failover hono Hono http idempotency
   Deno Fastify ioredis json Koa Knex ky Kysely middleware namespace namespaces nestarc observability Observability optimizer parsers pino
-  pipelining Postgres Powertools
+  pipelining pooler Postgres Powertools
   preflight Prisma Razorpay redelivery redis resolver savepoint Sequelize serialization serverless Shopify sqlite supertest Svix
   validators Valkey Vitest webhook workerd zod`.split(/\s+/),
 )

@@ -35,7 +35,7 @@ export function create({ nest, platform }: Place, controllers: Type[], { options
 
 export async function serve(place: Place, controllers: Type[], setting: Setting = {}) {
   const app = await create(place, controllers, setting)
-  setting.before?.(app, place.nest)
+  setting.before?.(app as unknown as INestApplication, place.nest) // Each copy of Nest has types of its own.
   await app.listen(0, '127.0.0.1')
   onTestFinished(() => app.close())
   const { port } = app.getHttpServer().address() as AddressInfo
