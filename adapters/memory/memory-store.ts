@@ -108,15 +108,15 @@ export class MemoryStore implements Store {
   }
 
   /** The step itself is always kept; its result, if there is room for it. */
-  recordStep(key: string, own: Parameters<NonNullable<Store['recordStep']>>[1]): MaybePromise<CommandReply> {
+  step(key: string, own: Parameters<NonNullable<Store['step']>>[1]): MaybePromise<CommandReply> {
     const now = this.#now()
     const before = this.#records.find(key)
-    const step = machine.recordStep(recordOf(before), own, now)
+    const step = machine.step(recordOf(before), own, now)
     if (own.result !== null && step.record !== null && step.record !== recordOf(before)) {
       const packed = this.#records.pack(step.record)
       const scope = before?.share?.scope ?? scopeOf(own)
       const evictions = this.#records.makeRoomForStep(key, scope, packed, before, now)
-      if (evictions === null) return this.recordStep(key, { ...own, result: null })
+      if (evictions === null) return this.step(key, { ...own, result: null })
       this.#evicted(evictions)
     }
     return this.#done(step, key, own, before, now)

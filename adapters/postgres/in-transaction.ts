@@ -1,6 +1,14 @@
-import { type Completion, type Entered, type Entry, type Finish, operationTaken } from '../../src/core/index.js'
+import {
+  type Completion,
+  type Entered,
+  type Entry,
+  type Finish,
+  operationTaken,
+  type RecordedResult,
+  type StepChange,
+} from '../../src/core/index.js'
 import { type PostgresStoreErrorCode, storeError } from './errors.js'
-import { readEntered, rowOf, text } from './reply.js'
+import { readEntered, recordedIn, rowOf, text } from './reply.js'
 import { sqlStateOf } from './sql-state.js'
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
@@ -42,9 +50,14 @@ export class InTransaction<Tx> {
     return text(rowOf(result), 'isolation')
   }
 
-  /** Locks the record until the transaction ends, and makes it uncertain. */
-  async step(tx: Tx, key: string, token: string): Promise<void> {
-    await this.#send(tx, this.#statements.step(key, token))
+  /** Locks the record until the transaction ends, makes it uncertain, and reads the step of this label. */
+  async step(tx: Tx, key: string, token: string, label: string): Promise<RecordedResult> {
+    return recordedIn(rowOf(await this.#send(tx, this.#statements.step(key, token, label))))
+  }
+
+  /** Records the step's result. */
+  async stepDone(tx: Tx, key: string, token: string, change: StepChange): Promise<void> {
+    await this.#send(tx, this.#statements.stepDone(key, token, change))
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */

@@ -1,6 +1,7 @@
 import {
   type ActingContext,
   type Answer,
+  type AsResult,
   type BeginReply,
   type Claim,
   type CommandReply,
@@ -9,10 +10,12 @@ import {
   type GivenAnswer,
   type GivenByHand,
   type IdempotencyRecord,
+  type JsonOf,
   type ListedRecords,
   type Ownership,
   type Resolution,
   readAllowEmpty,
+  type StepChange,
   type Store,
   type StoreEvent,
   safeListener,
@@ -21,6 +24,7 @@ import {
   transactionsMissing,
   type Unclaimed,
   type WithAllowEmpty,
+  type WithResult,
   warnOnce,
 } from '../../src/core/index.js'
 import { isEnded } from './client.js'
@@ -152,20 +156,44 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   /**
-   * Commits intermediate writes of a run, as often as needed. The record is locked during the transaction, so no other
-   * attempt can take it over. From then on the outcome counts as unknown, until the run is completed. Resolves with the
-   * result of `work`, after the COMMIT.
+   * A step of a run whose result commits with its writes: it runs exactly once. If an attempt has recorded the label,
+   * resolves with its result, and does not call `work`. The record is locked during the transaction, so no other attempt
+   * can take it over. From then on the outcome counts as unknown, until the run is completed. Resolves after the COMMIT,
+   * with the result of `work` as JSON; `options` are the client's own, and `result: { encode, decode }`.
+   *
+   * @example await store.step(req.idempotency, 'reserve', (tx) => reserve(tx, order))
    *
    * @throws IdempotencyError for misuse: nothing was committed. PostgresStoreError `record_taken`, `record_absent`,
    * `record_ended`: this attempt does not own the record, and nothing was committed. What `work` throws: it was rolled
    * back.
    */
-  async step<Value>(
+  step<Value>(
     context: ActingContext | undefined,
-    work: (tx: TxOf<Given>) => Value | Promise<Value>,
+    label: string,
+    work: (tx: TxOf<Given>) => (Value & JsonOf<Value>) | Promise<Value & JsonOf<Value>>,
     options?: TransactionOptionsOf<Given>,
-  ): Promise<Value> {
-    return step(this, context, this.#ofApplication(), work as (tx: unknown) => Value | Promise<Value>, options)
+  ): Promise<Value>
+  /** The same for type parameters. */
+  step<Value>(
+    context: ActingContext | undefined,
+    label: string,
+    work: (tx: TxOf<Given>) => AsResult<Value> | Promise<AsResult<Value>>,
+    options?: TransactionOptionsOf<Given>,
+  ): Promise<Value>
+  step<Value>(
+    context: ActingContext | undefined,
+    label: string,
+    work: (tx: TxOf<Given>) => Value | Promise<Value>,
+    options: WithResult<TransactionOptionsOf<Given>, NoInfer<Value>>,
+  ): Promise<Value>
+  /** The store's own command: see `Store`. */
+  step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply>
+  async step(first: unknown, second: unknown, work?: unknown, options?: unknown): Promise<unknown> {
+    if (typeof first === 'string') {
+      const own = second as Parameters<Statements['recordStep']>[1]
+      return readDone(await this.#command(this.#statements.recordStep(first, own)))
+    }
+    return step(this, first, second as string, this.#ofApplication(), work as (tx: unknown) => unknown, options)
   }
 
   /**

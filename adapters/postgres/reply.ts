@@ -9,6 +9,9 @@ import type {
   ListedRecords,
   Looked,
   PreviousOutcome,
+  RecordedResult,
+  ShownStep,
+  Step,
 } from '../../src/core/index.js'
 import { PostgresStoreError } from './errors.js'
 
@@ -32,7 +35,27 @@ export function rowOf(result: unknown): Row {
 export function readBegun(row: Row): BeginReply {
   if (text(row, 'reply') !== 'acquired') return { acquired: false, record: readRecord(row) }
   const attempt = integer(row, 'attempt')
-  return { acquired: true, attempt, previousOutcome: previousOutcome(attempt, isUncertain(row)) }
+  const steps = stepsIn(row).map(readStep)
+  const previous = previousOutcome(attempt, isUncertain(row))
+  return { acquired: true, attempt, previousOutcome: previous, ...(steps.length > 0 && { steps }) }
+}
+
+/** As the functions show them: label, state and result. Labels are JSON, in any encoding of the database. */
+function stepsIn({ steps }: Row): unknown[][] {
+  if (steps === null || steps === undefined) return []
+  const list: unknown = typeof steps === 'string' ? JSON.parse(steps) : undefined
+  if (!Array.isArray(list) || !list.every(Array.isArray)) throw unexpected()
+  return list
+}
+
+function readStep(fields: unknown[]): Step {
+  const [, , result] = fields
+  return { ...readShownStep(fields), result: typeof result === 'string' ? Buffer.from(result, 'base64') : null }
+}
+
+function readShownStep([label, state]: unknown[]): ShownStep {
+  if (typeof label !== 'string' || (state !== 'begun' && state !== 'done')) throw unexpected()
+  return { label: JSON.parse(label), state }
 }
 
 export function readLooked(row: Row): Looked {
@@ -54,11 +77,23 @@ export function readEntered(row: Row): Entered {
 }
 
 export function readDone(row: Row): CommandReply {
+  if (text(row, 'reply') === 'restored') return { ok: true, restored: true }
   return text(row, 'reply') === 'ok' ? { ok: true } : { ok: false, record: readInspected(row) }
 }
 
 export function readInspected(row: Row): IdempotencyRecord | null {
-  return text(row, 'reply') === 'none' ? null : readRecord(row)
+  if (text(row, 'reply') === 'none') return null
+  const record = readRecord(row)
+  const rows = stepsIn(row)
+  if (record.state === 'completed' || rows.length === 0) return record
+  const steps = rows.filter(([, state]) => state !== 'rerun').map(readShownStep)
+  const isMarked = record.state === 'failed' && steps.length < rows.length
+  return { ...record, ...(steps.length > 0 && { steps }), ...(isMarked && { rerun: true as const }) }
+}
+
+/** Of a step inside a transaction. */
+export function recordedIn(row: Row): RecordedResult {
+  return text(row, 'reply') === 'recorded' ? { result: readBody(row.result) } : null
 }
 
 /** The last row contains the start of the next step. */

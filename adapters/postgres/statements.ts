@@ -9,6 +9,7 @@ import type {
   Looking,
   Ownership,
   Resolution,
+  StepChange,
   Withheld,
 } from '../../src/core/index.js'
 import { quoted } from './schema/schema.js'
@@ -22,25 +23,22 @@ export function statementsOf(schemaName: string) {
   const own = ['text', 'text', 'text', 'bigint', 'boolean', 'bigint'] as const
   const answer = ANSWER_TYPES
 
-  const begin = call(`${schema}.begin_v1`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
+  const begin = call(`${schema}.begin_v2`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
   const renew = call(`${schema}.renew_v1`, ...own, 'bigint')
   const complete = call(`${schema}.complete_v1`, ...own, ...answer)
   const release = call(`${schema}.release_v1`, ...own, 'bigint')
-  const inspect = call(`${schema}.inspect_v1`, 'text')
-  const resolve = call(`${schema}.resolve_v1`, 'text', 'text', 'bigint', 'bigint', ...answer)
+  const inspect = call(`${schema}.inspect_v2`, 'text')
+  const resolve = call(`${schema}.resolve_v2`, 'text', 'text', 'bigint', 'bigint', 'boolean', ...answer)
   const forget = call(`${schema}.forget_v1`, 'text', 'text', 'bigint', 'text', 'boolean')
   const listScope = call(`${schema}.list_scope_v1`, 'text', 'bigint', 'bigint')
   const list = call(`${schema}.list_v1`, 'bigint', 'bigint')
   const sweep = call(`${schema}.sweep_v1`, 'bigint', 'bigint')
   const sweepInTurn = call(`${schema}.sweep_in_turn_v1`, 'bigint', 'bigint', 'bigint')
   const revision = call(`${schema}.revision_v1`)
-  const mark = call(`${schema}.mark_v1`, 'text', 'bigint')
-  const step = call(`${schema}.step_v1`, 'text', 'text')
-  const completeIn = call(`${schema}.complete_in_v1`, 'text', 'text', 'bigint', ...answer)
-  const completeInEmpty = call(`${schema}.complete_in_empty_v1`, 'text', 'text', 'bigint', ...answer)
-  const completeByHand = call(`${schema}.complete_by_hand_v1`, 'text', 'text', 'bigint', ...answer)
+  const recordStep = call(`${schema}.record_step_v1`, ...own, 'bigint', 'text', 'bigint', 'text', 'bytea')
 
   return {
+    ...insideOf(schema),
     ...unclaimedOf(schema),
     begin: (key: string, { token, fingerprint, leaseMs, retentionMs, unknownOutcome }: Claim) =>
       begin(key, token, fingerprint, `${leaseMs}`, `${retentionMs}`, unknownOutcome),
@@ -50,9 +48,21 @@ export function statementsOf(schemaName: string) {
       complete(key, ...shownBy(given), ...valuesOf(given.answer)),
     release: (key: string, given: Ownership & { readonly failedMs: number }) =>
       release(key, ...shownBy(given), `${given.failedMs}`),
+    recordStep: (key: string, given: Ownership & StepChange & { readonly leaseMs: number }) => {
+      const { leaseMs, label, order, state, result } = given
+      const change = [asciiJson(label), `${order}`, state, bytesOf(state === 'done' ? result : null)] as const
+      return recordStep(key, ...shownBy(given), `${leaseMs}`, ...change)
+    },
     inspect: (key: string) => inspect(key),
-    resolve: (key: string, { token, attempt, retentionMs, answer: found }: Resolution) =>
-      resolve(key, token, `${attempt}`, `${retentionMs}`, ...(found === null ? NO_ANSWER : valuesOf(found))),
+    resolve: (key: string, { token, attempt, retentionMs, rerun, answer: found }: Resolution) =>
+      resolve(
+        key,
+        token,
+        `${attempt}`,
+        `${retentionMs}`,
+        `${rerun === true}`,
+        ...(found === null ? NO_ANSWER : valuesOf(found)),
+      ),
     forget: (key: string, { state, attempt, fingerprint, removes }: Forgetting) =>
       forget(key, state, `${attempt}`, fingerprint, `${removes}`),
     listScope: (scope: string, fromBlock: number, blocks: number) =>
@@ -62,11 +72,27 @@ export function statementsOf(schemaName: string) {
     sweepInTurn: (blocks: number, pauseMs: number, restMs: number) =>
       sweepInTurn(`${blocks}`, `${pauseMs}`, `${restMs}`),
     revision: (): Statement => revision(),
+  }
+}
 
+/** Those of a run's transaction. */
+function insideOf(schema: string) {
+  const answer = ANSWER_TYPES
+  const mark = call(`${schema}.mark_v1`, 'text', 'bigint')
+  const step = call(`${schema}.step_v2`, 'text', 'text', 'text')
+  const stepDone = call(`${schema}.step_done_v1`, 'text', 'text', 'text', 'bigint', 'bytea')
+  const completeIn = call(`${schema}.complete_in_v1`, 'text', 'text', 'bigint', ...answer)
+  const completeInEmpty = call(`${schema}.complete_in_empty_v1`, 'text', 'text', 'bigint', ...answer)
+  const completeByHand = call(`${schema}.complete_by_hand_v1`, 'text', 'text', 'bigint', ...answer)
+
+  return {
     /** The first statement of a run's transaction; `idleMs`: after how long an inactive session is ended. */
     mark: (token: string, idleMs: number) => mark(token, `${idleMs}`),
     /** Locks the record and makes it uncertain. */
-    step: (key: string, token: string) => step(key, token),
+    step: (key: string, token: string, label: string) => step(key, token, asciiJson(label)),
+    /** Records its result. */
+    stepDone: (key: string, token: string, { label, order, result }: StepChange) =>
+      stepDone(key, token, asciiJson(label), `${order}`, bytesOf(result)),
     /** Completes the record in a marked transaction, which must have written something, unless `allowEmpty`. */
     completeIn: (key: string, { token, retentionMs, answer: given }: Completion, allowEmpty = false) =>
       (allowEmpty ? completeInEmpty : completeIn)(key, token, `${retentionMs}`, ...valuesOf(given)),
@@ -118,8 +144,11 @@ function shownBy({ token, fingerprint, attempt, uncertain, retentionMs }: Owners
 const NO_ANSWER: readonly StatementValue[] = [null, null, null]
 
 function valuesOf({ status, statusMessage, headers, body }: Answer): readonly StatementValue[] {
-  const bytes = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return [`${status}`, asciiJson([statusMessage, headers]), bytes]
+  return [`${status}`, asciiJson([statusMessage, headers]), bytesOf(body)]
+}
+
+function bytesOf(bytes: Uint8Array | null): Buffer | null {
+  return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 /** ASCII, because the database may have any encoding; escaped, because a Postgres text cannot contain U+0000. */

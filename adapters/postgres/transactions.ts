@@ -1,4 +1,13 @@
-import type { Completion, Entered, Entry, Finish, Transactions, Unclaimed } from '../../src/core/index.js'
+import type {
+  Completion,
+  Entered,
+  Entry,
+  Finish,
+  RecordedResult,
+  StepChange,
+  Transactions,
+  Unclaimed,
+} from '../../src/core/index.js'
 import {
   answered,
   heedFromTheStart,
@@ -143,8 +152,12 @@ export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Optio
     return this.#admitsRenewals
   }
 
-  step(tx: Tx, recordKey: string, token: string): Promise<void> {
-    return this.#inside.step(tx, recordKey, token)
+  step(tx: Tx, recordKey: string, token: string, label: string): Promise<RecordedResult> {
+    return this.#inside.step(tx, recordKey, token, label)
+  }
+
+  stepDone(tx: Tx, recordKey: string, token: string, change: StepChange): Promise<void> {
+    return this.#inside.stepDone(tx, recordKey, token, change)
   }
 
   complete(tx: Tx, recordKey: string, completion: Completion, allowEmpty: boolean): Promise<void> {

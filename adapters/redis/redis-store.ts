@@ -143,7 +143,7 @@ export class RedisStore implements Store {
     void this.#evaluate(SCRIPTS[command], operation.recordKey, args, hear, (error) => hearing.failed(error))
   }
 
-  recordStep(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
+  step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
     const { label, order, state, result } = own
     const args = [ownOf(own), termsOf(own), `${order} ${state} ${label}`]
     return this.#run(RECORD_STEP, key, result === null ? args : [...args, bytesOf(result)], readDone)

@@ -123,6 +123,8 @@ export const ALLOW_OOM = `#!lua flags=allow-oom
 export const DONE = `
 local OK = 1
 
+local RESTORED = 2
+
 local function stale(record, asker)
   return shown(record, asker)
 end
@@ -143,7 +145,7 @@ export const RENEW = script(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${CLAIMED}
 local record = read()
 if not record then
   write(claimed(attempt, uncertain), retention_ms)
-  return OK
+  return RESTORED
 end
 if record.token ~= token or record.state ~= 'in-flight' then return stale(record, fingerprint) end
 write(extended(record), retention_ms)
@@ -168,7 +170,6 @@ return OK
  * are in the third argument, the result, if it is kept, is the fourth.
  */
 export const RECORD_STEP = script(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${CLAIMED}
-local RESTORED = 2
 local order, state, label = string.match(ARGV[3], '^(%d+) (%a+) (.*)$')
 order = tonumber(order)
 local result = state == 'done' and ARGV[4] or false

@@ -72,10 +72,10 @@ function sealedCommands(
     }
   }
 
-  const { begun, recordStep } = stepCommands(store, options)
+  const { begun, step, resultToKeep, resultToShow } = stepCommands(store, options)
   const { inspect, resolve } = operatorCommands(store)
   return {
-    around: { store, toKeep },
+    around: { store, toKeep, resultToKeep, resultToShow },
     begin: (key, claim) =>
       whenever(reply(key, store.begin(key, claim)), (known) => begun(key, claim.fingerprint, known)),
     renew: (key, own) => reply(key, store.renew(key, own)),
@@ -83,9 +83,7 @@ function sealedCommands(
       reply(key, store.complete(key, { ...own, answer: toKeep(key, own.fingerprint, own.answer) })),
     release: (key, own) => reply(key, store.release(key, own)),
     ...(store.unclaimed && { unclaimed: shownUnclaimed(store.unclaimed) }),
-    ...(recordStep && {
-      recordStep: (key: string, own: Parameters<typeof recordStep>[1]) => reply(key, recordStep(key, own)),
-    }),
+    ...(step && { step: sealedStep(step, resultToKeep, reply) }),
     send: undefined, // The inner store's would keep and show answers as they are.
     ...(inspect && { inspect: (key: string) => whenever(inspect(key), (record) => shown(key, record)) }),
     ...(inspect &&
@@ -104,7 +102,7 @@ function sealedCommands(
 /** The results of steps are sealed as answers are, each for its label. */
 function stepCommands(store: Store, options: ReadOptions) {
   const { place = '' } = store
-  const record = store.recordStep?.bind(store)
+  const step = store.step?.bind(store)
 
   function begun(key: string, fingerprint: string, reply: BeginReply): BeginReply {
     if (!reply.acquired || reply.steps === undefined) return reply
@@ -116,17 +114,29 @@ function stepCommands(store: Store, options: ReadOptions) {
     return { ...reply, steps }
   }
 
-  const recordStep: Store['recordStep'] =
-    record &&
-    ((key, own) => {
-      const { fingerprint, label, result } = own
-      return record(key, {
-        ...own,
-        result: result && sealedResult(result, label, { key, fingerprint, place }, options),
-      })
-    })
-  return { begun, recordStep }
+  const resultToKeep = (key: string, fingerprint: string, label: string, result: Uint8Array) =>
+    sealedResult(result, label, { key, fingerprint, place }, options)
+  const resultToShow = (key: string, fingerprint: string, label: string, kept: Uint8Array) =>
+    openedResult(kept, label, { key, fingerprint, place }, options)
+
+  return { begun, step, resultToKeep, resultToShow }
 }
+
+/** A store with transactions has its own `step` under the same name, whose first argument is a context. */
+function sealedStep(
+  step: StepCommand,
+  keep: (key: string, fingerprint: string, label: string, result: Uint8Array) => Uint8Array,
+  reply: (key: string, reply: MaybePromise<CommandReply>) => MaybePromise<CommandReply>,
+): StepCommand {
+  return (...given) => {
+    const [key, own] = given
+    if (typeof key !== 'string') return step(...given)
+    const { fingerprint, label, result } = own
+    return reply(key, step(key, { ...own, result: result && keep(key, fingerprint, label, result) }))
+  }
+}
+
+type StepCommand = NonNullable<Store['step']>
 
 function operatorCommands(store: Store): Pick<Store, 'inspect' | 'resolve'> {
   return {

@@ -3,6 +3,8 @@ import {
   type Entry,
   type Finish,
   machine,
+  type RecordedResult,
+  type StepChange,
   type SynchronousTransactions,
 } from '../../src/core/index.js'
 import { wordsOf } from './client.js'
@@ -54,10 +56,19 @@ export class InTransaction implements SynchronousTransactions {
     if (failed !== null) throw failed.error
   }
 
-  step(key: string, token: string): void {
+  step(key: string, token: string, label: string): RecordedResult {
     const now = this.#records.now()
     const found = owned(this.#records.find(key, now), token)
     this.#records.write(key, { ...found, uncertain: true }, found)
+    const recorded = found.steps?.find((step) => step.label === label && step.state === 'done')
+    return recorded === undefined ? null : { result: recorded.result }
+  }
+
+  stepDone(key: string, token: string, change: StepChange): void {
+    this.#connection.checkMark()
+    const found = owned(this.#records.find(key, this.#records.now()), token)
+    const steps = machine.withStep(found.steps, change)
+    this.#records.write(key, { ...found, steps }, found)
   }
 
   complete(key: string, completion: Completion, allowEmpty: boolean): void {

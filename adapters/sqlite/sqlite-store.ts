@@ -2,6 +2,7 @@ import {
   type ActingContext,
   type AllowEmpty,
   type Answer,
+  type AsResult,
   awaited,
   type BeginReply,
   type Claim,
@@ -18,6 +19,7 @@ import {
   type Ownership,
   type Resolution,
   type StepChange,
+  type StepOptions,
   type Store,
   stepAtOnce,
   transactAtOnce,
@@ -142,18 +144,35 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 
   /**
-   * Commits intermediate writes of a run, as often as needed. From then on the outcome counts as unknown, until the run
-   * is completed. `work` is synchronous. Resolves with its result, after the COMMIT.
+   * A step of a run whose result commits with its writes: it runs exactly once. If an attempt has recorded the label,
+   * resolves with its result, and does not call `work`, which is synchronous. From then on the outcome counts as unknown,
+   * until the run is completed. Resolves after the COMMIT, with the result of `work` as JSON, or as `result: { encode,
+   * decode }` of `options` makes it.
    *
    * @throws IdempotencyError for misuse: nothing was committed. SqliteStoreError `record_taken`, `record_absent`,
    * `record_ended`: this attempt does not own the record, and nothing was committed. What `work` throws: it was rolled
    * back.
    */
-  async step<Value>(
+  step<Value>(
     context: ActingContext | undefined,
+    label: string,
+    work: (tx: Database) => AsResult<Value> & Synchronous<Value>,
+  ): Promise<Value>
+  step<Value>(
+    context: ActingContext | undefined,
+    label: string,
     work: (tx: Database) => Value & Synchronous<Value>,
-  ): Promise<Value> {
-    return stepAtOnce<Value>(this, context, this.#inTransaction, () => work(this.#database))
+    options: StepOptions<NoInfer<Value>>,
+  ): Promise<Value>
+  /** The store's own command: see `Store`. */
+  step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply>
+  async step(first: unknown, second: unknown, work?: unknown, options?: unknown): Promise<unknown> {
+    if (typeof first === 'string') {
+      const own = second as Parameters<typeof machine.step>[1]
+      return this.#command(first, (record, now) => machine.step(record, own, now))
+    }
+    const given = work as (tx: Database) => unknown
+    return stepAtOnce(this, first, second as string, this.#inTransaction, () => given(this.#database), options)
   }
 
   /**
@@ -178,10 +197,6 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     completeByHandAtOnce(this, context, answer, (key, completion) =>
       completeByHand(connection, records, key, completion),
     )
-  }
-
-  async recordStep(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
-    return this.#command(key, (record, now) => machine.recordStep(record, own, now))
   }
 
   async inspect(key: string): Promise<IdempotencyRecord | null> {

@@ -35,7 +35,7 @@
  * - `arguments_invalid`: `inspect` or `resolve` was called without a record's name or an answer, or a runner's
  *   operation without a key; nothing was sent to the store. Or a `CertainFailure` was given a status that it cannot
  *   have.
- * - `command_missing`: the store has no `inspect`, no `resolve` or no `recordStep`, which are optional. Nothing was sent to it.
+ * - `command_missing`: the store has no `inspect`, no `resolve` or no `step`, which are optional. Nothing was sent to it.
  * - `store_failed`: the store failed, or did not reply in time. `inspect` changed nothing. Whether `resolve` did is
  *   unknown: inspect the record, or resolve it again, which changes nothing if it is already resolved.
  *

@@ -76,7 +76,8 @@ export { type ActingContext, carryRun, contextOf, type IdempotencyContext, type 
 export type { Run } from './run/run.js'
 export type { Completion, FailureKind, Finish } from './run/run-end.js'
 export type { Settling } from './run/settling.js'
-export type { StepInHand, StepOptions } from './run/step-in-hand.js'
+export type { StepInHand, StepOptions } from './run/steps/step-in-hand.js'
+export type { RecordedResult } from './run/steps/step-inside.js'
 export type {
   Around,
   Hearing,
@@ -96,3 +97,4 @@ export {
   stepAtOnce,
   transactAtOnce,
 } from './transaction/transact-at-once.js'
+export type { WithResult } from './transaction/with-result.js'

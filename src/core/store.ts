@@ -54,10 +54,7 @@ export interface Store {
    * `context.step` is misuse, and everything else works. The bytes of results count towards the store's room; one for
    * which there is none is recorded as `null`, not kept.
    */
-  recordStep?(
-    key: string,
-    own: Ownership & StepChange & { readonly leaseMs: number },
-  ): CommandReply | Promise<CommandReply>
+  step?(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): CommandReply | Promise<CommandReply>
   /**
    * Optional: the same four commands without a promise. Sends `command` for the operation, and tells `hearing` the reply or the
    * error: once, now or later, with nothing in between that only a promise would need. A store reads what it needs of the
@@ -173,6 +170,10 @@ export interface Around {
    * `fingerprint` are the record's.
    */
   toKeep(key: string, fingerprint: string, answer: Answer): Answer
+  /** The same for the result of a step that a transaction of the inner store records. @default it is not changed */
+  resultToKeep?(key: string, fingerprint: string, label: string, result: Uint8Array): Uint8Array
+  /** The result of a step that `resultToKeep` has changed. @default it is not changed */
+  resultToShow?(key: string, fingerprint: string, label: string, kept: Uint8Array): Uint8Array
 }
 
 /** What a store reports about itself. No keys and no bodies. */

@@ -25,8 +25,8 @@ const TOLD = [
   { label: 'ship', state: 'begun', result: null },
 ]
 
-const recordStep = (stored: StoredRecord | null, own: Partial<Ownership & StepChange>) =>
-  machine.recordStep(
+const step = (stored: StoredRecord | null, own: Partial<Ownership & StepChange>) =>
+  machine.step(
     stored,
     { ...ownOf(), leaseMs: LEASE_MS, label: 'ship', order: 9, state: 'done', result: BYTES, ...own },
     NOW,
@@ -35,14 +35,14 @@ const recordStep = (stored: StoredRecord | null, own: Partial<Ownership & StepCh
 const withSteps = (name: RecordName, steps: readonly StoredStep[] = STEPS) =>
   ({ ...RECORDS[name], steps }) as Extract<StoredRecord, { state: 'in-flight' | 'failed' }>
 
-describe('recordStep', () => {
+describe('step', () => {
   const cells = NAMES.flatMap((name) =>
     (['begun', 'done', 'undone'] as const).map((state) => ({ name, state, is: RECORDS[name].state })),
   )
 
   test.each(cells.filter(({ is }) => is === 'in-flight'))('$state on its own, $name: recorded and renewed', (cell) => {
     const stored = RECORDS[cell.name] as StoredRecord
-    const { record, reply } = recordStep(stored, {
+    const { record, reply } = step(stored, {
       state: cell.state,
       attempt: 8,
       fingerprint: 'said',
@@ -60,27 +60,27 @@ describe('recordStep', () => {
 
   test.each(cells.filter(({ is }) => is === 'completed'))('$state on its own, $name', ({ name, state }) => {
     const stored = RECORDS[name]
-    const { record, reply } = recordStep(stored, { state })
+    const { record, reply } = step(stored, { state })
     expect(reply).toEqual(state === 'begun' ? { ok: false, record: shown(stored) } : { ok: true })
     expect(record).toBe(stored)
   })
 
   test.each(cells.filter(({ is }) => is === 'failed'))('$state on its own, $name: stale', ({ name, state }) => {
     const stored = RECORDS[name]
-    const { record, reply } = recordStep(stored, { state })
+    const { record, reply } = step(stored, { state })
     expect(reply).toEqual({ ok: false, record: shown(stored) })
     expect(record).toBe(stored)
   })
 
   test.each(cells)("$state on another's, $name: stale", ({ name, state }) => {
     const stored = RECORDS[name]
-    const { record, reply } = recordStep(stored, { state, token: 'stranger', fingerprint: 'g' })
+    const { record, reply } = step(stored, { state, token: 'stranger', fingerprint: 'g' })
     expect(reply).toEqual({ ok: false, record: shown(stored, 'g') })
     expect(record).toBe(stored)
   })
 
   test.each([null, { ...RECORDS.completed, expiresAt: NOW }])('on none restores the claim with it', (none) => {
-    const { record, reply } = recordStep(none, { uncertain: true })
+    const { record, reply } = step(none, { uncertain: true })
     expect(reply).toEqual({ ok: true, restored: true })
     expect(record).toEqual({
       state: 'in-flight',
@@ -96,18 +96,18 @@ describe('recordStep', () => {
 
   test('one that arrives behind a later one for its label changes nothing', () => {
     const stored = withSteps('in-flight, lease live')
-    const { record, reply } = recordStep(stored, { label: 'mail', order: 4, state: 'begun' })
+    const { record, reply } = step(stored, { label: 'mail', order: 4, state: 'begun' })
     expect(reply).toEqual({ ok: true })
     expect(record).toBe(stored)
   })
 
   test('one that is sent again changes no step', () => {
     const stored = withSteps('in-flight, lease live')
-    expect(recordStep(stored, { label: 'charge', order: 2 }).record).toMatchObject({ steps: STEPS })
+    expect(step(stored, { label: 'charge', order: 2 }).record).toMatchObject({ steps: STEPS })
   })
 
   test('an order counts for its own label', () => {
-    const { record } = recordStep(withSteps('in-flight, lease live'), { label: 'bill', order: 1 })
+    const { record } = step(withSteps('in-flight, lease live'), { label: 'bill', order: 1 })
     expect(record).toMatchObject({ steps: [...STEPS, { label: 'bill', order: 1 }] })
   })
 })
@@ -130,7 +130,7 @@ describe('begin', () => {
 
   test('an owner counts its orders anew: its first change applies', () => {
     const { record } = machine.begin(withSteps('failed, uncertain'), claimOf(), NOW)
-    const next = recordStep(record, { token: 'other', order: 1 })
+    const next = step(record, { token: 'other', order: 1 })
     expect(next.record).toMatchObject({ steps: [{ label: 'charge' }, { label: 'ship', state: 'done', order: 1 }] })
   })
 
@@ -201,7 +201,7 @@ describe('resolve, to rerun', () => {
       rerun: true,
     })
     expect(machine.inspect(record, NOW).reply).toMatchObject({ rerun: true })
-    expect(recordStep(record, {}).reply).toMatchObject({ ok: false })
+    expect(step(record, {}).reply).toMatchObject({ ok: false })
   })
 
   test('sent again changes nothing', () => {

@@ -182,7 +182,7 @@ describe("the owner's commands", () => {
     ({ command, uncertain }) => {
       for (const stored of none) {
         const { record, reply } = send(command, stored, { ...said, uncertain })
-        expect(reply).toEqual({ ok: true })
+        expect(reply).toEqual(command === 'renew' ? { ok: true, restored: true } : { ok: true })
         const expiresAt = NOW + (command === 'release' && !uncertain ? FAILED_MS : RETENTION_MS)
         const written = { token: 'owner', fingerprint: 'said', attempt: 8, expiresAt }
         expect(record).toEqual(

@@ -12,7 +12,7 @@ import { describe, expect, test, vi } from 'vitest'
 const TIMES = { leaseMs: 12_000, storeTimeoutMs: 1_000, maxRunMs: 60_000, retentionMs: 3_600_000 }
 const ANSWER = { status: 200, statusMessage: '', headers: [], body: Buffer.from('{}') }
 
-/** What the store does with each `recordStep`, in place of recording it: `'lose'` its reply, or let it fail before. */
+/** What the store does with each `step`, in place of recording it: `'lose'` its reply, or let it fail before. */
 type Trouble = 'lose' | 'fail' | 'hang' | undefined
 
 function stage(options: object = {}, store: Store = new MemoryStore()) {
@@ -36,13 +36,13 @@ function stage(options: object = {}, store: Store = new MemoryStore()) {
     },
     inspect: (key) => store.inspect?.(key) ?? null,
     resolve: (key, resolution) => store.resolve?.(key, resolution) ?? { ok: false, record: null },
-    ...(store.recordStep && {
-      recordStep: async (key: string, own: Parameters<NonNullable<Store['recordStep']>>[1]) => {
+    ...(store.step && {
+      step: async (key: string, own: Parameters<NonNullable<Store['step']>>[1]) => {
         commands.push(`${own.label} ${own.state}`)
         const kind = trouble.next.shift()
         if (kind === 'fail') throw new Error('away')
         if (kind === 'hang') await new Promise<void>((resolve) => held.push(resolve))
-        const reply = await (store.recordStep as NonNullable<Store['recordStep']>)(key, own)
+        const reply = await (store.step as NonNullable<Store['step']>)(key, own)
         if (kind === 'lose') throw new Error('reply lost')
         return reply
       },

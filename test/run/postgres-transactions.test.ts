@@ -211,7 +211,7 @@ describe('a transaction of a run', () => {
 describe('a step of a run', () => {
   test('commits, and the run goes on', async () => {
     const result = await once(OPERATION, async (context) => {
-      await store.step(context, (tx) => insert(tx, 'reserved'))
+      await store.step(context, 'reserve', async (tx) => void (await insert(tx, 'reserved')))
       return store.transaction(context, async (tx) => {
         await insert(tx, 'paid')
         return 'done'
@@ -224,7 +224,7 @@ describe('a step of a run', () => {
   test('leaves the outcome unknown where the run fails behind it', async () => {
     const error = new CertainFailure('declined')
     const work = async (context: IdempotencyContext): Promise<string> => {
-      await store.step(context, (tx) => insert(tx, 'reserved'))
+      await store.step(context, 'reserve', async (tx) => void (await insert(tx, 'reserved')))
       throw error
     }
     expect(await rejection(once(OPERATION, work))).toBe(error)

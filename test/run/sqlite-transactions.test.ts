@@ -74,7 +74,7 @@ describe.each(DRIVER_NAMES)('on %s, a transaction of a run', (driver) => {
   test('follows a step, which makes the outcome unknown until then', async () => {
     const { once, store, effects } = await opened(driver)
     const result = await once(OPERATION, async (context) => {
-      await store.step(context, (tx) => insert(tx, 'reserved'))
+      await store.step(context, 'reserve', (tx) => void insert(tx, 'reserved'))
       expect(await once.inspect(OPERATION)).toMatchObject({ state: 'in-flight', uncertain: true })
       return store.transaction(context, (tx) => {
         insert(tx, 'paid')

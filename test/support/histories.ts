@@ -9,9 +9,9 @@ export type Event =
   | { readonly type: 'complete'; readonly key: string; readonly own: Parameters<Store['complete']>[1] }
   | { readonly type: 'release'; readonly key: string; readonly own: Parameters<Store['release']>[1] }
   | {
-      readonly type: 'recordStep'
+      readonly type: 'step'
       readonly key: string
-      readonly own: Parameters<NonNullable<Store['recordStep']>>[1]
+      readonly own: Parameters<NonNullable<Store['step']>>[1]
     }
   | Advance
 
@@ -113,7 +113,7 @@ export function histories(unitMs = 1, maxLength = 90): fc.Arbitrary<Event[]> {
     {
       weight: 8,
       arbitrary: fc.record({
-        type: fc.constant('recordStep' as const),
+        type: fc.constant('step' as const),
         key,
         own: fc
           .record({
@@ -206,8 +206,8 @@ export function step(command: Command, stored: machine.StoredRecord | null, now:
       return machine.complete(stored, command.own, now)
     case 'release':
       return machine.release(stored, command.own, now)
-    case 'recordStep':
-      return machine.recordStep(stored, command.own, now)
+    case 'step':
+      return machine.step(stored, command.own, now)
   }
 }
 
@@ -221,9 +221,9 @@ export async function send(command: Command, store: Store, key: string): Promise
       return store.complete(key, command.own)
     case 'release':
       return store.release(key, command.own)
-    case 'recordStep': {
-      if (store.recordStep === undefined) throw new TypeError('The store keeps no steps.')
-      return store.recordStep(key, command.own)
+    case 'step': {
+      if (store.step === undefined) throw new TypeError('The store keeps no steps.')
+      return store.step(key, command.own)
     }
   }
 }
@@ -242,7 +242,7 @@ export function count(
   }
   const record = stored !== null && now < stored.expiresAt ? stored : null
   const steps = record === null || record.state === 'completed' ? undefined : record.steps
-  if (command.type === 'recordStep' && 'ok' in reply && reply.ok && record?.state === 'in-flight') {
+  if (command.type === 'step' && 'ok' in reply && reply.ok && record?.state === 'in-flight') {
     const before = steps?.find(({ label }) => label === command.own.label)
     if (before !== undefined && before.order > command.own.order) visits.lateSteps++
     else visits.recordedSteps++

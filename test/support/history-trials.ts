@@ -22,12 +22,7 @@ export interface Trial {
   readonly number: number
   readonly fewestCommands: number
   readonly fewestVisits: number
-  /** Without steps, which the store does not keep. */
-  readonly stepless?: true
 }
-
-/** What histories without steps never come across. */
-const OF_STEPS = /steps|handedOver|marked/i
 
 /** A store with records of its own, whose clock can be moved on. */
 export interface Tried {
@@ -82,7 +77,7 @@ async function tryAll<Event, Reply extends OperatedReply, Visits extends { reado
   await Promise.all(Array.from({ length: atOnce }, worker))
   expect(visits.commands).toBeGreaterThanOrEqual(trial.fewestCommands)
   // A run that tried nothing shows nothing.
-  for (const [what, times] of counted(visits, trial.stepless))
+  for (const [what, times] of Object.entries<number>({ ...visits }))
     expect(times, what).toBeGreaterThanOrEqual(trial.fewestVisits)
 }
 
@@ -94,17 +89,16 @@ interface Drawn<Event, Reply> {
 /** As many histories as were asked for, and more of them while something rare has not happened often enough. */
 function drawn<Event, Reply extends OperatedReply, Visits extends { readonly commands: number }>(
   kind: Kind<Event, Reply, Visits>,
-  { number, fewestCommands, fewestVisits, stepless }: Trial,
+  { number, fewestCommands, fewestVisits }: Trial,
   seed: number,
 ): { all: Drawn<Event, Reply>[]; visits: Visits } {
   const visits = kind.noVisits()
   const all: Drawn<Event, Reply>[] = []
   for (let batch = 0; batch < MOST_BATCHES; batch++) {
-    for (const drawn of fc.sample(kind.histories(UNIT_MS), { numRuns: number, seed: seed + batch })) {
-      const history = stepless ? withoutSteps(drawn) : drawn
+    for (const history of fc.sample(kind.histories(UNIT_MS), { numRuns: number, seed: seed + batch })) {
       all.push({ history, due: kind.repliesOfMachine(history, visits) })
     }
-    const isEnough = counted(visits, stepless).every(([, times]) => times >= fewestVisits)
+    const isEnough = Object.values<number>({ ...visits }).every((times) => times >= fewestVisits)
     if (isEnough && visits.commands >= fewestCommands) break
   }
   return { all, visits }
@@ -116,15 +110,4 @@ function toWholeUnits(reply: OperatedReply): OperatedReply {
   const leaseRemainingMs = Math.ceil(reply.record.leaseRemainingMs / UNIT_MS) * UNIT_MS
   // No negative zero.
   return { ...reply, record: { ...reply.record, leaseRemainingMs: leaseRemainingMs + 0 } } as OperatedReply
-}
-
-function counted(visits: object, stepless: true | undefined): [what: string, times: number][] {
-  return Object.entries<number>({ ...visits }).filter(([what]) => !stepless || !OF_STEPS.test(what))
-}
-
-function withoutSteps<Event>(history: Event[]): Event[] {
-  return history.filter((event) => {
-    const { type, resolution } = event as { readonly type: string; readonly resolution?: { readonly rerun?: boolean } }
-    return type !== 'recordStep' && resolution?.rerun !== true
-  })
 }

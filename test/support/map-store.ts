@@ -3,7 +3,7 @@ import { listed, listedIfUnknown, machine, type Store } from 'once-per-key/core'
 /** What the commands do to a record: the machine, or something that is meant to be found out. */
 export type Steps = Pick<
   typeof machine,
-  'begin' | 'renew' | 'complete' | 'release' | 'recordStep' | 'inspect' | 'resolve' | 'forget'
+  'begin' | 'renew' | 'complete' | 'release' | 'step' | 'inspect' | 'resolve' | 'forget'
 > & {
   readonly unknown?: typeof listedIfUnknown
   readonly listed?: typeof listed
@@ -27,7 +27,7 @@ export function mapStore(
     renew: async (key, own) => step(key, (record) => steps.renew(record, own, now())),
     complete: async (key, own) => step(key, (record) => steps.complete(record, own, now())),
     release: async (key, own) => step(key, (record) => steps.release(record, own, now())),
-    recordStep: async (key, own) => step(key, (record) => steps.recordStep(record, own, now())),
+    step: async (key, own) => step(key, (record) => steps.step(record, own, now())),
     inspect: async (key) => step(key, (record) => steps.inspect(record, now())),
     list: () => ({
       records: [...records].flatMap(([key, record]) => {

@@ -9,12 +9,16 @@ import {
   command,
   DURABLY,
   deeper,
+  dropSteps,
   IS_UNKNOWN,
+  isMarked,
   OWNERSHIP,
+  REPLY,
   read,
   SHOWN,
   SHOWN_TO_ITS_OWN,
   SHOWN_WITHOUT_ANSWER,
+  stepsTold,
   UNCHANGED,
   untilUnchanged,
   write,
@@ -22,7 +26,9 @@ import {
 
 /** The four commands and the operator's three. */
 export function commands(schema: string): string {
-  return [begin, renew, complete, release, inspect, resolve, forget].map((each) => each(schema)).join('')
+  return [begin, beginOfRevision2, renew, complete, release, step, inspect, resolve, forget]
+    .map((each) => each(schema))
+    .join('')
 }
 
 /**
@@ -32,9 +38,9 @@ export function commands(schema: string): string {
  */
 function begin(schema: string): string {
   return command(schema, {
-    name: 'begin_v1',
-    parameters:
-      'p_key text, p_token text, p_fingerprint text, p_lease_ms bigint, p_retention_ms bigint, p_unknown_outcome text',
+    name: 'begin_v2',
+    columns: ', OUT steps text',
+    parameters: CLAIM,
     waits: CLAIM_WAITS,
     declare: '\n  step text;',
     body: untilUnchanged(
@@ -48,6 +54,7 @@ function begin(schema: string): string {
       WHEN r.fingerprint <> p_fingerprint THEN 'refuse'
       WHEN r.state = 'in-flight' AND now < r.lease_until THEN 'refuse'
       WHEN p_unknown_outcome <> 'refuse' THEN 'take over'
+      WHEN ${isMarked(schema)} THEN 'take over'
       WHEN r.state = 'in-flight' THEN 'refuse unless it is held'
       ELSE 'refuse'
     END;
@@ -64,6 +71,9 @@ function begin(schema: string): string {
         n.state := 'in-flight'; n.token := p_token; n.fingerprint := p_fingerprint;
         n.attempt := CASE WHEN unexpired THEN r.attempt + 1 ELSE 1 END;
         n.uncertain := step = 'take over';
+        IF step = 'take over' THEN
+          n.has_steps := r.has_steps;
+        END IF;
       END IF;
       n.lease_until := ${after('p_lease_ms')};
       n.expires_at := ${after('p_retention_ms')};
@@ -79,7 +89,7 @@ function begin(schema: string): string {
         END IF;
         CONTINUE;
       END IF;
-${deeper(write(schema))}
+${deeper(write(schema, HANDED_OVER(schema)))}
     EXCEPTION WHEN lock_not_available THEN
       reply := 'in-flight'; lease := '1';
       fingerprint := p_fingerprint; attempt := '1'; uncertain := 'false';
@@ -92,12 +102,48 @@ ${deeper(write(schema))}
   })
 }
 
+/** For processes of a version without steps, during a deployment: theirs would hand an expired record's steps on. */
+function beginOfRevision2(schema: string): string {
+  return `
+CREATE OR REPLACE FUNCTION ${schema}.begin_v1(
+  ${CLAIM},
+  ${REPLY}
+) LANGUAGE sql VOLATILE AS $body$
+  SELECT b.reply, b.fingerprint, b.attempt, b.uncertain, b.lease, b.status, b.head, b.body
+  FROM ${schema}.begin_v2(p_key, p_token, p_fingerprint, p_lease_ms, p_retention_ms, p_unknown_outcome) b
+$body$;
+`
+}
+
+const CLAIM =
+  'p_key text, p_token text, p_fingerprint text, p_lease_ms bigint, p_retention_ms bigint, p_unknown_outcome text'
+
+/** What was taken back has never begun, and the mark of an operator is cleared. */
+const HANDED_OVER = (schema: string) => `
+      IF n.has_steps THEN
+        IF step = 'take over' THEN
+          ${dropSteps(schema, "'undone', 'rerun'")}
+        END IF;
+        steps := ${deeper(deeper(stepsTold(schema)))};
+      END IF;`
+
 const STALE = `${SHOWN_TO_ITS_OWN}
       RETURN;`
 
 const OK = `
       reply := 'ok';
       RETURN;`
+
+const KEPT_OR_RESTORED = `
+    IF unexpired THEN
+      n := r;
+      reply := 'ok';
+    ELSE
+      n := NULL;
+      n.state := 'in-flight'; n.token := p_token; n.fingerprint := p_fingerprint;
+      n.attempt := p_attempt; n.uncertain := p_uncertain;
+      reply := 'restored';
+    END IF;`
 
 function renew(schema: string): string {
   return command(schema, {
@@ -109,16 +155,9 @@ function renew(schema: string): string {
     IF unexpired AND (r.token <> p_token OR r.state <> 'in-flight') THEN${STALE}
     END IF;
 
-    IF unexpired THEN
-      n := r;
-    ELSE
-      n := NULL;
-      n.state := 'in-flight'; n.token := p_token; n.fingerprint := p_fingerprint;
-      n.attempt := p_attempt; n.uncertain := p_uncertain;
-    END IF;
+${KEPT_OR_RESTORED}
     n.lease_until := ${after('p_lease_ms')};
     n.expires_at := ${after('p_retention_ms')};
-    reply := 'ok';
 ${write(schema)}`,
     ),
   })
@@ -169,6 +208,7 @@ function release(schema: string): string {
     IF n.uncertain THEN
       n.fingerprint := CASE WHEN unexpired THEN r.fingerprint ELSE p_fingerprint END;
       n.expires_at := ${after('p_retention_ms')};
+      n.has_steps := CASE WHEN unexpired THEN r.has_steps END;
     ELSE
       n.expires_at := ${after('p_failed_ms')};
     END IF;
@@ -178,6 +218,43 @@ ${write(schema)}`,
   })
 }
 
+/** A step's row is compared again where it is written: two commands of one owner may pass the check of the record at once. */
+function step(schema: string): string {
+  return command(schema, {
+    name: 'record_step_v1',
+    parameters: `${OWNERSHIP}, p_lease_ms bigint, p_label text, p_order bigint, p_state text, p_result bytea`,
+    body: untilUnchanged(
+      schema,
+      `
+    IF unexpired AND (r.token <> p_token OR r.state = 'failed') THEN${STALE}
+    ELSIF unexpired AND r.state = 'completed' THEN
+      IF p_state <> 'begun' THEN${deeper(OK)}
+      END IF;${STALE}
+    ELSIF unexpired AND EXISTS (
+      SELECT FROM ${schema}.steps s
+      WHERE s.record = record_id AND s.label = p_label AND s.token = p_token AND s.step_order > p_order
+    ) THEN${OK}
+    END IF;
+
+${KEPT_OR_RESTORED}
+    n.has_steps := true;
+    n.lease_until := ${after('p_lease_ms')};
+    n.expires_at := ${after('p_retention_ms')};
+${write(schema, STEP_WRITTEN(schema))}`,
+    ),
+  })
+}
+
+const STEP_WRITTEN = (schema: string) => `
+      IF NOT unexpired THEN
+        ${dropSteps(schema)}
+      END IF;
+      INSERT INTO ${schema}.steps AS s (record, label, token, step_order, state, result)
+      VALUES (record_id, p_label, p_token, p_order, p_state, p_result)
+      ON CONFLICT (record, label) DO UPDATE SET
+        token = excluded.token, step_order = excluded.step_order, state = excluded.state, result = excluded.result
+      WHERE s.token <> excluded.token OR s.step_order <= excluded.step_order;`
+
 const NONE = `
     IF NOT unexpired THEN
       reply := 'none';
@@ -186,17 +263,21 @@ const NONE = `
 
 function inspect(schema: string): string {
   return command(schema, {
-    name: 'inspect_v1',
+    name: 'inspect_v2',
+    columns: ', OUT steps text',
     parameters: 'p_key text',
     volatility: 'STABLE',
-    body: `${read(schema)}${NONE}${SHOWN}`,
+    body: `${read(schema)}${NONE}${SHOWN}
+    IF r.has_steps THEN
+      steps := ${stepsTold(schema, '')};
+    END IF;`,
   })
 }
 
 function resolve(schema: string): string {
   return command(schema, {
-    name: 'resolve_v1',
-    parameters: `p_key text, p_token text, p_attempt bigint, p_retention_ms bigint, ${ANSWER}`,
+    name: 'resolve_v2',
+    parameters: `p_key text, p_token text, p_attempt bigint, p_retention_ms bigint, p_reruns boolean, ${ANSWER}`,
     body: untilUnchanged(
       schema,
       `${NONE}
@@ -209,17 +290,27 @@ function resolve(schema: string): string {
     n := NULL;
     n.token := p_token; n.attempt := r.attempt; n.uncertain := false;
     n.expires_at := greatest(r.expires_at, ${after('p_retention_ms')});
-    IF p_status IS NULL THEN
+    IF p_reruns THEN
+      n.state := 'failed'; n.fingerprint := r.fingerprint; n.uncertain := true; n.has_steps := true;
+    ELSIF p_status IS NULL THEN
       n.state := 'failed';
     ELSE
       n.state := 'completed'; n.fingerprint := r.fingerprint;
       n.status := p_status; n.head := p_head; n.body := p_body;
     END IF;
     reply := 'ok';
-${write(schema)}`,
+${write(schema, MARKED(schema))}`,
     ),
   })
 }
+
+/** As a row without a label, which no step lacks. */
+const MARKED = (schema: string) => `
+      IF p_reruns THEN
+        ${dropSteps(schema, "'undone'")}
+        INSERT INTO ${schema}.steps (record, label, token, step_order, state)
+        VALUES (record_id, '', p_token, 0, 'rerun') ON CONFLICT DO NOTHING;
+      END IF;`
 
 function forget(schema: string): string {
   return command(schema, {

@@ -41,18 +41,20 @@ interface Command {
   /** 'STABLE': the function changes nothing. */
   readonly volatility?: 'VOLATILE' | 'STABLE'
   readonly waits?: string
+  /** Columns of the reply beside those of all commands. */
+  readonly columns?: string
   readonly declare?: string
   readonly body: string
 }
 
 export function command(
   schema: string,
-  { name, parameters, volatility = 'VOLATILE', waits = COMMAND_WAITS, declare = '', body }: Command,
+  { name, parameters, volatility = 'VOLATILE', waits = COMMAND_WAITS, columns = '', declare = '', body }: Command,
 ): string {
   return `
 CREATE OR REPLACE FUNCTION ${schema}.${name}(
   ${parameters},
-  ${REPLY}
+  ${REPLY}${columns}
 ) LANGUAGE plpgsql ${volatility} ${BY_INDEX} SET lock_timeout = '${waits}'
 AS $body$
 DECLARE
@@ -120,28 +122,53 @@ ${decideAndWrite}
  * the same, only `forget` changes it, and always to the same.
  */
 export const UNCHANGED = `t.id = record_id AND t.token = r.token AND t.state = r.state AND t.uncertain = r.uncertain
-        AND t.lease_until IS NOT DISTINCT FROM r.lease_until AND t.expires_at = r.expires_at`
+        AND t.lease_until IS NOT DISTINCT FROM r.lease_until AND t.expires_at = r.expires_at
+        AND t.has_steps IS NOT DISTINCT FROM r.has_steps`
 
-/** Writes `n`, and returns if the row was unchanged. */
-export function write(schema: string): string {
+/** Drops the steps of the record, all of them or those in these states. */
+export function dropSteps(schema: string, states?: string): string {
+  const some = states === undefined ? '' : ` AND s.state IN (${states})`
+  return `DELETE FROM ${schema}.steps s WHERE s.record = record_id${some};`
+}
+
+/** Whether an operator has marked the record, so that the next claim takes it over even under 'refuse'. */
+export function isMarked(schema: string): string {
+  return `r.state = 'failed' AND r.has_steps AND EXISTS (
+        SELECT FROM ${schema}.steps s WHERE s.record = record_id AND s.state = 'rerun'
+      )`
+}
+
+/** What an owner is told: labels, states and results in base 64, as JSON. */
+export function stepsTold(schema: string, result = `, translate(encode(s.result, 'base64'), E'\\n', '')`): string {
+  return `(
+      SELECT json_agg(json_build_array(s.label, s.state${result}) ORDER BY s.position)::text
+      FROM ${schema}.steps s WHERE s.record = record_id AND s.state <> 'undone'
+    )`
+}
+
+/** Writes `n`, does what follows, and returns if the row was unchanged. Steps that `n` does not have are dropped. */
+export function write(schema: string, then = ''): string {
   return `${deeper(DURABLY)}
     IF stored THEN
       UPDATE ${schema}.records t SET (
-        format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, head, body
+        format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, head, body, has_steps
       ) = ROW(
-        ${FORMAT}, n.state, n.token, n.fingerprint, n.attempt, n.uncertain, n.lease_until, n.expires_at, n.status, n.head, n.body
+        ${FORMAT}, n.state, n.token, n.fingerprint, n.attempt, n.uncertain, n.lease_until, n.expires_at, n.status, n.head, n.body, n.has_steps
       )
       WHERE ${UNCHANGED};
     ELSE
       INSERT INTO ${schema}.records (
         id, name,
-        format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, head, body
+        format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, head, body, has_steps
       ) VALUES (
         record_id, p_key,
-        ${FORMAT}, n.state, n.token, n.fingerprint, n.attempt, n.uncertain, n.lease_until, n.expires_at, n.status, n.head, n.body
+        ${FORMAT}, n.state, n.token, n.fingerprint, n.attempt, n.uncertain, n.lease_until, n.expires_at, n.status, n.head, n.body, n.has_steps
       ) ON CONFLICT DO NOTHING;
     END IF;
     IF FOUND THEN
+      IF stored AND r.has_steps AND n.has_steps IS NOT TRUE THEN
+        ${dropSteps(schema)}
+      END IF;${then}
       RETURN;
     END IF;`
 }

@@ -36,6 +36,39 @@ COMMENT ON TABLE ${schema}.records IS
 COMMENT ON COLUMN ${schema}.records.head IS 'The reason phrase and the headers of the answer, as JSON.';
 COMMENT ON COLUMN ${schema}.records.body IS 'NULL with state completed: the answer was not kept.';
 
+ALTER TABLE ${schema}.records ADD COLUMN IF NOT EXISTS has_steps boolean;
+
+CREATE TABLE IF NOT EXISTS ${schema}.steps (
+  record bytea NOT NULL,
+  label text NOT NULL,
+  position bigint GENERATED ALWAYS AS IDENTITY,
+  token text NOT NULL,
+  step_order bigint NOT NULL,
+  state text NOT NULL CHECK (state IN ('begun', 'done', 'undone', 'rerun')),
+  result bytea,
+  PRIMARY KEY (record, label)
+);
+
+COMMENT ON TABLE ${schema}.steps IS
+  'once-per-key: one row per step of an operation, beside its record and gone with it. label is JSON; the row without one is an operator''s mark; token is the last writer''s.';
+CREATE OR REPLACE FUNCTION ${schema}.steps_gone_v1() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  IF TG_OP = 'TRUNCATE' THEN
+    DELETE FROM ${schema}.steps;
+  ELSE
+    DELETE FROM ${schema}.steps s WHERE s.record = OLD.id;
+  END IF;
+  RETURN NULL;
+END
+$body$;
+
+CREATE OR REPLACE TRIGGER steps_gone AFTER DELETE ON ${schema}.records
+  FOR EACH ROW WHEN (OLD.has_steps) EXECUTE FUNCTION ${schema}.steps_gone_v1();
+CREATE OR REPLACE TRIGGER steps_emptied AFTER TRUNCATE ON ${schema}.records
+  FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.steps_gone_v1();
+
+COMMENT ON COLUMN ${schema}.steps.result IS 'NULL with state done: the result was not kept.';
+
 CREATE TABLE IF NOT EXISTS ${schema}.sweeps (
   id smallint PRIMARY KEY CHECK (id = 1),
   next_block bigint NOT NULL,

@@ -35,25 +35,43 @@ BEGIN${ON_A_PRIMARY}${BOUND_INACTIVITY}
 END
 $body$;
 ${inside(schema, {
-  name: 'step_v1',
-  parameters: 'p_key text, p_token text',
+  name: 'step_v2',
+  parameters: 'p_key text, p_token text, p_label text',
+  columns: ', OUT result bytea',
   check: MARKED,
   change: 'uncertain = true',
+  after: `
+    SELECT 'recorded', s.result INTO reply, result FROM ${schema}.steps s
+    WHERE s.record = record_id AND s.label = p_label AND s.state = 'done';
+    reply := coalesce(reply, 'ok');`,
+})}${inside(schema, {
+  name: 'step_done_v1',
+  parameters: 'p_key text, p_token text, p_label text, p_order bigint, p_result bytea',
+  check: MARKED,
+  change: 'has_steps = true',
+  after: `
+    INSERT INTO ${schema}.steps AS s (record, label, token, step_order, state, result)
+    VALUES (record_id, p_label, p_token, p_order, 'done', p_result)
+    ON CONFLICT (record, label) DO UPDATE SET
+      token = excluded.token, step_order = excluded.step_order, state = excluded.state, result = excluded.result;`,
 })}${inside(schema, {
   name: 'complete_in_v1',
   parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
   check: MARKED + WRITTEN,
   change: COMPLETED,
+  after: DROPPED(schema),
 })}${inside(schema, {
   name: 'complete_in_empty_v1',
   parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
   check: MARKED,
   change: COMPLETED,
+  after: DROPPED(schema),
 })}${inside(schema, {
   name: 'complete_by_hand_v1',
   parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
   check: WRITTEN,
   change: COMPLETED,
+  after: DROPPED(schema),
 })}`
 }
 
@@ -88,18 +106,25 @@ export const WRITTEN = `
 const COMPLETED = `state = 'completed', uncertain = false, lease_until = NULL, expires_at = ${after('p_retention_ms')},
     status = p_status, head = p_head, body = p_body`
 
+/** `has_steps` stays: whoever wrote the rows may have been an earlier version's transaction. */
+const DROPPED = (schema: string) => `
+    DELETE FROM ${schema}.steps s USING ${schema}.records t
+    WHERE t.id = record_id AND t.has_steps AND s.record = record_id;`
+
 interface Inside {
   readonly name: string
   readonly parameters: string
   readonly check: string
   readonly change: string
+  readonly columns?: string
+  readonly after?: string
 }
 
 /** Locks the record until the transaction ends, and changes it; raises unless it is in flight and has this token. */
-function inside(schema: string, { name, parameters, check, change }: Inside): string {
+function inside(schema: string, { name, parameters, check, change, columns = '', after: next = '' }: Inside): string {
   return `
 CREATE OR REPLACE FUNCTION ${schema}.${name}(
-  ${parameters}, OUT reply text
+  ${parameters}, OUT reply text${columns}
 ) LANGUAGE plpgsql VOLATILE ${BY_INDEX} SET lock_timeout = '${COMMAND_WAITS}'
 AS $body$
 DECLARE
@@ -112,7 +137,7 @@ BEGIN${ON_A_PRIMARY}${check}${DURABLY}
   UPDATE ${schema}.records t SET ${change}
   WHERE t.id = record_id AND t.format = ${FORMAT} AND t.token = p_token AND t.state = 'in-flight' AND now < t.expires_at;
   IF FOUND THEN
-    reply := 'ok';
+    reply := 'ok';${next}
     RETURN;
   END IF;
 ${read(schema)}

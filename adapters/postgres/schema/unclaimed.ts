@@ -6,7 +6,9 @@ import {
   CLAIM_WAITS,
   COMMAND_WAITS,
   DURABLY,
+  dropSteps,
   FORMAT,
+  isMarked,
   NOW,
   ON_A_PRIMARY,
   RECORD_ID,
@@ -63,7 +65,9 @@ BEGIN${ON_A_PRIMARY}${read(schema)}
   END IF;
   IF NOT unexpired THEN
     reply := 'free'; attempt := '1'; uncertain := 'false';
-  ELSIF ${IS_FREE} AND NOT (${IS_UNCERTAIN} AND (r.fingerprint <> p_fingerprint OR p_unknown_outcome = 'refuse')) THEN
+  ELSIF ${IS_FREE} AND NOT (${IS_UNCERTAIN} AND (r.fingerprint <> p_fingerprint OR (
+    p_unknown_outcome = 'refuse' AND NOT coalesce(${isMarked(schema)}, false)
+  ))) THEN
     reply := 'free'; attempt := (r.attempt + 1)::text; uncertain := ${IS_UNCERTAIN}::text;
   ELSE${SHOWN_TO_ITS_OWN}
     IF r.state = 'in-flight' AND now >= r.lease_until AND r.fingerprint = p_fingerprint THEN
@@ -134,10 +138,12 @@ BEGIN${ON_A_PRIMARY}${check}${DURABLY}
   IF p_seen IS NOT NULL THEN
     UPDATE ${schema}.records t SET
       format = ${FORMAT}, state = 'completed', token = p_token, fingerprint = p_fingerprint, attempt = p_attempt, uncertain = false,
-      lease_until = NULL, expires_at = ${after('p_retention_ms')}, status = p_status, head = p_head, body = p_body
+      lease_until = NULL, expires_at = ${after('p_retention_ms')}, status = p_status, head = p_head, body = p_body,
+      has_steps = NULL
     WHERE t.id = record_id AND t.token = p_seen
       AND (now >= t.expires_at OR t.state = 'failed' OR (t.state = 'in-flight' AND now >= t.lease_until));
     IF FOUND THEN
+      ${dropSteps(schema)}
       RETURN;
     END IF;
   END IF;
@@ -195,6 +201,12 @@ $body$;
 `
 }
 
+/** As if the attempt had taken them over. */
+const KEPT = (schema: string) => `
+      IF n.has_steps THEN
+        ${dropSteps(schema, "'undone', 'rerun'")}
+      END IF;`
+
 function withhold(schema: string): string {
   return `
 CREATE OR REPLACE FUNCTION ${schema}.withhold_v1(
@@ -226,8 +238,11 @@ BEGIN
     n := NULL;
     n.state := 'failed'; n.token := p_token; n.fingerprint := p_fingerprint; n.attempt := p_attempt; n.uncertain := true;
     n.expires_at := ${after('p_retention_ms')};
+    IF unexpired AND ${IS_UNCERTAIN} THEN
+      n.has_steps := r.has_steps;
+    END IF;
     reply := 'ok';
-${write(schema)}`,
+${write(schema, KEPT(schema))}`,
   )}
 END
 $body$;

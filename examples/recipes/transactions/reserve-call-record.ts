@@ -27,20 +27,22 @@ app.post('/payouts', express.json(), once, async (req, res) => {
   // The same for every attempt of this key.
   const id = run.deriveKey('payout')
 
-  // Reserve: committed now, so that the books show what is in progress.
-  await store.step(run, (tx) =>
-    tx.query('INSERT INTO payouts (id, amount) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING', [id, amount]),
-  )
-
-  // Call: no connection is held here. The bank knows a second call by its key.
-  const response = await fetch(`${BANK_URL}/transfers`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'Idempotency-Key': id },
-    body: JSON.stringify({ amount }),
-    signal: run.signal,
+  // Reserve: committed now, so that the books show what is in progress. A later attempt does not repeat it.
+  await store.step(run, 'reserve', async (tx) => {
+    await tx.query('INSERT INTO payouts (id, amount) VALUES ($1, $2)', [id, amount])
   })
-  if (!response.ok) throw new Error(`The bank answered ${response.status}.`)
-  const { transfer } = (await response.json()) as { transfer: string }
+
+  // Call: no connection is held here. The bank knows a second call by its key, and a later attempt has the result.
+  const { transfer } = await run.step('transfer', async ({ key, signal }) => {
+    const response = await fetch(`${BANK_URL}/transfers`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
+      body: JSON.stringify({ amount }),
+      signal,
+    })
+    if (!response.ok) throw new Error(`The bank answered ${response.status}.`)
+    return (await response.json()) as { transfer: string }
+  })
 
   // Record: the row and the record of the key commit together, and then the answer leaves.
   await store.transaction(run, async (tx) => {

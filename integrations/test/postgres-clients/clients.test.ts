@@ -308,7 +308,7 @@ describe.each(CLIENTS)('with %s', (_name, open) => {
   test('a step commits at once', async () => {
     const seen: unknown[] = []
     const { post } = await serve(store, async (res, context) => {
-      await store.step(context, async (tx) => void (await client.query(tx, insert('e1'))))
+      await store.step(context, 'reserve', async (tx) => void (await client.query(tx, insert('e1'))))
       seen.push(await effects(), await record())
       await store.transaction(context, async (tx) => {
         await client.query(tx, insert('e2'))

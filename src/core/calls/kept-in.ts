@@ -7,6 +7,34 @@ export function isKeptIn(store: Store, inner: Store): boolean {
   return store.around !== undefined && isKeptIn(store.around.store, inner)
 }
 
+/** The result of a step as the innermost store receives it. */
+export function resultAsKept(
+  store: Store,
+  key: string,
+  fingerprint: string,
+  label: string,
+  result: Uint8Array,
+): Uint8Array {
+  const { around } = store
+  if (around === undefined) return result
+  const kept = around.resultToKeep?.(key, fingerprint, label, result) ?? result
+  return resultAsKept(around.store, key, fingerprint, label, kept)
+}
+
+/** The other way round. */
+export function resultAsShown(
+  store: Store,
+  key: string,
+  fingerprint: string,
+  label: string,
+  kept: Uint8Array,
+): Uint8Array {
+  const { around } = store
+  if (around === undefined) return kept
+  const inner = resultAsShown(around.store, key, fingerprint, label, kept)
+  return around.resultToShow?.(key, fingerprint, label, inner) ?? inner
+}
+
 /** An answer as the innermost store receives it. */
 export function asKept(store: Store, key: string, fingerprint: string, answer: Answer): Answer {
   const { around } = store

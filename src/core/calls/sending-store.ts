@@ -4,9 +4,9 @@ import type { OwnersCommand, OwnersReply, SentOperation, Store } from '../store.
 import type { StoreCall } from './store-call.js'
 
 /** A command of a run: the four that `send` takes too, and that of a step, which needs a step. */
-export type SentCommand = OwnersCommand | 'recordStep'
+export type SentCommand = OwnersCommand | 'step'
 
-export type SentReply = OwnersReply & { readonly recordStep: CommandReply }
+export type SentReply = OwnersReply & { readonly step: CommandReply }
 
 /** Whoever sends a step's command. */
 export interface SendsStep {
@@ -27,8 +27,8 @@ export class SendingStore {
   /** May throw what the store throws. */
   send<Name extends SentCommand>(name: Name, operation: SentOperation, call: StoreCall<SentReply[Name]>): void {
     const store = this.#store
-    if (name === 'recordStep') {
-      this.#told(this.#recordStep(operation as SentOperation & SendsStep), call as object as StoreCall<CommandReply>)
+    if (name === 'step') {
+      this.#told(this.#step(operation as SentOperation & SendsStep), call as object as StoreCall<CommandReply>)
       return
     }
     const command = store[name]
@@ -45,12 +45,12 @@ export class SendingStore {
     else call.heard(answer)
   }
 
-  #recordStep(operation: SentOperation & SendsStep): MaybePromise<CommandReply> {
-    const { recordKey, token, scope, fingerprint, attempt, uncertain, terms, step } = operation
+  #step(operation: SentOperation & SendsStep): MaybePromise<CommandReply> {
+    const { recordKey, token, scope, fingerprint, attempt, uncertain, terms } = operation
     const own = { token, scope, fingerprint, attempt, uncertain, retentionMs: terms.unknownRetentionMs }
-    const { recordStep } = this.#store
-    if (recordStep === undefined) throw new TypeError('The store has no `recordStep`.')
-    return recordStep.call(this.#store, recordKey, { ...own, leaseMs: terms.leaseMs, ...step })
+    const { step } = this.#store
+    if (step === undefined) throw new TypeError('The store has no `step`.')
+    return step.call(this.#store, recordKey, { ...own, leaseMs: terms.leaseMs, ...operation.step })
   }
 
   #ask(name: OwnersCommand, operation: SentOperation): MaybePromise<OwnersReply[OwnersCommand]> {

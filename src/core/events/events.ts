@@ -93,14 +93,7 @@ export type EngineEvent =
   /** A command to the store failed or timed out. */
   | (About & {
       readonly type: 'store_failed'
-      readonly command:
-        | 'begin'
-        | 'renew'
-        | 'complete'
-        | 'release'
-        | 'recordStep'
-        | UnclaimedCommandName
-        | OperatorCommandName
+      readonly command: 'begin' | 'renew' | 'complete' | 'release' | 'step' | UnclaimedCommandName | OperatorCommandName
       readonly error: StoreFailure
     })
   /**

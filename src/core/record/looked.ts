@@ -1,5 +1,6 @@
-import { begin, inspect, type Step, type StoredRecord } from './machine.js'
+import { begin, peek, type Step, type StoredRecord } from './machine.js'
 import type { Acquired, Claim, CommandReply, IdempotencyRecord } from './record.js'
+import { handedOver, having } from './steps.js'
 
 /** What a run that claims nothing is looked for with. */
 export type Looking = Pick<Claim, 'token' | 'fingerprint' | 'unknownOutcome'>
@@ -52,7 +53,8 @@ export interface Withheld extends Pick<Entry, 'token' | 'seen' | 'attempt'> {
 export function look(stored: StoredRecord | null, looking: Looking, now: number): Looked {
   const { reply } = begin(stored, { ...looking, scope: '', leaseMs: 1, retentionMs: 1 }, now)
   if (!reply.acquired) return reply
-  return { ...reply, seen: stored !== null && now < stored.expiresAt ? stored.token : null }
+  const { acquired, attempt, previousOutcome } = reply
+  return { acquired, attempt, previousOutcome, seen: stored !== null && now < stored.expiresAt ? stored.token : null }
 }
 
 /** Whether a transaction may take the key: only from the state that the look has shown. */
@@ -67,10 +69,12 @@ export function enter(stored: StoredRecord | null, { token, seen, attempt, uncer
 /** A success without a transaction leaves its record failed and uncertain, where no other attempt has changed it since the look. */
 export function withhold(stored: StoredRecord | null, own: Withheld, now: number): Step<CommandReply> {
   const { token, fingerprint, seen, attempt, retentionMs } = own
-  const { record, reply } = inspect(stored, now)
+  const { record, reply } = peek(stored, now)
   if (record?.token === token) return { record, reply: { ok: true } }
   const found = look(record, { token, fingerprint: record?.fingerprint ?? '', unknownOutcome: 'rerun' }, now)
   if (!found.acquired || found.seen !== seen) return { record, reply: { ok: false, record: reply } }
+  // As if the attempt had taken them over.
+  const isUncertain = record !== null && record.state !== 'completed' && found.previousOutcome === 'unknown'
   const failed = {
     state: 'failed',
     token,
@@ -78,6 +82,7 @@ export function withhold(stored: StoredRecord | null, own: Withheld, now: number
     attempt,
     uncertain: true,
     expiresAt: now + retentionMs,
+    ...having(isUncertain ? handedOver(record.steps) : undefined),
   } as const
   return { record: failed, reply: { ok: true } }
 }

@@ -29,7 +29,7 @@
  * | `renew`      | ok                           | stale         | stale         | restores the claim   | stale     |
  * | `complete`   | completed                    | ok, no change | stale         | writes it            | stale     |
  * | `release`    | failed                       | stale         | ok, no change | writes the tombstone | stale     |
- * | `recordStep` | recorded and renewed, unless | `begun`:      | stale         | restores the claim   | stale     |
+ * | `step` | recorded and renewed, unless | `begun`:      | stale         | restores the claim   | stale     |
  * |              | its token left a higher      | stale; else   |               | with it              |           |
  * |              | `order` for the label        | ok, no change |               |                      |           |
  *
@@ -136,7 +136,7 @@ export function renew(
   now: number,
 ): Step<CommandReply> {
   const record = unexpired(stored, now)
-  if (record === null) return { record: claimed(own, own.attempt, own.uncertain, now), reply: OK }
+  if (record === null) return { record: claimed(own, own.attempt, own.uncertain, now), reply: RESTORED }
   if (record.token !== own.token || record.state !== 'in-flight') return stale(record, now, own)
   return { record: extended(record, own, now), reply: OK }
 }
@@ -180,7 +180,7 @@ export function release(
   }
 }
 
-export function recordStep(
+export function step(
   stored: StoredRecord | null,
   own: Ownership & StepChange & { leaseMs: number },
   now: number,
@@ -194,6 +194,11 @@ export function recordStep(
   if (record.state === 'completed') return own.state === 'begun' ? stale(record, now, own) : { record, reply: OK }
   const steps = changed(record.steps, own)
   return steps === null ? { record, reply: OK } : { record: extended(record, own, now, steps), reply: OK }
+}
+
+/** The steps with this change, for an owner that has locked its record. */
+export function withStep(steps: StoredSteps, change: StepChange): StoredSteps {
+  return changed(steps, change) ?? steps
 }
 
 export function inspect(stored: StoredRecord | null, now: number): Step<IdempotencyRecord | null> {

@@ -161,9 +161,9 @@ export interface Forgetting {
 }
 
 /**
- * The reply to `renew`, `complete`, `release`, `recordStep`, `resolve` and `forget`. Not ok means *stale*; `record` is the record
- * that the command found, unchanged. `restored`, of `recordStep` alone: there was no record, so the owner's other steps are
- * missing in the one that it wrote.
+ * The reply to `renew`, `complete`, `release`, `step`, `resolve` and `forget`. Not ok means *stale*; `record` is the record
+ * that the command found, unchanged. `restored`, of `renew` and `step`: there was no record, so the owner's steps (but
+ * the one that was sent) are missing in the one that it wrote; its owner sends them again.
  */
 export type CommandReply =
   | { readonly ok: true; readonly restored?: true }

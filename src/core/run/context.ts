@@ -1,9 +1,9 @@
 import { IdempotencyError } from '../errors.js'
-import type { AsResult } from '../json.js'
+import type { AsResult, JsonOf } from '../json.js'
 import { derivedKey } from '../record/derived-key.js'
 import type { Identity } from '../record/identity.js'
 import type { PreviousOutcome } from '../record/record.js'
-import type { StepInHand, StepOptions } from './step-in-hand.js'
+import type { StepInHand, StepOptions } from './steps/step-in-hand.js'
 
 /** What a handler receives about its run. */
 export interface IdempotencyContext {
@@ -56,6 +56,11 @@ export interface StepOf {
     work: (step: StepInHand) => Result | Promise<Result>,
     options: StepOptions<NoInfer<Result>>,
   ): Promise<Result>
+  <Result>(
+    label: string,
+    work: (step: StepInHand) => (Result & JsonOf<Result>) | Promise<Result & JsonOf<Result>>,
+  ): Promise<Result>
+  /** The same for type parameters. */
   <Result>(label: string, work: (step: StepInHand) => AsResult<Result> | Promise<AsResult<Result>>): Promise<Result>
 }
 

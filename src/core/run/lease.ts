@@ -23,6 +23,8 @@ export interface Leased {
   renew(): StoreCall<CommandReply>
   /** A renewal was stale; `record` is the record that it found. */
   renewalRefused(record: IdempotencyRecord | null): void
+  /** A renewal has restored a claim that the store had lost. */
+  restored(): void
   /** The lease was lost. Called once. */
   leaseLost(reason: 'lapsed' | 'taken'): void
   /** `maxRunMs` has passed, so nothing renews the lease again. */
@@ -178,8 +180,10 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   /** `null`: it failed or timed out. */
   #renewed(reply: CommandReply | null, call: StoreCall<CommandReply>): void {
     if (this.state === 'ended') return
-    if (reply?.ok === true) this.#confirmedAt = Math.max(this.#confirmedAt, call.sentAt)
-    else if (reply !== null && !this.#isLocked) this.#leased.renewalRefused(reply.record)
+    if (reply?.ok === true) {
+      this.#confirmedAt = Math.max(this.#confirmedAt, call.sentAt)
+      if (reply.restored === true) this.#leased.restored()
+    } else if (reply !== null && !this.#isLocked) this.#leased.renewalRefused(reply.record)
     if (!this.#isOverdue || this.#isPaused || this.#renewal !== call) return
     this.#renewAt = monotonicNow()
     this.#look(this.#renewAt)

@@ -263,6 +263,7 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     this.lease.resume()
   }
 
+  abstract restored(): void
   abstract renewalRefused(record: IdempotencyRecord | null): void
   abstract leaseLost(reason: 'lapsed' | 'taken'): void
   abstract leaseOver(): void

@@ -13,7 +13,7 @@ import { HandlerContext } from './context.js'
 import type { Failure } from './owned-record.js'
 import type { Completion, FailureKind, LookedKey, OfferedEnd, OpenTransaction } from './run-end.js'
 import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from './settling.js'
-import { SteppedRecord } from './stepped-record.js'
+import { SteppedRecord } from './steps/stepped-record.js'
 
 /** One run of an operation, from its claim to its end. */
 export class Run extends SteppedRecord {

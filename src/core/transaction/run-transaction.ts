@@ -56,7 +56,6 @@ export class RunTransaction implements OpenTransaction {
 
   /** @throws IdempotencyError for misuse: nothing was sent. */
   constructor(run: Run, kind: 'transaction' | 'step') {
-    if (kind === 'step') run.mustBeClaimed('step')
     run.mayEnter()
     this.#isAnswered = kind === 'transaction'
     if (this.#isAnswered) run.source?.entered()
@@ -74,9 +73,9 @@ export class RunTransaction implements OpenTransaction {
    *
    * @throws IdempotencyError for misuse: nothing was sent.
    */
-  static async behind(run: Run, kind: 'transaction' | 'step'): Promise<RunTransaction> {
+  static async behind(run: Run): Promise<RunTransaction> {
     for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
-    return new RunTransaction(run, kind)
+    return new RunTransaction(run, 'transaction')
   }
 
   follow(): Promise<void> | undefined {

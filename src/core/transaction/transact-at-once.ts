@@ -1,6 +1,8 @@
 import { operationTaken, transactionAsynchronous } from '../misuse.js'
 import type { Entry } from '../record/looked.js'
+import type { StepChange } from '../record/record.js'
 import type { Completion, Finish } from '../run/run-end.js'
+import type { RecordedResult } from '../run/steps/step-inside.js'
 import type { Store } from '../store.js'
 import { RunTransaction } from './run-transaction.js'
 import { finishOf, ROLL_BACK, usableRun } from './transact.js'
@@ -12,8 +14,10 @@ export interface SynchronousTransactions {
    * or the COMMIT throws, rolls back and rejects.
    */
   transaction(work: () => void): Promise<void>
-  /** Makes the record uncertain. Throws unless the token owns it. */
-  step(recordKey: string, token: string): void
+  /** Makes the record uncertain. Returns what is recorded of the step; `null`: no result. Throws unless the token owns it. */
+  step(recordKey: string, token: string, label: string): RecordedResult
+  /** Records the result of a step. Throws as `step` does. */
+  stepDone(recordKey: string, token: string, change: StepChange): void
   /** Completes the record. Throws unless the token owns it, and something was written before; `allowEmpty`: or nothing was. */
   complete(recordKey: string, completion: Completion, allowEmpty: boolean): void
   /** Like `Transactions.enter`: whether the state is still the one that the look has shown. */
@@ -62,28 +66,40 @@ export async function transactAtOnce<Value>(
 }
 
 /** Like `step`, for such a store. */
-export async function stepAtOnce<Value>(
+export async function stepAtOnce(
   store: Store,
   context: unknown,
+  label: string,
   transactions: SynchronousTransactions,
-  work: () => Value,
-): Promise<Value> {
-  const transaction = new RunTransaction(usableRun(context, store), 'step')
-  let value: Value | undefined
+  work: () => unknown,
+  options: unknown,
+): Promise<unknown> {
+  const run = usableRun(context, store)
+  const taken = run.stepInside(label, work, options)
+  if ('recorded' in taken) return taken.recorded
   let isCommitted = false
   try {
-    await transaction.until(
-      transactions.transaction(() => {
-        transaction.beginAtOnce()
-        transactions.step(transaction.recordKey, transaction.token)
-        value = settled(work())
-      }),
-    )
-    isCommitted = true
+    const ready = taken.ready()
+    if (ready !== undefined) await ready
+    const transaction = new RunTransaction(run, 'step')
+    try {
+      await transaction.until(
+        transactions.transaction(() => {
+          transaction.beginAtOnce()
+          const { recordKey, token } = transaction
+          const recorded = transactions.step(recordKey, token, label)
+          if (recorded !== null) taken.found(recorded)
+          else transactions.stepDone(recordKey, token, taken.made(settled(work())))
+        }),
+      )
+      isCommitted = true
+    } finally {
+      await transaction.stepOver(isCommitted ? 'committed' : 'rolled back')
+    }
   } finally {
-    await transaction.stepOver(isCommitted ? 'committed' : 'rolled back')
+    taken.over(isCommitted ? 'committed' : 'rolled back')
   }
-  return value as Value
+  return taken.result()
 }
 
 /**

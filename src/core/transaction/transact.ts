@@ -1,12 +1,15 @@
 import { isKeptIn } from '../calls/kept-in.js'
 import { contextForeign, contextMissing, operationTaken, transactionNotRun, transactionsMissing } from '../misuse.js'
 import type { Entered, Entry } from '../record/looked.js'
+import type { StepChange } from '../record/record.js'
 import { RUN } from '../run/context.js'
 import type { Run } from '../run/run.js'
 import type { Completion, Finish, LookedKey } from '../run/run-end.js'
+import type { RecordedResult } from '../run/steps/step-inside.js'
 import type { Store } from '../store.js'
 import { RunTransaction, type StepOutcome } from './run-transaction.js'
 import { type Call, within } from './transaction-call.js'
+import { readResult } from './with-result.js'
 
 /**
  * What a store provides so that a run's effects and its record commit together: its client's transactions, and the
@@ -24,8 +27,13 @@ export interface Transactions<Tx, Options> {
    * transaction.
    */
   mark(tx: Tx, token: string, idleMs: number): Promise<boolean>
-  /** Locks the record until the transaction ends, and makes it uncertain. Rejects unless the token owns it. */
-  step(tx: Tx, recordKey: string, token: string): Promise<void>
+  /**
+   * Locks the record until the transaction ends, and makes it uncertain. Resolves with what is recorded of the step; `null`:
+   * no result. Rejects unless the token owns it.
+   */
+  step(tx: Tx, recordKey: string, token: string, label: string): Promise<RecordedResult>
+  /** Records the result of a step. Rejects as `step` does. */
+  stepDone(tx: Tx, recordKey: string, token: string, change: StepChange): Promise<void>
   /**
    * The last statement: completes the record. Rejects unless the token owns it, this is the marked transaction, and something was
    * written in it before; `allowEmpty`: or nothing was.
@@ -72,7 +80,7 @@ export async function transact<Tx, Value, Options>(
   const run = usableRun(context, store)
   const { looked } = run
   for (;;) {
-    const transaction = await RunTransaction.behind(run, 'transaction')
+    const transaction = await RunTransaction.behind(run)
     const way =
       looked === undefined
         ? claimedWay(transaction, transactions, options, allowEmpty)
@@ -228,46 +236,68 @@ type Progress = 'working' | 'refused' | 'taken' | 'completed'
 export const ROLL_BACK = new Error('once-per-key: the answer is a failure, so the transaction is rolled back.')
 
 /**
- * Commits intermediate writes of a run: its record is locked, made uncertain, and stays in flight. Resolves with the
- * result of the work, after the COMMIT.
+ * A step of a run whose result commits with its writes: its record is locked, made uncertain, and stays in flight. Resolves
+ * with the result, after the COMMIT; one that an attempt has recorded is returned without a call of the work.
  *
  * @throws IdempotencyError for misuse: nothing was committed. What the work or the database threw: if the error came
  * from the COMMIT and does not say whether it was committed, that is unknown.
  */
-export async function step<Tx, Value, Options>(
+export async function step<Tx, Options>(
   store: Store,
   context: unknown,
+  label: string,
   transactions: Transactions<Tx, Options>,
-  work: (tx: Tx) => Value | Promise<Value>,
-  options: Options | undefined,
-): Promise<Value> {
-  const transaction = await RunTransaction.behind(usableRun(context, store), 'step')
-  let value: Value | undefined
-  let isDone = false
+  work: (tx: Tx) => unknown,
+  options: unknown,
+): Promise<unknown> {
+  const run = usableRun(context, store)
+  const { codec, clients } = readResult(options)
+  for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
+  const taken = run.stepInside(label, work, codec)
+  if ('recorded' in taken) return taken.recorded
   let outcome: StepOutcome = 'rolled back'
-  const inside = async (tx: Tx, call: Call): Promise<void> => {
-    isDone = false
-    await marked(tx, call, transaction, transactions, options)
-    await transaction.locking()
-    transaction.stillOpen(call)
-    await transaction.inTime(transactions.step(tx, transaction.recordKey, transaction.token))
-    transaction.stillOpen(call)
-    void transactions.sessionEnd?.(tx)?.then(() => transaction.sessionEnded())
-    value = await call.includes(async () => work(tx))
-    transaction.stillOpen(call)
-    isDone = true
-  }
   try {
-    await transaction.until(transactions.transaction((tx) => transaction.called((call) => inside(tx, call)), options))
-    if (!isDone) throw transactionNotRun()
-    outcome = 'committed'
-  } catch (error) {
-    if (isDone && (transaction.isGivenUp || transactions.leavesOpen(error))) outcome = 'unknown'
-    throw error
+    const ready = taken.ready()
+    if (ready !== undefined) await ready // Else in the same turn: what is answered behind it waits for it.
+    const transaction = new RunTransaction(run, 'step')
+    let isDone = false
+    const inside = async (tx: Tx, call: Call): Promise<void> => {
+      isDone = false
+      await marked(tx, call, transaction, transactions, clients as Options | undefined)
+      await transaction.locking()
+      transaction.stillOpen(call)
+      const { recordKey, token } = transaction
+      const recorded = await transaction.inTime(transactions.step(tx, recordKey, token, label))
+      transaction.stillOpen(call)
+      void transactions.sessionEnd?.(tx)?.then(() => transaction.sessionEnded())
+      if (recorded !== null) taken.found(recorded)
+      else {
+        const change = taken.made(await call.includes(async () => work(tx)))
+        transaction.stillOpen(call)
+        await transaction.inTime(transactions.stepDone(tx, recordKey, token, change))
+      }
+      transaction.stillOpen(call)
+      isDone = true
+    }
+    try {
+      await transaction.until(
+        transactions.transaction(
+          (tx) => transaction.called((call) => inside(tx, call)),
+          clients as Options | undefined,
+        ),
+      )
+      if (!isDone) throw transactionNotRun()
+      outcome = 'committed'
+    } catch (error) {
+      if (isDone && (transaction.isGivenUp || transactions.leavesOpen(error))) outcome = 'unknown'
+      throw error
+    } finally {
+      await transaction.stepOver(outcome)
+    }
   } finally {
-    await transaction.stepOver(outcome)
+    taken.over(outcome)
   }
-  return value as Value
+  return taken.result()
 }
 
 /**

@@ -150,7 +150,7 @@ describe('a store that is full by bytes', () => {
     const a = claimant(store, 'a')
     await a.begin()
     expect(await a.renew()).toEqual({ ok: true })
-    expect(await claimant(store, 'lost').renew()).toEqual({ ok: true })
+    expect(await claimant(store, 'lost').renew()).toEqual({ ok: true, restored: true })
     expect(await a.fail({ uncertain: true })).toEqual({ ok: true })
     expect(await stateOf(store, 'lost')).toBe('in-flight')
     expect(await stateOf(store, 'a')).toBe('failed')

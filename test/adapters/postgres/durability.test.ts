@@ -26,7 +26,7 @@ const COMMANDS: Readonly<Record<string, (store: PostgresStore) => Promise<unknow
   resolve: (store) => store.resolve('k', { token: 'o', attempt: 1, answer: ANSWER, retentionMs: 60_000 }),
   'a completion inside a transaction': () =>
     inTransaction((tx) => inside.complete(tx, 'k', { token: 't1', retentionMs: 60_000, answer: ANSWER })),
-  'a step': () => inTransaction((tx) => inside.step(tx, 'k', 't1')),
+  'a step': () => inTransaction((tx) => inside.step(tx, 'k', 't1', 'reserve')),
 }
 
 async function inTransaction(work: (tx: PoolClient) => Promise<unknown>): Promise<void> {

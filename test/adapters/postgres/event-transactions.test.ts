@@ -70,7 +70,7 @@ test('what a handler throws behind its COMMIT changes nothing', async () => {
 
 test('a step of an event commits, and the event goes on', async () => {
   await receive(async (context) => {
-    await store.step(context, (tx) => tx.query("INSERT INTO effects VALUES ('reserved')"))
+    await store.step(context, 'reserve', async (tx) => void (await tx.query("INSERT INTO effects VALUES ('reserved')")))
     await store.transaction(context, (tx) => tx.query("INSERT INTO effects VALUES ('e')"))
   })
   expect(await deliver()).toBe(200)

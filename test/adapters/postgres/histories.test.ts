@@ -12,8 +12,8 @@ vi.setConfig({ testTimeout: 600_000, hookTimeout: 60_000 })
 const AT_ONCE = 16
 /** ONCE_PER_KEY_HISTORIES=25 tries so many times as many: 60,000 commands. */
 const TIMES = Number(process.env.ONCE_PER_KEY_HISTORIES ?? thoroughly('1', '5'))
-const COMMANDS = { number: 20 * TIMES, fewestCommands: 500 * TIMES, fewestVisits: 2, stepless: true } as const
-const OPERATED = { number: 20 * TIMES, fewestCommands: 500 * TIMES, fewestVisits: 1, stepless: true } as const
+const COMMANDS = { number: 20 * TIMES, fewestCommands: 500 * TIMES, fewestVisits: 2 } as const
+const OPERATED = { number: 20 * TIMES, fewestCommands: 500 * TIMES, fewestVisits: 1 } as const
 
 const { server } = await newDatabase()
 
@@ -46,6 +46,7 @@ function prefixed(store: PostgresStore, prefix: string): Store {
     renew: (key, own) => store.renew(prefix + key, own),
     complete: (key, own) => store.complete(prefix + key, own),
     release: (key, own) => store.release(prefix + key, own),
+    step: (key, own) => store.step(prefix + key, own),
     inspect: (key) => store.inspect(prefix + key),
     resolve: (key, resolution) => store.resolve(prefix + key, resolution),
     forget: (key, forgetting) => store.forget(prefix + key, forgetting),

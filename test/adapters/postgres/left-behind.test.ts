@@ -208,7 +208,7 @@ test.each(['Express', 'a function'])('a step whose work goes on answers nobody, 
   const serve = BINDINGS.find(([each]) => each === name)?.[1] as (typeof BINDINGS)[number][1]
   const left = workLeftBehind()
   const { send, idle } = await serve(store, SETTINGS, async (context, answer) => {
-    await store.step(context, left.of(answer)).catch(() => {})
+    await store.step(context, 'reserve', async (tx) => void (await left.of(answer)(tx))).catch(() => {})
     left.mayAnswer.open()
     await left.hasAnswered.opened
     throw new Error('nothing was reserved')

@@ -14,7 +14,7 @@ const { server } = await openStore({})
 const DIGESTS: Readonly<Record<number, string>> = {
   1: 'dc43d220c6d2072bf7683e50554ff70e73e3179b422b5be1b19da630ed4d7424',
   2: '87189babbd73aa7f2aebea393200966fb2f07d77b4666b0ad39781761a31130c',
-  3: '8979316144aee71c147b82a79978322a77ec9302318d9b5340e723637113e847',
+  3: '84c46b44289d55aaee19d47447983d16f6a32ceda02d451bed88734d663df3fe',
 }
 
 async function inDatabase(name: string, work: (pool: Pool, url: string) => Promise<void>): Promise<void> {
@@ -59,7 +59,7 @@ describe('migrate()', () => {
     inDatabase('revisions', async (pool) => {
       const store = storeOn({ pool })
       await store.migrate()
-      const installed = () => pool.query("SELECT oid, prosrc FROM pg_proc WHERE proname = 'begin_v1'")
+      const installed = () => pool.query("SELECT oid, prosrc FROM pg_proc WHERE proname = 'begin_v2'")
       const ours = (await installed()).rows
       const become = (revision: string) =>
         pool.query(`CREATE OR REPLACE FUNCTION once_per_key.revision_v1(OUT revision text) LANGUAGE sql IMMUTABLE
@@ -70,10 +70,10 @@ describe('migrate()', () => {
         ['0', true],
       ] as const) {
         await become(revision)
-        await pool.query('ALTER FUNCTION once_per_key.begin_v1 SET lock_timeout = 77')
+        await pool.query('ALTER FUNCTION once_per_key.begin_v2 SET lock_timeout = 77')
         await store.migrate()
         const { rows } = await pool.query(
-          "SELECT 'lock_timeout=77' = ANY (proconfig) AS kept FROM pg_proc WHERE proname = 'begin_v1'",
+          "SELECT 'lock_timeout=77' = ANY (proconfig) AS kept FROM pg_proc WHERE proname = 'begin_v2'",
         )
         expect(rows, revision).toEqual([{ kept: !replaced }])
       }

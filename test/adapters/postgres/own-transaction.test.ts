@@ -524,9 +524,9 @@ describe('a step', () => {
   test('commits writes, and makes the record uncertain', async () => {
     const seen: unknown[] = []
     await serve(async (_req, res, context) => {
-      expect(await store.step(context, async (tx) => (await insert(tx)).rowCount)).toBe(1)
+      expect(await store.step(context, 'e1', async (tx) => (await insert(tx)).rowCount)).toBe(1)
       seen.push(await record(), await effects())
-      await store.step(context, (tx) => insert(tx, 'e2'))
+      await store.step(context, 'e2', async (tx) => void (await insert(tx, 'e2')))
       await store.transaction(context, async (tx) => {
         await insert(tx, 'e3')
         res.status(201).json({})
@@ -540,7 +540,7 @@ describe('a step', () => {
 
   test('behind which a refusal leaves the outcome unknown', async () => {
     await serve(async (_req, res, context) => {
-      await store.step(context, (tx) => insert(tx))
+      await store.step(context, 'e1', async (tx) => void (await insert(tx)))
       res.status(422).json({})
     })
     await post()
@@ -550,7 +550,7 @@ describe('a step', () => {
   test('that was rolled back does not', async () => {
     await serve(async (_req, res, context) => {
       await store
-        .step(context, async (tx) => {
+        .step(context, 'e1', async (tx) => {
           await insert(tx)
           throw new Error('no')
         })
@@ -565,7 +565,7 @@ describe('a step', () => {
   test('of an attempt that lost its record commits nothing', async () => {
     await serve(async (_req, _res, context) => {
       await query("UPDATE once_per_key.records SET token = 'other'")
-      await store.step(context, (tx) => insert(tx))
+      await store.step(context, 'e1', async (tx) => void (await insert(tx)))
     })
     await post()
     expect(errors).toMatchObject([{ code: 'record_taken' }])
@@ -574,7 +574,7 @@ describe('a step', () => {
 
   test('answers nothing: what is answered meanwhile is completed behind it', async () => {
     await serve(async (_req, res, context) => {
-      await store.step(context, async (tx) => {
+      await store.step(context, 'e1', async (tx) => {
         await insert(tx)
         res.status(201).json({ from: 'step' })
       })
@@ -596,7 +596,7 @@ describe('an answer that is given inside a step', () => {
     ],
   ])('that %s is neither sent nor stored', async (_title, undo) => {
     await serve(async (_req, res, context) => {
-      await store.step(context, async (tx) => {
+      await store.step(context, 'e1', async (tx) => {
         await insert(tx)
         res.status(201).json({ paid: true })
         await undo(tx)

@@ -46,7 +46,7 @@ const HANDLERS: Record<string, (behind: Behind) => Handler> = {
   step:
     ({ store }) =>
     async (context, answer) => {
-      await store.step(context, (tx) => insert(tx as PoolClient))
+      await store.step(context, 'reserve', async (tx) => void (await insert(tx as PoolClient)))
       return answer(201, 'paid')
     },
   'completion by hand':
@@ -72,7 +72,7 @@ describe.each(['Express', 'a function'])('with %s, nobody waits beyond the limit
     ['the mark of a transaction', 'transaction', 'mark_v1'],
     ['the completion in a transaction', 'transaction', 'complete_in_v1'],
     ['the mark of a step', 'step', 'mark_v1'],
-    ['the lock of a step', 'step', 'step_v1'],
+    ['the lock of a step', 'step', 'step_v2'],
     ['a completion by hand', 'completion by hand', 'complete_by_hand_v1'],
   ])('for the reply to %s', async (_what, kind, statement) => {
     const behind = await behindProxy()
@@ -168,7 +168,7 @@ describe.each(['Express', 'a function'])('with %s, nobody waits beyond the limit
     const store = storeOn({ pool, transactions: application })
     const end = gate()
     const { send, idle } = await serve(store, { ...SETTINGS, maxRunMs: 60_000 }, async (context, answer) => {
-      await store.step(context, async (tx) => {
+      await store.step(context, 'reserve', async (tx) => {
         const { rows } = await (tx as PoolClient).query('SELECT pg_backend_pid() AS pid')
         await query('SELECT pg_terminate_backend($1)', [rows[0].pid])
         await end.opened

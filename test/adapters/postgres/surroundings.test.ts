@@ -46,8 +46,10 @@ describe('says what is wrong, and what to do, where', () => {
   test('the schema is of another version', async () => {
     const other = openPool(await server.createDatabase('of_the_future'))
     await storeOn({ pool: other }).migrate()
-    for (const name of Object.keys(COMMANDS))
-      await other.query(`ALTER FUNCTION once_per_key.${name}_v1 RENAME TO ${name}_v9`)
+    const { rows } = await other.query(
+      "SELECT proname AS name FROM pg_proc WHERE pronamespace = 'once_per_key'::regnamespace AND proname ~ '_v[0-9]$'",
+    )
+    for (const { name } of rows) await other.query(`ALTER FUNCTION once_per_key.${name} RENAME TO ${name}9`)
     await eachFailsWith(storeOn({ pool: other }), 'schema_missing', /or has another version/)
     await other.end()
   })
@@ -110,7 +112,7 @@ describe('says what is wrong, and what to do, where', () => {
     const holder = await pool.connect()
     await holder.query('BEGIN')
     await holder.query('SELECT FROM once_per_key.records FOR UPDATE')
-    await holder.query("SELECT * FROM once_per_key.begin_v1('new', 't1', 'f', 30000, 60000, 'rerun')")
+    await holder.query("SELECT * FROM once_per_key.begin_v2('new', 't1', 'f', 30000, 60000, 'rerun')")
     try {
       const inFlight = { state: 'in-flight', fingerprint: 'f', attempt: 1, uncertain: false, leaseRemainingMs: 1 }
       expect(await store.begin('lapsed', claimOf('t2'))).toEqual({ acquired: false, record: inFlight })

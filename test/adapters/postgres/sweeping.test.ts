@@ -101,7 +101,7 @@ test('an expired row is no record to any command, swept or not', async () => {
   expect(await store.inspect('inspect')).toBeNull()
   const resolution = { token: 'o', attempt: 1, answer: null, retentionMs: 1_000 }
   expect(await store.resolve('resolve', resolution)).toEqual({ ok: false, record: null })
-  expect(await store.renew('renew', { ...ownOf('t2'), leaseMs: 1_000 })).toEqual({ ok: true })
+  expect(await store.renew('renew', { ...ownOf('t2'), leaseMs: 1_000 })).toEqual({ ok: true, restored: true })
 })
 
 describe('by itself', () => {

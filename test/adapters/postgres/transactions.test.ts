@@ -105,7 +105,7 @@ describe('effect and record', () => {
 
 describe.each([
   ['a completion', () => inside.complete(tx, 'k', COMPLETION)],
-  ['a step', () => inside.step(tx, 'k', 't1')],
+  ['a step', () => inside.step(tx, 'k', 't1', 'reserve')],
 ])('%s raises, and nothing can be committed,', (_name, send) => {
   test('where the transaction has no mark', async () => {
     await effect()
@@ -378,7 +378,7 @@ describe('before the completion', () => {
 describe('a step', () => {
   test('commits writes, makes the record uncertain, and leaves it in flight', async () => {
     await inside.mark(tx, 't1', 30_000)
-    await inside.step(tx, 'k', 't1')
+    await inside.step(tx, 'k', 't1', 'reserve')
     await effect()
     await tx.query('COMMIT')
     expect(await effects()).toEqual([{ id: 'e1' }])
@@ -389,7 +389,7 @@ describe('a step', () => {
 
   test('that is rolled back has made nothing uncertain', async () => {
     await inside.mark(tx, 't1', 30_000)
-    await inside.step(tx, 'k', 't1')
+    await inside.step(tx, 'k', 't1', 'reserve')
     await tx.query('ROLLBACK')
     expect(await store.inspect('k')).toMatchObject({ uncertain: false })
   })
@@ -397,7 +397,7 @@ describe('a step', () => {
   test('keeps others from taking over until it is committed', async () => {
     await lapse()
     await inside.mark(tx, 't1', 30_000)
-    await inside.step(tx, 'k', 't1')
+    await inside.step(tx, 'k', 't1', 'reserve')
     expect(await store.begin('k', claimOf('t2'))).toMatchObject({ acquired: false })
     await tx.query('COMMIT')
     expect(await store.begin('k', claimOf('t2'))).toMatchObject({ acquired: true, previousOutcome: 'unknown' })
@@ -479,7 +479,7 @@ test('each statement stands as a template too, for clients that take those', asy
     'once_per_key',
   )
   await byTemplate.mark(tx, 't1', 30_000)
-  await byTemplate.step(tx, 'k', 't1')
+  await byTemplate.step(tx, 'k', 't1', 'reserve')
   await byTemplate.complete(tx, 'k', COMPLETION)
   await tx.query('COMMIT')
   expect(structuredClone(await store.inspect('k'))).toMatchObject({ state: 'completed', answer: ANSWER })

@@ -99,7 +99,7 @@ describe('over a store that keeps answers in memory', () => {
 /** A store with transactions, as both of them are called. */
 interface Transacting<Tx> {
   transaction(context: IdempotencyContext, work: (tx: Tx) => void): Promise<void>
-  step(context: IdempotencyContext, work: (tx: Tx) => void): Promise<void>
+  step(context: IdempotencyContext, label: string, work: (tx: Tx) => undefined): Promise<undefined>
 }
 
 describe.each(DRIVER_NAMES)('in a transaction on SQLite, by %s', (driver) => {
@@ -116,7 +116,7 @@ describe.each(DRIVER_NAMES)('in a transaction on SQLite, by %s', (driver) => {
     const { post } = await served(store, async (res, context) => {
       const number = asked.length
       const by = asked.pop() as (typeof asked)[0]
-      await by.step(context, (tx) => insert(tx, `step ${number}`))
+      await by.step(context, 'reserve', (tx) => void insert(tx, `step ${number}`))
       await by.transaction(context, (tx) => {
         insert(tx, `effect ${number}`)
         pay(res, context)
@@ -158,7 +158,7 @@ describe('in a transaction on Postgres', async () => {
 
   test('the answer is sealed, and replayed', async () => {
     const { post } = await served(store, async (res, context) => {
-      await store.step(context, (tx) => tx.query("INSERT INTO effects VALUES ('step')"))
+      await store.step(context, 'reserve', async (tx) => void (await tx.query("INSERT INTO effects VALUES ('step')")))
       await store.transaction(context, async (tx) => {
         await tx.query("INSERT INTO effects VALUES ('effect')")
         pay(res, context)

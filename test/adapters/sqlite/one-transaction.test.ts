@@ -115,7 +115,7 @@ describe.each(DRIVER_NAMES)('one transaction and no claim, on %s,', (driver) => 
     await serve(async (_res, context) => {
       runs += 1
       if (runs === 1) return store.completeIn(database, context, { status: 201 })
-      return store.step(context, () => {})
+      return store.step(context, 'reserve', () => {})
     }, MODE)
     await post()
     await post()

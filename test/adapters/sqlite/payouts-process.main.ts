@@ -37,7 +37,7 @@ const server = createServer((req, res) => {
 async function pay(run: IdempotencyContext, res: import('node:http').ServerResponse): Promise<void> {
   const id = run.deriveKey('payout')
   reached('before the reservation')
-  await store.step(run, (tx) => {
+  await store.step(run, 'reserve', (tx) => {
     tx.prepare("INSERT INTO payouts VALUES (?, ?, 'reserved') ON CONFLICT DO NOTHING").run(id, run.key)
     reached('inside the step')
   })

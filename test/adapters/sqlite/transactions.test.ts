@@ -280,12 +280,12 @@ describe.each(DRIVER_NAMES)('a transaction on %s', (driver) => {
       const { store, serve, post, effects, record } = await served(driver)
       const seen: unknown[] = []
       await serve(async (res, context) => {
-        const value = await store.step(context, (tx) => {
+        const value = await store.step(context, 'reserve', (tx) => {
           insert(tx, 'reserved')
           return 7
         })
         seen.push(value, await record(), effects())
-        await store.step(context, (tx) => insert(tx, 'sent'))
+        await store.step(context, 'send', (tx) => void insert(tx, 'sent'))
         await store.transaction(context, (tx) => {
           insert(tx)
           res.status(201).json({})
@@ -300,7 +300,7 @@ describe.each(DRIVER_NAMES)('a transaction on %s', (driver) => {
     test('makes a failure of the run leave its outcome unknown, whatever the handler answers', async () => {
       const { store, serve, post, effects, record } = await served(driver)
       await serve(async (res, context) => {
-        await store.step(context, (tx) => insert(tx))
+        await store.step(context, 'reserve', (tx) => void insert(tx))
         res.status(422).json({})
       })
       expect(await post()).toMatchObject({ status: 422 })
@@ -313,7 +313,7 @@ describe.each(DRIVER_NAMES)('a transaction on %s', (driver) => {
       const other = connect()
       await serve(async (_res, context) => {
         other.exec("UPDATE once_per_key_records SET token = 'other', attempt = 2")
-        await store.step(context, (tx) => insert(tx))
+        await store.step(context, 'reserve', (tx) => void insert(tx))
       })
       expect(await post()).toMatchObject({ status: 409 })
       expect(errors).toMatchObject([{ code: 'record_taken' }])
@@ -323,13 +323,13 @@ describe.each(DRIVER_NAMES)('a transaction on %s', (driver) => {
     test('that throws, or returns a promise, commits nothing, and says nothing of an effect', async () => {
       const { store, serve, post, effects, record } = await served(driver)
       await serve(async (res, context) => {
-        const thrown = store.step(context, (tx) => {
+        const thrown = store.step(context, 'reserve', (tx) => {
           insert(tx)
           throw new Error('no')
         })
         await expect(thrown).rejects.toThrow('no')
         const later = (async (tx: Parameters<typeof insert>[0]) => insert(tx)) as unknown as (tx: unknown) => void
-        await expect(store.step(context, later)).rejects.toMatchObject({ code: 'transaction_asynchronous' })
+        await expect(store.step(context, 'reserve', later)).rejects.toMatchObject({ code: 'transaction_asynchronous' })
         res.status(422).json({})
       })
       expect(await post()).toMatchObject({ status: 422 })

@@ -218,7 +218,7 @@ const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
 const STALE_OWNERS = 'completions of a stale owner in its transaction'
 const STOPPED_BACKENDS = 'backends in a transaction stopped'
 const NAMES = FAULTS.map(([name]) => name)
-const COMMANDS = ['begin_v1', 'renew_v1', 'release_v1'] as const
+const COMMANDS = ['begin_v2', 'renew_v1', 'release_v1'] as const
 const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND random() < 0.3`
 

@@ -48,7 +48,7 @@ async function haveEffect(req: express.Request, res: express.Response): Promise<
   const run = runOf(req)
   const order: Order = req.body
   const { reserves, thinksMs, isolation } = order
-  if (reserves) await store.step(run, (tx) => reserve(tx, run))
+  if (reserves) await store.step(run, 'reserve', (tx) => reserve(tx, run))
   await pause(thinksMs)
   await store.transaction(run, workOf(run, order, res), isolation === null ? undefined : { isolation })
 }
@@ -58,7 +58,7 @@ async function haveEffectAfterMistake(req: express.Request, res: express.Respons
   const run = runOf(req)
   const order: Order = req.body
   const { reserves, thinksMs, way } = order
-  if (reserves) await hasty.step(run, (tx) => reserve(tx, run))
+  if (reserves) await hasty.step(run, 'reserve', (tx) => reserve(tx, run))
   await pause(thinksMs)
   if (way === 'answers before BEGIN' && run.attempt === 1) return failBeforeBegin(run, order, res)
   if (way === 'tries again' || (way === 'lets go' && run.attempt === 1)) {
@@ -102,8 +102,8 @@ function workOf(
   }
 }
 
-function reserve(tx: PoolClient, { key }: IdempotencyContext): Promise<unknown> {
-  return tx.query('INSERT INTO reservations VALUES ($1) ON CONFLICT (key) DO NOTHING', [key])
+async function reserve(tx: PoolClient, { key }: IdempotencyContext): Promise<void> {
+  await tx.query('INSERT INTO reservations VALUES ($1) ON CONFLICT (key) DO NOTHING', [key])
 }
 
 function runOf(req: express.Request): IdempotencyContext {

@@ -75,7 +75,7 @@ const CHECK_OF_REFUSAL = {
   complete: 'S3',
   renew: 'S1',
   release: 'L1',
-  recordStep: 'S14',
+  step: 'S14',
 } as const satisfies Record<Command['type'], Check>
 
 function aspectsOfRecord(due: IdempotencyRecord, seen: IdempotencyRecord, slackMs: number): Aspect[] {

@@ -65,11 +65,11 @@ export const transactions: PostgresTransactions<Theirs, string> = {
 }
 for (const theirs of [...declared, new PostgresStore({ query, transactions })]) {
   theirs.transaction(undefined, (tx) => tx.send('SELECT 1', []), 'serializable')
-  theirs.step(undefined, (tx) => tx.send('SELECT 1', []))
+  theirs.step(undefined, 'reserve', (tx) => tx.send('SELECT 1', []))
   // @ts-expect-error not of that client
   theirs.transaction(undefined, (tx) => tx.query('SELECT 1'))
   // @ts-expect-error not of that client
-  theirs.step(undefined, (tx) => tx.query('SELECT 1'))
+  theirs.step(undefined, 'reserve', (tx) => tx.query('SELECT 1'))
   // @ts-expect-error not of that client
   theirs.completeIn({ query }, undefined, { status: 201 })
   // @ts-expect-error no level

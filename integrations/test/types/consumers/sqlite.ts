@@ -29,11 +29,11 @@ export async function pay(context: IdempotencyContext): Promise<void> {
     tx.exec("INSERT INTO payouts VALUES ('p1')")
     return 7
   })
-  await store.step(context, (tx) => void tx.exec(`UPDATE payouts SET number = ${id}`))
+  await store.step(context, 'reserve', (tx) => void tx.exec(`UPDATE payouts SET number = ${id}`))
   // @ts-expect-error a promise: the work is synchronous
   await store.transaction(context, async (tx) => tx.exec('DELETE FROM payouts'))
   // @ts-expect-error likewise
-  await store.step(context, () => Promise.resolve())
+  await store.step(context, 'reserve', () => Promise.resolve())
 }
 
 // @ts-expect-error a database is required

@@ -697,7 +697,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
   })
 
   test.each<[string, (context: IdempotencyContext) => unknown]>([
-    ['step', async (context) => (await at()).store.step(context, () => {})],
+    ['step', async (context) => (await at()).store.step(context, 'reserve', () => {})],
     ['completeIn', async (context) => (await at()).store.completeIn({} as never, context, { status: 201 })],
     ['mayHaveEffect', (context) => context.mayHaveEffect()],
   ])('%s is misuse', async (name, misuse) => {

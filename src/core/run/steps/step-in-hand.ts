@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
-import { IdempotencyError, inItsWords, kindOf } from '../errors.js'
-import { looseJson } from '../json.js'
-import { derivedKey } from '../record/derived-key.js'
-import type { Identity } from '../record/identity.js'
+import { IdempotencyError, inItsWords, kindOf } from '../../errors.js'
+import { looseJson } from '../../json.js'
+import { derivedKey } from '../../record/derived-key.js'
+import type { Identity } from '../../record/identity.js'
 
 /** What the work of a step receives. */
 export interface StepInHand {

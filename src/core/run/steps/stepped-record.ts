@@ -1,7 +1,9 @@
-import type { Step } from '../record/record.js'
-import { OwnedRecord } from './owned-record.js'
+import type { Step } from '../../record/record.js'
+import { OwnedRecord } from '../owned-record.js'
+import type { RunOfSteps } from './sent-step.js'
 import type { StepInHand } from './step-in-hand.js'
-import { type RunOfSteps, Steps } from './steps.js'
+import type { ResumedStep, StepInside } from './step-inside.js'
+import { Steps } from './steps.js'
 
 /** The record of an attempt whose steps are recorded in it. An attempt without steps pays nothing for them. */
 export abstract class SteppedRecord extends OwnedRecord implements RunOfSteps {
@@ -22,6 +24,19 @@ export abstract class SteppedRecord extends OwnedRecord implements RunOfSteps {
   step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
     this.#steps ??= new Steps(this, this.core)
     return this.#steps.step(label, work, options)
+  }
+
+  /** A step whose result commits in a transaction. */
+  stepInside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
+    this.#steps ??= new Steps(this, this.core)
+    return this.#steps.inside(label, work, options)
+  }
+
+  abstract mustBeClaimed(call: string): void
+  abstract mayEnter(): void
+
+  restored(): void {
+    this.#steps?.restored()
   }
 
   /** Whether no step runs, and no result is on its way to the store. */

@@ -1,6 +1,6 @@
-import type { Sender, StoreCall } from '../calls/store-call.js'
-import { isCertainFailure } from '../certain-failure.js'
-import type { OwnContext } from '../events/own-context.js'
+import { resultAsKept, resultAsShown } from '../../calls/kept-in.js'
+import type { StoreCall } from '../../calls/store-call.js'
+import { isCertainFailure } from '../../certain-failure.js'
 import {
   commandMissing,
   leaseLost,
@@ -10,34 +10,13 @@ import {
   stepNotKept,
   stepRepeated,
   storeFailedStep,
-} from '../misuse.js'
-import type { Identity } from '../record/identity.js'
-import type { CommandReply, Step, StepChange } from '../record/record.js'
-import type { SentTerms, Store } from '../store.js'
-import type { CoreParts } from './core-parts.js'
-import { checkLabel, type GivenStep, type ResultOfStep, type StepInHand } from './step-in-hand.js'
-
-/** The parts of a run that its steps use. */
-export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
-  readonly identity: Identity
-  readonly ownContext: OwnContext | undefined
-  readonly isProtected: boolean
-  readonly signal: AbortSignal
-  /** Its first end was given, or its time has ended. */
-  readonly isEnding: boolean
-  readonly isInTransaction: boolean
-  /** Checks whether the lease is still held. */
-  holdsLease(): boolean
-  /** How long the run may last, on the monotonic clock. */
-  readonly until: number
-  /** A command was confirmed that was sent then: it renews the lease. */
-  renewedAt(sentAt: number): void
-  /** A command has found that another attempt owns the record. */
-  taken(): void
-  tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void
-  /** Any failure from now on leaves the outcome unknown, or not any more. */
-  mayHaveSteps(may: boolean): void
-}
+} from '../../misuse.js'
+import type { CommandReply, Step, StepChange } from '../../record/record.js'
+import type { Store } from '../../store.js'
+import type { CoreParts } from '../core-parts.js'
+import { type RunOfSteps, SentStep } from './sent-step.js'
+import { checkLabel, type GivenStep, type ResultOfStep, type StepCodec, type StepInHand } from './step-in-hand.js'
+import { type ResumedStep, StepInside, type StepsAround } from './step-inside.js'
 
 /**
  * - `free`: nobody has begun it, or each beginning was taken back.
@@ -50,7 +29,7 @@ type StepState = 'free' | 'running' | 'begun' | 'recorded' | 'done'
 
 interface KnownStep {
   state: StepState
-  /** What was recorded last by this run, to be sent again where the store has lost the record. */
+  /** What was recorded last, by this run or an earlier one, to be sent again where the store has lost the record. */
   change: StepChange | undefined
   readonly result: Uint8Array | null
 }
@@ -66,6 +45,8 @@ export class Steps {
   /** Results that are on their way to the store. */
   readonly #onTheirWay = new Set<Promise<unknown>>()
   #running = 0
+  /** One is in a transaction, or waits for it. */
+  #isInside = false
   /** How many have begun, and were not taken back. */
   #begun = 0
   #whenSettled: (() => void) | undefined
@@ -73,8 +54,9 @@ export class Steps {
   constructor(run: RunOfSteps, core: CoreParts, recorded: readonly Step[] = []) {
     this.#run = run
     this.#core = core
-    for (const { label, state, result } of recorded) {
-      this.#known.set(label, { state: state === 'done' ? 'recorded' : 'begun', change: undefined, result })
+    for (const step of recorded) {
+      const state = step.state === 'done' ? 'recorded' : 'begun'
+      this.#known.set(step.label, { state, change: { ...step, order: 0 }, result: step.result })
     }
   }
 
@@ -91,7 +73,7 @@ export class Steps {
   async step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
     const given = checkLabel(label, work, options)
     const known = this.#mayBegin(label)
-    if (known.state === 'recorded') return this.#resume(label, known, given)
+    if (known.state === 'recorded') return this.#resume(label, known, given.codec)
     const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'
     const before = known.state
     known.state = 'running'
@@ -106,14 +88,54 @@ export class Steps {
     return this.#call(label, known, given, previousOutcome)
   }
 
+  /** A step whose result commits in a transaction, without a mark before: its beginning needs no command. */
+  inside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
+    const { codec } = checkLabel(label, work, options)
+    const known = this.#mayBegin(label, true)
+    if (known.state === 'recorded') return { recorded: this.#resume(label, known, codec) }
+    return new StepInside(this.#around(label, known, codec), codec)
+  }
+
+  #around(label: string, known: KnownStep, codec: StepCodec): StepsAround {
+    const { recordKey, fingerprint } = this.#run
+    const before = known.state
+    known.state = 'running'
+    this.#running++
+    this.#isInside = true
+    return {
+      ready: () => (this.#onTheirWay.size > 0 ? this.#confirmed() : undefined),
+      read: (result) => {
+        if (result === null) throw stepNotKept(label)
+        return codec.decoded(resultAsShown(this.#store, recordKey, fingerprint, label, result))
+      },
+      change: (bytes) => {
+        const isKept = bytes.byteLength <= this.#core.options.maxStepBytes
+        const result = isKept ? resultAsKept(this.#store, recordKey, fingerprint, label, bytes) : null
+        return { label, order: ++this.#order, state: 'done', result }
+      },
+      over: (end, wasFound) => {
+        this.#isInside = false
+        known.state = { committed: 'done', unknown: 'begun', 'rolled back': before }[end] as StepState
+        if (end === 'committed') this.#run.tellStep(wasFound ? 'step_resumed' : 'step_done', label)
+        if (end !== 'rolled back') {
+          this.#begun++
+          this.#run.mayHaveSteps(true)
+        }
+        this.#settled()
+      },
+    }
+  }
+
   /** @throws IdempotencyError for misuse, and `lease_lost`: nothing was sent. */
-  #mayBegin(label: string): KnownStep {
-    if (this.#run.isInTransaction) throw stepInTransaction()
+  #mayBegin(label: string, isInside = false): KnownStep {
+    this.#run.mustBeClaimed('step')
+    if (this.#run.isInTransaction || this.#isInside) throw stepInTransaction()
     const known = this.#known.get(label)
     if (known?.state === 'running' || known?.state === 'done') throw stepRepeated(label)
-    if (this.#run.isEnding) throw stepLate()
-    if (!this.#run.holdsLease()) throw leaseLost()
-    if (this.#store.recordStep === undefined) throw commandMissing('recordStep')
+    if (isInside) this.#run.mayEnter()
+    else if (this.#run.isEnding) throw stepLate()
+    else if (!this.#run.holdsLease()) throw leaseLost()
+    if (!isInside && this.#store.step === undefined) throw commandMissing('step')
     if (known !== undefined) return known
     if (this.#known.size >= MOST_STEPS) throw stepLimit(MOST_STEPS)
     const step: KnownStep = { state: 'free', change: undefined, result: null }
@@ -125,7 +147,7 @@ export class Steps {
     return this.#core.options.store
   }
 
-  #resume(label: string, known: KnownStep, { codec }: GivenStep): unknown {
+  #resume(label: string, known: KnownStep, codec: StepCodec): unknown {
     if (known.result === null) throw stepNotKept(label)
     const result = codec.decoded(known.result)
     known.state = 'done'
@@ -215,7 +237,7 @@ export class Steps {
     const { calls } = this.#core
     const sent = new SentStep(run, { label, order: ++this.#order, state, result }, this.#begun > 0)
     if (isRepeated) known.change = sent.step
-    const call = calls.send('recordStep', sent)
+    const call = calls.send('step', sent)
     const whenReplied = call.whenReplied()
     const onItsWay = Promise.resolve(whenReplied)
     if (isRepeated) this.#onTheirWay.add(onItsWay)
@@ -229,7 +251,7 @@ export class Steps {
   #sendAgain(sent: SentStep, call: StoreCall<CommandReply>): void {
     const { label } = sent.step
     if (sent.step.state === 'done') this.#run.tellStep('step_pending', label)
-    const late = this.#core.calls.sendAgain('recordStep', sent, call, this.#run.until).then((reply) => {
+    const late = this.#core.calls.sendAgain('step', sent, call, this.#run.until).then((reply) => {
       this.#onTheirWay.delete(late)
       const known = this.#known.get(label)
       if (reply !== null) this.#heard(reply, call.sentAt, known, sent.step)
@@ -246,15 +268,15 @@ export class Steps {
     }
     this.#run.renewedAt(sentAt)
     if (known !== undefined) known.change = change
-    if (reply.restored === true) this.#restore(change)
+    if (reply.restored === true) this.restored(change)
   }
 
-  /** The store had lost the record: what this run has recorded is sent again. */
-  #restore(but: StepChange): void {
+  /** The store had lost the record: what this run has recorded is sent again, `but` the change that has restored it. */
+  restored(but?: StepChange): void {
     for (const { change } of this.#known.values()) {
       if (change === undefined || change === but || change.state === 'undone') continue
       const sent = new SentStep(this.#run, change, true)
-      const call = this.#core.calls.sendInBackground('recordStep', sent)
+      const call = this.#core.calls.sendInBackground('step', sent)
       const replied = Promise.resolve(call.whenReplied()).then((reply) => {
         this.#onTheirWay.delete(replied)
         if (reply === null) this.#sendAgain(sent, call)
@@ -274,45 +296,5 @@ export class Steps {
     const then = this.#whenSettled
     this.#whenSettled = undefined
     then?.()
-  }
-}
-
-/** One change of a step, as it is sent, and sent again. */
-class SentStep implements Sender {
-  readonly step: StepChange
-  readonly answer = null
-  readonly failure = null
-  readonly uncertain: boolean
-  readonly #run: RunOfSteps
-
-  constructor(run: RunOfSteps, step: StepChange, uncertain: boolean) {
-    this.#run = run
-    this.step = step
-    this.uncertain = uncertain || run.uncertain
-  }
-
-  get identity(): Identity {
-    return this.#run.identity
-  }
-  get ownContext(): OwnContext | undefined {
-    return this.#run.ownContext
-  }
-  get recordKey(): string {
-    return this.#run.recordKey
-  }
-  get token(): string {
-    return this.#run.token
-  }
-  get scope(): string {
-    return this.#run.scope
-  }
-  get fingerprint(): string {
-    return this.#run.fingerprint
-  }
-  get attempt(): number {
-    return this.#run.attempt
-  }
-  get terms(): SentTerms {
-    return this.#run.terms
   }
 }

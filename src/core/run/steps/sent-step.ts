@@ -1,0 +1,71 @@
+import type { Sender } from '../../calls/store-call.js'
+import type { OwnContext } from '../../events/own-context.js'
+import type { Identity } from '../../record/identity.js'
+import type { StepChange } from '../../record/record.js'
+import type { SentTerms } from '../../store.js'
+
+/** The parts of a run that its steps use. */
+export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
+  readonly identity: Identity
+  readonly ownContext: OwnContext | undefined
+  readonly isProtected: boolean
+  readonly signal: AbortSignal
+  /** Its first end was given, or its time has ended. */
+  readonly isEnding: boolean
+  readonly isInTransaction: boolean
+  /** Checks whether the lease is still held. */
+  holdsLease(): boolean
+  /** How long the run may last, on the monotonic clock. */
+  readonly until: number
+  /** A command was confirmed that was sent then: it renews the lease. */
+  renewedAt(sentAt: number): void
+  /** A command has found that another attempt owns the record. */
+  taken(): void
+  /** @throws IdempotencyError `effects_in_transaction`: nothing was sent. */
+  mustBeClaimed(call: string): void
+  /** @throws IdempotencyError: no transaction may begin. */
+  mayEnter(): void
+  tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void
+  /** Any failure from now on leaves the outcome unknown, or not any more. */
+  mayHaveSteps(may: boolean): void
+}
+
+/** One change of a step, as it is sent, and sent again. */
+export class SentStep implements Sender {
+  readonly step: StepChange
+  readonly answer = null
+  readonly failure = null
+  readonly uncertain: boolean
+  readonly #run: RunOfSteps
+
+  constructor(run: RunOfSteps, step: StepChange, uncertain: boolean) {
+    this.#run = run
+    this.step = step
+    this.uncertain = uncertain || run.uncertain
+  }
+
+  get identity(): Identity {
+    return this.#run.identity
+  }
+  get ownContext(): OwnContext | undefined {
+    return this.#run.ownContext
+  }
+  get recordKey(): string {
+    return this.#run.recordKey
+  }
+  get token(): string {
+    return this.#run.token
+  }
+  get scope(): string {
+    return this.#run.scope
+  }
+  get fingerprint(): string {
+    return this.#run.fingerprint
+  }
+  get attempt(): number {
+    return this.#run.attempt
+  }
+  get terms(): SentTerms {
+    return this.#run.terms
+  }
+}
