@@ -34,6 +34,7 @@ const OPTIONS = {
   attempt: { type: 'string' },
   failed: { type: 'boolean' },
   completed: { type: 'boolean' },
+  rerun: { type: 'boolean' },
   status: { type: 'string' },
   body: { type: 'string' },
   'content-type': { type: 'string' },
@@ -54,7 +55,7 @@ const OF_ALL: readonly OptionName[] = ['redis', 'postgres', 'sqlite', 'store', '
 const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
   unknown: ['limit'],
   inspect: ['namespace', 'show-body', 'derive'],
-  resolve: ['namespace', 'attempt', 'failed', 'completed', 'status', 'body', 'content-type', 'yes'],
+  resolve: ['namespace', 'attempt', 'failed', 'completed', 'rerun', 'status', 'body', 'content-type', 'yes'],
   forget: ['namespace', 'scope', 'key', 'remove', 'dry-run', 'yes'],
   stats: [],
   doctor: [],

@@ -29,12 +29,14 @@ Exit code 1: there is no record, or none from which a key can be derived.
 
   once-per-key inspect acme order-1001 --redis redis://localhost
   once-per-key inspect acme order-1001 --derive 'bank transfer' --redis redis://localhost`,
-  resolve: `once-per-key resolve SCOPE KEY --attempt N (--failed | --completed [--status N] [--body TEXT]) [--yes]
+  resolve: `once-per-key resolve SCOPE KEY --attempt N (--failed | --completed [--status N] [--body TEXT] | --rerun) [--yes]
 
 Settles the unknown outcome of the attempt that you inspected. First find out whether it had its effect, and make sure that it does not
 run any more.
   --failed           it had no effect: the key is free, and the next request runs
   --completed        it had its effect: retries get this answer, or, without --body, 409 answer_not_kept
+  --rerun            it is not known, and may go on: the next request goes on after the recorded steps, and is told that the outcome is
+                     unknown, even if the service refuses unknown outcomes
   --status N         200 to 399, except 307 and 308 (default: 200)
   --body TEXT        JSON, unless --content-type says otherwise
   --yes              do not ask

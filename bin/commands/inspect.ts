@@ -37,6 +37,7 @@ export function print(name: object, record: IdempotencyRecord, showsBody: boolea
     attempt: record.attempt,
     means: meaningOf(record),
     [isLapsed(record) ? 'lease ended' : 'lease ends']: leaseEndOf(record),
+    steps: stepsIn(record),
     fingerprint: record.fingerprint ?? undefined,
     ...more,
     status: answer === null ? undefined : body === null ? undefined : isSealed(answer) ? 'sealed' : answer.status,
@@ -50,6 +51,12 @@ export function print(name: object, record: IdempotencyRecord, showsBody: boolea
   for (const [header, value] of answer?.headers ?? []) console.log(`  ${harmless(header)}: ${harmless(value)}`)
   if (showsBody && body !== null)
     console.log(`\n${Buffer.from(body).toString('utf8').split('\n').map(harmless).join('\n')}`)
+}
+
+/** Labels and states, and never a result. */
+function stepsIn(record: IdempotencyRecord): string | undefined {
+  if (record.state === 'completed' || record.steps === undefined) return undefined
+  return record.steps.map(({ label, state }) => `${label} ${state}`).join(', ')
 }
 
 function isLapsed(record: IdempotencyRecord): boolean {
@@ -71,7 +78,9 @@ function meaningOf(record: IdempotencyRecord): string {
       return 'it succeeded; retries get its answer'
     case 'failed':
       return record.uncertain
-        ? 'unknown: it failed, and may have had its effect'
+        ? record.rerun === true
+          ? 'unknown: it failed, and may have had its effect; the next request may go on with it'
+          : 'unknown: it failed, and may have had its effect'
         : 'it failed without effect; the key is free'
   }
 }

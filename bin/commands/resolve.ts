@@ -30,36 +30,48 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
   }
   if (!options.yes) {
     print(name, record, false)
-    const as = outcome === 'failed' ? 'failed: the next request runs' : 'completed: it never runs again'
-    if (!(await agrees(`Settle it as ${as}?`))) return unchanged(options, SAID_NO, NOT_SETTLED)
+    if (!(await agrees(QUESTIONS[kindOf(outcome)]))) return unchanged(options, SAID_NO, NOT_SETTLED)
   }
   const resolved = await operatorOf(store).resolve({ ...name, attempt }, outcome)
   if (!resolved.ok)
     return unchanged(options, `its outcome is known: it is ${resolved.record?.state ?? 'gone'}`, NOT_SETTLED)
   if (options.json) printJson({ settled: true, attempt })
-  else
-    console.log(
-      outcome === 'failed'
-        ? `Attempt ${attempt} is settled as failed: the key is free.`
-        : `Attempt ${attempt} is settled as completed: it never runs again.`,
-    )
+  else console.log(`Attempt ${attempt} ${RESULTS[kindOf(outcome)]}`)
   return 0
 }
+
+function kindOf(outcome: KnownOutcome): 'failed' | 'completed' | 'rerun' {
+  return typeof outcome === 'string' ? outcome : 'completed'
+}
+
+const QUESTIONS = {
+  failed: 'Settle it as failed: the next request runs?',
+  completed: 'Settle it as completed: it never runs again?',
+  rerun: 'Let it go on: the next request runs after the recorded steps?',
+} as const
+
+const RESULTS = {
+  failed: 'is settled as failed: the key is free.',
+  completed: 'is settled as completed: it never runs again.',
+  rerun: 'may go on: the next request runs after the recorded steps.',
+} as const
 
 const NOT_SETTLED = { settled: false }
 
 /** @throws UsageError */
 function outcomeIn(options: Options): KnownOutcome {
-  const { failed = false, completed = false, body } = options
+  const { failed = false, completed = false, rerun = false, body } = options
   const status = countIn(options, 'status')
   const type = options['content-type']
-  if (failed === completed) throw new UsageError('Say what became of it: either --failed or --completed.')
+  if ([failed, completed, rerun].filter(Boolean).length !== 1)
+    throw new UsageError('Say what became of it: either --failed or --completed, or --rerun.')
   const hasAnswer = body !== undefined || status !== undefined || type !== undefined
-  if (failed && hasAnswer)
+  if (!completed && hasAnswer)
     throw new UsageError(
-      'What failed without effect has no answer: --status, --body and --content-type are for --completed.',
+      'What failed without effect, or goes on, has no answer: --status, --body and --content-type are for --completed.',
     )
   if (failed) return 'failed'
+  if (rerun) return 'rerun'
   if (!hasAnswer) return 'completed'
   if (body === undefined) return { completed: { status: status ?? 200 } }
   if (type === undefined && !isJson(body)) throw new UsageError('--body is no JSON: say what it is by --content-type.')

@@ -128,6 +128,12 @@ export class Telemetry implements Listener {
       case 'completion_pending':
         if (run !== undefined) this.#pending(run)
         break
+      case 'step_done':
+      case 'step_resumed':
+      case 'step_pending':
+        if (run !== undefined)
+          trace.getSpan(run.context)?.addEvent(`once_per_key.${event.type}`, { 'once_per_key.step.label': event.label })
+        break
       case 'completed':
         if (run !== undefined) this.#answeredBy.set(run.name, trace.getSpanContext(run.context))
     }

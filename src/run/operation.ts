@@ -49,9 +49,10 @@ export interface AttemptedOperation extends OperationName {
 
 /**
  * How an attempt ended, as an operator found out. `'failed'`: it had no effect, and the key becomes free. `completed`:
- * it had its effect; repeats get the result or, without one, are refused with `answer_not_kept`.
+ * it had its effect; repeats get the result or, without one, are refused with `answer_not_kept`. `'rerun'`: it is not
+ * known, and the next call goes on with its recorded steps, even under `unknownOutcome: 'refuse'`.
  */
-export type KnownResult<Result> = 'failed' | 'completed' | { readonly completed: Result }
+export type KnownResult<Result> = 'failed' | 'completed' | 'rerun' | { readonly completed: Result }
 
 /**
  * Reads and checks an operation, and returns its identity.

@@ -98,6 +98,7 @@ const SHARED: readonly string[] = [
   'unknownRetentionMs',
   'clockSkewMs',
   'inFlightWaitMs',
+  'maxStepBytes',
   'retryAfterMs',
   'unknownOutcome',
   'effects',

@@ -156,10 +156,11 @@ async function* ofNamespace(wanted: string, all: AsyncIterable<UnknownOutcome>) 
 }
 
 /** @throws IdempotencyError `arguments_invalid` */
-function answerIn(as: KnownResult<unknown>, results: Results): Answer | null {
+function answerIn(as: KnownResult<unknown>, results: Results): Answer | null | 'rerun' {
   if (as === 'failed') return null
+  if (as === 'rerun') return as
   if (as === 'completed') return NOT_KEPT
-  let why = ": it is none of 'failed', 'completed' and { completed: the result }"
+  let why = ": it is none of 'failed', 'completed', 'rerun' and { completed: the result }"
   try {
     if (typeof as === 'object' && as !== null && 'completed' in as) return results.kept(as.completed).answer
   } catch (cause) {

@@ -2,6 +2,7 @@ import express, { type NextFunction, type Request, type Response } from 'express
 import { Redis } from 'ioredis'
 import { idempotency } from 'once-per-key'
 import { RedisStore } from 'once-per-key/redis'
+import { runner } from 'once-per-key/run'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { claimOf, ownOf } from '../adapters/claims.js'
 import { listen } from '../support/bindings.js'
@@ -54,6 +55,35 @@ test('--derive shows the key that the handler derived by that label', async () =
   expect(JSON.parse(stdout)).toMatchObject({ state: 'failed', derivedKey })
   const other = await command([...INSPECT, '--derive', 'another call', '--json', ...at])
   expect(JSON.parse(other.stdout).derivedKey).not.toBe(derivedKey)
+})
+
+test('shows labels and states of steps, and --rerun lets a refused operation go on after them', async () => {
+  const { store, at } = await onRedis()
+  const once = runner({ store, name: 'orders', unknownOutcome: 'refuse', onEvent() {} })
+  const operation = { scope: 'acme', key: 'order-1', input: null }
+  const order = (charge: () => string) =>
+    once(operation, async (context) => {
+      const charged = await context.step('charge', charge)
+      await context.step('ship', () => {
+        if (context.attempt === 1) throw new Error('The carrier did not answer.')
+      })
+      return charged
+    })
+  await expect(order(() => 'ch_secret')).rejects.toThrow('The carrier')
+  await expect(order(() => 'again')).rejects.toMatchObject({ code: 'outcome_unknown' })
+  const named = [...INSPECT, '--namespace', 'run.orders', ...at]
+  const { stdout } = await command(named)
+  expect(stdout).toMatch(/^steps +charge done, ship begun$/m)
+  expect(stdout + (await command([...named, '--json'])).stdout).not.toContain('ch_secret')
+  const resolve = ['resolve', ...named.slice(1), '--attempt', '1']
+  expect((await command([...resolve, '--rerun', '--failed', '--yes'])).exitCode).toBe(2)
+  const goesOn = await command([...resolve, '--rerun', '--yes'])
+  expect([goesOn.exitCode, goesOn.stdout]).toEqual([
+    0,
+    'Attempt 1 may go on: the next request runs after the recorded steps.\n',
+  ])
+  expect((await command(named)).stdout).toMatch(/^means .*may go on with it$/m)
+  expect(await order(() => 'again')).toBe('ch_secret')
 })
 
 test('--derive says so where the record is bound to no request any more', async () => {

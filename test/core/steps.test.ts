@@ -287,6 +287,63 @@ describe('where the store is away', () => {
   })
 })
 
+describe('a renewal that restores a claim which the store had lost', () => {
+  test('is followed by the steps of the run, and by those that an earlier attempt has recorded', async () => {
+    const store = new MemoryStore()
+    const { run, inspect } = stage({ leaseMs: 300, storeTimeoutMs: 50 }, store)
+    const first = await run()
+    await first.context.step('charge', () => 1)
+    await first.fail('perhaps', 'no_answer')
+    const second = await run()
+    await second.context.step('ship', () => 2)
+    store.clear()
+    const steps = expect.arrayContaining([
+      { label: 'charge', state: 'done' },
+      { label: 'ship', state: 'done' },
+    ])
+    await vi.waitFor(async () => expect(await inspect()).toMatchObject({ state: 'in-flight', uncertain: true, steps }))
+    await second.fail('perhaps', 'no_answer')
+    const third = await run()
+    const work = vi.fn()
+    expect([await third.context.step('charge', work), await third.context.step('ship', work)]).toEqual([1, 2])
+    expect(work).not.toHaveBeenCalled()
+  })
+})
+
+describe('an operator', () => {
+  test('lets an operation go on with its steps whose unknown outcome is refused, once', async () => {
+    const { run, claim, engine, inspect, events } = stage({ unknownOutcome: 'refuse' })
+    const identity = { namespace: 'n', scope: 's', key: 'k' }
+    const first = await run()
+    await first.context.step('charge', () => 1)
+    await first.fail('perhaps', 'no_answer')
+    expect(await claim()).toMatchObject({ code: 'outcome_unknown' })
+    expect(await engine.resolve(identity, 1, 'rerun')).toEqual({ ok: true })
+    expect(await inspect()).toMatchObject({ rerun: true, steps: [{ label: 'charge', state: 'done' }] })
+    expect(events.at(-1)).toMatchObject({ type: 'resolved', attempt: 1, as: 'rerun' })
+    const second = await run()
+    expect(second.previousOutcome).toBe('unknown')
+    const work = vi.fn()
+    expect(await second.context.step('charge', work)).toBe(1)
+    expect(work).not.toHaveBeenCalled()
+    await second.fail('perhaps', 'no_answer')
+    expect(await claim()).toMatchObject({ code: 'outcome_unknown' })
+  })
+
+  test('cannot, on a store that keeps no steps: it would take it for a failure without effect', async () => {
+    const { begin, renew, complete, release, resolve } = new MemoryStore()
+    const memory = new MemoryStore()
+    const bare: Store = Object.fromEntries(
+      Object.entries({ begin, renew, complete, release, resolve }).map(([name, command]) => [
+        name,
+        command.bind(memory),
+      ]),
+    ) as never
+    const engine = createOperationEngine({ store: bare, onEvent: () => {}, ...TIMES })
+    await expect(engine.resolve({ scope: 's', key: 'k' }, 1, 'rerun')).rejects.toEqual(code('command_missing'))
+  })
+})
+
 describe('a failure while a step runs', () => {
   test('is sent, aborts the signal, and keeps the record in flight until the step has settled', async () => {
     const { run, inspect, claim, engine } = stage()

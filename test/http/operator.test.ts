@@ -360,7 +360,7 @@ describe('what is no name, no attempt or no outcome is refused, before anything 
     ['a name misspelt', { ...NAME, atempt: 1 }, 'failed', /atempt: did you mean attempt\?/],
     ['no attempt', NAME, 'failed', /attempt: expected an integer from 0 .* seen: undefined/],
     ['an attempt that is no number', { ...NAME, attempt: '1' }, 'failed', /attempt: expected an integer/],
-    ['no outcome', { ...NAME, attempt: 1 }, undefined, /the outcome: expected 'failed', 'completed' or { completed: /],
+    ['no outcome', { ...NAME, attempt: 1 }, undefined, /the outcome: expected 'failed', 'completed', 'rerun' or { completed: /],
     ['another outcome', { ...NAME, attempt: 1 }, 'done', /the outcome: expected/],
     ['no answer', { ...NAME, attempt: 1 }, { completed: null }, /the outcome: expected/],
     ['no status', { ...NAME, attempt: 1 }, { completed: {} }, /status: expected a success .* seen: undefined/],

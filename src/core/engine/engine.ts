@@ -49,7 +49,7 @@ export interface OperationEngine {
    * @throws IdempotencyError `command_missing`, for your own store without `resolve`: nothing changed. `store_failed`:
    * it is unknown whether the record was resolved, so inspect it again.
    */
-  resolve(name: RecordName, attempt: number, answer: Answer | null): Promise<CommandReply>
+  resolve(name: RecordName, attempt: number, as: Answer | null | 'rerun'): Promise<CommandReply>
   /**
    * All records in the store with an unknown outcome, of this engine and of others, in the store's order, read in bounded
    * steps. Records that change meanwhile may be missing or appear twice.
@@ -259,8 +259,8 @@ class RecordEngine implements OperationEngine {
     return inspectRecord(name, this.#core)
   }
 
-  resolve(name: RecordName, attempt: number, answer: Answer | null): Promise<CommandReply> {
-    return resolveRecord(name, attempt, answer, this.#core)
+  resolve(name: RecordName, attempt: number, as: Answer | null | 'rerun'): Promise<CommandReply> {
+    return resolveRecord(name, attempt, as, this.#core)
   }
 
   unknown(): AsyncIterable<UnknownOutcome> {

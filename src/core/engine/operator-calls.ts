@@ -39,18 +39,24 @@ export async function* unknownOutcomes(core: CoreParts): AsyncGenerator<UnknownO
   }
 }
 
-/** Settles an unknown outcome: with an answer, or, `null`, as certainly failed. */
+/** Settles an unknown outcome: with an answer, or, `null`, as certainly failed; or lets it go on, with its steps. */
 export async function resolveRecord(
   name: RecordName,
   attempt: number,
-  answer: Answer | null,
+  as: Answer | null | 'rerun',
   core: CoreParts,
 ): Promise<CommandReply> {
-  const resolve = commandOf(core.options.store, 'resolve')
+  const { store, retentionMs } = core.options
+  const resolve = commandOf(store, 'resolve')
+  const reruns = as === 'rerun'
+  // A store without steps would read it as failed for certain.
+  if (reruns && store.step === undefined) throw commandMissing('step')
   const { scope, key } = name
-  const resolution = { token: newToken(), attempt, answer, retentionMs: core.options.retentionMs }
+  const answer = reruns ? null : as
+  const resolution = { token: newToken(), attempt, answer, retentionMs, ...(reruns && { rerun: true }) }
   const reply = await ask('resolve', name, () => resolve(storageKey(name), resolution), core)
-  if (reply.ok) core.emit({ type: 'resolved', scope, key, attempt, as: answer === null ? 'failed' : 'completed' })
+  const settledAs = reruns ? 'rerun' : answer === null ? 'failed' : 'completed'
+  if (reply.ok) core.emit({ type: 'resolved', scope, key, attempt, as: settledAs })
   return reply
 }
 

@@ -82,8 +82,8 @@ export type EngineEvent =
   | (About & { readonly type: 'step_pending'; readonly attempt: number; readonly label: string })
   /** A retry got the stored answer. */
   | (About & { readonly type: 'replayed'; readonly attempt: number })
-  /** An operator settled the unknown outcome of this attempt; `'failed'`: the key is free. */
-  | (About & { readonly type: 'resolved'; readonly attempt: number; readonly as: 'failed' | 'completed' })
+  /** An operator settled the unknown outcome of this attempt; `'failed'`: the key is free. `'rerun'`: it may go on. */
+  | (About & { readonly type: 'resolved'; readonly attempt: number; readonly as: 'failed' | 'completed' | 'rerun' })
   /** A request was refused because of the existing record. */
   | (About & { readonly type: Refusal })
   /**

@@ -35,7 +35,8 @@ export interface Operator {
    * Settles an unknown outcome by hand. With `'failed'` the key is free: the next request runs with
    * `previousOutcome: 'failed'`. With `completed` it never runs again: retries get the answer, for at least
    * `retentionMs`. In both cases the lost attempt can no longer change the record, even if it continues: its client gets
-   * what the record says.
+   * what the record says. `'rerun'` is for an outcome that stays unknown: the next request goes on with the recorded steps,
+   * even under `unknownOutcome: 'refuse'`.
    *
    * First find out whether the operation had its effect, and make sure that nothing of the attempt is still running. A
    * `completion_pending` event means that its client was sent a success.
@@ -77,7 +78,11 @@ export function operatorOn<Req>(
 
     async resolve(given, as) {
       const { name, attempt, answer } = readResolution(given, as, rules.options.maxAnswerBytes)
-      return engine.resolve(name, attempt, answer && storedAnswer(answer, rules.functions.keepHeader))
+      return engine.resolve(
+        name,
+        attempt,
+        answer === null || answer === 'rerun' ? answer : storedAnswer(answer, rules.functions.keepHeader),
+      )
     },
   }
 }

@@ -16,9 +16,10 @@ export interface AttemptName extends RecordName {
 
 /**
  * How an attempt ended, as an operator found out. `'failed'`: it had no effect, and the key becomes free. `completed`:
- * it had its effect; retries get the given answer or, without one, 409 `answer_not_kept`.
+ * it had its effect; retries get the given answer or, without one, 409 `answer_not_kept`. `'rerun'`: it is not known, and
+ * the next request goes on with its recorded steps, even under `unknownOutcome: 'refuse'`; told `'unknown'`.
  */
-export type KnownOutcome = 'failed' | 'completed' | { readonly completed: GivenAnswer }
+export type KnownOutcome = 'failed' | 'completed' | 'rerun' | { readonly completed: GivenAnswer }
 
 /**
  * Reads and checks the name of a record.
@@ -30,12 +31,12 @@ export function readName(given: RecordName): RecordName {
   return nameOf(given)
 }
 
-/** The name, the attempt, and the answer to keep; `null`: it failed. */
+/** The name, the attempt, and the answer to keep; `null`: it failed; `'rerun'`: it goes on. */
 export function readResolution(
   given: AttemptName,
   as: KnownOutcome,
   maxAnswerBytes: number,
-): { readonly name: RecordName; readonly attempt: number; readonly answer: Answer | null } {
+): { readonly name: RecordName; readonly attempt: number; readonly answer: Answer | null | 'rerun' } {
   const bytes = bytesIn(as)
   refuse('resolve()', [...mistakesInName(given, ['attempt']), ...mistakesInOutcome(as, bytes, maxAnswerBytes)])
   return { name: nameOf(given), attempt: given.attempt, answer: answerIn(as, bytes) }
@@ -95,9 +96,10 @@ const ANSWER_RULES = {
 }
 
 function mistakesInOutcome(as: unknown, bytes: Uint8Array | null, maxAnswerBytes: number): string[] {
-  if (as === 'failed' || as === 'completed') return []
+  if (as === 'failed' || as === 'completed' || as === 'rerun') return []
   const given = answerGiven(as)
-  if (given === null) return [`the outcome: expected 'failed', 'completed' or { completed: { status, body, headers } }`]
+  if (given === null)
+    return [`the outcome: expected 'failed', 'completed', 'rerun' or { completed: { status, body, headers } }`]
   const mistakes = mistakesIn(given, { status: given.status, headers: given.headers }, ANSWER_RULES, ['status'])
   if (bytes === null) {
     mistakes.push("body: expected a string, bytes, or an object as JSON; if it is unknown, resolve as 'completed'")
@@ -141,8 +143,9 @@ function bytesIn(as: unknown): Uint8Array | null {
   }
 }
 
-function answerIn(as: KnownOutcome, bytes: Uint8Array | null): Answer | null {
+function answerIn(as: KnownOutcome, bytes: Uint8Array | null): Answer | null | 'rerun' {
   if (as === 'failed') return null
+  if (as === 'rerun') return as
   if (as === 'completed') return NOT_KEPT
   const { status, body, headers = {} } = as.completed
   const pairs = Object.entries(headers).flatMap(([name, values]) =>

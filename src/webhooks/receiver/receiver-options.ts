@@ -24,6 +24,7 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
     | 'maxRunMs'
     | 'storeTimeoutMs'
     | 'effects'
+    | 'maxStepBytes'
     | 'unknownOutcome'
     | 'unknownRetentionMs'
     | 'clockSkewMs'
@@ -210,6 +211,7 @@ const SHARED: readonly string[] = [
   'retentionMs',
   'storeTimeoutMs',
   'effects',
+  'maxStepBytes',
   'unknownOutcome',
   'unknownRetentionMs',
   'clockSkewMs',

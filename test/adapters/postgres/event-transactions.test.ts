@@ -68,6 +68,22 @@ test('what a handler throws behind its COMMIT changes nothing', async () => {
   expect(await effects()).toBe(1)
 })
 
+test('a redelivery goes on after the steps that an attempt has done', async () => {
+  const charge = vi.fn(() => ({ id: 'ch_1' }))
+  const seen: unknown[] = []
+  await receive(async ({ step, attempt, deriveKey }) => {
+    seen.push(await step('charge', charge))
+    await step('ship', ({ key, previousOutcome }) => {
+      seen.push(key === deriveKey('ship'), previousOutcome)
+      if (attempt === 1) throw new Error('the carrier did not answer')
+    })
+  })
+  expect([await deliver(), await deliver(), await deliver()]).toEqual([500, 200, 200])
+  expect(charge).toHaveBeenCalledOnce()
+  expect(seen).toEqual([{ id: 'ch_1' }, true, 'none', { id: 'ch_1' }, true, 'unknown'])
+  expect(await query('SELECT FROM once_per_key.steps')).toEqual([])
+})
+
 test('a step of an event commits, and the event goes on', async () => {
   await receive(async (context) => {
     await store.step(context, 'reserve', async (tx) => void (await tx.query("INSERT INTO effects VALUES ('reserved')")))

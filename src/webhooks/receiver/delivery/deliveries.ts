@@ -166,9 +166,9 @@ export class Deliveries<Req extends AnyRequest> {
 type Refused = Exclude<RefusalCode, 'handler_failed' | 'receiver_failed'>
 
 function contextOf(context: IdempotencyContext): WebhookContext {
-  const { scope: source, attempt, previousOutcome, deriveKey, mayHaveEffect } = context
+  const { scope: source, attempt, previousOutcome, deriveKey, mayHaveEffect, step } = context
   return carryRun(context, {
-    ...{ source, attempt, previousOutcome, deriveKey, mayHaveEffect },
+    ...{ source, attempt, previousOutcome, deriveKey, mayHaveEffect, step },
     get signal() {
       return context.signal
     },

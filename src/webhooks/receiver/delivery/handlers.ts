@@ -3,7 +3,7 @@ import type { ParsedEvent } from '../parsing/parse.js'
 
 /** What a handler receives besides the event. */
 export interface WebhookContext
-  extends Pick<IdempotencyContext, 'attempt' | 'previousOutcome' | 'signal' | 'deriveKey' | 'mayHaveEffect'> {
+  extends Pick<IdempotencyContext, 'attempt' | 'previousOutcome' | 'signal' | 'deriveKey' | 'mayHaveEffect' | 'step'> {
   /** Who owns the event: the receiver's `source`. */
   readonly source: string
 }

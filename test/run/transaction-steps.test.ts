@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto'
+import type { IdempotencyContext, Json } from 'once-per-key/core'
+import { PostgresStore } from 'once-per-key/postgres'
+import { type RunnerEvent, runner } from 'once-per-key/run'
+import { sealed } from 'once-per-key/sealed'
+import type { PoolClient } from 'pg'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { openPool, openStore as openPostgres, storeOn } from '../adapters/postgres/open-store.js'
+import { DRIVER_NAMES } from '../adapters/sqlite/drivers.js'
+import { openStore as openSqlite } from '../adapters/sqlite/open-store.js'
+import { OPERATION, rejection } from './runner-on-trial.js'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+/** `store.step` with work that inserts a row first. */
+type StepWith = (
+  context: IdempotencyContext,
+  label: string,
+  id: string,
+  work?: () => Json | undefined,
+) => Promise<unknown>
+
+interface Opened {
+  readonly store: PostgresStore | ReturnType<typeof openSqlite>['store']
+  readonly step: StepWith
+  effects(): Promise<unknown[]>
+  /** Results as the database keeps them. */
+  kept(): Promise<string>
+  /** Another attempt owns the record. */
+  taken(): Promise<unknown>
+}
+
+const KEY = randomBytes(32).toString('base64')
+
+const { pool, query, url } = await openPostgres()
+const application = openPool(url)
+await query('CREATE TABLE effects (id text PRIMARY KEY)')
+beforeEach(() => query('TRUNCATE once_per_key.records, effects'))
+
+function onPostgres(isSealed: boolean): Opened {
+  const inner = storeOn({ pool, transactions: application })
+  const store = isSealed ? sealed(inner, { keys: [KEY] }) : inner
+  return {
+    store,
+    step: (context, label, id, work = () => undefined) =>
+      store.step(context, label, async (tx: PoolClient) => {
+        await tx.query('INSERT INTO effects VALUES ($1)', [id])
+        return work() as never
+      }),
+    effects: async () => (await query('SELECT id FROM effects ORDER BY id')).map(({ id }) => id),
+    kept: async () => {
+      const rows = await query('SELECT result FROM once_per_key.steps')
+      return rows.map(({ result }) => Buffer.from((result as Buffer | null) ?? []).toString('latin1')).join('|')
+    },
+    taken: () => query("UPDATE once_per_key.records SET token = 'another'"),
+  }
+}
+
+function onSqlite(driver: (typeof DRIVER_NAMES)[number], isSealed: boolean): Opened {
+  const { store: inner, database, query: rows } = openSqlite(driver)
+  const store = isSealed ? sealed(inner, { keys: [KEY] }) : inner
+  database.exec('CREATE TABLE effects (id TEXT PRIMARY KEY)')
+  return {
+    store,
+    step: (context, label, id, work = () => undefined) =>
+      store.step(context, label, (tx) => {
+        tx.prepare('INSERT INTO effects VALUES (?)').run(id)
+        return work() as never
+      }),
+    effects: async () => rows('SELECT id FROM effects ORDER BY id').map(({ id }) => id),
+    kept: async () =>
+      rows("SELECT * FROM sqlite_master WHERE type = 'table' AND name LIKE '%steps'").length > 0
+        ? JSON.stringify(
+            rows('SELECT * FROM once_per_key_steps').map((row) =>
+              Object.values(row).map((value) =>
+                value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value,
+              ),
+            ),
+          )
+        : '',
+    taken: async () => database.exec("UPDATE once_per_key_records SET token = 'another'"),
+  }
+}
+
+const STORES: [string, (isSealed: boolean) => Opened][] = [
+  ['Postgres', onPostgres],
+  ...DRIVER_NAMES.map((driver): [string, (isSealed: boolean) => Opened] => [
+    driver,
+    (isSealed) => onSqlite(driver, isSealed),
+  ]),
+]
+
+function started(opened: Opened, options: object = {}) {
+  const events: RunnerEvent[] = []
+  const { store } = opened
+  const once = runner({ store, name: 'orders', onEvent: (event) => events.push(event), ...options })
+  return { ...opened, once, types: () => events.map(({ type }) => type) }
+}
+
+describe.each(STORES)('a step in a transaction, on %s,', (_name, open) => {
+  test('runs exactly once: a later attempt gets its result as decoded, and repeats no write', async () => {
+    const { step, once, effects, types, kept } = started(open(false))
+    const seen: unknown[] = []
+    let calls = 0
+    const order = async (context: IdempotencyContext): Promise<string> => {
+      const reserve = () => {
+        calls++
+        return { at: new Date(0) as never, note: undefined }
+      }
+      seen.push(await step(context, 'reserve', 'e1', reserve))
+      if (context.attempt === 1) throw new Error('the process dies')
+      return 'ordered'
+    }
+    await rejection(once(OPERATION, order))
+    expect(await once(OPERATION, order)).toBe('ordered')
+    const reserved = { at: '1970-01-01T00:00:00.000Z' }
+    expect([seen, calls, await effects()]).toEqual([[reserved, reserved], 1, ['e1']])
+    expect(types().filter((type) => type.startsWith('step'))).toEqual(['step_done', 'step_resumed'])
+    expect(await kept()).not.toContain('1970')
+  })
+
+  test('that throws leaves nothing, and may be called again', async () => {
+    const { step, once, effects } = started(open(false))
+    const result = await once(OPERATION, async (context) => {
+      const fails = () => {
+        throw new Error('no')
+      }
+      await expect(step(context, 'reserve', 'e1', fails)).rejects.toThrow('no')
+      return step(context, 'reserve', 'e2', () => 2) as Promise<number>
+    })
+    expect([result, await effects()]).toEqual([2, ['e2']])
+  })
+
+  test('whose result is no JSON is rolled back', async () => {
+    const { step, once, effects } = started(open(false))
+    const misuse = once(OPERATION, async (context) => void (await step(context, 'a', 'e1', () => Number.NaN)))
+    expect(await rejection(misuse)).toMatchObject({ code: 'step_result_invalid' })
+    expect(await effects()).toEqual([])
+  })
+
+  test('whose result is too large is done, and not kept: who needs it is refused', async () => {
+    const { step, once, effects } = started(open(false), { maxStepBytes: 10 })
+    const large = 'x'.repeat(20)
+    const seen: unknown[] = []
+    const order = async (context: IdempotencyContext): Promise<string> => {
+      seen.push(await step(context, 'reserve', 'e1', () => large))
+      throw new Error('the process dies')
+    }
+    await rejection(once(OPERATION, order))
+    expect(await rejection(once(OPERATION, order))).toMatchObject({ code: 'step_not_kept' })
+    expect([seen, await effects()]).toEqual([[large], ['e1']])
+    expect(await once.inspect(OPERATION)).toMatchObject({ uncertain: true })
+  })
+
+  test('is misuse under a label that was used, without one, and inside another', async () => {
+    const { store, step, once, effects } = started(open(false))
+    await once(OPERATION, async (context) => {
+      await step(context, 'reserve', 'e1')
+      await expect(step(context, 'reserve', 'e2')).rejects.toMatchObject({ code: 'step_repeated' })
+      const unlabelled = (store.step as (context: unknown, work: unknown) => Promise<unknown>)(context, () => {})
+      await expect(unlabelled).rejects.toMatchObject({ code: 'label_invalid' })
+      await expect(step(context, 'x'.repeat(101), 'e2')).rejects.toMatchObject({ code: 'label_invalid' })
+      let inside: Promise<unknown> | undefined
+      const nested = step(context, 'outer', 'e2', () => {
+        inside = Promise.allSettled([context.step('inner', () => 1), step(context, 'inner', 'e3')])
+        return 1
+      })
+      const settled = nested.then(() => inside)
+      const refused = { status: 'rejected', reason: { code: 'step_in_transaction' } }
+      expect(await settled).toMatchObject([refused, refused])
+      return 'done'
+    })
+    expect(await effects()).toEqual(['e1', 'e2'])
+  })
+
+  test('of an owner that was taken over commits nothing', async () => {
+    const { step, once, effects, taken } = started(open(false))
+    const late = once(OPERATION, async (context) => {
+      await taken()
+      return step(context, 'reserve', 'e1') as Promise<undefined>
+    })
+    expect(await rejection(late)).toMatchObject({ code: expect.stringMatching(/^(record_taken|lease_lost)$/) })
+    expect(await effects()).toEqual([])
+  })
+
+  test('has its result sealed, and a later attempt opens it', async () => {
+    const { step, once, kept } = started(open(true))
+    const order = async (context: IdempotencyContext): Promise<string> => {
+      const found = (await step(context, 'reserve', 'e1', () => 'secret-iban')) as string
+      await context.step('note', () => 'secret-note')
+      if (context.attempt === 1) throw new Error('the process dies')
+      return found
+    }
+    await rejection(once(OPERATION, order))
+    expect(await kept()).not.toMatch(/secret/)
+    expect(await once.inspect(OPERATION)).toMatchObject({
+      steps: [
+        { label: 'reserve', state: 'done' },
+        { label: 'note', state: 'done' },
+      ],
+    })
+    expect(await once(OPERATION, order)).toBe('secret-iban')
+  })
+
+  test('waits for results that are on their way, and a later transaction completes the record', async () => {
+    const { step, once, effects, kept } = started(open(false))
+    const order = async (context: IdempotencyContext) => {
+      const charge = await context.step('charge', () => 'charged')
+      return [charge, await step(context, 'ship', 'e1', () => 'shipped')] as string[]
+    }
+    expect(await once(OPERATION, order)).toEqual(['charged', 'shipped'])
+    expect(await effects()).toEqual(['e1'])
+    expect(await kept()).not.toContain('charged')
+  })
+})
+
+test('on Postgres, a step whose COMMIT was lost is found under its label: it runs exactly once', async () => {
+  let isLost = true
+  const store = new PostgresStore({
+    pool,
+    sweeps: false,
+    transactions: {
+      async transaction(work: (tx: PoolClient) => Promise<void>) {
+        const tx = await application.connect()
+        try {
+          await tx.query('BEGIN')
+          await work(tx)
+          await tx.query('COMMIT')
+        } finally {
+          tx.release()
+        }
+        if (isLost) throw Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' })
+      },
+      run: (tx: PoolClient, { text, values }) => tx.query(text, [...values]),
+    },
+  })
+  let calls = 0
+  const once = runner({ store, name: 'orders', onEvent: () => {} })
+  const result = await once(OPERATION, async (context) => {
+    const reserve = () =>
+      store.step(context, 'reserve', async (tx) => {
+        await tx.query("INSERT INTO effects VALUES ('e1')")
+        return ++calls
+      })
+    await expect(reserve()).rejects.toThrow('the connection was lost')
+    isLost = false
+    return reserve()
+  })
+  expect([result, calls]).toEqual([1, 1])
+})
