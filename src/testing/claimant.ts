@@ -1,5 +1,6 @@
+import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
-import type { Answer, Claim, Ownership, Store } from '../core/index.js'
+import type { Answer, Claim, CommandReply, Ownership, Step, StepChange, Store } from '../core/index.js'
 import { promised, type SeenAnswer, type SeenBegun, type SeenDone, seenAnswer, seenBegun, seenDone } from './seen.js'
 
 /** Longer than any test. */
@@ -25,6 +26,18 @@ export interface Claimant {
   renew(terms?: Partial<Terms>): Promise<SeenDone>
   complete(answer?: Answer, terms?: Partial<Terms>): Promise<SeenDone>
   release(terms?: Partial<Terms>): Promise<SeenDone>
+  /** `result`: bytes, as Latin-1; `null`: it was not kept. */
+  step(
+    label: string,
+    state: StepChange['state'],
+    order: number,
+    result?: string | null,
+    terms?: Partial<Terms>,
+  ): Promise<SeenDone>
+  /** Begins a step where there is no record. Resolves with whether the reply says so. */
+  restores(label: string): Promise<boolean>
+  /** Claims the key. Resolves with the recorded steps: label, state and result. */
+  recorded(): Promise<string[]>
   /** Claims the key, and fails unless it is acquired. */
   claims(terms?: Partial<Terms>): Promise<Claimant>
 }
@@ -72,6 +85,12 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
     return begun
   }
 
+  async function sendStep(change: StepChange, terms: Partial<Terms>): Promise<CommandReply> {
+    promised(typeof store.step, 'function', 'A store that is stepped has `step`.')
+    const { key, failedMs: _, ...rest } = own(terms)
+    return (await store.step?.(key, { ...rest, ...change })) as CommandReply
+  }
+
   const self: Claimant = {
     token,
     fingerprint,
@@ -88,6 +107,19 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
       const { key, leaseMs: _, ...rest } = own(terms)
       return seenDone(await store.release(key, rest))
     },
+    async step(label, state, order, result = null, terms = {}) {
+      return seenDone(await sendStep({ label, state, order, result: result === null ? null : bytesOf(result) }, terms))
+    },
+    async restores(label) {
+      const reply = await sendStep({ label, state: 'begun', order: 1, result: null }, {})
+      return reply.ok && reply.restored === true
+    },
+    async recorded() {
+      const { key, leaseMs, retentionMs, unknownOutcome } = defaults
+      const reply = await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome })
+      promised({ acquired: reply.acquired }, { acquired: true }, 'A key that is free can be claimed.')
+      return reply.acquired ? (reply.steps ?? []).map(inOneLine) : []
+    },
     async claims(terms = {}) {
       const { acquired } = await begin(terms)
       promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
@@ -95,4 +127,10 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
     },
   }
   return self
+}
+
+const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1')
+
+function inOneLine({ label, state, result }: Step): string {
+  return `${label} ${state} ${result === null ? null : Buffer.from(result).toString('latin1')}`
 }

@@ -6,9 +6,9 @@ export interface Law {
   readonly name: string
   /**
    * `'operable'`: only for stores with the operator's commands; `'listable'`: only for stores with `list`;
-   * `'forgetful'`: only for stores with `forget` and `listScope`.
+   * `'forgetful'`: only for stores with `forget` and `listScope`; `'stepped'`: only for stores with `step`.
    */
-  readonly holds: 'everywhere' | 'operable' | 'listable' | 'forgetful'
+  readonly holds: 'everywhere' | 'operable' | 'listable' | 'forgetful' | 'stepped'
   readonly check: (bench: Bench) => Promise<void>
 }
 

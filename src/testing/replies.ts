@@ -61,6 +61,9 @@ export function heldToItsReplies(store: Store): Store {
     renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
     complete: (key, own) => sent('complete', own, () => store.complete(key, own)),
     release: (key, own) => sent('release', own, () => store.release(key, own)),
+    ...(store.step && {
+      step: (key, own) => sent('step', own, () => store.step?.(key, own) as MaybePromise<CommandReply>),
+    }),
     ...(store.inspect && { inspect: inspected }),
     ...(store.list && { list: listed }),
     ...(store.listScope && { listScope: listedScope }),

@@ -8,16 +8,21 @@ describe('MemoryStore keeps every law', () => {
   storeLaws(
     test,
     open((now) => new MemoryStore({ now })),
-    { operable: true, listable: true, forgetful: true },
+    { operable: true, listable: true, forgetful: true, stepped: true },
   )
 })
 
 describe('the machine in a Map keeps every law', () => {
-  storeLaws(test, open(mapStore), { operable: true, listable: true, forgetful: true })
+  storeLaws(test, open(mapStore), { operable: true, listable: true, forgetful: true, stepped: true })
 })
 
 describe('MemoryStore keeps every law by the real clock', { concurrent: true }, () => {
-  storeLaws(test, async () => ({ store: new MemoryStore() }), { operable: true, listable: true, forgetful: true })
+  storeLaws(test, async () => ({ store: new MemoryStore() }), {
+    operable: true,
+    listable: true,
+    forgetful: true,
+    stepped: true,
+  })
 })
 
 /** A store on a clock that can be moved. */

@@ -72,12 +72,22 @@ function faultInDone(
 export type AnswerFault = (answer: Answer) => string | null
 
 /** The attempt of an acquired claim is 1, 2, 3 … */
-function faultInClaim({ attempt, previousOutcome }: Members): ReplyFault | null {
+function faultInClaim({ attempt, previousOutcome, steps }: Members): ReplyFault | null {
   if (!Number.isInteger(attempt) || (attempt as number) < 1)
     return fault('attempt', 'an integer of at least 1', attempt)
+  if (steps !== undefined && !(Array.isArray(steps) && steps.every(isStep)))
+    return fault('steps', 'an array of { label, state, result }', steps)
   return OUTCOMES.has(previousOutcome)
     ? null
     : fault('previousOutcome', "'none', 'failed' or 'unknown'", previousOutcome)
+}
+
+function isStep(step: unknown): boolean {
+  if (!isObject(step) || typeof step.label !== 'string') return false
+  const { state, result } = step
+  return (
+    (state === 'begun' && result === null) || (state === 'done' && (result === null || result instanceof Uint8Array))
+  )
 }
 
 const OUTCOMES = new Set<unknown>(['none', 'failed', 'unknown'])

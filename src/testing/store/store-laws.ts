@@ -12,6 +12,7 @@ import { ownerTable } from './owner-table.js'
 import { raceLaws } from './race-laws.js'
 import { repeatLaws } from './repeat-laws.js'
 import { retentionLaws } from './retention-laws.js'
+import { stepLaws } from './step-laws.js'
 
 /** The store that one test checks. */
 export interface OpenedStore {
@@ -41,6 +42,12 @@ export interface StoreLawsOptions {
    * @default false
    */
   readonly forgetful?: boolean
+
+  /**
+   * Whether the store has `step`, which is optional as well. Without it `context.step` is misuse, and everything else works.
+   * @default false
+   */
+  readonly stepped?: boolean
 }
 
 /**
@@ -97,10 +104,10 @@ export interface StoreLawsOptions {
 export function storeLaws(
   test: (name: string, fn: () => Promise<void>) => unknown,
   open: () => Promise<OpenedStore>,
-  { operable = false, listable = false, forgetful = false }: StoreLawsOptions = {},
+  { operable = false, listable = false, forgetful = false, stepped = false }: StoreLawsOptions = {},
 ): void {
   for (const { name, holds, check } of LAWS) {
-    if (!{ everywhere: true, operable, listable, forgetful }[holds]) continue
+    if (!{ everywhere: true, operable, listable, forgetful, stepped }[holds]) continue
     test(name, async () => {
       const { store, advance, close } = await open()
       try {
@@ -125,4 +132,5 @@ const LAWS = [
   ...operatorLaws,
   ...listLaws,
   ...forgetLaws,
+  ...stepLaws,
 ]

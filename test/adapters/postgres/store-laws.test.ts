@@ -40,6 +40,7 @@ describe.each(thoroughly(EVERYDAY, [...EVERYDAY, ...OTHERS]))(
       operable: true,
       listable: true,
       forgetful: true,
+      stepped: true,
     })
   },
 )

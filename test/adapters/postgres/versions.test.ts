@@ -47,6 +47,7 @@ for (const version of ASKED) {
         operable: true,
         listable: true,
         forgetful: true,
+        stepped: true,
       })
     })
   })

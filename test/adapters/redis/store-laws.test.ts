@@ -19,6 +19,7 @@ describe.each([REDIS, REDIS_CLUSTER])('RedisStore obeys the store laws on $name'
       operable: true,
       listable: true,
       forgetful: true,
+      stepped: true,
     })
   })
 })

@@ -31,7 +31,7 @@ describe.each(thoroughly([COMPRESSED], [COMPRESSED, AS_IT_IS]))(
         const { now, advance } = fakeClock()
         return { store: around(new MemoryStore({ now })), advance }
       }
-      storeLaws(test, open, { operable: true, listable: true, forgetful: true })
+      storeLaws(test, open, { operable: true, listable: true, forgetful: true, stepped: true })
     })
 
     describe.each(DRIVER_NAMES)('on SQLite, by %s', (driver) => {
@@ -39,7 +39,7 @@ describe.each(thoroughly([COMPRESSED], [COMPRESSED, AS_IT_IS]))(
         const { now, advance } = fakeClock()
         return { store: around(openStore(driver, { now }).store), advance }
       }
-      storeLaws(test, open, { operable: true, listable: true, forgetful: true })
+      storeLaws(test, open, { operable: true, listable: true, forgetful: true, stepped: true })
     })
 
     describe('on Redis', async () => {
@@ -53,6 +53,7 @@ describe.each(thoroughly([COMPRESSED], [COMPRESSED, AS_IT_IS]))(
         operable: true,
         listable: true,
         forgetful: true,
+        stepped: true,
       })
     })
 
@@ -62,7 +63,7 @@ describe.each(thoroughly([COMPRESSED], [COMPRESSED, AS_IT_IS]))(
       afterAll(() => pool.end())
       await new PostgresStore({ pool }).migrate()
       const open = async () => ({ store: around(new PostgresStore({ pool, sweeps: false })) })
-      storeLaws(test.concurrent, open, { operable: true, listable: true, forgetful: true })
+      storeLaws(test.concurrent, open, { operable: true, listable: true, forgetful: true, stepped: true })
     })
   },
 )

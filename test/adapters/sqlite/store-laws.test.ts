@@ -11,7 +11,7 @@ describe.each(DRIVER_NAMES)('SqliteStore obeys the store laws, on %s', (driver) 
       const { now, advance } = fakeClock()
       return { store: openStore(driver, { now }).store, advance }
     }
-    storeLaws(test, open, { operable: true, listable: true, forgetful: true })
+    storeLaws(test, open, { operable: true, listable: true, forgetful: true, stepped: true })
   })
 
   describe('whichever of two connections a command goes over', () => {
@@ -20,7 +20,7 @@ describe.each(DRIVER_NAMES)('SqliteStore obeys the store laws, on %s', (driver) 
       const { store, storeOn } = openStore(driver, { now })
       return { store: inTurns(store, storeOn()), advance }
     }
-    storeLaws(test, open, { operable: true, listable: true, forgetful: true })
+    storeLaws(test, open, { operable: true, listable: true, forgetful: true, stepped: true })
   })
 })
 
@@ -33,6 +33,7 @@ function inTurns(one: Required<Omit<Store, 'effects' | 'observe' | 'around' | 's
     renew: (key, own) => next().renew(key, own),
     complete: (key, own) => next().complete(key, own),
     release: (key, own) => next().release(key, own),
+    step: (key, own) => next().step(key, own),
     inspect: (key) => next().inspect(key),
     resolve: (key, resolution) => next().resolve(key, resolution),
     list: (from) => next().list(from),

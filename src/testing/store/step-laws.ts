@@ -1,0 +1,128 @@
+import { Buffer } from 'node:buffer'
+import type { Bench } from '../bench.js'
+import type { Claimant } from '../claimant.js'
+import { ANSWER } from '../claimant.js'
+import type { Law } from '../law.js'
+import { promised } from '../seen.js'
+
+const OK = { ok: true }
+const CHARGED = 'charge done "ch_1"'
+
+export const stepLaws: readonly Law[] = [
+  stepped('steps: a takeover is told those that were recorded, with their results', async (bench) => {
+    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+    await charged(owner, { leaseMs: bench.shortMs })
+    promised(await owner.step('ship', 'begun', 3, null, { leaseMs: bench.shortMs }), OK, 'A step can be begun.')
+    await bench.pass()
+    const due = [CHARGED, 'ship begun null']
+    promised(await bench.claimant().recorded(), due, 'The next attempt goes on after the steps that are done.')
+  }),
+
+  stepped('steps: a begin that is sent again is told them too', async (bench) => {
+    const owner = await bench.claimant().claims()
+    await charged(owner)
+    promised(await owner.recorded(), [CHARGED], 'A repeated begin forgets no step.')
+  }),
+
+  stepped('steps: an uncertain failure keeps them, a certain one and a completion drop them', async (bench) => {
+    const first = await bench.claimant().claims()
+    await charged(first)
+    await first.release({ uncertain: true })
+    promised(await bench.claimant().recorded(), [CHARGED], 'After an uncertain failure the steps are there.')
+    for (const [key, end] of [
+      [`${bench.key}:failed`, (owner: Claimant) => owner.release()],
+      [`${bench.key}:completed`, (owner: Claimant) => owner.complete(ANSWER, { retentionMs: bench.shortMs })],
+    ] as const) {
+      const owner = await bench.claimant({ key }).claims()
+      await charged(owner)
+      await end(owner)
+      await bench.pass()
+      promised(await bench.claimant({ key }).recorded(), [], 'Steps never survive into another operation.')
+    }
+  }),
+
+  stepped('steps: what was taken back has never begun, for the next attempt', async (bench) => {
+    const owner = await bench.claimant().claims()
+    await owner.step('charge', 'begun', 1)
+    await owner.step('charge', 'undone', 2)
+    await owner.release({ uncertain: true })
+    promised(await bench.claimant().recorded(), [], 'A step that was taken back is not told.')
+  }),
+
+  stepped('steps: a late command of one owner changes nothing', async (bench) => {
+    const owner = await bench.claimant().claims()
+    await owner.step('charge', 'begun', 1)
+    await owner.step('charge', 'begun', 3)
+    promised(await owner.step('charge', 'undone', 2), OK, 'A late command is confirmed.')
+    promised(await owner.recorded(), ['charge begun null'], 'A late `undone` takes no newer mark away.')
+    await owner.step('charge', 'done', 4, '"ch_1"')
+    await owner.step('charge', 'begun', 3)
+    promised(await owner.recorded(), [CHARGED], 'A late `begun` does not replace a result.')
+  }),
+
+  stepped('steps: the order starts anew with each owner', async (bench) => {
+    const first = await bench.claimant().claims()
+    await first.step('charge', 'begun', 9)
+    await first.release({ uncertain: true })
+    const second = await bench.claimant().claims()
+    await second.step('charge', 'done', 1, '"ch_1"')
+    promised(await second.recorded(), [CHARGED], "An owner's first command for a label always applies.")
+  }),
+
+  stepped('steps: a command that is sent again equals one', async (bench) => {
+    const owner = await bench.claimant().claims()
+    await charged(owner)
+    promised(await owner.step('charge', 'done', 2, '"ch_1"'), OK, 'A repeated command is confirmed.')
+    promised(await owner.recorded(), [CHARGED], 'It changes nothing.')
+  }),
+
+  stepped('steps: an owner that was taken over records none', async (bench) => {
+    const late = await bench.claimant().claims({ leaseMs: bench.shortMs })
+    await bench.pass()
+    const owner = await bench.claimant().claims()
+    const { ok } = await late.step('charge', 'done', 1, '"ch_late"')
+    promised({ ok }, { ok: false }, "A stale owner's step is refused.")
+    promised(await owner.recorded(), [], 'It changes no record that another attempt owns.')
+  }),
+
+  stepped('steps: behind a completion a result is confirmed, and a beginning is stale', async (bench) => {
+    const owner = await bench.claimant().claims()
+    await owner.complete()
+    promised(await owner.step('charge', 'done', 2, '"ch_1"'), OK, 'A late result of a completed run changes nothing.')
+    const { ok } = await owner.step('ship', 'begun', 3)
+    promised({ ok }, { ok: false }, 'After its completion no step begins.')
+  }),
+
+  stepped('steps: it renews the lease', async (bench) => {
+    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+    await owner.step('charge', 'begun', 1)
+    await bench.pass()
+    promised(await bench.look(), bench.inFlight(owner), 'A step renews the lease as `renew` does.')
+  }),
+
+  stepped('steps: where there is no record, the claim is restored with it, and its owner is told', async (bench) => {
+    const owner = bench.claimant({ attempt: 2, uncertain: true })
+    promised(await owner.restores('charge'), true, 'The reply says `restored`, so that the other steps are sent again.')
+    promised(await bench.look(), bench.inFlight(owner, { attempt: 2, uncertain: true }), 'The claim is restored.')
+    promised(await owner.recorded(), ['charge begun null'], 'The step is in it.')
+  }),
+
+  stepped('steps: any bytes and any label survive, and a result that is not kept', async (bench) => {
+    const owner = await bench.claimant().claims()
+    const label = 'Zahlung é 💶 "1" \\'
+    const every = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)).toString('latin1')
+    await owner.step(label, 'done', 1, every)
+    await owner.step('large', 'done', 2, null)
+    await owner.step('empty', 'done', 3, '')
+    promised(await owner.recorded(), [`${label} done ${every}`, 'large done null', 'empty done '], 'They are told.')
+  }),
+]
+
+async function charged(owner: Claimant, terms = {}): Promise<void> {
+  promised(await owner.step('charge', 'begun', 1, null, terms), OK, 'A step can be begun.')
+  promised(await owner.step('charge', 'done', 2, '"ch_1"', terms), OK, 'A step can be done.')
+}
+
+function stepped(name: string, check: (bench: Bench) => Promise<void>): Law {
+  return { name, holds: 'stepped', check }
+}
