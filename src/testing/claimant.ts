@@ -85,16 +85,11 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
     return begun
   }
 
-  async function sendStep(change: StepChange, terms: Partial<Terms>): Promise<CommandReply> {
-    promised(typeof store.step, 'function', 'A store that is stepped has `step`.')
-    const { key, failedMs: _, ...rest } = own(terms)
-    return (await store.step?.(key, { ...rest, ...change })) as CommandReply
-  }
-
   const self: Claimant = {
     token,
     fingerprint,
     begin,
+    ...stepsOf(store, own, { ...defaults, scope }),
     async renew(terms = {}) {
       const { key, failedMs: _, ...rest } = own(terms)
       return seenDone(await store.renew(key, rest))
@@ -107,6 +102,28 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
       const { key, leaseMs: _, ...rest } = own(terms)
       return seenDone(await store.release(key, rest))
     },
+    async claims(terms = {}) {
+      const { acquired } = await begin(terms)
+      promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
+      return self
+    },
+  }
+  return self
+}
+
+/** The part of a claimant that is about steps. */
+function stepsOf(
+  store: Store,
+  own: (terms: Partial<Terms>) => Ownership & { key: string; leaseMs: number; failedMs: number },
+  claim: Terms & Pick<Claim, 'scope'>,
+): Pick<Claimant, 'step' | 'restores' | 'recorded'> {
+  async function sendStep(change: StepChange, terms: Partial<Terms>): Promise<CommandReply> {
+    promised(typeof store.step, 'function', 'A store that is stepped has `step`.')
+    const { key, failedMs: _, ...rest } = own(terms)
+    return (await store.step?.(key, { ...rest, ...change })) as CommandReply
+  }
+
+  return {
     async step(label, state, order, result = null, terms = {}) {
       return seenDone(await sendStep({ label, state, order, result: result === null ? null : bytesOf(result) }, terms))
     },
@@ -115,18 +132,12 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
       return reply.ok && reply.restored === true
     },
     async recorded() {
-      const { key, leaseMs, retentionMs, unknownOutcome } = defaults
+      const { key, token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome } = claim
       const reply = await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome })
       promised({ acquired: reply.acquired }, { acquired: true }, 'A key that is free can be claimed.')
       return reply.acquired ? (reply.steps ?? []).map(inOneLine) : []
     },
-    async claims(terms = {}) {
-      const { acquired } = await begin(terms)
-      promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
-      return self
-    },
   }
-  return self
 }
 
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1')
