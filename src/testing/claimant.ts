@@ -54,29 +54,23 @@ export const ANSWER: Answer = {
 export const OTHER_ANSWER: Answer = { ...ANSWER, status: 200, body: new TextEncoder().encode('{"id":"payout_2"}') }
 export const SEEN_ANSWER: SeenAnswer = seenAnswer(ANSWER)
 
-function isRestored(reply: CommandReply): boolean {
-  return reply.ok && reply.restored === true
-}
-
-function mustBeAcquired({ acquired }: { readonly acquired: boolean }): void {
-  promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
-}
-
-const USUAL = {
-  leaseMs: LONG_MS,
-  retentionMs: 2 * LONG_MS,
-  failedMs: 2 * LONG_MS,
-  unknownOutcome: 'rerun',
-  attempt: 0,
-  uncertain: false,
-} as const
-
 /** A claimant with its own token, which claims `key` of the store by default. */
 export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Claimant {
   const token = usual.token ?? randomUUID()
   const scope = 'laws'
   const fingerprint = usual.fingerprint ?? FINGERPRINT
-  const defaults: Terms = { ...USUAL, key, ...usual, token, fingerprint }
+  const defaults: Terms = {
+    key,
+    leaseMs: LONG_MS,
+    retentionMs: 2 * LONG_MS,
+    failedMs: 2 * LONG_MS,
+    unknownOutcome: 'rerun',
+    attempt: 0,
+    uncertain: false,
+    ...usual,
+    token,
+    fingerprint,
+  }
   let owned = { attempt: defaults.attempt, uncertain: defaults.uncertain }
 
   const own = (terms: Partial<Terms>): Ownership & { key: string; leaseMs: number; failedMs: number } => {
@@ -91,16 +85,11 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
     return begun
   }
 
-  async function sendStep(change: StepChange, terms: Partial<Terms>): Promise<CommandReply> {
-    promised(typeof store.step, 'function', 'A store that is stepped has `step`.')
-    const { key, failedMs: _, ...rest } = own(terms)
-    return (await store.step?.(key, { ...rest, ...change })) as CommandReply
-  }
-
   const self: Claimant = {
     token,
     fingerprint,
     begin,
+    ...stepsOf(store, own, { ...defaults, scope }),
     async renew(terms = {}) {
       const { key, failedMs: _, ...rest } = own(terms)
       return seenDone(await store.renew(key, rest))
@@ -113,24 +102,42 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
       const { key, leaseMs: _, ...rest } = own(terms)
       return seenDone(await store.release(key, rest))
     },
-    async step(label, state, order, result = null, terms = {}) {
-      return seenDone(await sendStep({ label, state, order, result: result === null ? null : bytesOf(result) }, terms))
-    },
-    async restores(label) {
-      return isRestored(await sendStep({ label, state: 'begun', order: 1, result: null }, {}))
-    },
-    async recorded() {
-      const { key, leaseMs, retentionMs, unknownOutcome } = defaults
-      const reply = await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome })
-      mustBeAcquired(reply)
-      return reply.acquired ? (reply.steps ?? []).map(inOneLine) : []
-    },
     async claims(terms = {}) {
-      mustBeAcquired(await begin(terms))
+      const { acquired } = await begin(terms)
+      promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
       return self
     },
   }
   return self
+}
+
+/** The part of a claimant that is about steps. */
+function stepsOf(
+  store: Store,
+  own: (terms: Partial<Terms>) => Ownership & { key: string; leaseMs: number; failedMs: number },
+  claim: Terms & Pick<Claim, 'scope'>,
+): Pick<Claimant, 'step' | 'restores' | 'recorded'> {
+  async function sendStep(change: StepChange, terms: Partial<Terms>): Promise<CommandReply> {
+    promised(typeof store.step, 'function', 'A store that is stepped has `step`.')
+    const { key, failedMs: _, ...rest } = own(terms)
+    return (await store.step?.(key, { ...rest, ...change })) as CommandReply
+  }
+
+  return {
+    async step(label, state, order, result = null, terms = {}) {
+      return seenDone(await sendStep({ label, state, order, result: result === null ? null : bytesOf(result) }, terms))
+    },
+    async restores(label) {
+      const reply = await sendStep({ label, state: 'begun', order: 1, result: null }, {})
+      return reply.ok && reply.restored === true
+    },
+    async recorded() {
+      const { key, token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome } = claim
+      const reply = await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome })
+      promised({ acquired: reply.acquired }, { acquired: true }, 'A key that is free can be claimed.')
+      return reply.acquired ? (reply.steps ?? []).map(inOneLine) : []
+    },
+  }
 }
 
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1')

@@ -44,28 +44,28 @@ export function heldToItsReplies(store: Store): Store {
     return held('inspect', { record }).record
   }
 
-  async function listed(from: string | null) {
-    return held('list', (await store.list?.(from)) as ListedRecords)
+  const listed = async (from: string | null) => held('list', (await store.list?.(from)) as ListedRecords)
+
+  async function listedScope(scope: string, from: string | null) {
+    return held('listScope', (await store.listScope?.(scope, from)) as ListedRecords)
   }
 
   async function forgotten(key: string, forgetting: Forgetting) {
     return held('forget', (await store.forget?.(key, forgetting)) as CommandReply)
   }
 
+  const stepped: Store['step'] = async (key, own) =>
+    sent('step', own, () => store.step?.(key, own) as MaybePromise<CommandReply>)
+
   return {
     begin: (key, claim) => sent('begin', claim, () => store.begin(key, claim)),
     renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
     complete: (key, own) => sent('complete', own, () => store.complete(key, own)),
     release: (key, own) => sent('release', own, () => store.release(key, own)),
-    ...(store.step && {
-      step: (key, own) => sent('step', own, () => store.step?.(key, own) as MaybePromise<CommandReply>),
-    }),
+    ...(store.step && { step: stepped }),
     ...(store.inspect && { inspect: inspected }),
     ...(store.list && { list: listed }),
-    ...(store.listScope && {
-      listScope: async (scope: string, from: string | null) =>
-        held('listScope', (await store.listScope?.(scope, from)) as ListedRecords),
-    }),
+    ...(store.listScope && { listScope: listedScope }),
     ...(store.forget && { forget: forgotten }),
     ...(store.resolve && {
       resolve: (key, resolution) =>

@@ -6,6 +6,7 @@ import { BROKEN_LISTS } from './broken-lists.js'
 import { BROKEN_OPERATORS } from './broken-operators.js'
 import { BROKEN_RACES } from './broken-races.js'
 import { BROKEN_REPLIES } from './broken-replies.js'
+import { BROKEN_STEPS_OF_RUNS } from './broken-steps-of-runs.js'
 import { BROKEN_STORES } from './broken-stores.js'
 import { BROKEN_TIMES } from './broken-times.js'
 import { startingWith } from './starting-with.js'
@@ -37,12 +38,13 @@ const ALL = [
   ...BROKEN_OPERATORS,
   ...BROKEN_LISTS,
   ...BROKEN_FORGETTING,
+  ...BROKEN_STEPS_OF_RUNS,
 ]
 
 describe('storeLaws finds out a store where', () => {
   test.each(ALL)('$breaks', async ({ open, foundBy, alone = false, because = '' }) => {
-    const { list, forget } = open(() => 1)
-    const has = { listable: list !== undefined, forgetful: forget !== undefined }
+    const { list, forget, step } = open(() => 1)
+    const has = { listable: list !== undefined, forgetful: forget !== undefined, stepped: step !== undefined }
     const { broken } = await verdictOn(open, { operable: true, ...has })
     const names = [...broken.keys()]
     for (const law of foundBy) expect(names).toContainEqual(expect.stringMatching(startingWith(law)))
@@ -56,6 +58,7 @@ describe('storeLaws finds out a store where', () => {
       operable: true,
       listable: true,
       forgetful: true,
+      stepped: true,
     })
     expect([...broken.keys()]).toEqual([])
     expect(laws.length).toBeGreaterThan(150)
