@@ -57,7 +57,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'clients', include: ['integrations/test/{postgres-clients,sqlite}/**/*.test.ts'] },
+        test: { name: 'clients', include: ['integrations/test/{mysql-clients,postgres-clients,sqlite}/**/*.test.ts'] },
       },
       {
         extends: true,

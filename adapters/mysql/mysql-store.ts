@@ -211,7 +211,9 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     answer: GivenByHand<Answer>,
   ): Promise<void> {
     const { inside } = this.#ofApplication()
-    await completeByHand(this, context, answer, (key, completion) => inside.completeByHand(tx, key, completion))
+    await completeByHand(this, context, answer, (key, completion, isAwaited) =>
+      inside.completeByHand(tx, key, completion, isAwaited),
+    )
   }
 
   async inspect(key: string): Promise<IdempotencyRecord | null> {

@@ -59,6 +59,11 @@ export function resetsOnRelease(pool: MySqlPool): boolean {
 }
 
 const LONG_WAIT_MS = 100
+/**
+ * The longest that a command waits for a connection: less than the default of `storeTimeoutMs`, two seconds. One that was given up must
+ * not take the turn of one that is waited for, or behind an outage the pool would be busy with the commands of the outage.
+ */
+const LONGEST_WAIT_MS = 1_500
 
 /** Calls `onWait` with the number of waiting callers if there is no connection soon. */
 export function connectionOf(pool: MySqlPool, onWait: (waiting: number) => void): Promise<Connection> {
@@ -69,10 +74,22 @@ export function connectionOf(pool: MySqlPool, onWait: (waiting: number) => void)
       const waiting = core._connectionQueue?.length ?? 0
       if (waiting > 0) onWait(waiting)
     }, LONG_WAIT_MS).unref()
+    let isGivenUp = false
+    const limit = setTimeout(() => {
+      isGivenUp = true
+      reject(
+        new MySqlStoreError(
+          'connections_exhausted',
+          `There was no connection within ${LONGEST_WAIT_MS} ms: nothing was sent.`,
+        ),
+      )
+    }, LONGEST_WAIT_MS).unref()
     core.getConnection((error: unknown, connection: Connection) => {
       clearTimeout(timer)
-      if (error === null || error === undefined) resolve(connection)
-      else reject(error)
+      clearTimeout(limit)
+      if (error !== null && error !== undefined) return reject(error)
+      if (isGivenUp) return connection.release()
+      resolve(connection)
     })
   })
 }

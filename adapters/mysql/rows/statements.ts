@@ -114,7 +114,7 @@ function ofTransactions({ records }: Tables) {
     VALUES (?, ?, ${FORMAT}, 1, 'in-flight', ?, '', 1, 1, 0, ${NOW} + ${DAY_MS})`,
   )
   const finish = statement(
-    `UPDATE ${records} SET format = ${FORMAT}, ${COMPLETED}, token = ?, fingerprint = ?, attempt = ? WHERE id = ?`,
+    `UPDATE ${records} SET format = ${FORMAT}, ${COMPLETED}, token = ?, fingerprint = ?, attempt = ? WHERE id = ? AND token = ?`,
   )
   return {
     /** The row as last committed, without bytes, locked until the transaction ends; no row if there is none. */
@@ -130,8 +130,11 @@ function ofTransactions({ records }: Tables) {
     /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */
     placeholder: (key: string, token: string) => placeholder(idOf(key), bytes(key), bytes(token)),
     /** The locked row is completed by another owner. */
-    finish: (key: string, { token, fingerprint, attempt, retentionMs, answer }: Finish) =>
-      finish(retentionMs, ...valuesOfAnswer(answer), bytes(token), bytes(fingerprint), attempt, idOf(key)),
+    finish: (key: string, { token, fingerprint, attempt, retentionMs, answer }: Finish, lockedToken: string) =>
+      finish(
+        ...([retentionMs, ...valuesOfAnswer(answer), bytes(token), bytes(fingerprint), attempt] as const),
+        ...([idOf(key), bytes(lockedToken)] as const),
+      ),
   }
 }
 

@@ -31,8 +31,17 @@ export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unk
 
 type InFlight = Extract<machine.StoredRecord, { state: 'in-flight' }>
 
-/** What is known of an open transaction. */
-interface Opened {
+/**
+ * A transaction as long as somebody waits for our statements in it. What we send takes several: the next one must not follow where the
+ * client has been told to roll back, or it would be committed alone, or in another transaction on the same connection.
+ */
+interface Open<Tx> {
+  readonly tx: Tx
+  isOver(): boolean
+}
+
+/** What is known of a marked transaction. */
+interface Marked {
   readonly token: string
   /** How many statements that write its session had been sent when it began. */
   readonly writesBefore: number
@@ -53,7 +62,8 @@ export class InTransaction<Tx> {
   readonly #run: RunInTransaction<Tx>
   readonly #statements: Statements
   readonly #records: Records
-  readonly #opened = new WeakMap<object, Opened>()
+  readonly #open = new WeakMap<object, Open<Tx>>()
+  readonly #marked = new WeakMap<Open<Tx>, Marked>()
 
   constructor(run: RunInTransaction<Tx>, statements: Statements, records: Records) {
     this.#run = run
@@ -61,32 +71,47 @@ export class InTransaction<Tx> {
     this.#records = records
   }
 
+  /** Runs the work of a transaction; behind it nothing of ours is sent in it any more. */
+  async during(tx: Tx, work: () => Promise<void>): Promise<void> {
+    let isOver = false
+    this.#open.set(tx as object, { tx, isOver: () => isOver })
+    try {
+      await work()
+    } finally {
+      isOver = true
+    }
+  }
+
   /** The first statement: marks the transaction as the run's. */
   async mark(tx: Tx, token: string): Promise<void> {
-    await this.#setMark(tx, token)
-    await this.#remember(tx, { token })
+    const open = this.#openOf(tx)
+    await this.#setMark(open, token)
+    await this.#remember(open, { token })
   }
 
   /** Locks the record until the transaction ends, and makes it uncertain. Resolves with what it says of the step. */
   async step(tx: Tx, key: string, token: string, label: string): Promise<RecordedResult> {
-    const { steps } = await this.#ownedWithSteps(tx, key, token)
-    await this.#send(tx, this.#statements.unsettle(key))
+    const open = this.#openOf(tx)
+    const { steps } = await this.#ownedWithSteps(open, key, token)
+    await this.#send(open, this.#statements.unsettle(key))
     const recorded = steps?.find((step) => step.label === label && step.state === 'done')
     return recorded === undefined ? null : { result: recorded.result }
   }
 
   /** Records its result. */
   async stepDone(tx: Tx, key: string, token: string, change: StepChange): Promise<void> {
-    const found = await this.#ownedWithSteps(tx, key, token)
+    const open = this.#openOf(tx)
+    const found = await this.#ownedWithSteps(open, key, token)
     const steps = machine.withStep(found.steps, change)
-    await this.#send(tx, this.#statements.keepSteps(key, { ...found, steps }))
+    await this.#send(open, this.#statements.keepSteps(key, { ...found, steps }))
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
   async complete(tx: Tx, key: string, completion: Completion, allowEmpty = false): Promise<void> {
-    await this.#mayComplete(tx, completion.token, allowEmpty)
-    await this.#lockOwned(tx, key, completion.token)
-    await this.#send(tx, this.#statements.complete(key, completion))
+    const open = this.#openOf(tx)
+    await this.#mayComplete(open, completion.token, allowEmpty)
+    await this.#lockOwned(open, key, completion.token)
+    await this.#send(open, this.#statements.complete(key, completion))
   }
 
   /**
@@ -95,19 +120,20 @@ export class InTransaction<Tx> {
    * would lock its neighbours too, and any other could read the past.
    */
   async enter(tx: Tx, key: string, entry: Entry): Promise<Entered> {
+    const open = this.#openOf(tx)
     const found = await this.#records.findLast(key)
     if (found === 'locked') return 'locked'
     if (machine.enter(found.record, entry, found.now) !== 'entered') return 'taken'
     const placeholder = placeholderOf(entry.token)
-    await this.#setMark(tx, entry.token)
+    await this.#setMark(open, entry.token)
     try {
-      if (found.version === null) await this.#send(tx, this.#statements.placeholder(key, placeholder))
-      else if (!isSame(await this.#lock(tx, key, true), found.version)) return 'locked'
+      if (found.version === null) await this.#send(open, this.#statements.placeholder(key, placeholder))
+      else if (!isSame(await this.#lock(open, key, true), found.version)) return 'locked'
     } catch (error) {
       if (isDuplicate(error) || isLocked(error)) return 'locked'
       throw error
     }
-    await this.#remember(tx, {
+    await this.#remember(open, {
       token: entry.token,
       taken: found.version ?? { token: placeholder, revision: 1, expiresAt: 0 },
     })
@@ -116,73 +142,75 @@ export class InTransaction<Tx> {
 
   /** The last one: writes the completed record over the row that it has locked. */
   async finish(tx: Tx, key: string, finish: Finish, allowEmpty = false): Promise<void> {
-    await this.#mayComplete(tx, finish.token, allowEmpty)
-    const taken = this.#opened.get(tx as object)?.taken
-    if (!isSame(await this.#lock(tx, key, false), taken)) throw operationTaken()
-    await this.#send(tx, this.#statements.finish(key, finish))
+    const open = this.#openOf(tx)
+    await this.#mayComplete(open, finish.token, allowEmpty)
+    const taken = this.#marked.get(open)?.taken
+    if (taken === undefined || !isSame(await this.#lock(open, key, false), taken)) throw operationTaken()
+    await this.#send(open, this.#statements.finish(key, finish, taken.token))
   }
 
   /** The same for a transaction that the application opened. Whether it has written something cannot be seen. */
-  async completeByHand(tx: Tx, key: string, completion: Completion): Promise<void> {
-    await this.#setMark(tx, completion.token)
-    await this.#checkMark(tx, completion.token, notOpen)
-    await this.#lockOwned(tx, key, completion.token)
-    await this.#send(tx, this.#statements.complete(key, completion))
+  async completeByHand(tx: Tx, key: string, completion: Completion, isAwaited: () => boolean): Promise<void> {
+    const open: Open<Tx> = { tx, isOver: () => !isAwaited() }
+    await this.#setMark(open, completion.token)
+    await this.#checkMark(open, completion.token, notOpen)
+    await this.#lockOwned(open, key, completion.token)
+    await this.#send(open, this.#statements.complete(key, completion))
   }
 
-  async #mayComplete(tx: Tx, token: string, allowEmpty: boolean): Promise<void> {
-    const opened = this.#opened.get(tx as object)
-    if (opened?.token !== token) throw unmarked()
-    if (!allowEmpty && (await this.#writes(tx)) === opened.writesBefore) {
+  async #mayComplete(open: Open<Tx>, token: string, allowEmpty: boolean): Promise<void> {
+    const marked = this.#marked.get(open)
+    if (marked?.token !== token) throw unmarked()
+    if (!allowEmpty && (await this.#writes(open)) === marked.writesBefore) {
       throw new MySqlStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
     }
-    await this.#checkMark(tx, token)
+    await this.#checkMark(open, token)
   }
 
-  async #remember(tx: Tx, known: Omit<Opened, 'writesBefore'>): Promise<void> {
-    this.#opened.set(tx as object, { ...known, writesBefore: await this.#writes(tx) })
+  async #remember(open: Open<Tx>, known: Omit<Marked, 'writesBefore'>): Promise<void> {
+    this.#marked.set(open, { ...known, writesBefore: await this.#writes(open) })
   }
 
-  async #setMark(tx: Tx, token: string): Promise<void> {
-    await this.#send(tx, statement(`SAVEPOINT ${markOf(token)}`)())
+  async #setMark(open: Open<Tx>, token: string): Promise<void> {
+    await this.#send(open, statement(`SAVEPOINT ${markOf(token)}`)())
   }
 
   /** It is dropped, so that it can be checked once. */
-  async #checkMark(tx: Tx, token: string, error = unmarked): Promise<void> {
-    await this.#send(tx, statement(`RELEASE SAVEPOINT ${markOf(token)}`)()).catch((cause) => {
+  async #checkMark(open: Open<Tx>, token: string, error = unmarked): Promise<void> {
+    await this.#send(open, statement(`RELEASE SAVEPOINT ${markOf(token)}`)()).catch((cause) => {
       throw errorNumberOf(cause) === DOES_NOT_EXIST ? error(cause) : cause
     })
   }
 
   /** How many statements that write the session has been sent, whether they have met a row or not. */
-  async #writes(tx: Tx): Promise<number> {
-    const rows = await this.#rows(tx, WRITES())
+  async #writes(open: Open<Tx>): Promise<number> {
+    const rows = await this.#rows(open, WRITES())
     return rows.reduce((sum, row) => sum + Number(String(row.Value ?? row.VARIABLE_VALUE)), 0)
   }
 
   /** In the marked transaction. */
-  async #ownedWithSteps(tx: Tx, key: string, token: string): Promise<InFlight> {
-    await this.#checkMark(tx, token)
-    await this.#setMark(tx, token)
-    const [row] = await this.#rows(tx, this.#statements.lockWithSteps(key))
+  async #ownedWithSteps(open: Open<Tx>, key: string, token: string): Promise<InFlight> {
+    await this.#checkMark(open, token)
+    await this.#setMark(open, token)
+    const [row] = await this.#rows(open, this.#statements.lockWithSteps(key))
     const found = row === undefined ? ABSENT : foundIn(withBytes(row))
     return owned(found.record, token)
   }
 
-  async #lockOwned(tx: Tx, key: string, token: string): Promise<void> {
-    const { record } = await this.#lock(tx, key, false)
+  async #lockOwned(open: Open<Tx>, key: string, token: string): Promise<void> {
+    const { record } = await this.#lock(open, key, false)
     owned(record, token)
   }
 
   /** The row as last committed, without its answer and its steps. */
-  async #lock(tx: Tx, key: string, atOnce: boolean): Promise<Found> {
+  async #lock(open: Open<Tx>, key: string, atOnce: boolean): Promise<Found> {
     const { lock, lockBareAtOnce } = this.#statements
-    const [row] = await this.#rows(tx, atOnce ? lockBareAtOnce(key) : lock(key))
+    const [row] = await this.#rows(open, atOnce ? lockBareAtOnce(key) : lock(key))
     return row === undefined ? ABSENT : foundIn(withTexts(row))
   }
 
-  async #rows(tx: Tx, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    const rows = rowsIn(await this.#send(tx, sent))
+  async #rows(open: Open<Tx>, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const rows = rowsIn(await this.#send(open, sent))
     if (rows !== null) return rows
     throw new MySqlStoreError(
       'database_failed',
@@ -190,9 +218,16 @@ export class InTransaction<Tx> {
     )
   }
 
-  async #send(tx: Tx, sent: Statement): Promise<unknown> {
+  #openOf(tx: Tx): Open<Tx> {
+    const open = this.#open.get(tx as object)
+    if (open === undefined) throw unmarked()
+    return open
+  }
+
+  async #send(open: Open<Tx>, sent: Statement): Promise<unknown> {
+    if (open.isOver()) throw unmarked()
     try {
-      return await this.#run(tx, sent)
+      return await this.#run(open.tx, sent)
     } catch (error) {
       withoutValues(error, sent)
       const translated = storeError(error)

@@ -29,7 +29,7 @@ export class OfApplication implements Transactions<unknown, unknown> {
   }
 
   transaction(work: (tx: unknown) => Promise<void>, options: unknown): Promise<unknown> {
-    return this.#client.transaction(work, options)
+    return this.#client.transaction((tx) => this.inside.during(tx, () => work(tx)), options)
   }
 
   /** Nothing bounds the inactivity of a session: both servers can only bound all of a session's transactions. */

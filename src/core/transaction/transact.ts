@@ -302,7 +302,8 @@ export async function step<Tx, Options>(
 
 /**
  * Completes the record of a run by hand, in the application's transaction. From then on the end of the run reads the
- * outcome from the record.
+ * outcome from the record. `isAwaited`: whether `complete` may send more; once it took too long, the application may have ended the
+ * transaction.
  *
  * @throws IdempotencyError for misuse; what `complete` rejects with: the transaction cannot be committed.
  */
@@ -310,7 +311,7 @@ export async function completeByHand(
   store: Store,
   context: unknown,
   answer: unknown,
-  complete: (recordKey: string, completion: Completion) => Promise<void> | void,
+  complete: (recordKey: string, completion: Completion, isAwaited: () => boolean) => Promise<void> | void,
 ): Promise<void> {
   const run = usableRun(context, store)
   run.mustBeClaimed('completeIn')
@@ -319,7 +320,7 @@ export async function completeByHand(
   await run.lockLease()
   let isUnknown = false
   try {
-    await within(run.storeTimeoutMs, (async () => complete(run.recordKey, completion))(), () => {
+    await within(run.storeTimeoutMs, (async () => complete(run.recordKey, completion, () => !isUnknown))(), () => {
       isUnknown = true
     })
   } catch (error) {

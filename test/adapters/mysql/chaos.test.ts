@@ -78,7 +78,7 @@ async function disturb(services: readonly Service[], isOver: () => boolean): Pro
     const name = names[turn % names.length] as string
     await faults[name]?.(services[turn % services.length] as Service)
     done[name] = (done[name] ?? 0) + 1
-    await pause(name === 'server crashed' ? 400 : 120)
+    await pause(name === 'server crashed' ? 1_500 : 150)
   }
   return done
 }

@@ -199,6 +199,16 @@ test('commands that wait for a connection are reported', async () => {
   expect(await claimed).toMatchObject({ acquired: true })
 })
 
+test('a command that gets no connection in time is not sent, and does not take the turn of others', async () => {
+  const narrow = openPool(url, { connectionLimit: 1 })
+  onTestFinished(() => narrow.end())
+  const store = storeOn({ pool: narrow })
+  const held: PoolConnection = await narrow.getConnection()
+  await expect(store.begin('too late', claimOf('t'))).rejects.toMatchObject({ code: 'connections_exhausted' })
+  held.release()
+  expect(await store.inspect('too late')).toBeNull()
+})
+
 test.each([
   [{ pool: url }, /pool: expected a pool of `mysql2`/],
   [{ pool: createConnection }, /pool/],

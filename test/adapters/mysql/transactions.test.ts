@@ -1,6 +1,7 @@
 import { type PoolConnection as CallbackConnection, createPool as createCallbackPool } from 'mysql2'
 import type { PoolConnection } from 'mysql2/promise'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Statement } from '../../../adapters/mysql/statement.js'
 import { gate } from '../../support/gate.js'
 import { claimOf, ownOf } from '../claims.js'
 import { openPool, storeOn } from './open-store.js'
@@ -261,6 +262,65 @@ describe.each(LEVELS)('a transaction at %s', async (_level, session) => {
     tx.release()
     expect(await store.begin('locked', claimOf('t2'))).toMatchObject({ acquired: true, attempt: 2 })
   })
+
+  test.each([
+    ['its completion', 'FOR UPDATE', 'transaction', 'assumed'],
+    ['its completion, without a claim', 'FOR UPDATE', 'transaction', 'in-transaction'],
+    ['its entry', 'SAVEPOINT', 'transaction', 'in-transaction'],
+    ['its completion by hand', 'FOR UPDATE', 'completeIn', 'assumed'],
+  ] as const)(
+    'that was given up at %s is sent nothing more, or that would be committed alone',
+    async (_name, text, way, effects_) => {
+      const late = gate()
+      const tx = await application.getConnection()
+      onTestFinished(() => tx.release())
+      const sent: string[] = []
+      const slow = storeOn({
+        pool: openedPool(),
+        transactions: {
+          async transaction(work: (tx: PoolConnection) => Promise<void>) {
+            await tx.query('START TRANSACTION')
+            try {
+              await work(tx)
+              await tx.query('COMMIT')
+            } catch (error) {
+              await tx.query('ROLLBACK')
+              throw error
+            }
+          },
+          async run(tx: PoolConnection, statement: Statement) {
+            sent.push(statement.text)
+            const result = await tx.query(statement.text, [...statement.values])
+            if (statement.text.includes(text)) await late.opened
+            return result
+          },
+        },
+      }) as unknown as typeof store
+      const post = await serve(
+        async (_req, res, context) => {
+          if (way === 'transaction') {
+            await slow.transaction(context, async (tx) => {
+              await insert(tx)
+              res.status(201).json({ id: 'e1' })
+            })
+            return
+          }
+          await tx.query('START TRANSACTION')
+          await insert(tx)
+          await slow.completeIn(tx, context, { status: 201 }).finally(() => tx.query('ROLLBACK'))
+        },
+        { store: slow, effects: effects_, leaseMs: 2_000, maxRunMs: 3_000, storeTimeoutMs: 300 },
+      )
+      expect((await post()).status).not.toBe(201)
+      const before = [...sent]
+      late.open()
+      await new Promise((resolve) => setImmediate(resolve))
+      await tx.query('SELECT 1')
+      expect(sent).toEqual(before)
+      expect((await record())?.state).not.toBe('completed')
+      expect(await effects()).toEqual([])
+    },
+  )
 
   test('on a callback pool gives its connections', async () => {
     const callbacks = createCallbackPool({ uri: url, connectionLimit: 2 })
