@@ -8,15 +8,20 @@ export {
   type Store,
 } from '../core/index.js'
 export {
+  agenticCommerce,
   type BodyFieldOptions,
   bodyField,
   type IdempotencyEvent,
   ietfDraft,
+  ietfDraft07,
   type LegacyKey,
   type Problem,
   type ProblemCode,
   type ProblemStatuses,
+  type Profile,
+  type ProfileName,
   singleTenant,
+  universalCommerce,
   withoutBody,
 } from '../http/index.js'
 export { Idempotent, Operation } from './decorators.js'

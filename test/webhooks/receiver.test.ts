@@ -259,7 +259,7 @@ describe('a handler gets', () => {
     const { port, handled } = await receive(express5)
     await deliver(port)
     expect(Object.keys(handled[0]?.context ?? {}).sort()).toEqual(
-      ['attempt', 'deriveKey', 'mayHaveEffect', 'previousOutcome', 'signal', 'source'].sort(),
+      ['attempt', 'deriveKey', 'mayHaveEffect', 'previousOutcome', 'signal', 'source', 'step'].sort(),
     )
   })
 })
