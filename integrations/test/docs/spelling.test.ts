@@ -5,11 +5,11 @@ import { PAGES, proseOf, read } from '../../../test/docs/pages.js'
 
 /** Words of the field that the dictionary lacks: names, and what is written as a word of English by everybody. */
 const OURS = new Set(
-  `adapter Adyen Grafana async axios cors cron deduplication docstring durations expiries failover hono Hono http idempotency
+  `adapter Adyen Agentic agentic Galera Grafana async axios cors cron deduplication docstring durations expiries failover hono Hono http idempotency
   Deno Fastify ioredis json Koa Knex ky Kysely middleware namespace namespaces nestarc observability Observability optimizer parsers pino
-  pipelining pooler Postgres Powertools
+  httpapi ietf Inngest pipelining pooler Postgres Powertools
   preflight Prisma Razorpay redelivery redis resolver savepoint Sequelize serialization serverless Shopify sqlite supertest Svix
-  validators Valkey Vitest webhook workerd zod`.split(/\s+/),
+  validators Valkey verifier Vitest webhook workerd zod`.split(/\s+/),
 )
 
 const spelling = nspell(Buffer.from(dictionary.aff), Buffer.from(dictionary.dic))
