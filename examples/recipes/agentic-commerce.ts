@@ -1,8 +1,9 @@
 import express, { type Express, type Request, type RequestHandler } from 'express'
 import { agenticCommerce, idempotency, type Store } from 'once-per-key'
-import { authenticate } from './merchant.js'
 
 export interface Checkout {
+  /** Sets `req.merchantId`. */
+  readonly authenticate: RequestHandler
   readonly store: Store
   readonly create: RequestHandler
   readonly update: RequestHandler
@@ -11,7 +12,7 @@ export interface Checkout {
 }
 
 /** The checkout endpoints of the Agentic Commerce Protocol, with its rules for keys. */
-export function checkoutSessions({ store, create, update, complete, cancel }: Checkout): Express {
+export function checkoutSessions({ authenticate, store, create, update, complete, cancel }: Checkout): Express {
   const once = idempotency({
     store,
     scope: (req: Request) => req.merchantId,

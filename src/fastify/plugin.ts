@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fastify'
+import type { IdempotencyContext } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 import { ProtectedAnswers } from './protected-answers.js'
 
@@ -12,6 +13,10 @@ export interface IdempotencyControls extends Operator {
 }
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** The context of a protected request's run; `undefined` if the request had no key. */
+    idempotency: IdempotencyContext | undefined
+  }
   interface FastifyInstance {
     idempotency: IdempotencyControls
   }

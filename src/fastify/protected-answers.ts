@@ -6,12 +6,8 @@ import { hold, responseBegun } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
 import { sendStored, sentAsStored } from './stored-answer.js'
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The context of a protected request's run; `undefined` if the request had no key. */
-    idempotency: IdempotencyContext | undefined
-  }
-}
+/** What the entry of Fastify declares for all requests; the binding of Nest does not. */
+type Protected = FastifyRequest & { idempotency: IdempotencyContext | undefined }
 
 /** The answers of requests whose handlers run, in the context of an application. Made before its routes, whose hooks it adds. */
 export class ProtectedAnswers {
@@ -46,9 +42,10 @@ export class ProtectedAnswers {
    */
   async claim(
     engine: RequestEngine<FastifyRequest>,
-    request: FastifyRequest,
+    given: FastifyRequest,
     reply: FastifyReply,
   ): Promise<{ readonly answer: Answer; readonly isReplay: boolean } | null> {
+    const request = given as Protected
     if (request.idempotency !== undefined) throw mountedTwice()
     if (reply.raw.headersSent) throw responseBegun()
     const decision = await engine.decide(new NodeFacts(request.raw, request, request.originalUrl, request.body))

@@ -1,11 +1,13 @@
 import { MemoryStore } from 'once-per-key/memory'
 import { expect, test } from 'vitest'
 import { checkoutSessions } from '../../examples/recipes/agentic-commerce.js'
+import { authenticate } from '../../examples/recipes/merchant.js'
 import { counted, served } from './served.js'
 
 test('an endpoint of the protocol follows its rules, and refers to the documentation', async () => {
   const { handler, runs } = counted()
   const app = checkoutSessions({
+    authenticate,
     store: new MemoryStore(),
     create: handler,
     update: handler,

@@ -16,6 +16,8 @@ const SOURCES = [
   'scripts',
   'src',
   'docs',
+  'skills',
+  'llms.txt',
   'CHANGELOG.md',
   'LICENSE',
   'README.md',
@@ -43,7 +45,7 @@ test('a checkout that nobody has built is packed whole', async () => {
   const entries = Object.keys(exports).filter((entry) => entry !== './package.json')
   expect(entries).toContain('./core')
   for (const name of entries) {
-    const entry = name === '.' ? 'index' : name.slice(2)
+    const entry = name === '.' ? 'index' : name.slice(2).replaceAll('/', '-')
     expect(paths).toEqual(expect.arrayContaining(['js', 'cjs', 'd.ts', 'd.cts'].map((kind) => `dist/${entry}.${kind}`)))
   }
 })

@@ -2,7 +2,9 @@ const exercise = require('./exercise.cjs')
 
 const entries = {
   client: require('once-per-key/client'),
+  clientNode: require('once-per-key/client/node'),
   memory: require('once-per-key/memory'),
+  mysql: require('once-per-key/mysql'),
   redis: require('once-per-key/redis'),
   postgres: require('once-per-key/postgres'),
   opentelemetry: require('once-per-key/opentelemetry'),

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import * as face from 'once-per-key'
 import * as client from 'once-per-key/client'
+import * as clientNode from 'once-per-key/client/node'
 import * as core from 'once-per-key/core'
 import * as fastify from 'once-per-key/fastify'
 import * as fetch from 'once-per-key/fetch'
@@ -8,6 +9,7 @@ import * as hono from 'once-per-key/hono'
 import * as http from 'once-per-key/http'
 import * as koa from 'once-per-key/koa'
 import * as memory from 'once-per-key/memory'
+import * as mysql from 'once-per-key/mysql'
 import * as nest from 'once-per-key/nest'
 import * as opentelemetry from 'once-per-key/opentelemetry'
 import * as postgres from 'once-per-key/postgres'
@@ -25,6 +27,7 @@ const manifest = createRequire(import.meta.url)('once-per-key/package.json')
 const entries = {
   face,
   client,
+  clientNode,
   core,
   fastify,
   fetch,
@@ -32,6 +35,7 @@ const entries = {
   http,
   koa,
   memory,
+  mysql,
   nest,
   opentelemetry,
   redis,

@@ -15,6 +15,8 @@ const entries = {
   nest: require('once-per-key/nest'),
   http: require('once-per-key/http'),
   client: require('once-per-key/client'),
+  clientNode: require('once-per-key/client/node'),
+  mysql: require('once-per-key/mysql'),
   memory: require('once-per-key/memory'),
   redis: require('once-per-key/redis'),
   postgres: require('once-per-key/postgres'),
