@@ -6,6 +6,9 @@ import { onDatabase } from './served.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
+/** How long `transact.ts` pauses before it tries a lock again. */
+const FENCE_MS = 10
+
 const LEVELS = await Promise.all(
   ['read committed', 'repeatable read', 'serializable'].map(async (level) => [level, await onDatabase(level)] as const),
 )
@@ -569,31 +572,19 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     await fence.query('BEGIN')
     await fence.query(`SELECT pg_advisory_xact_lock_shared(${expression})`)
     // The first try is refused: only then the fence ends, and after it the pause before the second.
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    onTestFinished(() => {
-      vi.useRealTimers()
-    })
-    let isTold = false
-    const told = post().finally(() => {
-      isTold = true
-    })
-    await expect
-      .poll(
-        async () =>
-          (
-            await query(
-              "SELECT FROM pg_stat_activity WHERE state LIKE 'idle in transaction' AND query LIKE '%enter_v1%'",
-            )
-          ).length,
-        { interval: 1 },
-      )
-      .toBe(1)
+    const pauses: (() => void)[] = []
+    const original = globalThis.setTimeout
+    const held = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms?: number) => {
+      if (ms !== FENCE_MS) return original(run, ms)
+      pauses.push(run)
+      return original(() => {}, 0)
+    }) as typeof setTimeout)
+    onTestFinished(() => held.mockRestore())
+    const told = post()
+    await vi.waitUntil(() => pauses.length > 0, { interval: 1, timeout: 30_000 })
     await fence.query('COMMIT')
     fence.release()
-    while (!isTold) {
-      await vi.advanceTimersByTimeAsync(10)
-      await new Promise(setImmediate)
-    }
+    pauses[0]?.()
     expect(await told).toMatchObject({ status: 201 })
     expect(await effects()).toEqual(['e1'])
   })
