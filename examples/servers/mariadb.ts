@@ -1,29 +1,11 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chownSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chownSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { createConnection } from 'mysql2/promise'
 import { freePort } from './free-port.js'
 import { installedProgram } from './installed-program.js'
-
-/** A MariaDB of one's own, on a free port of 127.0.0.1, with its data in a temporary folder. */
-export interface OwnMariaDb {
-  readonly port: number
-  /** With its data and its log. */
-  readonly folder: string
-  /** Of the superuser. */
-  url(database?: string): string
-  /** Its process; it has another one after each start. */
-  pid(): number
-  /** Again, behind `stop`: with the data that it kept. */
-  start(): Promise<void>
-  /** As a crash would: without a word to its clients. */
-  stop(): Promise<void>
-  /** At once, and its data with it: for the end of this process. */
-  remove(): void
-}
+import { type OwnServer, startServer } from './own-server.js'
 
 let program: string | undefined
 
@@ -48,7 +30,7 @@ function ordinaryUser(folder: string): string[] {
 }
 
 /** Starts a server. `settings`: as in my.cnf. */
-export async function startOwnMariaDb(settings: Readonly<Record<string, string>> = {}): Promise<OwnMariaDb> {
+export async function startOwnMariaDb(settings: Readonly<Record<string, string>> = {}): Promise<OwnServer> {
   const binary = mariaDbBinary()
   const folder = mkdtempSync(join(tmpdir(), 'once-per-key-mariadb-'))
   const user = ordinaryUser(folder)
@@ -65,45 +47,14 @@ export async function startOwnMariaDb(settings: Readonly<Record<string, string>>
   const given = Object.entries(settings).map(([name, value]) => `--${name.replaceAll('_', '-')}=${value}`)
   const port = await freePort()
   const url = (database = '') => `mysql://root@127.0.0.1:${port}/${database}`
-  let child: ChildProcess
-
-  async function start(): Promise<void> {
-    const log = openSync(join(folder, 'log'), 'a')
-    const place = [
-      `--datadir=${data}`,
-      `--port=${port}`,
-      `--socket=${join(folder, 'socket')}`,
-      '--bind-address=127.0.0.1',
-    ]
-    const options = ['--no-defaults', ...user, ...place, '--skip-name-resolve', ...small, ...given]
-    child = spawn(binary, options, { stdio: ['ignore', log, log], cwd: folder })
-    while (child.exitCode === null) {
-      if (await accepts(url())) return
-      await setTimeout(20)
-    }
-    throw new Error(`mariadbd exited with code ${child.exitCode}: ${readFileSync(join(folder, 'log'), 'utf8')}`)
-  }
-
-  const isRunning = () => child.exitCode === null && child.signalCode === null
-
-  await start()
-  return {
-    port,
-    folder,
-    url,
-    pid: () => child.pid as number,
-    start,
-    async stop() {
-      if (!isRunning()) return
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
-    },
-    remove() {
-      if (isRunning()) child.kill('SIGKILL')
-      rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-    },
-  }
+  const place = [
+    `--datadir=${data}`,
+    `--port=${port}`,
+    `--socket=${join(folder, 'socket')}`,
+    '--bind-address=127.0.0.1',
+  ]
+  const args = ['--no-defaults', ...user, ...place, '--skip-name-resolve', ...small, ...given]
+  return startServer({ port, folder, url, program: binary, args, crash: 'SIGKILL', accepts })
 }
 
 async function accepts(uri: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { createConnection, type RowDataPacket } from 'mysql2/promise'
-import { type OwnMariaDb, startOwnMariaDb } from '../../examples/servers/mariadb.js'
+import { startOwnMariaDb } from '../../examples/servers/mariadb.js'
+import type { OwnServer } from '../../examples/servers/own-server.js'
 import { note } from './servers.js'
 
 /** A real MariaDB of the test's own. */
@@ -44,7 +45,7 @@ export async function newMariaDbDatabase(): Promise<{ readonly server: MariaDbSe
   return { server, url: await server.createDatabase(`file_${databases}`) }
 }
 
-function serverOf({ port, url, pid, start, stop, remove }: OwnMariaDb): MariaDbServer {
+function serverOf({ port, url, pid, start, stop, remove }: OwnServer): MariaDbServer {
   async function run(sql: string, database = 'mysql'): Promise<Record<string, unknown>[]> {
     const connection = await createConnection({ uri: url(database) })
     try {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { Client } from 'pg'
-import { type OwnPostgres, startOwnPostgres } from '../../examples/servers/postgres.js'
+import type { OwnServer } from '../../examples/servers/own-server.js'
+import { startOwnPostgres } from '../../examples/servers/postgres.js'
 import { note } from './servers.js'
 
 /** A real Postgres of the test's own. */
@@ -49,7 +50,7 @@ export async function newDatabase(): Promise<{ readonly server: PostgresServer; 
   return { server, url: await server.createDatabase(`file_${databases}`) }
 }
 
-function serverOf({ port, url, pid, start, stop, remove }: OwnPostgres): PostgresServer {
+function serverOf({ port, url, pid, start, stop, remove }: OwnServer): PostgresServer {
   async function run(sql: string, database = 'postgres'): Promise<Record<string, unknown>[]> {
     const client = new Client({ connectionString: url(database) })
     client.on('error', () => {})
