@@ -2,8 +2,9 @@ import type { PoolConnection } from 'mysql2/promise'
 import type { IdempotencyOptions } from 'once-per-key'
 import { describe, expect, test, vi } from 'vitest'
 import { gate } from '../../support/gate.js'
+import type { Handler } from '../../support/payout-servers.js'
 import { claimOf, ownOf } from '../claims.js'
-import { type Handler, onDatabase } from './served.js'
+import { onDatabase } from './served.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
