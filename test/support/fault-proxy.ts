@@ -13,7 +13,10 @@ export interface FaultProxy {
   dropRequest(text: string): Promise<void>
   /** Half of the next request that contains `text` reaches the server; the rest is dropped, and its connection with it. */
   tearRequest(text: string): Promise<void>
-  /** The next request that contains `text` is held back. Resolves when one is, with a function that sends it on. */
+  /**
+   * The next request that contains `text` is held back. Resolves when one is, with a function that sends it on, also where its
+   * client has gone meanwhile.
+   */
   hold(text: string): Promise<() => void>
   /** From now on, asks for each HTTP request, by its first bytes, what of it is lost. */
   loseWhat(choose: (request: string) => Loss | undefined): void
@@ -45,6 +48,7 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   const links = new Set<() => void>()
   let isCut = false
   let isFrozen = false
+  let isOver = false
   let delayMs = 0
   let armed: (Losing & { readonly text: string }) | undefined
   let holding: { readonly text: string; held(sendOn: () => void): void } | undefined
@@ -55,13 +59,19 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     const server = connect(targetPort, '127.0.0.1')
     const [toServer, toClient] = [passage(server), passage(client)]
     let losing: Losing | undefined
+    let isHeld = false
 
     client.on('data', (bytes) => {
       if (isFrozen) return
       if (holding !== undefined && bytes.includes(holding.text)) {
         const { held } = holding
         holding = undefined
-        return held(() => toServer(bytes))
+        isHeld = true
+        return held(() => {
+          isHeld = false
+          toServer(bytes)
+          if (client.destroyed) end()
+        })
       }
       const found = losingOf(bytes)
       if (found === undefined) return toServer(bytes)
@@ -82,8 +92,10 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     })
     // No reset: it overtakes bytes that are not read yet, and one that meets an error keeps Node from exiting (20.20).
     function end(): void {
-      links.delete(end)
       client.destroy()
+      // What is on its way arrives, although whoever sent it has gone.
+      if (isHeld && !isOver) return
+      links.delete(end)
       server.destroySoon()
     }
     links.add(end)
@@ -158,6 +170,7 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
       isCut = false
     },
     async close() {
+      isOver = true
       endAll()
       proxy.close()
       await once(proxy, 'close')
