@@ -7,8 +7,8 @@ import { LEASE_MS, MISTAKES, type Order } from './order.js'
 import type { Services } from './services.js'
 import { untilHeld } from './until-held.js'
 
-/** Several times as long as any limit, and a fraction of that of a patient run. */
-const PATIENCE_BEATS = beatsIn(15 * LEASE_MS)
+/** Several times as long as a statement may take, less than a connection may be silent, and a fraction of a patient run's time. */
+const PATIENCE_BEATS = beatsIn(10 * LEASE_MS)
 const MOST_ASKS = 100
 
 const ORDER: Order = {

@@ -15,11 +15,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'an answer leaves before its COMMIT',
-    find: `    progress = 'completed'
-  }`,
-    replace: `    progress = 'completed'
-    transaction.committed()
-  }`,
+    find: "if (transactions.commitsWithLast === true) progress = 'completed'",
+    replace: "transaction.committed()\n    if (transactions.commitsWithLast === true) progress = 'completed'",
     check: 'S3',
   },
   {
