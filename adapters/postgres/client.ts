@@ -166,7 +166,7 @@ export function pipes(connection: PostgresConnection): boolean {
 
 /**
  * Sends statements in one round trip; those with a name are prepared. Resolves with a result for each that was carried
- * out, and the error behind them, if any. Their rows are of text alone.
+ * out, and the error after them, if any. Their rows are of text alone.
  */
 export function piped(connection: PostgresConnection, statements: readonly Sent[]): Promise<readonly PipedResult[]> {
   const pipeline = new Pipeline(statements, preparedOn(connection))

@@ -34,7 +34,7 @@ export function readBegun(reply: unknown): BeginReply {
   return fields.length === 3 ? acquired : { ...acquired, steps: readSteps(fields) }
 }
 
-/** Four fields each, behind the first three. */
+/** Four fields each, after the first three. */
 function readSteps(fields: Reply): Step[] {
   const steps: Step[] = []
   for (let i = 3; i < fields.length; i += 4) {

@@ -16,7 +16,7 @@ export interface HandleTerms {
   readonly scope?: string
   /**
    * Is given promises, which never reject, of all that must end before the platform may stop: the handler of a client that has
-   * left, and what is still to be stored. Workers and other platforms that stop behind a response need it.
+   * left, and what is still to be stored. Workers and other platforms that stop after a response need it.
    */
   readonly waitUntil?: (pending: Promise<void>) => void
 }

@@ -37,7 +37,7 @@ async function responded<Req, Passed>(
       RUNNING.add(request)
       return await execute(engine, decision, call, runs).finally(() => RUNNING.delete(request))
     case 'reject':
-      // The claim is given up behind it.
+      // The claim is given up after it.
       if (decision.problem.code === 'store_unavailable') waitFor(call, engine.idle())
       return otherResponse(engine, call, decision, decision.extraHeaders)
     case 'replay':

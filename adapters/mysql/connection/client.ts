@@ -61,7 +61,7 @@ export function resetsOnRelease(pool: MySqlPool): boolean {
 const LONG_WAIT_MS = 100
 /**
  * The longest that a command waits for a connection: less than the default of `storeTimeoutMs`, two seconds. One that was given up must
- * not take the turn of one that is waited for, or behind an outage the pool would be busy with the commands of the outage.
+ * not take the turn of one that is waited for, or after an outage the pool would be busy with the commands of the outage.
  */
 const LONGEST_WAIT_MS = 1_500
 

@@ -153,7 +153,7 @@ function walkingOf({ records, sweeps }: Tables) {
   const progress = statement(`SELECT HEX(next_id) AS next_id FROM ${sweeps} WHERE id = 1`)
   const turned = statement(`UPDATE ${sweeps} SET next_id = ?, due_at = ${NOW} + ? WHERE id = 1`)
   return {
-    /** Some rows, in the order of their ids, behind one of them. */
+    /** Some rows, in the order of their ids, after one of them. */
     walk: (fromId: string, rows: number) => walk(Buffer.from(fromId, 'hex'), rows),
     /** Which of some rows have expired. */
     expired: (fromId: string, rows: number) => expired(Buffer.from(fromId, 'hex'), rows),

@@ -71,7 +71,7 @@ export class InTransaction<Tx> {
     this.#records = records
   }
 
-  /** Runs the work of a transaction; behind it nothing of ours is sent in it any more. */
+  /** Runs the work of a transaction; after it nothing of ours is sent in it any more. */
   async during(tx: Tx, work: () => Promise<void>): Promise<void> {
     let isOver = false
     this.#open.set(tx as object, { tx, isOver: () => isOver })

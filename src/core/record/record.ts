@@ -75,7 +75,7 @@ export interface Step {
 export interface StepChange {
   readonly label: string
   /**
-   * 1, 2, 3 … among the changes of one owner: one that arrives behind a later one for the same label changes nothing.
+   * 1, 2, 3 … among the changes of one owner: one that arrives after a later one for the same label changes nothing.
    */
   readonly order: number
   /** `'undone'`: its beginning is taken back, since it certainly had no effect. */

@@ -143,7 +143,7 @@ export class LookedRun extends Run implements LookedKey {
     super.store(failure, mustBeConfirmed)
   }
 
-  /** Whether the key was claimed is unknown, and nothing of this run had an effect: its claim is released behind it. */
+  /** Whether the key was claimed is unknown, and nothing of this run had an effect: its claim is released after it. */
   async #giveUpClaim(): Promise<void> {
     const { calls, options } = this.core
     this.failure = { uncertain: false }

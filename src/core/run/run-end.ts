@@ -13,7 +13,7 @@ export type OfferedEnd =
       readonly answer: null
       readonly how: FailureKind
       readonly because: FailureReason
-      /** What retries get: the transaction is rolled back all the same, and the record is completed behind it. */
+      /** What retries get: the transaction is rolled back all the same, and the record is completed after it. */
       readonly kept?: Answer | undefined
     }
 

@@ -73,7 +73,7 @@ export class RunTransaction implements OpenTransaction {
    *
    * @throws IdempotencyError for misuse: nothing was sent.
    */
-  static async behind(run: Run): Promise<RunTransaction> {
+  static async after(run: Run): Promise<RunTransaction> {
     for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
     return new RunTransaction(run, 'transaction')
   }

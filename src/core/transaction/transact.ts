@@ -80,7 +80,7 @@ export async function transact<Tx, Value, Options>(
   const run = usableRun(context, store)
   const { looked } = run
   for (;;) {
-    const transaction = await RunTransaction.behind(run)
+    const transaction = await RunTransaction.after(run)
     const way =
       looked === undefined
         ? claimedWay(transaction, transactions, options, allowEmpty)
@@ -258,7 +258,7 @@ export async function step<Tx, Options>(
   let outcome: StepOutcome = 'rolled back'
   try {
     const ready = taken.ready()
-    if (ready !== undefined) await ready // Else in the same turn: what is answered behind it waits for it.
+    if (ready !== undefined) await ready // Else in the same turn: what is answered after it waits for it.
     const transaction = new RunTransaction(run, 'step')
     let isDone = false
     const inside = async (tx: Tx, call: Call): Promise<void> => {

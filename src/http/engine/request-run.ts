@@ -42,7 +42,7 @@ export interface RequestRun {
    */
   willFailCertainly(does: boolean): void
   /**
-   * Resolves when nothing of the run is pending any more, behind its last event: for platforms that stop behind a response. It
+   * Resolves when nothing of the run is pending any more, after its last event: for platforms that stop after a response. It
    * may be later than what `settle` says: a completion that the store does not confirm in time is tried again.
    */
   ended(): Promise<void>

@@ -20,7 +20,7 @@ function warn(error: unknown): void {
   const { message = String(error) } = (error ?? {}) as Partial<Error>
   warnOnce(
     'ONCE_PER_KEY_WAIT_UNTIL_FAILED',
-    `waitUntil failed (${message}). Where the platform stops behind a response, a handler whose client has left may be cut off. Pass a ` +
+    `waitUntil failed (${message}). Where the platform stops after a response, a handler whose client has left may be cut off. Pass a ` +
       'function that calls it on its object: `(pending) => context.waitUntil(pending)`. This is printed once.',
   )
 }

@@ -21,7 +21,7 @@ export interface WebhookReceiver extends Receive {
    * delivery that one form has handled is a repeat for the other. The body must be unread. With the payments service's events,
    * the path may be any; where it names a type, it must be the event's.
    *
-   * Rejects with an IdempotencyError for misuse: no handler ran, and nothing was stored. Platforms that stop behind a response
+   * Rejects with an IdempotencyError for misuse: no handler ran, and nothing was stored. Platforms that stop after a response
    * need `waitUntil`.
    *
    * @example export const POST = (request: Request) => receiver.fetch(request)

@@ -119,7 +119,7 @@ export class Deliveries<Req extends AnyRequest> {
       case 'replay':
         return this.#engine.answerFor(decision, delivery.request)
       case 'reject':
-        // The claim is given up behind it.
+        // The claim is given up after it.
         if (decision.problem.code === 'store_unavailable') waitFor(delivery, this.idle())
         return this.#engine.answerFor(decision, delivery.request)
     }
