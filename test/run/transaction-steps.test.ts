@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { PoolConnection } from 'mysql2/promise'
 import type { IdempotencyContext, Json } from 'once-per-key/core'
-import type { MySqlStore } from 'once-per-key/mysql'
-import { PostgresStore } from 'once-per-key/postgres'
+import type { Statement as MySqlStatement, MySqlStore } from 'once-per-key/mysql'
+import type { Statement as PostgresStatement, PostgresStore } from 'once-per-key/postgres'
 import { type RunnerEvent, runner } from 'once-per-key/run'
 import { sealed } from 'once-per-key/sealed'
 import type { PoolClient } from 'pg'
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   storeOn as mySqlStoreOn,
   openStore as openMySql,
@@ -248,37 +248,70 @@ describe.each(STORES)('a step in a transaction, on %s,', (_name, open) => {
   })
 })
 
-test('on Postgres, a step whose COMMIT was lost is found under its label: it runs exactly once', async () => {
+interface Connection {
+  query(sql: string): Promise<unknown>
+  release(): void
+}
+
+/** Opens transactions on connections; the reply to each COMMIT is lost, until it is healed. */
+function losesReplies<Tx extends Connection>(connect: () => Promise<Tx>) {
   let isLost = true
-  const store = new PostgresStore({
-    pool,
-    sweeps: false,
-    transactions: {
-      async transaction(work: (tx: PoolClient) => Promise<void>) {
-        const tx = await application.connect()
-        try {
-          await tx.query('BEGIN')
-          await work(tx)
-          await tx.query('COMMIT')
-        } finally {
-          tx.release()
-        }
-        if (isLost) throw Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' })
-      },
-      run: (tx: PoolClient, { text, values }) => tx.query(text, [...values]),
+  return {
+    heal() {
+      isLost = false
     },
-  })
+    async transaction(work: (tx: Tx) => Promise<void>) {
+      const tx = await connect()
+      try {
+        await tx.query('BEGIN')
+        await work(tx)
+        await tx.query('COMMIT')
+      } finally {
+        tx.release()
+      }
+      if (isLost) throw Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' })
+    },
+  }
+}
+
+function losingOnPostgres() {
+  const { heal, transaction } = losesReplies(() => application.connect())
+  const run = (tx: PoolClient, { text, values }: PostgresStatement) => tx.query(text, [...values])
+  const store = storeOn({ pool, transactions: { transaction, run } })
+  const reserve = (context: IdempotencyContext, work: () => number) =>
+    store.step(context, 'reserve', async (tx: PoolClient) => {
+      await tx.query("INSERT INTO effects VALUES ('e1')")
+      return work()
+    })
+  return { store, heal, reserve }
+}
+
+function losingOnMySql() {
+  const mine = openMySqlPool(mySql.url)
+  onTestFinished(() => mine.end())
+  const { heal, transaction } = losesReplies(() => mine.getConnection())
+  const run = (tx: PoolConnection, { text, values }: MySqlStatement) => tx.query(text, [...values])
+  const store = mySqlStoreOn({ pool: mySql.pool, transactions: { transaction, run } })
+  const reserve = (context: IdempotencyContext, work: () => number) =>
+    store.step(context, 'reserve', async (tx: PoolConnection) => {
+      await tx.query("INSERT INTO effects VALUES ('e1')")
+      return work()
+    })
+  return { store, heal, reserve }
+}
+
+test.each([
+  ['Postgres', losingOnPostgres],
+  ['MariaDB', losingOnMySql],
+])('on %s, a step whose COMMIT was lost is found under its label: it runs exactly once', async (_name, open) => {
+  const { store, heal, reserve } = open()
   let calls = 0
   const once = runner({ store, name: 'orders', onEvent: () => {} })
   const result = await once(OPERATION, async (context) => {
-    const reserve = () =>
-      store.step(context, 'reserve', async (tx) => {
-        await tx.query("INSERT INTO effects VALUES ('e1')")
-        return ++calls
-      })
-    await expect(reserve()).rejects.toThrow('the connection was lost')
-    isLost = false
-    return reserve()
+    const reserved = () => reserve(context, () => ++calls)
+    await expect(reserved()).rejects.toThrow('the connection was lost')
+    heal()
+    return reserved()
   })
   expect([result, calls]).toEqual([1, 1])
 })
