@@ -14,7 +14,7 @@ export {
   type StoreFailure,
   safely as safeListener,
 } from './events/events.js'
-export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './events/outcome.js'
+export type { RefusalCode, Refused, Replayed, RunEnd } from './events/outcome.js'
 export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './events/trace.js'
 export { warnOnce, warnUnheard } from './events/warning.js'
 export {

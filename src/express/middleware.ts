@@ -16,8 +16,8 @@ import { HeldResponse } from '../node/held-response.js'
 import { failUnrun, responseBegun } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
+import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
 import { sendAnswer } from '../node/sending/send.js'
-import type { Binding, Other, WayOut } from '../node/sending/way-out.js'
 import { asDictionary } from './as-dictionary.js'
 import { watchCertainFailures } from './certain-failures.js'
 
@@ -99,7 +99,7 @@ class Sender<Req extends IncomingMessage> implements Binding {
     this.#engine = engine
   }
 
-  sendOther({ req, res, extraHeaders, outlet }: WayOut, other: Other): void {
+  sendOther({ req, res, extraHeaders, outlet }: ResponseSender, other: Other): void {
     this.send(other, req as Req, res, extraHeaders, outlet)
   }
 

@@ -10,13 +10,13 @@ import {
   type Decision,
   type HeaderPairs,
   type HeldAnswer,
-  type HeldBody,
-  heldBody,
   isReply,
   type Reply,
+  type RequestEnd,
   type RequestEngine,
   type RequestRun,
-  type Settled,
+  type ResponseBody,
+  readResponseBody,
   streamedBody,
 } from '../http/index.js'
 import { bodyOf, canBeHeld, headOf, isResponse, rebuilt, responseOf } from './answer.js'
@@ -24,7 +24,7 @@ import type { Call } from './request.js'
 
 export type Execute = Extract<Decision, { action: 'execute' }>
 /** What to send according to the record, instead of the handler's answer. */
-type Other = Exclude<Settled, { action: 'send' }>
+type Other = Exclude<RequestEnd, { action: 'send' }>
 
 /**
  * Runs a handler, and resolves with the response to send after its record was settled: the handler's own, or its
@@ -55,7 +55,7 @@ interface Given {
   readonly response: Response
   readonly bytes: Uint8Array
   /** The result, after the record was settled. */
-  readonly settled: { readonly whenSettled: Settled | Promise<Settled> }
+  readonly settled: { readonly whenSettled: RequestEnd | Promise<RequestEnd> }
 }
 
 class Execution<Req> implements HeldAnswer {
@@ -110,7 +110,7 @@ class Execution<Req> implements HeldAnswer {
       await this.#run.fail()
       return response
     }
-    const body = await this.#heldBody(response)
+    const body = await this.#responseBody(response)
     if (body.kind === 'whole') return this.#send(this.#give(response, body.bytes))
     const stream = streamedBody(this.#run, this.#headOf(response), body, this.#call.request.signal)
     return rebuilt(response, stream, this.#extraHeaders)
@@ -120,9 +120,9 @@ class Execution<Req> implements HeldAnswer {
     return headOf(response, this.#before)
   }
 
-  #heldBody(response: Response): Promise<HeldBody> {
+  #responseBody(response: Response): Promise<ResponseBody> {
     const body = bodyOf(response, this.#call.request.method)
-    return heldBody(body, this.#run, response.headers.get('Content-Type'))
+    return readResponseBody(body, this.#run, response.headers.get('Content-Type'))
   }
 
   #give(response: Response, bytes: Uint8Array): Given {
@@ -169,7 +169,7 @@ class Execution<Req> implements HeldAnswer {
   async #responded(value: Response): Promise<void> {
     const copy = value.clone()
     this.#reading = copy
-    const body = await this.#heldBody(copy)
+    const body = await this.#responseBody(copy)
     if (this.#reading !== copy) return // The transaction was rolled back meanwhile.
     const isKept = body.kind === 'whole' && this.#run.keepsBody(body.bytes.byteLength, copy.headers.get('Content-Type'))
     if (!isKept) throw transactionStreamed()

@@ -39,7 +39,7 @@ export type {
 export type { Beneficiary, CompanyAddress, IdDoc, OnboardingData } from './events/onboarding-data.js'
 export type { EventOfType, WebhookContext, WebhookHandler } from './receiver/delivery/handlers.js'
 export type { AboutDelivery, WebhookReceiverEvent } from './receiver/delivery/receiver-event.js'
-export type { RefusalCode } from './receiver/delivery/refusal.js'
+export type { ReceiverRefusalCode } from './receiver/delivery/refusal.js'
 export { type WebhookHandlers, type WebhookReceiverOptions, webhookReceiver } from './receiver/documented-receiver.js'
 export type { Parse, ParsedEvent } from './receiver/parsing/parse.js'
 export type { Receive, WebhookReceiver } from './receiver/receiver.js'

@@ -56,7 +56,7 @@ export class Claims {
    */
   giveUp(operation: Operation, claim: Claim | null): void {
     if (claim === null || this.#isLooking) return
-    if (!claim.isAnswered) claim.onLateAnswer = (late) => void this.#free(operation, late?.acquired === true)
+    if (!claim.isReplied) claim.onLateReply = (late) => void this.#free(operation, late?.acquired === true)
     void this.#free(operation, claim.reply?.acquired === true)
   }
 

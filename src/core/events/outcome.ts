@@ -32,6 +32,6 @@ export interface Replayed {
 }
 
 /** What to send after a run has ended: its own answer, or what the record says instead. */
-export type Settled = { readonly action: 'send' } | Replayed | Refused
+export type RunEnd = { readonly action: 'send' } | Replayed | Refused
 
-export const SEND: Settled = Object.freeze({ action: 'send' })
+export const SEND: RunEnd = Object.freeze({ action: 'send' })

@@ -11,10 +11,10 @@ interface Options {
 }
 
 /** The result for an operation that does not run. */
-export type Verdict = Replayed | Refused
+export type NotRun = Replayed | Refused
 
 /** What the existing record means for an operation. */
-export function verdictOn(record: IdempotencyRecord, { fingerprint }: Identity, options: Options): Verdict {
+export function whyNotRun(record: IdempotencyRecord, { fingerprint }: Identity, options: Options): NotRun {
   const bound = record.state === 'failed' && !record.uncertain ? null : record.fingerprint
   if (bound !== null && bound !== fingerprint) return refused('mismatched')
   switch (record.state) {
@@ -32,8 +32,8 @@ export function verdictOn(record: IdempotencyRecord, { fingerprint }: Identity, 
 }
 
 /** The result for the client of a run that lost its lease: the answer if there is one, else to retry. */
-export function verdictAfterLoss(record: IdempotencyRecord | null, identity: Identity, options: Options): Verdict {
-  if (record?.state === 'completed') return verdictOn(record, identity, options)
+export function endAfterLoss(record: IdempotencyRecord | null, identity: Identity, options: Options): NotRun {
+  if (record?.state === 'completed') return whyNotRun(record, identity, options)
   return inFlight(record?.state === 'in-flight' ? record.leaseRemainingMs : 0, options)
 }
 
@@ -62,12 +62,12 @@ export function expired(): Refused {
   return refused('key_expired')
 }
 
-export function isMismatch(verdict: Verdict): boolean {
-  return verdict.action === 'refuse' && verdict.code === 'mismatched'
+export function isMismatch(notRun: NotRun): boolean {
+  return notRun.action === 'refuse' && notRun.code === 'mismatched'
 }
 
-export function isInFlight(verdict: Verdict): boolean {
-  return verdict.action === 'refuse' && verdict.code === 'in_flight'
+export function isInFlight(notRun: NotRun): boolean {
+  return notRun.action === 'refuse' && notRun.code === 'in_flight'
 }
 
 function refused(code: RefusalCode, retryAfterMs: number | null = null): Refused {

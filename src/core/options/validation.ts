@@ -66,11 +66,11 @@ export function checkOptions(
 /** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */
 function refuseMistakes(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
-  throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${listed(mistakes)}`)
+  throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${bulleted(mistakes)}`)
 }
 
 /** Each mistake on its own line. */
-export function listed(mistakes: readonly string[]): string {
+export function bulleted(mistakes: readonly string[]): string {
   return mistakes.map((mistake) => `\n  - ${mistake}`).join('')
 }
 

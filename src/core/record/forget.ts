@@ -13,11 +13,11 @@
  *
  * A stale reply shows the record without its answer.
  */
-import { peek, type Step, type StoredRecord } from './machine.js'
+import { type Change, peek, type StoredRecord } from './machine.js'
 import type { CommandReply, Forgetting, IdempotencyRecord } from './record.js'
 import { NOT_KEPT } from './record.js'
 
-export function forget(stored: StoredRecord | null, forgetting: Forgetting, now: number): Step<CommandReply> {
+export function forget(stored: StoredRecord | null, forgetting: Forgetting, now: number): Change<CommandReply> {
   const { record, reply: seen } = peek(stored, now)
   if (record === null || seen === null) return { record: null, reply: { ok: false, record: null } }
   if (!isSame(record, forgetting) || isOpen(record)) {

@@ -1,5 +1,5 @@
 import type { FailureReason } from '../events/events.js'
-import type { Settled } from '../events/outcome.js'
+import type { RunEnd } from '../events/outcome.js'
 import type { Entry } from '../record/looked.js'
 import type { Answer } from '../record/record.js'
 
@@ -22,7 +22,7 @@ export interface OpenTransaction {
   /** The record is locked, which replaces the lease. */
   readonly isCompleting: boolean
   /** Resolves with what to send, after the transaction has ended; never resolves if the end was discarded. */
-  offer(end: OfferedEnd): Promise<Settled>
+  offer(end: OfferedEnd): Promise<RunEnd>
   /**
    * Called by a transaction that is to follow. Resolves when the work that this one left behind has settled; `undefined`: it
    * has left nothing behind, so it must be awaited.

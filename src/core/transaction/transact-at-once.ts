@@ -94,7 +94,7 @@ export async function stepAtOnce(
       )
       isCommitted = true
     } finally {
-      await transaction.stepOver(isCommitted ? 'committed' : 'rolled back')
+      await transaction.endStep(isCommitted ? 'committed' : 'rolled back')
     }
   } finally {
     taken.over(isCommitted ? 'committed' : 'rolled back')
@@ -113,7 +113,7 @@ export function completeByHandAtOnce(
 ): void {
   const run = usableRun(context, store)
   run.mustBeClaimed('completeIn')
-  run.mayCompleteByHand()
+  run.checkByHand()
   const completion = run.completionByHand(answer)
   complete(run.recordKey, completion)
   run.completedByHand()

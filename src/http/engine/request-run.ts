@@ -29,13 +29,13 @@ export interface RequestRun {
    * with `store_unavailable`; by default `unconfirmedSuccess` decides. The answer is the run's from now on: do not change it.
    * Never throws, and never rejects.
    */
-  settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<Settled>
+  settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<RequestEnd>
   /** Ends the run without an answer: a failure that may have had its effect. Never throws, and never rejects. */
-  fail(): MaybePromise<Settled>
+  fail(): MaybePromise<RequestEnd>
   /** `settle`, for whoever holds an object to be told: before this returns, if the store replies at once. */
-  settleFor(settling: Settling<Settled>, answer: Answer, confirmed?: boolean): void
+  settleFor(settling: Settling<RequestEnd>, answer: Answer, confirmed?: boolean): void
   /** `fail`, in the same way. */
-  failFor(settling: Settling<Settled>): void
+  failFor(settling: Settling<RequestEnd>): void
   /**
    * Whether the handler threw a `CertainFailure` that is being handled: then the run has certainly failed without
    * effect, whatever response is sent.
@@ -68,4 +68,4 @@ export interface Rejected {
 }
 
 /** What to send after a run has ended: the handler's own response, another attempt's answer, or a problem. */
-export type Settled = { readonly action: 'send' } | Replay | Rejected
+export type RequestEnd = { readonly action: 'send' } | Replay | Rejected

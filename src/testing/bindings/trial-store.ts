@@ -10,7 +10,7 @@ export function trialStore(): TrialStore {
   const records = new Map<string, machine.StoredRecord>()
   let isAway = false
 
-  function step<Reply>(key: string, command: (stored: machine.StoredRecord | null) => machine.Step<Reply>): Reply {
+  function step<Reply>(key: string, command: (stored: machine.StoredRecord | null) => machine.Change<Reply>): Reply {
     const { record, reply } = command(records.get(key) ?? null)
     if (record !== null) records.set(key, record)
     return reply

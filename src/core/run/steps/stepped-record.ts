@@ -33,7 +33,7 @@ export abstract class SteppedRecord extends OwnedRecord implements RunOfSteps {
   }
 
   abstract mustBeClaimed(call: string): void
-  abstract mayEnter(): void
+  abstract checkEntry(): void
 
   restored(): void {
     this.#steps?.restored()
@@ -69,7 +69,7 @@ export abstract class SteppedRecord extends OwnedRecord implements RunOfSteps {
     this.emit({ type, scope, key, attempt: this.attempt, label })
   }
 
-  mayHaveSteps(may: boolean): void {
+  setStepUncertain(may: boolean): void {
     this.uncertain = this.isEarlierUnknown || may
   }
 }

@@ -27,7 +27,7 @@ import type { AnyRequest, Delivery } from './delivery.js'
 import { ACKNOWLEDGED, HandledDelivery } from './handled-delivery.js'
 import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
 import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
-import { eventProblem, type RefusalCode, refusalAnswer } from './refusal.js'
+import { eventProblem, type ReceiverRefusalCode, refusalAnswer } from './refusal.js'
 
 /** Reads, verifies, claims and handles deliveries, in this order, and returns the response to each. */
 export class Deliveries<Req extends AnyRequest> {
@@ -163,7 +163,7 @@ export class Deliveries<Req extends AnyRequest> {
   }
 }
 
-type Refused = Exclude<RefusalCode, 'handler_failed' | 'receiver_failed'>
+type Refused = Exclude<ReceiverRefusalCode, 'handler_failed' | 'receiver_failed'>
 
 function contextOf(context: IdempotencyContext): WebhookContext {
   const { scope: source, attempt, previousOutcome, deriveKey, mayHaveEffect, step } = context
