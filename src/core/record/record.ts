@@ -186,13 +186,6 @@ export interface ListedRecords {
   readonly next: string | null
 }
 
-/** @deprecated The name in 0.1 of `Ownership`. */
-export type Own = Ownership
-/** @deprecated The name in 0.1 of `BeginReply`. */
-export type Begun = BeginReply
-/** @deprecated The name in 0.1 of `CommandReply`. */
-export type Done = CommandReply
-
 /** In place of an answer that was not kept, when nothing of it is. */
 export const NOT_KEPT: Answer = Object.freeze({
   status: 200,
