@@ -6,7 +6,6 @@ export type {
   NotificationSettings,
   WebhookFailureNotification,
 } from './events/app-settings.js'
-export { looksLikeEmailAddress } from './events/email-address.js'
 export type { WebhookEnvelope } from './events/envelope.js'
 export {
   isKnownEvent,
@@ -19,6 +18,7 @@ export {
   webhookEventTypes,
 } from './events/event.js'
 export { WebhookEventError, type WebhookEventIssue } from './events/event-error.js'
+export { looksLikeEmailAddress } from './events/fields.js'
 export type {
   MandateCreditor,
   MandateCreditorAddress,

@@ -3,23 +3,32 @@ import { Deadlines, monotonicNow } from '../calls/deadlines.js'
 import type { Waiting } from '../calls/store-call.js'
 import { StoreCalls } from '../calls/store-calls.js'
 import { isRefusal, safely } from '../events/events.js'
+import { isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
 import { isClaimTraced, isEventTraced, traceClaim, traced, traceStore } from '../events/trace.js'
-import { isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/verdict.js'
 import { warnUnheard } from '../events/warning.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import type { EngineOptions } from '../options/engine-options.js'
 import { resolveEngineOptions } from '../options/engine-rules.js'
 import type { Identity, RecordName } from '../record/identity.js'
 import type { Acquired, Answer, BeginReply, CommandReply, IdempotencyRecord } from '../record/record.js'
-import type { CoreParts } from '../run/core-parts.js'
 import { Duplicates } from '../run/duplicates.js'
 import { LookedRun } from '../run/looked-run.js'
+import type { CoreParts } from '../run/operation.js'
 import { Run } from '../run/run.js'
 import { type Claimant, type Claimed, PromisedClaim, tellClaim, tellRun } from './claimant.js'
 import { type Claim, Claims } from './claims.js'
-import { type EndedRecord, type ForgottenScope, forgetRecord, forgetScope, type ScopeName } from './forget-calls.js'
 import { checkFirstSent, isLate, lookUp } from './late-retry.js'
-import { inspectRecord, resolveRecord, type UnknownOutcome, unknownOutcomes } from './operator-calls.js'
+import {
+  type EndedRecord,
+  type ForgottenScope,
+  forgetRecord,
+  forgetScope,
+  inspectRecord,
+  resolveRecord,
+  type ScopeName,
+  type UnknownOutcome,
+  unknownOutcomes,
+} from './operator-calls.js'
 import { type Waited, waitForOwner } from './wait-for-owner.js'
 
 /** Runs operations once. */

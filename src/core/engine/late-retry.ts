@@ -1,12 +1,11 @@
 import { IdempotencyError, kindOf } from '../errors.js'
+import { expired, isMismatch, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
 import { isCommandTraced, traceCommand } from '../events/trace.js'
-import { expired, isMismatch, type NotRun, storeUnavailable, whyNotRun } from '../events/verdict.js'
 import { isThenable, type MaybePromise, whenever } from '../maybe-promise.js'
 import { longestRepeatMs, type RepeatOptions } from '../options/engine-options.js'
 import { firstSentFault, type Identity } from '../record/identity.js'
 import type { IdempotencyRecord } from '../record/record.js'
-import type { CoreParts } from '../run/core-parts.js'
-import type { Operation } from '../run/operation.js'
+import type { CoreParts, Operation } from '../run/operation.js'
 import { commandOf } from './operator-calls.js'
 
 /**

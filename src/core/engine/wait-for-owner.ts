@@ -1,5 +1,5 @@
 import { monotonicNow } from '../calls/deadlines.js'
-import { inFlight, isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/verdict.js'
+import { inFlight, isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import type { Acquired, IdempotencyRecord } from '../record/record.js'
 import type { Duplicates, Place } from '../run/duplicates.js'

@@ -5,7 +5,7 @@ import type { Identity, RecordName } from '../record/identity.js'
 import type { BeginReply, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { Store, StoreEvent } from '../store.js'
 import type { CommandName, Emit, EngineEvent, StoreFailure } from './events.js'
-import type { RefusalCode, Refused, Replayed } from './outcome.js'
+import type { RefusalCode, Refused, Replayed } from './refusal.js'
 
 /**
  * Publishes what happens in an engine to subscribers in the same process: three channels of `node:diagnostics_channel`.

@@ -4,7 +4,7 @@ import type { StoreCall, Waiting } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
 import type { OwnContext } from '../events/own-context.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
-import type { CoreParts } from './core-parts.js'
+import type { CoreParts } from './operation.js'
 
 /**
  * - `held`: as far as we know, nobody else may run.

@@ -1,7 +1,14 @@
 import { monotonicNow } from '../calls/deadlines.js'
 import { isRefusal } from '../events/events.js'
-import { type Refused, SEND } from '../events/outcome.js'
-import { inFlight, type NotRun, transactionMissing, unconfirmed, whyNotRun } from '../events/verdict.js'
+import {
+  inFlight,
+  type NotRun,
+  type Refused,
+  SEND,
+  transactionMissing,
+  unconfirmed,
+  whyNotRun,
+} from '../events/refusal.js'
 import { effectsInTransaction, operationTaken, transactionTimedOut } from '../misuse.js'
 import type { Entry, Fenced, Free } from '../record/looked.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord } from '../record/record.js'

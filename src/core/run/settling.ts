@@ -1,5 +1,5 @@
-import type { RunEnd } from '../events/outcome.js'
 import { rethrow } from '../events/own-context.js'
+import type { RunEnd } from '../events/refusal.js'
 import type { MaybePromise } from '../maybe-promise.js'
 
 /** Whoever ends a run: is told what to send, at most once, last, and in the request's own async context. */

@@ -1,4 +1,4 @@
-import type { RunEnd } from '../events/outcome.js'
+import type { RunEnd } from '../events/refusal.js'
 import type { OfferedEnd } from '../run/run-end.js'
 
 /** The ends of the run that are offered to an open transaction, until its outcome is known. */

@@ -1,5 +1,5 @@
 import { waitBegan, waitEnded } from '../calls/awaited.js'
-import type { RunEnd } from '../events/outcome.js'
+import type { RunEnd } from '../events/refusal.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import {
   transactionLate,

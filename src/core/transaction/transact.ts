@@ -5,11 +5,11 @@ import type { StepChange } from '../record/record.js'
 import { RUN } from '../run/context.js'
 import type { Run } from '../run/run.js'
 import type { Completion, Finish, LookedKey } from '../run/run-end.js'
-import type { RecordedResult } from '../run/steps/step-inside.js'
+import type { RecordedResult } from '../run/steps/step-in-hand.js'
 import type { Store } from '../store.js'
 import { RunTransaction, type StepEnd } from './run-transaction.js'
 import { type WorkCall, within } from './transaction-call.js'
-import { readResult } from './with-result.js'
+import { readResult } from './work-options.js'
 
 /**
  * What a store provides so that a run's effects and its record commit together: its client's transactions, and the

@@ -1,8 +1,7 @@
 import type { Step } from '../../record/record.js'
 import { OwnedRecord } from '../owned-record.js'
 import type { RunOfSteps } from './sent-step.js'
-import type { StepInHand } from './step-in-hand.js'
-import type { ResumedStep, StepInside } from './step-inside.js'
+import type { ResumedStep, StepInHand, StepInside } from './step-in-hand.js'
 import { Steps } from './steps.js'
 
 /** The record of an attempt whose steps are recorded in it. An attempt without steps pays nothing for them. */

@@ -13,10 +13,18 @@ import {
 } from '../../misuse.js'
 import type { CommandReply, Step, StepChange } from '../../record/record.js'
 import type { Store } from '../../store.js'
-import type { CoreParts } from '../core-parts.js'
+import type { CoreParts } from '../operation.js'
 import { type RunOfSteps, SentStep } from './sent-step.js'
-import { checkLabel, type GivenStep, type ResultOfStep, type StepCodec, type StepInHand } from './step-in-hand.js'
-import { type ResumedStep, StepInside, type StepsAround } from './step-inside.js'
+import {
+  checkLabel,
+  type GivenStep,
+  type ResultOfStep,
+  type ResumedStep,
+  type StepCodec,
+  type StepInHand,
+  StepInside,
+  type StepsAround,
+} from './step-in-hand.js'
 
 /**
  * - `free`: nobody has begun it, or each beginning was taken back.

@@ -21,10 +21,9 @@ import {
   waitFor,
 } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
-import type { Delivered } from '../parsing/delivered-event.js'
+import type { Delivered } from '../parsing/parse.js'
 import { type ResolvedReceiverOptions, sourceReader } from '../receiver-options.js'
-import type { AnyRequest, Delivery } from './delivery.js'
-import { ACKNOWLEDGED, HandledDelivery } from './handled-delivery.js'
+import { ACKNOWLEDGED, type AnyRequest, type Delivery, HandledDelivery } from './delivery.js'
 import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
 import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
 import { eventProblem, type ReceiverRefusalCode, refusalAnswer } from './refusal.js'
