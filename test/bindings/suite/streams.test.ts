@@ -118,6 +118,27 @@ describe.each(FRAMEWORKS)('$name', (framework) => {
     await serving.once.idle()
   })
 
+  test('a client that stays and reads no more has left once the server closes idle connections', async () => {
+    const MANY = 500 // More than the buffers on the way have room for.
+    let isRead = false
+    const stream = async function* () {
+      for (let i = 0; i < MANY; i++) yield chunk(1, 2 ** 16)
+      isRead = true
+    }
+    const serving = await serve(framework, () => ({ stream: stream(), headers: OCTETS }), { options })
+    serving.server.setTimeout(100)
+    const client = serving.open()
+    await client.firstByte
+    client.socket.pause()
+    await serving.once.idle()
+    expect(isRead).toBe(true)
+    expect((await serving.send()).json()).toMatchObject({ code: 'answer_not_kept' })
+    client.socket.resume()
+    await client.closed
+    await expect(client.reply()).rejects.toThrow('The connection closed')
+    expect(serving.events.map(({ type }) => type)).toEqual(['claimed', 'completed', 'answer_not_kept'])
+  })
+
   test('a client that leaves a stream breaks nothing: it is read to its end', async () => {
     const end = gate()
     let isRead = false
