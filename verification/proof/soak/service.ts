@@ -57,7 +57,9 @@ export async function startService(now: () => number): Promise<Service> {
   const doors = new Map<string, OwnDoor>()
   const inside = new WeakMap<Socket, OwnDoor>()
   const sockets = new Set<Socket>()
-  const once = idempotency({ store, scope: () => 'acme', maxAnswerBytes: MAX_ANSWER_BYTES, ...TIMES })
+  // Some scopes are known at once, and some are looked up.
+  const scope = (req: { originalUrl: string }) => (req.originalUrl === '/make' ? Promise.resolve('acme') : 'acme')
+  const once = idempotency({ store, scope, maxAnswerBytes: MAX_ANSWER_BYTES, ...TIMES })
 
   const app = express()
   app.use((req, res, next) => {
