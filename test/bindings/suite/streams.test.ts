@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { failingStore } from '../../support/failing-store.js'
 import { gate } from '../../support/gate.js'
@@ -126,10 +127,15 @@ describe.each(FRAMEWORKS)('$name', (framework) => {
       isRead = true
     }
     const serving = await serve(framework, () => ({ stream: stream(), headers: OCTETS }), { options })
-    serving.server.setTimeout(100)
+    let connection: Socket | undefined
+    serving.server.once('connection', (socket) => {
+      connection = socket
+    })
     const client = serving.open()
     await client.firstByte
     client.socket.pause()
+    // As `server.setTimeout` does to each connection. Here not before the answer has begun, however busy the machine is.
+    connection?.setTimeout(100)
     await serving.once.idle()
     expect(isRead).toBe(true)
     expect((await serving.send()).json()).toMatchObject({ code: 'answer_not_kept' })
