@@ -46,9 +46,10 @@ export async function keyOf(keys: Keys, operation: string, signal: AbortSignal):
     if (kept == null) await keys.setItem(name, own)
     // Without locks, another client may have stored its own meanwhile: the last one counts.
     const key = kept ?? (await keys.getItem(name)) ?? own
-    return [key, Number(key.slice(0, 13)), key === own] as const
+    return [key, +key.slice(0, 13), key === own] as const
   }
-  return (globalThis as Platform).navigator?.locks?.request(name, find) ?? find()
+  // In a sandboxed frame there are locks, and each request is denied. What failed in `find` fails again.
+  return (globalThis as Platform).navigator?.locks?.request(name, find).catch(find) ?? find()
 }
 
 /** Web Locks, where the platform has them: browsers do, on pages over HTTPS. */

@@ -79,6 +79,33 @@ describe('kept by functions that return promises, a key', () => {
   })
 })
 
+describe('in a sandboxed frame, whose storage and locks are denied,', () => {
+  const denied = () => {
+    throw new DOMException('Access is denied for this document.', 'SecurityError')
+  }
+
+  test('a key that is kept in memory is used', async () => {
+    vi.stubGlobal('navigator', { locks: { request: async () => denied() } })
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const { send, seen } = start([hangUp, done], { keys: memoryKeys() })
+    expect(await send()).toMatchObject({ outcome: 'done' })
+    expect(seen.map(({ key }) => key)).toEqual([seen[0]?.key, seen[0]?.key])
+  })
+
+  test('a key is not sent without being kept: the call rejects with the error of the storage', async () => {
+    const keys = {
+      get getItem() {
+        return denied()
+      },
+      setItem: denied,
+      removeItem: denied,
+    }
+    const { send, seen } = start([done], { keys })
+    await expect(send()).rejects.toMatchObject({ name: 'SecurityError' })
+    expect(seen).toEqual([])
+  })
+})
+
 describe('made by a function, a key', () => {
   test('is that of the operation, whichever client sends it', async () => {
     const { send, seen } = start([hangUp, done], { keys: async (operation: string) => `shop ${operation}` })

@@ -25,7 +25,25 @@ const UNSENDABLE: readonly { readonly name: string; readonly send: (reply: Fasti
     send: (reply) => reply.header('Content-Disposition', NOT_LATIN).send(Readable.from(['paid'])),
   },
   { name: 'an object that is no JSON', send: (reply) => reply.type('text/plain').send({ id: 1 }) },
+  { name: 'a web stream that somebody reads', send: (reply) => reply.send(taken(new ReadableStream())) },
+  { name: 'a Response whose body somebody reads', send: (reply) => reply.send(takenBody(new Response('paid'))) },
+  { name: 'a Response whose body was read', send: async (reply) => reply.send(await read(new Response('paid'))) },
 ]
+
+function taken(stream: ReadableStream): ReadableStream {
+  stream.getReader()
+  return stream
+}
+
+function takenBody(response: Response): Response {
+  taken(response.body as ReadableStream)
+  return response
+}
+
+async function read(response: Response): Promise<Response> {
+  await response.text()
+  return response
+}
 
 describe.each(CASES)('$version, $store', ({ create, storeOf }) => {
   async function serve(handler: (reply: FastifyReply) => unknown, around?: (app: FastifyInstance) => unknown) {
@@ -65,6 +83,11 @@ describe.each(CASES)('$version, $store', ({ create, storeOf }) => {
     expect([first.statusCode, first.body]).toEqual([503, '{"page":"sorry"}'])
     expect(unprotected.body).toBe(first.body)
     expect((await post()).body).toBe('paid')
+  })
+
+  test('a body that somebody reads already fails with Fastify’s own code', async () => {
+    const { post } = await serve((reply) => reply.send(taken(new ReadableStream())))
+    expect((await post()).json()).toMatchObject({ code: 'FST_ERR_REP_READABLE_STREAM_LOCKED' })
   })
 
   test('an object that a later hook of onSend turns into text is sent', async () => {

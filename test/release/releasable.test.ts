@@ -55,6 +55,11 @@ test('workflows name each action by its full digest, and test every Node that en
   expect(release).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN/)
 })
 
+test('its author is the one whom its license names', () => {
+  const { author } = JSON.parse(read('package.json'))
+  expect(read('LICENSE')).toMatch(new RegExp(`^Copyright \\(c\\) \\d{4} ${author}$`, 'm'))
+})
+
 test.each(['weight', 'api'])('npm run %s fails for an argument that it does not know', (name) => {
   const { status, stderr } = spawnSync(process.execPath, [script(name), 'typo'], { encoding: 'utf8' })
   expect(status).toBe(1)

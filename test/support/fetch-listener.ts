@@ -41,7 +41,18 @@ async function send(response: Response, res: ServerResponse): Promise<void> {
   const reader = body.getReader()
   res.on('close', () => void reader.cancel(new Error('The client has left.')).catch(() => {}))
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    if (!res.write(next.value)) await new Promise<void>((resolve) => res.once('drain', resolve).once('close', resolve))
+    if (!res.write(next.value)) await flowing(res)
   }
   res.end()
+}
+
+/** Until more may be written, or nobody reads any more. */
+function flowing(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const flows = () => {
+      res.off('drain', flows).off('close', flows)
+      resolve()
+    }
+    res.on('drain', flows).on('close', flows)
+  })
 }

@@ -72,12 +72,13 @@ async function plant(mutant: Mutant): Promise<void> {
   console.log(`${passed()}  planted fault ${started} of ${mutants.length}, in ${mutant.layer}: ${mutant.name}`)
   const trial = await tryMutant(mutant, pattern, seed)
   trials.push(trial)
+  let found = 'found'
   if (!isFound(trial)) {
     const seen =
       trial.foundBy.length > 0 ? `only ${trial.foundBy.join(', ')} saw it` : (trial.error ?? 'no check saw it')
     faults.push(`not found by ${mutant.check} of ${mutant.layer}, seed ${seed}: ${mutant.name}: ${seen}`)
+    found = `NOT FOUND (${seen})`
   }
-  const found = isFound(trial) ? 'found' : 'NOT FOUND'
   console.log(`${passed()}  ${found}, ${mutants.length - trials.length} left: ${mutant.name}`)
 }
 

@@ -128,6 +128,64 @@ describe.each(BINDINGS)('with %s, work whose client has rejected its transaction
   })
 })
 
+describe.each(BINDINGS)('with %s and all effects in the transaction, such work', (_name, serve) => {
+  const terms = { ...SETTINGS, effects: 'in-transaction' } as const
+
+  test('answers nobody, and leaves nothing: the next attempt is the first', async () => {
+    const left = workLeftBehind()
+    let runs = 0
+    const { send, idle } = await serve(store, terms, async (context, answer) => {
+      if (++runs === 1) return store.transaction(context, left.of(answer))
+      limit = gate()
+      expect([context.attempt, context.previousOutcome]).toEqual([1, 'none'])
+      return store.transaction(context, async (tx) => {
+        await insert(tx, 'paid')
+        return answer(201, 'paid')
+      })
+    })
+    expect(await inTime(send(), 10_000)).toMatchObject({ status: 500, id: null })
+    left.mayAnswer.open()
+    await left.hasAnswered.opened
+    await idle()
+    expect(await records()).toEqual([])
+    expect(await send()).toEqual({ status: 201, id: 'paid' })
+    expect(await send()).toEqual({ status: 201, id: 'paid' })
+    expect(await effects()).toEqual(['paid'])
+  })
+
+  test('gives no answer to the transaction that follows', async () => {
+    const left = workLeftBehind()
+    const { send } = await serve(store, terms, async (context, answer) => {
+      await expect(store.transaction(context, left.of(answer))).rejects.toThrow('the limit has passed')
+      limit = gate()
+      setImmediate(left.mayAnswer.open)
+      return store.transaction(context, async (tx) => {
+        await left.hasAnswered.opened
+        await insert(tx, 'paid')
+        return answer(201, 'paid')
+      })
+    })
+    expect(await inTime(send(), 10_000)).toEqual({ status: 201, id: 'paid' })
+    expect(await send()).toEqual({ status: 201, id: 'paid' })
+    expect(await effects()).toEqual(['paid'])
+  })
+
+  test('whose answer the handler does not wait for is never stored', async () => {
+    const left = workLeftBehind()
+    const { send, idle } = await serve(store, terms, async (context, answer) => {
+      await store.transaction(context, left.of(answer)).catch(() => {})
+      left.mayAnswer.open()
+      await left.hasAnswered.opened
+      throw new Error('nothing was paid')
+    })
+    const { status, id } = await inTime(send(), 10_000)
+    await idle()
+    expect([status >= 500, id]).toEqual([true, null])
+    expect(await records()).not.toContainEqual(expect.objectContaining({ state: 'completed' }))
+    expect(await effects()).toEqual([])
+  })
+})
+
 test.each(BINDINGS.filter(([name]) => /Express|Fetch|function/.test(name)))(
   'work that never settles is waited for until maxRunMs, and the client is answered then, with %s',
   async (_name, serve) => {

@@ -82,6 +82,62 @@ const SCENARIOS: Readonly<Record<string, () => Promise<unknown>>> = {
     const { ok } = await once.resolve({ ...operation, attempt: 1 }, 'failed')
     return ok
   },
+  'a step is recorded': async () => {
+    await store.migrate()
+    return once(operation, async ({ step }) => {
+      locks()
+      return step('charge', () => {
+        locks() // Its result waits, too.
+        return 'paid'
+      })
+    })
+  },
+  'a step commits with its writes': async () => {
+    await store.migrate()
+    return once(operation, (context) => {
+      locks()
+      return store.step(context, 'charge', () => 'paid')
+    })
+  },
+  'its one transaction begins': async () => {
+    await store.migrate()
+    const inside = runner({ store, name: 'payouts', effects: 'in-transaction', onEvent: () => {} })
+    return inside(operation, (context) => {
+      locks()
+      return store.transaction(context, () => 'paid', { allowEmpty: true })
+    })
+  },
+  'a failure is looked after': async () => {
+    await store.migrate()
+    const inside = runner({ store, name: 'payouts', effects: 'in-transaction', onEvent: () => {} })
+    const failing = inside(operation, () => {
+      locks()
+      throw new Error('declined')
+    })
+    return failing.catch((error: Error) => error.message)
+  },
+  'its record is looked up': async () => {
+    await once(operation, () => 'paid')
+    locks()
+    return once({ ...operation, firstSent: new Date(0) }, () => 'twice')
+  },
+  'unknown outcomes are listed': async () => {
+    await once(operation, () => Promise.reject(new Error('down'))).catch(() => {})
+    locks()
+    const keys: string[] = []
+    for await (const { key } of once.unknown()) keys.push(key)
+    return keys
+  },
+  'nothing runs any more': async () => {
+    await store.migrate()
+    void once(operation, () => {
+      locks()
+      return 'paid'
+    })
+    await once.idle()
+    const record = await once.inspect(operation)
+    return record?.state
+  },
 }
 
 console.log(`${await SCENARIOS[scenario]?.()}`)

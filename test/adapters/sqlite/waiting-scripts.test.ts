@@ -18,6 +18,13 @@ describe.each(DRIVER_NAMES)('on %s, a script whose caller waits', (driver) => {
     ['a transaction begins', 'paid'],
     ['another owner runs', 'paid'],
     ['an outcome is settled', 'true'],
+    ['a step is recorded', 'paid'],
+    ['a step commits with its writes', 'paid'],
+    ['its one transaction begins', 'paid'],
+    ['a failure is looked after', 'declined'],
+    ['its record is looked up', 'paid'],
+    ['unknown outcomes are listed', 'order-1'],
+    ['nothing runs any more', 'completed'],
   ])('until %s gets its result', async (scenario, result) => {
     const { file } = openStore(driver)
     const { exitCode, stdout } = await runNodeWith({}, '--no-warnings', program.path, driver, file, scenario)

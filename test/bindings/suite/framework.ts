@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import type { Operator } from 'once-per-key/http'
 import type { BindingApp, BindingCall, BindingLawsOptions, BindingReply } from 'once-per-key/testing'
 
@@ -32,6 +33,7 @@ export interface App extends Omit<BindingApp, 'handler' | 'onError'> {
 
 export interface Started {
   readonly port: number
+  readonly server: Server
   readonly once: Operator & { idle(): Promise<void> }
   close(): Promise<void>
 }

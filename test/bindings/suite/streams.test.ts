@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { failingStore } from '../../support/failing-store.js'
 import { gate } from '../../support/gate.js'
@@ -116,6 +117,32 @@ describe.each(FRAMEWORKS)('$name', (framework) => {
     isLeft = true
     client.socket.destroy()
     await serving.once.idle()
+  })
+
+  test('a client that stays and reads no more has left once the server closes idle connections', async () => {
+    const MANY = 500 // More than the buffers on the way have room for.
+    let isRead = false
+    const stream = async function* () {
+      for (let i = 0; i < MANY; i++) yield chunk(1, 2 ** 16)
+      isRead = true
+    }
+    const serving = await serve(framework, () => ({ stream: stream(), headers: OCTETS }), { options })
+    let connection: Socket | undefined
+    serving.server.once('connection', (socket) => {
+      connection = socket
+    })
+    const client = serving.open()
+    await client.firstByte
+    client.socket.pause()
+    // As `server.setTimeout` does to each connection. Here not before the answer has begun, however busy the machine is.
+    connection?.setTimeout(100)
+    await serving.once.idle()
+    expect(isRead).toBe(true)
+    expect((await serving.send()).json()).toMatchObject({ code: 'answer_not_kept' })
+    client.socket.resume()
+    await client.closed
+    await expect(client.reply()).rejects.toThrow('The connection closed')
+    expect(serving.events.map(({ type }) => type)).toEqual(['claimed', 'completed', 'answer_not_kept'])
   })
 
   test('a client that leaves a stream breaks nothing: it is read to its end', async () => {

@@ -24,7 +24,7 @@ export function checkLapsed(evidence: Evidence, owner: Request, at: number): voi
   const timeIsOverAt = attempt.claimSentAt + maxRunMs
   if (run.end === null) {
     if (at < timeIsOverAt) expect('S1', isRenewed, owner, 'the lease of a run that goes on is not renewed')
-  } else if (attempt.isPending && run.end.succeeded && at < timeIsOverAt) {
+  } else if (attempt.isPending && !attempt.isConfirmed && run.end.succeeded && at < timeIsOverAt) {
     expect('S3', isRenewed, owner, 'the completion of a success that was sent is not tried again')
   }
 }

@@ -84,6 +84,7 @@ export function checkerOf(
     const showsCompleted = 'record' in reply && reply.record?.state === 'completed'
     if (showsCompleted) attemptOf(request).told = arrival
     const hasCompleted = name === 'complete' && 'ok' in reply && reply.ok
+    if (hasCompleted) attemptOf(request).isConfirmed = true
     if (showsCompleted || hasCompleted) shown.set(`${request.scope} ${request.key}`, { arrival, at })
   }
 

@@ -62,6 +62,7 @@ export function evidenceOf(
           mayBeFresh: true,
           completedIn: null,
           isPending: false,
+          isConfirmed: false,
           isDuplicated: false,
           begins: 0,
           releases: [],

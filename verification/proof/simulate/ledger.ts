@@ -27,6 +27,8 @@ export interface Attempt {
   /** The life of the record in which its answer was stored; `null`: in none. A late copy of its claim may begin another. */
   completedIn: number | null
   isPending: boolean
+  /** Its owner heard that its answer was stored: it tries nothing again, though a store that loses the record may restore the claim. */
+  isConfirmed: boolean
   /** Some command of it arrived twice. */
   isDuplicated: boolean
   begins: number

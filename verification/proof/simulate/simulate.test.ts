@@ -46,3 +46,7 @@ test.each([
     expect((await live(seed, world)).violations).toEqual([])
   },
 )
+
+test('a completion that was confirmed is not expected again where the store lost it, and a renewal that was on its way restored the claim', async () => {
+  expect((await live(8675309, 7414)).violations).toEqual([])
+})

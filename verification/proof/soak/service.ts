@@ -1,6 +1,6 @@
 import { once as onceEmitted } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -57,7 +57,9 @@ export async function startService(now: () => number): Promise<Service> {
   const doors = new Map<string, OwnDoor>()
   const inside = new WeakMap<Socket, OwnDoor>()
   const sockets = new Set<Socket>()
-  const once = idempotency({ store, scope: () => 'acme', maxAnswerBytes: MAX_ANSWER_BYTES, ...TIMES })
+  // Some scopes are known at once, and some are looked up.
+  const scope = ({ url }: IncomingMessage) => (url === '/make' ? Promise.resolve('acme') : 'acme')
+  const once = idempotency({ store, scope, maxAnswerBytes: MAX_ANSWER_BYTES, ...TIMES })
 
   const app = express()
   app.use((req, res, next) => {

@@ -28,7 +28,7 @@ const onFastify = (name: string, create: typeof fastify): Framework => ({
     })
     await server.listen({ port: 0, host: '127.0.0.1' })
     const { port } = server.server.address() as AddressInfo
-    return { port, once: server.idempotency, close: () => server.close() }
+    return { port, server: server.server, once: server.idempotency, close: () => server.close() }
   },
 })
 

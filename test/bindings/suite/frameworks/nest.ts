@@ -89,7 +89,7 @@ export const ON_NEST: readonly Framework[] = NESTS.flatMap((nest) =>
       await server.listen(0, '127.0.0.1')
       const { port } = server.getHttpServer().address() as AddressInfo
       const once = server.get(nest.entry.IdempotencyService)
-      return { port, once, close: () => server.close() }
+      return { port, server: server.getHttpServer(), once, close: () => server.close() }
     },
   })),
 )
