@@ -8,17 +8,20 @@ const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.u
 
 /** Their files share workers: half of their time would go into loading the same modules for each file. */
 const SHARED = ['test/*/**/*.test.ts', 'verification/bench/**/*.test.ts']
-/** But these count timers or hear all traces of their process, or replace a module that others have loaded. */
+/** But these count timers or hear all traces of their process, or replace or load anew modules that others have loaded. */
 export const ALONE = [
   'test/core/{execution-lease,execution-pending,trace}.test.ts',
   'test/core/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
-  'test/webhooks/signature-timing.test.ts',
+  'test/core/silent-servers.test.ts',
+  'test/fetch/idempotency.test.ts',
+  'test/recipes/stores.test.ts',
+  'test/webhooks/{signature-timing,webhook-refusals-that-nobody-hears,webhook-retries-that-are-refused}.test.ts',
 ]
 
 /** They take long, most of it in programs around the library: `npm run test:long` runs them, and `npm test` leaves them out. */
 export const LONG = [
   // Processes that are killed, stopped, paused, or many at a time.
-  'test/processes/{dead-owner,killed-runner,reserve-call-record,stopped-owner,webhook-deliveries}.test.ts',
+  'test/processes/{dead-owner,killed-runner,reserve-call-record,stopped-owner,two-processes,webhook-deliveries}.test.ts',
   'test/adapters/sqlite/{durability,killed,races,waiting-scripts}.test.ts',
   'test/adapters/memory/{cluster,scans}.test.ts',
   'test/adapters/mysql/chaos.test.ts',
