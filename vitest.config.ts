@@ -20,19 +20,25 @@ export const ALONE = [
 
 /** They take long, most of it in programs around the library: `npm run test:long` runs them, and `npm test` leaves them out. */
 export const LONG = [
-  // Processes that are killed, stopped, paused, or many at a time.
+  // Processes that are killed, stopped, paused, restored, or many at a time.
   'test/processes/{dead-owner,killed-runner,reserve-call-record,stopped-owner,two-processes,webhook-deliveries}.test.ts',
   'test/adapters/sqlite/{durability,killed,races,waiting-scripts}.test.ts',
   'test/adapters/memory/{cluster,scans}.test.ts',
   'test/adapters/mysql/chaos.test.ts',
-  // Servers that are silent for seconds.
+  'test/core/{hidden-class-of-executions,tokens-of-one-snapshot}.test.ts',
+  // Servers that are silent for seconds, or do much.
   'test/command/unanswered.test.ts',
   'test/adapters/redis/redis-that-hangs.test.ts',
-  'test/adapters/postgres/standing-still.test.ts',
-  'test/examples/redis-outages.test.ts',
-  // The command as npm installs it, and the example programs as they are built.
+  'test/adapters/postgres/{growth,standing-still}.test.ts',
+  'test/client/lossy-network.test.ts',
+  'test/express/merchants-under-load.test.ts',
+  // The command as npm installs it, the example programs as they are built, and on each store.
   'test/command/{command,forget,places}.test.ts',
-  'test/examples/{process,sqlite-service,redis-service,webhooks-process}.test.ts',
+  'test/examples/{process,redis-outages,redis-service,sqlite-service,webhooks-process}.test.ts',
+  'test/examples/operations-on-{postgres,redis}.test.ts',
+  // Other runners, compilers and what they say.
+  'test/docs/assistants.test.ts',
+  'test/scripts/test-command.test.ts',
   'test/testing/other-runners.test.ts',
   'verification/proof/mutants/compiler.test.ts',
 ]

@@ -50,7 +50,7 @@ describe('storeLaws finds out a store where', () => {
   test.each(ALL)('$breaks', async ({ open, foundBy, alone = false, because = '' }) => {
     const { list, forget, step } = open(() => 1)
     const has = { listable: list !== undefined, forgetful: forget !== undefined, stepped: step !== undefined }
-    // Each day those that must find it; whether others break by the suite's own fault is asked with everything.
+    // Each day those that must find it; at full length all of them, which break in no other way.
     const isFinder = (law: string) => alone || foundBy.some((begin) => law.startsWith(begin))
     const { broken } = await verdictOn(
       open,
