@@ -2,25 +2,47 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.js'
-import { THOROUGH } from './test/support/thoroughness.js'
+import { EVERYDAY } from './test/support/thoroughness.js'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
 /** Their files share workers: half of their time would go into loading the same modules for each file. */
-const SHARED = [
-  'test/{bindings,core,express,fastify,fetch,hono,http,koa,nest,node,run,testing,webhooks}/**/*.test.ts',
-  'test/adapters/**/*.test.ts',
-]
-/** But these count timers or hear all traces of their process, or replace a module that others have loaded. */
+const SHARED = ['test/*/**/*.test.ts', 'verification/bench/**/*.test.ts']
+/** But these count timers or hear all traces of their process, or replace or load anew modules that others have loaded. */
 export const ALONE = [
   'test/core/{execution-lease,execution-pending,trace}.test.ts',
   'test/core/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
-  'test/webhooks/signature-timing.test.ts',
+  'test/core/silent-servers.test.ts',
+  'test/fetch/idempotency.test.ts',
+  'test/recipes/stores.test.ts',
+  'test/webhooks/{signature-timing,webhook-refusals-that-nobody-hears,webhook-retries-that-are-refused}.test.ts',
 ]
 
-/** They take long, and are about programs around the library: `npm run test:everything`. */
-export const LONG = ['verification/proof/mutants/compiler.test.ts']
-const NOT_NOW = [...configDefaults.exclude, ...(THOROUGH ? [] : LONG)]
+/** They take long, most of it in programs around the library: `npm run test:long` runs them, and `npm test` leaves them out. */
+export const LONG = [
+  // Processes that are killed, stopped, paused, restored, or many at a time.
+  'test/processes/{dead-owner,killed-runner,reserve-call-record,stopped-owner,two-processes,webhook-deliveries}.test.ts',
+  'test/adapters/sqlite/{durability,killed,races,waiting-scripts}.test.ts',
+  'test/adapters/memory/{cluster,scans}.test.ts',
+  'test/adapters/mysql/chaos.test.ts',
+  'test/core/{hidden-class-of-executions,tokens-of-one-snapshot}.test.ts',
+  // Servers that are silent for seconds, or do much.
+  'test/command/unanswered.test.ts',
+  'test/adapters/redis/redis-that-hangs.test.ts',
+  'test/adapters/postgres/{growth,standing-still}.test.ts',
+  'test/client/lossy-network.test.ts',
+  'test/express/merchants-under-load.test.ts',
+  // The command as npm installs it, the example programs as they are built, and on each store.
+  'test/command/{command,forget,places}.test.ts',
+  'test/examples/{process,redis-outages,redis-service,sqlite-service,webhooks-process}.test.ts',
+  'test/examples/operations-on-{postgres,redis}.test.ts',
+  // Other runners, compilers and what they say.
+  'test/docs/assistants.test.ts',
+  'test/scripts/test-command.test.ts',
+  'test/testing/other-runners.test.ts',
+  'verification/proof/mutants/compiler.test.ts',
+]
+const NOT_NOW = [...configDefaults.exclude, ...(EVERYDAY ? LONG : [])]
 
 export default defineConfig({
   resolve: {
@@ -58,7 +80,7 @@ export default defineConfig({
       { extends: true, test: { name: 'alone', include: ALONE } },
       {
         extends: true,
-        test: { name: 'shared', include: SHARED, exclude: [...configDefaults.exclude, ...ALONE], isolate: false },
+        test: { name: 'shared', include: SHARED, exclude: [...NOT_NOW, ...ALONE], isolate: false },
       },
     ],
     globalSetup: 'test/support/global-setup.ts',

@@ -2,14 +2,14 @@
 import { argumentsOf, npm, stage, tell } from './stages.mjs'
 
 const isRest = argumentsOf('rest').length > 0
-const vitest = (...args) => ['exec', '--', 'vitest', 'run', ...args]
 const run = (name, ...args) => ['run', '--silent', name, ...(args.length > 0 ? ['--', ...args] : [])]
 
 /** In this order: what is short, and what others rest on, first. */
 const STAGES = [
   ...(isRest ? [] : [['npm test', ['test']]]),
+  ['build', run('build')],
   ['package', run('check:package')],
-  ['what is tried at full length', vitest('--config', 'vitest.thorough.config.ts')],
+  ['what takes long', run('test:long')],
   ['integrations', run('test:integrations')],
   ['browser', run('test:browser')],
   ['other Nodes', run('test:nodes', '--config', 'vitest.quick.config.ts')],

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { newDatabase } from '../support/postgres-server.js'
 import { startRedisCluster } from '../support/redis-cluster.js'
 import { startRedis } from '../support/redis-server.js'
+import { thoroughly } from '../support/thoroughness.js'
 import { ANSWER, claimOf, ownOf } from './claims.js'
 import { A_DRIVER, openDatabase } from './sqlite/drivers.js'
 
@@ -100,7 +101,10 @@ async function onSqlite(): Promise<Ground> {
 }
 
 /** Of these, each is a command, and on SQLite a commit. */
-const COPIES = { redis: 20_000, 'a Redis cluster': 10_000, postgres: 10_000, sqlite: 2_000 }
+const COPIES = thoroughly(
+  { redis: 4_000, 'a Redis cluster': 4_000, postgres: 4_000, sqlite: 2_000 },
+  { redis: 20_000, 'a Redis cluster': 10_000, postgres: 10_000, sqlite: 2_000 },
+)
 const GROUNDS = { redis: onRedis, 'a Redis cluster': onCluster, postgres: onPostgres, sqlite: onSqlite }
 
 describe.each(Object.entries(GROUNDS))('on %s', (name, open) => {

@@ -10,6 +10,7 @@ import { expect, test } from 'vitest'
 import { BINDINGS, type Step } from '../support/bindings.js'
 import { type RawReply, request } from '../support/raw-client.js'
 import { serve as serveNode } from '../support/serve.js'
+import { thoroughly } from '../support/thoroughness.js'
 import { FASTIFYS, serveFastify, serveHono, serveKoa } from './served.js'
 
 // Whatever a first answer carries of what is kept, its replay carries, however it came there: set in front of the library or behind
@@ -20,14 +21,17 @@ type Serve = (store: MemoryStore) => Promise<{ readonly port: number }>
 type Way = readonly [way: string, serve: Serve]
 
 /** Bodies that frameworks give a content type of their own, each in its way. */
-const BODIES: Readonly<Record<string, () => unknown>> = {
-  text: () => 'paid',
-  markup: () => '<p>paid</p>',
-  bytes: () => Buffer.from('paid'),
+const SOME_BODIES: Readonly<Record<string, () => unknown>> = {
   JSON: () => ({ paid: true }),
   'a stream': () => Readable.from(['pa', 'id'], { objectMode: false }),
   'no body': () => undefined,
 }
+const BODIES = thoroughly(SOME_BODIES, {
+  ...SOME_BODIES,
+  text: () => 'paid',
+  markup: () => '<p>paid</p>',
+  bytes: () => Buffer.from('paid'),
+})
 
 function ways<Side>(
   before: Readonly<Record<string, (side: Side) => unknown>>,

@@ -14,7 +14,7 @@ const PASSES = 'node -e 0'
 async function testCommand(scripts: Readonly<Record<string, string>>, test: string) {
   const project = await mkdtemp(join(tmpdir(), 'once-per-key-'))
   onTestFinished(() => rm(project, { recursive: true, force: true }))
-  const stages = { lint: PASSES, typecheck: PASSES, build: PASSES }
+  const stages = { lint: PASSES, typecheck: PASSES, 'build:code': PASSES }
   await writeFile(join(project, 'package.json'), JSON.stringify({ private: true, scripts: { ...stages, ...scripts } }))
   await writeFile(join(project, 'one.test.js'), `import { test } from 'vitest'\n${test}`)
   await symlink(join(ROOT, 'node_modules'), join(project, 'node_modules'), 'junction')
@@ -42,11 +42,11 @@ test('npm test says when each stage begins and how long it took, and ends with w
 
 test('a stage that fails shows what it printed and the command that prints it again, and no tests run', async () => {
   const script = `node -e "console.log('said on stdout'); console.error('said on stderr'); process.exit(3)"`
-  const { code, stages, said } = await testCommand({ build: script }, "test('works', () => {})")
+  const { code, stages, said } = await testCommand({ 'build:code': script }, "test('works', () => {})")
   expect(code).toBe(1)
   expect(said).toContain('said on stdout')
   expect(said).toContain('said on stderr')
-  expect(stages.at(-1)).toMatch(/^build +failed: npm run --silent build$/)
+  expect(stages.at(-1)).toMatch(/^build +failed: npm run --silent build:code$/)
   expect(stages.join()).not.toMatch(/\btests\b/)
 })
 

@@ -34,7 +34,9 @@ export interface Connection {
 
 /** `socket`: a connection of another kind, as of TLS. */
 export function connectTo(port: number, socket = withProbe(port)): Connection {
-  let chunks: Buffer[] = []
+  /** What has come, at the front of what there is room for: to join it anew for each chunk takes seconds for megabytes. */
+  let room = Buffer.alloc(0)
+  let used = 0
   let ended = false
   /** It did not end, but was reset: what has come may be incomplete. */
   let isReset = false
@@ -44,10 +46,10 @@ export function connectTo(port: number, socket = withProbe(port)): Connection {
     waiting = []
     for (const resolve of woken) resolve()
   }
-  const received = (): Buffer => {
-    const bytes = Buffer.concat(chunks)
-    chunks = [bytes]
-    return bytes
+  const received = (): Buffer => room.subarray(0, used)
+  const keep = (chunk: Buffer): void => {
+    if (used + chunk.length > room.length) room = Buffer.concat([received()], 2 * (used + chunk.length))
+    used += chunk.copy(room, used)
   }
   const closed = new Promise<void>((resolve) => {
     socket.once('close', () => {
@@ -58,7 +60,7 @@ export function connectTo(port: number, socket = withProbe(port)): Connection {
   })
   const firstByte = new Promise<void>((resolve) => socket.once('data', () => resolve()))
   socket.on('data', (chunk) => {
-    chunks.push(chunk)
+    keep(chunk)
     wake()
   })
   socket.on('error', () => {
@@ -77,7 +79,8 @@ export function connectTo(port: number, socket = withProbe(port)): Connection {
         const bytes = received()
         const read = readReply(bytes, method, ended && !isReset)
         if (read !== null) {
-          chunks = [bytes.subarray(read.length)]
+          room = room.subarray(read.length)
+          used -= read.length
           return read.reply
         }
         if (ended) throw new Error(`The connection closed before a complete reply came; it brought: ${bytes}`)

@@ -2,23 +2,27 @@ import type { Store } from 'once-per-key/core'
 import { storeLaws } from 'once-per-key/testing'
 import { describe, test } from 'vitest'
 import { fakeClock } from '../../support/fake-clock.js'
-import { DRIVER_NAMES } from './drivers.js'
+import { thoroughly } from '../../support/thoroughness.js'
+import { DRIVER_NAMES, type DriverName } from './drivers.js'
 import { openStore } from './open-store.js'
 
-describe.each(DRIVER_NAMES)('SqliteStore obeys the store laws, on %s', (driver) => {
-  describe('on one connection', () => {
-    const open = async () => {
-      const { now, advance } = fakeClock()
-      return { store: openStore(driver, { now }).store, advance }
-    }
-    storeLaws(test, open, { operable: true, listable: true, forgetful: true, stepped: true })
-  })
+const ON_TWO = {
+  how: 'whichever of two connections a command goes over',
+  storeOf(driver: DriverName, now: () => number) {
+    const { store, storeOn } = openStore(driver, { now })
+    return inTurns(store, storeOn())
+  },
+}
+const ON_ONE = {
+  how: 'on one connection',
+  storeOf: (driver: DriverName, now: () => number): Store => openStore(driver, { now }).store,
+}
 
-  describe('whichever of two connections a command goes over', () => {
+describe.each(DRIVER_NAMES)('SqliteStore obeys the store laws, on %s', (driver) => {
+  describe.each(thoroughly([ON_TWO], [ON_TWO, ON_ONE]))('$how', ({ storeOf }) => {
     const open = async () => {
       const { now, advance } = fakeClock()
-      const { store, storeOn } = openStore(driver, { now })
-      return { store: inTurns(store, storeOn()), advance }
+      return { store: storeOf(driver, now), advance }
     }
     storeLaws(test, open, { operable: true, listable: true, forgetful: true, stepped: true })
   })

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import whole, { LONG } from './vitest.config.js'
 
-// Before the configuration of all tests is read: it leaves out what takes long.
-process.env.ONCE_PER_KEY_THOROUGH = '1'
-const { default: whole, LONG } = await import('./vitest.config.js')
+// The workers inherit it.
+process.env.ONCE_PER_KEY_TESTS = 'long'
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url))
 const { projects: _projects, ...test } = whole.test ?? {}
@@ -18,5 +18,5 @@ const more = ['test', 'verification']
   )
   .filter((name) => name.endsWith('.test.ts') && readFileSync(`${ROOT}${name}`, 'utf8').includes('/thoroughness.js'))
 
-/** What `npm run test:everything` tries at its full length. */
+/** `npm run test:long`: what `npm test` leaves out, and at its full length what it tries for seconds. */
 export default defineConfig({ resolve: whole.resolve ?? {}, test: { ...test, include: [...LONG, ...more] } })
