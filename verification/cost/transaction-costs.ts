@@ -70,6 +70,11 @@ const TABLES = `
 const ANSWER = { status: 'pending', amountMinor: 129_900, currency: 'EUR', reference: 'r'.repeat(60) }
 const FINGERPRINT = 'f'.repeat(46)
 
+/** All of them, from the least to the most that they protect from. */
+export const WAYS_TO_PAY: readonly Way[] = [
+  ...(['unprotected', 'by hand', 'leased', 'in-transaction', 'in-transaction, named statements'] as const),
+]
+
 const WAYS: Readonly<Record<Way, (application: pg.Pool, commands: pg.Pool) => Promise<Ready>>> = {
   unprotected: async (application) => ({
     pay: (key) => inTransaction(application, (tx) => work(tx, key)),
