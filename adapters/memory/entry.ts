@@ -15,9 +15,8 @@ export class Entry {
   form: Form
   /** Token, fingerprint and the answer's own header values. */
   text: string
-  /** The answer's body. A small one is Latin-1 text: one character per byte. */
-  body: string | Buffer | null
-  extra: Extra | null
+  /** The body, or what is kept in its place. */
+  content: Packed['content']
   attempt = 0
   leaseUntil = 0
   expiresAt = 0
@@ -31,12 +30,11 @@ export class Entry {
   before: Entry | null = null
   after: Entry | null = null
 
-  constructor(key: string, { form, text, body, extra }: Packed) {
+  constructor(key: string, { form, text, content }: Packed) {
     this.key = key
-    this.extra = extra
     this.form = form
     this.text = text
-    this.body = body
+    this.content = content
   }
 
   /** Its size, for the bounds. */
@@ -62,7 +60,8 @@ export class Entry {
 
   /** A copy for each reader, who may modify it. */
   get answer(): Answer {
-    const { form, body } = this
+    const { form } = this
+    const body = this.content as Exclude<Packed['content'], Extra>
     return {
       status: form.status,
       statusMessage: form.statusMessage,
@@ -73,26 +72,29 @@ export class Entry {
 
   /** Copies, too. */
   get steps(): readonly StoredStep[] | undefined {
-    const steps = this.extra?.steps
-    return steps?.map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))
+    return extraOf(this)?.steps.map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))
   }
 
   get rerun(): boolean {
-    return this.extra?.rerun === true
+    return extraOf(this)?.rerun === true
   }
 
   keep(
-    { form, text, body, extra }: Packed,
+    { form, text, content }: Packed,
     { attempt, expiresAt, leaseUntil = 0 }: StoredRecord & { leaseUntil?: number },
   ) {
     this.form = form
     this.text = text
-    this.body = body
-    this.extra = extra
+    this.content = content
     this.attempt = attempt
     this.leaseUntil = leaseUntil
     this.expiresAt = expiresAt
   }
+}
+
+/** Not a private getter: those cost each entry a field. */
+function extraOf({ form, content }: Entry): Extra | null {
+  return form.state === 'completed' ? null : (content as Extra | null)
 }
 
 export interface Holding {

@@ -14,24 +14,23 @@ const MOST_BYTES_AS_TEXT = 4_096
 export interface Packed {
   readonly form: Form
   readonly text: string
-  readonly body: string | Buffer | null
-  /** Most records have none. */
-  readonly extra: Extra | null
+  /** An answer's body, a small one as Latin-1 text; of a record that is not completed, what few have. */
+  readonly content: string | Buffer | Extra | null
 }
 
 /** The steps of a record, and an operator's mark. */
 export interface Extra {
   readonly steps: readonly StoredStep[]
   readonly rerun: boolean
-  readonly bytes: number
+  /** In bytes, as that of a body. */
+  readonly length: number
 }
 
 /** An estimate of what V8 needs for a step besides its label and its bytes. */
 const STEP_OVERHEAD_BYTES = 200
 
-export function sizeOf(key: string, { form, text, body, extra }: Packed): number {
-  const more = (body === null ? 0 : body.length) + (extra === null ? 0 : extra.bytes)
-  return RECORD_OVERHEAD_BYTES + key.length + form.bytes + text.length + more
+export function sizeOf(key: string, { form, text, content }: Packed): number {
+  return RECORD_OVERHEAD_BYTES + key.length + form.bytes + text.length + (content === null ? 0 : content.length)
 }
 
 /** The record as an entry keeps it. Throws, and has changed nothing, if its answer is not made of text and bytes. */
@@ -39,22 +38,22 @@ export function packed(record: StoredRecord, forms: Forms): Packed {
   const { token, fingerprint } = record
   if (record.state !== 'completed') {
     const parts = fingerprint === null ? [token] : [token, fingerprint]
-    return { form: forms.without(record), text: inOneText(parts), body: null, extra: extraOf(record) }
+    return { form: forms.without(record), text: inOneText(parts), content: extraOf(record) }
   }
   const { answer } = record
   const form = forms.of(answer)
   const text = inOneText(form.partsOf(token, record.fingerprint, answer))
-  return { form, text, body: keptBytes(answer.body), extra: null }
+  return { form, text, content: keptBytes(answer.body) }
 }
 
 function extraOf(record: Exclude<StoredRecord, { state: 'completed' }>): Extra | null {
   const rerun = record.state === 'failed' && record.rerun === true
   if (record.steps === undefined && !rerun) return null
   const steps = (record.steps ?? []).map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))
-  const bytes = steps.reduce((sum, { label, result }) => {
+  const length = steps.reduce((sum, { label, result }) => {
     return sum + STEP_OVERHEAD_BYTES + label.length + (result?.byteLength ?? 0)
   }, 0)
-  return { steps, rerun, bytes }
+  return { steps, rerun, length }
 }
 
 /**

@@ -32,6 +32,11 @@ export function watchCertainFailures(
   const { app } = req as { app?: App }
   if (app === undefined || app === watchedApp) return
   watchedApp = app
+  watch(app, report)
+}
+
+/** A function of its own, because V8 allocates on entry what the function in it refers to. */
+function watch(app: App, report: (req: IncomingMessage, failsCertainly: boolean) => void): void {
   // Express 4 throws if `app.router` is read.
   const [layer] = (app._router ?? app.router)?.stack ?? []
   const layers: Layer = layer === undefined ? {} : Object.getPrototypeOf(layer)

@@ -16,7 +16,10 @@ export async function measureAfresh(
   ground: Ground,
 ): Promise<ReadonlyMap<MeasuredNode, ReadonlyMap<string, Figures>>> {
   const figuresOf = new Map(nodes.map((node) => [node, new Map<string, Figures>()]))
+  let longestMs = 0
   for (let round = 0; round < ground.rounds; round++) {
+    const startedAt = performance.now()
+    if (round > 0 && ground.until !== undefined && startedAt + longestMs > ground.until) break
     for (const [node, figures] of figuresOf) {
       const services = startedOnDemand(ground.servers, node.path)
       try {
@@ -29,6 +32,7 @@ export async function measureAfresh(
         await services.end()
       }
     }
+    longestMs = Math.max(longestMs, performance.now() - startedAt)
   }
   return figuresOf
 }

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { startRedis } from '../../test/support/redis-server.js'
 import { leaveServerCore } from './cores.js'
-import { cpuMicrosOf, sqliteVersion, startDatabase, versionOf } from './database.js'
+import { cpuMicrosOf, mySqlDatabase, sqliteVersion, startDatabase, startMySql, versionOf } from './database.js'
 import { installEarlier } from './earlier-version.js'
 import { startGenerator } from './generator.js'
 import { nodesOf } from './nodes.js'
@@ -10,7 +10,7 @@ import { installPeers } from './peer-packages.js'
 import { startProgress } from './progress.js'
 import { setUpOf, writeReport } from './report.js'
 import type { Ground } from './rounds.js'
-import { databaseTables } from './sections/databases.js'
+import { databaseTables, transactionTable } from './sections/databases.js'
 import { growthTables } from './sections/growth.js'
 import { latencyTable } from './sections/latency.js'
 import { memoryTable } from './sections/memory.js'
@@ -23,7 +23,7 @@ import { startedOnDemand } from './services.js'
 import { hasPeers, type Section, settingsFrom, variantNamesFrom } from './settings.js'
 import type { Table } from './table.js'
 import { targetsTable } from './targets.js'
-import { VARIANTS } from './variants.js'
+import { type DatabaseName, VARIANTS, type Variant } from './variants.js'
 
 const settings = settingsFrom(process.argv.slice(2), process.env)
 const wants = (section: Section) => settings.sections.includes(section)
@@ -31,20 +31,39 @@ if (settings.sections.some(hasPeers)) installPeers()
 installEarlier()
 const nodes = nodesOf(settings.nodes)
 const chosen = variantNamesFrom(process.env)
-const variants = VARIANTS.filter(({ name }) => chosen === undefined || chosen.includes(name))
+const isChosen = ({ name, isRare }: Variant) => chosen?.includes(name) ?? (wants('others') || isRare !== true)
+const variants = VARIANTS.filter(isChosen)
 leaveServerCore()
 
 const database = wants('postgres') ? await startDatabase() : undefined
 const server = await startRedis('--appendonly', 'no')
 const redis = new Redis(server.port)
-const servers = { redisPort: server.port, ...(database && { postgresUrl: database.url() }) }
+const mySql = wants('mysql') ? await startMySql() : undefined
+const inMySql = mySql && (await mySqlDatabase(mySql))
+const servers = {
+  redisPort: server.port,
+  ...(database && { postgresUrl: database.url() }),
+  ...(inMySql && { mysqlUrl: inMySql.url }),
+}
 const services = startedOnDemand(servers)
 const generator = startGenerator()
 const progress = startProgress()
 const { rounds, warmUpRequests, seconds, growthSeconds } = settings
+const processesOf = (name: DatabaseName): readonly number[] =>
+  name === 'postgres' ? (database?.processes() ?? []) : mySql === undefined || name !== 'mysql' ? [] : [mySql.pid()]
 const ground: Ground = {
   ...{ generator, redis, servers, rounds, warmUpRequests, tell: progress.tell },
-  ...(database && { databaseCpu: () => cpuMicrosOf(database) }),
+  databaseCpu: (name) => cpuMicrosOf(processesOf(name)),
+}
+
+const endsAt = performance.now() + settings.minutes * 60_000
+const phases = (['first', 'replay'] as const).filter((phase) => wants(phase) || wants('others'))
+const databases = (['postgres', 'mysql', 'sqlite'] as const).filter(wants)
+/** What is measured in rounds, and still to come: each gets an equal part of the time that is left. */
+let parts = phases.length + databases.length
+function timed(): Ground {
+  const now = performance.now()
+  return { ...ground, until: now + (endsAt - now) / parts-- }
 }
 
 try {
@@ -54,9 +73,8 @@ try {
   const failings = work?.failings ?? new Map()
 
   const traffic: Traffic[] = []
-  for (const phase of ['first', 'replay'] as const) {
-    if (!wants(phase)) continue
-    const measured = await measureTraffic(phase, variants, nodes, ground, seconds)
+  for (const phase of phases) {
+    const measured = await measureTraffic(phase, variants, nodes, timed(), seconds)
     traffic.push(...measured)
     tables.push(...trafficTables(measured, failings))
   }
@@ -66,9 +84,9 @@ try {
   if (grown !== undefined) tables.push(...grown.tables)
   if (wants('memory')) tables.push(await memoryTable(services, ground))
 
-  if (wants('postgres')) tables.push(...(await databaseTables('postgres', nodes, ground, seconds)))
-  // better-sqlite3 is built for the Node that runs this.
-  if (wants('sqlite')) tables.push(...(await databaseTables('sqlite', nodesOf(undefined), ground, seconds)))
+  if (database !== undefined) tables.push(await transactionTable(database, progress.tell))
+  // On the Node that runs this: for which better-sqlite3 is built, too.
+  for (const name of databases) tables.push(...(await databaseTables(name, nodesOf(undefined), timed(), seconds)))
   if (wants('rows')) tables.push(await rowsTable(progress.tell))
 
   const micro = wants('micro') ? await measureMicro(ground, settings.microOperations) : undefined
@@ -83,6 +101,7 @@ try {
   if (targets.rows.length > 0) tables.push(targets)
   const versions = [`Redis ${/^redis_version:(\S+)/m.exec(await redis.info('server'))?.[1] ?? 'unknown'}`]
   if (database !== undefined) versions.push(`Postgres ${await versionOf(database)}`)
+  if (inMySql !== undefined) versions.push(`MariaDB ${inMySql.version}`)
   if (wants('sqlite')) versions.push(`SQLite ${sqliteVersion()}`)
   progress.end()
   await writeReport(setUpOf(settings, versions, new Date()), tables, traffic)
@@ -93,4 +112,6 @@ try {
   redis.disconnect()
   await server.close()
   await database?.close()
+  await mySql?.stop()
+  mySql?.remove()
 }

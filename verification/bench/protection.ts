@@ -15,6 +15,8 @@ export interface Servers {
   readonly redisPort: number
   /** Of an empty database; absent where nothing is measured in Postgres. */
   readonly postgresUrl?: string
+  /** The same, in MariaDB. */
+  readonly mysqlUrl?: string
 }
 
 export interface Ground extends Servers {

@@ -10,7 +10,7 @@ import { asMarkdown, asText, type Table } from './table.js'
 export function setUpOf({ rounds, seconds }: Settings, servers: readonly string[], today: Date): readonly string[] {
   return [
     `${today.toISOString().slice(0, 10)}, ${servers.join(', ')}, ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; ${PINNING}; load ${loadavg()[1]?.toFixed(1)}.`,
-    `32 connections of a client that never sleeps; 200 B of JSON in, 201 with 150 B of JSON out; ${rounds} rounds of ${seconds} s each, all variants in turn.`,
+    `32 connections of a client that never sleeps; 200 B of JSON in, 201 with 150 B of JSON out; at most ${rounds} rounds of ${seconds} s each, all variants in turn; each table says how many.`,
     'Figures are to be compared within one run only.',
   ]
 }

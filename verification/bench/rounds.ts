@@ -3,15 +3,19 @@ import type { Generator, Seen } from './generator.js'
 import { ANSWER_BYTES, ORDER_BYTES, orderOf } from './payout.js'
 import type { Phase, Servers } from './protection.js'
 import type { Service, Window } from './service.js'
+import type { DatabaseName } from './variants.js'
 
 /** What surrounds the services: their load, and their Redis. */
 export interface Ground {
   readonly generator: Generator
   readonly redis: Redis
   readonly servers: Servers
-  /** The CPU time of each process of the database, in microseconds since it started. */
-  databaseCpu?(): ReadonlyMap<number, number>
+  /** The CPU time of each process of a database, in microseconds since it started. */
+  databaseCpu?(of: DatabaseName): ReadonlyMap<number, number>
+  /** At most. */
   readonly rounds: number
+  /** On the monotonic clock: no round begins that would probably end after it, but the first. */
+  readonly until?: number
   readonly warmUpRequests: number
   tell(progress: string): void
 }
@@ -90,9 +94,10 @@ async function measure(candidate: Candidate, ground: Ground, amount: number, fig
   const fire = (most: number) => ground.generator.call('fire', { ...load, amount: Math.max(most, load.connections) })
   // The collection between two rounds has shrunk the young generation, and what runs for long has a grown one.
   await fire(Math.ceil(amount / 2))
-  const before = ground.databaseCpu?.()
+  const database = service.variant.store as DatabaseName
+  const before = ground.databaseCpu?.(database)
   const seen = await counted(service, () => fire(amount))
-  const databaseMicros = before && ground.databaseCpu ? growthOf(before, ground.databaseCpu()) : 0
+  const databaseMicros = before && ground.databaseCpu ? growthOf(before, ground.databaseCpu(database)) : 0
   const { cpuMicros, requests, runs, succeeded, failed } = seen
   if (succeeded === 0) throw new Error(`${candidate.name} answered none of ${amount} requests.`)
   figures.cpuMicros.push(cpuMicros / requests)

@@ -1,6 +1,10 @@
+/** What a reader needs: without names. */
+const EVERYDAY = ['work', 'first', 'replay'] as const
+
+/** `others`: first requests and replays of all variants, other clients and other packages too. */
 export const SECTIONS = [
-  ...['work', 'first', 'replay', 'latency', 'growth', 'memory', 'micro'],
-  ...['postgres', 'sqlite', 'rows'],
+  ...EVERYDAY,
+  ...(['others', 'latency', 'growth', 'memory', 'micro', 'postgres', 'mysql', 'sqlite', 'rows'] as const),
 ] as const
 
 export type Section = (typeof SECTIONS)[number]
@@ -19,17 +23,20 @@ export interface Settings {
   readonly mostRecords: { readonly memory: number; readonly redis: number }
   /** How much is done in the same process. */
   readonly microOperations: number
+  /** It ends in this time, with fewer rounds if need be. */
+  readonly minutes: number
 }
 
 const FULL: Settings = {
-  sections: SECTIONS,
-  nodes: [20, 24, 26],
+  sections: EVERYDAY,
+  nodes: [24, 26],
   rounds: 7,
   seconds: 1.6,
   growthSeconds: 0.8,
-  warmUpRequests: 30_000,
+  warmUpRequests: 7_000,
   mostRecords: { memory: 1_000_000, redis: 100_000 },
   microOperations: 20_000,
+  minutes: 9,
 }
 
 const { nodes: _, ...ON_THIS_NODE } = FULL
@@ -51,8 +58,8 @@ export function variantNamesFrom(env: NodeJS.ProcessEnv): readonly string[] | un
 }
 
 /**
- * `npm run bench -- --quick first replay`: the named sections, or all; BENCH_ROUNDS, BENCH_SECONDS and BENCH_WARM_UP (in
- * requests) change how often and how long, BENCH_NODES (`24,26`) on which Nodes, BENCH_VARIANTS
+ * `npm run bench -- --quick first replay`: the named sections, or what a reader needs; BENCH_ROUNDS, BENCH_SECONDS,
+ * BENCH_WARM_UP (in requests) and BENCH_MINUTES change how often and how long, BENCH_NODES (`24,26`) on which Nodes, BENCH_VARIANTS
  * (`bare,ours-memory`) of which variants traffic is measured, and BENCH_EARLIER (an `npm pack` of an earlier version) adds that.
  */
 export function settingsFrom(args: readonly string[], env: NodeJS.ProcessEnv): Settings {
@@ -66,7 +73,8 @@ export function settingsFrom(args: readonly string[], env: NodeJS.ProcessEnv): S
   return {
     ...base,
     ...(nodes && { nodes }),
-    sections: names.length === 0 ? SECTIONS : names.filter(isSection),
+    sections: names.length === 0 ? base.sections : names.filter(isSection),
+    minutes: numberFrom(env.BENCH_MINUTES, base.minutes),
     rounds: numberFrom(env.BENCH_ROUNDS, base.rounds),
     seconds,
     warmUpRequests: numberFrom(env.BENCH_WARM_UP, base.warmUpRequests),
@@ -76,7 +84,7 @@ export function settingsFrom(args: readonly string[], env: NodeJS.ProcessEnv): S
 
 /** Whether other packages are measured in it. */
 export function hasPeers(section: Section): boolean {
-  return ['work', 'first', 'replay', 'memory'].includes(section)
+  return ['work', 'first', 'replay', 'others', 'memory'].includes(section)
 }
 
 function isSection(name: string): name is Section {

@@ -5,13 +5,16 @@ import { bare } from './protections/bare.js'
 import { expressIdempotencyMemory, expressIdempotencyRedis } from './protections/express-idempotency.js'
 import { floorMemory } from './protections/floor-memory.js'
 import { floorIoredis, floorIoredisAutoPipelining, floorNodeRedis } from './protections/floor-redis.js'
+import { floorMySqlInside, inTransactionMySql, leasedMySql, plainMySql } from './protections/mysql.js'
 import { nodeIdempotencyMemory, nodeIdempotencyRedis } from './protections/node-idempotency.js'
 import { oursIoredis, oursIoredisAutoPipelining, oursMemory, oursNodeRedis } from './protections/ours.js'
 import {
   floorPostgresAround,
   floorPostgresInside,
+  inTransactionPostgres,
+  leasedPostgres,
+  namedPostgres,
   oursPostgresAround,
-  oursPostgresInside,
   plainPostgres,
 } from './protections/postgres.js'
 import { powertoolsRedis } from './protections/powertools.js'
@@ -24,7 +27,7 @@ import {
 } from './protections/sqlite.js'
 
 /** Where a payout is a row, and its record may be completed in the same transaction. */
-export type DatabaseName = 'postgres' | 'sqlite'
+export type DatabaseName = 'postgres' | 'mysql' | 'sqlite'
 
 /** One way to run the service. */
 export interface Variant {
@@ -34,6 +37,8 @@ export interface Variant {
   readonly store: 'none' | 'memory' | 'redis' | DatabaseName
   /** The variant that does the least with the same store and client. */
   readonly floor?: string
+  /** Measured by `npm run bench -- others` alone. */
+  readonly isRare?: true
   readonly open: Open
 }
 
@@ -46,6 +51,7 @@ const FLOORS: readonly Variant[] = [
     label: 'floor: ioredis, auto-pipelining',
     kind: 'floor',
     store: 'redis',
+    isRare: true,
     open: floorIoredisAutoPipelining,
   },
   { name: 'floor-node-redis', label: 'floor: node-redis', kind: 'floor', store: 'redis', open: floorNodeRedis },
@@ -54,16 +60,19 @@ const FLOORS: readonly Variant[] = [
 const OURS: readonly Variant[] = [
   ours('ours-memory', 'memory', 'memory', 'floor-memory', oursMemory),
   ours('ours-ioredis', 'ioredis', 'redis', 'floor-ioredis', oursIoredis),
-  ours('ours-ioredis-auto', 'ioredis, auto-pipelining', 'redis', 'floor-ioredis-auto', oursIoredisAutoPipelining),
+  {
+    ...ours('ours-ioredis-auto', 'ioredis, auto-pipelining', 'redis', 'floor-ioredis-auto', oursIoredisAutoPipelining),
+    isRare: true,
+  },
   ours('ours-node-redis', 'node-redis', 'redis', 'floor-node-redis', oursNodeRedis),
 ]
 
 const PEERS: readonly Variant[] = [
-  peer('express-idempotency', 'memory', 'floor-memory', expressIdempotencyMemory),
+  { ...peer('express-idempotency', 'memory', 'floor-memory', expressIdempotencyMemory), isRare: true },
   peer('@node-idempotency/core', 'memory', 'floor-memory', nodeIdempotencyMemory),
-  peer('express-idempotency', 'redis', 'floor-node-redis', expressIdempotencyRedis),
-  peer('@node-idempotency/core', 'redis', 'floor-node-redis', nodeIdempotencyRedis),
-  peer('@aws-lambda-powertools/idempotency', 'redis', 'floor-node-redis', powertoolsRedis),
+  { ...peer('express-idempotency', 'redis', 'floor-node-redis', expressIdempotencyRedis), isRare: true },
+  { ...peer('@node-idempotency/core', 'redis', 'floor-node-redis', nodeIdempotencyRedis), isRare: true },
+  { ...peer('@aws-lambda-powertools/idempotency', 'redis', 'floor-node-redis', powertoolsRedis), isRare: true },
 ]
 
 const EARLIER: readonly Variant[] =
@@ -81,18 +90,16 @@ export const VARIANTS: readonly Variant[] = [...FLOORS, ...OURS, ...EARLIER, ...
 /** Compared within their database alone. */
 export const DATABASE_VARIANTS: readonly Variant[] = [
   ...inDatabase('postgres', {
-    plain: plainPostgres,
-    floorInside: floorPostgresInside,
-    oursInside: oursPostgresInside,
-    floorAround: floorPostgresAround,
-    oursAround: oursPostgresAround,
+    ...{ plain: plainPostgres, floorInside: floorPostgresInside, leased: leasedPostgres },
+    ...{ looked: inTransactionPostgres, named: namedPostgres },
+    ...{ floorAround: floorPostgresAround, oursAround: oursPostgresAround },
+  }),
+  ...inDatabase('mysql', {
+    ...{ plain: plainMySql, floorInside: floorMySqlInside, leased: leasedMySql, looked: inTransactionMySql },
   }),
   ...inDatabase('sqlite', {
-    plain: plainSqlite,
-    floorInside: floorSqliteInside,
-    oursInside: oursSqliteInside,
-    floorAround: floorSqliteAround,
-    oursAround: oursSqliteAround,
+    ...{ plain: plainSqlite, floorInside: floorSqliteInside, leased: oursSqliteInside },
+    ...{ floorAround: floorSqliteAround, oursAround: oursSqliteAround },
   }),
 ]
 
@@ -106,18 +113,30 @@ function ours(name: string, client: string, store: Variant['store'], floor: stri
   return { name, label: `once-per-key: ${client}`, kind: 'ours', store, floor, open }
 }
 
-type InDatabase = Readonly<Record<'plain' | 'floorInside' | 'oursInside' | 'floorAround' | 'oursAround', Open>>
+/** How a payout's row is written; what a database has not is absent. */
+interface InDatabase {
+  readonly plain: Open
+  readonly floorInside: Open
+  readonly leased: Open
+  readonly looked?: Open
+  readonly named?: Open
+  readonly floorAround?: Open
+  readonly oursAround?: Open
+}
 
 function inDatabase(store: DatabaseName, opens: InDatabase): Variant[] {
   const of = (name: string) => `${name}-${store}`
   const [inside, around] = [of('floor-inside'), of('floor-around')]
-  return [
-    { name: of('plain'), label: 'a transaction, unprotected', kind: 'bare', store, open: opens.plain },
-    { name: inside, label: 'by hand, in it', kind: 'floor', store, open: opens.floorInside },
-    { name: of('ours-inside'), label: 'store.transaction', kind: 'ours', store, floor: inside, open: opens.oursInside },
-    { name: around, label: 'by hand, around it', kind: 'floor', store, open: opens.floorAround },
-    { name: of('ours-around'), label: 'the store', kind: 'ours', store, floor: around, open: opens.oursAround },
+  const all: (Omit<Variant, 'store' | 'open'> & { readonly open: Open | undefined })[] = [
+    { name: of('plain'), label: 'a transaction, unprotected', kind: 'bare', open: opens.plain },
+    { name: inside, label: 'by hand, in it', kind: 'floor', open: opens.floorInside },
+    { name: of('leased'), label: 'leased: `store.transaction`', kind: 'ours', floor: inside, open: opens.leased },
+    { name: of('looked'), label: 'in-transaction', kind: 'ours', floor: inside, open: opens.looked },
+    { name: of('named'), label: 'in-transaction, named', kind: 'ours', floor: inside, open: opens.named },
+    { name: around, label: 'by hand, around it', kind: 'floor', open: opens.floorAround },
+    { name: of('ours-around'), label: 'the store, around it', kind: 'ours', floor: around, open: opens.oursAround },
   ]
+  return all.flatMap(({ open, ...variant }) => (open === undefined ? [] : [{ ...variant, store, open }]))
 }
 
 /** Peers bring node-redis, or are recommended with it. */

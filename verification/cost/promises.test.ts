@@ -1,12 +1,12 @@
 import { expect, test, vi } from 'vitest'
 import { runNode } from '../../test/support/run-node.js'
-import { builtRequests } from './built-requests.js'
+import { built } from './built.js'
 
 const REQUESTS = 500
 
 vi.setConfig({ testTimeout: 120_000 })
 
-const program = await builtRequests()
+const program = await built('requests')
 
 /** What so many first requests make: exact, however busy the machine is. */
 async function madeBy(variant: string): Promise<{ readonly promises: number; readonly timers: number }> {

@@ -1,13 +1,13 @@
 import { expect, test, vi } from 'vitest'
 import { runNode } from '../../test/support/run-node.js'
-import { builtRequests } from './built-requests.js'
+import { built } from './built.js'
 
 const REQUESTS = 6_000
 
 // Processes that collect much; nothing is asserted about their time.
 vi.setConfig({ testTimeout: 120_000 })
 
-const program = await builtRequests()
+const program = await built('requests')
 
 /** Bytes a request that outlived two collections of the young generation: V8 copies them, and must collect them later. */
 async function promotedBy(variant: string): Promise<number> {

@@ -111,7 +111,7 @@ export class DeadlineQueue {
   }
 }
 
-/** Milliseconds of a monotonic clock. */
+/** Whole milliseconds of a monotonic clock: V8 keeps small integers in place, and other numbers as objects. */
 export function monotonicNow(): number {
-  return performance.now()
+  return Math.floor(performance.now())
 }

@@ -34,7 +34,7 @@ export type Undigestible =
  */
 export function fingerprintOf(value: unknown): string {
   const digest: string | Undigestible =
-    value === undefined ? { fault: 'not_comparable', seen: 'undefined' } : digestOf('', value)
+    value === undefined ? { fault: 'not_comparable', seen: 'undefined' } : digestOf(value)
   if (typeof digest === 'string') return digest
   if (digest.fault === 'too_deep') {
     throw new IdempotencyError(
@@ -50,24 +50,35 @@ export function fingerprintOf(value: unknown): string {
 }
 
 /**
- * The digest of a value after a prefix, which says what the value belongs to; no prefix may begin with another one. A
- * top-level member named `ignoredMember` does not count.
+ * The digest of a value, after what it belongs to: an operation's kind (a request's method) and its target. A top-level member
+ * named `ignoredMember` does not count.
  */
-export function digestOf(prefix: string, value: unknown, ignoredMember?: string): string | Undigestible {
+export function digestOf(value: unknown, ignoredMember?: string, kind?: string, target = ''): string | Undigestible {
   // A lone surrogate has no UTF-8 form: such a string is hashed as JSON.
   if (value instanceof Uint8Array || (typeof value === 'string' && value.isWellFormed())) {
+    const prefix = kind === undefined ? '' : `${kind} ${target.length} ${target}\n`
     return FORMAT + createHash('sha256').update(`${prefix}bytes\n`).update(value).digest('base64url')
   }
   const digest = unused ?? new Digest()
   unused = undefined // Until it is free again: a `toJSON` may ask for a fingerprint.
   try {
-    digest.add(prefix)
+    if (kind !== undefined) addPrefix(digest, kind, target)
     digest.add('json\n')
     return addCanonical(digest, value, 0, ignoredMember) ? FORMAT + digest.end() : (digest.fault ?? TOO_DEEP)
   } finally {
     digest.reset()
     unused = digest
   }
+}
+
+/** The length marks the end of the target, so no prefix begins with another one. */
+function addPrefix(digest: Digest, kind: string, target: string): void {
+  digest.add(kind)
+  digest.add(' ')
+  digest.add(String(target.length))
+  digest.add(' ')
+  digest.add(target)
+  digest.add('\n')
 }
 
 const TOO_DEEP: Undigestible = { fault: 'too_deep' }

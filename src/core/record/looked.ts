@@ -82,7 +82,6 @@ export function withhold(stored: StoredRecord | null, own: Withheld, now: number
     attempt,
     uncertain: true,
     expiresAt: now + retentionMs,
-    ...having(isUncertain ? handedOver(record.steps) : undefined),
   } as const
-  return { record: failed, reply: { ok: true } }
+  return { record: having(failed, isUncertain ? handedOver(record.steps) : undefined), reply: { ok: true } }
 }

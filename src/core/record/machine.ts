@@ -173,11 +173,9 @@ export function release(
   const uncertain = own.uncertain || (record?.uncertain ?? false)
   const fingerprint = uncertain ? (record ?? own).fingerprint : null
   const expiresAt = now + (uncertain ? own.retentionMs : own.failedMs)
-  const steps = uncertain && record?.state === 'in-flight' ? having(record.steps) : {}
-  return {
-    record: { state: 'failed', token: own.token, fingerprint, attempt, uncertain, expiresAt, ...steps },
-    reply: OK,
-  }
+  const steps = uncertain && record?.state === 'in-flight' ? record.steps : undefined
+  const failed = { state: 'failed', token: own.token, fingerprint, attempt, uncertain, expiresAt } as const
+  return { record: having(failed, steps), reply: OK }
 }
 
 export function step(
@@ -207,7 +205,7 @@ export function inspect(stored: StoredRecord | null, now: number): Change<Idempo
     return { record, reply }
   }
   const rerun = record.state === 'failed' && record.rerun === true ? { rerun: true as const } : {}
-  return { record, reply: { ...reply, ...having(seenOf(record.steps)), ...rerun } }
+  return { record, reply: having({ ...reply, ...rerun }, seenOf(record.steps)) }
 }
 
 /** The same without steps. */
@@ -227,11 +225,8 @@ export function resolve(stored: StoredRecord | null, resolution: Resolution, now
   // At least as long as the record that it replaces: until then, the lost owner may still wake up.
   const expiresAt = Math.max(record.expiresAt, now + retentionMs)
   if (resolution.rerun === true) {
-    const steps = having(handedOver(record.steps))
-    return {
-      record: { state: 'failed', token, fingerprint, attempt, uncertain: true, expiresAt, ...steps, rerun: true },
-      reply: OK,
-    }
+    const marked = { state: 'failed', token, fingerprint, attempt, uncertain: true, expiresAt, rerun: true } as const
+    return { record: having(marked, handedOver(record.steps)), reply: OK }
   }
   const resolved: StoredRecord =
     answer === null
@@ -275,19 +270,18 @@ function claimed(terms: Terms, attempt: number, uncertain: boolean, now: number,
   const { token, fingerprint } = terms
   const leaseUntil = now + terms.leaseMs
   const expiresAt = now + terms.retentionMs
-  return { state: 'in-flight', token, fingerprint, attempt, uncertain, leaseUntil, expiresAt, ...having(steps) }
+  return having({ state: 'in-flight', token, fingerprint, attempt, uncertain, leaseUntil, expiresAt }, steps)
 }
 
 function extended(record: InFlight, terms: Terms, now: number, steps = record.steps): StoredRecord {
   const { state, token, fingerprint, attempt, uncertain } = record
   const leaseUntil = now + terms.leaseMs
   const expiresAt = now + terms.retentionMs
-  return { state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt, ...having(steps) }
+  return having({ state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt }, steps)
 }
 
 function acquired(attempt: number, uncertain: boolean, steps?: StoredSteps): BeginReply {
-  const previous = previousOutcome(attempt, uncertain)
-  return { acquired: true, attempt, previousOutcome: previous, ...having(told(steps)) }
+  return having({ acquired: true, attempt, previousOutcome: previousOutcome(attempt, uncertain) }, told(steps))
 }
 
 function takeOver(

@@ -13,9 +13,12 @@ export interface StoredStep {
 /** Most records have none. */
 export type StoredSteps = readonly StoredStep[] | undefined
 
-/** The member of a record, or of a reply, that has them: absent if there are none. */
-export function having<Each>(steps: readonly Each[] | undefined): { readonly steps?: readonly Each[] } {
-  return steps === undefined || steps.length === 0 ? {} : { steps }
+/** A record, or a reply, with its steps; itself if there are none, so that nothing is allocated for them. */
+export function having<Each extends object, OfStep>(
+  each: Each,
+  steps: readonly OfStep[] | undefined,
+): Each & { readonly steps?: readonly OfStep[] } {
+  return steps === undefined || steps.length === 0 ? each : { ...each, steps }
 }
 
 /** The same steps with this change in them; `null`: a later one of the same owner has arrived before it. */

@@ -91,9 +91,7 @@ export function requestFingerprint(
   content: unknown,
   ignoredMember?: string,
 ): string | null {
-  // The length marks the end of the target, so no two requests produce the same prefix.
-  const prefix = `${method} ${target.length} ${target}\n`
-  const digest = digestOf(prefix, content === undefined ? {} : content, ignoredMember)
+  const digest = digestOf(content === undefined ? {} : content, ignoredMember, method, target)
   if (typeof digest === 'string') return digest
   if (digest.fault === 'too_deep') return null
   throw new IdempotencyError(

@@ -1,4 +1,4 @@
-import { idempotency } from 'once-per-key'
+import { type IdempotencyOptions, idempotency } from 'once-per-key'
 import { PostgresStore } from 'once-per-key/postgres'
 import { Pool, type PoolClient } from 'pg'
 import { type Payout, sendPayout } from '../payout.js'
@@ -58,9 +58,18 @@ export const floorPostgresAround: Open = async (work, ground) => {
   }
 }
 
-/** This library: the record is completed in the transaction of the payout. */
-export const oursPostgresInside: Open = async (work, ground) => {
-  const { store, once, close } = await openStore(ground)
+/** This library: a claim, then the record is completed in the transaction of the payout. */
+export const leasedPostgres: Open = (work, ground) => oursInside(work, ground, {})
+
+/** This library: the transaction takes the key, and completes the record. */
+export const inTransactionPostgres: Open = (work, ground) => oursInside(work, ground, { effects: 'in-transaction' })
+
+/** The same, with statements that the database plans once for each connection. */
+export const namedPostgres: Open = (work, ground) =>
+  oursInside(work, ground, { effects: 'in-transaction', prepares: true })
+
+async function oursInside(work: Parameters<Open>[0], ground: Ground, terms: Terms): Promise<Protection> {
+  const { store, once, close } = await openStore(ground, terms)
   return {
     handlers: [
       once,
@@ -109,12 +118,16 @@ async function openPools({ postgresUrl }: Ground): Promise<Pools> {
   return { application, commands, close: () => Promise.all([application.end(), commands.end()]) }
 }
 
-async function openStore(ground: Ground) {
+interface Terms extends Pick<IdempotencyOptions, 'effects'> {
+  readonly prepares?: boolean
+}
+
+async function openStore(ground: Ground, { effects = 'assumed', prepares = false }: Terms = {}) {
   const pools = await openPools(ground)
-  const store = new PostgresStore({ pool: pools.commands, transactions: pools.application })
+  const store = new PostgresStore({ pool: pools.commands, transactions: pools.application, prepares })
   await store.migrate()
   await pools.application.query('TRUNCATE once_per_key.records')
-  const once = idempotency({ store, scope: (req) => req.get(MERCHANT) })
+  const once = idempotency({ store, scope: (req) => req.get(MERCHANT), effects })
   const close: Protection['close'] = async () => {
     await once.idle()
     await pools.close()

@@ -23,6 +23,7 @@ export interface Traffic {
   readonly phase: Phase
   readonly node: MeasuredNode
   readonly rows: readonly TrafficRow[]
+  readonly rounds: number
 }
 
 export async function measureTraffic(
@@ -34,7 +35,10 @@ export async function measureTraffic(
 ): Promise<readonly Traffic[]> {
   const plans = variants.map(({ name }) => ({ name, variant: name, phase, seconds }))
   const figures = await measureAfresh(phase, plans, nodes, ground)
-  return nodes.map((node) => ({ phase, node, rows: rowsOf(variants, figures.get(node) as Map<string, Figures>) }))
+  return nodes.map((node) => {
+    const ofNode = figures.get(node) as Map<string, Figures>
+    return { phase, node, rows: rowsOf(variants, ofNode), rounds: ofNode.get('bare')?.cpuMicros.length ?? 0 }
+  })
 }
 
 function rowsOf(variants: readonly Variant[], figures: ReadonlyMap<string, Figures>): readonly TrafficRow[] {
@@ -80,7 +84,7 @@ function trafficTable(
       const wrong = [...(failings.get(variant.name) ?? []), ...(mistakes > 0 ? [`${mistakes} wrong answers`] : [])]
       return [variant.label, ...rows.flatMap((row) => cellsOf(row, store)), wrong.join(', ')]
     }),
-    notes: NOTES[first.phase],
+    notes: [...NOTES[first.phase], `Rounds: ${first.rounds}.`],
   }
 }
 

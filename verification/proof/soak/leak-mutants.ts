@@ -5,7 +5,7 @@ const layer = 'soak'
 export const mutants: readonly Mutant[] = [
   {
     name: 'memory: the bytes of bodies are not counted',
-    find: '(body === null ? 0 : body.length) + ',
+    find: ' + (content === null ? 0 : content.length)',
     replace: '',
     layer: 'soak',
     check: 'S12',

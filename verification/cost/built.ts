@@ -7,13 +7,13 @@ import { afterAll } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The program of `requests.main.ts`, as plain JavaScript, until the tests of the file are over. */
-export async function builtRequests(): Promise<string> {
+/** A program of this folder, as plain JavaScript, until the tests of the file are over: `requests` or `services`. */
+export async function built(name: 'requests' | 'services'): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'once-per-key-cost-'))
   afterAll(() => rm(folder, { recursive: true, force: true }))
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction')
   await build({
-    entry: { requests: join(ROOT, 'verification/cost/requests.main.ts') },
+    entry: { [name]: join(ROOT, `verification/cost/${name}.main.ts`) },
     ...{
       outDir: folder,
       config: false,
@@ -23,7 +23,7 @@ export async function builtRequests(): Promise<string> {
       outExtension: () => ({ js: '.mjs' }),
     },
     noExternal: [/^once-per-key/],
-    external: ['lru-cache'],
+    external: ['express', 'hono', 'ioredis', 'lru-cache', 'pg'],
   })
-  return join(folder, 'requests.mjs')
+  return join(folder, `${name}.mjs`)
 }

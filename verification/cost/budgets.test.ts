@@ -1,0 +1,73 @@
+import { afterAll, describe, expect, test, vi } from 'vitest'
+import { newDatabase } from '../../test/support/postgres-server.js'
+import { startRedis } from '../../test/support/redis-server.js'
+import { built } from './built.js'
+import { Measured, type Phase } from './measured.js'
+
+// Counts, not times: on a busy machine they only take longer.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
+
+const redis = await startRedis('--appendonly', 'no')
+afterAll(() => redis.close())
+const { url } = await newDatabase()
+const measured = new Measured(await built('services'), { REDIS_PORT: `${redis.port}`, POSTGRES_URL: url })
+
+interface PerNode {
+  readonly 24: number
+  readonly 26: number
+  /** V8 shares less between requests there. */
+  readonly before: number
+}
+
+const MAJOR = Number.parseInt(process.versions.node, 10)
+const on = (node: PerNode): number => (MAJOR >= 26 ? node[26] : MAJOR >= 24 ? node[24] : node.before)
+
+const NONE: PerNode = { 24: 0, 26: 0, before: 0 }
+
+test('the measure sees an array of 512 numbers, which takes 4 kB', async () => {
+  const { bytes } = await measured.costOver('express', 'express, with 512 words more', 'first')
+  expect(bytes).toBeGreaterThan(4_050)
+  expect(bytes).toBeLessThan(4_500)
+})
+
+describe.each<[service: string, phase: Phase, floor: string, bytes: PerNode, promises: PerNode]>([
+  ['express, memory', 'first', 'express', { 24: 5_400, 26: 5_600, before: 9_500 }, NONE],
+  ['express, memory', 'replay', 'express', { 24: 2_500, 26: 2_500, before: 1_000 }, NONE],
+  ['express, redis', 'first', 'express, redis by hand', { 24: 9_000, 26: 9_200, before: 13_000 }, NONE],
+  ['express, redis', 'replay', 'express, redis by hand', { 24: 7_700, 26: 8_400, before: 10_000 }, NONE],
+  ['fetch, memory', 'first', 'fetch', { 24: 36_000, 26: 35_000, before: 45_000 }, { 24: 43, 26: 43, before: 56 }],
+  ['fetch, memory', 'replay', 'fetch', { 24: 21_500, 26: 21_000, before: 26_000 }, { 24: 14, 26: 14, before: 14 }],
+  ['hono, memory', 'first', 'hono', { 24: 39_500, 26: 38_500, before: 49_000 }, { 24: 51, 26: 51, before: 64 }],
+  ['hono, memory', 'replay', 'hono', { 24: 24_500, 26: 24_000, before: 29_000 }, { 24: 17, 26: 17, before: 17 }],
+])('%s, a %s request beside %s', (service, phase, floor, mostBytes, madePromises) => {
+  const promises = on(madePromises)
+
+  test(`makes ${promises} promises more, and no timer`, async () => {
+    expect(await measured.costOver(floor, service, phase)).toMatchObject({ promises, timers: 0 })
+  })
+
+  test(`allocates at most ${on(mostBytes)} bytes more`, async () => {
+    expect((await measured.costOver(floor, service, phase)).bytes).toBeLessThanOrEqual(on(mostBytes))
+  })
+})
+
+test('a record in memory keeps at most 600 bytes', async () => {
+  const most = on({ 24: 600, 26: 600, before: 610 })
+  expect(await measured.kept('express, memory')).toBeLessThanOrEqual(most)
+})
+
+test.each<[service: string, phase: Phase, commands: number, promises: number]>([
+  ['express, redis', 'first', 2, 4],
+  ['express, redis', 'replay', 1, 2],
+  ['express, redis by hand', 'first', 2, 4],
+])('%s: a %s request is %d commands, which Redis reads one by one, and %d promises', async (...row) => {
+  const [service, phase, commands, promises] = row
+  expect(await measured.cost(service, phase)).toMatchObject({ commands, reads: commands, promises })
+})
+
+test.each<[service: string, phase: Phase, trips: number]>([
+  ['express, postgres', 'first', 2],
+  ['express, postgres', 'replay', 1],
+])('%s: a %s request is %d trips', async (service, phase, trips) => {
+  expect((await measured.cost(service, phase)).trips).toBe(trips)
+})
