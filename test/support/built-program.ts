@@ -26,6 +26,7 @@ export async function buildProgram(main: string, external: readonly string[]): P
     esbuildOptions(options) {
       options.alias = {
         'once-per-key': join(ROOT, 'src/index.ts'),
+        'once-per-key/mysql': join(ROOT, 'adapters/mysql/index.ts'),
         'once-per-key/postgres': join(ROOT, 'adapters/postgres/index.ts'),
         'once-per-key/redis': join(ROOT, 'adapters/redis/index.ts'),
         'once-per-key/run': join(ROOT, 'src/run/index.ts'),

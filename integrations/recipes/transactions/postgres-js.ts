@@ -3,7 +3,8 @@ import postgres, { type TransactionSql } from 'postgres'
 
 const url = process.env.DATABASE_URL ?? 'postgres://localhost/payments'
 
-export const sql = postgres(url)
+// Prepared, a COMMIT that a pooler sends to another session is rolled back, and postgres.js takes it for done.
+export const sql = postgres(url, { prepare: false })
 export const storeSql = postgres(url, { max: 4 }) // for the store alone
 
 /** Such as `store.transaction(context, work, 'isolation level serializable')`. */

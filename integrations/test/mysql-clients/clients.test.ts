@@ -1,6 +1,8 @@
 import { sql } from 'drizzle-orm'
+import { CompiledQuery } from 'kysely'
 import type { IdempotencyContext } from 'once-per-key'
 import type { Store } from 'once-per-key/core'
+import { Transaction } from 'sequelize'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openStore } from '../../../test/adapters/mysql/open-store.js'
 import { startFaultProxy } from '../../../test/support/fault-proxy.js'
@@ -43,6 +45,25 @@ const CLIENTS: readonly (readonly [name: string, open: () => Promise<Client>])[]
       const close = () => Promise.all([application.end(), pool.end()])
       const serializable = { isolationLevel: 'serializable' }
       return { store, query: (tx, text) => tx.execute(sql.raw(text)), serializable, commit: 'commit', close }
+    },
+  ],
+  [
+    'Kysely',
+    async () => {
+      const { store, db, pool } = await import('../../recipes/transactions/mysql-kysely.js')
+      const close = () => Promise.all([db.destroy(), pool.end()])
+      const query: Client['query'] = (tx, text) => tx.executeQuery(CompiledQuery.raw(text))
+      return { store, query, serializable: 'serializable', commit: 'commit', close }
+    },
+  ],
+  [
+    'Sequelize',
+    async () => {
+      const { store, sequelize, pool } = await import('../../recipes/transactions/mysql-sequelize.js')
+      const close = () => Promise.all([sequelize.close(), pool.end()])
+      const query: Client['query'] = (transaction, text) => sequelize.query(text, { transaction })
+      const serializable = { isolationLevel: Transaction.ISOLATION_LEVELS.SERIALIZABLE }
+      return { store, query, serializable, commit: 'COMMIT', close }
     },
   ],
   [

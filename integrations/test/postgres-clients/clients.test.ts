@@ -5,20 +5,10 @@ import { retrying } from '../../../examples/recipes/transactions/retrying.js'
 import { openStore } from '../../../test/adapters/postgres/open-store.js'
 import { startFaultProxy } from '../../../test/support/fault-proxy.js'
 import type { AnyClient } from './client-on-trial.js'
+import { CLIENTS } from './clients.js'
 import { serve } from './handler-on-trial.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 300_000 })
-
-const CLIENTS: readonly (readonly [name: string, open: () => Promise<AnyClient>])[] = [
-  ['postgres.js', async () => (await import('./postgres-js.js')).open()],
-  ['Drizzle', async () => (await import('./drizzle.js')).open()],
-  ['Kysely', async () => (await import('./kysely.js')).open()],
-  ['Knex', async () => (await import('./knex.js')).open()],
-  ['Sequelize', async () => (await import('./sequelize.js')).open()],
-  ['TypeORM', async () => (await import('./typeorm.js')).open()],
-  ['MikroORM', async () => (await import('./mikro-orm.js')).open()],
-  ['Prisma', async () => (await import('./prisma.js')).open()],
-]
 
 const { server: database, url, pool, store: observer, query } = await openStore()
 await query('CREATE TABLE effects (id text PRIMARY KEY)')

@@ -5,6 +5,7 @@ import type { StoreEvent } from 'once-per-key/core'
 import { MySqlStore } from 'once-per-key/mysql'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { versionFault } from '../../../adapters/mysql/connection/examination.js'
+import { startMariaDb } from '../../support/mariadb-server.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
@@ -45,6 +46,12 @@ describe('the first command says what is wrong, and nothing is changed:', () => 
     })
   })
 
+  test('no database of this name', async () => {
+    const pool = openPool(server.url('nowhere'))
+    onTestFinished(() => pool.end())
+    await expect(claim(storeOn({ pool }))).rejects.toMatchObject({ code: 'schema_missing' })
+  })
+
   test('tables without transactions', async () => {
     const pool = openPool(await server.createDatabase('myisam'))
     onTestFinished(() => pool.end())
@@ -78,6 +85,17 @@ describe('the first command says what is wrong, and nothing is changed:', () => 
     } finally {
       await query('SET GLOBAL read_only = 0')
     }
+  })
+
+  test('a server that is too old', async () => {
+    const old = await startMariaDb({ version: '10.5.27-MariaDB' }) // It tells this version, whatever it is.
+    onTestFinished(() => old.close())
+    const pool = openPool(await old.createDatabase('payments'))
+    onTestFinished(() => pool.end())
+    await expect(claim(storeOn({ pool }))).rejects.toMatchObject({
+      code: 'database_unsuitable',
+      message: expect.stringContaining('needs MySQL 8.0.19 or MariaDB 10.6'),
+    })
   })
 
   test('a server that does not answer the connection', async () => {

@@ -1,0 +1,3 @@
+import { oneTransaction } from './one-transaction-suite.js'
+
+await oneTransaction('through PgBouncer')
