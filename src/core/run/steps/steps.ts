@@ -172,7 +172,7 @@ export class Steps {
   async #confirmed(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const inTime = new Promise<'late'>((resolve) => {
-      timer = setTimeout(resolve, this.#core.options.storeTimeoutMs, 'late')
+      timer = setTimeout(resolve, this.#core.options.storeTimeoutMs, 'late').unref()
     })
     // One that was not confirmed in time is sent again, and is still on its way then.
     let first: unknown
