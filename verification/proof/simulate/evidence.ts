@@ -64,6 +64,7 @@ export function evidenceOf(
           isPending: false,
           isDuplicated: false,
           begins: 0,
+          marks: new Set(),
           releases: [],
           claimSentAt: null,
           lastSentAt: null,
