@@ -3,7 +3,7 @@ import { machine, type Store } from 'once-per-key/core'
 export function mapStore(now = () => performance.now()): Store {
   const records = new Map<string, machine.StoredRecord>()
 
-  async function step<R>(key: string, command: (stored: machine.StoredRecord | null) => machine.Step<R>): Promise<R> {
+  async function step<R>(key: string, command: (stored: machine.StoredRecord | null) => machine.Change<R>): Promise<R> {
     const { record, reply } = command(records.get(key) ?? null)
     if (record !== null) records.set(key, record)
     return reply

@@ -9,8 +9,7 @@ export {
   type IdempotencyErrorCode,
   type Store,
 } from './core/index.js'
-export { type IdempotencyRequest, idempotency, type Middleware } from './express/middleware.js'
-export { withoutBody } from './express/without-body.js'
+export { type IdempotencyRequest, idempotency, type Middleware, withoutBody } from './express/middleware.js'
 export {
   agenticCommerce,
   type BodyFieldOptions,

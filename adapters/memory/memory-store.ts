@@ -166,7 +166,7 @@ export class MemoryStore implements Store {
 
   /** Writes the new record, if the command changed it, whatever room there is: its claim was accepted. */
   #done<Reply>(
-    { record, reply }: machine.Step<Reply>,
+    { record, reply }: machine.Change<Reply>,
     key: string,
     sender: Sender,
     before: Entry | undefined,

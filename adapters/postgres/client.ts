@@ -3,10 +3,10 @@ import { isRefusedStatement } from './sql-state.js'
 import type { Statement, StatementValue } from './statement.js'
 
 /** A statement as the client gets it. With a `name`, it may be prepared under it. */
-export type Sent = Pick<Statement, 'text' | 'values'> & { readonly name?: string }
+export type SentStatement = Pick<Statement, 'text' | 'values'> & { readonly name?: string }
 
 /** Sends one statement, and resolves with what the client returns. */
-export type Send = (statement: Sent) => Promise<unknown>
+export type Send = (statement: SentStatement) => Promise<unknown>
 
 /** The members of a `pg` pool that the store uses. The application opens, configures and closes the pool. */
 export interface PostgresPool {
@@ -81,7 +81,7 @@ export function sendOver(pool: PostgresPool, onWait: (waiting: number) => void, 
 /** Sends a statement over a connection of `pg`. */
 export function sendOn(
   connection: PostgresConnection,
-  { text, values, name }: Sent,
+  { text, values, name }: SentStatement,
   prepares: boolean,
 ): Promise<unknown> {
   if (!prepares || name === undefined) return connection.query(text, [...values])
@@ -168,7 +168,10 @@ export function pipes(connection: PostgresConnection): boolean {
  * Sends statements in one round trip; those with a name are prepared. Resolves with a result for each that was carried
  * out, and the error after them, if any. Their rows are of text alone.
  */
-export function piped(connection: PostgresConnection, statements: readonly Sent[]): Promise<readonly PipedResult[]> {
+export function piped(
+  connection: PostgresConnection,
+  statements: readonly SentStatement[],
+): Promise<readonly PipedResult[]> {
   const pipeline = new Pipeline(statements, preparedOn(connection))
   ;(connection as unknown as { query(submittable: Pipeline): unknown }).query(pipeline)
   return pipeline.results
@@ -192,14 +195,14 @@ const PREPARED = new WeakMap<PostgresConnection, Set<string>>()
  */
 class Pipeline {
   readonly results: Promise<readonly PipedResult[]>
-  readonly #statements: readonly Sent[]
+  readonly #statements: readonly SentStatement[]
   readonly #prepared: Set<string>
   readonly #done: PipedResult[] = []
   #names: readonly string[] = []
   #rows: Record<string, unknown>[] = []
   #resolve!: (results: readonly PipedResult[]) => void
 
-  constructor(statements: readonly Sent[], prepared: Set<string>) {
+  constructor(statements: readonly SentStatement[], prepared: Set<string>) {
     this.#statements = statements
     this.#prepared = prepared
     this.results = new Promise((resolve) => {

@@ -1,4 +1,4 @@
-import { type PostgresPool, type PostgresQuery, type Send, type Sent, sendOver } from './client.js'
+import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
 import { storeError } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'
 import { isSerializationFailure } from './sql-state.js'
@@ -23,16 +23,16 @@ export class Database {
   }
 
   /** @throws PostgresStoreError */
-  async rows(statement: Sent): Promise<readonly Row[]> {
+  async rows(statement: SentStatement): Promise<readonly Row[]> {
     return rowsOf(await this.#answerTo(statement))
   }
 
   /** @throws PostgresStoreError */
-  async row(statement: Sent): Promise<Row> {
+  async row(statement: SentStatement): Promise<Row> {
     return rowOf(await this.#answerTo(statement))
   }
 
-  async #answerTo(statement: Sent): Promise<unknown> {
+  async #answerTo(statement: SentStatement): Promise<unknown> {
     for (let tries = 1; ; tries++) {
       try {
         return await this.#send(statement)

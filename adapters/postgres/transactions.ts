@@ -18,7 +18,7 @@ import {
   type PostgresPool,
   piped,
   pipes,
-  type Sent,
+  type SentStatement,
   sendOn,
 } from './client.js'
 import { PostgresStoreError } from './errors.js'
@@ -267,7 +267,7 @@ class OnConnection {
     return resultOf(result)
   }
 
-  #named({ text, values, name }: Statement): Sent {
+  #named({ text, values, name }: Statement): SentStatement {
     return this.#prepares ? { text, values, name } : { text, values }
   }
 
@@ -283,7 +283,7 @@ class OnConnection {
   }
 }
 
-const COMMIT: Sent = { text: 'COMMIT', values: [] }
+const COMMIT: SentStatement = { text: 'COMMIT', values: [] }
 
 function resultOf(result: PipedResult | undefined): Exclude<PipedResult, { readonly error: unknown }> {
   if (result === undefined)

@@ -266,7 +266,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
 
   #command<Reply>(
     key: string,
-    command: (record: StoredRecord | null, now: number) => machine.Step<Reply>,
+    command: (record: StoredRecord | null, now: number) => machine.Change<Reply>,
   ): Promise<Reply> {
     return this.#line.run(() =>
       this.#connection.write(() => {

@@ -4,7 +4,7 @@ import {
   createRequestEngine,
   type HeaderPairs,
   type IdempotencyOptions,
-  type Settled,
+  type RequestEnd,
 } from 'once-per-key/http'
 
 type Handler = (request: Request, idempotency?: IdempotencyContext) => Response | Promise<Response>
@@ -38,7 +38,7 @@ export function bound(handler: Handler, options: IdempotencyOptions<Request>) {
       throw error
     }
 
-    function instead(other: Exclude<Settled, { action: 'send' }>, extra?: HeaderPairs): Response {
+    function instead(other: Exclude<RequestEnd, { action: 'send' }>, extra?: HeaderPairs): Response {
       return responseOf(engine.answerFor(other, request), extra)
     }
   }

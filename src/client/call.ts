@@ -6,7 +6,7 @@ import { type RepeatableRequest, tryOnce } from './request.js'
 import { within } from './within.js'
 
 /** What became of an operation; `undefined` is `unknown`. */
-export type Verdict = { readonly outcome: Outcome['outcome']; readonly replayed?: boolean } | undefined
+export type CallEnd = { readonly outcome: Outcome['outcome']; readonly replayed?: boolean } | undefined
 
 /** One operation under way, for all who have called for it meanwhile. */
 export interface Call {
@@ -19,7 +19,7 @@ export interface Call {
   waiting: number
   /** The result of the last try; empty while one is under way. */
   last: Reply
-  end?: Promise<Verdict>
+  end?: Promise<CallEnd>
 }
 
 /** Tries one request with one key until the outcome is settled, the tries or the time are used up, or it is stopped. */
@@ -28,7 +28,7 @@ export async function carryOut(
   operation: string,
   request: RepeatableRequest,
   call: Call,
-): Promise<Verdict> {
+): Promise<CallEnd> {
   const endsAt = Date.now() + rules.totalTimeoutMs
   const { signal } = call.stop
   const [key, sentAt, isNew] = await keyOf(rules.keys, operation, signal)

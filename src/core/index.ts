@@ -3,8 +3,7 @@ export { faultInReply, type ReplyFault } from './calls/reply.js'
 export { CertainFailure, type CertainFailureOptions, isCertainFailure } from './certain-failure.js'
 export type { Claimant, Claimed } from './engine/claimant.js'
 export { createOperationEngine, type OperationEngine } from './engine/engine.js'
-export type { ForgottenScope, ScopeName } from './engine/forget-calls.js'
-export type { UnknownOutcome } from './engine/operator-calls.js'
+export type { ForgottenScope, ScopeName, UnknownOutcome } from './engine/operator-calls.js'
 export { IdempotencyError, type IdempotencyErrorCode, inItsWords, kindOf } from './errors.js'
 export {
   type CommandName,
@@ -14,7 +13,7 @@ export {
   type StoreFailure,
   safely as safeListener,
 } from './events/events.js'
-export type { RefusalCode, Refused, Replayed, Settled as RunEnd } from './events/outcome.js'
+export type { RefusalCode, Refused, Replayed, RunEnd } from './events/refusal.js'
 export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './events/trace.js'
 export { warnOnce, warnUnheard } from './events/warning.js'
 export {
@@ -30,11 +29,11 @@ export { type MaybePromise, whenever } from './maybe-promise.js'
 export { mountedTwice, operationTaken, transactionLate, transactionStreamed, transactionsMissing } from './misuse.js'
 export type { EngineOptions } from './options/engine-options.js'
 export { mistakesInEngineOptions } from './options/engine-rules.js'
-export * as optionRules from './options/option-rules.js'
+export * as optionRules from './options/validation.js'
 export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as OptionRule } from './options/validation.js'
-export { derivedKey } from './record/derived-key.js'
 export { fingerprintOf } from './record/digest.js'
 export {
+  derivedKey,
   firstSentFault,
   type Identity,
   keyFault,
@@ -45,7 +44,6 @@ export {
   scopeFault,
   storageKey,
 } from './record/identity.js'
-export { listed, listedIfUnknown } from './record/listed.js'
 export type { Entered, Entry, Fenced, Free, Looked, Looking, Withheld } from './record/looked.js'
 export type {
   Answer,
@@ -69,15 +67,14 @@ export type {
   StepChange,
 } from './record/record.js'
 export { NOT_KEPT } from './record/record.js'
+export { listed, listedIfUnknown } from './record/shown.js'
 export type { StoredStep } from './record/steps.js'
 export * as machine from './record/whole-machine.js'
-export type { AnswerSource } from './run/answer-source.js'
 export { type ActingContext, carryRun, contextOf, type IdempotencyContext, type StepOf } from './run/context.js'
 export type { Run } from './run/run.js'
-export type { Completion, FailureKind, Finish } from './run/run-end.js'
+export type { AnswerSource, Completion, FailureKind, Finish } from './run/run-end.js'
 export type { Settling } from './run/settling.js'
-export type { StepInHand, StepOptions } from './run/steps/step-in-hand.js'
-export type { RecordedResult } from './run/steps/step-inside.js'
+export type { RecordedResult, StepInHand, StepOptions } from './run/steps/step-in-hand.js'
 export type {
   Around,
   Hearing,
@@ -89,7 +86,6 @@ export type {
   StoreEvent,
   Unclaimed,
 } from './store.js'
-export { type AllowEmpty, readAllowEmpty, type WithAllowEmpty } from './transaction/allow-empty.js'
 export { completeByHand, step, type Transactions, transact } from './transaction/transact.js'
 export {
   completeByHandAtOnce,
@@ -97,4 +93,4 @@ export {
   stepAtOnce,
   transactAtOnce,
 } from './transaction/transact-at-once.js'
-export type { WithResult } from './transaction/with-result.js'
+export { type AllowEmpty, readAllowEmpty, type WithAllowEmpty, type WithResult } from './transaction/work-options.js'

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, type IdempotencyContext, isCertainFailure, mountedTwice } from '../core/index.js'
 import {
   type Asking,
@@ -10,15 +10,15 @@ import {
   type Operator,
   type RequestEngine,
   type RequestRun,
+  withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
 import { NodeFacts } from '../node/facts.js'
 import { HeldResponse } from '../node/held-response.js'
 import { failUnrun, responseBegun } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
+import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
 import { sendAnswer } from '../node/sending/send.js'
-import type { Binding, Other, WayOut } from '../node/sending/way-out.js'
-import { asDictionary } from './as-dictionary.js'
 import { watchCertainFailures } from './certain-failures.js'
 
 declare global {
@@ -99,7 +99,7 @@ class Sender<Req extends IncomingMessage> implements Binding {
     this.#engine = engine
   }
 
-  sendOther({ req, res, extraHeaders, outlet }: WayOut, other: Other): void {
+  sendOther({ req, res, extraHeaders, outlet }: ResponseSender, other: Other): void {
     this.send(other, req as Req, res, extraHeaders, outlet)
   }
 
@@ -225,3 +225,34 @@ function refuseBegun(res: ServerResponse, next: (err?: unknown) => void): void {
   if (res.writableEnded) return
   next(responseBegun())
 }
+
+/**
+ * Makes adding properties cheap. Express changes the prototype of each request and response, and V8 before 13 (Node 24)
+ * shares no hidden class between such objects: each property added afterwards, including Node's `statusMessage`, costs
+ * a hidden class of some 1.5 kB that outlives the request. Deleting a property turns an object into a dictionary, which
+ * avoids that; every emitter has the property that is deleted here. Does nothing without Express.
+ */
+export function asDictionary(message: IncomingMessage | ServerResponse): void {
+  if (SHARES_HIDDEN_CLASSES) return
+  const prototype = Object.getPrototypeOf(message)
+  if (prototype === ServerResponse.prototype || prototype === IncomingMessage.prototype) return
+  const emitter = message as { _maxListeners?: number | undefined }
+  const { _maxListeners } = emitter
+  // Not `delete`, which throws if the property cannot be deleted.
+  if (Reflect.deleteProperty(emitter, '_maxListeners')) emitter._maxListeners = _maxListeners
+}
+
+const SHARES_HIDDEN_CLASSES = Number.parseInt(process.versions.v8, 10) >= 13
+
+/**
+ * Marks a `fingerprint` that does not use the body, so that nobody needs to have read the body. Without the mark such a
+ * request is misuse (`body_not_parsed`): otherwise nobody would notice a parser that is mounted too late, and two
+ * requests with different bodies would be the same.
+ *
+ * @example
+ * // The handler streams the body; the client sends its digest.
+ * idempotency({ store, scope, fingerprint: withoutBody((req) => req.get('Content-Digest') ?? null) })
+ */
+export const withoutBody: <Req = IdempotencyRequest>(
+  fingerprint: (request: Req) => unknown,
+) => (request: Req) => unknown = withoutBodyOfAny

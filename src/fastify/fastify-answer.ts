@@ -6,9 +6,9 @@ import {
   bodyHeaders,
   type HeaderPairs,
   type HeldAnswer,
-  type HeldBody,
-  heldBody,
   type RequestRun,
+  type ResponseBody,
+  readResponseBody,
 } from '../http/index.js'
 import { isRecoded } from '../node/head.js'
 import { isSame } from '../node/headers.js'
@@ -82,13 +82,13 @@ export class FastifyAnswer implements HeldAnswer {
       raw.off('close', whenClosed)
       this.#safely(step)
     }
-    heldBody(streamOf(payload, closed.signal), this.#run, head.contentType).then(
+    readResponseBody(streamOf(payload, closed.signal), this.#run, head.contentType).then(
       (body) => over(() => this.#collected(head, body, done)),
       (error: Error) => over(() => this.#broken(error, done)),
     )
   }
 
-  #collected(head: ReplyHead, body: HeldBody, done: Done): void {
+  #collected(head: ReplyHead, body: ResponseBody, done: Done): void {
     const { raw } = this.#reply
     // Written below Fastify meanwhile. What follows a head that was written can only be a stream.
     if (raw.headersSent && this.#entry === undefined) {

@@ -4,7 +4,7 @@ import type { RequestEngine } from '../http/index.js'
 import { NodeFacts } from '../node/facts.js'
 import { hold, responseBegun } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
-import { sendStored, sentAsStored } from './stored-answer.js'
+import { sendStored, sentAsStored } from './reply-head.js'
 
 /** What the entry of Fastify declares for all requests; the binding of Nest does not. */
 type Protected = FastifyRequest & { idempotency: IdempotencyContext | undefined }

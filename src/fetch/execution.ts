@@ -3,6 +3,7 @@ import {
   isCertainFailure,
   kindOf,
   type MaybePromise,
+  mountedTwice,
   transactionLate,
   transactionStreamed,
 } from '../core/index.js'
@@ -10,21 +11,22 @@ import {
   type Decision,
   type HeaderPairs,
   type HeldAnswer,
-  type HeldBody,
-  heldBody,
   isReply,
   type Reply,
+  type RequestEnd,
   type RequestEngine,
   type RequestRun,
-  type Settled,
+  type ResponseBody,
+  readResponseBody,
   streamedBody,
+  waitFor,
 } from '../http/index.js'
 import { bodyOf, canBeHeld, headOf, isResponse, rebuilt, responseOf } from './answer.js'
-import type { Call } from './request.js'
+import { type Call, factsOf } from './request.js'
 
 export type Execute = Extract<Decision, { action: 'execute' }>
 /** What to send according to the record, instead of the handler's answer. */
-type Other = Exclude<Settled, { action: 'send' }>
+type Other = Exclude<RequestEnd, { action: 'send' }>
 
 /**
  * Runs a handler, and resolves with the response to send after its record was settled: the handler's own, or its
@@ -55,7 +57,7 @@ interface Given {
   readonly response: Response
   readonly bytes: Uint8Array
   /** The result, after the record was settled. */
-  readonly settled: { readonly whenSettled: Settled | Promise<Settled> }
+  readonly settled: { readonly whenSettled: RequestEnd | Promise<RequestEnd> }
 }
 
 class Execution<Req> implements HeldAnswer {
@@ -110,7 +112,7 @@ class Execution<Req> implements HeldAnswer {
       await this.#run.fail()
       return response
     }
-    const body = await this.#heldBody(response)
+    const body = await this.#responseBody(response)
     if (body.kind === 'whole') return this.#send(this.#give(response, body.bytes))
     const stream = streamedBody(this.#run, this.#headOf(response), body, this.#call.request.signal)
     return rebuilt(response, stream, this.#extraHeaders)
@@ -120,9 +122,9 @@ class Execution<Req> implements HeldAnswer {
     return headOf(response, this.#before)
   }
 
-  #heldBody(response: Response): Promise<HeldBody> {
+  #responseBody(response: Response): Promise<ResponseBody> {
     const body = bodyOf(response, this.#call.request.method)
-    return heldBody(body, this.#run, response.headers.get('Content-Type'))
+    return readResponseBody(body, this.#run, response.headers.get('Content-Type'))
   }
 
   #give(response: Response, bytes: Uint8Array): Given {
@@ -169,7 +171,7 @@ class Execution<Req> implements HeldAnswer {
   async #responded(value: Response): Promise<void> {
     const copy = value.clone()
     this.#reading = copy
-    const body = await this.#heldBody(copy)
+    const body = await this.#responseBody(copy)
     if (this.#reading !== copy) return // The transaction was rolled back meanwhile.
     const isKept = body.kind === 'whole' && this.#run.keepsBody(body.bytes.byteLength, copy.headers.get('Content-Type'))
     if (!isKept) throw transactionStreamed()
@@ -183,3 +185,50 @@ class Execution<Req> implements HeldAnswer {
 
   left(): void {}
 }
+
+/**
+ * Carries out the decision on a request: passes it on unchanged, runs it, or responds instead of the handler.
+ *
+ * Rejects with what the handler threw, after its record was settled; with an IdempotencyError for misuse: the handler
+ * did not run, and nothing was stored.
+ */
+export function respond<Req, Passed>(
+  engine: RequestEngine<Req>,
+  call: Call<Req>,
+  passes: () => Passed,
+  runs: (run: RequestRun) => Promise<Response> | Response,
+): Promise<Response | Awaited<Passed>> {
+  const responding = responded(engine, call, passes, runs)
+  waitFor(call, responding.then(nothing, nothing)) // A client that leaves must not end its handler.
+  return responding
+}
+
+async function responded<Req, Passed>(
+  engine: RequestEngine<Req>,
+  call: Call<Req>,
+  passes: () => Passed,
+  runs: (run: RequestRun) => Promise<Response> | Response,
+): Promise<Response | Awaited<Passed>> {
+  const { request } = call
+  if (RUNNING.has(request)) throw mountedTwice()
+  const decision = await engine.decide(await factsOf(engine, call))
+  switch (decision.action) {
+    case 'bypass':
+      return await passes()
+    case 'execute':
+      waitFor(call, decision.run.ended())
+      RUNNING.add(request)
+      return await execute(engine, decision, call, runs).finally(() => RUNNING.delete(request))
+    case 'reject':
+      // The claim is given up after it.
+      if (decision.problem.code === 'store_unavailable') waitFor(call, engine.idle())
+      return otherResponse(engine, call, decision, decision.extraHeaders)
+    case 'replay':
+      return otherResponse(engine, call, decision, decision.extraHeaders)
+  }
+}
+
+function nothing(): void {}
+
+/** Requests whose handlers are running. */
+const RUNNING = new WeakSet<Request>()

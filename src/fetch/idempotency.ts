@@ -1,7 +1,7 @@
 import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
 import { controlsOf, createRequestEngine, type Operator } from '../http/index.js'
+import { respond } from './execution.js'
 import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
-import { respond } from './respond.js'
 
 /** A handler; `idempotency` is absent if the request had no key, or is not covered. */
 export type FetchHandler<Rest extends readonly unknown[] = readonly []> = (

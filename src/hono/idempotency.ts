@@ -1,7 +1,7 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import { type IdempotencyContext, isCertainFailure } from '../core/index.js'
+import { respond } from '../fetch/execution.js'
 import { checkMaxBodyBytes, DEFAULT_MAX_BODY_BYTES } from '../fetch/options.js'
-import { respond } from '../fetch/respond.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 
 declare module 'hono' {

@@ -10,12 +10,11 @@ export {
   problemFrom,
 } from './answer/problem.js'
 export { isReply, type Reply, reply } from './answer/reply.js'
-export type { Asking, Decision } from './engine/decision.js'
-export { type HeldBody, heldBody } from './engine/held-body.js'
 export { type Controls, controlsOf, type Operator } from './engine/operator.js'
 export { type Asker, createRequestEngine, type RequestEngine } from './engine/request-engine.js'
-export type { HeldAnswer, Rejected, Replay, RequestRun, Settled } from './engine/request-run.js'
+export type { Asking, Decision, HeldAnswer, Rejected, Replay, RequestEnd, RequestRun } from './engine/request-run.js'
 export type { AttemptName, KnownOutcome } from './engine/resolution.js'
+export { type ResponseBody, readResponseBody } from './engine/response-body.js'
 export { streamedBody } from './engine/streamed-body.js'
 export { type WaitUntil, waitFor } from './engine/wait-until.js'
 export { type BodyFieldOptions, bodyField, type LegacyKey } from './options/body-field.js'
@@ -24,14 +23,15 @@ export { aHeaderName, bodyHeaders } from './options/header-name.js'
 export { mistakesInOptions } from './options/option-rules.js'
 export type { IdempotencyOptions, KeepHeader } from './options/options.js'
 export {
+  type IdempotencyEvent,
   ietfDraft,
   type Problem,
   type ProblemCode,
   type ProblemStatuses,
+  type Rejection,
   type RenderProblem,
 } from './options/problem.js'
 export { agenticCommerce, ietfDraft07, type Profile, type ProfileName, universalCommerce } from './options/profile.js'
-export type { IdempotencyEvent, Rejection } from './options/request-events.js'
 export type { HeaderPairs, RequestFacts } from './request/facts.js'
 export { type FirstSentReading, firstSentReader } from './request/first-sent.js'
 export { Gathered, readAtMost } from './request/gathered.js'

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Answer } from '../core/index.js'
-import { bodyHeaders, type HeaderPairs, type HeldBody } from '../http/index.js'
+import { bodyHeaders, type HeaderPairs, type ResponseBody } from '../http/index.js'
 import { isAscii } from '../node/head.js'
 import { headerOf } from '../node/headers.js'
 import { bufferOf, isStreamed, payloadOf, streamOf } from '../node/payload.js'
@@ -55,7 +55,7 @@ export const PHRASE_TYPE = ['Content-Type', 'text/plain; charset=utf-8'] as cons
 const NO_BYTES = Buffer.alloc(0)
 
 /** Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them. */
-export function putBody(ctx: Context, held: HeldBody): void {
+export function putBody(ctx: Context, held: ResponseBody): void {
   if (!isStreamed(ctx.body) || sendsNothing(ctx)) return
   const length = headerOf(ctx.res, 'content-length')
   ctx.body = payloadOf(held, ctx.res)

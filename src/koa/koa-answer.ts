@@ -8,7 +8,13 @@ import {
   transactionStreamed,
   whenever,
 } from '../core/index.js'
-import { type HeaderPairs, type HeldAnswer, type HeldBody, heldBody, type RequestRun } from '../http/index.js'
+import {
+  type HeaderPairs,
+  type HeldAnswer,
+  type RequestRun,
+  type ResponseBody,
+  readResponseBody,
+} from '../http/index.js'
 import { changedSince, type Head, isAscii, isRecoded } from '../node/head.js'
 import { type HeaderSnapshot, headerOf, headersOf, restore, snapshotOf } from '../node/headers.js'
 import type { HeldResponse } from '../node/held-response.js'
@@ -55,9 +61,9 @@ export class KoaAnswer implements HeldAnswer {
     if (isKoas && !this.#isGiven) await this.#give(await this.#readBody())
   }
 
-  async #readBody(): Promise<HeldBody> {
+  async #readBody(): Promise<ResponseBody> {
     try {
-      return await this.#heldBody()
+      return await this.#responseBody()
     } catch (error) {
       // Written below Koa meanwhile: no error page follows.
       if (this.#ctx.headerSent) this.#ctx.res.destroy()
@@ -65,12 +71,14 @@ export class KoaAnswer implements HeldAnswer {
     }
   }
 
-  #heldBody(): MaybePromise<HeldBody> {
+  #responseBody(): MaybePromise<ResponseBody> {
     const body = takeBody(this.#ctx)
-    return body instanceof Uint8Array ? { kind: 'whole', bytes: body } : heldBody(body, this.#run, this.#contentType())
+    return body instanceof Uint8Array
+      ? { kind: 'whole', bytes: body }
+      : readResponseBody(body, this.#run, this.#contentType())
   }
 
-  async #give(body: HeldBody): Promise<void> {
+  async #give(body: ResponseBody): Promise<void> {
     putBody(this.#ctx, body)
     // Written below Koa while the body was read: the held response settles the run.
     if (this.#ctx.headerSent || body.kind !== 'whole') return
@@ -147,7 +155,7 @@ export class KoaAnswer implements HeldAnswer {
     this.#response.resolved()
     const { response } = this.#ctx
     if (Object.entries(notesIn(response)).every(([name, value]) => this.#notes[name] === value)) return
-    return whenever(this.#heldBody(), (body) => {
+    return whenever(this.#responseBody(), (body) => {
       if (body.kind !== 'whole' || !this.#keeps(body.bytes)) throw transactionStreamed()
       putBody(this.#ctx, body)
       void this.#run.settle(this.#answer(body.bytes)) // Resolves after the COMMIT.

@@ -24,7 +24,6 @@ export {
   universalCommerce,
   withoutBody,
 } from '../http/index.js'
-export { Idempotent, Operation } from './decorators.js'
-export { IdempotencyModule } from './module.js'
+export { IdempotencyModule, Idempotent, Operation } from './module.js'
 export type { NestOptions, NestRequest } from './nest-options.js'
 export { IdempotencyService } from './protections.js'

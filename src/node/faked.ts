@@ -22,7 +22,7 @@ import { type Outlet, type Senders, sendersOf } from './sending/outlet.js'
  * `req.socket`           is a view until the answer is out. Hanging up by it counts as destroying the response: final
  *                        error handlers and `req.destroy()` do so.
  * `res.__onFinished`     is reset: on-finished keeps one list of watchers, which would watch the client's own socket.
- * `_maxListeners`        of both is deleted and set again on Express if V8 needs that: src/express/as-dictionary.ts.
+ * `_maxListeners`        of both is deleted and set again on Express if V8 needs that: src/express/middleware.ts.
  *
  * The functions are shared, and find their response by a symbol: closures of each request would survive many garbage
  * collections. The prototype of `res` must not be changed: Express sets it in each mounted application.

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Settling, transactionLate } from '../core/index.js'
 import { isEventStream } from '../http/answer/answer.js'
-import type { HeaderPairs, HeldAnswer, RequestRun, Settled } from '../http/index.js'
+import type { HeaderPairs, HeldAnswer, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
 import { canStream, type Head, isCutShort, isRecoded, mayHaveBody, takeHead } from './head.js'
 import { headerOf, headersOf } from './headers.js'
@@ -11,8 +11,8 @@ import { HeldStream } from './held-stream.js'
 import { alreadyFinished, type Callback, callbackOf, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
 import { ResponseEntry } from './response-entry.js'
 import { isEndNodes, isWriteNodes } from './sending/outlet.js'
+import { type Binding, ResponseSender } from './sending/response-sender.js'
 import type { HangUp } from './sending/socket-view.js'
-import { type Binding, WayOut } from './sending/way-out.js'
 import { asOnWire, type Beginning } from './sending/wire-head.js'
 
 /**
@@ -33,11 +33,11 @@ type HeldState = 'holding' | 'given' | 'streaming' | 'ended' | 'finished' | 'bro
  * Holds a response from the handler's first byte to its last, settles the run, and only then sends it; of a stream, only
  * the end is held. The response outlives its client: a handler continues after a disconnection, and its end counts.
  */
-export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled> {
+export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestEnd> {
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   readonly #run: RequestRun
-  readonly #wayOut: WayOut
+  readonly #sender: ResponseSender
 
   /** The progress of the handler. Only `#become` changes it. */
   #state: HeldState = 'holding'
@@ -70,7 +70,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
     this.#req = req
     this.#res = res
     this.#run = run
-    this.#wayOut = new WayOut(req, res, extraHeaders, binding, onError, this)
+    this.#sender = new ResponseSender(req, res, extraHeaders, binding, onError, this)
     run.heldBy(this)
     faked.hold(res, this)
   }
@@ -87,7 +87,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
 
   writeHead(status: number, reason: unknown, headers: unknown): void {
     const res = this.#res
-    const { before, outlet } = this.#wayOut
+    const { before, outlet } = this.#sender
     if (this.#state === 'given') return
     if (this.#head === undefined) {
       this.#head = takeHead(this.#req, res, before, status, reason, headers, outlet)
@@ -135,19 +135,19 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
     if (!isFirst) return
     this.#become('ended')
     this.#settle()
-    if (!this.#wayOut.isGivenBack && !faked.nodesEndHasRun(this.#res)) faked.ended(this.#res) // Otherwise Node sets it.
+    if (!this.#sender.isGivenBack && !faked.nodesEndHasRun(this.#res)) faked.ended(this.#res) // Otherwise Node sets it.
   }
 
   flushHeaders(): void {
-    if (this.#state === 'streaming') this.#wayOut.outlet.flushHeaders.call(this.#res)
+    if (this.#state === 'streaming') this.#sender.outlet.flushHeaders.call(this.#res)
     if (this.#state !== 'holding') return
     this.#handOver('flushHeaders')
     if (this.#run.maySendParts && canStream(this.#req, this.#res)) this.#open(undefined)
   }
 
   destroy(error: Error | undefined): void {
-    if (this.#wayOut.isAborted(error)) return void this.#connectionCloses(error)
-    if (this.#state === 'streaming' && this.#wayOut.isLeft) return void this.end(undefined, undefined, undefined)
+    if (this.#sender.isAborted(error)) return void this.#connectionCloses(error)
+    if (this.#state === 'streaming' && this.#sender.isLeft) return void this.end(undefined, undefined, undefined)
     switch (this.#state) {
       case 'holding':
       case 'streaming':
@@ -160,7 +160,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
         this.#hangsUp = true // The client gets the answer first.
         return
       case 'finished':
-        this.#wayOut.outlet.destroy.call(this.#res, error)
+        this.#sender.outlet.destroy.call(this.#res, error)
         return
       case 'broken':
     }
@@ -169,12 +169,12 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
   /** The handler hung up by a socket of the request or the response. */
   hangUp(by: HangUp, args: unknown[]): void {
     if (this.#state !== 'finished') this.#res.destroy(by === 'destroy' ? (args[0] as Error | undefined) : undefined)
-    else Reflect.apply(this.#wayOut.socket[by], this.#wayOut.socket, args)
+    else Reflect.apply(this.#sender.socket[by], this.#sender.socket, args)
   }
 
   /** Through `res`, so that hooks on the head that were mounted after the middleware run before the head is read. */
   #handOver(by: Beginning['by'], chunk?: unknown, encoding?: unknown): void {
-    const { outlet } = this.#wayOut
+    const { outlet } = this.#sender
     const isExplicit = this.#head !== undefined
     if (!isExplicit) this.#res.writeHead(this.#res.statusCode)
     const head = this.#head as Head
@@ -240,18 +240,18 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
   // --- what its client does
 
   emit(event: string | symbol, args: unknown[]): boolean {
-    const { outlet } = this.#wayOut
-    if (event === 'close' && !this.#wayOut.isLifted) return this.#clientLeaves()
+    const { outlet } = this.#sender
+    if (event === 'close' && !this.#sender.isLifted) return this.#clientLeaves()
     if (event === 'finish') this.#become('finished')
-    if (event === 'finish' || event === 'close') this.#wayOut.freeSocket()
-    const given = event === 'socket' ? [this.#wayOut.take(args[0] as Socket)] : args
+    if (event === 'finish' || event === 'close') this.#sender.freeSocket()
+    const given = event === 'socket' ? [this.#sender.take(args[0] as Socket)] : args
     return outlet.emit.call(this.#res, event, ...given)
   }
 
   /** The connection closed before this response had its turn on it: from version 24, Node destroys such a response. */
   #connectionCloses(error: Error | undefined): void {
-    if (this.#wayOut.isLifted) {
-      this.#wayOut.outlet.destroy.call(this.#res, error)
+    if (this.#sender.isLifted) {
+      this.#sender.outlet.destroy.call(this.#res, error)
       return
     }
     faked.closed(this.#res, true)
@@ -262,8 +262,8 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
   #clientLeaves(): boolean {
     this.#stream?.clientLeft()
     const goesOn = this.#state === 'holding' || this.#state === 'streaming'
-    const hadListener = goesOn && isEventStream(this.#contentType()) && this.#wayOut.emitClose()
-    if (!hadListener) this.#wayOut.withholdClose()
+    const hadListener = goesOn && isEventStream(this.#contentType()) && this.#sender.emitClose()
+    if (!hadListener) this.#sender.withholdClose()
     if (this.#state === 'broken') faked.destroyed(this.#res, true)
     return hadListener
   }
@@ -277,7 +277,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
       return this.#entry.drop(done)
     }
     this.#become('streaming')
-    this.#stream = new HeldStream(this.#wayOut)
+    this.#stream = new HeldStream(this.#sender)
     try {
       return this.#stream.open(this.#head as Head, this.#body.take(), done)
     } catch (error) {
@@ -309,10 +309,10 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<Settled>
    * The run has ended: sends the result. The end of a stream is sent only if the record was completed, or if the run has no
    * record (`runUnprotected`).
    */
-  settled(settled: Settled): void {
+  settled(settled: RequestEnd): void {
     const stream = this.#stream
-    if (this.#state === 'broken') this.#wayOut.cut(this.#brokenBy, stream)
-    else if (stream !== undefined && settled.action !== 'send') this.#wayOut.cut(undefined, stream)
-    else this.#wayOut.send(settled, this.#head as Head, this.#last as Buffer, stream)
+    if (this.#state === 'broken') this.#sender.cut(this.#brokenBy, stream)
+    else if (stream !== undefined && settled.action !== 'send') this.#sender.cut(undefined, stream)
+    else this.#sender.send(settled, this.#head as Head, this.#last as Buffer, stream)
   }
 }

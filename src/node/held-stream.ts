@@ -5,8 +5,8 @@ import type { Head } from './head.js'
 import { HeldBody, viewOf } from './held-body.js'
 import type { Callback } from './node-errors.js'
 import { drain } from './sending/outlet.js'
+import type { ResponseSender } from './sending/response-sender.js'
 import { sendOpening } from './sending/send.js'
-import type { WayOut } from './sending/way-out.js'
 
 /**
  * Sends a response while its handler still writes, except its end. Without a length the end is the last chunk, which
@@ -14,7 +14,7 @@ import type { WayOut } from './sending/way-out.js'
  * handler continues.
  */
 export class HeldStream {
-  readonly #wayOut: WayOut
+  readonly #sender: ResponseSender
   /** How many bytes may still be sent: all but the last of the announced length. */
   #mayLeave: number
   /** What waits for the record. */
@@ -24,45 +24,45 @@ export class HeldStream {
   /** The status of the head that was sent, after hooks on it. */
   #status = 0
 
-  constructor(wayOut: WayOut) {
-    this.#wayOut = wayOut
-    const length = Number(wayOut.res.getHeader('Content-Length') ?? Number.POSITIVE_INFINITY)
+  constructor(sender: ResponseSender) {
+    this.#sender = sender
+    const length = Number(sender.res.getHeader('Content-Length') ?? Number.POSITIVE_INFINITY)
     this.#mayLeave = length > 0 ? length - 1 : Number.POSITIVE_INFINITY
   }
 
   /** Sends the head, and what was written so far. Throws what hooks on the head throw. */
   open(head: Head, body: Buffer, done: Callback | undefined): boolean {
-    const wayOut = this.#wayOut
-    const { res, isGone } = wayOut
+    const sender = this.#sender
+    const { res, isGone } = sender
     faked.notBegun(res)
-    wayOut.showSocket()
+    sender.showSocket()
     try {
-      if (res.socket === null) wayOut.onceClosed(this)
-      const flows = sendOpening(wayOut, head, this.#departing(body), isGone ? undefined : done)
+      if (res.socket === null) sender.onceClosed(this)
+      const flows = sendOpening(sender, head, this.#departing(body), isGone ? undefined : done)
       this.#status = res.statusCode
       return isGone ? this.#swallow(done) : flows
     } finally {
-      wayOut.hideSocket()
-      if (isEventStream(res.getHeader('Content-Type'))) process.nextTick(() => wayOut.emitCloseIfLeft())
+      sender.hideSocket()
+      if (isEventStream(res.getHeader('Content-Type'))) process.nextTick(() => sender.emitCloseIfLeft())
     }
   }
 
   /** A status that is set after the head was sent, as error handlers do, means that what was sent is wrong. */
   get isContradicted(): boolean {
-    return this.#wayOut.res.statusCode !== this.#status
+    return this.#sender.res.statusCode !== this.#status
   }
 
   write(chunk: unknown, encoding: unknown, done: Callback | undefined): boolean {
     const whole = viewOf(chunk, encoding)
-    if (this.#wayOut.isGone) return this.#swallow(done)
+    if (this.#sender.isGone) return this.#swallow(done)
     const bytes = this.#departing(whole)
     if (bytes.byteLength === 0 && whole.byteLength > 0) {
       if (done !== undefined) process.nextTick(done)
       return true
     }
     // A write that was cut short because the client left reports success.
-    const sent = done && ((error?: Error | null) => done(this.#wayOut.isGone ? null : error))
-    const { outlet, res } = this.#wayOut
+    const sent = done && ((error?: Error | null) => done(this.#sender.isGone ? null : error))
+    const { outlet, res } = this.#sender
     return outlet.write.call(res, bytes, undefined, sent) !== false
   }
 
@@ -74,7 +74,7 @@ export class HeldStream {
 
   /** A client must notice that the body is incomplete: by a reset, if nothing else shows it. */
   reset(): void {
-    const { res } = this.#wayOut
+    const { res } = this.#sender
     if (res.chunkedEncoding || res.hasHeader('Content-Length')) return
     try {
       res.socket?.resetAndDestroy()
@@ -85,7 +85,7 @@ export class HeldStream {
 
   /** Wakes a handler that waits for its client to read. */
   clientLeft(): void {
-    faked.needsNoDrain(this.#wayOut.res)
+    faked.needsNoDrain(this.#sender.res)
     this.#drainLater()
   }
 
@@ -101,7 +101,7 @@ export class HeldStream {
     this.#willDrain = true
     setImmediate(() => {
       this.#willDrain = false
-      drain(this.#wayOut.res, this.#wayOut.outlet)
+      drain(this.#sender.res, this.#sender.outlet)
     })
   }
 

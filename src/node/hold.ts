@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { IdempotencyError, type MaybePromise } from '../core/index.js'
-import type { HeaderPairs, RequestEngine, RequestRun, Settled } from '../http/index.js'
+import type { HeaderPairs, RequestEnd, RequestEngine, RequestRun } from '../http/index.js'
 import { HeldResponse } from './held-response.js'
+import type { Other, ResponseSender } from './sending/response-sender.js'
 import { sendAnswer } from './sending/send.js'
-import type { Other, WayOut } from './sending/way-out.js'
 
 /** A response of Node, and the request that it answers. */
 export interface Holding<Req> {
@@ -32,13 +32,13 @@ export async function hold<Req>(
     throw error
   }
 
-  function sendOther({ req, res, extraHeaders, outlet }: WayOut, other: Other): void {
+  function sendOther({ req, res, extraHeaders, outlet }: ResponseSender, other: Other): void {
     sendAnswer(req, res, engine.answerFor(other, request), other.action === 'replay', extraHeaders, outlet)
   }
 }
 
 /** Ends a run whose handler is not called: nothing can have happened. */
-export function failUnrun(run: RequestRun): MaybePromise<Settled> {
+export function failUnrun(run: RequestRun): MaybePromise<RequestEnd> {
   run.willFailCertainly(true)
   return run.fail()
 }

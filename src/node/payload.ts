@@ -2,10 +2,10 @@ import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import { addAbortSignal, finished, PassThrough, Readable } from 'node:stream'
 import type { ReadableStream as NodesReadableStream } from 'node:stream/web'
-import type { HeldBody } from '../http/index.js'
+import type { ResponseBody } from '../http/index.js'
 import { invalidChunk } from './node-errors.js'
 
-type Streaming = Extract<HeldBody, { kind: 'streaming' }>
+type Streaming = Extract<ResponseBody, { kind: 'streaming' }>
 type Web = Blob | ReadableStream | Response
 
 /** Whether a framework sends it piece by piece. */
@@ -89,7 +89,7 @@ class SourceBytes extends PassThrough {
 function ignore(): void {}
 
 /** A body as far as it was read, and what follows, as frameworks on Node take it. */
-export function payloadOf(held: HeldBody, res: ServerResponse): Buffer | Readable {
+export function payloadOf(held: ResponseBody, res: ServerResponse): Buffer | Readable {
   return held.kind === 'whole' ? bufferOf(held.bytes) : restOf(held, res)
 }
 

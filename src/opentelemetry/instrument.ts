@@ -1,7 +1,6 @@
 import { type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api'
 import { checkOptions, kindOf, type OptionRule } from '../core/index.js'
-import { listen } from './channels.js'
-import { Telemetry } from './telemetry.js'
+import { listen, Telemetry } from './telemetry.js'
 
 export interface InstrumentOptions {
   /**

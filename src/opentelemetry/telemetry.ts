@@ -1,19 +1,22 @@
 import { createHmac } from 'node:crypto'
-import type { Link, SpanContext } from '@opentelemetry/api'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
   type Attributes,
   type Context,
+  type Counter,
   context,
+  type Histogram,
+  type Link,
   type Meter,
   type Span,
+  type SpanContext,
   SpanStatusCode,
   type Tracer,
   trace,
+  type UpDownCounter,
 } from '@opentelemetry/api'
 import { LRUCache } from 'lru-cache'
 import type { ClaimTrace, CommandTrace, EventTrace } from '../core/index.js'
-import type { Listener } from './channels.js'
-import { createInstruments, type Instruments } from './instruments.js'
 
 /** A run in progress. */
 interface ActiveRun {
@@ -224,5 +227,90 @@ export class AnsweredBy {
   linkTo(name: string): Link | undefined {
     const made = this.#traces.get(name)
     return made === undefined ? undefined : { context: made }
+  }
+}
+
+/** The metrics. Their names and units are a contract: dashboards use them. */
+export interface Instruments {
+  readonly decisions: Counter
+  readonly activeRuns: UpDownCounter
+  readonly commandDuration: Histogram
+  readonly leaseLosses: Counter
+  readonly pendingCompletions: UpDownCounter
+  readonly unknownOutcomes: Counter
+  readonly events: Counter
+}
+
+export function createInstruments(meter: Meter): Instruments {
+  return {
+    decisions: meter.createCounter('once_per_key.decisions', {
+      description: 'Decisions about operations, by outcome: run, replay, or the reason for the refusal.',
+      unit: '{decision}',
+    }),
+    activeRuns: meter.createUpDownCounter('once_per_key.active_runs', {
+      description: 'Active runs: from the claim until the record is final.',
+      unit: '{run}',
+    }),
+    commandDuration: meter.createHistogram('once_per_key.store.command.duration', {
+      description: 'Duration of store commands, until the reply, the failure or the time limit.',
+      unit: 's',
+      advice: { explicitBucketBoundaries: BOUNDARIES },
+    }),
+    leaseLosses: meter.createCounter('once_per_key.lease.losses', {
+      description: 'Leases that their owners lost.',
+      unit: '{loss}',
+    }),
+    pendingCompletions: meter.createUpDownCounter('once_per_key.pending_completions', {
+      description: 'Successes that the store has not confirmed in time, and that are retried.',
+      unit: '{completion}',
+    }),
+    unknownOutcomes: meter.createCounter('once_per_key.unknown_outcomes', {
+      description: 'Outcomes that became unknown, or were found to be unknown.',
+      unit: '{outcome}',
+    }),
+    events: meter.createCounter('once_per_key.events', {
+      description: 'Events, by type.',
+      unit: '{event}',
+    }),
+  }
+}
+
+/** In seconds. Semantic conventions, db.client.operation.duration: "SHOULD be specified with ExplicitBucketBoundaries of […]". */
+const BOUNDARIES = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]
+
+/** Receives what the engines of the process publish. */
+export interface Listener {
+  claimStarted(claim: ClaimTrace): void
+  /** The claim's result is known. */
+  claimEnded(claim: ClaimTrace): void
+  commandStarted(command: CommandTrace): void
+  /** The command's outcome is known. */
+  commandEnded(command: CommandTrace): void
+  happened(event: EventTrace): void
+}
+
+/** Subscribes a listener to everything. Returns a function that unsubscribes it. */
+export function listen(listener: Listener): () => void {
+  const claimEnded = whenKnown((claim: ClaimTrace) => listener.claimEnded(claim))
+  const commandEnded = whenKnown((command: CommandTrace) => listener.commandEnded(command))
+  const heard: readonly (readonly [channel: string, hear: (message: unknown) => void])[] = [
+    ['tracing:once-per-key:claim:start', (message) => listener.claimStarted(message as ClaimTrace)],
+    ['tracing:once-per-key:claim:end', claimEnded],
+    ['tracing:once-per-key:claim:asyncEnd', claimEnded],
+    ['tracing:once-per-key:command:start', (message) => listener.commandStarted(message as CommandTrace)],
+    ['tracing:once-per-key:command:end', commandEnded],
+    ['tracing:once-per-key:command:asyncEnd', commandEnded],
+    ['once-per-key:event', (message) => listener.happened(message as EventTrace)],
+  ]
+  for (const [channel, hear] of heard) subscribe(channel, hear)
+  return () => {
+    for (const [channel, hear] of heard) unsubscribe(channel, hear)
+  }
+}
+
+/** If the result is asynchronous, it is not known at `end` yet: `asyncEnd` follows. */
+function whenKnown<Message extends { readonly outcome?: string }>(hear: (message: Message) => void) {
+  return (message: unknown): void => {
+    if ((message as Message).outcome !== undefined) hear(message as Message)
   }
 }

@@ -12,7 +12,7 @@ import {
 } from '../core/index.js'
 import { RefusedError } from './refused-error.js'
 import type { KeptResult, Results } from './results.js'
-import type { RunnerEvent } from './runner-event.js'
+import type { RunnerEvent } from './runner-options.js'
 
 /** What all runs of a runner share. */
 export interface RunTerms {

@@ -1,13 +1,16 @@
 import {
   checkOptions,
+  type EngineEvent,
   type EngineOptions,
+  inItsWords,
   mistakesInEngineOptions,
   namespaceFault,
   type OptionRule,
   optionRules,
+  warnOnce,
+  warnUnheard,
 } from '../core/index.js'
 import type { AnyCodec } from './results.js'
-import type { RunnerEvent } from './runner-event.js'
 
 /** The options that all runners share. All durations are integers, in milliseconds. */
 export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFault'> {
@@ -107,3 +110,33 @@ const SHARED: readonly string[] = [
   'storeFailure',
 ]
 const RULES = { ...OWN_RULES, ...Object.fromEntries(SHARED.map((name) => [name, (): null => null])) }
+
+/** What happened. Contains no inputs and no results. */
+export type RunnerEvent =
+  | EngineEvent
+  /**
+   * A result could not be kept: its caller got it, and a repeat is refused with `answer_not_kept`. `error` says why.
+   */
+  | {
+      readonly type: 'result_not_kept'
+      readonly scope: string
+      readonly key: string
+      readonly attempt: number
+      readonly error: unknown
+    }
+  /** An option function failed where an error must not escape; its default was used. */
+  | { readonly type: 'option_failed'; readonly option: 'isCertainFailure'; readonly error: unknown }
+
+/** The default listener. */
+export function printByDefault(event: RunnerEvent): void {
+  if (event.type !== 'result_not_kept') {
+    warnUnheard(event)
+    return
+  }
+  warnOnce(
+    'ONCE_PER_KEY_RESULT_NOT_KEPT',
+    `A runner could not keep a result${inItsWords(event.error)}. Its caller has it, but a repeat is refused with ` +
+      'answer_not_kept: return JSON, give the runner `result: { encode, decode }`, or raise maxAnswerBytes. This is printed ' +
+      'once; `onEvent` receives every case.',
+  )
+}

@@ -26,8 +26,13 @@ import {
 import { OperationRun } from './operation-run.js'
 import { RefusedError } from './refused-error.js'
 import { type ResultCodec, Results } from './results.js'
-import { printByDefault, type RunnerEvent } from './runner-event.js'
-import { type GivenRunnerOptions, type RunnerOptions, resolveRunnerOptions } from './runner-options.js'
+import {
+  type GivenRunnerOptions,
+  printByDefault,
+  type RunnerEvent,
+  type RunnerOptions,
+  resolveRunnerOptions,
+} from './runner-options.js'
 
 /** Options for results that are not JSON. */
 export interface CodecOptions<Result, Encoded extends string | Uint8Array> {

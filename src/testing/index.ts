@@ -4,17 +4,19 @@ export {
   type ExpectOnceRequest,
   expectOnce,
 } from './application/expect-once.js'
-export type { OnceAnswer, OnceApp, OnceRequest } from './application/once-app.js'
+export type { OnceAnswer, OnceApp, OnceRequest } from './application/reach.js'
 export {
   type BindingApp,
   type BindingCall,
   type BindingOptions,
   type BindingReply,
+  type BindingRequest,
+  type BindingResponse,
   bindOptions,
   type ReadHeader,
+  type SendToBinding,
 } from './bindings/binding-app.js'
 export type { OpenBinding, OpenedBinding } from './bindings/binding-bench.js'
 export type { BindingLawsOptions } from './bindings/binding-law.js'
 export { bindingLaws } from './bindings/binding-laws.js'
-export type { BindingRequest, BindingResponse, SendToBinding } from './bindings/binding-request.js'
 export { type OpenedStore, type StoreLawsOptions, storeLaws } from './store/store-laws.js'

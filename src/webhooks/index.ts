@@ -6,7 +6,6 @@ export type {
   NotificationSettings,
   WebhookFailureNotification,
 } from './events/app-settings.js'
-export { looksLikeEmailAddress } from './events/email-address.js'
 export type { WebhookEnvelope } from './events/envelope.js'
 export {
   isKnownEvent,
@@ -19,6 +18,7 @@ export {
   webhookEventTypes,
 } from './events/event.js'
 export { WebhookEventError, type WebhookEventIssue } from './events/event-error.js'
+export { looksLikeEmailAddress } from './events/fields.js'
 export type {
   MandateCreditor,
   MandateCreditorAddress,
@@ -39,7 +39,7 @@ export type {
 export type { Beneficiary, CompanyAddress, IdDoc, OnboardingData } from './events/onboarding-data.js'
 export type { EventOfType, WebhookContext, WebhookHandler } from './receiver/delivery/handlers.js'
 export type { AboutDelivery, WebhookReceiverEvent } from './receiver/delivery/receiver-event.js'
-export type { RefusalCode } from './receiver/delivery/refusal.js'
+export type { ReceiverRefusalCode } from './receiver/delivery/refusal.js'
 export { type WebhookHandlers, type WebhookReceiverOptions, webhookReceiver } from './receiver/documented-receiver.js'
 export type { Parse, ParsedEvent } from './receiver/parsing/parse.js'
 export type { Receive, WebhookReceiver } from './receiver/receiver.js'

@@ -34,7 +34,7 @@ class ConnectedStore implements Store {
     const { recordKey, answer, failure, terms, token, scope, fingerprint, attempt, uncertain } = operation
     const own = { token, scope, fingerprint, attempt, uncertain, retentionMs: terms.unknownRetentionMs }
     const stored = this.#records.get(recordKey) ?? null
-    const step = (): machine.Step<unknown> => {
+    const step = (): machine.Change<unknown> => {
       switch (command) {
         case 'begin':
           return machine.begin(stored, { ...own, leaseMs: terms.leaseMs, unknownOutcome: terms.unknownOutcome }, 0)

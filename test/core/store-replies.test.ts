@@ -34,8 +34,8 @@ describe('a store that answers a claim with what is no reply has failed: 503, an
     ['nothing', undefined],
     ['null', null],
     ['a text', 'acquired'],
-    ['no verdict', {}],
-    ['a verdict that is none', { acquired: 1, attempt: 1, previousOutcome: 'none' }],
+    ['no notRun', {}],
+    ['a notRun that is none', { acquired: 1, attempt: 1, previousOutcome: 'none' }],
     ['a claim without an attempt', { acquired: true, previousOutcome: 'none' }],
     ['a claim of attempt 0', { acquired: true, attempt: 0, previousOutcome: 'none' }],
     ['a claim that does not say what was before', { acquired: true, attempt: 1 }],
@@ -67,8 +67,8 @@ describe('a store that answers a claim with what is no reply has failed: 503, an
 
 describe('a store that answers an end with what is no reply has not confirmed it', () => {
   const replies: [string, unknown][] = [
-    ['no verdict', {}],
-    ['a verdict that is none', { ok: 'ok' }],
+    ['no notRun', {}],
+    ['a notRun that is none', { ok: 'ok' }],
     ...Object.entries(NO_RECORDS).map(([name, record]): [string, unknown] => [
       `stale, with ${name}`,
       { ok: false, record },

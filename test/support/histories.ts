@@ -153,7 +153,7 @@ export interface Taken<Reply> {
 /** Takes one step after the other, each from where the last one for its key has led, as the clock moves on. */
 export function repliesOfSteps<Command extends { readonly type: string; readonly key: string }, Reply>(
   history: readonly (Command | Advance)[],
-  step: (command: Command, stored: machine.StoredRecord | null, now: number) => machine.Step<Reply>,
+  step: (command: Command, stored: machine.StoredRecord | null, now: number) => machine.Change<Reply>,
   startMs: number,
   see: (command: Command, taken: Taken<Reply>) => void,
 ): Reply[] {
@@ -196,7 +196,7 @@ export async function repliesOfStore(
 
 export type Command = Exclude<Event, Advance>
 
-export function step(command: Command, stored: machine.StoredRecord | null, now: number): machine.Step<Reply> {
+export function step(command: Command, stored: machine.StoredRecord | null, now: number): machine.Change<Reply> {
   switch (command.type) {
     case 'begin':
       return machine.begin(stored, command.claim, now)

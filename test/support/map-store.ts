@@ -15,7 +15,7 @@ export function mapStore(
   steps: Steps = machine,
   records = new Map<string, machine.StoredRecord>(),
 ): Store {
-  function step<Reply>(key: string, command: (record: machine.StoredRecord | null) => machine.Step<Reply>): Reply {
+  function step<Reply>(key: string, command: (record: machine.StoredRecord | null) => machine.Change<Reply>): Reply {
     const { record, reply } = command(records.get(key) ?? null)
     if (record === null) records.delete(key)
     else records.set(key, record)

@@ -127,7 +127,7 @@ export async function operatedRepliesOfStore(
 
 type Command = Exclude<OperatedEvent, { type: 'advance' }>
 
-function stepOf(command: Command, stored: machine.StoredRecord | null, now: number): machine.Step<OperatedReply> {
+function stepOf(command: Command, stored: machine.StoredRecord | null, now: number): machine.Change<OperatedReply> {
   switch (command.type) {
     case 'inspect': {
       const { record, reply } = machine.inspect(stored, now)

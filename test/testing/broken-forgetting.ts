@@ -48,6 +48,6 @@ export const BROKEN_FORGETTING: readonly BrokenStore[] = [
   }),
 ]
 
-function lasting<Reply>(step: machine.Step<Reply>, expiresAt: number): machine.Step<Reply> {
+function lasting<Reply>(step: machine.Change<Reply>, expiresAt: number): machine.Change<Reply> {
   return { ...step, record: step.record && { ...step.record, expiresAt } }
 }

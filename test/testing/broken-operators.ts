@@ -97,7 +97,11 @@ function asUncertain(record: StoredRecord | null, state: StoredRecord['state']):
   return { state: 'failed', fingerprint: record.fingerprint ?? 'a', uncertain: true, token, attempt, expiresAt }
 }
 
-function changed<Reply>(before: StoredRecord | null, step: machine.Step<Reply>, attempts: number): machine.Step<Reply> {
+function changed<Reply>(
+  before: StoredRecord | null,
+  step: machine.Change<Reply>,
+  attempts: number,
+): machine.Change<Reply> {
   if (step.record === before || step.record === null) return step
   return { ...step, record: { ...step.record, attempt: step.record.attempt + attempts } }
 }

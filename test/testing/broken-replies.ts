@@ -115,7 +115,7 @@ function withRecord<State extends IdempotencyRecord['state']>(
   return { ...reply, record: change(record as Extract<IdempotencyRecord, { state: State }>) }
 }
 
-function withAnswer({ record, reply }: machine.Step<BeginReply>): machine.Step<BeginReply> {
+function withAnswer({ record, reply }: machine.Change<BeginReply>): machine.Change<BeginReply> {
   if (reply.acquired || reply.record.state !== 'completed' || record?.state !== 'completed') return { record, reply }
   return { record, reply: { ...reply, record: { ...reply.record, answer: record.answer } } }
 }

@@ -82,7 +82,7 @@ function keptAnew(record: StoredRecord | null, expiresAt: number): StoredRecord 
   return record && { ...record, expiresAt }
 }
 
-function inSeconds(step: machine.Step<BeginReply>): machine.Step<BeginReply> {
+function inSeconds(step: machine.Change<BeginReply>): machine.Change<BeginReply> {
   const { reply } = step
   if (reply.acquired || reply.record.state !== 'in-flight') return step
   const leaseRemainingMs = reply.record.leaseRemainingMs / 1_000

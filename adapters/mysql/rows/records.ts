@@ -8,7 +8,7 @@ import type { Statements } from './statements.js'
 type StoredRecord = machine.StoredRecord
 
 /** A command of the machine, on a record and the database's time. */
-type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Step<Reply>
+type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Change<Reply>
 
 /**
  * The commands of the machine on the rows of the table. A row is read plainly, the machine decides, and the row is written only if it is

@@ -47,7 +47,7 @@ export class StoreCall<Reply> implements Hearing<Reply> {
    */
   reply: Reply | null | undefined = undefined
   /** A reply or an error has come, perhaps late. */
-  isAnswered = false
+  isReplied = false
   readonly #about: About
   readonly #calls: Calls
   readonly #emit: Emit
@@ -78,8 +78,8 @@ export class StoreCall<Reply> implements Hearing<Reply> {
   }
 
   /** Set while it is not answered: called with a reply that comes after the time limit; `null`: an error. */
-  set onLateAnswer(hear: (reply: Reply | null) => void) {
-    if (this.#pending !== undefined) this.#pending.onLateAnswer = hear
+  set onLateReply(hear: (reply: Reply | null) => void) {
+    if (this.#pending !== undefined) this.#pending.onLateReply = hear
   }
 
   /** Takes the store's promise of a reply. */
@@ -97,7 +97,7 @@ export class StoreCall<Reply> implements Hearing<Reply> {
   }
 
   heard(reply: Reply): void {
-    if (this.isAnswered) return
+    if (this.isReplied) return
     const fault = this.#faultOf(reply)
     if (fault !== null) {
       this.failed(fault)
@@ -108,7 +108,7 @@ export class StoreCall<Reply> implements Hearing<Reply> {
   }
 
   failed(error: unknown): void {
-    if (this.isAnswered) return
+    if (this.isReplied) return
     this.#answered(null, error)
   }
 
@@ -124,7 +124,7 @@ export class StoreCall<Reply> implements Hearing<Reply> {
   }
 
   #answered(reply: Reply | null, error?: unknown): void {
-    this.isAnswered = true
+    this.isReplied = true
     if (this.#pending !== undefined) this.#pending.answered(reply, error)
     else {
       if (reply === null) this.tell(error)
@@ -143,7 +143,7 @@ export class StoreCall<Reply> implements Hearing<Reply> {
 class Pending<Reply> extends Deadline {
   watcher: (() => void) | undefined = undefined
   waiter: Waiting<Reply> | undefined = undefined
-  onLateAnswer: ((reply: Reply | null) => void) | undefined = undefined
+  onLateReply: ((reply: Reply | null) => void) | undefined = undefined
   readonly #call: StoreCall<Reply>
   readonly #about: About
   readonly #calls: Calls
@@ -191,7 +191,7 @@ class Pending<Reply> extends Deadline {
   #answered(reply: Reply | null, error: unknown): void {
     if (this.#overdue !== undefined) {
       this.#calls.backlog.answered(this.#overdue)
-      this.onLateAnswer?.(reply)
+      this.onLateReply?.(reply)
       return
     }
     this.#calls.deadlines.remove(this)

@@ -145,18 +145,18 @@ export class StoreCalls {
           await rest(Math.min(pauseMs, leftMs))
           if (isOver) return
           const isLast = monotonicNow() >= until
-          const isOut = !copy.isAnswered && !this.isLost(copy)
+          const isOut = !copy.isReplied && !this.isLost(copy)
           pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
           if (isOut) continue
           copy = this.sendInBackground(name, by, tell)
-          copy.onLateAnswer = hear
+          copy.onLateReply = hear
           const reply = await copy.whenReplied()
           if (reply !== null || isLast) return over(reply)
         }
         if (!isOver) over(null)
       }
 
-      first.onLateAnswer = hear
+      first.onLateReply = hear
       void again()
     })
   }

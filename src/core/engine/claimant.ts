@@ -1,5 +1,5 @@
-import type { Refused, Replayed } from '../events/outcome.js'
 import { rethrow } from '../events/own-context.js'
+import type { Refused, Replayed } from '../events/refusal.js'
 import type { MaybePromise } from '../maybe-promise.js'
 import type { Run } from '../run/run.js'
 

@@ -1,8 +1,7 @@
 import { monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall } from '../calls/store-call.js'
 import type { BeginReply } from '../record/record.js'
-import type { CoreParts } from '../run/core-parts.js'
-import type { Operation } from '../run/operation.js'
+import type { CoreParts, Operation } from '../run/operation.js'
 import type { Unclaimed } from '../store.js'
 
 /** The call of a claim. */
@@ -56,7 +55,7 @@ export class Claims {
    */
   giveUp(operation: Operation, claim: Claim | null): void {
     if (claim === null || this.#isLooking) return
-    if (!claim.isAnswered) claim.onLateAnswer = (late) => void this.#free(operation, late?.acquired === true)
+    if (!claim.isReplied) claim.onLateReply = (late) => void this.#free(operation, late?.acquired === true)
     void this.#free(operation, claim.reply?.acquired === true)
   }
 

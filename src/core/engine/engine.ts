@@ -3,23 +3,32 @@ import { Deadlines, monotonicNow } from '../calls/deadlines.js'
 import type { Waiting } from '../calls/store-call.js'
 import { StoreCalls } from '../calls/store-calls.js'
 import { isRefusal, safely } from '../events/events.js'
+import { isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
 import { isClaimTraced, isEventTraced, traceClaim, traced, traceStore } from '../events/trace.js'
-import { isInFlight, storeUnavailable, type Verdict, verdictOn } from '../events/verdict.js'
 import { warnUnheard } from '../events/warning.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import type { EngineOptions } from '../options/engine-options.js'
 import { resolveEngineOptions } from '../options/engine-rules.js'
 import type { Identity, RecordName } from '../record/identity.js'
 import type { Acquired, Answer, BeginReply, CommandReply, IdempotencyRecord } from '../record/record.js'
-import type { CoreParts } from '../run/core-parts.js'
 import { Duplicates } from '../run/duplicates.js'
 import { LookedRun } from '../run/looked-run.js'
+import type { CoreParts } from '../run/operation.js'
 import { Run } from '../run/run.js'
 import { type Claimant, type Claimed, PromisedClaim, tellClaim, tellRun } from './claimant.js'
 import { type Claim, Claims } from './claims.js'
-import { type EndedRecord, type ForgottenScope, forgetRecord, forgetScope, type ScopeName } from './forget-calls.js'
 import { checkFirstSent, isLate, lookUp } from './late-retry.js'
-import { inspectRecord, resolveRecord, type UnknownOutcome, unknownOutcomes } from './operator-calls.js'
+import {
+  type EndedRecord,
+  type ForgottenScope,
+  forgetRecord,
+  forgetScope,
+  inspectRecord,
+  resolveRecord,
+  type ScopeName,
+  type UnknownOutcome,
+  unknownOutcomes,
+} from './operator-calls.js'
 import { type Waited, waitForOwner } from './wait-for-owner.js'
 
 /** Runs operations once. */
@@ -172,8 +181,8 @@ class RecordEngine implements OperationEngine {
   #look(run: Run, claimant: Claimant): void {
     run.keepOwnContext()
     void this.during(() =>
-      whenever(lookUp(run, this.#core), ({ verdict, record }) =>
-        tellClaim(claimant, this.#tell(verdict, run.identity, record)),
+      whenever(lookUp(run, this.#core), ({ notRun, record }) =>
+        tellClaim(claimant, this.#tell(notRun, run.identity, record)),
       ),
     )
   }
@@ -208,10 +217,10 @@ class RecordEngine implements OperationEngine {
       tellRun(claimant, run)
       return
     }
-    const verdict = verdictOn(reply.record, run.identity, options)
-    const waits = duplicates !== undefined && isInFlight(verdict) && !claimant.isAbandoned()
+    const notRun = whyNotRun(reply.record, run.identity, options)
+    const waits = duplicates !== undefined && isInFlight(notRun) && !claimant.isAbandoned()
     if (waits) this.#wait(run, claimant, reply.record, claim.sentAt, duplicates)
-    else tellClaim(claimant, this.#tell(verdict, run.identity, reply.record))
+    else tellClaim(claimant, this.#tell(notRun, run.identity, reply.record))
   }
 
   /** Never runs unprotected, because the owner is known to run. */
@@ -224,9 +233,9 @@ class RecordEngine implements OperationEngine {
           this.#begin(run, waited.reply, waited.sentAt)
           return { action: 'execute', run }
         case 'told':
-          return this.#tell(waited.verdict, run.identity, waited.record)
+          return this.#tell(waited.notRun, run.identity, waited.record)
         case 'given up':
-          return waited.verdict
+          return waited.notRun
       }
     }
     void this.during(async () => {
@@ -247,12 +256,12 @@ class RecordEngine implements OperationEngine {
     tellRun(claimant, run)
   }
 
-  #tell(verdict: Verdict, { scope, key }: Identity, record: IdempotencyRecord | null): Verdict {
+  #tell(notRun: NotRun, { scope, key }: Identity, record: IdempotencyRecord | null): NotRun {
     const { emit, isHeard } = this.#core
-    if (!isHeard()) return verdict
-    if (verdict.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
-    else if (isRefusal(verdict.code)) emit({ type: verdict.code, scope, key })
-    return verdict
+    if (!isHeard()) return notRun
+    if (notRun.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
+    else if (isRefusal(notRun.code)) emit({ type: notRun.code, scope, key })
+    return notRun
   }
 
   inspect(name: RecordName): Promise<IdempotencyRecord | null> {

@@ -1,12 +1,11 @@
 import { IdempotencyError, kindOf } from '../errors.js'
+import { expired, isMismatch, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
 import { isCommandTraced, traceCommand } from '../events/trace.js'
-import { expired, isMismatch, storeUnavailable, type Verdict, verdictOn } from '../events/verdict.js'
 import { isThenable, type MaybePromise, whenever } from '../maybe-promise.js'
 import { longestRepeatMs, type RepeatOptions } from '../options/engine-options.js'
 import { firstSentFault, type Identity } from '../record/identity.js'
 import type { IdempotencyRecord } from '../record/record.js'
-import type { CoreParts } from '../run/core-parts.js'
-import type { Operation } from '../run/operation.js'
+import type { CoreParts, Operation } from '../run/operation.js'
 import { commandOf } from './operator-calls.js'
 
 /**
@@ -31,17 +30,17 @@ export function lookUp(operation: Operation, core: CoreParts): MaybePromise<Foun
       )
     : calls.ask('inspect', operation, send, emit)
   return whenever(call.whenReplied(), (reply) => {
-    if (reply === null) return { verdict: storeUnavailable(options), record: null }
+    if (reply === null) return { notRun: storeUnavailable(options), record: null }
     const { record } = reply
-    const verdict = record === null ? expired() : verdictOn(record, operation.identity, options)
-    const isTold = record?.state === 'completed' || isMismatch(verdict)
-    return { verdict: isTold ? verdict : expired(), record }
+    const notRun = record === null ? expired() : whyNotRun(record, operation.identity, options)
+    const isTold = record?.state === 'completed' || isMismatch(notRun)
+    return { notRun: isTold ? notRun : expired(), record }
   })
 }
 
 /** What a look at the store has shown. */
 export interface Found {
-  readonly verdict: Verdict
+  readonly notRun: NotRun
   readonly record: IdempotencyRecord | null
 }
 

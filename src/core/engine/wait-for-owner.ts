@@ -1,5 +1,5 @@
 import { monotonicNow } from '../calls/deadlines.js'
-import { inFlight, isInFlight, storeUnavailable, type Verdict, verdictOn } from '../events/verdict.js'
+import { inFlight, isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import type { Acquired, IdempotencyRecord } from '../record/record.js'
 import type { Duplicates, Place } from '../run/duplicates.js'
@@ -11,9 +11,9 @@ export type Waited =
   /** The key became free, and the duplicate acquired it. */
   | { readonly kind: 'acquired'; readonly reply: Acquired; readonly sentAt: number }
   /** The record prevents it: the record as last seen, or `null` if a run of this engine holds the key. */
-  | { readonly kind: 'told'; readonly verdict: Verdict; readonly record: IdempotencyRecord | null }
+  | { readonly kind: 'told'; readonly notRun: NotRun; readonly record: IdempotencyRecord | null }
   /** Its claim was given up: the store failed, or its client has gone. */
-  | { readonly kind: 'given up'; readonly verdict: Verdict }
+  | { readonly kind: 'given up'; readonly notRun: NotRun }
 
 /** A duplicate that begins to wait. */
 export interface Duplicate {
@@ -44,8 +44,8 @@ export async function waitForOwner<Result>(
   const { recordKey, fingerprint, identity } = duplicate.operation
   const place = duplicates.join(recordKey, fingerprint, identity.scope)
   if (place === null) {
-    const verdict = record === null ? inFlight(options.leaseMs, options) : verdictOn(record, identity, options)
-    return finish({ kind: 'told', verdict, record })
+    const notRun = record === null ? inFlight(options.leaseMs, options) : whyNotRun(record, identity, options)
+    return finish({ kind: 'told', notRun, record })
   }
   try {
     return finish(await untilTold(duplicate, place, claims, options))
@@ -70,7 +70,7 @@ async function untilTold(
     if (waitedMs >= inFlightWaitMs || isAbandoned()) {
       if (asks && record !== null) return toldBy(record)
       // The lease is being renewed: all that is known is how long the run has lasted.
-      return { kind: 'told', verdict: inFlight(leaseMs - Math.min(waitedMs, leaseMs / 3), options), record }
+      return { kind: 'told', notRun: inFlight(leaseMs - Math.min(waitedMs, leaseMs / 3), options), record }
     }
 
     await place.turn(inFlightWaitMs - waitedMs)
@@ -80,15 +80,15 @@ async function untilTold(
     const reply = claim && claims.replyTo(claim)
     if (claim === null || reply === null) {
       claims.giveUp(operation, claim)
-      return { kind: 'given up', verdict: storeUnavailable(options) }
+      return { kind: 'given up', notRun: storeUnavailable(options) }
     }
     if (reply.acquired) {
       if (!isAbandoned()) return { kind: 'acquired', reply, sentAt: claim.sentAt }
       claims.giveUp(operation, claim)
-      return { kind: 'given up', verdict: inFlight(leaseMs, options) }
+      return { kind: 'given up', notRun: inFlight(leaseMs, options) }
     }
     record = reply.record
-    if (isInFlight(verdictOn(record, identity, options))) continue
+    if (isInFlight(whyNotRun(record, identity, options))) continue
     // The others only receive final states that were shown in full.
     const isFinal = record.state === 'completed' || (record.state === 'failed' && record.uncertain)
     if (isFinal && record.fingerprint === identity.fingerprint) place.tell(record)
@@ -96,6 +96,6 @@ async function untilTold(
   }
 
   function toldBy(record: IdempotencyRecord): Waited {
-    return { kind: 'told', verdict: verdictOn(record, identity, options), record }
+    return { kind: 'told', notRun: whyNotRun(record, identity, options), record }
   }
 }

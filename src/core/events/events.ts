@@ -1,6 +1,6 @@
 import type { PreviousOutcome } from '../record/record.js'
 import type { StoreEvent } from '../store.js'
-import type { RefusalCode } from './outcome.js'
+import type { RefusalCode } from './refusal.js'
 
 /** The record of an event. */
 interface About {

@@ -5,7 +5,7 @@ import type { Identity, RecordName } from '../record/identity.js'
 import type { BeginReply, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { Store, StoreEvent } from '../store.js'
 import type { CommandName, Emit, EngineEvent, StoreFailure } from './events.js'
-import type { RefusalCode, Refused, Replayed } from './outcome.js'
+import type { RefusalCode, Refused, Replayed } from './refusal.js'
 
 /**
  * Publishes what happens in an engine to subscribers in the same process: three channels of `node:diagnostics_channel`.
@@ -155,7 +155,7 @@ export function traceClaim<Each extends Told>(
 /** A command that was sent; a `StoreCall`. */
 interface Call {
   readonly reply: unknown
-  readonly isAnswered: boolean
+  readonly isReplied: boolean
   set watcher(watcher: () => void)
 }
 
@@ -181,8 +181,8 @@ export function traceCommand<Sent extends Call>(
   const { start, end, error, asyncStart, asyncEnd } = commands
   const call = start.runStores(message, () => send(heard))
   const tell = (): void => {
-    const { reply, isAnswered } = call
-    if (reply === null) message.outcome = isAnswered ? 'failed' : 'timed_out'
+    const { reply, isReplied } = call
+    if (reply === null) message.outcome = isReplied ? 'failed' : 'timed_out'
     else Object.assign(message, meaningOf(reply as Reply))
     if (reply === null) error.publish(message)
   }

@@ -1,7 +1,6 @@
 import type { Store } from '../store.js'
 import { ENGINE_DEFAULTS, type EngineOptions, type ResolvedEngineOptions } from './engine-options.js'
-import { aFunction, anInteger, oneOf } from './option-rules.js'
-import { checkOptions, mistakesIn, presentIn, type Rule } from './validation.js'
+import { aFunction, anInteger, checkOptions, mistakesIn, oneOf, presentIn, type Rule } from './validation.js'
 
 /**
  * Reads the options once, at construction.

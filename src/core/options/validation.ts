@@ -66,11 +66,11 @@ export function checkOptions(
 /** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */
 function refuseMistakes(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
-  throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${listed(mistakes)}`)
+  throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${bulleted(mistakes)}`)
 }
 
 /** Each mistake on its own line. */
-export function listed(mistakes: readonly string[]): string {
+export function bulleted(mistakes: readonly string[]): string {
   return mistakes.map((mistake) => `\n  - ${mistake}`).join('')
 }
 
@@ -113,4 +113,24 @@ function editDistance(a: string, b: string): number {
     previous = current
   }
   return previous[b.length] as number
+}
+
+/** A function. */
+export const aFunction: Rule = (value) => (typeof value === 'function' ? null : 'a function')
+
+/** A string, which may be empty. */
+export const aString: Rule = (value) => (typeof value === 'string' ? null : 'a string')
+
+/** An integer between both bounds, inclusive. */
+export function anInteger(least: number, most: number): Rule {
+  return (value) =>
+    Number.isInteger(value) && (value as number) >= least && (value as number) <= most
+      ? null
+      : `an integer from ${least} to ${most}`
+}
+
+/** One of a few strings or booleans. */
+export function oneOf(...allowed: readonly (string | boolean)[]): Rule {
+  const expected = allowed.map((one) => JSON.stringify(one)).join(' or ')
+  return (value) => (allowed.includes(value as string | boolean) ? null : expected)
 }

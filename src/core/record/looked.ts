@@ -1,4 +1,4 @@
-import { begin, peek, type Step, type StoredRecord } from './machine.js'
+import { begin, type Change, peek, type StoredRecord } from './machine.js'
 import type { Acquired, Claim, CommandReply, IdempotencyRecord } from './record.js'
 import { handedOver, having } from './steps.js'
 
@@ -67,7 +67,7 @@ export function enter(stored: StoredRecord | null, { token, seen, attempt, uncer
 }
 
 /** A success without a transaction leaves its record failed and uncertain, where no other attempt has changed it since the look. */
-export function withhold(stored: StoredRecord | null, own: Withheld, now: number): Step<CommandReply> {
+export function withhold(stored: StoredRecord | null, own: Withheld, now: number): Change<CommandReply> {
   const { token, fingerprint, seen, attempt, retentionMs } = own
   const { record, reply } = peek(stored, now)
   if (record?.token === token) return { record, reply: { ok: true } }

@@ -103,12 +103,12 @@ export type StoredRecord = (
 }
 
 /** The result of a command: the new record (the same object if unchanged) and the reply. */
-export interface Step<Reply> {
+export interface Change<Reply> {
   readonly record: StoredRecord | null
   readonly reply: Reply
 }
 
-export function begin(stored: StoredRecord | null, claim: Claim, now: number): Step<BeginReply> {
+export function begin(stored: StoredRecord | null, claim: Claim, now: number): Change<BeginReply> {
   const record = unexpired(stored, now)
   if (record === null) return acquire(claim, 1, false, now)
 
@@ -134,7 +134,7 @@ export function renew(
   stored: StoredRecord | null,
   own: Ownership & { leaseMs: number },
   now: number,
-): Step<CommandReply> {
+): Change<CommandReply> {
   const record = unexpired(stored, now)
   if (record === null) return { record: claimed(own, own.attempt, own.uncertain, now), reply: RESTORED }
   if (record.token !== own.token || record.state !== 'in-flight') return stale(record, now, own)
@@ -145,7 +145,7 @@ export function complete(
   stored: StoredRecord | null,
   own: Ownership & { answer: Answer },
   now: number,
-): Step<CommandReply> {
+): Change<CommandReply> {
   const record = unexpired(stored, now)
   if (record !== null) {
     if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)
@@ -163,7 +163,7 @@ export function release(
   stored: StoredRecord | null,
   own: Ownership & { failedMs: number },
   now: number,
-): Step<CommandReply> {
+): Change<CommandReply> {
   const record = unexpired(stored, now)
   if (record !== null) {
     if (record.token !== own.token || record.state === 'completed') return stale(record, now, own)
@@ -184,7 +184,7 @@ export function step(
   stored: StoredRecord | null,
   own: Ownership & StepChange & { leaseMs: number },
   now: number,
-): Step<CommandReply> {
+): Change<CommandReply> {
   const record = unexpired(stored, now)
   if (record === null) {
     const restored = claimed(own, own.attempt, own.uncertain, now, changed(undefined, own) ?? undefined)
@@ -201,7 +201,7 @@ export function withStep(steps: StoredSteps, change: StepChange): StoredSteps {
   return changed(steps, change) ?? steps
 }
 
-export function inspect(stored: StoredRecord | null, now: number): Step<IdempotencyRecord | null> {
+export function inspect(stored: StoredRecord | null, now: number): Change<IdempotencyRecord | null> {
   const { record, reply } = peek(stored, now)
   if (record === null || record.state === 'completed' || reply === null || reply.state === 'completed') {
     return { record, reply }
@@ -211,12 +211,12 @@ export function inspect(stored: StoredRecord | null, now: number): Step<Idempote
 }
 
 /** The same without steps. */
-export function peek(stored: StoredRecord | null, now: number): Step<IdempotencyRecord | null> {
+export function peek(stored: StoredRecord | null, now: number): Change<IdempotencyRecord | null> {
   const record = unexpired(stored, now)
   return { record, reply: record && shown(record, now) }
 }
 
-export function resolve(stored: StoredRecord | null, resolution: Resolution, now: number): Step<CommandReply> {
+export function resolve(stored: StoredRecord | null, resolution: Resolution, now: number): Change<CommandReply> {
   const record = unexpired(stored, now)
   if (record === null) return { record, reply: { ok: false, record } }
   const { token, answer, retentionMs } = resolution
@@ -263,11 +263,11 @@ function acquire(
   uncertain: boolean,
   now: number,
   steps?: StoredSteps,
-): Step<BeginReply> {
+): Change<BeginReply> {
   return { record: claimed(claim, attempt, uncertain, now, steps), reply: acquired(attempt, uncertain, steps) }
 }
 
-function acquireAgain(record: InFlight, claim: Claim, now: number): Step<BeginReply> {
+function acquireAgain(record: InFlight, claim: Claim, now: number): Change<BeginReply> {
   return { record: extended(record, claim, now), reply: acquired(record.attempt, record.uncertain, record.steps) }
 }
 
@@ -290,7 +290,11 @@ function acquired(attempt: number, uncertain: boolean, steps?: StoredSteps): Beg
   return { acquired: true, attempt, previousOutcome: previous, ...having(told(steps)) }
 }
 
-function takeOver(record: Exclude<StoredRecord, { state: 'completed' }>, claim: Claim, now: number): Step<BeginReply> {
+function takeOver(
+  record: Exclude<StoredRecord, { state: 'completed' }>,
+  claim: Claim,
+  now: number,
+): Change<BeginReply> {
   const isMarked = record.state === 'failed' && record.rerun === true
   if (claim.unknownOutcome === 'refuse' && !isMarked) return refuse(record, claim, now)
   return acquire(claim, record.attempt + 1, true, now, handedOver(record.steps))
@@ -302,11 +306,11 @@ function previousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
   return attempt > 1 ? 'failed' : 'none'
 }
 
-function refuse(record: StoredRecord, claim: Claim, now: number): Step<BeginReply> {
+function refuse(record: StoredRecord, claim: Claim, now: number): Change<BeginReply> {
   return { record, reply: { acquired: false, record: shown(record, now, claim) } }
 }
 
-function stale(record: StoredRecord, now: number, asker?: Asker): Step<CommandReply> {
+function stale(record: StoredRecord, now: number, asker?: Asker): Change<CommandReply> {
   return { record, reply: { ok: false, record: shown(record, now, asker) } }
 }
 

@@ -1,7 +1,6 @@
 import { IdempotencyError } from '../errors.js'
 import type { AsResult, JsonOf } from '../json.js'
-import { derivedKey } from '../record/derived-key.js'
-import type { Identity } from '../record/identity.js'
+import { derivedKey, type Identity } from '../record/identity.js'
 import type { PreviousOutcome } from '../record/record.js'
 import type { StepInHand, StepOptions } from './steps/step-in-hand.js'
 

@@ -4,7 +4,7 @@ import type { StoreCall, Waiting } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
 import type { OwnContext } from '../events/own-context.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
-import type { CoreParts } from './core-parts.js'
+import type { CoreParts } from './operation.js'
 
 /**
  * - `held`: as far as we know, nobody else may run.
@@ -157,7 +157,7 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   #renewOrWait(now: number): void {
     this.#renewAt = now + this.#leaseMs / 3
     const before = this.#renewal
-    if (before === undefined || before.isAnswered || this.#calls.isLost(before)) this.#renew()
+    if (before === undefined || before.isReplied || this.#calls.isLost(before)) this.#renew()
     else this.#isOverdue = true
   }
 
@@ -174,7 +174,7 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   replied(call: StoreCall<CommandReply>): void {
     const { reply } = call
     if (reply) this.#renewed(reply, call)
-    else if (!call.isAnswered) call.onLateAnswer = (late) => this.#renewed(late, call)
+    else if (!call.isReplied) call.onLateReply = (late) => this.#renewed(late, call)
   }
 
   /** `null`: it failed or timed out. */

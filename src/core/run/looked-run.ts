@@ -1,7 +1,14 @@
 import { monotonicNow } from '../calls/deadlines.js'
 import { isRefusal } from '../events/events.js'
-import { type Refused, SEND } from '../events/outcome.js'
-import { inFlight, transactionMissing, unconfirmed, type Verdict, verdictOn } from '../events/verdict.js'
+import {
+  inFlight,
+  type NotRun,
+  type Refused,
+  SEND,
+  transactionMissing,
+  unconfirmed,
+  whyNotRun,
+} from '../events/refusal.js'
 import { effectsInTransaction, operationTaken, transactionTimedOut } from '../misuse.js'
 import type { Entry, Fenced, Free } from '../record/looked.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
@@ -53,8 +60,8 @@ export class LookedRun extends Run implements LookedKey {
     return { token, attempt, seen: this.#seen, uncertain: this.previousOutcome === 'unknown', idleMs: leaseMs }
   }
 
-  override mayEnter(): void {
-    super.mayEnter()
+  override checkEntry(): void {
+    super.checkEntry()
     if (this.#isRefused) throw operationTaken()
     if (this.isOver) throw transactionTimedOut('The run was over, because `maxRunMs` had passed')
   }
@@ -133,11 +140,11 @@ export class LookedRun extends Run implements LookedKey {
 
   async #keep(failure: Answer, mustBeConfirmed: boolean): Promise<void> {
     const found = await this.#fence()
-    const verdict = this.#verdictOn(found)
-    if (verdict !== null) return this.#settleAs(verdict, found?.record ?? null)
+    const notRun = this.#whyNotRun(found)
+    if (notRun !== null) return this.#settleAs(notRun, found?.record ?? null)
     const begun = await this.core.calls.send('begin', this).whenReplied()
     if (begun === null) return this.#giveUpClaim()
-    if (!begun.acquired) return this.#settleAs(verdictOn(begun.record, this.identity, this.core.options), begun.record)
+    if (!begun.acquired) return this.#settleAs(whyNotRun(begun.record, this.identity, this.core.options), begun.record)
     this.attempt = begun.attempt
     this.entered()
     super.store(failure, mustBeConfirmed)
@@ -156,8 +163,8 @@ export class LookedRun extends Run implements LookedKey {
   /** Settles as the record says; where it says nothing, as the handler's `failure` does. */
   async #fenced(failure: Failure | null): Promise<void> {
     const found = await this.#fence()
-    const verdict = this.#verdictOn(found)
-    if (verdict !== null) this.#settleAs(verdict, found?.record ?? null)
+    const notRun = this.#whyNotRun(found)
+    if (notRun !== null) this.#settleAs(notRun, found?.record ?? null)
     else {
       if (failure !== null) this.#tellFailed({ uncertain: false, because: failure.because })
       this.end()
@@ -166,20 +173,20 @@ export class LookedRun extends Run implements LookedKey {
   }
 
   /** `null`: nothing prevents what the handler has answered from being sent. */
-  #verdictOn(found: Fenced | null): Verdict | null {
+  #whyNotRun(found: Fenced | null): NotRun | null {
     const { options } = this.core
     if (found === null) return unconfirmed(options)
     const record = preventing(found.record)
-    if (!found.isTaken && record !== null) return verdictOn(record, this.identity, options)
+    if (!found.isTaken && record !== null) return whyNotRun(record, this.identity, options)
     return found.isTaken || this.#isRefused ? inFlight(0, options) : null
   }
 
-  #settleAs(verdict: Verdict, record: IdempotencyRecord | null): void {
+  #settleAs(notRun: NotRun, record: IdempotencyRecord | null): void {
     const { scope, key } = this.identity
-    if (verdict.action === 'replay') this.emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
-    else if (isRefusal(verdict.code)) this.emit({ type: verdict.code, scope, key })
+    if (notRun.action === 'replay') this.emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
+    else if (isRefusal(notRun.code)) this.emit({ type: notRun.code, scope, key })
     this.end()
-    this.settle(verdict)
+    this.settle(notRun)
   }
 
   /** A success of which nobody can see what it did: it is not sent, and the outcome becomes unknown. */
@@ -187,7 +194,7 @@ export class LookedRun extends Run implements LookedKey {
     const reply = await this.#sendWithheld()
     const { record } = reply === null || reply.ok ? { record: null } : reply
     const prevents = preventing(record)
-    if (prevents !== null) return this.#settleAs(verdictOn(prevents, this.identity, this.core.options), prevents)
+    if (prevents !== null) return this.#settleAs(whyNotRun(prevents, this.identity, this.core.options), prevents)
     if (reply?.ok === true) this.#withheld()
     else if (record !== null) this.end()
     else void this.#withholdAgain()

@@ -1,10 +1,15 @@
+import type { Activity } from '../calls/awaited.js'
+import type { DeadlineQueue } from '../calls/deadlines.js'
 import type { Sender } from '../calls/store-call.js'
+import type { StoreCalls } from '../calls/store-calls.js'
+import type { Emit } from '../events/events.js'
 import { OwnContext } from '../events/own-context.js'
+import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import { type Identity, SINGLE_TENANT, storageKey, storageScope } from '../record/identity.js'
 import type { Answer } from '../record/record.js'
 import { newToken } from '../record/token.js'
 import type { SentOperation, SentTerms } from '../store.js'
-import type { CoreParts } from './core-parts.js'
+import type { Duplicates } from './duplicates.js'
 
 /**
  * - `claiming`: its claim is on its way, or it waits for another owner. Next: `running`; or it is refused, and dropped.
@@ -67,4 +72,19 @@ export class Operation implements SentOperation, Sender {
   protected become(state: OperationState): void {
     this.#state = state
   }
+}
+
+/** The parts that the classes of an engine share. */
+export interface CoreParts {
+  readonly options: ResolvedEngineOptions
+  readonly calls: StoreCalls
+  /** What all its operations send alike. */
+  readonly terms: SentTerms
+  readonly deadlines: DeadlineQueue
+  readonly activity: Activity
+  readonly emit: Emit
+  /** Whether anybody hears what happens to each request; if not, those events are not made. */
+  readonly isHeard: () => boolean
+  /** Where duplicates wait for a run's end; `undefined`: duplicates do not wait. */
+  readonly duplicates: Duplicates | undefined
 }

@@ -1,9 +1,8 @@
 import { awaited } from '../calls/awaited.js'
 import type { StoreCall, Waiting } from '../calls/store-call.js'
 import type { EngineEvent, FailureReason } from '../events/events.js'
-import { SEND, type Settled } from '../events/outcome.js'
+import { endAfterLoss, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'
 import { traceRunEnd } from '../events/trace.js'
-import { unconfirmed, verdictAfterLoss } from '../events/verdict.js'
 import { whenever } from '../maybe-promise.js'
 import { leaseLost } from '../misuse.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
@@ -65,7 +64,7 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
   // --- its end
 
   /** What to send is known: the end was stored, or need not be waited for. Told last. */
-  protected abstract settle(settled: Settled): void
+  protected abstract settle(settled: RunEnd): void
 
   /** If false and the store does not confirm the completion in time, a refusal is sent instead of the answer. */
   #mayBeUnconfirmed = false
@@ -124,7 +123,7 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
   }
 
   /** `wasPending`: it is confirmed late, after the client has got its response. */
-  protected completed(reply: CommandReply, answer: Answer, wasPending: boolean): Settled {
+  protected completed(reply: CommandReply, answer: Answer, wasPending: boolean): RunEnd {
     if (reply.ok) {
       if (this.core.isHeard()) this.#tellCompleted(answer)
       this.core.duplicates?.completed(this.recordKey, this, answer)
@@ -163,7 +162,7 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     this.settle(SEND)
   }
 
-  #failed(reply: CommandReply, { uncertain, because }: Failure): Settled {
+  #failed(reply: CommandReply, { uncertain, because }: Failure): RunEnd {
     if (!reply.ok && this.isTaken(reply.record)) return this.lost(reply.record)
     const { scope, key } = this.identity
     if (reply.ok) this.emit({ type: 'failed', scope, key, attempt: this.attempt, uncertain, because })
@@ -190,10 +189,10 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
   }
 
   /** The record belongs to another attempt: the client gets what that record says. */
-  protected lost(record: IdempotencyRecord | null): Settled {
+  protected lost(record: IdempotencyRecord | null): RunEnd {
     this.lease.take()
     this.end()
-    return verdictAfterLoss(record, this.identity, this.core.options)
+    return endAfterLoss(record, this.identity, this.core.options)
   }
 
   /**

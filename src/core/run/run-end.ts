@@ -1,5 +1,6 @@
 import type { FailureReason } from '../events/events.js'
-import type { Settled } from '../events/outcome.js'
+import type { RunEnd } from '../events/refusal.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import type { Entry } from '../record/looked.js'
 import type { Answer } from '../record/record.js'
 
@@ -22,7 +23,7 @@ export interface OpenTransaction {
   /** The record is locked, which replaces the lease. */
   readonly isCompleting: boolean
   /** Resolves with what to send, after the transaction has ended; never resolves if the end was discarded. */
-  offer(end: OfferedEnd): Promise<Settled>
+  offer(end: OfferedEnd): Promise<RunEnd>
   /**
    * Called by a transaction that is to follow. Resolves when the work that this one left behind has settled; `undefined`: it
    * has left nothing behind, so it must be awaited.
@@ -52,4 +53,35 @@ export interface Completion {
   /** How long the record is kept, in milliseconds. */
   readonly retentionMs: number
   readonly answer: Answer
+}
+
+/** Makes the answer of a run, for transactions: implemented by a binding. */
+export interface AnswerSource {
+  /**
+   * A transaction opens: nothing of the response is sent until `left`.
+   *
+   * @throws IdempotencyError `transaction_late`: the response has begun.
+   */
+  entered(): void
+  /** Discards the response since `entered` and restores the state at that time. */
+  reset(): void
+  /**
+   * The work of the transaction resolved with `value`. If that is the answer, ends the run with it.
+   *
+   * @throws IdempotencyError `transaction_streamed`: the answer is not whole.
+   */
+  resolved(value: unknown): MaybePromise<void>
+  /**
+   * The transaction was rolled back, but its work still runs. Returns whether the work cannot give an answer any more: what is
+   * answered from now on is the handler's own.
+   */
+  leftBehind(): boolean
+  /** The transaction ended; if it was not committed, `reset` was called before. */
+  left(): void
+  /**
+   * The stored form of an answer that was given by hand.
+   *
+   * @throws IdempotencyError `arguments_invalid`.
+   */
+  answerOf(given: unknown): Answer
 }

@@ -2,16 +2,14 @@ import { monotonicNow } from '../calls/deadlines.js'
 import { asKept } from '../calls/kept-in.js'
 import type { IdempotencyError } from '../errors.js'
 import type { FailureReason } from '../events/events.js'
-import { type Refused, SEND, type Settled } from '../events/outcome.js'
-import { unconfirmed } from '../events/verdict.js'
+import { type Refused, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'
 import type { MaybePromise } from '../maybe-promise.js'
 import { leaseLost, runFailed, transactionCommitted, transactionLate, transactionNested } from '../misuse.js'
 import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { Store } from '../store.js'
-import type { AnswerSource } from './answer-source.js'
 import { HandlerContext } from './context.js'
 import type { Failure } from './owned-record.js'
-import type { Completion, FailureKind, LookedKey, OfferedEnd, OpenTransaction } from './run-end.js'
+import type { AnswerSource, Completion, FailureKind, LookedKey, OfferedEnd, OpenTransaction } from './run-end.js'
 import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from './settling.js'
 import { SteppedRecord } from './steps/stepped-record.js'
 
@@ -21,9 +19,9 @@ export class Run extends SteppedRecord {
   /** The context that the handler receives; made after its claim. */
   context!: HandlerContext
   /** The result of the first end, once it is known. */
-  #settled: Settled | undefined = undefined
+  #settled: RunEnd | undefined = undefined
   /** Whoever ended it, first and again, until the result is known. */
-  #settling: Settlings<Settled> = undefined
+  #settling: Settlings<RunEnd> = undefined
   /** The handler has called `mayHaveEffect()`. */
   #mayHaveHadEffect = false
   /** It has failed while a step was running: released when that has settled. */
@@ -105,7 +103,7 @@ export class Run extends SteppedRecord {
   complete(
     answer: Answer,
     mustBeConfirmed = this.core.options.unconfirmedSuccess === 'withhold',
-  ): MaybePromise<Settled> {
+  ): MaybePromise<RunEnd> {
     const promised = new PromisedEnd()
     this.completeFor(promised, answer, mustBeConfirmed)
     return promised.end
@@ -115,7 +113,7 @@ export class Run extends SteppedRecord {
    * Ends the run as a failure, with its reason. It is certain only with `'certainly'`, without `mayHaveEffect()`, and
    * if no earlier attempt may have had its effect.
    */
-  fail(how: FailureKind, because: FailureReason, kept?: Answer): MaybePromise<Settled> {
+  fail(how: FailureKind, because: FailureReason, kept?: Answer): MaybePromise<RunEnd> {
     const promised = new PromisedEnd()
     this.failFor(promised, how, because, kept)
     return promised.end
@@ -162,7 +160,7 @@ export class Run extends SteppedRecord {
     return true
   }
 
-  protected override settle(found: Settled): void {
+  protected override settle(found: RunEnd): void {
     const settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.core.options) : found
     if (this.#isSentEarly) return
     this.#settled = settled
@@ -173,7 +171,7 @@ export class Run extends SteppedRecord {
   }
 
   /** Ends the run as a failure in place of its answer, which may be untrue: whoever answers is told to retry. */
-  withdraw(): MaybePromise<Settled> {
+  withdraw(): MaybePromise<RunEnd> {
     this.#isWithdrawn ||= !this.#isEnding
     return this.fail('perhaps', 'no_answer')
   }
@@ -225,7 +223,7 @@ export class Run extends SteppedRecord {
   }
 
   /** An open transaction will end with a failure: its work should stop. */
-  willFail(): void {
+  stopWork(): void {
     this.#stop(runFailed())
   }
 
@@ -242,13 +240,13 @@ export class Run extends SteppedRecord {
   mustBeClaimed(_call: string): void {}
 
   /** @throws IdempotencyError `transaction_nested`, `transaction_committed`, `transaction_late`: nothing was sent. */
-  mayEnter(): void {
+  checkEntry(): void {
     if (this.#isCompletedByHand) throw transactionCommitted()
-    this.mayCompleteByHand()
+    this.checkByHand()
   }
 
   /** The same, but again as well, because the application's transaction may have been rolled back: the record tells. */
-  mayCompleteByHand(): void {
+  checkByHand(): void {
     if (this.#transaction !== undefined) throw transactionNested()
     if (this.#hasCommitted) throw transactionCommitted()
     if (this.#isEnding) throw transactionLate()
@@ -278,7 +276,7 @@ export class Run extends SteppedRecord {
     return this.completionOf(this.source === undefined ? (given as Answer) : this.source.answerOf(given))
   }
 
-  committed(answer: Answer): Settled {
+  committed(answer: Answer): RunEnd {
     this.#hasCommitted = true
     const settled = this.completed({ ok: true }, answer, false)
     this.settle(settled)

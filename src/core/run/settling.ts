@@ -1,9 +1,9 @@
-import type { Settled } from '../events/outcome.js'
 import { rethrow } from '../events/own-context.js'
+import type { RunEnd } from '../events/refusal.js'
 import type { MaybePromise } from '../maybe-promise.js'
 
 /** Whoever ends a run: is told what to send, at most once, last, and in the request's own async context. */
-export interface Settling<End = Settled> {
+export interface Settling<End = RunEnd> {
   settled(end: End): void
 }
 
@@ -32,7 +32,7 @@ function tellOne<End>(settling: Settling<End>, end: End): void {
 }
 
 /** The result of an end as a value, or as a promise if it is not known at once. */
-export class PromisedEnd<End = Settled> implements Settling<End> {
+export class PromisedEnd<End = RunEnd> implements Settling<End> {
   #end: End | undefined = undefined
   #resolve: ((end: End) => void) | undefined = undefined
 

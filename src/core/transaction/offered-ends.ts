@@ -1,4 +1,4 @@
-import type { Settled } from '../events/outcome.js'
+import type { RunEnd } from '../events/refusal.js'
 import type { OfferedEnd } from '../run/run-end.js'
 
 /** The ends of the run that are offered to an open transaction, until its outcome is known. */
@@ -17,7 +17,7 @@ export class OfferedEnds {
   }
 
   /** Resolves with what to send; never if the end was discarded. */
-  add(end: OfferedEnd): Promise<Settled> {
+  add(end: OfferedEnd): Promise<RunEnd> {
     if (this.#first === undefined) this.#first = new Offered(end)
     else if (end.answer === null && !this.areFailed) {
       this.#failure ??= new Offered(end)
@@ -32,7 +32,7 @@ export class OfferedEnds {
     this.#failure = undefined
   }
 
-  tell(settled: Settled): void {
+  tell(settled: RunEnd): void {
     this.#first?.tell(settled)
     this.#failure?.tell(settled)
   }
@@ -41,8 +41,8 @@ export class OfferedEnds {
 /** An end of the run, and the promise of its result. */
 class Offered {
   readonly end: OfferedEnd
-  readonly told: Promise<Settled>
-  tell!: (settled: Settled) => void
+  readonly told: Promise<RunEnd>
+  tell!: (settled: RunEnd) => void
 
   constructor(end: OfferedEnd) {
     this.end = end

@@ -1,5 +1,5 @@
 import { waitBegan, waitEnded } from '../calls/awaited.js'
-import type { Settled } from '../events/outcome.js'
+import type { RunEnd } from '../events/refusal.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import {
   transactionLate,
@@ -12,7 +12,7 @@ import type { Answer } from '../record/record.js'
 import type { Run } from '../run/run.js'
 import type { Completion, OfferedEnd, OpenTransaction } from '../run/run-end.js'
 import { OfferedEnds } from './offered-ends.js'
-import { Call, WaitForClient, within } from './transaction-call.js'
+import { WaitForClient, WorkCall, within } from './transaction-call.js'
 
 /**
  * - `waiting`: the work was not called: nothing was begun, as far as is known.
@@ -35,10 +35,10 @@ export class RunTransaction implements OpenTransaction {
   isCompleting = false
   readonly #run: Run
   /** Whether the transaction contains the answer: that of a step does not. */
-  readonly #isAnswered: boolean
+  readonly #holdsAnswer: boolean
   #state: State = 'waiting'
   /** The last call of the work. */
-  #call: Call | undefined
+  #call: WorkCall | undefined
   readonly #offered = new OfferedEnds()
   /** Called when an end is offered. */
   #onOffered: (() => void) | undefined
@@ -56,9 +56,9 @@ export class RunTransaction implements OpenTransaction {
 
   /** @throws IdempotencyError for misuse: nothing was sent. */
   constructor(run: Run, kind: 'transaction' | 'step') {
-    run.mayEnter()
-    this.#isAnswered = kind === 'transaction'
-    if (this.#isAnswered) run.source?.entered()
+    run.checkEntry()
+    this.#holdsAnswer = kind === 'transaction'
+    if (this.#holdsAnswer) run.source?.entered()
     this.recordKey = run.recordKey
     this.token = run.token
     this.idleMs = run.leaseMs
@@ -89,9 +89,9 @@ export class RunTransaction implements OpenTransaction {
    * for a handler that has stopped waiting: nobody would make another answer. It need not wait for a transaction that was not begun,
    * or was rolled back.
    */
-  offer(end: OfferedEnd): Promise<Settled> {
+  offer(end: OfferedEnd): Promise<RunEnd> {
     const told = this.#offered.add(end)
-    if (this.#offered.areFailed) this.#run.willFail()
+    if (this.#offered.areFailed) this.#run.stopWork()
     this.#onOffered?.()
     if (this.#offered.areFailed && this.#state !== 'open') {
       if (this.#state === 'waiting') this.#wait.giveUp(transactionLate())
@@ -152,9 +152,9 @@ export class RunTransaction implements OpenTransaction {
    *
    * @throws IdempotencyError: it was given up. Nothing was sent.
    */
-  called(inside: (call: Call) => Promise<void>): Promise<void> {
+  called(inside: (call: WorkCall) => Promise<void>): Promise<void> {
     const before = this.#call
-    const call = new Call()
+    const call = new WorkCall()
     this.#call = call
     return call.includes(async () => {
       await before?.settled
@@ -167,7 +167,7 @@ export class RunTransaction implements OpenTransaction {
   /** The same for a client that calls the work once, and synchronously. */
   beginAtOnce(): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
-    if (this.#state === 'open' && this.#isAnswered && !this.#offered.areFailed) this.#discard()
+    if (this.#state === 'open' && this.#holdsAnswer && !this.#offered.areFailed) this.#discard()
     this.#state = 'open'
   }
 
@@ -176,7 +176,7 @@ export class RunTransaction implements OpenTransaction {
    *
    * @throws IdempotencyError: nobody waits for this call any longer, so it must be rolled back.
    */
-  stillOpen(call: Call): void {
+  stillOpen(call: WorkCall): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
     if (this.#call !== call || this.#state === 'left behind' || this.#state === 'over') throw transactionLeftBehind()
   }
@@ -187,7 +187,11 @@ export class RunTransaction implements OpenTransaction {
    *
    * @throws IdempotencyError `transaction_waiting`: it must be rolled back.
    */
-  async resultOf<Value>(call: Call, work: () => Value | Promise<Value>, sessionEnd?: Promise<void>): Promise<Value> {
+  async resultOf<Value>(
+    call: WorkCall,
+    work: () => Value | Promise<Value>,
+    sessionEnd?: Promise<void>,
+  ): Promise<Value> {
     const running = call.includes(async () => work())
     const value = await (sessionEnd === undefined
       ? running
@@ -264,7 +268,7 @@ export class RunTransaction implements OpenTransaction {
    * A step has ended. Unless it was rolled back its writes may exist, so any failure from now on leaves the outcome unknown. An
    * answer that was given meanwhile is sent only if they do exist: it may speak of them.
    */
-  async stepOver(outcome: StepOutcome): Promise<void> {
+  async endStep(outcome: StepEnd): Promise<void> {
     const run = this.#run
     if (this.#state === 'over') return
     if (outcome !== 'rolled back') run.mayHaveEffect()
@@ -321,20 +325,20 @@ export class RunTransaction implements OpenTransaction {
   async #workSettled(): Promise<void> {
     if (this.#state !== 'left behind') return
     if (this.#offered.end !== undefined && this.#isHandlers) return this.#endRun()
-    if (this.#offered.end !== undefined && (this.#followers === 0 || !this.#isAnswered)) return this.#withdraw()
+    if (this.#offered.end !== undefined && (this.#followers === 0 || !this.#holdsAnswer)) return this.#withdraw()
     if (this.#followers > 0) this.#discard()
     await this.#close()
   }
 
   /** From now on ends go to the run, and its lease is renewed again. Whoever has offered one is told how the run `ends`. */
-  async #close(ends?: () => MaybePromise<Settled>): Promise<void> {
+  async #close(ends?: () => MaybePromise<RunEnd>): Promise<void> {
     if (this.#state === 'over') return
     this.#state = 'over'
     clearTimeout(this.#timer)
     this.isCompleting = false
     waitEnded()
     this.#run.left()
-    if (this.#isAnswered) this.#run.source?.left()
+    if (this.#holdsAnswer) this.#run.source?.left()
     const settled = ends?.()
     this.#run.resumeRenewals()
     this.#left?.resolve()
@@ -343,4 +347,4 @@ export class RunTransaction implements OpenTransaction {
 }
 
 /** `unknown`: the reply to its COMMIT was lost. */
-export type StepOutcome = 'committed' | 'unknown' | 'rolled back'
+export type StepEnd = 'committed' | 'unknown' | 'rolled back'

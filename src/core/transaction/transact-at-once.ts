@@ -2,7 +2,7 @@ import { operationTaken, transactionAsynchronous } from '../misuse.js'
 import type { Entry } from '../record/looked.js'
 import type { StepChange } from '../record/record.js'
 import type { Completion, Finish } from '../run/run-end.js'
-import type { RecordedResult } from '../run/steps/step-inside.js'
+import type { RecordedResult } from '../run/steps/step-in-hand.js'
 import type { Store } from '../store.js'
 import { RunTransaction } from './run-transaction.js'
 import { finishOf, ROLL_BACK, usableRun } from './transact.js'
@@ -94,7 +94,7 @@ export async function stepAtOnce(
       )
       isCommitted = true
     } finally {
-      await transaction.stepOver(isCommitted ? 'committed' : 'rolled back')
+      await transaction.endStep(isCommitted ? 'committed' : 'rolled back')
     }
   } finally {
     taken.over(isCommitted ? 'committed' : 'rolled back')
@@ -113,7 +113,7 @@ export function completeByHandAtOnce(
 ): void {
   const run = usableRun(context, store)
   run.mustBeClaimed('completeIn')
-  run.mayCompleteByHand()
+  run.checkByHand()
   const completion = run.completionByHand(answer)
   complete(run.recordKey, completion)
   run.completedByHand()

@@ -5,11 +5,11 @@ import type { StepChange } from '../record/record.js'
 import { RUN } from '../run/context.js'
 import type { Run } from '../run/run.js'
 import type { Completion, Finish, LookedKey } from '../run/run-end.js'
-import type { RecordedResult } from '../run/steps/step-inside.js'
+import type { RecordedResult } from '../run/steps/step-in-hand.js'
 import type { Store } from '../store.js'
-import { RunTransaction, type StepOutcome } from './run-transaction.js'
-import { type Call, within } from './transaction-call.js'
-import { readResult } from './with-result.js'
+import { RunTransaction, type StepEnd } from './run-transaction.js'
+import { type WorkCall, within } from './transaction-call.js'
+import { readResult } from './work-options.js'
 
 /**
  * What a store provides so that a run's effects and its record commit together: its client's transactions, and the
@@ -98,7 +98,7 @@ export async function transact<Tx, Value, Options>(
 /** What a run sends in its transaction before the work and after it. */
 interface Way<Tx> {
   /** Resolves with whether the transaction may go on. */
-  enters(tx: Tx, call: Call): Promise<boolean>
+  enters(tx: Tx, call: WorkCall): Promise<boolean>
   finishes(tx: Tx, completion: Completion): Promise<void>
 }
 
@@ -114,7 +114,7 @@ async function transactOnce<Tx, Value, Options>(
 ): Promise<{ readonly value: Value } | typeof TAKEN> {
   let value: Value | undefined
   let progress = 'working' as Progress
-  const inside = async (tx: Tx, call: Call): Promise<void> => {
+  const inside = async (tx: Tx, call: WorkCall): Promise<void> => {
     progress = 'working'
     if (!(await way.enters(tx, call))) {
       progress = 'taken'
@@ -214,7 +214,7 @@ export function finishOf({ fingerprint }: Run, { entry }: LookedKey, completion:
 /** After BEGIN, because waiting for a connection would be a wait without renewals; the mark takes the snapshot. */
 async function marked<Tx, Options>(
   tx: Tx,
-  call: Call,
+  call: WorkCall,
   transaction: RunTransaction,
   transactions: Transactions<Tx, Options>,
   options: Options | undefined,
@@ -255,13 +255,13 @@ export async function step<Tx, Options>(
   for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
   const taken = run.stepInside(label, work, codec)
   if ('recorded' in taken) return taken.recorded
-  let outcome: StepOutcome = 'rolled back'
+  let outcome: StepEnd = 'rolled back'
   try {
     const ready = taken.ready()
     if (ready !== undefined) await ready // Else in the same turn: what is answered after it waits for it.
     const transaction = new RunTransaction(run, 'step')
     let isDone = false
-    const inside = async (tx: Tx, call: Call): Promise<void> => {
+    const inside = async (tx: Tx, call: WorkCall): Promise<void> => {
       isDone = false
       await marked(tx, call, transaction, transactions, clients as Options | undefined)
       await transaction.locking()
@@ -292,7 +292,7 @@ export async function step<Tx, Options>(
       if (isDone && (transaction.isGivenUp || transactions.leavesOpen(error))) outcome = 'unknown'
       throw error
     } finally {
-      await transaction.stepOver(outcome)
+      await transaction.endStep(outcome)
     }
   } finally {
     taken.over(outcome)
@@ -315,7 +315,7 @@ export async function completeByHand(
 ): Promise<void> {
   const run = usableRun(context, store)
   run.mustBeClaimed('completeIn')
-  run.mayCompleteByHand()
+  run.checkByHand()
   const completion = run.completionByHand(answer)
   await run.lockLease()
   let isUnknown = false

@@ -2,7 +2,7 @@ import type { IdempotencyError } from '../errors.js'
 import { transactionTimedOut } from '../misuse.js'
 
 /** One call by the client, which may go on when the client has stopped waiting for it. */
-export class Call {
+export class WorkCall {
   /** Resolves when nothing of it runs. */
   readonly settled: Promise<void>
   #running = 0

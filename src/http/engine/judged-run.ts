@@ -1,23 +1,22 @@
 import { isRefusalStatus } from '../../core/certain-failure.js'
 import type { Claimant } from '../../core/engine/claimant.js'
 import type { FailureReason } from '../../core/events/events.js'
-import type { Refused, Replayed, Settled as SettledInCore } from '../../core/events/outcome.js'
+import type { Refused, Replayed, RunEnd } from '../../core/events/refusal.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import type { Answer } from '../../core/record/record.js'
-import type { AnswerSource } from '../../core/run/answer-source.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
 import type { Run } from '../../core/run/run.js'
+import type { AnswerSource } from '../../core/run/run-end.js'
 import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from '../../core/run/settling.js'
 import { isEventStream, storedAnswer } from '../answer/answer.js'
 import type { HeaderPairs } from '../request/facts.js'
-import type { Asking } from './decision.js'
 import type { OptionFunctions } from './option-functions.js'
 import type { RequestRules } from './request-rules.js'
-import type { HeldAnswer, RequestRun, Settled } from './request-run.js'
+import type { Asking, HeldAnswer, RequestEnd, RequestRun } from './request-run.js'
 import { readAnswer } from './resolution.js'
 
 /** The claim of a request and, once it is claimed, its run: judges the handler's answer by the options. */
-export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settling<SettledInCore> {
+export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settling<RunEnd> {
   readonly #rules: RequestRules<Req>
   /** The core's run; set when it is claimed. */
   #run!: Run
@@ -31,8 +30,8 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   /** A first end was given. */
   #hasEnd = false
   /** Its result, once it is known, and whoever waits for it. */
-  #settled: Settled | undefined = undefined
-  #settling: Settlings<Settled> = undefined
+  #settled: RequestEnd | undefined = undefined
+  #settling: Settlings<RequestEnd> = undefined
   /** The holder of the response, if one has registered. */
   #response: HeldAnswer | undefined = undefined
 
@@ -84,28 +83,28 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     return !streams(contentType, this.#request as Req)
   }
 
-  settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<Settled> {
-    const promised = new PromisedEnd<Settled>()
+  settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<RequestEnd> {
+    const promised = new PromisedEnd<RequestEnd>()
     this.settleFor(promised, answer, terms?.confirmed)
     return promised.end
   }
 
-  fail(): MaybePromise<Settled> {
-    const promised = new PromisedEnd<Settled>()
+  fail(): MaybePromise<RequestEnd> {
+    const promised = new PromisedEnd<RequestEnd>()
     this.failFor(promised)
     return promised.end
   }
 
-  settleFor(settling: Settling<Settled>, answer: Answer, confirmed?: boolean): void {
+  settleFor(settling: Settling<RequestEnd>, answer: Answer, confirmed?: boolean): void {
     if (this.#begins(settling)) this.#end(answer, confirmed)
   }
 
-  failFor(settling: Settling<Settled>): void {
+  failFor(settling: Settling<RequestEnd>): void {
     if (this.#begins(settling)) this.#end(null, undefined)
   }
 
   /** Whether this is the first end. In any case its result is told. */
-  #begins(settling: Settling<Settled>): boolean {
+  #begins(settling: Settling<RequestEnd>): boolean {
     if (this.#settled !== undefined) tellEnd(settling, this.#settled)
     else this.#settling = withAnother(this.#settling, settling)
     if (this.#hasEnd) return false
@@ -113,7 +112,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     return true
   }
 
-  settled(end: SettledInCore): void {
+  settled(end: RunEnd): void {
     const settled = this.#rules.inHttp(end)
     const settling = this.#settling
     this.#settled = settled
@@ -168,12 +167,12 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     const run = this.#run
     const request = this.#request as Req
     const { functions } = this.#rules
-    const judgement = judge(answer, request, run.isUncertain, this.#failsCertainly, functions)
-    const kept = judgement === 'success' ? undefined : keptFailure(answer, request, functions)
+    const judged = judge(answer, request, run.isUncertain, this.#failsCertainly, functions)
+    const kept = judged === 'success' ? undefined : keptFailure(answer, request, functions)
     if (!run.isInTransaction) this.#request = undefined
-    if (judgement === 'success') {
+    if (judged === 'success') {
       run.completeFor(this, storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
-    } else run.failFor(this, judgement.how, judgement.because, kept)
+    } else run.failFor(this, judged.how, judged.because, kept)
   }
 }
 
@@ -194,7 +193,7 @@ export function withHeaders<Each extends object>(decision: Each, extraHeaders: H
 }
 
 /** How a run ended, according to its answer. */
-export type Judgement = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
+export type JudgedEnd = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
 
 /**
  * Judges a run by its answer (`null` if it has none). A failure is uncertain unless something shows that it is certain.
@@ -207,7 +206,7 @@ export function judge<Req>(
   isUncertain: boolean,
   failsCertainly: boolean,
   functions: Pick<OptionFunctions<Req>, 'isSuccess' | 'isCertainFailure'>,
-): Judgement {
+): JudgedEnd {
   if (failsCertainly) return { how: 'certainly', because: 'certain_failure' }
   if (answer === null) return { how: 'perhaps', because: 'no_answer' }
   if (functions.isSuccess(answer, request)) return 'success'

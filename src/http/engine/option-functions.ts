@@ -2,8 +2,7 @@ import type { Answer } from '../../core/record/record.js'
 import { isSuccessStatus } from '../answer/answer.js'
 import { problemAnswer } from '../answer/problem.js'
 import type { KeepHeader, ResolvedOptions } from '../options/options.js'
-import type { Problem, RenderProblem } from '../options/problem.js'
-import type { IdempotencyEvent } from '../options/request-events.js'
+import type { IdempotencyEvent, Problem, RenderProblem } from '../options/problem.js'
 
 type OptionName = Extract<IdempotencyEvent, { type: 'option_failed' }>['option']
 

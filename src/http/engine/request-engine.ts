@@ -9,16 +9,15 @@ import type { Answer } from '../../core/record/record.js'
 import { sendingFault } from '../answer/answer.js'
 import { engineOptionsIn, resolveOptions } from '../options/option-rules.js'
 import type { IdempotencyOptions } from '../options/options.js'
-import type { IdempotencyEvent } from '../options/request-events.js'
+import type { IdempotencyEvent } from '../options/problem.js'
 import type { HeaderPairs, RequestFacts } from '../request/facts.js'
 import { readsBody } from '../request/request-body.js'
 import { type Identified, identityReader } from '../request/request-identity.js'
-import type { Asking, Decision } from './decision.js'
 import { JudgedRun, withHeaders } from './judged-run.js'
 import { type Operator, operatorOn } from './operator.js'
 import { optionFunctions } from './option-functions.js'
 import { RequestRules } from './request-rules.js'
-import type { Rejected, Replay, RequestRun } from './request-run.js'
+import type { Asking, Decision, Rejected, Replay, RequestRun } from './request-run.js'
 
 /** The part of a binding that decides what to do with each request. */
 export interface RequestEngine<Req> extends Operator {

@@ -1,4 +1,4 @@
-import type { Refused, Replayed } from '../../core/events/outcome.js'
+import type { Refused, Replayed } from '../../core/events/refusal.js'
 import type { Answer } from '../../core/record/record.js'
 import { asReplay } from '../answer/answer.js'
 import { MAY_HAVE_RUN, problemOf } from '../answer/problem.js'

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import type { Answer } from '../../core/record/record.js'
-import type { AnswerSource } from '../../core/run/answer-source.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
+import type { AnswerSource } from '../../core/run/run-end.js'
 import type { Settling } from '../../core/run/settling.js'
 import type { Problem } from '../options/problem.js'
 import type { HeaderPairs } from '../request/facts.js'
@@ -29,13 +29,13 @@ export interface RequestRun {
    * with `store_unavailable`; by default `unconfirmedSuccess` decides. The answer is the run's from now on: do not change it.
    * Never throws, and never rejects.
    */
-  settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<Settled>
+  settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<RequestEnd>
   /** Ends the run without an answer: a failure that may have had its effect. Never throws, and never rejects. */
-  fail(): MaybePromise<Settled>
+  fail(): MaybePromise<RequestEnd>
   /** `settle`, for whoever holds an object to be told: before this returns, if the store replies at once. */
-  settleFor(settling: Settling<Settled>, answer: Answer, confirmed?: boolean): void
+  settleFor(settling: Settling<RequestEnd>, answer: Answer, confirmed?: boolean): void
   /** `fail`, in the same way. */
-  failFor(settling: Settling<Settled>): void
+  failFor(settling: Settling<RequestEnd>): void
   /**
    * Whether the handler threw a `CertainFailure` that is being handled: then the run has certainly failed without
    * effect, whatever response is sent.
@@ -68,4 +68,25 @@ export interface Rejected {
 }
 
 /** What to send after a run has ended: the handler's own response, another attempt's answer, or a problem. */
-export type Settled = { readonly action: 'send' } | Replay | Rejected
+export type RequestEnd = { readonly action: 'send' } | Replay | Rejected
+
+/** What a binding must do with a request. */
+export type Decision =
+  /** No key, or not a covered request: pass it on unchanged. */
+  | { readonly action: 'bypass' }
+  /** Run the handler, hold its response, and when it ends call `run.settle` to learn what to send. */
+  | { readonly action: 'execute'; readonly run: RequestRun; readonly extraHeaders?: HeaderPairs }
+  | Replay
+  | Rejected
+
+/** Whoever asks about a request: told as a core's `Claimant` is, and of the application's misuse too. */
+export interface Asking {
+  /** Run the handler, hold its response, and settle the run with it. */
+  claimed(run: RequestRun, extraHeaders: HeaderPairs | undefined): void
+  /** Do not run it. */
+  refused(decision: Exclude<Decision, { action: 'execute' }>): void
+  /** Misuse by the application: nothing ran and nothing was stored. Pass it to the framework's error handling. */
+  failed(error: unknown): void
+  /** Whether the client has disconnected. Called while a duplicate waits (`inFlightWaitMs`). */
+  isAbandoned(): boolean
+}

@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { IdempotencyError, kindOf } from '../../core/errors.js'
-import { anInteger } from '../../core/options/option-rules.js'
-import { listed, mistakesIn, type Rule } from '../../core/options/validation.js'
+import { anInteger, bulleted, mistakesIn, type Rule } from '../../core/options/validation.js'
 import { keyFault, namespaceFault, type RecordName, scopeFault } from '../../core/record/identity.js'
 import type { Answer, GivenAnswer } from '../../core/record/record.js'
 import { NOT_KEPT } from '../../core/record/record.js'
@@ -58,7 +57,7 @@ function refuse(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
   throw new IdempotencyError(
     'arguments_invalid',
-    `The arguments of ${of} are invalid, and nothing was sent:${listed(mistakes)}`,
+    `The arguments of ${of} are invalid, and nothing was sent:${bulleted(mistakes)}`,
   )
 }
 

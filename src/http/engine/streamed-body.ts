@@ -1,10 +1,10 @@
 import type { Answer } from '../../core/record/record.js'
 import { isEventStream } from '../answer/answer.js'
 import { bytesIn } from '../request/gathered.js'
-import type { HeldBody, Read, Source } from './held-body.js'
 import type { RequestRun } from './request-run.js'
+import type { Read, ResponseBody, Source } from './response-body.js'
 
-type Streaming = Extract<HeldBody, { kind: 'streaming' }>
+type Streaming = Extract<ResponseBody, { kind: 'streaming' }>
 type Controller = ReadableStreamDefaultController<Uint8Array>
 
 /**

@@ -1,11 +1,13 @@
 import type { EngineOptions } from '../../core/options/engine-options.js'
 import { ENGINE_RULES as ALL_ENGINE_RULES, mistakesInRelations } from '../../core/options/engine-rules.js'
-import { aFunction, anInteger, oneOf } from '../../core/options/option-rules.js'
 import {
+  aFunction,
+  anInteger,
   checkOptions,
   type Fault,
   mistakesIn,
   nearestOf,
+  oneOf,
   presentIn,
   type Rule,
   shown,

@@ -1,9 +1,8 @@
 import { ENGINE_DEFAULTS, type EngineOptions } from '../../core/options/engine-options.js'
 import type { Answer } from '../../core/record/record.js'
 import type { LegacyKey } from './body-field.js'
-import type { ProblemStatuses, RenderProblem } from './problem.js'
+import type { IdempotencyEvent, ProblemStatuses, RenderProblem } from './problem.js'
 import { NO_TRAITS, type Profile, type ProfileTraits } from './profile.js'
-import type { IdempotencyEvent } from './request-events.js'
 
 /** Decides whether a header (name in lower case) is kept with an answer; `byDefault` is what the library would do. */
 export type KeepHeader = (name: string, byDefault: boolean) => boolean

@@ -28,3 +28,53 @@ export interface RequestFacts<Req = unknown> {
 
 /** Headers to add to the response of this one request, whatever it is; never stored. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[]
+
+/** The values of a header (name in lower case), one per line. */
+export function headerLines(rawHeaders: readonly string[], name: string): readonly string[] {
+  let lines: string[] | undefined
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const each = rawHeaders[i] as string
+    if (each.length !== name.length || each.toLowerCase() !== name) continue
+    const line = rawHeaders[i + 1] as string
+    if (lines === undefined) lines = [line]
+    else lines.push(line)
+  }
+  return lines ?? NO_LINES
+}
+
+/** The first of them; `undefined`: there is none. */
+export function firstHeaderLine(rawHeaders: readonly string[], name: string): string | undefined {
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const each = rawHeaders[i] as string
+    if (each.length === name.length && each.toLowerCase() === name) return rawHeaders[i + 1]
+  }
+  return undefined
+}
+
+const NO_LINES: readonly string[] = []
+
+/** As sent, with parameters; `''` if it was not sent. */
+export function contentTypeOf(rawHeaders: readonly string[]): string {
+  return firstHeaderLine(rawHeaders, 'content-type') ?? ''
+}
+
+export function isMultipart(contentType: string): boolean {
+  return /^\s*multipart\//i.test(contentType)
+}
+
+/** Whether it is JSON or a form, which a parser turns into members. */
+export function hasMembers(contentType: string): boolean {
+  return /^\s*application\/(?:(?:[^;\s]*\+)?json|x-www-form-urlencoded)\s*(?:;|$)/i.test(contentType)
+}
+
+export function isJson(contentType: string): boolean {
+  return /^\s*[^/;\s]+\/(?:[^;\s]*\+)?json\s*(?:;|$)/i.test(contentType)
+}
+
+/** RFC 9110 §8.3.1, "media-type", without its parameters. The length is limited because clients choose it. */
+const MEDIA_TYPE = /^\s*([\w!#$%&'*+.^`|~-]{1,64}\/[\w!#$%&'*+.^`|~-]{1,64})\s*(?:;|$)/
+
+/** The type alone in lower case, for messages; `null` if there is none, or if it is malformed. */
+export function mediaTypeOf(contentType: string): string | null {
+  return MEDIA_TYPE.exec(contentType)?.[1]?.toLowerCase() ?? null
+}

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { isWithoutBody } from '../options/given-functions.js'
 import type { ResolvedOptions } from '../options/options.js'
-import type { RequestFacts } from './facts.js'
-import { contentTypeOf, hasMembers, headerLines, isJson } from './headers.js'
+import { contentTypeOf, hasMembers, headerLines, isJson, type RequestFacts } from './facts.js'
 
 /** Whether what is decided on a request depends on its body: its fingerprint does, or the deprecated place of its key. */
 export function readsBody<Req>(

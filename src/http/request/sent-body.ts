@@ -1,6 +1,13 @@
 import { aboutCode, IdempotencyError } from '../../core/errors.js'
-import type { RequestFacts } from './facts.js'
-import { contentTypeOf, firstHeaderLine, hasMembers, isJson, isMultipart, mediaTypeOf } from './headers.js'
+import {
+  contentTypeOf,
+  firstHeaderLine,
+  hasMembers,
+  isJson,
+  isMultipart,
+  mediaTypeOf,
+  type RequestFacts,
+} from './facts.js'
 
 /** The facts that the rules use. */
 type SentBody = Pick<RequestFacts, 'rawHeaders' | 'body' | 'bodyWasRead'>

@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert'
-import type { OnceAnswer } from './once-app.js'
+import type { OnceAnswer } from './reach.js'
 
 /** What a case tries an application with. */
 export interface Trial {

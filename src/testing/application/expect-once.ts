@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { CASES, type Trial } from './cases.js'
-import type { OnceApp, OnceRequest } from './once-app.js'
-import { reach } from './reach.js'
+import { type OnceApp, type OnceRequest, reach } from './reach.js'
 
 /** A request that the application carries out. */
 export interface ExpectOnceRequest {

@@ -1,9 +1,16 @@
 import { Buffer } from 'node:buffer'
+import { machine, type Store } from '../../core/index.js'
 import type { IdempotencyEvent } from '../../http/index.js'
 import { promised } from '../seen.js'
-import type { BindingApp, BindingCall, BindingOptions, BindingReply } from './binding-app.js'
-import { type BindingResponse, type SendToBinding, sendTo } from './binding-request.js'
-import { trialStore } from './trial-store.js'
+import {
+  type BindingApp,
+  type BindingCall,
+  type BindingOptions,
+  type BindingReply,
+  type BindingResponse,
+  type SendToBinding,
+  sendTo,
+} from './binding-app.js'
 
 /** A served application: behind a port of 127.0.0.1, or called by your own `send`. */
 export type OpenedBinding = ({ readonly port: number } | { readonly send: SendToBinding }) & {
@@ -141,5 +148,37 @@ async function inTime<Value>(promise: string, work: Promise<Value>): Promise<Val
     return first.value
   } finally {
     clearTimeout(timer)
+  }
+}
+
+export interface TrialStore extends Store {
+  /** The next `begin` fails, as if the store were away. */
+  failNextBegin(): void
+}
+
+/** The machine in a Map: one process, and only as long as a test. */
+export function trialStore(): TrialStore {
+  const records = new Map<string, machine.StoredRecord>()
+  let isAway = false
+
+  function step<Reply>(key: string, command: (stored: machine.StoredRecord | null) => machine.Change<Reply>): Reply {
+    const { record, reply } = command(records.get(key) ?? null)
+    if (record !== null) records.set(key, record)
+    return reply
+  }
+
+  return {
+    failNextBegin() {
+      isAway = true
+    },
+    async begin(key, claim) {
+      const fails = isAway
+      isAway = false
+      if (fails) throw new Error('The store is away.')
+      return step(key, (stored) => machine.begin(stored, claim, performance.now()))
+    },
+    renew: async (key, own) => step(key, (stored) => machine.renew(stored, own, performance.now())),
+    complete: async (key, own) => step(key, (stored) => machine.complete(stored, own, performance.now())),
+    release: async (key, own) => step(key, (stored) => machine.release(stored, own, performance.now())),
   }
 }

@@ -1,8 +1,7 @@
 import { ietfDraft } from '../../http/index.js'
 import { promised } from '../seen.js'
-import type { Sent } from './binding-bench.js'
+import { type Sent, trialStore } from './binding-bench.js'
 import { type BindingLaw, bindingLawsOf } from './binding-law.js'
-import { trialStore } from './trial-store.js'
 
 const paid = () => ({ text: 'paid' })
 const JSON_TYPE = [['Content-Type', 'application/json']] as const

@@ -70,7 +70,7 @@ export interface StoreLawsOptions {
  * // The machine decides what each command does to a record: a store runs it in one atomic step, or transcribes it.
  * function mapStore(now: () => number): Store {
  *   const records = new Map<string, machine.StoredRecord>()
- *   const step = <Reply>(key: string, command: (record: machine.StoredRecord | null) => machine.Step<Reply>): Reply => {
+ *   const step = <Reply>(key: string, command: (record: machine.StoredRecord | null) => machine.Change<Reply>): Reply => {
  *     const { record, reply } = command(records.get(key) ?? null)
  *     if (record !== null) records.set(key, record)
  *     return reply

@@ -19,7 +19,7 @@ export class WebhookEventError extends Error {
   readonly issues: readonly WebhookEventIssue[]
 
   constructor(issues: readonly WebhookEventIssue[]) {
-    super(`The webhook event is not as documented:${listed(issues)}`)
+    super(`The webhook event is not as documented:${bulleted(issues)}`)
     this.issues = issues
   }
 }
@@ -32,7 +32,7 @@ export function writtenPath(path: readonly PropertyKey[]): string {
   }, '')
 }
 
-function listed(issues: readonly WebhookEventIssue[]): string {
+function bulleted(issues: readonly WebhookEventIssue[]): string {
   const lines = issues.slice(0, MOST_LINES).map(({ path, message }) => `${path || 'the event'}: ${message}`)
   if (issues.length > lines.length) lines.push(`and ${issues.length - lines.length} more`)
   return lines.map((line) => `\n  - ${line}`).join('')

@@ -12,7 +12,7 @@ export { type StandardWebhooksOptions, standardWebhooks } from '../signatures/st
 export type { VerifySignature } from '../signatures/verify-signature.js'
 export type { EventOfType, WebhookContext, WebhookHandler, WebhookHandlers } from './delivery/handlers.js'
 export type { AboutDelivery, WebhookReceiverEvent } from './delivery/receiver-event.js'
-export type { RefusalCode } from './delivery/refusal.js'
+export type { ReceiverRefusalCode } from './delivery/refusal.js'
 export type { Parse, ParsedEvent } from './parsing/parse.js'
 export { type Receive, type WebhookReceiver, webhookReceiver } from './receiver.js'
 export type { CommonReceiverOptions, ParsedReceiverOptions, Verify } from './receiver-options.js'

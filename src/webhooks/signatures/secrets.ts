@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer'
+import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { checkOptions, kindOf, type OptionRule } from '../../core/index.js'
 
 /** The options with their secrets converted to keys. Messages name the kind of a wrong secret, never its value. */
@@ -26,4 +28,29 @@ export function someKeys(what: string): OptionRule {
       seen: Array.isArray(value) ? 'an empty array' : kindOf(value),
     }
   }
+}
+
+/** The base64 of the 64 bytes of an Ed25519 signature, padded. */
+export const BASE64_ED25519 = /^[A-Za-z0-9+/]{86}==$/
+
+/** RFC 8410 §4: the SubjectPublicKeyInfo of an Ed25519 key, before its 32 bytes. */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
+
+/** Returns the key, or what is wrong with it: `whpk_` and the base64 of its 32 bytes, or only the base64. */
+export function publicKeyOf(given: unknown): KeyObject | string {
+  if (typeof given !== 'string') return `expected a string; seen: ${kindOf(given)}`
+  if (/^whs[ek]/.test(given)) return 'expected the public key (whpk_…), not a secret one'
+  const base64 = given.replace(/^whpk_/, '')
+  if (!/^[A-Za-z0-9+/]{43}=?$/.test(base64)) return 'expected whpk_ and the base64 of 32 bytes'
+  const key = Buffer.concat([SPKI_PREFIX, Buffer.from(base64, 'base64')])
+  try {
+    return createPublicKey({ key, format: 'der', type: 'spki' })
+  } catch {
+    return 'it is not an Ed25519 key'
+  }
+}
+
+/** Whether one of the signatures was made with the private part of one of the keys (RFC 8032). */
+export function isSignedWith(keys: readonly KeyObject[], content: Uint8Array, signatures: readonly Buffer[]): boolean {
+  return keys.some((key) => signatures.some((signature) => verify(null, content, key, signature)))
 }

@@ -2,8 +2,7 @@ import { Buffer } from 'node:buffer'
 import { optionRules } from '../../core/index.js'
 import { hmacOf, keyOf } from './hmac-sha256.js'
 import { withKeys } from './secrets.js'
-import { isRecent, UNIX_SECONDS } from './timestamp.js'
-import { HEX_SHA256, isSignedBy, type VerifySignature } from './verify-signature.js'
+import { HEX_SHA256, isRecent, isSignedBy, UNIX_SECONDS, type VerifySignature } from './verify-signature.js'
 
 export interface SenderSecrets {
   /** As the sender shows them, unchanged; several during a rotation. */

@@ -29,7 +29,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'work whose transaction was rolled back may answer',
     find: 'if (call?.isRunning !== true) return void this.#close()',
-    replace: 'if (call?.isRunning !== true || this.#isAnswered) return void this.#close()',
+    replace: 'if (call?.isRunning !== true || this.#holdsAnswer) return void this.#close()',
     check: 'S3',
   },
   {

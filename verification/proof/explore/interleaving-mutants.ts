@@ -18,7 +18,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: "a stale owner's answer is sent",
-    find: 'return verdictAfterLoss(record, this.identity, this.core.options)',
+    find: 'return endAfterLoss(record, this.identity, this.core.options)',
     replace: 'return SEND',
     check: 'S3',
   },
@@ -180,7 +180,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a late claim is not released',
-    find: 'if (!claim.isAnswered) claim.onLateAnswer = (late) => void this.#free(operation, late?.acquired === true)\n',
+    find: 'if (!claim.isReplied) claim.onLateReply = (late) => void this.#free(operation, late?.acquired === true)\n',
     replace: '',
     check: 'L1',
   },

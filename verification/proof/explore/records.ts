@@ -12,7 +12,7 @@ export function execute(records: Records, key: string, command: Command, now: nu
   return step.reply
 }
 
-function stepOf(record: machine.StoredRecord | null, command: Command, now: number): machine.Step<Reply> {
+function stepOf(record: machine.StoredRecord | null, command: Command, now: number): machine.Change<Reply> {
   switch (command.name) {
     case 'begin':
       return machine.begin(record, command.claim, now)

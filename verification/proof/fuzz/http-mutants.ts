@@ -101,12 +101,7 @@ export const mutants: readonly Mutant[] = [
     "return typeof contentType === 'string' && contentType === '' &&",
   ),
   planted('S5', 'a redirect is no success', 'status <= 399', 'status <= 299'),
-  planted(
-    'S8',
-    'a failure is stored',
-    "if (judgement === 'success') {",
-    "if (judgement === 'success' || answer !== null) {",
-  ),
+  planted('S8', 'a failure is stored', "if (judged === 'success') {", "if (judged === 'success' || answer !== null) {"),
   planted(
     'S3',
     'an answer is sent before it is stored',
@@ -171,7 +166,7 @@ export const mutants: readonly Mutant[] = [
     'L2',
     'a late error hangs up on an answer that is being stored',
     'this.#hangsUp = true // The client gets the answer first.',
-    'this.#wayOut.cut(error, this.#stream)',
+    'this.#sender.cut(error, this.#stream)',
   ),
   planted(
     'L2',

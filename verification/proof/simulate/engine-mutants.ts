@@ -26,7 +26,7 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: "a stale owner's answer is sent",
-      find: 'return verdictAfterLoss(record, this.identity, this.core.options)',
+      find: 'return endAfterLoss(record, this.identity, this.core.options)',
       replace: 'return SEND',
       check: 'S3',
     },
@@ -113,14 +113,14 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a claim that was given up is released only once',
-      find: 'if (!claim.isAnswered) claim.onLateAnswer = (late) => void this.#free(operation, late?.acquired === true)\n',
+      find: 'if (!claim.isReplied) claim.onLateReply = (late) => void this.#free(operation, late?.acquired === true)\n',
       replace: '',
       check: 'L1',
     },
     {
       name: 'a waiter whose client has left keeps its claim',
-      find: "claims.giveUp(operation, claim)\n      return { kind: 'given up', verdict: inFlight(leaseMs, options) }",
-      replace: "return { kind: 'given up', verdict: inFlight(leaseMs, options) }",
+      find: "claims.giveUp(operation, claim)\n      return { kind: 'given up', notRun: inFlight(leaseMs, options) }",
+      replace: "return { kind: 'given up', notRun: inFlight(leaseMs, options) }",
       check: 'L1',
     },
     {

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, MaybePromise } from 'once-per-key/core'
-import type { RequestRun, Settled } from 'once-per-key/http'
+import type { RequestEnd, RequestRun } from 'once-per-key/http'
 import { type Ending, endingOf, isCertain, isSuccess, NO_ANSWER } from './endings.js'
 import { type Taken, takeSteps } from './handler-steps.js'
 import type { Request, Run, RunEnd, Told } from './history.js'
@@ -116,12 +116,12 @@ export function runHandler(
     if (answer !== null && random.chance(0.1)) failLate()
   }
 
-  async function noAnswer(): Promise<Settled> {
+  async function noAnswer(): Promise<RequestEnd> {
     await held.fail()
     return { action: 'send' }
   }
 
-  async function settled(how: RunEnd, settling: MaybePromise<Settled>): Promise<void> {
+  async function settled(how: RunEnd, settling: MaybePromise<RequestEnd>): Promise<void> {
     const settled = await settling
     switch (settled.action) {
       case 'send':

@@ -72,7 +72,7 @@ export function memoryRecords(now: () => number): Records {
   }
 }
 
-function step({ name, terms }: Command, record: StoredRecord | null, now: number): machine.Step<Reply> {
+function step({ name, terms }: Command, record: StoredRecord | null, now: number): machine.Change<Reply> {
   switch (name) {
     case 'begin':
       return machine.begin(record, terms as Parameters<Store['begin']>[1], now)

@@ -24,10 +24,10 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   /** @throws IdempotencyError `effects_in_transaction`: nothing was sent. */
   mustBeClaimed(call: string): void
   /** @throws IdempotencyError: no transaction may begin. */
-  mayEnter(): void
+  checkEntry(): void
   tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void
   /** Any failure from now on leaves the outcome unknown, or not any more. */
-  mayHaveSteps(may: boolean): void
+  setStepUncertain(may: boolean): void
 }
 
 /** One change of a step, as it is sent, and sent again. */

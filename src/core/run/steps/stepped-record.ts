@@ -1,8 +1,7 @@
 import type { Step } from '../../record/record.js'
 import { OwnedRecord } from '../owned-record.js'
 import type { RunOfSteps } from './sent-step.js'
-import type { StepInHand } from './step-in-hand.js'
-import type { ResumedStep, StepInside } from './step-inside.js'
+import type { ResumedStep, StepInHand, StepInside } from './step-in-hand.js'
 import { Steps } from './steps.js'
 
 /** The record of an attempt whose steps are recorded in it. An attempt without steps pays nothing for them. */
@@ -33,7 +32,7 @@ export abstract class SteppedRecord extends OwnedRecord implements RunOfSteps {
   }
 
   abstract mustBeClaimed(call: string): void
-  abstract mayEnter(): void
+  abstract checkEntry(): void
 
   restored(): void {
     this.#steps?.restored()
@@ -69,7 +68,7 @@ export abstract class SteppedRecord extends OwnedRecord implements RunOfSteps {
     this.emit({ type, scope, key, attempt: this.attempt, label })
   }
 
-  mayHaveSteps(may: boolean): void {
+  setStepUncertain(may: boolean): void {
     this.uncertain = this.isEarlierUnknown || may
   }
 }

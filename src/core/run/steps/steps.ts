@@ -13,10 +13,18 @@ import {
 } from '../../misuse.js'
 import type { CommandReply, Step, StepChange } from '../../record/record.js'
 import type { Store } from '../../store.js'
-import type { CoreParts } from '../core-parts.js'
+import type { CoreParts } from '../operation.js'
 import { type RunOfSteps, SentStep } from './sent-step.js'
-import { checkLabel, type GivenStep, type ResultOfStep, type StepCodec, type StepInHand } from './step-in-hand.js'
-import { type ResumedStep, StepInside, type StepsAround } from './step-inside.js'
+import {
+  checkLabel,
+  type GivenStep,
+  type ResultOfStep,
+  type ResumedStep,
+  type StepCodec,
+  type StepInHand,
+  StepInside,
+  type StepsAround,
+} from './step-in-hand.js'
 
 /**
  * - `free`: nobody has begun it, or each beginning was taken back.
@@ -72,7 +80,7 @@ export class Steps {
 
   async step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
     const given = checkLabel(label, work, options)
-    const known = this.#mayBegin(label)
+    const known = this.#stepToBegin(label)
     if (known.state === 'recorded') return this.#resume(label, known, given.codec)
     const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'
     const before = known.state
@@ -91,7 +99,7 @@ export class Steps {
   /** A step whose result commits in a transaction, without a mark before: its beginning needs no command. */
   inside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
     const { codec } = checkLabel(label, work, options)
-    const known = this.#mayBegin(label, true)
+    const known = this.#stepToBegin(label, true)
     if (known.state === 'recorded') return { recorded: this.#resume(label, known, codec) }
     return new StepInside(this.#around(label, known, codec), codec)
   }
@@ -119,7 +127,7 @@ export class Steps {
         if (end === 'committed') this.#run.tellStep(wasFound ? 'step_resumed' : 'step_done', label)
         if (end !== 'rolled back') {
           this.#begun++
-          this.#run.mayHaveSteps(true)
+          this.#run.setStepUncertain(true)
         }
         this.#settled()
       },
@@ -127,12 +135,12 @@ export class Steps {
   }
 
   /** @throws IdempotencyError for misuse, and `lease_lost`: nothing was sent. */
-  #mayBegin(label: string, isInside = false): KnownStep {
+  #stepToBegin(label: string, isInside = false): KnownStep {
     this.#run.mustBeClaimed('step')
     if (this.#run.isInTransaction || this.#isInside) throw stepInTransaction()
     const known = this.#known.get(label)
     if (known?.state === 'running' || known?.state === 'done') throw stepRepeated(label)
-    if (isInside) this.#run.mayEnter()
+    if (isInside) this.#run.checkEntry()
     else if (this.#run.isEnding) throw stepLate()
     else if (!this.#run.holdsLease()) throw leaseLost()
     if (!isInside && this.#store.step === undefined) throw commandMissing('step')
@@ -191,7 +199,7 @@ export class Steps {
     previousOutcome: 'none' | 'unknown',
   ): Promise<unknown> {
     const before = this.#begun++
-    this.#run.mayHaveSteps(true)
+    this.#run.setStepUncertain(true)
     let value: unknown
     let encoded: ResultOfStep
     try {
@@ -216,7 +224,7 @@ export class Steps {
 
   async #takeBack(label: string, known: KnownStep): Promise<void> {
     this.#begun--
-    this.#run.mayHaveSteps(this.#begun > 0)
+    this.#run.setStepUncertain(this.#begun > 0)
     if (this.#run.isProtected) await this.#send(label, 'undone', null, known, true)
     known.state = 'free'
   }

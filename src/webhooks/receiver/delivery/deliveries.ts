@@ -21,13 +21,12 @@ import {
   waitFor,
 } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
-import type { Delivered } from '../parsing/delivered-event.js'
+import type { Delivered } from '../parsing/parse.js'
 import { type ResolvedReceiverOptions, sourceReader } from '../receiver-options.js'
-import type { AnyRequest, Delivery } from './delivery.js'
-import { ACKNOWLEDGED, HandledDelivery } from './handled-delivery.js'
+import { ACKNOWLEDGED, type AnyRequest, type Delivery, HandledDelivery } from './delivery.js'
 import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
 import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
-import { eventProblem, type RefusalCode, refusalAnswer } from './refusal.js'
+import { eventProblem, type ReceiverRefusalCode, refusalAnswer } from './refusal.js'
 
 /** Reads, verifies, claims and handles deliveries, in this order, and returns the response to each. */
 export class Deliveries<Req extends AnyRequest> {
@@ -163,7 +162,7 @@ export class Deliveries<Req extends AnyRequest> {
   }
 }
 
-type Refused = Exclude<RefusalCode, 'handler_failed' | 'receiver_failed'>
+type Refused = Exclude<ReceiverRefusalCode, 'handler_failed' | 'receiver_failed'>
 
 function contextOf(context: IdempotencyContext): WebhookContext {
   const { scope: source, attempt, previousOutcome, deriveKey, mayHaveEffect, step } = context

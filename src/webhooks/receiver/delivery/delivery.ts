@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { IdempotencyError } from '../../../core/index.js'
-import { readAtMost, type WaitUntil } from '../../../http/index.js'
+import { type Answer, IdempotencyError } from '../../../core/index.js'
+import { type HeldAnswer, type RequestRun, readAtMost, type WaitUntil } from '../../../http/index.js'
 import { isEncoded, type RawBody, readRawBody } from './raw-body.js'
 
 /** What a receiver's functions get: Node's request, or Fetch's. */
@@ -63,4 +63,35 @@ function consumed(): IdempotencyError {
     "The request's body was read before the webhook receiver, and the signature covers its raw bytes. Pass the request unread, and " +
       'read a copy before: `await request.clone().json()`.',
   )
+}
+
+/** "200 OK"; the document shows no body. */
+export const ACKNOWLEDGED: Answer = { status: 200, statusMessage: '', headers: [], body: Buffer.alloc(0) }
+
+/** The answer inside a handler's transaction: the event counts as acknowledged once the transaction's work resolves. */
+export class HandledDelivery implements HeldAnswer {
+  isAcknowledged = false
+  readonly #run: RequestRun
+
+  constructor(run: RequestRun) {
+    this.#run = run
+  }
+
+  entered(): void {}
+
+  reset(): void {
+    this.isAcknowledged = false
+  }
+
+  resolved(): void {
+    this.isAcknowledged = true
+    void this.#run.settle(ACKNOWLEDGED)
+  }
+
+  /** That the handler resolves is the answer. */
+  leftBehind(): boolean {
+    return true
+  }
+
+  left(): void {}
 }

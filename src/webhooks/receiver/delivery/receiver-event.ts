@@ -1,7 +1,7 @@
 import { warnOnce, warnUnheard } from '../../../core/index.js'
 import type { IdempotencyEvent } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
-import type { RefusalCode } from './refusal.js'
+import type { ReceiverRefusalCode } from './refusal.js'
 
 /** The event in a delivery, as far as it is known. */
 export interface AboutDelivery {
@@ -22,7 +22,7 @@ export type WebhookReceiverEvent =
    */
   | ({
       readonly type: 'rejected'
-      readonly code: Exclude<RefusalCode, 'handler_failed' | 'receiver_failed'>
+      readonly code: Exclude<ReceiverRefusalCode, 'handler_failed' | 'receiver_failed'>
       readonly issues?: readonly WebhookEventIssue[]
     } & AboutDelivery)
   /** No handler exists for this type; it was acknowledged and nothing ran (only with `parse`). */

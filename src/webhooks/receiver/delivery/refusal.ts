@@ -27,7 +27,7 @@ import type { WebhookEventIssue } from '../../events/event-error.js'
  * - `handler_failed`: 500: the handler threw.
  * - `receiver_failed`: 500: misuse by the application, and no `next` to pass it to.
  */
-export type RefusalCode = keyof typeof CATALOGUE
+export type ReceiverRefusalCode = keyof typeof CATALOGUE
 
 const CATALOGUE = {
   path_unknown: {
@@ -103,7 +103,7 @@ const CATALOGUE = {
 const MOST_ERRORS = 100
 
 /** A refusal as the response to send, in the shape of the engine's problems. */
-export function refusalAnswer(code: RefusalCode, issues?: readonly WebhookEventIssue[]): Answer {
+export function refusalAnswer(code: ReceiverRefusalCode, issues?: readonly WebhookEventIssue[]): Answer {
   const problem = problemFrom(CATALOGUE, code)
   const errors = issues?.slice(0, MOST_ERRORS).map(({ path, message }) => ({ path, message }))
   const answer = problemAnswer(problem, { body: { ...problemBody(problem), ...(errors && { errors }) } })

@@ -1,9 +1,8 @@
 import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import { IdempotencyError, inItsWords, kindOf } from '../../../core/index.js'
+import { IdempotencyError, inItsWords, kindOf, type MaybePromise } from '../../../core/index.js'
 import { requestFingerprint } from '../../../http/index.js'
 import { type WebhookEventIssue, writtenPath } from '../../events/event-error.js'
-import type { Delivered } from './delivered-event.js'
 
 /** What `parse` returns for a delivery. Further members are passed to the handler unchanged. */
 export interface ParsedEvent {
@@ -91,3 +90,40 @@ function issueIn(given: unknown): WebhookEventIssue {
 const WAY_OUT =
   'It must return { id, type, payload }. For an invalid delivery, throw a SyntaxError (as JSON.parse does) or an error ' +
   'with `issues` (as schemas do): the response is then 400.'
+
+/** The event in a delivery, or why the delivery is refused. */
+export type Delivered =
+  | {
+      readonly refusal: null
+      /** What the handler gets. */
+      readonly event: object
+      readonly id: string
+      /** As sent. */
+      readonly type: string
+      /** `null` if the event is nested too deeply to be hashed. */
+      readonly fingerprint: string | null
+    }
+  | { readonly refusal: 'body_malformed' }
+  | {
+      readonly refusal: 'event_invalid'
+      readonly issues: readonly WebhookEventIssue[]
+      /** The parsed body of the refused delivery: it may still contain the event's id and type. */
+      readonly of: unknown
+    }
+
+/** What differs between senders. */
+export interface Sender {
+  /** The types that its events can have; `null`: any, and `on` says which are handled. */
+  readonly types: readonly string[] | null
+  /** The content types of its deliveries; `null`: any. */
+  readonly contentType: RegExp | null
+  /** The type in a delivery's path, or `null` if the path is not a delivery's. Absent: every path is one. */
+  readonly typeInPath?: (target: string) => string | null
+  /** Reads a delivery whose signature was accepted. */
+  readonly read: (raw: Buffer, headers: IncomingHttpHeaders) => MaybePromise<Delivered>
+}
+
+/** The sender whose deliveries `parse` reads: every request is one. */
+export function parsedSender(parse: Parse<ParsedEvent>): Sender {
+  return { types: null, contentType: null, read: (raw, headers) => parsedEvent(parse, raw, headers) }
+}

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HeaderPairs, Settled } from '../../http/index.js'
+import type { HeaderPairs, RequestEnd } from '../../http/index.js'
 import * as faked from '../faked.js'
 import type { Head } from '../head.js'
 import { type HeaderSnapshot, restore, snapshotOf } from '../headers.js'
@@ -8,13 +8,13 @@ import { sendEnd, sendWhole } from './send.js'
 import type { Hanging } from './socket-view.js'
 
 /** What to send according to the record, instead of the handler's answer. */
-export type Other = Exclude<Settled, { action: 'send' }>
+export type Other = Exclude<RequestEnd, { action: 'send' }>
 
 /** What held responses need from a binding: one object for all of them. */
 export interface Binding {
   /** The framework destroys the response of a stream whose client has left: that is its end. */
   readonly destroysLeft?: true
-  sendOther(wayOut: WayOut, other: Other): void
+  sendOther(sender: ResponseSender, other: Other): void
 }
 
 /** The part of a stream that is sent at its end. */
@@ -24,7 +24,7 @@ interface StreamEnd {
 }
 
 /** Sends what becomes of a held response to its client. */
-export class WayOut extends HeldClient {
+export class ResponseSender extends HeldClient {
   /** Headers of this one request, added to whatever is sent. */
   readonly extraHeaders: HeaderPairs
   /** The headers before the handler. */
@@ -56,7 +56,7 @@ export class WayOut extends HeldClient {
   }
 
   /** Sends the result of the run. A hook on the head may throw, and so may Node: the application gets that error. */
-  send(settled: Settled, head: Head, body: Buffer, stream: StreamEnd | undefined): void {
+  send(settled: RequestEnd, head: Head, body: Buffer, stream: StreamEnd | undefined): void {
     const { res } = this
     if (stream === undefined) faked.notBegun(res)
     this.lift()

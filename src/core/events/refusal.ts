@@ -1,6 +1,41 @@
 import type { Identity } from '../record/identity.js'
-import type { IdempotencyRecord } from '../record/record.js'
-import type { RefusalCode, Refused, Replayed } from './outcome.js'
+import type { Answer, IdempotencyRecord } from '../record/record.js'
+
+/**
+ * Why an operation is not run: because of the existing record, or because the store does not reply. `transaction_missing`: it ran, with
+ * `effects: 'in-transaction'`, and its success had no transaction.
+ */
+export type RefusalCode =
+  | 'in_flight'
+  | 'mismatched'
+  | 'answer_not_kept'
+  | 'outcome_unknown'
+  | 'key_expired'
+  | 'store_unavailable'
+  | 'transaction_missing'
+
+/** The operation is not run. */
+export interface Refused {
+  readonly action: 'refuse'
+  readonly code: RefusalCode
+  /** After this time the client may retry; `null`: waiting does not help. */
+  readonly retryAfterMs: number | null
+  /** The operation may have been carried out: it ran, but its end could not be stored. */
+  readonly mayHaveRun: boolean
+}
+
+/** An earlier attempt's answer, from its record. */
+export interface Replayed {
+  readonly action: 'replay'
+  readonly answer: Answer
+  /** It is the answer of this same run, which completed its record by hand, inside a transaction. */
+  readonly isOwn?: true
+}
+
+/** What to send after a run has ended: its own answer, or what the record says instead. */
+export type RunEnd = { readonly action: 'send' } | Replayed | Refused
+
+export const SEND: RunEnd = Object.freeze({ action: 'send' })
 
 /** The engine's options that decide on a refusal; durations in milliseconds. */
 interface Options {
@@ -11,10 +46,10 @@ interface Options {
 }
 
 /** The result for an operation that does not run. */
-export type Verdict = Replayed | Refused
+export type NotRun = Replayed | Refused
 
 /** What the existing record means for an operation. */
-export function verdictOn(record: IdempotencyRecord, { fingerprint }: Identity, options: Options): Verdict {
+export function whyNotRun(record: IdempotencyRecord, { fingerprint }: Identity, options: Options): NotRun {
   const bound = record.state === 'failed' && !record.uncertain ? null : record.fingerprint
   if (bound !== null && bound !== fingerprint) return refused('mismatched')
   switch (record.state) {
@@ -32,8 +67,8 @@ export function verdictOn(record: IdempotencyRecord, { fingerprint }: Identity, 
 }
 
 /** The result for the client of a run that lost its lease: the answer if there is one, else to retry. */
-export function verdictAfterLoss(record: IdempotencyRecord | null, identity: Identity, options: Options): Verdict {
-  if (record?.state === 'completed') return verdictOn(record, identity, options)
+export function endAfterLoss(record: IdempotencyRecord | null, identity: Identity, options: Options): NotRun {
+  if (record?.state === 'completed') return whyNotRun(record, identity, options)
   return inFlight(record?.state === 'in-flight' ? record.leaseRemainingMs : 0, options)
 }
 
@@ -62,12 +97,12 @@ export function expired(): Refused {
   return refused('key_expired')
 }
 
-export function isMismatch(verdict: Verdict): boolean {
-  return verdict.action === 'refuse' && verdict.code === 'mismatched'
+export function isMismatch(notRun: NotRun): boolean {
+  return notRun.action === 'refuse' && notRun.code === 'mismatched'
 }
 
-export function isInFlight(verdict: Verdict): boolean {
-  return verdict.action === 'refuse' && verdict.code === 'in_flight'
+export function isInFlight(notRun: NotRun): boolean {
+  return notRun.action === 'refuse' && notRun.code === 'in_flight'
 }
 
 function refused(code: RefusalCode, retryAfterMs: number | null = null): Refused {

@@ -2,7 +2,7 @@ import { bytesIn, Gathered } from '../request/gathered.js'
 import type { RequestRun } from './request-run.js'
 
 /** The part of a body that was read. */
-export type HeldBody =
+export type ResponseBody =
   /** All of it. */
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
   /** It is still being written, and is larger than the limit, or is an event stream. */
@@ -18,11 +18,11 @@ export type Source = ReadableStreamDefaultReader<Uint8Array>
 export type Read = Awaited<ReturnType<Source['read']>>
 
 /** Reads a body to its end, or as long as it may be kept. Rejects with the error of its source. */
-export async function heldBody(
+export async function readResponseBody(
   body: ReadableStream<Uint8Array> | null,
   run: Pick<RequestRun, 'keepsBody'>,
   contentType: string | null,
-): Promise<HeldBody> {
+): Promise<ResponseBody> {
   if (body === null) return { kind: 'whole', bytes: new Uint8Array(0) }
   const reader = body.getReader()
   const read = new Gathered()
