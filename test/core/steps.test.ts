@@ -270,6 +270,24 @@ describe('where the store is away', () => {
     expect(work).not.toHaveBeenCalled()
   })
 
+  test('while another step begins: that one is not called before the result was confirmed, and no timer keeps the process alive', async () => {
+    const { run, trouble, held, commands } = stage({ storeTimeoutMs: 100 })
+    const first = await run()
+    trouble.next = [undefined, 'hang', ...Array<Trouble>(9).fill('fail')]
+    const charged = first.context.step('charge', () => 1)
+    await new Promise(setImmediate)
+    expect(commands.at(-1)).toBe('charge done')
+    const work = vi.fn()
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    const shipped = expect(first.context.step('ship', work)).rejects.toEqual(code('store_failed'))
+    expect(timers.mock.results.map(({ value }) => value.hasRef())).toEqual([false])
+    timers.mockRestore()
+    await shipped
+    expect(commands).not.toContain('ship begun')
+    expect(await charged).toBe(1)
+    for (const release of held) release()
+  })
+
   test('and has lost the record: it is restored with all results of this run', async () => {
     const store = new MemoryStore()
     const { run, inspect } = stage({}, store)

@@ -1,5 +1,5 @@
 import type { PoolConnection } from 'mysql2/promise'
-import type { IdempotencyOptions } from 'once-per-key'
+import type { IdempotencyContext, IdempotencyOptions } from 'once-per-key'
 import { describe, expect, test, vi } from 'vitest'
 import { gate } from '../../support/gate.js'
 import type { Handler } from '../../support/payout-servers.js'
@@ -45,6 +45,25 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', async (_level, ses
     expect((await post({ amount: 6 })).body).toMatchObject({ code: 'mismatched' })
     expect(await effects()).toEqual(['e1'])
     expect(types()).toEqual(['claimed', 'completed', 'replayed', 'mismatched'])
+  })
+
+  test.each<[string, (context: IdempotencyContext, tx: PoolConnection) => unknown]>([
+    ['store.step', (context) => store.step(context, 'reserve', () => null)],
+    ['context.step', (context) => context.step('charge', () => 1)],
+    ['completeIn', (context, tx) => store.completeIn(tx, context, { status: 201 })],
+    ['mayHaveEffect', (context) => context.mayHaveEffect()],
+  ])('%s is misuse, and what was written in the transaction is rolled back', async (name, misuse) => {
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await insert(tx)
+        await misuse(context, tx)
+        res.status(201).json({ id: 'e1' })
+      })
+    })
+    expect(await post()).toMatchObject({ status: 500 })
+    const message = expect.stringContaining(name.replace(/.*\./, ''))
+    expect(errors).toMatchObject([{ code: 'effects_in_transaction', message }])
+    expect([await record(), await effects()]).toEqual([null, []])
   })
 
   test('a duplicate in its transaction is refused, told to come back, and waits for no lock', async () => {

@@ -102,11 +102,13 @@ describe.each(DRIVER_NAMES)('one transaction and no claim, on %s,', (driver) => 
 
   test.each<[string, (context: IdempotencyContext) => unknown]>([
     ['mayHaveEffect', (context) => context.mayHaveEffect()],
+    ['context.step', (context) => context.step('charge', () => 1)],
   ])('%s is misuse', async (_name, misuse) => {
-    const { serve, post, errors } = await served(driver)
-    await serve(async (_res, context) => misuse(context), MODE)
+    const { serve, post, errors, record } = await served(driver)
+    await serve(async (_res, context) => void (await misuse(context)), MODE)
     expect(await post()).toMatchObject({ status: 500 })
     expect(errors).toMatchObject([{ code: 'effects_in_transaction' }])
+    expect(await record()).toBeNull()
   })
 
   test('`completeIn` and `step` are misuse', async () => {

@@ -29,7 +29,7 @@ export async function placeOrder(
 ): Promise<Told> {
   const told: Told = { ids: new Set(), unanswered: 0, aborted: 0, unclaimed: 0 }
   // What it reserves is a commit of its own.
-  const mayClaimNothing = order.way === 'plain' && !order.isSealed && !order.reserves
+  const mayClaimNothing = order.way === 'plain' && !order.isSealed && !order.reserves && !order.calls
   const ask = async (): Promise<void> => {
     for (let asked = 0; asked < MOST_ASKS; asked += areOver() ? 1 : 0) {
       const port = services.port(choices.between(0, size - 1))

@@ -33,17 +33,30 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
   const operator = new Pool({ connectionString: database.url(), max: 2 }).on('error', () => {})
   await new PostgresStore({ pool: operator, sweeps: false }).migrate()
   await operator.query(
-    'CREATE TABLE effects (key text, id uuid, attempt bigint); CREATE TABLE reservations (key text PRIMARY KEY)',
+    `CREATE TABLE effects (key text, id uuid, attempt bigint, call uuid); CREATE TABLE reservations (key text);
+     CREATE TABLE calls (key text, id uuid, attempt bigint, told text); CREATE TABLE inside (key text, code text)`,
   )
   const commands = await startFaultProxy(database.port)
   const application = await startFaultProxy(database.port)
   const tried: Record<string, number> = Object.fromEntries(
-    [...NAMES, COMMITS_WITHOUT_REPLY, STOPPED_BACKENDS, 'takeovers', 'sealed answers', STALE_OWNERS, UNCLAIMED].map(
-      (name) => [name, 0],
-    ),
+    [
+      ...NAMES,
+      COMMITS_WITHOUT_REPLY,
+      STOPPED_BACKENDS,
+      'takeovers',
+      'sealed answers',
+      STALE_OWNERS,
+      UNCLAIMED,
+      ...STEPS,
+    ].map((name) => [name, 0]),
   )
   const url = (proxy: FaultProxy) => database.url().replace(`:${database.port}`, `:${proxy.port}`)
-  const settings = { commandsUrl: url(commands), applicationUrl: url(application), sealingKey: newSealingKey() }
+  const settings = {
+    commandsUrl: url(commands),
+    applicationUrl: url(application),
+    journalUrl: database.url(),
+    sealingKey: newSealingKey(),
+  }
   const services = await startServices(SERVICES, settings)
 
   const told = new Map<string, Told>([[STALE_KEY, await letStaleOwnerComplete(STALE_KEY, services, application)]])
@@ -112,6 +125,15 @@ async function judged({ told, operator, findings, tried, seed }: Judging): Promi
   const effects = await effectsIn(operator)
   await checkSealed(operator, findings, tried, seed)
   const attempts = await attemptsIn(operator)
+  const steps = await stepsIn(operator)
+  for (const { key, code } of steps.inside) {
+    const isRefused = code === 'step_in_transaction'
+    findings.expect('S14', isRefused, () => `seed ${seed}, ${key}: a step in a transaction got '${code}'`)
+  }
+  const repeated = [...steps.calls.values()].filter((calls) => calls.length > 1).length
+  for (const [i, times] of [steps.reservations.size, steps.calls.size, repeated, steps.inside.length].entries()) {
+    tried[STEPS[i] as string] = times
+  }
   for (const [key, { ids, unanswered }] of told) {
     const found = effects.get(key) ?? []
     const story = () => `seed ${seed}, ${key}: clients saw ${[...ids]}; the database has ${JSON.stringify(found)}`
@@ -128,6 +150,13 @@ async function judged({ told, operator, findings, tried, seed }: Judging): Promi
       found.every(({ attempt }) => attempt === attempts.get(key)),
       () => `${story()}; its record is of attempt ${attempts.get(key)}`,
     )
+    const calls = steps.calls.get(key) ?? []
+    findings.expect('S14', (steps.reservations.get(key) ?? 1) === 1, () => `${story()}; it was reserved more than once`)
+    findings.expect(
+      'S14',
+      found.every((effect) => isResultOf(effect, calls)) && calls.filter(({ told }) => told === 'none').length <= 1,
+      () => `${story()}; its calls were ${JSON.stringify(calls)}`,
+    )
     findings.expect('L1', unanswered === 0, () => `seed ${seed}, ${key}: ${unanswered} of its clients got no answer`)
   }
   return effects.size
@@ -140,6 +169,7 @@ function orderOf(choices: Choices, number: number): Order {
     isPatient: false,
     way: isSealed || choices.chance(0.6) ? 'plain' : choices.one(MISTAKES),
     reserves: choices.chance(0.3),
+    calls: choices.chance(0.4),
     thinksMs: choices.chance(0.3) ? choices.between(1, 300) : 0,
     pauseMs: choices.chance(0.3) ? choices.between(1, 200) : 0,
     staysOpen: false,
@@ -147,10 +177,17 @@ function orderOf(choices: Choices, number: number): Order {
   }
 }
 
-async function effectsIn(operator: Pool): Promise<Map<string, { readonly id: string; readonly attempt: string }[]>> {
-  const { rows } = await operator.query('SELECT key, id, attempt FROM effects')
-  const effects = new Map<string, { id: string; attempt: string }[]>()
-  for (const { key, id, attempt } of rows) effects.set(key, [...(effects.get(key) ?? []), { id, attempt }])
+interface Effect {
+  readonly id: string
+  readonly attempt: string
+  /** The result of its step. */
+  readonly call: string | null
+}
+
+async function effectsIn(operator: Pool): Promise<Map<string, Effect[]>> {
+  const { rows } = await operator.query('SELECT key, id, attempt, call FROM effects')
+  const effects = new Map<string, Effect[]>()
+  for (const { key, ...effect } of rows) effects.set(key, [...(effects.get(key) ?? []), effect])
   return effects
 }
 
@@ -167,6 +204,33 @@ async function checkSealed(operator: Pool, findings: Findings, tried: Record<str
 
 const COMPLETED = `SELECT r.name, r.status, position(convert_to(e.id::text, 'UTF8') in coalesce(r.body, '')) > 0 AS shows
   FROM once_per_key.records r JOIN effects e ON r.name = 'single-tenant:' || e.key WHERE r.state = 'completed'`
+
+interface Call {
+  readonly id: string
+  readonly attempt: number
+  readonly told: string
+}
+
+/** What the services wrote down of their steps. */
+async function stepsIn(operator: Pool) {
+  const reservations = await operator.query('SELECT key, count(*)::int AS times FROM reservations GROUP BY key')
+  const called = await operator.query('SELECT key, id, attempt::int, told FROM calls')
+  const inside = await operator.query('SELECT key, code FROM inside')
+  const calls = new Map<string, Call[]>()
+  for (const { key, ...call } of called.rows) calls.set(key, [...(calls.get(key) ?? []), call])
+  return {
+    reservations: new Map<string, number>(reservations.rows.map(({ key, times }) => [key, times])),
+    calls,
+    inside: inside.rows,
+  }
+}
+
+/** An effect has the result of the last call before it: once that was recorded, nobody has called again. */
+function isResultOf({ attempt, call }: Effect, calls: readonly Call[]): boolean {
+  if (call === null) return true
+  const made = calls.find(({ id }) => id === call)
+  return made !== undefined && calls.every((other) => other.attempt <= made.attempt || other.attempt > Number(attempt))
+}
 
 /** Which attempt owns the record of each key. */
 async function attemptsIn(operator: Pool): Promise<ReadonlyMap<string, string>> {
@@ -217,9 +281,10 @@ const FAULTS: readonly Choice[] = [
 const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
 const STALE_OWNERS = 'completions of a stale owner in its transaction'
 const UNCLAIMED = 'requests that claim nothing'
+const STEPS = ['keys that were reserved', 'keys that called', 'keys that called again', 'steps in a transaction']
 const STOPPED_BACKENDS = 'backends in a transaction stopped'
 const NAMES = FAULTS.map(([name]) => name)
-const COMMANDS = ['begin_v2', 'renew_v1', 'release_v1'] as const
+const COMMANDS = ['begin_v2', 'renew_v1', 'release_v1', 'record_step_v1'] as const
 const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND random() < 0.3`
 

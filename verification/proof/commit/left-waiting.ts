@@ -13,6 +13,7 @@ const MOST_ASKS = 100
 
 const ORDER: Order = {
   reserves: false,
+  calls: false,
   thinksMs: 0,
   pauseMs: 50,
   staysOpen: true,

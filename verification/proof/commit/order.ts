@@ -2,6 +2,8 @@
 export interface Order {
   /** Whether it commits a reservation first. */
   readonly reserves: boolean
+  /** Whether it calls somebody else before, in a step. */
+  readonly calls: boolean
   /** How long the handler takes before its transaction. */
   readonly thinksMs: number
   /** How long the transaction stays open behind its effect. */
@@ -24,15 +26,18 @@ export interface Order {
  * - `lets go`: the same in the first attempt, but the handler waits for nothing more; that work answers.
  * - `writes nothing`: nothing is written in the first transaction, which answers; the handler tries again at once.
  * - `answers before BEGIN`: the first attempt fails while its transaction waits for a connection, which comes behind the answer.
+ * - `step inside`: it takes a step while another one, or its transaction, is open, and goes on without.
  */
 export type Way = 'plain' | (typeof MISTAKES)[number]
 
-export const MISTAKES = ['tries again', 'lets go', 'writes nothing', 'answers before BEGIN'] as const
+export const MISTAKES = ['tries again', 'lets go', 'writes nothing', 'answers before BEGIN', 'step inside'] as const
 
 export interface ServiceSettings {
   /** Of the database, by a way that may lose what it likes. */
   readonly commandsUrl: string
   readonly applicationUrl: string
+  /** To write down what happens, whatever befalls the others. */
+  readonly journalUrl: string
   readonly sealingKey: string
 }
 

@@ -13,9 +13,10 @@ import { answerBeats } from '../limits/pulse.js'
 import { CLAIMS_NOTHING, LEASE_MS, type Order, type ServiceSettings } from './order.js'
 
 answerBeats()
-const { commandsUrl, applicationUrl, sealingKey }: ServiceSettings = JSON.parse(process.argv[2] ?? '')
+const { commandsUrl, applicationUrl, journalUrl, sealingKey }: ServiceSettings = JSON.parse(process.argv[2] ?? '')
 const application = open({ connectionString: applicationUrl, max: 8 })
 const commands = open({ connectionString: commandsUrl, max: 3 })
+const journal = open({ connectionString: journalUrl, max: 4, options: '-c synchronous_commit=on' })
 const store = new PostgresStore({ pool: commands, transactions: application, sweeps: false })
 const hasty = new PostgresStore({
   pool: commands,
@@ -55,23 +56,28 @@ function inOneOfTwoWays(req: express.Request, res: express.Response, next: expre
 async function haveEffect(req: express.Request, res: express.Response): Promise<void> {
   const run = runOf(req)
   const order: Order = req.body
-  const { reserves, thinksMs, isolation } = order
-  if (reserves) await store.step(run, 'reserve', (tx) => reserve(tx, run))
+  const { reserves, calls, thinksMs, isolation } = order
+  const reserved = () => store.step(run, 'reserve', (tx) => reserve(tx, run))
+  // What became of a COMMIT without a reply, the same attempt asks again.
+  if (reserves) await reserved().catch(reserved)
+  const call = calls ? await callSomebody(run) : null
   await pause(thinksMs)
-  await store.transaction(run, workOf(run, order, res), isolation === null ? undefined : { isolation })
+  await store.transaction(run, workOf(run, order, res, call), isolation === null ? undefined : { isolation })
 }
 
 /** What an application easily does wrong in its first transaction, and then the right one. */
 async function haveEffectAfterMistake(req: express.Request, res: express.Response): Promise<void> {
   const run = runOf(req)
   const order: Order = req.body
-  const { reserves, thinksMs, way } = order
+  const { reserves, calls, thinksMs, way } = order
   if (reserves) await hasty.step(run, 'reserve', (tx) => reserve(tx, run))
+  const call = calls ? await callSomebody(run) : null
   await pause(thinksMs)
-  if (way === 'answers before BEGIN' && run.attempt === 1) return failBeforeBegin(run, order, res)
+  if (way === 'step inside') await hasty.step(run, 'outer', (tx) => takeStepInside(tx, run))
+  if (way === 'answers before BEGIN' && run.attempt === 1) return failBeforeBegin(run, order, res, call)
   if (way === 'tries again' || (way === 'lets go' && run.attempt === 1)) {
     const limit = new AbortController()
-    const rejected = hasty.transaction(run, workOf(run, order, res, limit), { limit: limit.signal })
+    const rejected = hasty.transaction(run, workOf(run, order, res, call, limit), { limit: limit.signal })
     if (way === 'lets go') return void rejected.catch(() => {})
     await rejected.catch(() => {})
   }
@@ -83,13 +89,40 @@ async function haveEffectAfterMistake(req: express.Request, res: express.Respons
     })
     if (await isCommitted.catch(() => false)) return
   }
-  await hasty.transaction(run, workOf(run, order, res))
+  const work = workOf(run, order, res, call)
+  await hasty.transaction(run, async (tx) => {
+    if (way === 'step inside') await takeStepInside(tx, run)
+    await work(tx)
+  })
+}
+
+/** What a step has called somebody else for. Each call is written down, with what it was told. */
+async function callSomebody(run: IdempotencyContext): Promise<string> {
+  const { id } = await run.step('call', async ({ previousOutcome }) => {
+    const id = randomUUID()
+    await journal.query('INSERT INTO calls VALUES ($1, $2, $3, $4)', [run.key, id, run.attempt, previousOutcome])
+    return { id }
+  })
+  return id
+}
+
+/** It must be refused: its command would wait for the row that this transaction has locked. */
+async function takeStepInside(tx: PoolClient, run: IdempotencyContext): Promise<string> {
+  const code = await run
+    .step('inside', () => 1)
+    .then(
+      () => 'none',
+      (error) => error.code,
+    )
+  await tx.query('SELECT 1') // Otherwise the transaction may be over, and then a step is none inside it.
+  await journal.query('INSERT INTO inside VALUES ($1, $2)', [run.key, code])
+  return code
 }
 
 /** The connection comes when the client has been answered, or has left. */
-function failBeforeBegin(run: IdempotencyContext, order: Order, res: express.Response): void {
+function failBeforeBegin(run: IdempotencyContext, order: Order, res: express.Response, call: string | null): void {
   const isOver = res.closed ? Promise.resolve() : once(res, 'close')
-  hasty.transaction(run, workOf(run, order, res), { behind: isOver }).catch(() => {})
+  hasty.transaction(run, workOf(run, order, res, call), { behind: isOver }).catch(() => {})
   res.status(503).end()
 }
 
@@ -98,12 +131,13 @@ function workOf(
   run: IdempotencyContext,
   { staysOpen, pauseMs }: Order,
   res: express.Response,
+  call: string | null,
   limit?: AbortController,
 ) {
   return async (tx: PoolClient): Promise<void> => {
     const id = randomUUID()
     if (staysOpen) await tx.query('SET LOCAL idle_in_transaction_session_timeout = 0')
-    await tx.query('INSERT INTO effects VALUES ($1, $2, $3)', [run.key, id, run.attempt])
+    await tx.query('INSERT INTO effects VALUES ($1, $2, $3, $4)', [run.key, id, run.attempt, call])
     limit?.abort(new Error('The transaction took too long.'))
     await pause(pauseMs)
     res.status(201).json({ id })
@@ -111,7 +145,7 @@ function workOf(
 }
 
 async function reserve(tx: PoolClient, { key }: IdempotencyContext): Promise<void> {
-  await tx.query('INSERT INTO reservations VALUES ($1) ON CONFLICT (key) DO NOTHING', [key])
+  await tx.query('INSERT INTO reservations VALUES ($1)', [key])
 }
 
 function runOf(req: express.Request): IdempotencyContext {

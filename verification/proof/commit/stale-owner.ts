@@ -11,6 +11,7 @@ const COMPLETION = 'complete_in_v1'
 
 const ORDER: Order = {
   reserves: false,
+  calls: false,
   thinksMs: 0,
   pauseMs: 0,
   staysOpen: true,

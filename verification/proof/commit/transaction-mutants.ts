@@ -66,6 +66,26 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   ) ON CONFLICT DO NOTHING;`,
     check: 'S5',
   },
+  {
+    name: 'a step in a transaction waits for its own row',
+    find: 'if (this.#run.isInTransaction || this.#isInside) throw stepInTransaction()',
+    replace: '',
+    check: 'S14',
+  },
+  {
+    name: 'a step in a transaction does not look whether it was done',
+    find: 'if (recorded !== null) taken.found(recorded)\n      else {',
+    replace: 'if (isDone) taken.found({ result: null })\n      else {',
+    check: 'S14',
+    // A reply to the COMMIT of a step must be lost, and its attempt must live on.
+    scale: 0.1,
+  },
+  {
+    name: 'a takeover on Postgres is not told the steps',
+    find: "n.uncertain := step = 'take over';\n        IF step = 'take over' THEN\n          n.has_steps := r.has_steps;",
+    replace: "n.uncertain := step = 'take over';\n        IF step = 'take over' THEN\n          n.has_steps := NULL;",
+    check: 'S14',
+  },
 ]
 
 export const mutants: readonly Mutant[] = planted.map((mutant) => ({ ...mutant, layer: 'commit' }))

@@ -1,4 +1,5 @@
-import type { Content, End } from './history.js'
+import type { Client } from './client.js'
+import type { Content, End, Label, StepEnd } from './history.js'
 import type { Message } from './network.js'
 import type { World } from './world.js'
 
@@ -8,6 +9,8 @@ export type Choice =
   /** What becomes of a command, or of a reply, that is under way. */
   | { readonly do: 'deliver'; readonly message: number; readonly how: Delivery }
   | { readonly do: 'end'; readonly by: number; readonly end: End }
+  | { readonly do: 'step'; readonly by: number; readonly label: Label }
+  | { readonly do: 'end_step'; readonly by: number; readonly end: StepEnd }
   | { readonly do: 'advance' }
   | { readonly do: 'crash' | 'stall' | 'resume'; readonly by: number }
   | { readonly do: 'lose_record'; readonly key: string }
@@ -39,6 +42,9 @@ const DELIVERY_FAULTS = [
   'broken_after',
 ] as const satisfies readonly Delivery[]
 
+const STEP_ENDS: readonly StepEnd[] = ['done', 'thrown', 'declined']
+/** With steps: what else a failure may be is looked at without them. */
+const FEWER_ENDS: readonly End[] = ['success', 'refusal', 'no_answer']
 const ENDS: readonly End[] = ['success', 'refusal', 'late_refusal', 'breakdown', 'no_answer']
 
 /** Whose key it is, and who else uses the same one. */
@@ -51,6 +57,11 @@ export interface Bounds {
   readonly faults: number
   /** Whether later requests may differ from the first, or come from another scope. */
   readonly others: boolean
+  /**
+   * How many steps a handler takes at most. With them, only what concerns them is tried: faults of their commands, a begin
+   * that is sent again, requests that come one after another, and time that passes where something waits for it.
+   */
+  readonly steps: number
 }
 
 /** All that may happen next, after so many faults. */
@@ -60,7 +71,7 @@ export function choicesIn(world: World, bounds: Bounds, faultsSoFar: number): Ch
 
 function allChoices(world: World, bounds: Bounds): Choice[] {
   const { network, clients, records } = world
-  const onTheWay = network.messages.flatMap((message, index) => deliveries(world, message, index))
+  const onTheWay = network.messages.flatMap((message, index) => deliveries(world, message, index, bounds))
   const senders = network.messages.filter(({ isFresh }) => isFresh).map(({ by }) => by)
   // What else might happen first may as well happen before or after, unless something is held up: and that is a fault.
   if (senders.length > 0) return [...onTheWay, ...senders.flatMap((by) => stops(world, by))]
@@ -68,9 +79,9 @@ function allChoices(world: World, bounds: Bounds): Choice[] {
   return [
     ...arrivals(world, bounds),
     ...onTheWay,
-    ...clients.flatMap(({ index }) => ofProcess(world, index)),
+    ...clients.flatMap(({ index }) => ofProcess(world, index, bounds)),
     ...[...records.keys()].map((key): Choice => ({ do: 'lose_record', key })),
-    ...(world.nextDueAt() < Number.POSITIVE_INFINITY ? [{ do: 'advance' } as const] : []),
+    ...(mayAdvance(world, bounds) ? [{ do: 'advance' } as const] : []),
   ]
 }
 
@@ -88,8 +99,20 @@ export function faultsOf(choice: Choice): number {
   }
 }
 
-function arrivals({ clients }: World, { attempts, others }: Bounds): Choice[] {
+function mayAdvance(world: World, { steps }: Bounds): boolean {
+  if (world.nextDueAt() === Number.POSITIVE_INFINITY) return false
+  return steps === 0 || world.network.messages.length > 0 || world.clients.some(isWaiting)
+}
+
+/** It has died or stopped, so that its lease lapses; or it waits for the store. */
+function isWaiting({ process, stage, steps, unconfirmedStep }: Client): boolean {
+  if (process !== 'awake' || unconfirmedStep !== null) return true
+  return stage === 'deciding' || stage === 'ending' || steps.calls.at(-1)?.stage === 'asked'
+}
+
+function arrivals({ clients }: World, { attempts, others, steps }: Bounds): Choice[] {
   if (clients.length >= attempts) return []
+  if (steps > 0 && clients.some(({ process, stage }) => process === 'awake' && stage !== 'told')) return []
   const same: Choice = { do: 'arrive', scope: SCOPE, content: 'a payout' }
   if (clients.length === 0 || !others) return [same]
   const other: Choice = { ...same, content: 'another payout' }
@@ -97,28 +120,42 @@ function arrivals({ clients }: World, { attempts, others }: Bounds): Choice[] {
   return clients.length < attempts - 1 ? [same, other] : [same, other, { ...same, scope: OTHER_SCOPE }]
 }
 
-function deliveries({ clients, isAwake }: World, { by, reply, isFresh }: Message, message: number): Choice[] {
+function deliveries({ clients, isAwake }: World, sent: Message, message: number, { steps }: Bounds): Choice[] {
+  const { by, reply, isFresh, command } = sent
   const deliver = (how: Delivery): Choice => ({ do: 'deliver', message, how })
   if (reply !== undefined) return isAwake(by) ? [deliver('whole')] : []
   const isOther = clients[by]?.scope !== SCOPE
-  return !isFresh || !isAwake(by) || isOther ? [deliver('whole')] : [deliver('whole'), ...DELIVERY_FAULTS.map(deliver)]
+  if (!isFresh || !isAwake(by) || isOther) return [deliver('whole')]
+  if (steps > 0 && command.name === 'begin') return [deliver('whole'), deliver('sent_again')]
+  if (steps > 0 && command.name !== 'step') return [deliver('whole')]
+  return [deliver('whole'), ...DELIVERY_FAULTS.map(deliver)]
 }
 
-function ofProcess(world: World, by: number): Choice[] {
+function ofProcess(world: World, by: number, bounds: Bounds): Choice[] {
   const client = world.clients[by]
   if (client?.process === 'stalled') return [{ do: 'resume', by }]
   if (client?.process !== 'awake') return []
-  const ends = client.scope === SCOPE ? ENDS : ENDS.slice(0, 1)
+  const all = bounds.steps > 0 ? FEWER_ENDS : ENDS
+  const ends = client.scope === SCOPE ? all : all.slice(0, 1)
+  const { stage, steps } = client
+  const label = stage === 'running' ? nextStep(client, bounds.steps) : null
   return [
-    ...(client.stage === 'running' ? ends.map((end): Choice => ({ do: 'end', by, end })) : []),
+    ...(stage === 'running' ? ends.map((end): Choice => ({ do: 'end', by, end })) : []),
+    ...(label === null ? [] : [{ do: 'step', by, label } as const]),
+    ...(steps.isWorking() ? STEP_ENDS.map((end): Choice => ({ do: 'end_step', by, end })) : []),
     ...stops(world, by),
   ]
+}
+
+/** The step that a handler takes next, if it takes so many. */
+export function nextStep({ steps }: Client, most: number): Label | null {
+  return steps.calls.length < most ? steps.next() : null
 }
 
 /** A process that still does something may die, or stop for any time. */
 function stops({ clients, clock }: World, by: number): Choice[] {
   const client = clients[by]
-  const isBusy = client?.stage !== 'told' || clock.timersOf(by).length > 0
+  const isBusy = client?.stage !== 'told' || client.steps.isWorking() || clock.timersOf(by).length > 0
   if (!isBusy || client?.process !== 'awake' || client.scope !== SCOPE) return []
   return [
     { do: 'crash', by },
@@ -135,6 +172,10 @@ export async function take(choice: Choice, world: World): Promise<void> {
       return deliver(world.network.messages[choice.message] as Message, choice.how, world)
     case 'end':
       return world.end(choice.by, choice.end)
+    case 'step':
+      return world.step(choice.by, choice.label)
+    case 'end_step':
+      return world.endStep(choice.by, choice.end)
     case 'advance':
       return world.advance()
     case 'lose_record':

@@ -1,6 +1,7 @@
 import { type Answer, whenever } from 'once-per-key/core'
 import type { Decision, RequestEngine, RequestFacts, RequestRun } from 'once-per-key/http'
-import { type Content, type End, type Observed, type Told, textOf } from './history.js'
+import { type HandlerSteps, handlerSteps } from './handler-steps.js'
+import { type Content, type End, type Label, type Observed, type Told, textOf } from './history.js'
 import type { VirtualClock } from './virtual-clock.js'
 
 /** One request, and where the process that serves it stands. */
@@ -18,8 +19,15 @@ export interface Client {
   /** When the last renewal was sent, and when the last confirmed one. */
   renewedAt: number
   confirmedAt: number
+  readonly steps: HandlerSteps
+  /** How many commands of steps it has sent. */
+  sentSteps: number
+  /** The end of a step that it has sent, and that was not confirmed yet. */
+  unconfirmedStep: object | null
   /** The request goes to its engine. */
   readonly start: (engine: RequestEngine<string>) => void
+  /** The handler takes its next step. */
+  readonly step: (label: Label) => void
   /** The handler ends. */
   readonly end: (end: End) => void
 }
@@ -46,6 +54,13 @@ export function createClient(
     leaseLost: null,
     renewedAt: arrivedAt,
     confirmedAt: arrivedAt,
+    steps: handlerSteps(index, record),
+    sentSteps: 0,
+    unconfirmedStep: null,
+    step(label) {
+      if (run === undefined) throw new Error(`request ${index} has no run to take a step`)
+      client.steps.take(run.context, label)
+    },
     start: (engine) => void whenever(engine.decide(factsOf(scope, content)), follow),
     end,
   }

@@ -1,7 +1,8 @@
 import type { BeginReply, CommandReply } from 'once-per-key/core'
 import { type Content, type Executed, textOf } from './history.js'
 import type { Expect } from './invariants.js'
-import type { Book, Standing } from './ledger.js'
+import { type Book, isOpenEnd, type Standing } from './ledger.js'
+import { dropSteps, watchReleased, watchStepRecorded, watchTold } from './step-invariants.js'
 import { FAILED_MS, TIMES } from './times.js'
 
 /** What the store may do at a command, and what the record is from then on. */
@@ -35,7 +36,8 @@ function watchBegin(
   const isOpen = isOwn && now.claimed && !now.released && book.stored === null
   const first = now.firstReply
   if (isOpen && first?.acquired) {
-    const isSame = JSON.stringify(first) === JSON.stringify(reply)
+    // The steps that it has recorded meanwhile are in it, too.
+    const isSame = JSON.stringify({ ...first, steps: [] }) === JSON.stringify({ ...reply, steps: [] })
     expect('S7', isSame, `the claim of request ${by} was sent again and got another reply than at first`)
   }
   if (!reply.acquired) {
@@ -62,7 +64,9 @@ function watchBegin(
     expect('S5', !isRefused, `request ${by} claims a key whose outcome is unknown, against the policy`)
     if (previousOutcome === 'unknown') book.takeovers++
     now.firstReply = reply
+    if (book.bound !== content) dropSteps(book)
   }
+  watchTold(book, by, reply, expect)
   Object.assign(now, { claimed: true, heard: false, released: false, uncertain: previousOutcome === 'unknown' })
   hold(book, by, at, content)
   book.lastAttempt = attempt
@@ -76,19 +80,20 @@ function hold(book: Book, by: number, at: number, content: Content): void {
 }
 
 /** Whether a run that has failed may have had its effect, or one before it. A claim that nobody ran had none. */
-function isOpenEnd(run: Standing['run']): boolean {
-  return run !== null && (run.previousOutcome === 'unknown' || run.end !== 'refusal')
+function isDoubtful(run: Standing['run']): boolean {
+  return run !== null && (run.previousOutcome === 'unknown' || isOpenEnd(run))
 }
 
 /** An owner's command that was accepted. Where there was no record, it is written anew from what the owner shows. */
-function watchEnd(book: Book, standing: Standing, { command, at }: Executed & { at: number }, expect: Expect): void {
+function watchEnd(book: Book, standing: Standing, entry: Executed & { at: number }, expect: Expect): void {
+  const { command, at } = entry
   if (command.name === 'begin') return
   const { by, content, now, run } = standing
   const { own } = command
   const isAnew = book.owner === null
   if (isAnew) {
     book.lastAttempt = own.attempt
-    now.claimed = command.name === 'renew' || run !== null
+    now.claimed = command.name === 'renew' || command.name === 'step' || run !== null
     now.ran = run !== null
     now.uncertain = own.uncertain
   }
@@ -104,15 +109,26 @@ function watchEnd(book: Book, standing: Standing, { command, at }: Executed & { 
       Object.assign(book, { holder: null, stored: text })
       standing.storedEver = true
       now.stored = true
+      dropSteps(book)
       break
     }
+    case 'step':
+      // A late one changes nothing.
+      if (entry.before === entry.after) break
+      expect('S4', book.stored === null, `request ${by} records a step in a record that was completed`)
+      expect('S6', !now.released, `request ${by} records a step in a claim that it had released`)
+      hold(book, by, at, content)
+      watchStepRecorded(book, standing, command.own, expect)
+      break
     case 'release': {
       expect('S6', book.stored === null, `request ${by} releases a key that was completed`)
-      expect('S5', own.uncertain === isOpenEnd(run), `request ${by} is released with uncertain ${own.uncertain}`)
+      expect('S5', own.uncertain === isDoubtful(run), `request ${by} is released with uncertain ${own.uncertain}`)
       if (now.released && !isAnew) break
+      watchReleased(book, standing, entry, expect)
       const uncertain = own.uncertain || now.uncertain
       Object.assign(now, { released: true, uncertain })
       Object.assign(book, { owner: by, holder: null, bound: uncertain ? content : null })
+      if (!uncertain) dropSteps(book)
       book.livesUntil = at + (uncertain ? TIMES.retentionMs : FAILED_MS)
     }
   }

@@ -23,7 +23,7 @@ export const explore: Layer = async ({ scale, until, progress }) => {
   const figures = { states: 0, transitions: 0, 'choices in the longest path': 0 }
   const found: Record<string, number> = {}
   let exhausted = 0
-  const searches = searchesFor(scale)
+  const searches: readonly Search[] = searchesFor(scale).map((search) => ({ steps: 0, ...search }))
 
   const clock = installVirtualClock()
   const { stackTraceLimit } = Error
@@ -31,10 +31,11 @@ export const explore: Layer = async ({ scale, until, progress }) => {
   try {
     for (const [index, search] of searches.entries()) {
       if (findings.hasViolated(until)) break
-      const { policy, attempts, faults } = search
+      const { policy, attempts, faults, steps } = search
       const way = { processes: startProcesses(policy), clock, bounds: search, findings }
       const states = await exploreAll(way, search.mostStates, (share) => progress((index + share) / searches.length))
-      found[`states of ${counted(attempts, 'attempt')} with ${counted(faults, 'fault')} (${policy})`] = states
+      const each = steps > 0 ? ` of ${counted(steps, 'step')}` : ''
+      found[`states of ${counted(attempts, 'attempt')}${each} with ${counted(faults, 'fault')} (${policy})`] = states
     }
   } finally {
     clock.uninstall()
@@ -81,28 +82,34 @@ export const explore: Layer = async ({ scale, until, progress }) => {
   }
 }
 
+/** Without steps, unless it says how many. */
+type Sought = Omit<Search, 'steps'> & Partial<Pick<Search, 'steps'>>
+
 /**
  * Each search is exhausted. What its faults leave behind is met by two requests more, once they have stopped; the more
  * there are of either, the longer it takes: some tenfold for one more.
  */
-function searchesFor(scale: number): readonly Search[] {
-  const both = (bounds: Omit<Search, 'policy'>) => POLICIES.map((policy) => ({ policy, ...bounds }))
+function searchesFor(scale: number): readonly Sought[] {
+  const both = (bounds: Omit<Sought, 'policy'>) => POLICIES.map((policy) => ({ policy, ...bounds }))
   if (scale < 0.05) {
     return [
       ...both({ attempts: 2, faults: 0, others: true, mostStates: 5_000 }),
       { policy: 'rerun', attempts: 1, faults: 1, others: false, mostStates: 5_000 },
+      { policy: 'rerun', attempts: 2, faults: 0, others: false, steps: 2, mostStates: 30_000 },
     ]
   }
   if (scale < 1) {
     return [
       ...both({ attempts: 3, faults: 0, others: true, mostStates: 30_000 }),
       { policy: 'rerun', attempts: 2, faults: 1, others: false, mostStates: 130_000 },
+      { policy: 'rerun', attempts: 2, faults: 0, others: false, steps: 2, mostStates: 30_000 },
     ]
   }
   return [
     ...both({ attempts: 3, faults: 0, others: true, mostStates: 30_000 }),
     ...both({ attempts: 2, faults: 1, others: true, mostStates: 350_000 }),
     { policy: 'rerun', attempts: 1, faults: 2, others: false, mostStates: 50_000 },
+    { policy: 'rerun', attempts: 2, faults: 0, others: false, steps: 2, mostStates: 30_000 },
     ...(scale >= 3 ? both({ attempts: 2, faults: 2, others: true, mostStates: Number.POSITIVE_INFINITY }) : []),
     ...(scale >= 30 ? both({ attempts: 3, faults: 2, others: true, mostStates: Number.POSITIVE_INFINITY }) : []),
   ]

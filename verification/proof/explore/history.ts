@@ -9,10 +9,27 @@ export type Observed =
   | { readonly type: 'heard'; readonly by: number; readonly command: Command['name']; readonly reply: Reply | null }
   | { readonly type: 'ran'; readonly by: number; readonly attempt: number; readonly previousOutcome: PreviousOutcome }
   | { readonly type: 'ended'; readonly by: number; readonly end: End }
+  | StepSeen
   | { readonly type: 'told'; readonly by: number; readonly told: Told }
   | { readonly type: 'said'; readonly by: number; readonly event: IdempotencyEvent['type'] }
   | { readonly type: 'crashed' | 'stalled' | 'resumed'; readonly by: number }
   | { readonly type: 'record_lost'; readonly scope: string }
+
+/** What a handler sees of a step: its work is called, it ends, and the handler gets its result, or an error. */
+export type StepSeen = { readonly by: number; readonly label: Label } & (
+  | { readonly type: 'step_called'; readonly previousOutcome: 'none' | 'unknown' }
+  | { readonly type: 'step_ended'; readonly end: StepEnd }
+  /** `result`: whose work made it; `isDecoded`: as the store keeps it. */
+  | { readonly type: 'step_got'; readonly result: number; readonly isDecoded: boolean }
+  | { readonly type: 'step_failed'; readonly code: string }
+)
+
+/** The steps of an operation, in their order. */
+export const LABELS = ['charge', 'ship'] as const
+export type Label = (typeof LABELS)[number]
+
+/** How the work of a step ends: with a result; with a throw that leaves open what it did; or declined, certainly without effect. */
+export type StepEnd = 'done' | 'thrown' | 'declined'
 
 /** A command takes effect in the store. */
 export interface Executed {
@@ -34,6 +51,7 @@ export type Command =
   | { readonly name: 'renew'; readonly own: Parameters<Store['renew']>[1] }
   | { readonly name: 'complete'; readonly own: Parameters<Store['complete']>[1] }
   | { readonly name: 'release'; readonly own: Parameters<Store['release']>[1] }
+  | { readonly name: 'step'; readonly own: Parameters<NonNullable<Store['step']>>[1] }
 
 export type Reply = BeginReply | CommandReply
 
@@ -69,13 +87,21 @@ function wordsOf(entry: Observed): string {
     case 'arrived':
       return `request ${entry.by} arrives: ${entry.content} of ${entry.scope}`
     case 'executed':
-      return `the store executes ${entry.command.name} of request ${entry.by}: ${replyInWords(entry.reply)}; the record is now ${recordInWords(entry.after)}`
+      return `the store executes ${commandInWords(entry.command)} of request ${entry.by}: ${replyInWords(entry.reply)}; the record is now ${recordInWords(entry.after)}`
     case 'heard':
       return `request ${entry.by} hears of its ${entry.command}: ${entry.reply === null ? 'an error' : replyInWords(entry.reply)}`
     case 'ran':
       return `the handler of request ${entry.by} starts: attempt ${entry.attempt}, previousOutcome ${entry.previousOutcome}`
     case 'ended':
       return `the handler of request ${entry.by} ends: ${entry.end}`
+    case 'step_called':
+      return `request ${entry.by} calls the work of ${entry.label}, told '${entry.previousOutcome}'`
+    case 'step_ended':
+      return `the work of ${entry.label} of request ${entry.by} ends: ${entry.end}`
+    case 'step_got':
+      return `request ${entry.by} gets of ${entry.label} the result of request ${entry.result}`
+    case 'step_failed':
+      return `request ${entry.by} gets of ${entry.label} an error: ${entry.code}`
     case 'told':
       return `the client of request ${entry.by} is told: ${toldInWords(entry.told)}`
     case 'said':
@@ -85,6 +111,12 @@ function wordsOf(entry: Observed): string {
     default:
       return `the process of request ${entry.by} is ${entry.type}`
   }
+}
+
+function commandInWords(command: Command): string {
+  if (command.name !== 'step') return command.name
+  const { label, state, order } = command.own
+  return `step ${label} ${state} (${order})`
 }
 
 function replyInWords(reply: Reply): string {
@@ -97,7 +129,9 @@ function recordInWords(record: machine.StoredRecord | null): string {
   if (record === null) return 'none'
   const uncertain = record.state !== 'completed' && record.uncertain ? ', uncertain' : ''
   const lease = record.state === 'in-flight' ? `, leased until ${record.leaseUntil} ms` : ''
-  return `${record.state}, attempt ${record.attempt}${uncertain}${lease}`
+  const steps = record.state === 'completed' ? [] : (record.steps ?? [])
+  const recorded = steps.map(({ label, state, order }) => `, ${label} ${state} (${order})`).join('')
+  return `${record.state}, attempt ${record.attempt}${uncertain}${lease}${recorded}`
 }
 
 function toldInWords(told: Told): string {

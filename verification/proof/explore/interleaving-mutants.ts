@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutants/mutant.js'
+import { stepsInPeace } from '../mutants/step-mutants.js'
 
 const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
@@ -195,4 +196,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
 ]
 
 /** Faults that show themselves only where several attempts meet: some of them after one particular fault more. */
-export const mutants: readonly Mutant[] = planted.map((mutant) => ({ ...mutant, layer: 'explore' }))
+export const mutants: readonly Mutant[] = [
+  ...planted,
+  // Without a fault: the few states of a short search have them.
+  ...stepsInPeace.map((mutant) => ({ ...mutant, scale: 0.02 })),
+].map((mutant) => ({ ...mutant, layer: 'explore' }))

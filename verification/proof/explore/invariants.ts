@@ -2,6 +2,7 @@ import type { Check } from '../checks.js'
 import { watchCommand } from './command-invariants.js'
 import type { Entry, Told } from './history.js'
 import { type Book, bookOf, forget, type Ledger, mayHaveHadEffect, noPart, type Standing } from './ledger.js'
+import { watchStep } from './step-invariants.js'
 import { TIMES } from './times.js'
 
 /** Applies a check; `what` is said of a violation. */
@@ -43,6 +44,12 @@ export function watch(ledger: Ledger, entry: Entry, refusesUnknown: boolean, exp
       watchTold(ledger, book, standing, entry.told, entry.at, expect)
       standing.waitsSince = null
       break
+    case 'step_called':
+    case 'step_ended':
+    case 'step_got':
+    case 'step_failed':
+      watchStep(ledger, book, standing, entry, expect)
+      break
     case 'said':
       if (entry.event === 'completion_pending') standing.pending = true
       break
@@ -83,7 +90,7 @@ function watchRun(
   const isInTime = standing.confirmed && standing.waitsSince !== null
   expect('S10', isInTime, `the handler of request ${by} runs, although its claim was not confirmed`)
   standing.waitsSince = null
-  standing.run = { attempt, previousOutcome, end: null }
+  standing.run = { attempt, previousOutcome, end: null, steps: [] }
   now.ran = now.claimed
   if (!now.ran) return
 

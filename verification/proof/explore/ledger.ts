@@ -1,5 +1,5 @@
 import type { BeginReply } from 'once-per-key/core'
-import type { Content, End } from './history.js'
+import type { Content, End, Label, StepEnd } from './history.js'
 
 /** What the history says of one scope's key, for as long as its record lives. Nothing here asks the machine. */
 export interface Book {
@@ -16,6 +16,25 @@ export interface Book {
   /** The first success that a client saw. */
   seen: string | null
   takeovers: number
+  steps: BookedSteps
+}
+
+/** The steps of a record. */
+export interface BookedSteps {
+  /** Whose result is recorded. */
+  readonly results: Partial<Record<Label, number>>
+  /** Who has recorded a beginning, and not taken it back, or has. */
+  readonly marks: Partial<Record<Label, Record<number, 'begun' | 'undone'>>>
+}
+
+/** A call of a step's work. */
+export interface StepPart {
+  readonly label: Label
+  readonly told: 'none' | 'unknown'
+  /** `null`: it is still at the bank. */
+  end: StepEnd | null
+  /** Its result is in a record, or was. */
+  isRecorded: boolean
 }
 
 /** What the history says of one request. */
@@ -30,7 +49,7 @@ export interface Standing {
   isDead: boolean
   /** It heard in time that the key is its own. */
   confirmed: boolean
-  run: { attempt: number; previousOutcome: string; end: End | null } | null
+  run: { attempt: number; previousOutcome: string; end: End | null; readonly steps: StepPart[] } | null
   /** An event said that its completion was pending. */
   pending: boolean
   storedEver: boolean
@@ -48,6 +67,8 @@ export interface Part {
   uncertain: boolean
   ran: boolean
   stored: boolean
+  /** The calls of steps that it made. */
+  readonly steps: StepPart[]
 }
 
 export interface Ledger {
@@ -69,7 +90,12 @@ export function emptyBook(): Book {
     stored: null,
     seen: null,
     takeovers: 0,
+    steps: noSteps(),
   }
+}
+
+export function noSteps(): BookedSteps {
+  return { results: {}, marks: {} }
 }
 
 export function noPart(): Part {
@@ -81,6 +107,7 @@ export function noPart(): Part {
     uncertain: false,
     ran: false,
     stored: false,
+    steps: [],
   }
 }
 
@@ -99,9 +126,18 @@ export function forget(ledger: Ledger, scope: string): void {
   for (const standing of ledger.standings) if (standing.scope === scope) standing.now = noPart()
 }
 
-/** Its handler ran and may have had its effect: anything but a refusal that says so. */
+/** Its handler ran and may have had its effect: anything but a refusal that says so, with no step that may have had its own. */
 export function mayHaveHadEffect({ now, run }: Standing): boolean {
-  return now.ran && run !== null && run.end !== 'refusal'
+  return now.ran && run !== null && isOpenEnd(run)
+}
+
+export function isOpenEnd({ end, steps }: NonNullable<Standing['run']>): boolean {
+  return end !== 'refusal' || !steps.every(isTakenBack)
+}
+
+/** It certainly had no effect, and no attempt before it may have had one. */
+export function isTakenBack({ told, end }: StepPart): boolean {
+  return told === 'none' && end === 'declined'
 }
 
 /**

@@ -30,6 +30,7 @@ export function startProcesses(policy: Policy): Processes {
         renew: (key, own) => send(key, { name: 'renew', own }),
         complete: (key, own) => send(key, { name: 'complete', own }),
         release: (key, own) => send(key, { name: 'release', own }),
+        step: (key, own) => send(key, { name: 'step', own }),
       },
       scope: (from) => from,
       unknownOutcome: policy,

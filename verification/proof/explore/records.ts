@@ -22,5 +22,7 @@ function stepOf(record: machine.StoredRecord | null, command: Command, now: numb
       return machine.complete(record, command.own, now)
     case 'release':
       return machine.release(record, command.own, now)
+    case 'step':
+      return machine.step(record, command.own, now)
   }
 }

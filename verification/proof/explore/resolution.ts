@@ -1,4 +1,4 @@
-import { deliver, SCOPE } from './choices.js'
+import { deliver, nextStep, SCOPE } from './choices.js'
 import type { Client } from './client.js'
 import type { Expect } from './invariants.js'
 import { bookOf, type Ledger, mayLeaveDoubt } from './ledger.js'
@@ -10,23 +10,29 @@ const RESOLVED_WITHIN_MS = TIMES.leaseMs + TIMES.storeTimeoutMs
 
 /**
  * From here on nothing fails: whoever asks again must get somewhere, and everybody must have been answered. `isKnown`: it
- * was seen where this state comes to rest.
+ * was seen where this state comes to rest. `steps`: how many each handler takes.
  */
-export async function resolve(world: World, ledger: Ledger, isKnown: () => boolean, expect: Expect): Promise<void> {
+export async function resolve(
+  world: World,
+  ledger: Ledger,
+  steps: number,
+  isKnown: () => boolean,
+  expect: Expect,
+): Promise<void> {
   const { clock, clients } = world
   for (const { index, process } of clients) if (process === 'stalled') world.resume(index)
   const before = clients.length
-  await comeToRest(world)
+  await comeToRest(world, steps)
   if (isKnown()) return
 
   const until = clock.now() + RESOLVED_WITHIN_MS
   let doubt = isDoubtful(ledger)
-  let client = await ask(world)
+  let client = await ask(world, steps)
   while (!isResolved(client, world, ledger) && clock.now() < until) {
     await world.advance(until)
-    await comeToRest(world)
+    await comeToRest(world, steps)
     doubt = isDoubtful(ledger)
-    client = await ask(world)
+    client = await ask(world, steps)
   }
   const told = client.told?.kind === 'problem' ? client.told.code : client.told?.kind
   expect('L1', isResolved(client, world, ledger), `when faults stopped, the key did not resolve: ${told}`)
@@ -34,7 +40,7 @@ export async function resolve(world: World, ledger: Ledger, isKnown: () => boole
   expect('L1', !isUnknown || doubt, 'a claim that nobody ran was not given up, and made the outcome unknown')
 
   if (told === 'success') {
-    const { told: again } = await ask(world)
+    const { told: again } = await ask(world, steps)
     expect('S3', again?.kind === 'success', 'a success is not replayed')
   }
   // Even of what was lost on its way a time limit will tell.
@@ -45,23 +51,34 @@ export async function resolve(world: World, ledger: Ledger, isKnown: () => boole
 }
 
 /** Sends the first request once more, and waits until it is answered. */
-async function ask(world: World): Promise<Client> {
+async function ask(world: World, steps: number): Promise<Client> {
   const client = await world.arrive(SCOPE, 'a payout')
-  await comeToRest(world)
+  await comeToRest(world, steps)
   return client
 }
 
 /** All that is under way arrives, and handlers that run succeed. */
-async function comeToRest(world: World): Promise<void> {
+async function comeToRest(world: World, steps: number): Promise<void> {
   const { clients, network, clock } = world
   for (;;) {
     const [message] = network.messages
-    const running = clients.find(({ process, stage }) => process === 'awake' && stage === 'running')
+    const working = clients.find((client) => client.process === 'awake' && client.steps.isWorking())
+    const running = clients.find(isFree)
     if (world.nextDueAt() <= clock.now()) await world.advance()
     else if (message !== undefined) await deliver(message, 'whole', world)
-    else if (running !== undefined) await world.end(running.index, 'success')
-    else return
+    else if (working !== undefined) await world.endStep(working.index, 'done')
+    else if (running === undefined) return
+    else {
+      const label = nextStep(running, steps)
+      if (label === null) await world.end(running.index, 'success')
+      else await world.step(running.index, label)
+    }
   }
+}
+
+/** Its handler runs, and waits for no step. */
+function isFree({ process, stage, steps }: Client): boolean {
+  return process === 'awake' && stage === 'running' && steps.calls.every((call) => call.stage !== 'asked')
 }
 
 function isResolved({ told }: Client, { policy }: World, ledger: Ledger): boolean {

@@ -79,7 +79,7 @@ export async function walk(from: State | null, last: Choice | null, way: Way): P
     state: { choices, faults, from, taken, depth: (from?.depth ?? 0) + taken.length },
     digest: digestOf(world, ledger),
     entries: story.slice(known).filter((each) => 'type' in each),
-    resolve: (rested) => resolve(world, ledger, () => !isAdded(rested, digestOf(world, ledger)), expect),
+    resolve: (rested) => resolve(world, ledger, bounds.steps, () => !isAdded(rested, digestOf(world, ledger)), expect),
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Client, createClient } from './client.js'
-import type { Content, End, Entry, Observed, Reply } from './history.js'
+import type { Content, End, Entry, Label, Observed, Reply, StepEnd } from './history.js'
 import { createNetwork, type Message, type Network } from './network.js'
 import type { Policy, Processes } from './processes.js'
 import { execute, type Records } from './records.js'
@@ -18,6 +18,10 @@ export interface World {
   hear(message: Message, reply: Reply | null): Promise<void>
   /** The handler of this request ends. */
   end(by: number, end: End): Promise<void>
+  /** It takes a step. */
+  step(by: number, label: Label): Promise<void>
+  /** The work of its step ends. */
+  endStep(by: number, end: StepEnd): Promise<void>
   crash(by: number): void
   stall(by: number): void
   resume(by: number): void
@@ -42,6 +46,11 @@ export function createWorld(processes: Processes, clock: VirtualClock, watch: (e
   processes.connect({
     send(by, key, command) {
       if (command.name === 'renew') clientOf(by).renewedAt = clock.now()
+      if (command.name === 'step') {
+        const client = clientOf(by)
+        client.sentSteps++
+        if (command.own.state !== 'begun') client.unconfirmedStep = command
+      }
       return network.send(by, key, command, clock.now())
     },
     hear(by, event) {
@@ -89,7 +98,8 @@ export function createWorld(processes: Processes, clock: VirtualClock, watch: (e
     async hear({ by, command, sentAt, resolve, reject }, reply) {
       record({ type: 'heard', by, command: command.name, reply })
       const client = clientOf(by)
-      if (command.name === 'renew' && reply !== null && 'ok' in reply && reply.ok) {
+      if (client.unconfirmedStep === command && reply !== null) client.unconfirmedStep = null
+      if ((command.name === 'renew' || command.name === 'step') && reply !== null && 'ok' in reply && reply.ok) {
         client.confirmedAt = Math.max(client.confirmedAt, sentAt)
       }
       await clock.as(by, () => (reply === null ? reject(new Error('The connection broke.')) : resolve(reply)))
@@ -97,6 +107,14 @@ export function createWorld(processes: Processes, clock: VirtualClock, watch: (e
 
     async end(by, how) {
       await clock.as(by, () => clientOf(by).end(how))
+    },
+
+    async step(by, label) {
+      await clock.as(by, () => clientOf(by).step(label))
+    },
+
+    async endStep(by, how) {
+      await clock.as(by, () => clientOf(by).steps.end(how))
     },
 
     crash(by) {

@@ -166,6 +166,42 @@ export const mutants: readonly Mutant[] = [
     check: 'S5',
   },
   {
+    name: 'Redis: a step is not fenced',
+    find: "if record.token ~= token or record.state == 'failed' then return stale(record, fingerprint) end\nif record.state == 'completed' then\n  if state == 'begun'",
+    replace:
+      "if record.state == 'failed' then return stale(record, fingerprint) end\nif record.state == 'completed' then\n  if state == 'begun'",
+    layer,
+    check: 'S6',
+  },
+  {
+    name: 'Redis: a late command of a step counts',
+    find: 'if steps[i + 2] > order then return OK end',
+    replace: '',
+    layer,
+    check: 'S14',
+  },
+  {
+    name: 'Redis: a begin that is sent again forgets the steps',
+    find: 'return acquired(record.attempt, record.uncertain, record.steps)',
+    replace: 'return acquired(record.attempt, record.uncertain)',
+    layer,
+    check: 'S14',
+  },
+  {
+    name: 'Redis: the order of a dead owner stands in the way of the next',
+    find: 'steps[i], steps[i + 1], 0, steps[i + 3]',
+    replace: 'steps[i], steps[i + 1], steps[i + 2], steps[i + 3]',
+    layer,
+    check: 'S14',
+  },
+  {
+    name: 'Redis: a result that was not kept is told as an empty one',
+    find: "steps[i + 3] and 1 or 0, steps[i + 3] or ''",
+    replace: "1, steps[i + 3] or ''",
+    layer,
+    check: 'S14',
+  },
+  {
     name: 'sealed: an answer is not bound to the key of its record',
     find: '[place, key, fingerprint, isKept]',
     replace: '[place, fingerprint, isKept]',

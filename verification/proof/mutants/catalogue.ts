@@ -8,8 +8,13 @@ import { engineMutants } from '../simulate/engine-mutants.js'
 import { machineMutants } from '../simulate/machine-mutants.js'
 import { mutants as soak } from '../soak/leak-mutants.js'
 import type { Mutant } from './mutant.js'
+import { stepsInPeace, stepsInTrouble } from './step-mutants.js'
 
-const simulate = [...machineMutants, ...engineMutants]
+const simulate = [
+  ...machineMutants,
+  ...engineMutants,
+  ...[...stepsInPeace, ...stepsInTrouble].map((mutant): Mutant => ({ ...mutant, layer: 'simulate' })),
+]
 
 /** Every fault that is planted; each layer knows those that it finds. */
 export const MUTANTS: readonly Mutant[] = [

@@ -1,5 +1,7 @@
 import type { machine } from 'once-per-key/core'
 import { checkLapsed } from './check-owners.js'
+import { isCertainlyWithoutEffect } from './check-runs.js'
+import { checkReleasedSteps, checkTold, recordStep } from './check-steps.js'
 import type { Evidence } from './evidence.js'
 import type { Arrival, Command } from './history.js'
 import { type Entry, entryAfter, type Ledger } from './ledger.js'
@@ -14,10 +16,11 @@ export function checkSent({ expect, attemptOf }: Evidence, command: Command): vo
   if (name === 'renew') attempt.unansweredRenewal = command
   if (name === 'release') attempt.releases.push(command)
   if (name !== 'release' || run === null) return
-  const { end, attempt: number, previousOutcome } = run
+  const { end, attempt: number, previousOutcome, steps } = run
   expect('S11', end !== null && !end.succeeded, request, 'a run is released that has not failed')
   if (end === null || end.succeeded) return
-  const isUncertain = !end.isCertain || (number > 0 && previousOutcome === 'unknown')
+  const areTakenBack = steps.every(({ isTakenBack }) => isTakenBack)
+  const isUncertain = !end.isCertain || !areTakenBack || (number > 0 && previousOutcome === 'unknown')
   const what = isUncertain ? 'a failure that may have had its effect' : 'a failure that certainly had no effect'
   expect('S5', command.terms.uncertain === isUncertain, request, `${what} is released as if it were not so`)
 }
@@ -39,7 +42,7 @@ export function checkArrived(evidence: Evidence, arrival: Arrival, at: number): 
     else checkRefusedClaim(evidence, arrival, entry, at)
   } else if (isGranted) {
     checkGrantedToOwner(evidence, arrival, ledger, entry, at)
-  } else if (command.name !== 'renew') {
+  } else if (command.name === 'complete' || command.name === 'release') {
     evidence.tally[command.name === 'complete' ? 'stale completions' : 'stale releases']++
   }
 }
@@ -85,13 +88,14 @@ function checkGrantedClaim(
     if (entry?.state === 'held') checkLapsed(evidence, entry.request, at)
     attempt.claimSentAt = command.sentAt
     attempt.mayBeFresh = [...ledger.life().attempts].every(({ request: { run } }) => {
-      return run === null || run.request === request || run.end?.isCertain
+      return run === null || run.request === request || isCertainlyWithoutEffect(run)
     })
     if (reply.previousOutcome === 'unknown') {
       tally.takeovers++
       ledger.life().takeovers++
     }
   }
+  checkTold(evidence, request, reply, ledger)
   ledger.write(entryAfter(arrival, entry, at, ''))
   ledger.enter(attempt)
 }
@@ -146,12 +150,17 @@ function checkGrantedToOwner(
   const attempt = evidence.attemptOf(request)
   expect('S6', entry === null || entry.token === terms.token, request, `a ${name} is granted to another than the owner`)
   if (entry !== null && entry.token !== terms.token) return
+  // A result that comes late is kept nowhere.
+  if (name === 'step' && entry?.state === 'completed' && terms.state !== 'begun') return
 
   const answer = name === 'complete' && terms.answer !== undefined ? textOf(terms.answer) : ''
   if (entry === null || entry.state === 'held') {
     if (entry === null && name === 'renew') tally['restored claims']++
+    if (name === 'step' && !recordStep(evidence, arrival)) return
+    if (name === 'release') checkReleasedSteps(evidence, arrival.command)
     ledger.write(entryAfter(arrival, entry, at, answer))
     ledger.enter(attempt)
+    if (name === 'complete' || ledger.isCertain(at)) ledger.life().steps.clear()
     if (name === 'complete') {
       attempt.completedIn = ledger.epoch
       ledger.life().stored = answer

@@ -17,6 +17,10 @@ export function checkStarted({ setting, tally, expect, attemptOf }: Evidence, ru
   expect('S5', isRight, request, `a handler is told '${run.previousOutcome}', which is wrong`)
 }
 
+export function isCertainlyWithoutEffect({ end, steps }: Run): boolean {
+  return end?.isCertain === true && steps.every(({ isTakenBack }) => isTakenBack)
+}
+
 /** S5: each effect but the first was preceded by a takeover. */
 export function checkAffected({ setting, expect, ledgerOf, attemptOf }: Evidence, run: Run): void {
   if (setting.options.storeFailure === 'runUnprotected') return

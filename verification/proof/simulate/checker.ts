@@ -3,6 +3,7 @@ import { checkOwnSuccess, checkReplay } from './check-answers.js'
 import { checkArrived, checkSent } from './check-commands.js'
 import { livenessOf } from './check-liveness.js'
 import { checkAffected, checkStarted } from './check-runs.js'
+import { checkStep } from './check-steps.js'
 import { evidenceOf } from './evidence.js'
 import type { Arrival, Command, Observation, Run } from './history.js'
 import type { Attempt } from './ledger.js'
@@ -55,6 +56,10 @@ export function checkerOf(
         break
       case 'affected':
         checkAffected(evidence, observation.run)
+        break
+      case 'step called':
+      case 'step got':
+        checkStep(evidence, observation)
         break
       case 'told':
         tell(observation)

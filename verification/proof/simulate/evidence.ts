@@ -65,6 +65,7 @@ export function evidenceOf(
           isConfirmed: false,
           isDuplicated: false,
           begins: 0,
+          marks: new Set(),
           releases: [],
           claimSentAt: null,
           lastSentAt: null,

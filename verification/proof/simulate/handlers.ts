@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { Answer, MaybePromise } from 'once-per-key/core'
 import type { RequestEnd, RequestRun } from 'once-per-key/http'
 import { type Ending, endingOf, isCertain, isSuccess, NO_ANSWER } from './endings.js'
+import { type Taken, takeSteps } from './handler-steps.js'
 import type { Request, Run, RunEnd, Told } from './history.js'
 import { type Instance, stallForAMoment } from './instance.js'
 import { isTroubled, type World } from './world.js'
@@ -24,6 +25,7 @@ export function runHandler(
     previousOutcome: context.previousOutcome,
     mayHaveEffect: false,
     hasPaid: false,
+    steps: [],
     end: null,
   }
   request.run = run
@@ -37,13 +39,24 @@ export function runHandler(
     const at = startedAt + random.between(0, Math.min(endsAt - startedAt, 2_000))
     clock.plan(at, pay, instance)
   }
-  if (endsAt < Number.POSITIVE_INFINITY) clock.plan(endsAt, () => end(ending), instance)
+  const steps =
+    setting.hasSteps && (request.isProbe || random.chance(0.6)) ? takeSteps(world, instance, run, context) : null
+  // Some do not wait for theirs, as where a time limit outside has answered.
+  const waitsForSteps = steps !== null && !isHung && (request.isProbe || random.chance(0.7))
+  if (waitsForSteps) {
+    void steps.then((taken) => end(taken === 'all' ? ending : endAfter(taken)))
+  } else if (endsAt < Number.POSITIVE_INFINITY) clock.plan(endsAt, () => end(ending), instance)
   if (isHung) tally['handlers that never ended']++
   if (random.chance(0.4)) watchSignal()
   if (isTroubled(world) && random.chance(setting.faults.stallInRun)) {
     const at = startedAt + random.between(0, Math.min(endsAt - startedAt, 2_000))
     const ms = setting.options.leaseMs + random.between(-1_000, 5_000)
     clock.plan(at, () => stallForAMoment(world, instance, ms), instance)
+  }
+
+  function endAfter(taken: Taken): Ending {
+    if (taken === 'declined' && random.chance(0.7)) return { status: 422, isThrown: random.chance(0.5) }
+    return random.chance(0.5) ? NO_ANSWER : { status: 500, isThrown: false }
   }
 
   /** For ever, if its run's time is over before the faults end; else its never ending is one of the faults. */
@@ -68,7 +81,7 @@ export function runHandler(
   function pay(): void {
     if (run.end !== null) return
     const { effects } = setting.options
-    if (effects === 'declared' || isCertain(setting, run, ending) || random.chance(0.5)) {
+    if (waitsForSteps || effects === 'declared' || isCertain(setting, run, ending) || random.chance(0.5)) {
       context.mayHaveEffect()
       run.mayHaveEffect = true
     } else if (!isSuccess(setting, ending)) tally['effects before a failure that nobody announced']++

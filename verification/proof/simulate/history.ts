@@ -1,4 +1,13 @@
-import type { Answer, BeginReply, Claim, CommandReply, machine, Ownership, PreviousOutcome } from 'once-per-key/core'
+import type {
+  Answer,
+  BeginReply,
+  Claim,
+  CommandReply,
+  machine,
+  Ownership,
+  PreviousOutcome,
+  StepChange,
+} from 'once-per-key/core'
 import type { IdempotencyEvent } from 'once-per-key/http'
 
 /** A client's request, as one instance was asked. */
@@ -24,9 +33,9 @@ export interface Request {
   run: Run | null
 }
 
-export type CommandName = 'begin' | 'renew' | 'complete' | 'release'
+export type CommandName = 'begin' | 'renew' | 'complete' | 'release' | 'step'
 export type Terms = { readonly token: string } & Partial<
-  Claim & Ownership & { readonly answer: Answer; readonly failedMs: number }
+  Claim & Ownership & StepChange & { readonly answer: Answer; readonly failedMs: number }
 >
 
 /** A command, as an instance sent it. */
@@ -63,8 +72,23 @@ export interface Run {
   /** It has said so. */
   mayHaveEffect: boolean
   hasPaid: boolean
+  /** The calls of its steps' work, in their order. */
+  readonly steps: StepCall[]
   /** How it ended, and with what; `null`: not yet. */
   end: RunEnd | null
+}
+
+/** The work of a step is called. */
+export interface StepCall {
+  readonly label: string
+  readonly told: 'none' | 'unknown'
+  /** `null`: it is still at the bank. */
+  end: 'done' | 'thrown' | 'declined' | null
+  endedAt: number
+  /** It certainly had no effect, and nothing that began after it may have had one. */
+  isTakenBack: boolean
+  /** Its result is in a record, or was. */
+  isRecorded: boolean
 }
 
 export interface RunEnd {
@@ -88,6 +112,16 @@ export type Observation = { readonly at: number } & (
   | { readonly type: 'arrived' | 'heard'; readonly arrival: Arrival }
   | { readonly type: 'failed'; readonly command: Command; readonly where: 'on its way' | 'at the store' }
   | { readonly type: 'started' | 'affected' | 'ended'; readonly run: Run }
+  | { readonly type: 'step called'; readonly run: Run; readonly call: StepCall }
+  | { readonly type: 'step ended'; readonly run: Run; readonly call: StepCall }
+  /** `from`: the run whose work made the result; `isDecoded`: it is as the store keeps it. */
+  | {
+      readonly type: 'step got'
+      readonly run: Run
+      readonly label: string
+      readonly from: number
+      readonly isDecoded: boolean
+    }
   | { readonly type: 'told'; readonly request: Request; readonly told: Told; readonly stalledMs: number }
   | { readonly type: 'event'; readonly instance: number; readonly event: IdempotencyEvent }
   | { readonly type: 'lost'; readonly scope: string | null; readonly key: string | null }

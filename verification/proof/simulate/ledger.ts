@@ -1,4 +1,4 @@
-import type { Arrival, Command, Request } from './history.js'
+import type { Arrival, Command, Request, StepCall } from './history.js'
 
 /** What the history says of the record for one (scope, key), reckoned from the commands that the store granted. */
 export interface Entry {
@@ -32,6 +32,8 @@ export interface Attempt {
   /** Some command of it arrived twice. */
   isDuplicated: boolean
   begins: number
+  /** The orders of its marks of steps that have arrived: one may be sent again, into a record that was restored. */
+  readonly marks: Set<number>
   readonly releases: Command[]
   /** When its claim that was granted was sent, and the last of its commands. */
   claimSentAt: number | null
@@ -50,6 +52,19 @@ interface Life {
   /** The answer that is stored, and the first that a client saw. */
   stored: string | null
   seen: string | null
+  /** What is recorded of its steps, by their labels. */
+  readonly steps: Map<string, RecordedStep>
+  /** The calls of their work. */
+  readonly calls: StepCall[]
+}
+
+interface RecordedStep {
+  /** Whose command it was. */
+  readonly token: string
+  readonly order: number
+  readonly state: 'begun' | 'done' | 'undone'
+  /** The state, with its result. */
+  readonly text: string
 }
 
 export class Ledger {
@@ -73,6 +88,12 @@ export class Ledger {
     this.#lives.push(newLife())
   }
 
+  /** It has failed, certainly without effect. */
+  isCertain(now: number): boolean {
+    const entry = this.at(now)
+    return entry?.state === 'failed' && !entry.isUncertain
+  }
+
   life(epoch: number = this.epoch): Life {
     return this.#lives[epoch] as Life
   }
@@ -89,7 +110,7 @@ export class Ledger {
 }
 
 function newLife(): Life {
-  return { attempts: new Set(), effects: 0, takeovers: 0, stored: null, seen: null }
+  return { attempts: new Set(), effects: 0, takeovers: 0, stored: null, seen: null, steps: new Map(), calls: [] }
 }
 
 /** The record after a granted command. */
@@ -123,7 +144,15 @@ export function entryAfter(arrival: Arrival, before: Entry | null, now: number, 
       }
     }
     case 'renew':
-      return { ...own, state: 'held', isUncertain, leaseUntil: now + (terms.leaseMs ?? 0), until: now + retentionMs }
+    case 'step':
+      return {
+        ...own,
+        state: 'held',
+        // It says so only where it restores a claim that was lost.
+        isUncertain: before === null ? isUncertain : wasUncertain,
+        leaseUntil: now + (terms.leaseMs ?? 0),
+        until: now + retentionMs,
+      }
     case 'complete':
       return { ...own, state: 'completed', isUncertain: false, until: now + retentionMs, answer }
     case 'release':

@@ -186,5 +186,6 @@ export function storeBehindNetwork(world: World, records: Records, instanceOf: (
     renew: (key, own) => send('renew', key, own),
     complete: (key, own) => send('complete', key, own),
     release: (key, own) => send('release', key, own),
+    step: (key, own) => send('step', key, own),
   }
 }

@@ -82,10 +82,12 @@ function step({ name, terms }: Command, record: StoredRecord | null, now: number
       return machine.complete(record, terms as Parameters<Store['complete']>[1], now)
     case 'release':
       return machine.release(record, terms as Parameters<Store['release']>[1], now)
+    case 'step':
+      return machine.step(record, terms as Parameters<NonNullable<Store['step']>>[1], now)
   }
 }
 
-async function send(store: Store, { name, storageKey, terms }: Command): Promise<Reply> {
+async function send(store: MemoryStore, { name, storageKey, terms }: Command): Promise<Reply> {
   switch (name) {
     case 'begin':
       return store.begin(storageKey, terms as Parameters<Store['begin']>[1])
@@ -95,5 +97,7 @@ async function send(store: Store, { name, storageKey, terms }: Command): Promise
       return store.complete(storageKey, terms as Parameters<Store['complete']>[1])
     case 'release':
       return store.release(storageKey, terms as Parameters<Store['release']>[1])
+    case 'step':
+      return store.step(storageKey, terms as Parameters<NonNullable<Store['step']>>[1])
   }
 }

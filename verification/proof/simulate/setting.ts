@@ -26,6 +26,8 @@ export interface Setting {
   /** What `isCertainFailure`, where it is asked, comes to. */
   readonly isCalledCertain: (status: number) => boolean
   readonly records: 'map' | 'memory'
+  /** Whether handlers take steps. */
+  readonly hasSteps: boolean
   readonly instances: number
   readonly clients: number
   /** How long a client dwells on the newest keys before there are newer ones. */
@@ -89,6 +91,7 @@ export function settingOf(random: Random): Setting {
     ...pick(SUCCESSES),
     ...pick(CERTAIN_FAILURES),
     records,
+    hasSteps: chance(0.4),
     instances: between(1, 4),
     clients: between(2, 6),
     keyMs: between(500, 5_000),

@@ -66,6 +66,16 @@ function wordsOf(observation: Observation): string {
     }
     case 'affected':
       return `run ${observation.run.id} has, or may have, its effect`
+    case 'step called': {
+      const { label, told } = observation.call
+      return `run ${observation.run.id} calls ${label}, told '${told}'`
+    }
+    case 'step ended': {
+      const { label, end, isTakenBack } = observation.call
+      return `run ${observation.run.id}: ${label} is ${end}${isTakenBack ? ', and taken back' : ''}`
+    }
+    case 'step got':
+      return `run ${observation.run.id} gets ${observation.label} from run ${observation.from}`
     case 'ended': {
       const { id, end } = observation.run
       return `run ${id} ${end?.succeeded ? 'succeeds' : 'fails'} (${end?.answer?.status ?? 'without an answer'})`
@@ -88,8 +98,12 @@ function wordsOf(observation: Observation): string {
 }
 
 function nameOf({ id, name, request, terms }: Command): string {
-  const extra = name === 'release' ? (terms.uncertain ? ' as uncertain' : ' as certain') : ''
+  const extra = name === 'release' ? (terms.uncertain ? ' as uncertain' : ' as certain') : stepOf(terms)
   return `${name} ${id} of request ${request.id}${extra}`
+}
+
+function stepOf({ label, state, order }: Command['terms']): string {
+  return label === undefined ? '' : ` of ${label}, ${state} (${order})`
 }
 
 function replyOf({ reply }: Arrival): string {

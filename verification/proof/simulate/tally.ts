@@ -43,6 +43,12 @@ export const HAPPENINGS = [
   'unconfirmed successes withheld by choice',
   'duplicates that waited and became the owner',
   'unprotected runs',
+  'steps',
+  'steps that had begun before',
+  'steps that were taken back',
+  'steps at the bank when their run had ended',
+  'resumed steps',
+  'late commands of steps',
   'ended retentions',
   'probes',
 ] as const

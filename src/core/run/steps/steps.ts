@@ -178,12 +178,15 @@ export class Steps {
    * @throws IdempotencyError `store_failed`
    */
   async #confirmed(): Promise<void> {
-    const all = Promise.all(this.#onTheirWay)
     let timer: NodeJS.Timeout | undefined
     const inTime = new Promise<'late'>((resolve) => {
-      timer = setTimeout(resolve, this.#core.options.storeTimeoutMs, 'late')
+      timer = setTimeout(resolve, this.#core.options.storeTimeoutMs, 'late').unref()
     })
-    const first = await Promise.race([all, inTime])
+    // One that was not confirmed in time is sent again, and is still on its way then.
+    let first: unknown
+    while (first !== 'late' && this.#onTheirWay.size > 0) {
+      first = await Promise.race([Promise.all(this.#onTheirWay), inTime])
+    }
     clearTimeout(timer)
     if (first === 'late') throw storeFailedStep()
     if (!this.#run.holdsLease()) throw leaseLost()

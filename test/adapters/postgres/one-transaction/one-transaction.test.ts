@@ -689,13 +689,16 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
 
   test.each<[string, (context: IdempotencyContext) => unknown]>([
     ['step', async (context) => (await at()).store.step(context, 'reserve', () => {})],
+    ['context.step', (context) => context.step('charge', () => 1)],
     ['completeIn', async (context) => (await at()).store.completeIn({} as never, context, { status: 201 })],
     ['mayHaveEffect', (context) => context.mayHaveEffect()],
   ])('%s is misuse', async (name, misuse) => {
     const { serve, errors, record } = await at()
     const post = await serve(async (_req, _res, context) => void (await misuse(context)))
     expect(await post()).toMatchObject({ status: 500 })
-    expect(errors).toMatchObject([{ code: 'effects_in_transaction', message: expect.stringContaining(name) }])
+    expect(errors).toMatchObject([
+      { code: 'effects_in_transaction', message: expect.stringContaining(name.replace('context.', '')) },
+    ])
     expect(await record()).toBeNull()
   })
 
