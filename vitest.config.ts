@@ -8,11 +8,12 @@ const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.u
 
 /** Their files share workers: half of their time would go into loading the same modules for each file. */
 const SHARED = ['test/*/**/*.test.ts', 'verification/bench/**/*.test.ts']
-/** But these count timers or hear all traces of their process, or replace or load anew modules that others have loaded. */
+/** But these count timers, traces or warnings of their process, or replace or load anew modules that others have loaded. */
 export const ALONE = [
   'test/core/{execution-lease,execution-pending,trace}.test.ts',
   'test/core/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
   'test/core/silent-servers.test.ts',
+  'test/adapters/postgres/shared-pool.test.ts',
   'test/fetch/idempotency.test.ts',
   'test/recipes/stores.test.ts',
   'test/webhooks/{signature-timing,webhook-refusals-that-nobody-hears,webhook-retries-that-are-refused}.test.ts',
@@ -41,6 +42,8 @@ export const LONG = [
   'test/scripts/test-command.test.ts',
   'test/testing/other-runners.test.ts',
   'verification/proof/mutants/compiler.test.ts',
+  // Programs that count what thousands of requests allocate.
+  'verification/cost/budgets.test.ts',
 ]
 const NOT_NOW = [...configDefaults.exclude, ...(EVERYDAY ? LONG : [])]
 

@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** What takes longest in one file, the longest first: begun last, it would keep one core busy when all else has ended. */
 const LONGEST = [
+  'verification/cost/budgets.test.ts',
   'verification/proof/proof.test.ts',
   'verification/proof/mutants/compiler.test.ts',
   'test/adapters/postgres/store-laws.test.ts',

@@ -92,6 +92,19 @@ const SCENARIOS: Readonly<Record<string, () => Promise<unknown>>> = {
       })
     })
   },
+  'an earlier step is confirmed, in vain': async () => {
+    await store.migrate()
+    const brief = runner({ store, name: 'payouts', storeTimeoutMs: 100, onEvent: () => {} })
+    const refused = brief(operation, async ({ step }) => {
+      await step('charge', () => {
+        locks()
+        triesLeft = Number.POSITIVE_INFINITY // For good.
+        return 'paid'
+      })
+      await step('ship', () => 'shipped')
+    })
+    return refused.catch(({ code }: { code: string }) => code)
+  },
   'a step commits with its writes': async () => {
     await store.migrate()
     return once(operation, (context) => {

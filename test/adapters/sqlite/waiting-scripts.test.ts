@@ -19,6 +19,7 @@ describe.each(DRIVER_NAMES)('on %s, a script whose caller waits', (driver) => {
     ['another owner runs', 'paid'],
     ['an outcome is settled', 'true'],
     ['a step is recorded', 'paid'],
+    ['an earlier step is confirmed, in vain', 'store_failed'],
     ['a step commits with its writes', 'paid'],
     ['its one transaction begins', 'paid'],
     ['a failure is looked after', 'declined'],

@@ -44,7 +44,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a completed key is claimed again',
     find: "    case 'completed':\n      return refuse(record, claim, now)\n",
-    replace: "    case 'completed':\n      return takeOver(record, claim, now)\n",
+    replace: "    case 'completed':\n      return takeOver(record as never, claim, now)\n",
     check: 'S4',
   },
   {

@@ -19,8 +19,8 @@ export const stepsInPeace: readonly Planted[] = [
   },
   {
     name: 'an uncertain failure forgets the steps',
-    find: "uncertain && record?.state === 'in-flight' ? having(record.steps) : {}",
-    replace: "uncertain && record?.state === 'failed' ? having(record.steps) : {}",
+    find: "uncertain && record?.state === 'in-flight' ? record.steps : undefined",
+    replace: "own.attempt < 0 && record?.state === 'in-flight' ? record.steps : undefined",
     check: 'S14',
   },
   {

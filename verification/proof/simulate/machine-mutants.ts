@@ -12,7 +12,7 @@ export const machineMutants: readonly Mutant[] = (
     {
       name: 'a completed key is claimed again',
       find: "    case 'completed':\n      return refuse(record, claim, now)\n    case 'in-flight':",
-      replace: "    case 'completed':\n      return takeOver(record, claim, now)\n    case 'in-flight':",
+      replace: "    case 'completed':\n      return takeOver(record as never, claim, now)\n    case 'in-flight':",
       check: 'S4',
     },
     {

@@ -141,8 +141,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a held response listens on its connection, for good',
     find: 'this.#outliving = new OutlivingSocket(res, response)',
-    replace:
-      "this.#outliving = new OutlivingSocket(res, response)\n    this.socket.on('close', () => void this.before)",
+    replace: "this.#outliving = new OutlivingSocket(res, response)\n    this.socket.on('close', () => void this.res)",
     layer,
     check: 'S12',
   },

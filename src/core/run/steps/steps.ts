@@ -1,3 +1,4 @@
+import { awaited } from '../../calls/awaited.js'
 import { resultAsKept, resultAsShown } from '../../calls/kept-in.js'
 import type { StoreCall } from '../../calls/store-call.js'
 import { isCertainFailure } from '../../certain-failure.js'
@@ -185,7 +186,7 @@ export class Steps {
     // One that was not confirmed in time is sent again, and is still on its way then.
     let first: unknown
     while (first !== 'late' && this.#onTheirWay.size > 0) {
-      first = await Promise.race([Promise.all(this.#onTheirWay), inTime])
+      first = await awaited(Promise.race([Promise.all(this.#onTheirWay), inTime]))
     }
     clearTimeout(timer)
     if (first === 'late') throw storeFailedStep()
