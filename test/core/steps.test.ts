@@ -7,7 +7,7 @@ import {
   type Store,
 } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
 const TIMES = { leaseMs: 12_000, storeTimeoutMs: 1_000, maxRunMs: 60_000, retentionMs: 3_600_000 }
 const ANSWER = { status: 200, statusMessage: '', headers: [], body: Buffer.from('{}') }
@@ -285,6 +285,23 @@ describe('where the store is away', () => {
     await shipped
     expect(commands).not.toContain('ship begun')
     expect(await charged).toBe(1)
+    for (const release of held) release()
+  })
+
+  test('until maxRunMs is over: a result is given up, and no step is recorded after it, though the lease still holds', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { run, trouble, held, commands } = stage()
+    const first = await run()
+    await vi.advanceTimersByTimeAsync(TIMES.maxRunMs - 500)
+    trouble.next = [undefined, 'hang', 'hang']
+    const charged = first.context.step('charge', () => 1)
+    await vi.advanceTimersByTimeAsync(TIMES.storeTimeoutMs)
+    expect(await charged).toBe(1)
+    const work = vi.fn()
+    await expect(first.context.step('ship', work)).rejects.toEqual(code('store_failed'))
+    expect(work).not.toHaveBeenCalled()
+    expect(commands).not.toContain('ship begun')
     for (const release of held) release()
   })
 

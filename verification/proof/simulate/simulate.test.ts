@@ -50,3 +50,7 @@ test.each([
 test('a completion that was confirmed is not expected again where the store lost it, and a renewal that was on its way restored the claim', async () => {
   expect((await live(8675309, 7414)).violations).toEqual([])
 })
+
+test('no step is recorded after one whose result was given up, because the time of the run was over', async () => {
+  expect((await live(544309432, 61)).violations).toEqual([])
+})

@@ -53,6 +53,8 @@ export class Steps {
   #order = 0
   /** Results that are on their way to the store. */
   readonly #onTheirWay = new Set<Promise<unknown>>()
+  /** `maxRunMs` was over before a result was confirmed: nothing tries to record it any more. */
+  #hasGivenUp = false
   #running = 0
   /** One is in a transaction, or waits for it. */
   #isInside = false
@@ -112,7 +114,7 @@ export class Steps {
     this.#running++
     this.#isInside = true
     return {
-      ready: () => (this.#onTheirWay.size > 0 ? this.#confirmed() : undefined),
+      ready: () => (this.#areConfirmed ? undefined : this.#confirmed()),
       read: (result) => {
         if (result === null) throw stepNotKept(label)
         return codec.decoded(resultAsShown(this.#store, recordKey, fingerprint, label, result))
@@ -152,6 +154,11 @@ export class Steps {
     return step
   }
 
+  /** Whether everything that this run has said of its steps is recorded. */
+  get #areConfirmed(): boolean {
+    return this.#onTheirWay.size === 0 && !this.#hasGivenUp
+  }
+
   get #store(): Store {
     return this.#core.options.store
   }
@@ -166,7 +173,7 @@ export class Steps {
 
   async #recordBeginning(label: string, known: KnownStep): Promise<void> {
     if (!this.#run.isProtected) return
-    if (this.#onTheirWay.size > 0) await this.#confirmed()
+    if (!this.#areConfirmed) await this.#confirmed()
     const reply = await this.#send(label, 'begun', null, known)
     if (reply === null) throw storeFailedStep()
     if (!reply.ok || !this.#run.holdsLease()) throw leaseLost()
@@ -189,7 +196,7 @@ export class Steps {
       first = await awaited(Promise.race([Promise.all(this.#onTheirWay), inTime]))
     }
     clearTimeout(timer)
-    if (first === 'late') throw storeFailedStep()
+    if (first === 'late' || this.#hasGivenUp) throw storeFailedStep()
     if (!this.#run.holdsLease()) throw leaseLost()
   }
 
@@ -265,6 +272,7 @@ export class Steps {
     if (sent.step.state === 'done') this.#run.tellStep('step_pending', label)
     const late = this.#core.calls.sendAgain('step', sent, call, this.#run.until).then((reply) => {
       this.#onTheirWay.delete(late)
+      if (reply === null) this.#hasGivenUp = true
       const known = this.#known.get(label)
       if (reply !== null) this.#heard(reply, call.sentAt, known, sent.step)
       if (reply?.ok === true && sent.step.state === 'done') this.#run.tellStep('step_done', label)
