@@ -320,6 +320,39 @@ describe('where the store is away', () => {
       }),
     )
   })
+
+  test('and has lost the record, with a mark that it has not confirmed yet: that is sent again too', async () => {
+    const store = new MemoryStore()
+    let confirm = (): void => {}
+    const confirmed = new Promise<void>((resolve) => {
+      confirm = resolve
+    })
+    let charge = (_value: number): void => {}
+    const charging = new Promise<number>((resolve) => {
+      charge = resolve
+    })
+    const record = store.step.bind(store)
+    vi.spyOn(store, 'step').mockImplementation((key, own) => {
+      const reply = record(key, own)
+      return own.label === 'ship' && own.order === 2 ? confirmed.then(() => reply) : reply
+    })
+    const { run, inspect, commands } = stage({}, store)
+    const first = await run()
+    const charged = first.context.step('charge', () => charging)
+    await vi.waitFor(() => expect(commands).toContain('charge begun'))
+    const shipped = first.context.step('ship', () => 2)
+    await vi.waitFor(() => expect(commands).toContain('ship begun'))
+    store.clear()
+    charge(1)
+    await charged
+    const steps = expect.arrayContaining([
+      { label: 'charge', state: 'done' },
+      { label: 'ship', state: 'begun' },
+    ])
+    await vi.waitFor(async () => expect(await inspect()).toMatchObject({ state: 'in-flight', steps }))
+    confirm()
+    await shipped
+  })
 })
 
 describe('a renewal that restores a claim which the store had lost', () => {

@@ -97,7 +97,7 @@ export const stepsInTrouble: readonly Planted[] = [
   },
   {
     name: 'a later step is recorded over an earlier one that is not',
-    find: 'if (this.#onTheirWay.size > 0) await this.#confirmed()',
+    find: 'if (!this.#areConfirmed) await this.#confirmed()',
     replace: '',
     check: 'S14',
   },

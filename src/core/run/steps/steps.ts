@@ -255,7 +255,7 @@ export class Steps {
     const run = this.#run
     const { calls } = this.#core
     const sent = new SentStep(run, { label, order: ++this.#order, state, result }, this.#begun > 0)
-    if (isRepeated) known.change = sent.step
+    known.change = sent.step // Also a beginning: its mark may be lost with the record before its reply is here.
     const call = calls.send('step', sent)
     const whenReplied = call.whenReplied()
     const onItsWay = Promise.resolve(whenReplied)
