@@ -2,7 +2,7 @@ import { Activity } from '../calls/awaited.js'
 import { Deadlines, monotonicNow } from '../calls/deadlines.js'
 import type { Waiting } from '../calls/store-call.js'
 import { StoreCalls } from '../calls/store-calls.js'
-import { isRefusal, safely } from '../events/events.js'
+import { safely, tellNotRun } from '../events/events.js'
 import { isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
 import { isClaimTraced, isEventTraced, traceClaim, traced, traceStore } from '../events/trace.js'
 import { warnUnheard } from '../events/warning.js'
@@ -256,11 +256,9 @@ class RecordEngine implements OperationEngine {
     tellRun(claimant, run)
   }
 
-  #tell(notRun: NotRun, { scope, key }: Identity, record: IdempotencyRecord | null): NotRun {
+  #tell(notRun: NotRun, identity: Identity, record: IdempotencyRecord | null): NotRun {
     const { emit, isHeard } = this.#core
-    if (!isHeard()) return notRun
-    if (notRun.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
-    else if (isRefusal(notRun.code)) emit({ type: notRun.code, scope, key })
+    if (isHeard()) tellNotRun(emit, notRun, identity, record)
     return notRun
   }
 

@@ -1,6 +1,7 @@
-import type { PreviousOutcome } from '../record/record.js'
+import type { Identity } from '../record/identity.js'
+import type { IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { StoreEvent } from '../store.js'
-import type { RefusalCode } from './refusal.js'
+import type { NotRun, RefusalCode } from './refusal.js'
 
 /** The record of an event. */
 interface About {
@@ -144,8 +145,19 @@ export function safely<Event>(listener: ((event: Event) => unknown) | undefined)
   }
 }
 
+/** Emits what an operation gets in place of a run; nothing if the record is not the reason. */
+export function tellNotRun(
+  emit: (event: EngineEvent) => void,
+  notRun: NotRun,
+  { scope, key }: Identity,
+  record: IdempotencyRecord | null,
+): void {
+  if (notRun.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
+  else if (isRefusal(notRun.code)) emit({ type: notRun.code, scope, key })
+}
+
 /** Whether the record itself is the reason. */
-export function isRefusal(code: RefusalCode): code is Refusal {
+function isRefusal(code: RefusalCode): code is Refusal {
   return code !== 'store_unavailable' && code !== 'transaction_missing'
 }
 

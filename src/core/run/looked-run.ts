@@ -1,5 +1,5 @@
 import { monotonicNow } from '../calls/deadlines.js'
-import { isRefusal } from '../events/events.js'
+import { tellNotRun } from '../events/events.js'
 import {
   inFlight,
   type NotRun,
@@ -182,9 +182,7 @@ export class LookedRun extends Run implements LookedKey {
   }
 
   #settleAs(notRun: NotRun, record: IdempotencyRecord | null): void {
-    const { scope, key } = this.identity
-    if (notRun.action === 'replay') this.emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
-    else if (isRefusal(notRun.code)) this.emit({ type: notRun.code, scope, key })
+    tellNotRun((event) => this.emit(event), notRun, this.identity, record)
     this.end()
     this.settle(notRun)
   }

@@ -38,7 +38,7 @@ type StepState = 'free' | 'running' | 'begun' | 'recorded' | 'done'
 
 interface KnownStep {
   state: StepState
-  /** What was recorded last, by this run or an earlier one, to be sent again where the store has lost the record. */
+  /** What was said of it last, by this run or an earlier one, to be sent again where the store has lost the record. */
   change: StepChange | undefined
   readonly result: Uint8Array | null
 }
@@ -263,7 +263,7 @@ export class Steps {
     const reply = await onItsWay
     if (reply === null && isRepeated) this.#sendAgain(sent, call)
     if (isRepeated) this.#onTheirWay.delete(onItsWay)
-    if (reply !== null) this.#heard(reply, call.sentAt, known, sent.step)
+    if (reply !== null) this.#heard(reply, call.sentAt, sent.step)
     return reply
   }
 
@@ -273,21 +273,19 @@ export class Steps {
     const late = this.#core.calls.sendAgain('step', sent, call, this.#run.until).then((reply) => {
       this.#onTheirWay.delete(late)
       if (reply === null) this.#hasGivenUp = true
-      const known = this.#known.get(label)
-      if (reply !== null) this.#heard(reply, call.sentAt, known, sent.step)
+      if (reply !== null) this.#heard(reply, call.sentAt, sent.step)
       if (reply?.ok === true && sent.step.state === 'done') this.#run.tellStep('step_done', label)
       this.#look()
     })
     this.#onTheirWay.add(late)
   }
 
-  #heard(reply: CommandReply, sentAt: number, known: KnownStep | undefined, change: StepChange): void {
+  #heard(reply: CommandReply, sentAt: number, change: StepChange): void {
     if (!reply.ok) {
       this.#run.taken()
       return
     }
     this.#run.renewedAt(sentAt)
-    if (known !== undefined) known.change = change
     if (reply.restored === true) this.restored(change)
   }
 
