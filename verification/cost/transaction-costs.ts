@@ -15,8 +15,16 @@ export interface TransactionCost {
   readonly walBytes: number
 }
 
-/** How a payment may be written in a transaction. */
-export type Way = 'unprotected' | 'by hand' | 'leased' | 'in-transaction' | 'in-transaction, named statements'
+/** How a payment may be written in a transaction, from the least to the most that a way protects from. */
+export const WAYS_TO_PAY = [
+  'unprotected',
+  'by hand',
+  'leased',
+  'in-transaction',
+  'in-transaction, named statements',
+] as const
+
+export type Way = (typeof WAYS_TO_PAY)[number]
 
 type Pay = (key: string) => Promise<unknown>
 
@@ -69,11 +77,6 @@ const TABLES = `
 
 const ANSWER = { status: 'pending', amountMinor: 129_900, currency: 'EUR', reference: 'r'.repeat(60) }
 const FINGERPRINT = 'f'.repeat(46)
-
-/** All of them, from the least to the most that they protect from. */
-export const WAYS_TO_PAY: readonly Way[] = [
-  ...(['unprotected', 'by hand', 'leased', 'in-transaction', 'in-transaction, named statements'] as const),
-]
 
 const WAYS: Readonly<Record<Way, (application: pg.Pool, commands: pg.Pool) => Promise<Ready>>> = {
   unprotected: async (application) => ({

@@ -72,16 +72,47 @@ function workLeftBehind() {
   }
 }
 
+type LeftBehind = ReturnType<typeof workLeftBehind>
+
+/** The next attempt's handler: nothing passes its limit. */
+const pays: Handler = (context, answer) => {
+  limit = gate()
+  return store.transaction(context, async (tx) => {
+    await insert(tx, 'paid')
+    return answer(201, 'paid')
+  })
+}
+
+/** Opens a second transaction at once; its work ends after that of the first one. */
+function triesAgain(left: LeftBehind): Handler {
+  return async (context, answer) => {
+    await expect(store.transaction(context, left.of(answer))).rejects.toThrow('the limit has passed')
+    limit = gate()
+    setImmediate(left.mayAnswer.open)
+    return store.transaction(context, async (tx) => {
+      await left.hasAnswered.opened
+      await insert(tx, 'paid')
+      return answer(201, 'paid')
+    })
+  }
+}
+
+/** Fails, and ignores the answer of the work that it has left behind. */
+function ignores(left: LeftBehind): Handler {
+  return async (context, answer) => {
+    await store.transaction(context, left.of(answer)).catch(() => {})
+    left.mayAnswer.open()
+    await left.hasAnswered.opened
+    throw new Error('nothing was paid')
+  }
+}
+
 describe.each(BINDINGS)('with %s, work whose client has rejected its transaction', (_name, serve) => {
   test('answers nobody: the failure is sent at once, and the next attempt runs', async () => {
     const left = workLeftBehind()
     const { send } = await serve(store, SETTINGS, async (context, answer) => {
       if (context.attempt === 1) return store.transaction(context, left.of(answer))
-      limit = gate()
-      return store.transaction(context, async (tx) => {
-        await insert(tx, 'paid')
-        return answer(201, 'paid')
-      })
+      return pays(context, answer)
     })
     expect(await inTime(send(), 10_000)).toMatchObject({ status: 500, id: null })
     left.mayAnswer.open()
@@ -96,16 +127,7 @@ describe.each(BINDINGS)('with %s, work whose client has rejected its transaction
 
   test('gives no answer to the transaction that follows: that waits until the work has settled', async () => {
     const left = workLeftBehind()
-    const { send } = await serve(store, SETTINGS, async (context, answer) => {
-      await expect(store.transaction(context, left.of(answer))).rejects.toThrow('the limit has passed')
-      limit = gate()
-      setImmediate(left.mayAnswer.open)
-      return store.transaction(context, async (tx) => {
-        await left.hasAnswered.opened
-        await insert(tx, 'paid')
-        return answer(201, 'paid')
-      })
-    })
+    const { send } = await serve(store, SETTINGS, triesAgain(left))
     expect(await inTime(send(), 10_000)).toEqual({ status: 201, id: 'paid' })
     expect(await send()).toEqual({ status: 201, id: 'paid' })
     expect(await effects()).toEqual(['paid'])
@@ -114,12 +136,7 @@ describe.each(BINDINGS)('with %s, work whose client has rejected its transaction
 
   test('whose answer the handler does not wait for is never stored as a success', async () => {
     const left = workLeftBehind()
-    const { send, idle } = await serve(store, SETTINGS, async (context, answer) => {
-      await store.transaction(context, left.of(answer)).catch(() => {})
-      left.mayAnswer.open()
-      await left.hasAnswered.opened
-      throw new Error('nothing was paid')
-    })
+    const { send, idle } = await serve(store, SETTINGS, ignores(left))
     const { status, id } = await inTime(send(), 10_000)
     await idle()
     expect([status >= 500, id]).toEqual([true, null])
@@ -136,12 +153,8 @@ describe.each(BINDINGS)('with %s and all effects in the transaction, such work',
     let runs = 0
     const { send, idle } = await serve(store, terms, async (context, answer) => {
       if (++runs === 1) return store.transaction(context, left.of(answer))
-      limit = gate()
       expect([context.attempt, context.previousOutcome]).toEqual([1, 'none'])
-      return store.transaction(context, async (tx) => {
-        await insert(tx, 'paid')
-        return answer(201, 'paid')
-      })
+      return pays(context, answer)
     })
     expect(await inTime(send(), 10_000)).toMatchObject({ status: 500, id: null })
     left.mayAnswer.open()
@@ -155,16 +168,7 @@ describe.each(BINDINGS)('with %s and all effects in the transaction, such work',
 
   test('gives no answer to the transaction that follows', async () => {
     const left = workLeftBehind()
-    const { send } = await serve(store, terms, async (context, answer) => {
-      await expect(store.transaction(context, left.of(answer))).rejects.toThrow('the limit has passed')
-      limit = gate()
-      setImmediate(left.mayAnswer.open)
-      return store.transaction(context, async (tx) => {
-        await left.hasAnswered.opened
-        await insert(tx, 'paid')
-        return answer(201, 'paid')
-      })
-    })
+    const { send } = await serve(store, terms, triesAgain(left))
     expect(await inTime(send(), 10_000)).toEqual({ status: 201, id: 'paid' })
     expect(await send()).toEqual({ status: 201, id: 'paid' })
     expect(await effects()).toEqual(['paid'])
@@ -172,12 +176,7 @@ describe.each(BINDINGS)('with %s and all effects in the transaction, such work',
 
   test('whose answer the handler does not wait for is never stored', async () => {
     const left = workLeftBehind()
-    const { send, idle } = await serve(store, terms, async (context, answer) => {
-      await store.transaction(context, left.of(answer)).catch(() => {})
-      left.mayAnswer.open()
-      await left.hasAnswered.opened
-      throw new Error('nothing was paid')
-    })
+    const { send, idle } = await serve(store, terms, ignores(left))
     const { status, id } = await inTime(send(), 10_000)
     await idle()
     expect([status >= 500, id]).toEqual([true, null])

@@ -2,42 +2,15 @@ import { createPool, type Pool, type PoolConnection, type ResultSetHeader, type 
 import { type IdempotencyOptions, idempotency } from 'once-per-key'
 import { MySqlStore } from 'once-per-key/mysql'
 import { type Payout, sendPayout } from '../payout.js'
-import { type Ground, KEY, MERCHANT, type Open, type Protection } from '../protection.js'
+import { type Ground, MERCHANT, type Open, type Protection } from '../protection.js'
+import { type ByHand, floorInside, plain } from './in-one-transaction.js'
 
-/** A transaction that writes the payout, and no protection. */
-export const plainMySql: Open = async (work, ground) => {
-  const { application, close } = await openPools(ground)
-  return {
-    handlers: [
-      async (req, res) => {
-        const payout = await work(req)
-        await inTransaction(application, (tx) => insert(tx, payout))
-        sendPayout(res, payout)
-      },
-    ],
-    close,
-  }
-}
+export const plainMySql: Open = plain(openByHand)
+export const floorMySqlInside: Open = floorInside(openByHand)
 
-/** Two statements by hand, in the transaction of the payout. A request whose key is in flight waits for it. */
-export const floorMySqlInside: Open = async (work, ground) => {
+async function openByHand(ground: Ground): Promise<ByHand<PoolConnection>> {
   const { application, close } = await openPools(ground)
-  return {
-    handlers: [
-      async (req, res) => {
-        const key = req.headers[KEY] as string
-        const payout = await inTransaction(application, async (tx) => {
-          if (!(await claim(tx, key))) return answerOf(tx, key)
-          const paid = await work(req)
-          await insert(tx, paid)
-          await complete(tx, key, paid)
-          return paid
-        })
-        sendPayout(res, payout)
-      },
-    ],
-    close,
-  }
+  return { inTransaction: (work) => inTransaction(application, work), insert, claim, complete, answerOf, close }
 }
 
 /** This library: a claim, then the record is completed in the transaction of the payout. */

@@ -3,41 +3,14 @@ import { PostgresStore } from 'once-per-key/postgres'
 import { Pool, type PoolClient } from 'pg'
 import { type Payout, sendPayout } from '../payout.js'
 import { type Ground, KEY, MERCHANT, type Open, type Protection } from '../protection.js'
+import { type ByHand, floorInside, IN_FLIGHT, plain } from './in-one-transaction.js'
 
-/** A transaction that writes the payout, and no protection. */
-export const plainPostgres: Open = async (work, ground) => {
-  const { application, close } = await openPools(ground)
-  return {
-    handlers: [
-      async (req, res) => {
-        const payout = await work(req)
-        await inTransaction(application, (tx) => insert(tx, payout))
-        sendPayout(res, payout)
-      },
-    ],
-    close,
-  }
-}
+export const plainPostgres: Open = plain(openByHand)
+export const floorPostgresInside: Open = floorInside(openByHand)
 
-/** Two statements by hand, in the transaction of the payout. A request whose key is in flight waits for it. */
-export const floorPostgresInside: Open = async (work, ground) => {
+async function openByHand(ground: Ground): Promise<ByHand<PoolClient>> {
   const { application, close } = await openPools(ground)
-  return {
-    handlers: [
-      async (req, res) => {
-        const key = req.headers[KEY] as string
-        const payout = await inTransaction(application, async (tx) => {
-          if (!(await claim(tx, key))) return answerOf(tx, key)
-          const paid = await work(req)
-          await insert(tx, paid)
-          await complete(tx, key, paid)
-          return paid
-        })
-        sendPayout(res, payout ?? IN_FLIGHT)
-      },
-    ],
-    close,
-  }
+  return { inTransaction: (work) => inTransaction(application, work), insert, claim, complete, answerOf, close }
 }
 
 /** The same two statements around the transaction of the payout. */
@@ -181,5 +154,3 @@ async function answerOf(sql: Sql, key: string): Promise<Payout | undefined> {
   ])
   return rows[0]
 }
-
-const IN_FLIGHT: Payout = { status: 409, location: '/', body: { error: 'in flight' } }
