@@ -45,7 +45,7 @@ async function read(response: Response): Promise<Response> {
   return response
 }
 
-describe.each(CASES)('$version, $store', ({ create, storeOf }) => {
+describe.each(CASES)('$version, $store', ({ version, create, storeOf }) => {
   async function serve(handler: (reply: FastifyReply) => unknown, around?: (app: FastifyInstance) => unknown) {
     const logged: string[] = []
     const outcomes: unknown[] = []
@@ -87,7 +87,9 @@ describe.each(CASES)('$version, $store', ({ create, storeOf }) => {
 
   test('a body that somebody reads already fails with Fastify’s own code', async () => {
     const { post } = await serve((reply) => reply.send(taken(new ReadableStream())))
-    expect((await post()).json()).toMatchObject({ code: 'FST_ERR_REP_READABLE_STREAM_LOCKED' })
+    // Fastify 4 leaves it to Node.
+    const code = version.startsWith('Fastify 4') ? 'ERR_INVALID_STATE' : 'FST_ERR_REP_READABLE_STREAM_LOCKED'
+    expect((await post()).json()).toMatchObject({ code })
   })
 
   test('an object that a later hook of onSend turns into text is sent', async () => {
