@@ -10,6 +10,7 @@ import {
   DURABLY,
   deeper,
   dropSteps,
+  handOverSteps,
   IS_UNKNOWN,
   isMarked,
   OWNERSHIP,
@@ -118,11 +119,10 @@ $body$;
 const CLAIM =
   'p_key text, p_token text, p_fingerprint text, p_lease_ms bigint, p_retention_ms bigint, p_unknown_outcome text'
 
-/** What was taken back has never begun, and the mark of an operator is cleared. */
 const HANDED_OVER = (schema: string) => `
       IF n.has_steps THEN
         IF step = 'take over' THEN
-          ${dropSteps(schema, "'undone', 'rerun'")}
+          ${handOverSteps(schema)}
         END IF;
         steps := ${deeper(deeper(stepsTold(schema)))};
       END IF;`
@@ -232,7 +232,7 @@ function step(schema: string): string {
       END IF;${STALE}
     ELSIF unexpired AND EXISTS (
       SELECT FROM ${schema}.steps s
-      WHERE s.record = record_id AND s.label = p_label AND s.token = p_token AND s.step_order > p_order
+      WHERE s.record = record_id AND s.label = p_label AND s.step_order > p_order
     ) THEN${OK}
     END IF;
 
@@ -249,11 +249,11 @@ const STEP_WRITTEN = (schema: string) => `
       IF NOT unexpired THEN
         ${dropSteps(schema)}
       END IF;
-      INSERT INTO ${schema}.steps AS s (record, label, token, step_order, state, result)
-      VALUES (record_id, p_label, p_token, p_order, p_state, p_result)
+      INSERT INTO ${schema}.steps AS s (record, label, step_order, state, result)
+      VALUES (record_id, p_label, p_order, p_state, p_result)
       ON CONFLICT (record, label) DO UPDATE SET
-        token = excluded.token, step_order = excluded.step_order, state = excluded.state, result = excluded.result
-      WHERE s.token <> excluded.token OR s.step_order <= excluded.step_order;`
+        step_order = excluded.step_order, state = excluded.state, result = excluded.result
+      WHERE s.step_order <= excluded.step_order;`
 
 const NONE = `
     IF NOT unexpired THEN
@@ -307,9 +307,8 @@ ${write(schema, MARKED(schema))}`,
 /** As a row without a label, which no step lacks. */
 const MARKED = (schema: string) => `
       IF p_reruns THEN
-        ${dropSteps(schema, "'undone'")}
-        INSERT INTO ${schema}.steps (record, label, token, step_order, state)
-        VALUES (record_id, '', p_token, 0, 'rerun') ON CONFLICT DO NOTHING;
+        ${handOverSteps(schema)}
+        INSERT INTO ${schema}.steps (record, label, step_order, state) VALUES (record_id, '', 0, 'rerun');
       END IF;`
 
 function forget(schema: string): string {

@@ -125,10 +125,15 @@ export const UNCHANGED = `t.id = record_id AND t.token = r.token AND t.state = r
         AND t.lease_until IS NOT DISTINCT FROM r.lease_until AND t.expires_at = r.expires_at
         AND t.has_steps IS NOT DISTINCT FROM r.has_steps`
 
-/** Drops the steps of the record, all of them or those in these states. */
-export function dropSteps(schema: string, states?: string): string {
-  const some = states === undefined ? '' : ` AND s.state IN (${states})`
-  return `DELETE FROM ${schema}.steps s WHERE s.record = record_id${some};`
+/** Drops the steps of the record. */
+export function dropSteps(schema: string): string {
+  return `DELETE FROM ${schema}.steps s WHERE s.record = record_id;`
+}
+
+/** What was taken back has never begun, the mark of an operator is cleared, and the order starts anew. */
+export function handOverSteps(schema: string): string {
+  return `DELETE FROM ${schema}.steps s WHERE s.record = record_id AND s.state IN ('undone', 'rerun');
+          UPDATE ${schema}.steps s SET step_order = 0 WHERE s.record = record_id;`
 }
 
 /** Whether an operator has marked the record, so that the next claim takes it over even under 'refuse'. */

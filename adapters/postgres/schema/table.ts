@@ -42,7 +42,6 @@ CREATE TABLE IF NOT EXISTS ${schema}.steps (
   record bytea NOT NULL,
   label text NOT NULL,
   position bigint GENERATED ALWAYS AS IDENTITY,
-  token text NOT NULL,
   step_order bigint NOT NULL,
   state text NOT NULL CHECK (state IN ('begun', 'done', 'undone', 'rerun')),
   result bytea,
@@ -50,7 +49,7 @@ CREATE TABLE IF NOT EXISTS ${schema}.steps (
 );
 
 COMMENT ON TABLE ${schema}.steps IS
-  'once-per-key: one row per step of an operation, beside its record and gone with it. label is JSON; the row without one is an operator''s mark; token is the last writer''s.';
+  'once-per-key: one row per step of an operation, beside its record and gone with it. label is JSON; the row without one is an operator''s mark.';
 CREATE OR REPLACE FUNCTION ${schema}.steps_gone_v1() RETURNS trigger LANGUAGE plpgsql AS $body$
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN

@@ -50,10 +50,10 @@ ${inside(schema, {
   check: MARKED,
   change: 'has_steps = true',
   after: `
-    INSERT INTO ${schema}.steps AS s (record, label, token, step_order, state, result)
-    VALUES (record_id, p_label, p_token, p_order, 'done', p_result)
+    INSERT INTO ${schema}.steps AS s (record, label, step_order, state, result)
+    VALUES (record_id, p_label, p_order, 'done', p_result)
     ON CONFLICT (record, label) DO UPDATE SET
-      token = excluded.token, step_order = excluded.step_order, state = excluded.state, result = excluded.result;`,
+      step_order = excluded.step_order, state = excluded.state, result = excluded.result;`,
 })}${inside(schema, {
   name: 'complete_in_v1',
   parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,

@@ -8,6 +8,7 @@ import {
   DURABLY,
   dropSteps,
   FORMAT,
+  handOverSteps,
   isMarked,
   NOW,
   ON_A_PRIMARY,
@@ -204,7 +205,7 @@ $body$;
 /** As if the attempt had taken them over. */
 const KEPT = (schema: string) => `
       IF n.has_steps THEN
-        ${dropSteps(schema, "'undone', 'rerun'")}
+        ${handOverSteps(schema)}
       END IF;`
 
 function withhold(schema: string): string {

@@ -67,6 +67,13 @@ export const stepLaws: readonly Law[] = [
     const second = await bench.claimant().claims()
     await second.step('charge', 'done', 1, '"ch_1"')
     promised(await second.recorded(), [CHARGED], "An owner's first command for a label always applies.")
+    await second.step('ship', 'begun', 5)
+    await second.release({ uncertain: true })
+    await first.claims()
+    await first.release({ uncertain: true })
+    await second.claims()
+    await second.step('ship', 'undone', 1)
+    promised(await second.recorded(), [CHARGED], 'So it does where the same token comes back.')
   }),
 
   stepped('steps: a command that is sent again equals one', async (bench) => {

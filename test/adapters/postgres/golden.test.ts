@@ -52,7 +52,7 @@ describe.each(Object.entries(RECORDS))('a record of format 1: %s', (name, { writ
 
 const STEP = {
   record: '8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a',
-  ...{ label: '"charge"', token: 'owner', step_order: '2', state: 'done', result: '00ff' },
+  ...{ label: '"charge"', step_order: '2', state: 'done', result: '00ff' },
 } as const
 
 test('the step of a record is written as this row, and read as what it was', async () => {
@@ -60,17 +60,17 @@ test('the step of a record is written as this row, and read as what it was', asy
   await store.begin('k', claimOf('owner', 'fingerprint'))
   await store.step('k', { ...own, label: 'charge', order: 2, state: 'done', result: Uint8Array.of(0, 255) })
   const [row] = await query(
-    `SELECT encode(record, 'hex') AS record, label, token, step_order, state, encode(result, 'hex') AS result
+    `SELECT encode(record, 'hex') AS record, label, step_order, state, encode(result, 'hex') AS result
      FROM once_per_key.steps`,
   )
   expect(row).toEqual(STEP)
 
   await query('DELETE FROM once_per_key.steps')
-  const { record, label, token, step_order, state, result } = STEP
+  const { record, label, step_order, state, result } = STEP
   await query(
-    `INSERT INTO once_per_key.steps (record, label, token, step_order, state, result)
-     VALUES (decode($1, 'hex'), $2, $3, $4, $5, decode($6, 'hex'))`,
-    [record, label, token, step_order, state, result],
+    `INSERT INTO once_per_key.steps (record, label, step_order, state, result)
+     VALUES (decode($1, 'hex'), $2, $3, $4, decode($5, 'hex'))`,
+    [record, label, step_order, state, result],
   )
   expect(await store.begin('k', claimOf('owner', 'fingerprint'))).toMatchObject({
     steps: [{ label: 'charge', state: 'done', result: Buffer.of(0, 255) }],
