@@ -40,7 +40,8 @@ export function recordStep({ tally, expect, ledgerOf, attemptOf }: Evidence, { c
   const calls = request.run?.steps ?? []
   if (state === 'done')
     for (const call of calls) if (call.label === label && call.end === 'done') call.isRecorded = true
-  const { marks } = attemptOf(request)
+  const { marks, markedIn } = attemptOf(request)
+  if (state === 'begun') markedIn.set(label, ledgerOf(request).epoch)
   if (state === 'begun' && !marks.has(order)) {
     marks.add(order)
     const isBehind = calls.every((call) => call.end !== 'done' || call.endedAt >= sentAt || call.isRecorded)
@@ -75,7 +76,8 @@ function checkCalled({ expect, ledgerOf, attemptOf }: Evidence, { run, call }: C
   const { label, told } = call
   const ledger = ledgerOf(request)
   // An unprotected run records nothing, and a record that was lost says nothing.
-  if (run.attempt === 0 || attemptOf(request).epoch !== ledger.epoch) return
+  const { epoch, markedIn } = attemptOf(request)
+  if (run.attempt === 0 || epoch !== ledger.epoch || (markedIn.get(label) ?? epoch) !== epoch) return
   const life = ledger.life()
   const step = life.steps.get(label)
   expect('S14', step?.state !== 'done', request, `${label} is called, although its result is recorded`)

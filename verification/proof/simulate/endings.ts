@@ -25,11 +25,22 @@ export function isSuccess({ succeeds }: Setting, { status, isThrown }: Ending): 
   return status !== null && !isThrown && succeeds(status)
 }
 
-/** The contract's table of ends, written a second time: whether a failure certainly had no effect, as far as its own run goes. */
-export function isCertain(setting: Setting, { mayHaveEffect }: Pick<Run, 'mayHaveEffect'>, ending: Ending): boolean {
+/**
+ * The contract's table of ends, written a second time: whether a failure certainly had no effect, as far as its own run goes.
+ * `isJudged`: the application is asked, which it is not where a step has begun.
+ */
+export function isCertain(
+  setting: Setting,
+  { mayHaveEffect }: Pick<Run, 'mayHaveEffect'>,
+  ending: Ending,
+  isJudged = true,
+): boolean {
   const { status, isThrown } = ending
   if (mayHaveEffect) return false
   if (isThrown || setting.options.effects === 'declared') return true
   if (status === null) return false
-  return (status >= 400 && status <= 499 && status !== 408 && status !== 499) || setting.isCalledCertain(status)
+  return (
+    (status >= 400 && status <= 499 && status !== 408 && status !== 499) ||
+    (isJudged && setting.isCalledCertain(status))
+  )
 }

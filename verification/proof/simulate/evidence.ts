@@ -66,6 +66,7 @@ export function evidenceOf(
           isDuplicated: false,
           begins: 0,
           marks: new Set(),
+          markedIn: new Map(),
           releases: [],
           claimSentAt: null,
           lastSentAt: null,

@@ -108,7 +108,8 @@ export function runHandler(
     const succeeded = isSuccess(setting, how)
     if (succeeded && !run.hasPaid) haveEffect()
     const answer = status === null ? null : answerOf(status)
-    run.end = { succeeded, isCertain: !succeeded && isCertain(setting, run, how), answer, at: clock.now }
+    const isJudged = run.steps.every(({ isTakenBack }) => isTakenBack)
+    run.end = { succeeded, isCertain: !succeeded && isCertain(setting, run, how, isJudged), answer, at: clock.now }
     observe({ at: clock.now, type: 'ended', run })
     if (isThrown) tally['certain failures that were thrown']++
     held.willFailCertainly(isThrown)

@@ -12,8 +12,8 @@ export interface Instance {
   readonly engine: RequestEngine<Request>
   readonly timekeeper: Timekeeper
   isAlive: boolean
-  /** What is due before this time is handled then. */
-  stalledUntil: number
+  /** What is due is handled when it goes on. */
+  isStalled: boolean
   /** How long it has stood still so far. */
   stalledMs: number
   readonly held: Due<Instance>[]
@@ -70,7 +70,7 @@ export function bootInstance(world: World, records: Records): Instance {
     engine,
     timekeeper,
     isAlive: true,
-    stalledUntil: 0,
+    isStalled: false,
     stalledMs: 0,
     held: [],
     cutUntil: 0,
@@ -95,12 +95,13 @@ export function crash(world: World, instance: Instance): void {
 /** Stops it; it finds out afterwards, and handles what has come meanwhile all at once. */
 export function stallForAMoment(world: World, instance: Instance, ms = criticalMs(world)): void {
   const { clock, setting, tally, observe } = world
-  if (clock.now < instance.stalledUntil) return
+  if (instance.isStalled) return
   tally.stalls++
   const from = clock.now
-  instance.stalledUntil = Math.min(from + ms, setting.faultsEndAt)
+  instance.isStalled = true
   observe({ at: from, type: 'stalled', instance: instance.id })
-  clock.plan(instance.stalledUntil, () => {
+  clock.plan(Math.min(from + ms, setting.faultsEndAt), () => {
+    instance.isStalled = false
     if (!instance.isAlive) return
     instance.stalledMs += clock.now - from
     observe({ at: clock.now, type: 'resumed', instance: instance.id })

@@ -34,6 +34,8 @@ export interface Attempt {
   begins: number
   /** The orders of its marks of steps that have arrived: one may be sent again, into a record that was restored. */
   readonly marks: Set<number>
+  /** The life of the record in which the last mark of a step was granted, by its label. */
+  readonly markedIn: Map<string, number>
   readonly releases: Command[]
   /** When its claim that was granted was sent, and the last of its commands. */
   claimSentAt: number | null

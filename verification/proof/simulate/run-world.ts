@@ -88,7 +88,7 @@ export async function runWorld(seed: number, number: number, findings: Findings,
       if (due === undefined) return false
       const { owner, act } = due
       if (owner !== null && !owner.isAlive) continue
-      if (owner !== null && clock.now < owner.stalledUntil) {
+      if (owner?.isStalled) {
         owner.held.push(due)
         continue
       }

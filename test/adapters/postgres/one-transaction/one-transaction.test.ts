@@ -361,19 +361,25 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
 
     test('is not taken for committed by another attempt’s record', async () => {
       const { serve, insert, query, throughProxy, effects } = await at()
-      const { proxy, inProxy } = await throughProxy()
+      const { proxy, behind } = await throughProxy()
+      const asking = await throughProxy()
+      const inProxy = storeOn({ pool: asking.behind, transactions: behind })
       const post = await serve(
         async (_req, res, context) => {
           await inProxy.transaction(context, async (tx) => {
             await insert(tx)
             res.status(201).json({ id: 'mine' })
-            void proxy.dropRequest('COMMIT').then(() =>
-              // As if another attempt had run and committed before this one asks: attempt 1 as well.
-              query(
-                `INSERT INTO once_per_key.records (id, name, format, state, token, fingerprint, attempt, uncertain, expires_at, status, head)
-                 VALUES (sha256('single-tenant:k'), 'single-tenant:k', 1, 'completed', 'other', 'other', 1, false, now() + interval '1 hour', 200, '["",[]]')`,
-              ),
-            )
+            void proxy
+              .dropRequest('COMMIT')
+              .then(() => asking.proxy.hold('fence_v1'))
+              .then(async (ask) => {
+                // As if another attempt had run and committed before this one asks: attempt 1 as well.
+                await query(
+                  `INSERT INTO once_per_key.records (id, name, format, state, token, fingerprint, attempt, uncertain, expires_at, status, head)
+                   VALUES (sha256('single-tenant:k'), 'single-tenant:k', 1, 'completed', 'other', 'other', 1, false, now() + interval '1 hour', 200, '["",[]]')`,
+                )
+                ask()
+              })
           })
         },
         { store: inProxy },
