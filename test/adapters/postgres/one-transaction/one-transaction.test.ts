@@ -628,7 +628,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
 
   test('a waiting duplicate becomes the owner where the first one is rolled back', async () => {
     const { serve, store, insert, effects } = await at()
-    const [entered, goOn] = [gate(), gate()]
+    const [entered, goOn, answered] = [gate(), gate(), gate()]
     let calls = 0
     const handler: Parameters<typeof serve>[0] = async (_req, res, context) => {
       await store.transaction(context, async (tx) => {
@@ -638,6 +638,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
         entered.open()
         await goOn.opened
         if (isFirst) throw new Error('no')
+        await answered.opened // Else the first one may get its answer.
         res.status(201).json({ id: 'e1' })
       })
     }
@@ -648,6 +649,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     const second = other()
     goOn.open()
     expect([500, 409]).toContain((await first).status)
+    answered.open()
     expect(await second).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: false })
     expect(await effects()).toEqual(['e1'])
   })
