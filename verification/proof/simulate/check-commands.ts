@@ -95,7 +95,7 @@ function checkGrantedClaim(
       ledger.life().takeovers++
     }
   }
-  checkTold(evidence, request, reply, ledger)
+  checkTold(evidence, request, reply, ledger, isOwn)
   ledger.write(entryAfter(arrival, entry, at, ''))
   ledger.enter(attempt)
 }
