@@ -189,6 +189,7 @@ local at = #steps + 1
 for i = 1, #steps, STEP_FIELDS do
   if steps[i] == label then
     if steps[i + 2] > order then return OK end
+    if steps[i + 1] == 'done' then return OK end
     at = i
   end
 end

@@ -106,6 +106,13 @@ describe('step', () => {
     expect(step(stored, { label: 'charge', order: 2 }).record).toMatchObject({ steps: STEPS })
   })
 
+  test.each(['begun', 'undone', 'done'] as const)('%s changes no recorded result, whatever its order', (state) => {
+    const stored = withSteps('in-flight, lease live')
+    const { record, reply } = step(stored, { label: 'charge', state, result: Uint8Array.of(8) })
+    expect(reply).toEqual({ ok: true })
+    expect(record).toBe(stored)
+  })
+
   test('an order counts for its own label', () => {
     const { record } = step(withSteps('in-flight, lease live'), { label: 'bill', order: 1 })
     expect(record).toMatchObject({ steps: [...STEPS, { label: 'bill', order: 1 }] })

@@ -432,6 +432,24 @@ describe('a failure while a step runs', () => {
       steps: [{ label: 'charge', state: 'done' }],
     })
   })
+
+  test('ends with maxRunMs, although the step has not settled: its record is released then, and the next attempt is told', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { run, inspect, engine } = stage()
+    const first = await run()
+    void first.context.step('charge', () => new Promise<number>(() => {}))
+    await vi.advanceTimersByTimeAsync(1)
+    await first.fail('certainly', 'refused')
+    await vi.advanceTimersByTimeAsync(TIMES.maxRunMs - 2)
+    expect(await inspect()).toMatchObject({ state: 'in-flight' })
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await inspect()).toMatchObject({ state: 'failed', uncertain: true })
+    await engine.idle()
+    const work = vi.fn(() => 1)
+    await (await run()).context.step('charge', work)
+    expect(work).toHaveBeenCalledWith(expect.objectContaining({ previousOutcome: 'unknown' }))
+  })
 })
 
 describe('a lost lease', () => {

@@ -15,6 +15,13 @@ export const BROKEN_STEPS_OF_RUNS: readonly BrokenStore[] = [
       return { ...begun, record: { ...begun.record, steps: record.steps ?? [] } }
     },
   }),
+  broken('a late mark takes a result away', ['steps: a result is final'], {
+    step: (record, own, now) => {
+      if (record?.state !== 'in-flight') return step(record, own, now)
+      const steps = record.steps?.map((each) => (each.order === 0 ? { ...each, state: 'begun' as const } : each))
+      return step({ ...record, ...(steps && { steps }) }, own, now)
+    },
+  }),
   broken('an owner that was taken over records a step', ['steps: an owner that was taken over records none'], {
     step: (record, own, now) => step(record && { ...record, token: own.token }, own, now),
   }),

@@ -232,7 +232,7 @@ function step(schema: string): string {
       END IF;${STALE}
     ELSIF unexpired AND EXISTS (
       SELECT FROM ${schema}.steps s
-      WHERE s.record = record_id AND s.label = p_label AND s.step_order > p_order
+      WHERE s.record = record_id AND s.label = p_label AND (s.step_order > p_order OR s.state = 'done')
     ) THEN${OK}
     END IF;
 
@@ -253,7 +253,7 @@ const STEP_WRITTEN = (schema: string) => `
       VALUES (record_id, p_label, p_order, p_state, p_result)
       ON CONFLICT (record, label) DO UPDATE SET
         step_order = excluded.step_order, state = excluded.state, result = excluded.result
-      WHERE s.step_order <= excluded.step_order;`
+      WHERE s.step_order <= excluded.step_order AND s.state <> 'done';`
 
 const NONE = `
     IF NOT unexpired THEN

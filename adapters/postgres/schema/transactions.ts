@@ -53,7 +53,8 @@ ${inside(schema, {
     INSERT INTO ${schema}.steps AS s (record, label, step_order, state, result)
     VALUES (record_id, p_label, p_order, 'done', p_result)
     ON CONFLICT (record, label) DO UPDATE SET
-      step_order = excluded.step_order, state = excluded.state, result = excluded.result;`,
+      step_order = excluded.step_order, state = excluded.state, result = excluded.result
+    WHERE s.state <> 'done';`,
 })}${inside(schema, {
   name: 'complete_in_v1',
   parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,

@@ -21,10 +21,14 @@ export function having<Each extends object, OfStep>(
   return steps === undefined || steps.length === 0 ? each : { ...each, steps }
 }
 
-/** The same steps with this change in them; `null`: a later one of the same owner has arrived before it. */
+/**
+ * The same steps with this change in them; `null`: a later one of the same owner has arrived before it, or the result is
+ * recorded. A result is final: nobody who was told of it begins its step again, and what comes is late.
+ */
 export function changed(steps: StoredSteps, { label, order, state, result }: StepChange): readonly StoredStep[] | null {
   const before = steps?.find((step) => step.label === label)
   if (before !== undefined && before.order > order) return null
+  if (before?.state === 'done') return null
   const step: StoredStep = { label, state, order, result: state === 'done' ? result : null }
   return before === undefined ? [...(steps ?? []), step] : (steps ?? []).map((each) => (each === before ? step : each))
 }

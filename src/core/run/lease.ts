@@ -28,6 +28,8 @@ export interface Leased {
   /** The lease was lost. Called once. */
   leaseLost(reason: 'lapsed' | 'taken'): void
   /** `maxRunMs` has passed, so nothing renews the lease again. */
+  timeOver(): void
+  /** The lease is gone as well. */
   leaseOver(): void
 }
 
@@ -147,6 +149,7 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   #look(now: number): void {
     this.check(now)
     if (now < this.#until && this.#renews && now >= this.#renewAt) this.#renewOrWait(now)
+    if (now >= this.#until) this.#leased.timeOver()
     this.#schedule(now)
   }
 

@@ -270,5 +270,6 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
   abstract restored(): void
   abstract renewalRefused(record: IdempotencyRecord | null): void
   abstract leaseLost(reason: 'lapsed' | 'taken'): void
+  abstract timeOver(): void
   abstract leaseOver(): void
 }

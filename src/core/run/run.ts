@@ -24,8 +24,8 @@ export class Run extends SteppedRecord {
   #settling: Settlings<RunEnd> = undefined
   /** The handler has called `mayHaveEffect()`. */
   #mayHaveHadEffect = false
-  /** It has failed while a step was running: released when that has settled. */
-  #isWaitingForSteps = false
+  /** It has failed while a step was running: releases it, when that has settled or `maxRunMs` has passed. */
+  #releaseAfterSteps: (() => void) | undefined = undefined
   /** It has failed before its steps had settled: that was sent, and counts. */
   #isSentEarly = false
   #abort: AbortController | undefined = undefined
@@ -37,9 +37,7 @@ export class Run extends SteppedRecord {
   #transaction: OpenTransaction | undefined = undefined
   /** A transaction has committed, and the record with it. */
   #hasCommitted = false
-  /**
-   * The record was completed inside the application's transaction: whether that was committed is checked at the end.
-   */
+  /** The record was completed inside the application's transaction: whether that was committed is checked at the end. */
   #isCompletedByHand = false
   /** It failed in place of an answer that may be untrue: no answer of the handler's is sent. */
   #isWithdrawn = false
@@ -182,11 +180,11 @@ export class Run extends SteppedRecord {
       return
     }
     // The next attempt must not call a step that is still at the bank.
-    this.#isWaitingForSteps = true
-    this.whenStepsSettled(() => {
-      this.#isWaitingForSteps = false
+    this.#releaseAfterSteps = () => {
+      this.#releaseAfterSteps = undefined
       if (!this.isOver) this.release(this.#judged(how, because))
-    })
+    }
+    this.whenStepsSettled(() => this.#releaseAfterSteps?.())
     this.settle(SEND)
     this.#isSentEarly = true
   }
@@ -336,10 +334,13 @@ export class Run extends SteppedRecord {
     this.core.duplicates?.leave(this.recordKey, this)
   }
 
+  timeOver(): void {
+    this.#releaseAfterSteps?.()
+  }
+
   /** `maxRunMs` has passed and the lease is gone: nothing waits for the handler any longer. */
   leaseOver(): void {
-    const isOpen = !this.#isEnding || this.#isWaitingForSteps
-    if (isOpen && this.#transaction?.isCompleting !== true) this.end()
+    if (!this.#isEnding && this.#transaction?.isCompleting !== true) this.end()
   }
 }
 

@@ -60,6 +60,19 @@ export const stepLaws: readonly Law[] = [
     promised(await owner.recorded(), [CHARGED], 'A late `begun` does not replace a result.')
   }),
 
+  stepped('steps: a result is final', async (bench) => {
+    const first = await bench.claimant().claims()
+    await charged(first)
+    await first.release({ uncertain: true })
+    const second = await bench.claimant().claims()
+    for (const state of ['begun', 'undone'] as const) {
+      promised(await second.step('charge', state, 1), OK, 'A late mark of its token is confirmed.')
+      promised(await second.recorded(), [CHARGED], 'It takes no result away.')
+    }
+    promised(await second.step('charge', 'done', 2, '"ch_2"'), OK, 'So is a late result.')
+    promised(await second.recorded(), [CHARGED], 'All attempts go on with the same one.')
+  }),
+
   stepped('steps: the order starts anew with each owner', async (bench) => {
     const first = await bench.claimant().claims()
     await first.step('charge', 'begun', 9)

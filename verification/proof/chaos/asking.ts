@@ -2,6 +2,7 @@ import { connectTo } from '../../../test/support/raw-client.js'
 import { beatsIn } from '../limits/pulse.js'
 import type { Fleet, Place } from './fleet.js'
 import { instant } from './journal.js'
+import { ORDERS } from './orders.js'
 
 /** A payment as a client sends it, again and again. */
 export interface Payment {
@@ -11,6 +12,8 @@ export interface Payment {
   readonly reference: string
   /** Its first body may be one that the service refuses. */
   readonly amount: number
+  /** It is an order of several steps. */
+  readonly isOrder?: boolean
 }
 
 export const SCOPES = ['mer_acme', 'mer_globex'] as const
@@ -62,7 +65,7 @@ export function asker(fleet: Fleet, log: Asked[]): Ask {
     const sentBeats = pulse.beats
     const connection = connectTo(place.port)
     connection.send({
-      path: '/api/service/payout/create',
+      path: payment.isOrder === true ? ORDERS : '/api/service/payout/create',
       key: payment.key,
       headers: { Authorization: `Bearer ${API_KEYS[payment.scope]}`, 'X-Demo-Delay-Ms': `${delayMs}` },
       body: { amount: payment.amount, currency: 'EUR', reference: payment.reference },

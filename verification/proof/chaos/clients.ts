@@ -76,7 +76,8 @@ async function visit(name: string, street: Street, choices: Choices): Promise<vo
     const habit = deck.pop() as Habit
     const key = `${name}-${errand}`
     const scopes = choices.chance(0.3) ? SCOPES : [choices.one(SCOPES)]
-    const payments = scopes.map((scope): Payment => ({ scope, key, reference: key, amount: 1_000 + errand }))
+    const isOrder = choices.chance(0.4)
+    const payments = scopes.map((scope): Payment => ({ scope, key, reference: key, amount: 1_000 + errand, isOrder }))
     // One after the other: the second must find nothing of the first.
     for (const payment of payments) {
       await habit(payment, choices)

@@ -1,5 +1,5 @@
 import type { Asked, Payment } from './asking.js'
-import type { CommandName, Entry, Note, Reply } from './journal.js'
+import type { CommandFacts, CommandName, Entry, Note, Reply } from './journal.js'
 
 /** All that is known of one (scope, key), each list in the order of time. */
 export interface KeyHistory {
@@ -12,8 +12,11 @@ export interface KeyHistory {
   readonly runs: At<Extract<Note, { what: 'run' }>>[]
   readonly effects: At<Extract<Note, { what: 'effect' }>>[]
   readonly told: At<Extract<Note, { what: 'told' }>>[]
+  readonly steps: At<StepNote>[]
   readonly asked: Asked[]
 }
+
+export type StepNote = Extract<Note, { what: 'step called' | 'step over' | 'step got' }>
 
 export type At<N> = N & { readonly at: number; readonly process: string }
 
@@ -23,6 +26,7 @@ export interface Command {
   readonly command: CommandName
   readonly token: string
   readonly uncertain: boolean
+  readonly step: CommandFacts['step']
   readonly sentAt: number
   /** Infinity: no reply was ever seen. */
   repliedAt: number
@@ -43,7 +47,18 @@ export function historiesOf(entries: readonly Entry[], asked: readonly Asked[], 
     let history = histories.get(name)
     if (history === undefined) {
       const recordKey = `${prefix}${name}`
-      history = { scope, key, recordKey, commands: [], claims: [], runs: [], effects: [], told: [], asked: [] }
+      history = {
+        scope,
+        key,
+        recordKey,
+        commands: [],
+        claims: [],
+        runs: [],
+        effects: [],
+        told: [],
+        steps: [],
+        asked: [],
+      }
       histories.set(name, history)
     }
     return history
@@ -55,13 +70,14 @@ export function historiesOf(entries: readonly Entry[], asked: readonly Asked[], 
       case 'sent': {
         // The storage key is readable, and the keys of this proof need no encoding.
         const [scope = '', key = ''] = entry.about.recordKey.split(':')
-        const { token, uncertain = false } = entry.about
+        const { token, uncertain = false, step } = entry.about
         const { command: name } = entry
         const command: Command = {
           process,
           command: name,
           token,
           uncertain,
+          step,
           sentAt: at,
           repliedAt: Number.POSITIVE_INFINITY,
           reply: null,
@@ -89,6 +105,11 @@ export function historiesOf(entries: readonly Entry[], asked: readonly Asked[], 
         break
       case 'effect':
         of(entry.scope, entry.key).effects.push(entry)
+        break
+      case 'step called':
+      case 'step over':
+      case 'step got':
+        of(entry.scope, entry.key).steps.push(entry)
         break
       case 'told': {
         const { scope, key } = entry.line

@@ -10,13 +10,20 @@ export type Note =
   /** Its effect has taken place; `entry`: what its answer will name; `null`: perhaps, the reply was lost. */
   | ({ readonly what: 'effect'; readonly entry: string | null } & RunFacts)
   | { readonly what: 'told'; readonly line: LogLine }
+  /** The work of a step is called, and has returned. */
+  | ({ readonly what: 'step called'; readonly told: 'none' | 'unknown' } & StepFacts)
+  | ({ readonly what: 'step over' } & StepFacts)
+  /** A handler has the result of a step. */
+  | ({ readonly what: 'step got' } & StepFacts)
 
-export type CommandName = 'begin' | 'renew' | 'complete' | 'release'
+export type CommandName = 'begin' | 'renew' | 'complete' | 'release' | 'step'
 
 export interface CommandFacts {
   readonly recordKey: string
   readonly token: string
   readonly uncertain?: boolean
+  /** The change that it records. */
+  readonly step?: { readonly label: string; readonly state: string }
 }
 
 export interface Reply {
@@ -33,6 +40,12 @@ export interface RunFacts {
   readonly attempt: number
   /** Which body it was sent with. */
   readonly reference: string
+}
+
+export interface StepFacts extends RunFacts {
+  readonly label: string
+  /** Of the call: its result. */
+  readonly id: string
 }
 
 /** The service's own log; an event's line has the event's name. */

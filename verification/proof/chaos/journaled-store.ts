@@ -4,6 +4,7 @@ import type { CommandFacts, CommandName, Note, Reply } from './journal.js'
 /** A store that notes each command as it leaves, and its reply as it comes. */
 export function journaledStore(store: Store, note: (note: Note) => void): Store {
   let commands = 0
+  const step = store.step?.bind(store) as NonNullable<Store['step']>
 
   async function noted<R extends BeginReply | CommandReply>(
     command: CommandName,
@@ -27,6 +28,12 @@ export function journaledStore(store: Store, note: (note: Note) => void): Store 
     renew: (recordKey, own) => noted('renew', { recordKey, ...facts(own) }, () => store.renew(recordKey, own)),
     complete: (recordKey, own) => noted('complete', { recordKey, ...facts(own) }, () => store.complete(recordKey, own)),
     release: (recordKey, own) => noted('release', { recordKey, ...facts(own) }, () => store.release(recordKey, own)),
+    ...(store.step && {
+      step: (recordKey, own) => {
+        const { label, state } = own
+        return noted('step', { recordKey, ...facts(own), step: { label, state } }, () => step(recordKey, own))
+      },
+    }),
     ...(store.observe && { observe: store.observe.bind(store) }),
   }
 }

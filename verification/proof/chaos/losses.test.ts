@@ -13,17 +13,22 @@ const FAILOVER = { diedAt: 14_630, replicaUntil: 15_500, lagsFrom: 14_400, had: 
 function command(name: Command['command'], token: string, sentAt: number, repliedAt: number): Command {
   const outcome = name === 'begin' ? ('acquired' as const) : ('ok' as const)
   const reply = repliedAt === NEVER ? null : { outcome }
-  return { process: '0.0', command: name, token, uncertain: false, sentAt, repliedAt, reply }
+  return { process: '0.0', command: name, token, uncertain: false, step: undefined, sentAt, repliedAt, reply }
 }
 
 function historyOf(...commands: Command[]): KeyHistory {
-  const lists = { claims: [], runs: [], effects: [], told: [], asked: [] }
+  const lists = { claims: [], runs: [], effects: [], told: [], steps: [], asked: [] }
   return { scope: 'acme', key: 'k', recordKey: 'once-per-key:acme:k', commands, ...lists }
 }
 
 /** A record in flight, as far as it is looked at. */
 function inFlightOf(token: string): Buffer {
-  return Buffer.concat([Buffer.from([1, 0x99, 0xa9]), Buffer.from(`in-flight ${token}`), Buffer.alloc(9)])
+  return Buffer.concat([
+    Buffer.from([1, 0x99, 0xa9]),
+    Buffer.from(`in-flight ${token}`),
+    Buffer.from([0xc2, 0xcf]),
+    Buffer.alloc(8),
+  ])
 }
 
 function isLost(history: KeyHistory, record: Buffer | undefined, failover: Partial<Failover> = {}): boolean {

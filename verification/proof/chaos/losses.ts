@@ -43,6 +43,7 @@ function hasForgotten(
       return stateOf(record) === 'in-flight'
     case 'begin':
     case 'renew':
+    case 'step':
       return stateOf(record) === 'in-flight' && leaseUntil(record) < wallClock(last.sentAt) + leaseMs - 5
   }
 }
@@ -63,10 +64,12 @@ function stateOf(record: Buffer): string {
   return record.toString('latin1', 3, 3 + length)
 }
 
-/** The last field of a record in flight, as a MessagePack uint64. */
+/** The last field of a record in flight before its steps: a MessagePack uint64 behind a boolean, and the only one. */
 function leaseUntil(record: Buffer): number {
-  return Number(record.readBigUInt64BE(record.length - 8))
+  return Number(record.readBigUInt64BE(record.toString('latin1').search(BOOLEAN_AND_UINT64) + 2))
 }
+
+const BOOLEAN_AND_UINT64 = /[\xc2\xc3]\xcf/
 
 function wallClock(at: number): number {
   return Date.now() - instant() + at

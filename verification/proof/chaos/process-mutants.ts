@@ -96,6 +96,25 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
     check: 'S11',
   },
   {
+    name: 'Redis hands over no steps',
+    find: 'return acquire(record.attempt + 1, true, handed_over(record.steps))',
+    replace: 'return acquire(record.attempt + 1, true)',
+    check: 'S14',
+  },
+  {
+    name: 'a result is never recorded',
+    find: "const reply = await this.#send(label, 'done', kept, known, true)",
+    replace:
+      "const reply = kept === known.result ? await this.#send(label, 'done', kept, known, true) : ({ ok: true } as const)",
+    check: 'S14',
+  },
+  {
+    name: 'what a dead attempt has begun is called as new',
+    find: "known.state === 'begun' ? 'unknown' : 'none'",
+    replace: "known.state === 'begun' ? 'none' : 'none'",
+    check: 'S14',
+  },
+  {
     name: 'a lease never lapses',
     find: 'if now < record.lease_until then',
     replace: 'if now then',

@@ -5,6 +5,7 @@ import { newSealingKey } from 'once-per-key/sealed'
 import type { Findings } from '../layer.js'
 import { checkAnswers } from './answers.js'
 import { type Asked, asker, isSuccess } from './asking.js'
+import { checkSteps } from './check-steps.js'
 import type { Choices } from './choices.js'
 import { checkClaims } from './claims.js'
 import { shop } from './clients.js'
@@ -119,6 +120,7 @@ async function playOn(round: Round, stage: Stage, choices: Choices, findings: Fi
       books,
       verdicts,
     )
+    checkSteps(history, round.unknownOutcome, verdicts)
     checkAnswers(history, effectOf, FORGETFUL, verdicts)
     checkLiveness(history, lates, fleet, LEASE_MS, verdicts)
   }

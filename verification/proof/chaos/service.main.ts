@@ -12,6 +12,7 @@ import { openCluster, openSentinels } from './cluster-backing.js'
 import { openJournal } from './journal.js'
 import { type Handled, journaledLedger } from './journaled-ledger.js'
 import { journaledStore } from './journaled-store.js'
+import { ORDERS, ordersApp } from './orders.js'
 import type { ServiceSettings } from './service-settings.js'
 
 /** Far more than what is left needs for its end. */
@@ -27,17 +28,24 @@ const logger = pino({ level: 'debug', base: null, timestamp: false }, { write: (
 const backing = await open()
 const store = sealingKey === null ? backing.store : sealed(backing.store, { keys: [sealingKey] })
 const requests = new AsyncLocalStorage<Handled>()
+const journaled = journaledStore(store, note)
+const orders = ordersApp({ store: journaled, leaseMs, unknownOutcome }, note)
 const { app, idle } = createApp({
   ...backing,
-  store: journaledStore(store, note),
+  store: journaled,
   ledger: journaledLedger(backing.ledger, note, () => requests.getStore(), new Set(forgetful)),
   logger,
   leaseMs,
   unknownOutcome,
   host: 'test', // As the proof's clients call it.
 })
-const server = createServer((req, res) => requests.run(req as Handled, () => app(req, res)))
-const shutDown = gracefulShutdown(server, idle)
+const server = createServer((req, res) => {
+  if (req.url === ORDERS) orders.app(req, res)
+  else requests.run(req as Handled, () => app(req, res))
+})
+const shutDown = gracefulShutdown(server, async () => {
+  await Promise.all([idle(), orders.idle()])
+})
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
 
 // As the example's main does, but for its last line: nothing may be left that keeps the process alive.

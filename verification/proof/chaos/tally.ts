@@ -11,6 +11,7 @@ export function tallyOf(histories: readonly KeyHistory[], unknownOutcome: 'rerun
   const told = histories.flatMap((history) => history.told)
   const replied = (code: string) => asked.filter(({ reply }) => reply?.code === code).length
   const events = (event: string) => told.filter(({ line }) => line.msg === event).length
+  const steps = histories.flatMap((history) => history.steps)
   return {
     'failed and tried again': claims.filter(({ previousOutcome }) => previousOutcome === 'failed').length,
     replays: asked.filter(({ reply }) => reply?.replayed).length,
@@ -22,8 +23,13 @@ export function tallyOf(histories: readonly KeyHistory[], unknownOutcome: 'rerun
     'leases lost': events('lease_lost'),
     'stale commands': commands.filter(({ reply }) => reply?.outcome === 'stale').length,
     'completions pending': events('completion_pending'),
+    'steps called': steps.filter(({ what }) => what === 'step called').length,
     ...(unknownOutcome === 'rerun'
-      ? { takeovers: claims.filter(({ previousOutcome }) => previousOutcome === 'unknown').length }
+      ? {
+          takeovers: claims.filter(({ previousOutcome }) => previousOutcome === 'unknown').length,
+          'steps resumed': events('step_resumed'),
+          'steps called again': steps.filter((note) => note.what === 'step called' && note.told === 'unknown').length,
+        }
       : { 'outcome_unknown refusals': replied('outcome_unknown') }),
   }
 }

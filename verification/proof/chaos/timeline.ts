@@ -4,10 +4,11 @@ const LONGEST = 80
 
 /** What happened to a key, one line each, in the order of time. */
 export function timelineOf(history: KeyHistory, startedAt: number): string {
-  const { commands, runs, effects, told, asked } = history
+  const { commands, runs, effects, steps, told, asked } = history
   const lines: [at: number, text: string][] = []
-  for (const { command, token, process, sentAt, repliedAt, reply, uncertain } of commands) {
+  for (const { command: name, step, token, process, sentAt, repliedAt, reply, uncertain } of commands) {
     const owner = token.slice(0, 4)
+    const command = step === undefined ? name : `${name} (${step.label} ${step.state})`
     lines.push([sentAt, `service ${process} sends ${command} of ${owner}${uncertain ? ' (uncertain)' : ''}`])
     if (reply !== null) {
       const { outcome, attempt, previousOutcome, met } = reply
@@ -20,6 +21,10 @@ export function timelineOf(history: KeyHistory, startedAt: number): string {
   }
   for (const { at, process, attempt, entry } of effects) {
     lines.push([at, `service ${process}: effect of attempt ${attempt}: ${entry ?? 'perhaps'}`])
+  }
+  for (const step of steps) {
+    const what = step.what === 'step called' ? `${step.what}, told ${step.told}` : step.what
+    lines.push([step.at, `service ${step.process}: ${what}: ${step.id}, attempt ${step.attempt}`])
   }
   for (const { at, process, line } of told) lines.push([at, `service ${process} tells ${line.msg}`])
   for (const { sentAt, endedAt, place, payment, end, reply } of asked) {

@@ -1,7 +1,7 @@
 import type { machine } from 'once-per-key/core'
 import { checkLapsed } from './check-owners.js'
 import { isCertainlyWithoutEffect } from './check-runs.js'
-import { checkReleasedSteps, checkTold, recordStep } from './check-steps.js'
+import { checkReleasedSteps, checkTold, recordStep, refuseStep } from './check-steps.js'
 import type { Evidence } from './evidence.js'
 import type { Arrival, Command } from './history.js'
 import { type Entry, entryAfter, type Ledger } from './ledger.js'
@@ -42,6 +42,8 @@ export function checkArrived(evidence: Evidence, arrival: Arrival, at: number): 
     else checkRefusedClaim(evidence, arrival, entry, at)
   } else if (isGranted) {
     checkGrantedToOwner(evidence, arrival, ledger, entry, at)
+  } else if (command.name === 'step') {
+    refuseStep(command)
   } else if (command.name === 'complete' || command.name === 'release') {
     evidence.tally[command.name === 'complete' ? 'stale completions' : 'stale releases']++
   }

@@ -34,7 +34,7 @@ export function recordStep({ tally, expect, ledgerOf, attemptOf }: Evidence, { c
   const { label = '', order = 0, state = 'begun', result = null, token } = terms
   const { steps } = ledgerOf(request).life()
   const before = steps.get(label)
-  if (before?.token === token && before.order > order) {
+  if (before?.state === 'done' || (before?.token === token && before.order > order)) {
     tally['late commands of steps']++
     return false
   }
@@ -50,6 +50,12 @@ export function recordStep({ tally, expect, ledgerOf, attemptOf }: Evidence, { c
     expect('S14', isBehind, request, `${label} begins before the result of an earlier step is recorded`)
   }
   return true
+}
+
+/** Its record belongs to another: its result can be kept nowhere. */
+export function refuseStep({ request, terms }: Command): void {
+  if (terms.state !== 'done') return
+  for (const call of request.run?.steps ?? []) if (call.label === terms.label) call.isRecorded = true
 }
 
 /** A failure is released: nothing of its run is at the bank, and what it made is recorded, unless its time is over. */

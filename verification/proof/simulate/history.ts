@@ -87,7 +87,7 @@ export interface StepCall {
   endedAt: number
   /** It certainly had no effect, and nothing that began after it may have had one. */
   isTakenBack: boolean
-  /** Its result is in a record, or was. */
+  /** Its result is in a record, or was; or the record was another's when it came. */
   isRecorded: boolean
 }
 
