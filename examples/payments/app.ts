@@ -1,6 +1,5 @@
 import express, { type Express, type Request, type RequestHandler } from 'express'
 import {
-  CertainFailure,
   type IdempotencyContext,
   type IdempotencyEvent,
   type IdempotencyOptions,
@@ -14,15 +13,17 @@ import { decisionLog } from './decision-log.js'
 import { checkDemoCrash, die, isToCrash, mortal, untilEndOfTransaction } from './demo-crash.js'
 import { checkDemoDelay, demoDelay } from './demo-delay.js'
 import { demoEvents } from './demo-events.js'
-import { checkDemoHandler, isNaive } from './demo-handler.js'
+import { checkDemoHandler, isInSteps, isNaive, isOneTransaction } from './demo-handler.js'
 import { checkDemoOperation, checkOperationName, countRun, runsOf } from './demo-operation.js'
 import { jsonBody } from './json-body.js'
-import { type Books, BooksUnavailable, type Ledger, memoryLedger } from './ledger.js'
+import { type Books, certainWhereItIs, type Ledger, memoryLedger } from './ledger.js'
 import { madeOnce } from './made-once.js'
 import { authenticate, type Merchant, merchantOf } from './merchants.js'
 import type { Operation } from './operation.js'
+import { createOrder } from './operations/order.js'
 import { subscribersOf } from './operations/webhook-subscription.js'
 import { operations } from './operations.js'
+import { orderInSteps } from './order-in-steps.js'
 import { onlyOwnHost } from './own-host.js'
 import { servePage } from './playground/page.js'
 import { recordFeed } from './playground/record-feed.js'
@@ -86,7 +87,7 @@ export function createApp(options: AppOptions): App {
   }
   const middlewares: Middleware[] = []
   const once = opened(shared)
-  const onceOrDie = unlessItDies(once, shared)
+  const onceOrDie = inItsWay(once, shared)
 
   function opened(given: IdempotencyOptions<Request>): Middleware {
     const middleware = idempotency(given)
@@ -100,11 +101,27 @@ export function createApp(options: AppOptions): App {
     return (req, res, next) => (isToCrash(req) ? dying : middleware)(req, res, next)
   }
 
+  /** Claimed before the handler runs, or in one transaction with all that it does. Both serve the same keys. */
+  function inItsWay(middleware: Middleware, given: IdempotencyOptions<Request>): RequestHandler {
+    const claimed = unlessItDies(middleware, given)
+    if (ledger.withRecord === undefined) return claimed
+    const inTransaction: IdempotencyOptions<Request> = { ...given, effects: 'in-transaction' }
+    const unclaimed = unlessItDies(opened(inTransaction), inTransaction)
+    return (req, res, next) => (isOneTransaction(req) ? unclaimed : claimed)(req, res, next)
+  }
+
   /** An operation that still takes the key in its body has a middleware of its own. */
   function onceFor({ legacyKey }: Operation): RequestHandler {
     if (legacyKey === undefined) return onceOrDie
     const withField = { ...shared, legacyKey }
-    return unlessItDies(opened(withField), withField)
+    return inItsWay(opened(withField), withField)
+  }
+
+  function handlerOf(operation: Operation): RequestHandler {
+    const atOnce = run(operation)
+    if (operation.path !== createOrder.path) return atOnce
+    const inSteps = orderInSteps(ledger)
+    return (req, res, next) => (isInSteps(req) ? inSteps : atOnce)(req, res, next)
   }
 
   function run(operation: Operation): RequestHandler {
@@ -123,7 +140,7 @@ export function createApp(options: AppOptions): App {
       const work = async (books: Books) => {
         const context = { books, now: new Date() }
         let isFound = true
-        const entry = await madeOnce(context, looks, async () => {
+        const entry = await madeOnce(context, looks?.deriveKey('books'), async () => {
           isFound = false
           const made = await operation.run(input, context)
           await countRun(req, context)
@@ -202,10 +219,11 @@ export function createApp(options: AppOptions): App {
   app.enable('case sensitive routing').enable('strict routing')
   app.use(onlyOwnHost(host))
 
-  const demoChecks = [checkDemoDelay, checkDemoCrash, checkDemoHandler, checkDemoOperation]
+  const demoChecks = [checkDemoDelay, checkDemoCrash, checkDemoOperation]
   for (const operation of operations) {
     const { path } = operation
-    app.post(path, authenticate, ...jsonBody, ...demoChecks, onceFor(operation), run(operation))
+    const checks = [...demoChecks, checkDemoHandler(operation, ledger)]
+    app.post(path, authenticate, ...jsonBody, ...checks, onceFor(operation), handlerOf(operation))
     app.all(path, onlyMethods('POST'))
   }
 
@@ -230,12 +248,6 @@ export function createApp(options: AppOptions): App {
       await Promise.all(middlewares.map((middleware) => middleware.idle()))
     },
   }
-}
-
-/** A 503 may have had its effect; one that came before the writes were sent has not, and its key is free again. */
-function certainWhereItIs(error: unknown): never {
-  if (!(error instanceof BooksUnavailable) || error.mayHaveCommitted) throw error
-  throw new CertainFailure(error.message, { cause: error })
 }
 
 function isDemoEvent(type: unknown): type is keyof typeof demoEvents {

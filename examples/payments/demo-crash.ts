@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import type { Request, Response } from 'express'
 import type { IdempotencyEvent, IdempotencyOptions, Store } from 'once-per-key'
+import { isOneTransaction } from './demo-handler.js'
 import { checkSwitch, choiceOf, type DemoSwitch } from './demo-switch.js'
 
 const CRASH: DemoSwitch<'true' | 'held'> = {
@@ -28,15 +29,17 @@ export async function untilEndOfTransaction(req: Request): Promise<void> {
   if (choiceOf(req, CRASH) === 'held') await endOfLease(req)
 }
 
-/** Options under which an owner can die while its process lives: a short lease, and nothing of the dead arrives. */
+/**
+ * Options under which an owner can die while its process lives: a short lease, and nothing of the dead arrives. Where nothing
+ * is claimed, it leaves nothing, and nothing is told of it.
+ */
 export function mortal<Req>(options: IdempotencyOptions<Req>): IdempotencyOptions<Req> {
-  const { store, onEvent } = options
+  const { store, onEvent, effects } = options
+  const terms = { ...options, leaseMs: LEASE_MS, maxRunMs: LEASE_MS, storeTimeoutMs: LEASE_MS / 4 }
+  if (effects === 'in-transaction') return { ...terms, onEvent() {} }
   return {
-    ...options,
+    ...terms,
     store: untilDeath(store),
-    leaseMs: LEASE_MS,
-    maxRunMs: LEASE_MS,
-    storeTimeoutMs: LEASE_MS / 4,
     onEvent: (event) => (isOfTheDead(event) ? undefined : onEvent?.(event)),
   }
 }
@@ -47,6 +50,7 @@ function untilDeath(store: Store): Store {
     begin: (key, claim) => store.begin(key, claim),
     renew: () => new Promise(() => {}),
     complete: (key, own) => store.complete(key, own),
+    ...(store.step && { step: store.step.bind(store) }),
     // Only `die` leaves an outcome unknown. An operation that failed before its effect is no crash.
     release: async (key, own) => (own.uncertain ? { ok: false, record: null } : store.release(key, own)),
   }
@@ -56,14 +60,14 @@ function isOfTheDead(event: IdempotencyEvent): boolean {
   return event.type === 'lease_lost' || (event.type === 'store_failed' && event.command === 'renew')
 }
 
-/** Never answers. When the lease is over, the connection breaks, as it does when a process is gone. */
+/** Never answers. When the lease is over, or would be, the connection breaks, as it does when a process is gone. */
 export async function die(req: Request, res: Response): Promise<void> {
   await endOfLease(req)
   res.destroy()
 }
 
 async function endOfLease(req: Request): Promise<void> {
-  const lease = req.idempotency?.signal
+  const lease = isOneTransaction(req) ? undefined : req.idempotency?.signal
   if (lease === undefined) await setTimeout(LEASE_MS, undefined, { ref: false })
   else if (!lease.aborted) await once(lease, 'abort')
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { IdempotencyContext } from 'once-per-key'
+import { CertainFailure, type IdempotencyContext } from 'once-per-key'
 import type { OperationRuns } from './demo-operation.js'
 import type { Outcome } from './made-once.js'
 import type { BeneficiaryPayout } from './operations/beneficiary-payout.js'
@@ -83,6 +83,13 @@ export class BooksUnavailable extends ServiceProblem {
       headers: { 'Retry-After': '1', 'X-Should-Retry': 'true' },
     })
   }
+}
+
+/** A refusal had no effect, and neither had a failure before the writes were sent: the key is free again, or the step not begun. */
+export function certainWhereItIs(error: unknown): never {
+  const isCertain = error instanceof BooksUnavailable ? !error.mayHaveCommitted : error instanceof ServiceProblem
+  if (!isCertain) throw error
+  throw new CertainFailure((error as Error).message, { cause: error })
 }
 
 export function memoryLedger(): Ledger {

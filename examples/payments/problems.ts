@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
-import { CertainFailure } from 'once-per-key'
+import { CertainFailure, IdempotencyError } from 'once-per-key'
 import type { Logger } from 'pino'
 import { z } from 'zod'
 
@@ -82,7 +82,8 @@ export function sendProblems(logger: Logger): ErrorRequestHandler {
     if (res.headersSent) return next(thrown)
     const error = thrown instanceof CertainFailure ? thrown.cause : thrown
     const problem = problemOf(error)
-    if (problem !== error && problem.status >= 500) logger.error({ err: error }, 'request failed')
+    const isDuplicate = error instanceof IdempotencyError && error.code === 'operation_taken' // Its client gets what the record says.
+    if (problem !== error && problem.status >= 500 && !isDuplicate) logger.error({ err: error }, 'request failed')
     if (problem.status === 503) logger.warn({ reason: (error as { reason?: unknown }).reason }, problem.code)
     send(res, problem)
   }

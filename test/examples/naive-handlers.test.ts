@@ -52,7 +52,7 @@ test('the handler does not count when two requests are compared', async () => {
   expectSameAnswer(await service.send(PATH, { body: BODY, key }), first)
 })
 
-test.each(['careful', ''])('the handler %j is refused before the key is claimed', async (handler) => {
+test.each(['careful', '', 'in-transaction'])('the handler %j is refused before the key is claimed', async (handler) => {
   await start()
   const headers = { 'x-demo-handler': handler }
   expectRefusal(await service.send(PATH, { body: BODY, key: randomUUID(), headers }), 'handler_invalid', 400)

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openPostgres } from '../../examples/payments/postgres.js'
 import { type PostgresServer, startPostgres } from '../support/postgres-server.js'
+import { paysInOneTransaction, resumesOrders } from './crashes.js'
 import { operationsTable } from './operations-table.js'
 import { type Service, startService } from './payments-service.js'
 
@@ -52,5 +53,8 @@ describe('on Postgres', () => {
       expect((await service.send(PATH, { body, key: 'crash' })).headers.get('idempotent-replayed')).toBe('true')
       expect(await payouts()).toBe(1)
     })
+
+    resumesOrders(() => service)
+    paysInOneTransaction(() => service)
   })
 })

@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Backing } from '../../examples/payments/backing.js'
 import { openSqlite } from '../../examples/payments/sqlite.js'
+import { paysInOneTransaction, resumesOrders } from './crashes.js'
 import { operationsTable } from './operations-table.js'
 import { type Service, startService } from './payments-service.js'
 
@@ -52,5 +53,8 @@ describe('on SQLite', () => {
       expect([retry.status, retry.headers.get('x-demo-outcome')]).toEqual([201, null])
       expect(await runs()).toBe(after)
     })
+
+    resumesOrders(() => service)
+    paysInOneTransaction(() => service)
   })
 })

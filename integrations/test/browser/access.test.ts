@@ -71,7 +71,7 @@ describe('by keyboard alone', () => {
     }
     expect(seen).toEqual([
       'theme',
-      ...['send', 'again', 'change', 'ten', 'hang-up', 'fail', 'crash'],
+      ...['send', 'again', 'change', 'ten', 'hang-up', 'fail', 'crash', 'steps'],
       ...['SUMMARY', 'operation', 'merchant', 'takes', 'INPUT', 'INPUT', 'key', 'new-key', 'reset-body', 'body'],
       ...['events-scroll', 'chip', 'chip', 'BODY'],
     ])

@@ -138,6 +138,60 @@ describe('a story tells what happened: in bars, in the number, in the record, in
     expect(await playground.runs()).toBe(2)
   })
 
+  test('crash the owner, where one transaction takes the key too: the next request runs at once, and the story says why', async () => {
+    const playground = await openPlayground({ origin: await startedOnFile() })
+    const { page } = playground
+    await page.getByLabel('No claim').check()
+    expect(await playground.play('crash')).toMatch(/^The owner died before its COMMIT, .* no lease had to lapse\./)
+    expect(await playground.clients()).toEqual([['gave up', '201 ran']])
+    expect(await playground.runs()).toBe(1)
+    expect(await playground.record()).toMatchObject({ state: 'completed', attempt: '1' })
+    expect(await playground.play('ten')).toMatch(/^Ten requests, one run\./)
+    expect(await playground.runs()).toBe(1)
+    await page.locator('.chip').last().click()
+    expect(await page.locator('.curl').textContent()).toContain("-H 'x-demo-handler: in-transaction'")
+  })
+
+  test('where the books are not in the database of the records, there is no choice without a claim', async () => {
+    const { page } = await openPlayground()
+    expect(await page.locator('#no-claim').isVisible()).toBe(false)
+  })
+
+  test.each([
+    ['in memory', async () => ({})],
+    ['in a file', async () => ({ origin: await startedOnFile() })],
+  ])(
+    'crash between steps, %s: the charge is resumed and not made again, whatever the form holds',
+    async (_where, options) => {
+      const playground = await openPlayground(await options())
+      const { page } = playground
+      await page.getByLabel('Naive').check()
+      const played = playground.play('steps')
+      // Before anybody was answered, it has charged.
+      await expect.poll(playground.runs, POLL).toBe(1)
+      expect(await played).toMatch(/attempt 2 resumed the step “charge” .* Three steps, one charge\.$/)
+      expect(await page.locator('#operation').inputValue()).toBe('/api/service/order/create')
+      const [client = []] = await playground.clients()
+      expect([client[0], client.at(-1)]).toEqual(['gave up', '201 resumed'])
+      expect(new Set(client.slice(1, -1))).toEqual(new Set(['409 in flight']))
+      expect(await playground.runs()).toBe(1)
+      expect(await playground.record()).toMatchObject({ state: 'completed', attempt: '2' })
+      const events = await page.locator('#events li').allTextContents()
+      const told = events.map((event) => event.replace(/^[\d.]+ s/, '')).filter((event) => event !== 'in flight')
+      expect(told).toEqual([
+        'completed201',
+        'step donemail',
+        'step doneship',
+        'step resumedcharge',
+        'claimedattempt 2 · after unknown',
+        'step donecharge',
+        'claimedattempt 1',
+      ])
+      expect(await playground.play('again')).toMatch(/nothing ran again/)
+      expect(await playground.runs()).toBe(1)
+    },
+  )
+
   test('crash the owner, whose naive successor meets its effect: it is refused, and the story says what that means', async () => {
     const playground = await openPlayground()
     await playground.choose({ operation: '/api/service/order/expire' })

@@ -1,7 +1,7 @@
 import { authorization } from './service.js'
 
 /**
- * @typedef {{ readonly type: string, readonly attempt?: number, readonly previousOutcome?: string, readonly status?: number, readonly uncertain?: boolean }} FeedEvent
+ * @typedef {{ readonly type: string, readonly attempt?: number, readonly previousOutcome?: string, readonly status?: number, readonly uncertain?: boolean, readonly label?: string }} FeedEvent
  * @typedef {{ readonly state: 'in-flight' | 'completed' | 'failed', readonly attempt: number | null, readonly uncertain?: boolean, readonly leaseRemainingMs?: number, readonly status?: number }} FeedRecord
  * @typedef {{ readonly event: FeedEvent | null, readonly record?: FeedRecord | null }} Message without a record: the store did not answer
  * @typedef {'live' | 'away' | 'full'} FeedState

@@ -109,6 +109,10 @@ function showPlaying() {
 /** @param {Story} story */
 async function play(story) {
   if (playing > 0 && story.key === 'fresh') return
+  if (story.operation !== undefined) {
+    form.chooseOperation(story.operation)
+    nameStories()
+  }
   if (form.read() === null) return
   playing++
   showPlaying()
@@ -117,7 +121,7 @@ async function play(story) {
     if (story.key === 'fresh' && form.isFresh() && session.exchanges.length > 0) await form.renew()
     takeUpKey()
     const request = form.read()
-    if (request !== null) await perform(story, request, session)
+    if (request !== null) await perform(story, { ...request, handler: story.handler ?? request.handler }, session)
   } catch {
     tellUnreachable()
   } finally {
@@ -141,6 +145,7 @@ async function perform(story, request, current) {
   const played = story.play({
     body: request.body,
     delayMs: request.delayMs,
+    handler: request.handler,
     isUsed: current.exchanges.length > 0,
     success: current.exchanges.find(({ status }) => status >= 200 && status < 400),
     client: (label) => clientOf(label, scene, story, request, current),

@@ -172,13 +172,14 @@ function wordsOf(state, record) {
  * @param {FeedEvent} event
  * @param {number} afterMs since the first one that was heard
  */
-function eventLine({ type, attempt, previousOutcome, status, uncertain }, afterMs) {
+function eventLine({ type, attempt, previousOutcome, status, uncertain, label }, afterMs) {
   const details = [
     type === 'claimed' && `attempt ${attempt}`,
     previousOutcome !== undefined && previousOutcome !== 'none' && `after ${previousOutcome}`,
     status !== undefined && `${status}`,
     uncertain === true && 'uncertain',
-  ].filter((detail) => detail !== false)
+    label,
+  ].filter((detail) => detail !== false && detail !== undefined)
   return element(
     'li',
     {},

@@ -6,14 +6,17 @@ import { handlerKind, listOperations, merchants } from './service.js'
  * @typedef {import('./service.js').Merchant} Merchant
  * @typedef {import('./service.js').Operation} Operation
  * @typedef {import('./changed-body.js').Body} Body
- * @typedef {{ readonly path: string, readonly body: Body, readonly delayMs: number, readonly isNaive: boolean }} Request
+ * @typedef {import('./session.js').Handler} Handler
+ * @typedef {{ readonly path: string, readonly body: Body, readonly delayMs: number, readonly handler: Handler }} Request
  */
 
 /** Where the effect commits with the record; as long as what stands there for a handler that looks. */
 const IN_TRANSACTION = {
   words: 'In one transaction',
-  hint: 'The library lets one request run per key, and the effect commits together with the key’s record, or not at all. Naive: the effect commits separately, before its answer.',
+  hint: 'The library lets one request run per key, and the effect commits together with the key’s record, or not at all. Naive: the effect commits separately, before its answer. No claim: that transaction takes the key too, so after a crash nobody waits for a lease.',
 }
+/** @type {Readonly<Record<string, string>>} */
+const HANDLER_WORDS = { naive: ', naive handler', 'in-transaction': ', without a claim' }
 const FIRST_CHOICE = '/api/service/payout/create'
 
 /**
@@ -39,7 +42,8 @@ export function createRequestForm({ onChange, onEdit }) {
 
   const chosenMerchant = () => /** @type {Merchant} */ (merchants.find(({ id }) => id === merchant.value))
   const chosenOperation = () => operations.find(({ path }) => path === operation.value)
-  const isNaive = () => document.querySelector('input[name=handler]:checked')?.getAttribute('value') === 'naive'
+  const chosenHandler = () =>
+    /** @type {Handler} */ (document.querySelector('input[name=handler]:checked')?.getAttribute('value') ?? 'own')
   const isFresh = () => document.querySelector('input[name=key-kind]:checked')?.getAttribute('value') === 'fresh'
 
   merchant.append(...merchants.map(({ id, name }) => element('option', { value: id }, name)))
@@ -97,6 +101,7 @@ export function createRequestForm({ onChange, onEdit }) {
     if (handler === 'transaction') {
       existing('handler-words', HTMLElement).textContent = IN_TRANSACTION.words
       existing('handler-hint', HTMLElement).textContent = IN_TRANSACTION.hint
+      existing('no-claim', HTMLElement).hidden = false
     }
     const chosen = operation.value || FIRST_CHOICE
     operation.replaceChildren(...groups(operations))
@@ -112,8 +117,8 @@ export function createRequestForm({ onChange, onEdit }) {
   }
 
   function summarize() {
-    const naive = isNaive() ? ', naive handler' : ''
-    summary.textContent = `${chosenOperation()?.title ?? ''}, ${chosenMerchant().name}${naive}`
+    const handler = HANDLER_WORDS[chosenHandler()] ?? ''
+    summary.textContent = `${chosenOperation()?.title ?? ''}, ${chosenMerchant().name}${handler}`
   }
 
   function renewKey() {
@@ -127,6 +132,17 @@ export function createRequestForm({ onChange, onEdit }) {
     merchant: chosenMerchant,
     key: () => key.value,
     renewKey,
+
+    /**
+     * The operation of a story that is about one alone.
+     *
+     * @param {string} path
+     */
+    chooseOperation(path) {
+      if (operation.value === path) return
+      operation.value = path
+      prefill()
+    },
 
     /** A key and a body that were not used before. */
     async renew() {
@@ -144,7 +160,7 @@ export function createRequestForm({ onChange, onEdit }) {
       const isBodyRight = showMistake(body, bodyError, mistakeInBody(body.value))
       if (isKeyRight && isBodyRight) {
         const delayMs = Number(takes.value)
-        return { path: operation.value, body: JSON.parse(body.value), delayMs, isNaive: isNaive() }
+        return { path: operation.value, body: JSON.parse(body.value), delayMs, handler: chosenHandler() }
       }
       existing('request', HTMLDetailsElement).open = true
       if (isKeyRight) body.focus()

@@ -10,6 +10,8 @@ export function toldOf({ decision, status, code, retryAfterMs }) {
       return 'The operation ran. Its answer was stored before the client saw it, so it is now safe to send the request again.'
     case 'found':
       return 'An earlier attempt had its effect but never answered. The handler of this one found the effect in its books and sent its answer; nothing ran again.'
+    case 'resumed':
+      return 'An earlier attempt died between two steps. This one went on after those that were recorded; none of them was done again.'
     case 'replayed':
       return 'The request got the stored answer of the first one with its key; nothing ran again.'
     case 'in_flight':

@@ -17,12 +17,18 @@ import { authorization, countRuns } from './service.js'
  */
 
 /**
+ * The operation's own, or another one: it does not look in its books, it is one transaction without a claim, or it is in steps.
+ *
+ * @typedef {'own' | 'naive' | 'in-transaction' | 'steps'} Handler
+ */
+
+/**
  * @typedef {object} Sent
  * @property {string} story
  * @property {string} path
  * @property {unknown} body
  * @property {number} delayMs
- * @property {boolean} isNaive the handler does not look in its books
+ * @property {Handler} handler
  * @property {boolean} [crash]
  * @property {number} [leaveAfterMs]
  * @property {string} [leaving] what the client does then
@@ -87,7 +93,7 @@ export function openSession(merchant, key, { onMessage, onFeedState, onCount }) 
   }
 
   /** @param {Sent} sent */
-  function send({ story, path, body, delayMs, isNaive, crash = false, leaveAfterMs, leaving = '' }) {
+  function send({ story, path, body, delayMs, handler, crash = false, leaveAfterMs, leaving = '' }) {
     /** @type {[name: string, value: string][]} */
     const headers = [
       ['Authorization', authorization(merchant)],
@@ -96,7 +102,7 @@ export function openSession(merchant, key, { onMessage, onFeedState, onCount }) 
       ['x-demo-operation', operationName],
     ]
     if (delayMs > 0) headers.push(['x-demo-delay-ms', `${delayMs}`])
-    if (isNaive) headers.push(['x-demo-handler', 'naive'])
+    if (handler !== 'own') headers.push(['x-demo-handler', handler])
     if (crash) headers.push(['x-demo-crash', 'true'])
     /** @type {import('./exchange.js').Exchange} */
     const exchange = {

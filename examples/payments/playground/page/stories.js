@@ -30,6 +30,7 @@ import { toldOf } from './sentences.js'
  * @typedef {object} Stage
  * @property {Body} body what the page's form holds
  * @property {number} delayMs how long the operation takes
+ * @property {import('./session.js').Handler} handler
  * @property {boolean} isUsed something was sent under the key
  * @property {Exchange | undefined} success the first one under the key
  * @property {(label: string) => Client} client
@@ -44,6 +45,8 @@ import { toldOf } from './sentences.js'
  * @property {string} line
  * @property {string} meanwhile what to watch while it plays
  * @property {'fresh' | 'same'} key
+ * @property {string} [operation] absent: the one that the form holds
+ * @property {import('./session.js').Handler} [handler] the same
  * @property {(stage: Stage) => Promise<string>} play resolves with what happened, and why
  */
 
@@ -117,6 +120,7 @@ export const stories = [
       const replayed = lasts.filter(({ decision }) => decision === 'replayed').length
       const runs = await stage.runs()
       if (runs !== 1 || replayed < 9) return toldOf(/** @type {Exchange} */ (lasts.at(-1)))
+      if (refused === 0 && replayed === 9) return 'Ten requests, one run. The other nine got its answer.'
       if (replayed === 10) return 'The key already had its answer: all ten got it, and nothing ran again.'
       if (refused === 9)
         return "Ten requests, one run. Nine got 409 in flight, waited as Retry-After says, and got the first one's answer."
@@ -161,13 +165,30 @@ export const stories = [
     symbol: 'crash',
     title: () => 'Crash the owner',
     line: 'It dies between effect and answer.',
-    meanwhile: 'The owner has its effect, and dies. Until its lease lapses, no other attempt may run.',
+    meanwhile: 'The owner has its effect, and dies. As long as it has a lease, no other attempt may run.',
     key: 'fresh',
     async play(stage) {
       const client = stage.client('Client')
       await client.send({ crash: true, delayMs: 0, leaveAfterMs: GIVE_UP_AFTER_MS, leaving: 'gave up' })
       const last = await client.sendPolitely()
-      return toldOfCrash(last, await stage.runs())
+      return toldOfCrash(last, await stage.runs(), stage.handler)
+    },
+  },
+  {
+    id: 'steps',
+    symbol: 'steps',
+    title: () => 'Crash between steps',
+    line: 'An order, charged but not shipped.',
+    meanwhile: 'The owner charges, records that step, and dies. As long as it has a lease, no other attempt may run.',
+    key: 'fresh',
+    operation: '/api/service/order/create',
+    handler: 'steps',
+    async play(stage) {
+      const client = stage.client('Client')
+      await client.send({ crash: true, delayMs: 0, leaveAfterMs: GIVE_UP_AFTER_MS, leaving: 'gave up' })
+      const last = await client.sendPolitely()
+      if (last.decision !== 'resumed' || (await stage.runs()) !== 1) return toldOf(last)
+      return 'The owner charged, and died before it shipped. After its lease had lapsed, attempt 2 resumed the step “charge” from its record, then shipped and wrote the mail. Three steps, one charge.'
     },
   },
 ]
@@ -177,8 +198,11 @@ export const stories = [
  *
  * @param {Exchange} last
  * @param {number} runs
+ * @param {import('./session.js').Handler} handler
  */
-function toldOfCrash(last, runs) {
+function toldOfCrash(last, runs, handler) {
+  if (handler === 'in-transaction' && last.decision === 'run' && runs === 1)
+    return 'The owner died before its COMMIT, so its effect was rolled back. It had claimed nothing: the next request ran at once, and no lease had to lapse. There is one effect.'
   const told =
     'The owner died after its effect, before its answer. After its lease had lapsed, the library told attempt 2;'
   if (last.decision === 'found' && runs === 1)
