@@ -111,7 +111,7 @@ function checkTaken(command: CommandName, options: Options): void {
 /** What is no word is not repeated: it may be a URL, with a password. */
 function noCommand(word: string): string {
   return /^[\w-]+$/.test(word)
-    ? `There is no command "${word}".`
+    ? `There is no command "${word}". There are ${COMMAND_NAMES.join(', ')}.`
     : 'The first word is no command: give one, and then where the records are, such as --redis URL.'
 }
 

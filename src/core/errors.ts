@@ -129,7 +129,10 @@ export class IdempotencyError extends Error {
 
   constructor(code: IdempotencyErrorCode, message: string, options?: { readonly cause?: unknown }) {
     // After a list, on its own line.
-    super(`${message}${message.includes('\n') ? '\n' : ' '}${aboutCode(code)}`, options)
+    super(
+      `${message}${message.includes('\n') ? '\n' : ' '}${aboutCode(code)}`,
+      options?.cause === undefined ? {} : options,
+    )
     this.code = code
   }
 }

@@ -1,5 +1,11 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
-import { type Answer, type IdempotencyContext, isCertainFailure, mountedTwice } from '../core/index.js'
+import {
+  type Answer,
+  type IdempotencyContext,
+  IdempotencyError,
+  isCertainFailure,
+  mountedTwice,
+} from '../core/index.js'
 import {
   type Asking,
   controlsOf,
@@ -70,8 +76,22 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
   const engine = createRequestEngine<Req>(options)
   const protect = protectionBy(engine)
   // Express takes a function of four parameters for an error handler.
-  const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => protect(req, res, next)
+  const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
+    if (typeof res?.setHeader === 'function') protect(req, res, next)
+    else refuseForeign(next)
+  }
   return Object.assign(middleware, controlsOf(engine))
+}
+
+/** Fastify registers it as a plugin, without a request, and would start unprotected; Hono and Koa give no `next` here. */
+function refuseForeign(next: Next | undefined): void {
+  const error = new IdempotencyError(
+    'response_unsupported',
+    'This middleware was called without a request and a response of node:http: it is for Express, Connect and node:http. Other ' +
+      'frameworks import `idempotency` from an entry of their own: once-per-key/fastify, /hono or /koa, and once-per-key/fetch.',
+  )
+  if (typeof next !== 'function') throw error
+  next(error)
 }
 
 /** Hears of a replay or a refusal that was sent in place of the handler's answer. */

@@ -24,7 +24,7 @@ test.each(MAKERS)('%s refuses a store whose transactions take no keys, and names
     expect(() => make(store)).toThrowError(
       expect.objectContaining({
         code: 'options_invalid',
-        message: expect.stringMatching(/PostgresStore.*SqliteStore/),
+        message: expect.stringMatching(/PostgresStore or MySqlStore with the option `transactions`, or SqliteStore/),
       }),
     )
   }

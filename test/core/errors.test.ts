@@ -15,6 +15,10 @@ test('an error says its name, its code, what to do, where to read on, and why', 
   expect(String(error)).toBe('IdempotencyError: Do this. See once-per-key/docs/errors.md#scope_invalid')
 })
 
+test('an error without a cause shows none', () => {
+  expect('cause' in new IdempotencyError('scope_invalid', 'Do this.', { cause: undefined })).toBe(false)
+})
+
 test.each([
   { value: undefined, kind: 'undefined' },
   { value: null, kind: 'null' },

@@ -446,7 +446,7 @@ describe('where the store', () => {
     const seen = await inspect(NAME).catch((thrown: unknown) => thrown)
     expect(seen).toMatchObject({
       code: 'store_failed',
-      message: expect.stringMatching(/^The store failed: READONLY replica Nothing changed\. See /),
+      message: expect.stringMatching(/^The store failed: READONLY replica\. Nothing changed\. See /),
     })
     expect((seen as Error).cause).toEqual({ name: 'Error', message: 'READONLY replica' })
     await expect(resolve(attempt, 'failed')).rejects.toMatchObject({

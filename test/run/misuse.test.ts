@@ -69,6 +69,7 @@ describe('an operation must say', () => {
   test.each([
     ['nothing', undefined, 'it is undefined'],
     ['an empty string', '', 'it is empty'],
+    ['a number', 7, 'give it as text, String(id)'],
     ['300 characters', 'secret'.repeat(50), 'longer than 255'],
     ['a control character', 'secret\n', 'a control character'],
   ])('its key; seen: %s', async (_name, key, words) => {

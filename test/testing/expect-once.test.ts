@@ -117,8 +117,27 @@ describe('says in words what broke', () => {
 
   test('no middleware', async () => {
     const { app, expectations } = payouts()
-    await breaks(app(false), expectations, /^the handler ran twice: the same request was sent again/)
+    await breaks(
+      app(false),
+      expectations,
+      /^the handler ran twice: the same request was sent again.* behind the middleware, and do both requests have one scope/,
+    )
     await breaks(app(false), {}, /^the handler ran twice: .* was answered anew \(201/)
+  })
+
+  test('effects that are not counted', async () => {
+    const { app, expectations } = payouts()
+    await breaks(
+      app(true),
+      { ...expectations, effects: () => 0 },
+      /^one request succeeded, and `effects` counted 0 for it: it must count what the handler does, such as transfers/,
+    )
+  })
+
+  test('a page of an error, as far as its message', async () => {
+    const page = `<!DOCTYPE html>${'<p>'.repeat(100)}IdempotencyError: why`
+    const failing = () => new Response(page, { status: 500 })
+    await breaks(failing, {}, /IdempotencyError: why/)
   })
 
   test('a store for each request', async () => {

@@ -93,6 +93,16 @@ describe('without a listener', () => {
     expect(JSON.stringify(warnings)).not.toMatch(/hush|nobody.shows/)
   })
 
+  test('of a refused signature it is said what to compare', async () => {
+    const warnings = heardWarnings()
+    const port = await silentReceiver({ verify: () => false })
+    expect((await deliver(port)).status).toBe(401)
+    await printed()
+    expect(warnings.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/\(signature_refused\)\. Compare the secret.*raw bytes.*clock/),
+    ])
+  })
+
   test('a store that fails is warned of, as for the middleware', async () => {
     const warnings = heardWarnings()
     const store = new MemoryStore()

@@ -101,7 +101,8 @@ const CHANGES: { readonly [Name in OperatorCommand]?: string } = {
 
 function storeFailed(command: OperatorCommand, cause: StoreFailure | undefined): IdempotencyError {
   const what = CHANGES[command] ?? 'Nothing changed.'
-  return new IdempotencyError('store_failed', `The store failed: ${cause?.message} ${what}`, { cause })
+  const why = cause?.message.replace(/\.$/, '')
+  return new IdempotencyError('store_failed', `The store failed: ${why}. ${what}`, { cause })
 }
 
 /** Whose records: those of requests, or, with a namespace, those of other operations. */

@@ -71,8 +71,8 @@ function mistakesInMode({ store, effects, storeFailure }: Mode): string[] {
   return [
     ...(aStore(store) === null && store?.unclaimed === undefined
       ? [
-          "effects: 'in-transaction' needs a store whose transactions take the key: PostgresStore with the option `transactions`, or " +
-            "SqliteStore. With any other store leave it out, and see 'assumed'",
+          "effects: 'in-transaction' needs a store whose transactions take the key: PostgresStore or MySqlStore with the option " +
+            '`transactions`, or SqliteStore. With any other store leave it out: the key is claimed before the handler runs',
         ]
       : []),
     ...(storeFailure === 'runUnprotected'

@@ -25,8 +25,12 @@ export function mistakesIn(
   rules: Readonly<Record<string, Rule>>,
   required: readonly string[] = [],
 ): string[] {
-  if (typeof given !== 'object' || given === null) return [`expected an object; seen: ${kindOf(given)}`]
-  const mistakes = Object.keys(given).flatMap((name) => unknownName(name, Object.keys(rules)))
+  if (!isObject(given)) return [`expected an object; seen: ${kindOf(given)}`]
+  const known = Object.keys(rules)
+  if (isClient(given, known)) {
+    return [`expected options, such as { ${known[0]}: … }; seen: ${kindOf(given)}`]
+  }
+  const mistakes = Object.keys(given).flatMap((name) => unknownName(name, known))
   for (const [name, rule] of Object.entries(rules)) {
     const value = (values as Record<string, unknown>)[name]
     const fault = value === undefined && !required.includes(name) ? null : rule(value)
@@ -37,9 +41,21 @@ export function mistakesIn(
   return mistakes
 }
 
+function isObject(given: unknown): given is object {
+  return typeof given === 'object' && given !== null
+}
+
+/** A pool, a connection or a request in place of options: its many fields are no mistakes of their own. */
+function isClient(given: object, known: readonly string[]): boolean {
+  const prototype: unknown = Object.getPrototypeOf(given)
+  if (prototype === null || prototype === Object.prototype) return false
+  const names = Object.keys(given)
+  return names.length > 0 && !names.some((name) => known.includes(name))
+}
+
 /** The given options without those that are `undefined`, which count as absent. */
 export function presentIn(given: unknown): Record<string, unknown> {
-  if (typeof given !== 'object' || given === null) return {}
+  if (!isObject(given)) return {}
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
@@ -58,9 +74,9 @@ export function checkOptions(
   rules: Readonly<Record<string, Rule>>,
   { required = [], more = [] }: { readonly required?: readonly string[]; readonly more?: readonly string[] } = {},
 ): void {
-  const isObject = typeof given === 'object' && given !== null
   const mistakes = mistakesIn(given, values, rules, required)
-  refuseMistakes(of, isObject ? [...mistakes, ...more] : mistakes)
+  const areOptions = isObject(given) && !isClient(given, Object.keys(rules))
+  refuseMistakes(of, areOptions ? [...mistakes, ...more] : mistakes)
 }
 
 /** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */

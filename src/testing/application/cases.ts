@@ -30,6 +30,8 @@ export const CASES: readonly Case[] = [
   { name: 'crash between effect and answer', isPossible: canFail, run: crash },
 ]
 
+const CAUSES = 'Is the route behind the middleware, and do both requests have one scope?'
+
 async function repeat(trial: Trial): Promise<void> {
   const key = trial.newKey()
   const first = await carriedOut(trial, key)
@@ -42,8 +44,7 @@ async function repeat(trial: Trial): Promise<void> {
       broken('the repeat did not get the first answer: it was refused.', brief(again), `${brief(first)}, replayed`)
     }
     broken(
-      `the handler ran twice: the same request with the same key was answered anew (${brief(again)}). ` +
-        'Is the route behind the middleware, and do both requests have one scope?',
+      `the handler ran twice: the same request with the same key was answered anew (${brief(again)}). ${CAUSES}`,
       brief(again),
       `${brief(first)}, replayed`,
     )
@@ -191,7 +192,11 @@ async function carriedOut(trial: Trial, key: string): Promise<OnceAnswer> {
   }
   const after = await trial.effects()
   if (before !== null && after !== before + 1) {
-    broken(`one request had its effect ${times((after ?? 0) - before)}, as \`effects\` counts them.`, after, before + 1)
+    broken(
+      `one request succeeded, and \`effects\` counted ${(after ?? 0) - before} for it: it must count what the handler does, such as transfers.`,
+      after,
+      before + 1,
+    )
   }
   return answer
 }
@@ -199,7 +204,7 @@ async function carriedOut(trial: Trial, key: string): Promise<OnceAnswer> {
 async function sameCount(trial: Trial, before: number | null, when: string, answer: OnceAnswer): Promise<void> {
   const after = await trial.effects()
   if (before === null || after === before) return
-  broken(`the handler ran twice: ${when}, and the effect took place again (${brief(answer)}).`, after, before)
+  broken(`the handler ran twice: ${when}, and the effect took place again (${brief(answer)}). ${CAUSES}`, after, before)
 }
 
 function isSuccess({ status }: OnceAnswer): boolean {
@@ -215,7 +220,7 @@ function isRefusedAs(code: 'in_flight' | 'outcome_unknown' | 'answer_not_kept', 
   return status === 409 && new RegExp(`\\b${code}\\b`).test(body)
 }
 
-const MOST_CHARACTERS = 200
+const MOST_CHARACTERS = 1_000
 
 function brief({ status, body, headers }: OnceAnswer): string {
   const text = body.length > MOST_CHARACTERS ? `${body.slice(0, MOST_CHARACTERS)}…` : body

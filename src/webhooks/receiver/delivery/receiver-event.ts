@@ -75,10 +75,15 @@ export function printByDefault(event: WebhookReceiverEvent): void {
 function warnOfRefusal(reason: string, why = ''): void {
   warnOnce(
     'ONCE_PER_KEY_WEBHOOK_REFUSED',
-    `A webhook delivery was refused (${reason}${why}). If its sender stops retrying, the event is lost. This is printed ` +
+    `A webhook delivery was refused (${reason}${why}). ${ADVICE[reason] ?? ''}If its sender stops retrying, the event is lost. This is printed ` +
       'once per reason; `onEvent` receives every refusal.',
     reason,
   )
+}
+
+const ADVICE: Readonly<Record<string, string>> = {
+  signature_refused:
+    "Compare the secret with the sender's for this endpoint, see that the receiver gets the raw bytes, and check this machine's clock. ",
 }
 
 /** The first few issues and the type; neither contains a secret. */
