@@ -253,6 +253,20 @@ describe.each(PLACES)('$place', (place) => {
     expect(attempts).toEqual([1, 1])
   })
 
+  test('an interceptor that tries again runs nothing that was refused, and nothing without a scope', async () => {
+    const handle = vi.fn(() => ({ paid: true }))
+    const again = { intercept: (_: ExecutionContext, next: CallHandler) => next.handle().pipe(retry(2)) }
+    const { post } = await serve(place, [payouts(handle)], {
+      options: { scope: (request) => request.headers['x-user'] },
+      before: (app) => app.useGlobalInterceptors(again),
+    })
+    const headers = { 'X-User': 'ann' }
+    expect(await post('/payouts', { headers })).toMatchObject({ status: 201 })
+    expect(await post('/payouts', { headers, body: { amount: 2 } })).toMatchObject({ status: 409 })
+    expect(await post('/payouts')).toMatchObject({ status: 500 })
+    expect(handle).toHaveBeenCalledTimes(1)
+  })
+
   test('an interceptor that recovers from a failure makes an answer', async () => {
     const recover = {
       intercept: (_: ExecutionContext, next: CallHandler) => next.handle().pipe(catchError(() => of({ queued: true }))),
