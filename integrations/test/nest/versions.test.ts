@@ -303,6 +303,31 @@ describe.each(PLACES)('$place', (place) => {
     expect(await post('/both/lax', { headers })).toMatchObject({ status: 201, isReplay: true })
   })
 
+  test('a method that several controllers inherit has the options of each', async () => {
+    class Base {
+      create() {
+        return { paid: true }
+      }
+    }
+    class Lax extends Base {}
+    class Strict extends Base {}
+    decorate(Base, 'create', [common.Post()])
+    common.Controller('lax')(Lax)
+    common.Controller('strict')(Strict)
+    entry.Idempotent()(Lax)
+    entry.Idempotent({ required: true })(Strict)
+    const { post } = await serve(place, [Lax, Strict])
+    expect(await post('/lax', { key: null })).toMatchObject({ status: 201 })
+    expect(await post('/strict', { key: null })).toMatchObject({ status: 400, json: { code: 'key_missing' } })
+  })
+
+  test('an option of a method that is undefined is that of the module', async () => {
+    const handle = () => ({ paid: true })
+    const options = { required: undefined } as unknown as Partial<NestOptions>
+    const { post } = await serve(place, [payouts(handle, { options })], { options: { required: true } })
+    expect(await post('/payouts', { key: null })).toMatchObject({ status: 400, json: { code: 'key_missing' } })
+  })
+
   test('a route without @Idempotent() is as it was', async () => {
     class Open {
       create() {
