@@ -7,7 +7,8 @@ import { type Fields, withCauses, wordsOf } from '../sql/client-errors.js'
  * - `schema_missing`: the tables do not exist in the database of the connection. Call `migrate()`, or run `schemaSql()`.
  * - `permission_denied`: the user may not use, or not create, what the store needs.
  * - `read_only`: the session is read-only, or the server a replica.
- * - `database_unsuitable`: the server is too old, the tables are not InnoDB's, `sql_mode` is not strict, or `autocommit` is off.
+ * - `database_unsuitable`: the server is too old, the tables are not InnoDB's, `sql_mode` is not strict or is
+ *   Oracle's, or `autocommit` is off.
  * - `connection_in_use`: a transaction of the application is open on a connection of the store's pool.
  * - `record_unreadable`: a record is damaged, or of a later version's format. It was left unchanged.
  * - `record_locked`: a transaction holds the record, and did not end in time.

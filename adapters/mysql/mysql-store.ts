@@ -35,6 +35,7 @@ import { type MySqlStoreOptions, readOptions, readPrefix, type SchemaOptions } f
 import { Records } from './rows/records.js'
 import { statementsOn } from './rows/statements.js'
 import { schemaSql, schemaStatements } from './rows/table.js'
+import { Turns } from './rows/turns.js'
 import { Walks } from './rows/walks.js'
 import type { AnyTransactions, TransactionOptionsOf, TxOf } from './transactions/clients.js'
 import { OfApplication, unclaimedOn } from './transactions/of-application.js'
@@ -55,6 +56,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   readonly unclaimed: Unclaimed | undefined
   readonly #database: Database
   readonly #records: Records
+  readonly #turns = new Turns()
   readonly #walks: Walks
   readonly #sweeps: boolean
   readonly #timer: SweepTimer
@@ -190,7 +192,9 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   async step(first: unknown, second: unknown, work?: unknown, options?: unknown): Promise<unknown> {
     if (typeof first === 'string') {
       const own = second as Parameters<typeof machine.step>[1]
-      return this.#records.change(first, (record, now) => machine.step(record, own, now), own.fingerprint)
+      return this.#turns.take(first, () =>
+        this.#records.change(first, (record, now) => machine.step(record, own, now), own.fingerprint),
+      )
     }
     return step(this, first, second as string, this.#ofApplication(), work as (tx: unknown) => unknown, options)
   }

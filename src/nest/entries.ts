@@ -42,13 +42,13 @@ export interface Entry {
   readonly controls: Controls
 }
 
-/** Requests that have passed: the decorator of a controller and that of its method both add the interceptor. */
-const ENTERED = new WeakSet<object>()
+/** Each request is claimed once: controllers and methods both add the interceptor, and those around it may call it again. */
+const CLAIMS = new WeakMap<object, Promise<Answered | null>>()
 
-function hasEntered(request: object): boolean {
-  if (ENTERED.has(request)) return true
-  ENTERED.add(request)
-  return false
+function claimOnce(request: object, claim: () => Promise<Answered | null>): Promise<Answered | null> {
+  const claimed = CLAIMS.get(request) ?? claim()
+  CLAIMS.set(request, claimed)
+  return claimed
 }
 
 export function expressEntry(options: NestOptions): Entry {
@@ -56,11 +56,11 @@ export function expressEntry(options: NestOptions): Entry {
   const protect = protectionBy(engine)
   return {
     controls: controlsOf(engine),
-    async claim({ request, response, next }, own) {
-      if (hasEntered(request)) return null
-      const putBack = takeHeaders(response, own, (name, value) => response.setHeader(name, value))
-      return withoutRun(claimed(request, response, next), putBack)
-    },
+    claim: ({ request, response, next }, own) =>
+      claimOnce(request, () => {
+        const putBack = takeHeaders(response, own, (name, value) => response.setHeader(name, value))
+        return withoutRun(claimed(request, response, next), putBack)
+      }),
     failed: ({ request }, error) => reportCertainFailure(request, isCertainFailure(error)),
     sends({ request, response, client }, stream) {
       if (request.idempotency !== undefined) outliveClient({ stream, response, client, isPiped: true })
@@ -90,21 +90,26 @@ export function fastifyEntry(options: NestOptions, answers: ProtectedAnswers): E
   const engine = createRequestEngine(options) as unknown as RequestEngine<FastifyRequest>
   return {
     controls: controlsOf(engine),
-    async claim({ request, response }: { request: FastifyRequest; response: FastifyReply }, own) {
-      if (hasEntered(request)) return null
-      const putBack = takeHeaders(response, own, (name, value) => response.header(name, value))
-      const answered = await withoutRun(answers.claim(engine, request, response), putBack)
-      if (answered === null) return null
-      // Fastify sends in steps, through the application's hooks: until then the reply must stay as it is.
-      await sent(response)
-      silence(response.raw)
-      response.send = () => response
-      return answered
-    },
+    claim: ({ request, response }, own) => claimOnce(request, () => claimed(request, response, own)),
     failed: ({ request }, error) => answers.failed(request, error),
     sends({ request, response, client }, stream) {
       if (request.idempotency !== undefined) outliveClient({ stream, response: response.raw, client, isPiped: false })
     },
+  }
+
+  async function claimed(
+    request: FastifyRequest,
+    response: FastifyReply,
+    own: readonly string[],
+  ): Promise<Answered | null> {
+    const putBack = takeHeaders(response, own, (name, value) => response.header(name, value))
+    const answered = await withoutRun(answers.claim(engine, request, response), putBack)
+    if (answered === null) return null
+    // Fastify sends in steps, through the application's hooks: until then the reply must stay as it is.
+    await sent(response)
+    silence(response.raw)
+    response.send = () => response
+    return answered
   }
 }
 

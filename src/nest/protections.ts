@@ -37,7 +37,8 @@ export class Protections {
   readonly #options: NestOptions
   readonly #host: HttpAdapterHost
   readonly #root: Entry[] = []
-  readonly #entries = new Map<object, Entry>()
+  /** By controller, then by its handlers: several controllers may inherit one. */
+  readonly #entries = new Map<object, Map<object, Entry>>()
   /** On Fastify. */
   #answers: ProtectedAnswers | undefined
 
@@ -49,9 +50,8 @@ export class Protections {
     this.service = new IdempotencyService(
       () => this.#rootEntry().controls,
       async () => {
-        await Promise.all(
-          [...new Set([...this.#root, ...this.#entries.values()])].map(({ controls }) => controls.idle()),
-        )
+        const entries = [...this.#entries.values()].flatMap((ofController) => [...ofController.values()])
+        await Promise.all([...new Set([...this.#root, ...entries])].map(({ controls }) => controls.idle()))
       },
     )
   }
@@ -66,11 +66,13 @@ export class Protections {
   }
 
   entryOf(handler: object, controller: object): Entry {
-    const known = this.#entries.get(handler)
+    const ofController = this.#entries.get(controller) ?? new Map<object, Entry>()
+    this.#entries.set(controller, ofController)
+    const known = ofController.get(handler)
     if (known !== undefined) return known
     const own = { ...ownOptionsOf(controller), ...ownOptionsOf(handler) }
     const entry = Object.keys(own).length === 0 ? this.#rootEntry() : this.#made({ ...this.#options, ...own })
-    this.#entries.set(handler, entry)
+    ofController.set(handler, entry)
     return entry
   }
 
@@ -93,6 +95,8 @@ export class Protections {
   }
 }
 
+/** Without those that are `undefined`, which count as absent. */
 function ownOptionsOf(target: object): OwnOptions {
-  return Reflect.getMetadata(OWN_OPTIONS, target) ?? {}
+  const given: OwnOptions = Reflect.getMetadata(OWN_OPTIONS, target) ?? {}
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }

@@ -22,7 +22,10 @@ export function paymentsServer({ once, bank, account }: Parts): McpServer {
     {
       description:
         'Pays an open order, once. If a call fails or gives no result, call it again with exactly the same arguments: it pays no second time.',
-      inputSchema: { order_id: z.string().describe('As list_orders shows it'), amount: z.number().int().positive() },
+      inputSchema: {
+        order_id: z.string().min(1).max(255).describe('As list_orders shows it'),
+        amount: z.number().int().positive(),
+      },
       annotations: { idempotentHint: true },
     },
     async ({ order_id, amount }) => {
@@ -53,7 +56,8 @@ function refusal(error: unknown): CallToolResult {
       `Wait ${seconds} s, then call again with exactly the same arguments. Do not start another payment.`,
     )
   }
-  if (code === 'mismatched') return told(code, null, 'Stop: this order was paid with another amount. Ask the user.')
+  if (code === 'mismatched')
+    return told(code, null, 'Stop: a payment of this order was begun with another amount. Ask the user.')
   return told(
     code,
     null,

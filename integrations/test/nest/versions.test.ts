@@ -253,6 +253,20 @@ describe.each(PLACES)('$place', (place) => {
     expect(attempts).toEqual([1, 1])
   })
 
+  test('an interceptor that tries again runs nothing that was refused, and nothing without a scope', async () => {
+    const handle = vi.fn(() => ({ paid: true }))
+    const again = { intercept: (_: ExecutionContext, next: CallHandler) => next.handle().pipe(retry(2)) }
+    const { post } = await serve(place, [payouts(handle)], {
+      options: { scope: (request) => request.headers['x-user'] },
+      before: (app) => app.useGlobalInterceptors(again),
+    })
+    const headers = { 'X-User': 'ann' }
+    expect(await post('/payouts', { headers })).toMatchObject({ status: 201 })
+    expect(await post('/payouts', { headers, body: { amount: 2 } })).toMatchObject({ status: 409 })
+    expect(await post('/payouts')).toMatchObject({ status: 500 })
+    expect(handle).toHaveBeenCalledTimes(1)
+  })
+
   test('an interceptor that recovers from a failure makes an answer', async () => {
     const recover = {
       intercept: (_: ExecutionContext, next: CallHandler) => next.handle().pipe(catchError(() => of({ queued: true }))),
@@ -287,6 +301,31 @@ describe.each(PLACES)('$place', (place) => {
     const headers = { 'X-Key': 'k' }
     expect(await post('/both/lax', { headers })).toMatchObject({ status: 201, isReplay: false })
     expect(await post('/both/lax', { headers })).toMatchObject({ status: 201, isReplay: true })
+  })
+
+  test('a method that several controllers inherit has the options of each', async () => {
+    class Base {
+      create() {
+        return { paid: true }
+      }
+    }
+    class Lax extends Base {}
+    class Strict extends Base {}
+    decorate(Base, 'create', [common.Post()])
+    common.Controller('lax')(Lax)
+    common.Controller('strict')(Strict)
+    entry.Idempotent()(Lax)
+    entry.Idempotent({ required: true })(Strict)
+    const { post } = await serve(place, [Lax, Strict])
+    expect(await post('/lax', { key: null })).toMatchObject({ status: 201 })
+    expect(await post('/strict', { key: null })).toMatchObject({ status: 400, json: { code: 'key_missing' } })
+  })
+
+  test('an option of a method that is undefined is that of the module', async () => {
+    const handle = () => ({ paid: true })
+    const options = { required: undefined } as unknown as Partial<NestOptions>
+    const { post } = await serve(place, [payouts(handle, { options })], { options: { required: true } })
+    expect(await post('/payouts', { key: null })).toMatchObject({ status: 400, json: { code: 'key_missing' } })
   })
 
   test('a route without @Idempotent() is as it was', async () => {

@@ -10,7 +10,7 @@ import Database from 'better-sqlite3'
 import { build } from 'esbuild'
 import { MemoryStore } from 'once-per-key/memory'
 import { runner } from 'once-per-key/run'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { paymentsServer } from '../../recipes/agents/payments-server.js'
 import { INTEGRATIONS } from '../support/installed.js'
@@ -122,6 +122,22 @@ describe('what a model is told', () => {
     const told = await call({ ...ORDER, amount: 501 })
     expect(told).toMatchObject({ isError: true, structuredContent: { code: 'mismatched', retryAfterSeconds: null } })
     expect(told.content[0]?.text).toMatch(/^Stop: .*Ask the user/)
+  })
+
+  test('another amount where nobody knows whether the first one was paid: not that it was', async () => {
+    const call = await onRecipe({ transfer: () => Promise.reject(new Error('lost')) })
+    await call()
+    const told = await call({ ...ORDER, amount: 501 })
+    expect(told.structuredContent).toMatchObject({ code: 'mismatched' })
+    expect(told.content[0]?.text).not.toMatch(/was paid/)
+  })
+
+  test.each(['', 'x'.repeat(256)])('an order that cannot be one: not to call again (%#)', async (order_id) => {
+    const transfer = vi.fn(async () => ({ id: 'tr_1' }))
+    const call = await onRecipe({ transfer })
+    const told = await call({ ...ORDER, order_id }).catch((error: Error) => ({ content: [{ text: error.message }] }))
+    expect(told.content[0]?.text).not.toMatch(/call again/i)
+    expect(transfer).not.toHaveBeenCalled()
   })
 
   test('a payment that is being made: wait', async () => {

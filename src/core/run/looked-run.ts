@@ -31,6 +31,8 @@ export class LookedRun extends Run implements LookedKey {
   #hasEntered = false
   /** Another attempt has the key: the client gets what the record says. */
   #isRefused = false
+  /** Its transaction may be tried again until then; `undefined`: it has not met another attempt yet. */
+  #waitsUntil: number | undefined = undefined
 
   override begin(free: Acquired, sentAt: number): void {
     this.#seen = (free as Free).seen
@@ -80,7 +82,9 @@ export class LookedRun extends Run implements LookedKey {
     duplicates.leave(recordKey, this)
     const place = duplicates.join(recordKey, fingerprint, identity.scope)
     if (place === null) return false
-    const until = Math.min(monotonicNow() + options.inFlightWaitMs, this.lease.until)
+    // For all tries together: a record that has changed since the look keeps each of them out.
+    this.#waitsUntil ??= Math.min(monotonicNow() + options.inFlightWaitMs, this.lease.until)
+    const until = this.#waitsUntil
     try {
       while (place.record === undefined && monotonicNow() < until) {
         await place.turn(until - monotonicNow())

@@ -29,6 +29,13 @@ describe('the first command says what is wrong, and nothing is changed:', () => 
   test.each([
     ['a read-only session', 'SET SESSION tx_read_only = 1', 'read_only', /primary/],
     ['no strict mode', "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION'", 'database_unsuitable', /STRICT_TRANS_TABLES/],
+    ['Oracle’s SQL', "SET SESSION sql_mode = 'ORACLE,STRICT_TRANS_TABLES'", 'database_unsuitable', /sql_mode.*ORACLE/],
+    [
+      'empty texts that are NULL',
+      "SET SESSION sql_mode = 'EMPTY_STRING_IS_NULL,STRICT_TRANS_TABLES'",
+      'database_unsuitable',
+      /sql_mode.*EMPTY_STRING_IS_NULL/,
+    ],
     ['dirty reads', "SET SESSION tx_isolation = 'READ-UNCOMMITTED'", 'database_unsuitable', /READ UNCOMMITTED/],
     ['no autocommit', 'SET SESSION autocommit = 0', 'database_unsuitable', /autocommit/],
   ])('%s', async (_name, sql, code, message) => {

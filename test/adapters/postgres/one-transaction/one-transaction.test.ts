@@ -494,6 +494,25 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
       expect(await effects()).toEqual([])
     })
 
+    test('and changed between look and transaction is waited for no longer than `inFlightWaitMs`', async () => {
+      const { serve, store, insert, query, effects } = await at()
+      await leased(422)
+      let asked = 0
+      const handler: Parameters<typeof serve>[0] = async (_req, res, context) => {
+        asked = performance.now()
+        await query("UPDATE once_per_key.records SET token = 'another', attempt = attempt + 1")
+        await store.transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(201).json({})
+        })
+      }
+      const times = { inFlightWaitMs: 300, storeTimeoutMs: 1_000, leaseMs: 4_000, maxRunMs: 4_000 }
+      const post = await serve(handler, times)
+      expect(await post()).toMatchObject({ status: 409, body: { code: 'in_flight' } })
+      expect(performance.now() - asked).toBeLessThan(3_000)
+      expect(await effects()).toEqual([])
+    })
+
     test('lapsed, and renewed by its owner while the transaction works, keeps the transaction from committing', async () => {
       const { serve, store, insert, query, effects, errors } = await at()
       const wakesUp = await leasedAndSilent()
