@@ -34,7 +34,7 @@ test('a walk that fails on its way does not say that nothing changed', async () 
   await expect(engineOn(store).forgetScope(SCOPE)).rejects.toMatchObject({
     code: 'store_failed',
     message: expect.stringMatching(
-      /^The store failed: connection lost The rest of the scope was not looked at: repeat it\./,
+      /^The store failed: connection lost\. The rest of the scope was not looked at: repeat it\./,
     ),
   })
   expect(await store.inspect(KEY)).toMatchObject({ answer: { body: null } })
