@@ -12,7 +12,7 @@ import {
   UseInterceptors,
 } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
-import type { IdempotencyContext } from '../core/index.js'
+import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
 import { IdempotencyInterceptor } from './interceptor.js'
 import { type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 import { IdempotencyService, Protections } from './protections.js'
@@ -87,9 +87,20 @@ export function Idempotent(options: OwnOptions = {}): ClassDecorator & MethodDec
 
 /**
  * The context of the handler's run, as a parameter: its key, attempt and `deriveKey`; `undefined` for a request without a key, which
- * `required: true` refuses.
+ * `required: true` refuses. A route that nothing protects rejects with `context_missing`, and its handler does not run.
  */
 export const Operation: () => ParameterDecorator = createParamDecorator(
-  (_data: unknown, context: ExecutionContext): IdempotencyContext | undefined =>
-    context.switchToHttp().getRequest<{ idempotency?: IdempotencyContext }>().idempotency,
+  (_data: unknown, context: ExecutionContext): IdempotencyContext | undefined => {
+    const { idempotency } = context.switchToHttp().getRequest<{ idempotency?: IdempotencyContext }>()
+    const isMarked = [context.getHandler(), context.getClass()].some((on) => Reflect.hasMetadata(OWN_OPTIONS, on))
+    if (idempotency === undefined && !isMarked) throw notIdempotent(context.getClass().name, context.getHandler().name)
+    return idempotency
+  },
 )
+
+function notIdempotent(controller: string, handler: string): IdempotencyError {
+  return new IdempotencyError(
+    'context_missing',
+    `${controller}.${handler} takes @Operation(), but nothing protects it: mark the method, or its controller, with @Idempotent().`,
+  )
+}

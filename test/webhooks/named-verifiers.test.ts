@@ -121,6 +121,10 @@ describe('mistakes in options are listed at construction, without a secret:', ()
       says: /secrets: expected an array of at least one secret; seen: undefined/,
     },
     { of: () => stripeWebhooks({ secrets: [''], toleranceMs: 0 }), says: /secrets\[0\]: it is empty|toleranceMs/ },
+    {
+      of: () => stripeWebhooks({ secrets: ['sk_test_1'] }),
+      says: /secrets\[0\]: expected the endpoint's signing secret/,
+    },
     { of: () => stripeWebhooks({ secret: SHOWN } as never), says: /secret: did you mean secrets\?/ },
     { of: () => standardWebhooks({}), says: /secrets: expected an array/ },
     {

@@ -61,7 +61,7 @@ function moduleWith(
       decorate(Routes.prototype, name, descriptor)
     }
     Object.defineProperty(Routes.prototype, name, descriptor)
-    Operation()(Routes.prototype, name, 0)
+    if (own !== undefined || ofController.length > 0) Operation()(Routes.prototype, name, 0)
     Req()(Routes.prototype, name, 1)
     Body()(Routes.prototype, name, 2)
     if (takesResponse) Res()(Routes.prototype, name, 3)

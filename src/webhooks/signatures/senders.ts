@@ -25,7 +25,7 @@ export interface StripeOptions extends SenderSecrets {
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function stripeWebhooks(options: StripeOptions): VerifySignature {
-  const { secrets, toleranceMs = 300_000 } = withKeys('stripeWebhooks()', options, STRIPE_RULES, keyOf)
+  const { secrets, toleranceMs = 300_000 } = withKeys('stripeWebhooks()', options, STRIPE_RULES, endpointKeyOf)
   return (raw, { 'stripe-signature': sent }) => {
     if (typeof sent !== 'string') return false
     // "t=1492774577,v1=5257a8…,v0=6ffbb5…": each element is a scheme and a value.
@@ -38,6 +38,12 @@ export function stripeWebhooks(options: StripeOptions): VerifySignature {
     )
     return isSignedBy(secrets, [Buffer.from(`${timestamp}.`), raw], signatures)
   }
+}
+
+/** With an API key in its place each delivery would be refused. */
+function endpointKeyOf(secret: unknown): Uint8Array | string {
+  const isApiKey = /^[srp]k_/.test(String(secret))
+  return isApiKey ? "expected the endpoint's signing secret (whsec_…), not an API key" : keyOf(secret)
 }
 
 const STRIPE_RULES = { toleranceMs: optionRules.anInteger(1, Number.MAX_SAFE_INTEGER) }
