@@ -7,8 +7,7 @@ import { type Fields, withCauses, wordsOf } from '../sql/client-errors.js'
  * - `schema_missing`: the tables do not exist in the database of the connection. Call `migrate()`, or run `schemaSql()`.
  * - `permission_denied`: the user may not use, or not create, what the store needs.
  * - `read_only`: the session is read-only, or the server a replica.
- * - `database_unsuitable`: the server is too old, the tables are not InnoDB's, `sql_mode` is not strict or is
- *   Oracle's, or `autocommit` is off.
+ * - `database_unsuitable`: the server is too old, or its tables or settings cannot keep records; the message names them.
  * - `connection_in_use`: a transaction of the application is open on a connection of the store's pool.
  * - `record_unreadable`: a record is damaged, or of a later version's format. It was left unchanged.
  * - `record_locked`: a transaction holds the record, and did not end in time.
@@ -21,8 +20,8 @@ import { type Fields, withCauses, wordsOf } from '../sql/client-errors.js'
  *
  * Inside the application's transaction, which each of them rolls back:
  * - `transaction_unmarked`: it is not the transaction that was opened for the run, or it was committed or rolled back meanwhile.
- * - `nothing_written`: no statement that writes was sent in it before the record was completed: it is not the transaction of the
- *   effects, or there were none.
+ * - `nothing_written`: no statement in it had written before the record was completed: it is not that of the effects, or there
+ *   were none.
  * - `record_absent`: there is no record: its retention has ended, or this is another database.
  * - `record_taken`: another attempt owns the record.
  * - `record_ended`: the run has already ended.
@@ -68,7 +67,12 @@ export function storeError(error: unknown): MySqlStoreError {
 function codeOf(error: unknown): ClientsCode {
   const number = errorNumberOf(error)
   if (number === null) return isPoolsRefusal(error) ? 'connections_exhausted' : 'connection_lost'
-  return BY_NUMBER[number] ?? 'database_failed'
+  return meaningOf(number)
+}
+
+function meaningOf(number: number): ClientsCode {
+  const codes = Object.keys(NUMBERS) as ClientsCode[]
+  return codes.find((code) => NUMBERS[code]?.includes(number)) ?? 'database_failed'
 }
 
 /** The codes that a client's error can mean. */
@@ -116,7 +120,7 @@ export function isConflict(error: unknown): boolean {
 /** Whether the connection is still usable after this error: the server refused one statement. */
 export function isRefusedStatement(error: unknown): boolean {
   const number = errorNumberOf(error)
-  if (number === null || BY_NUMBER[number] === 'connection_lost') return false
+  if (number === null || meaningOf(number) === 'connection_lost') return false
   return !withCauses(error).some(({ fatal }) => fatal === true)
 }
 
@@ -132,45 +136,16 @@ const DEADLOCK = 1213
 const LOCK_NOWAIT = 3572
 
 /** https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html, https://mariadb.com/kb/en/mariadb-error-code-reference/ */
-const BY_NUMBER: Readonly<Record<number, ClientsCode>> = {
-  1040: 'connections_exhausted',
-  1203: 'connections_exhausted',
-  1226: 'connections_exhausted',
-  1044: 'permission_denied',
-  1045: 'permission_denied',
-  1142: 'permission_denied',
-  1143: 'permission_denied',
-  1227: 'permission_denied',
-  1046: 'schema_missing',
-  1049: 'schema_missing',
-  1054: 'schema_missing',
-  1146: 'schema_missing',
-  1290: 'read_only',
-  1792: 'read_only',
-  1836: 'read_only',
-  [LOCK_WAIT_TIMEOUT]: 'record_locked',
-  [LOCK_NOWAIT]: 'record_locked',
-  [RECORD_CHANGED]: 'contended',
-  [DEADLOCK]: 'contended',
-  1053: 'connection_lost',
-  1077: 'connection_lost',
-  1152: 'connection_lost',
-  1158: 'connection_lost',
-  1159: 'connection_lost',
-  1160: 'connection_lost',
-  1161: 'connection_lost',
-  1184: 'connection_lost',
-  1317: 'connection_lost',
-  1927: 'connection_lost',
-  3169: 'connection_lost',
-  4031: 'connection_lost',
-  1153: 'packet_too_large',
-  1021: 'database_full',
-  1037: 'database_full',
-  1038: 'database_full',
-  1041: 'database_full',
-  1114: 'database_full',
-  1206: 'database_full',
+const NUMBERS: Readonly<Partial<Record<ClientsCode, readonly number[]>>> = {
+  connections_exhausted: [1040, 1203, 1226],
+  permission_denied: [1044, 1045, 1142, 1143, 1227],
+  schema_missing: [1046, 1049, 1054, 1146],
+  read_only: [1290, 1792, 1836],
+  record_locked: [LOCK_WAIT_TIMEOUT, LOCK_NOWAIT],
+  contended: [RECORD_CHANGED, DEADLOCK],
+  connection_lost: [1053, 1077, 1152, 1158, 1159, 1160, 1161, 1184, 1317, 1927, 3169, 4031],
+  packet_too_large: [1153],
+  database_full: [1021, 1037, 1038, 1041, 1114, 1206],
 }
 
 const ADVICE: Readonly<Record<ClientsCode, string>> = {

@@ -1,3 +1,4 @@
+import { MOST_TRIES, pauseAfter } from '../sql/conflicts.js'
 import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
 import { storeError } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'
@@ -39,15 +40,11 @@ export class Database {
       } catch (error) {
         withoutValues(error, statement)
         if (tries === MOST_TRIES || !isSerializationFailure(error)) throw storeError(error, this.#schema)
-        // Random, so that conflicting commands do not conflict again.
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_PAUSE_MS * 2 ** tries))
+        await pauseAfter(tries)
       }
     }
   }
 }
-
-const MOST_TRIES = 10
-const FIRST_PAUSE_MS = 2
 
 function sendBy(query: PostgresQuery): Send {
   return async ({ text, values }) => query(text, [...values])

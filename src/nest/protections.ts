@@ -1,6 +1,6 @@
 import type { HttpAdapterHost } from '@nestjs/core'
 import type { FastifyInstance } from 'fastify'
-import { IdempotencyError } from '../core/index.js'
+import { IdempotencyError, optionRules } from '../core/index.js'
 import { ProtectedAnswers } from '../fastify/protected-answers.js'
 import { type Controls, createRequestEngine, type Operator } from '../http/index.js'
 import { type Entry, expressEntry, fastifyEntry } from './entries.js'
@@ -97,6 +97,5 @@ export class Protections {
 
 /** Without those that are `undefined`, which count as absent. */
 function ownOptionsOf(target: object): OwnOptions {
-  const given: OwnOptions = Reflect.getMetadata(OWN_OPTIONS, target) ?? {}
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  return optionRules.presentIn(Reflect.getMetadata(OWN_OPTIONS, target))
 }

@@ -107,9 +107,6 @@ const aSignal: OptionRule = (value) =>
   typeof (value as Partial<AbortSignal> | null)?.aborted === 'boolean' ? null : 'an AbortSignal'
 
 /** An operation also names its record, so its members are allowed. */
-const wayOut = (key: unknown) =>
-  typeof key === 'number' ? 'give it as text, String(id)' : 'give a longer one as its hash'
-
 const NAME_RULES = { scope: anything, key: anything, input: anything, firstSent: anything, signal: anything }
 const ATTEMPT_RULES = { ...NAME_RULES, attempt: optionRules.anInteger(0, 2 ** 52) }
 const OPERATION_RULES = { ...NAME_RULES, signal: aSignal }
@@ -122,7 +119,8 @@ function mistakesInName(given: unknown, rules: Readonly<Record<string, OptionRul
   const { key } = given as Partial<OperationName>
   const mistakes = mistakesIn(given, given, rules, ['attempt'])
   const keyIs = typeof key === 'string' ? keyFault(key) : `it is ${kindOf(key)}`
-  if (keyIs !== null) mistakes.push(`key: expected 1 to 255 characters, but ${keyIs}; ${wayOut(key)}`)
+  const wayOut = typeof key === 'number' ? 'give it as text, String(id)' : 'give a longer one as its hash'
+  if (keyIs !== null) mistakes.push(`key: expected 1 to 255 characters, but ${keyIs}; ${wayOut}`)
   return mistakes
 }
 

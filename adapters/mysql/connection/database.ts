@@ -1,3 +1,4 @@
+import { MOST_TRIES, pauseAfter } from '../../sql/conflicts.js'
 import { isConflict, isRefusedStatement, MySqlStoreError, storeError } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, type MySqlPool, resetsOnRelease, sent } from './client.js'
@@ -66,8 +67,7 @@ export class Database {
         return await this.#over((connection, found) => answered(connection, sql, found), statement, true)
       } catch (error) {
         if (tries === MOST_TRIES || !isConflict(error)) throw storeError(error)
-        // Random, so that conflicting commands do not conflict again.
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_PAUSE_MS * 2 ** tries))
+        await pauseAfter(tries)
       }
     }
   }
@@ -107,9 +107,6 @@ export class Database {
     return found
   }
 }
-
-const MOST_TRIES = 10
-const FIRST_PAUSE_MS = 2
 
 async function answered(connection: Connection, sql: string, found: Examined | undefined): Promise<unknown> {
   if (found !== undefined && sql.length > found.mostBytes) {

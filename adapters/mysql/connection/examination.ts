@@ -61,13 +61,12 @@ const ENGINES = statement(
 
 function sessionFault(session: Readonly<Record<string, string | undefined>>): string | null {
   if (session.autocommit !== 'ON') return 'autocommit is off in its sessions, which nobody would commit'
-  if (!/STRICT_(ALL|TRANS)_TABLES/.test(session.sql_mode ?? '')) {
+  const { sql_mode: mode = '' } = session
+  if (!/STRICT_(ALL|TRANS)_TABLES/.test(mode)) {
     return 'its `sql_mode` is not strict, so it would shorten values silently: add STRICT_TRANS_TABLES'
   }
-  const [other] = /\b(?:ORACLE|EMPTY_STRING_IS_NULL)\b/.exec(session.sql_mode ?? '') ?? []
-  if (other !== undefined) {
-    return `its \`sql_mode\` has ${other}, in which the store's statements mean something else, so a payment could be made and never shown`
-  }
+  const [other] = /\b(ORACLE|EMPTY_STRING_IS_NULL)\b/.exec(mode) ?? []
+  if (other !== undefined) return `its \`sql_mode\` has ${other}, which changes what statements mean: remove it`
   if ((session.transaction_isolation ?? session.tx_isolation) === 'READ-UNCOMMITTED') {
     return 'its sessions read what was not committed (READ UNCOMMITTED), so they would replay answers that never were'
   }

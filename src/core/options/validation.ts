@@ -25,12 +25,10 @@ export function mistakesIn(
   rules: Readonly<Record<string, Rule>>,
   required: readonly string[] = [],
 ): string[] {
-  if (!isObject(given)) return [`expected an object; seen: ${kindOf(given)}`]
   const known = Object.keys(rules)
-  if (isClient(given, known)) {
-    return [`expected options, such as { ${known[0]}: … }; seen: ${kindOf(given)}`]
-  }
-  const mistakes = Object.keys(given).flatMap((name) => unknownName(name, known))
+  const ofAll = faultOfWhole(given, known)
+  if (ofAll !== null) return [ofAll]
+  const mistakes = Object.keys(given as object).flatMap((name) => unknownName(name, known))
   for (const [name, rule] of Object.entries(rules)) {
     const value = (values as Record<string, unknown>)[name]
     const fault = value === undefined && !required.includes(name) ? null : rule(value)
@@ -41,16 +39,18 @@ export function mistakesIn(
   return mistakes
 }
 
-function isObject(given: unknown): given is object {
-  return typeof given === 'object' && given !== null
+/** No options at all. A pool, a connection or a request in their place is one mistake: its many fields are none of their own. */
+function faultOfWhole(given: unknown, known: readonly string[]): string | null {
+  if (!isObject(given)) return `expected an object; seen: ${kindOf(given)}`
+  const prototype: unknown = Object.getPrototypeOf(given)
+  const names = Object.keys(given)
+  const isPlain = prototype === null || prototype === Object.prototype
+  if (isPlain || names.length === 0 || names.some((name) => known.includes(name))) return null
+  return `expected options, such as { ${known[0]}: … }; seen: ${kindOf(given)}`
 }
 
-/** A pool, a connection or a request in place of options: its many fields are no mistakes of their own. */
-function isClient(given: object, known: readonly string[]): boolean {
-  const prototype: unknown = Object.getPrototypeOf(given)
-  if (prototype === null || prototype === Object.prototype) return false
-  const names = Object.keys(given)
-  return names.length > 0 && !names.some((name) => known.includes(name))
+function isObject(given: unknown): given is object {
+  return typeof given === 'object' && given !== null
 }
 
 /** The given options without those that are `undefined`, which count as absent. */
@@ -75,7 +75,7 @@ export function checkOptions(
   { required = [], more = [] }: { readonly required?: readonly string[]; readonly more?: readonly string[] } = {},
 ): void {
   const mistakes = mistakesIn(given, values, rules, required)
-  const areOptions = isObject(given) && !isClient(given, Object.keys(rules))
+  const areOptions = faultOfWhole(given, Object.keys(rules)) === null
   refuseMistakes(of, areOptions ? [...mistakes, ...more] : mistakes)
 }
 
