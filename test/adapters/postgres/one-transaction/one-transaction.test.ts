@@ -633,7 +633,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
       })
     }
     // Longer than a busy machine keeps three waiters from asking again.
-    const options = { store, inFlightWaitMs: 20_000 }
+    const options = { store, inFlightWaitMs: 9_000 }
     const [one, other] = [await serve(handler, options), await serve(handler, options)]
     const first = one()
     await entered.opened
