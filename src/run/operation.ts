@@ -126,6 +126,8 @@ function mistakesInName(given: unknown, rules: Readonly<Record<string, OptionRul
 
 function refuse(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
-  const lines = mistakes.map((mistake) => `\n  - ${mistake}`).join('')
-  throw new IdempotencyError('arguments_invalid', `The arguments of ${of} are invalid, and nothing was done:${lines}`)
+  throw new IdempotencyError(
+    'arguments_invalid',
+    `The arguments of ${of} are invalid, and nothing was done:${optionRules.bulleted(mistakes)}`,
+  )
 }

@@ -25,10 +25,29 @@ export function mistakesIn(
   rules: Readonly<Record<string, Rule>>,
   required: readonly string[] = [],
 ): string[] {
+  const ofWhole = faultOfWhole(given, rules)
+  return ofWhole === null ? mistakesInEach(given as object, values, rules, required) : [ofWhole]
+}
+
+/** A pool, a connection or a request in place of options is one mistake, not one for each of its fields. */
+function faultOfWhole(given: unknown, rules: Readonly<Record<string, Rule>>): string | null {
+  if (!isObject(given)) return `expected an object; seen: ${kindOf(given)}`
   const known = Object.keys(rules)
-  const ofAll = faultOfWhole(given, known)
-  if (ofAll !== null) return [ofAll]
-  const mistakes = Object.keys(given as object).flatMap((name) => unknownName(name, known))
+  const prototype: unknown = Object.getPrototypeOf(given)
+  const names = Object.keys(given)
+  const isPlain = prototype === null || prototype === Object.prototype
+  if (isPlain || names.length === 0 || names.some((name) => known.includes(name))) return null
+  return `expected options, such as { ${known[0]}: … }; seen: ${kindOf(given)}`
+}
+
+function mistakesInEach(
+  given: object,
+  values: object,
+  rules: Readonly<Record<string, Rule>>,
+  required: readonly string[],
+): string[] {
+  const known = Object.keys(rules)
+  const mistakes = Object.keys(given).flatMap((name) => unknownName(name, known))
   for (const [name, rule] of Object.entries(rules)) {
     const value = (values as Record<string, unknown>)[name]
     const fault = value === undefined && !required.includes(name) ? null : rule(value)
@@ -37,16 +56,6 @@ export function mistakesIn(
     mistakes.push(`${name}: expected ${expected}; seen: ${seen}`)
   }
   return mistakes
-}
-
-/** No options at all. A pool, a connection or a request in their place is one mistake: its many fields are none of their own. */
-function faultOfWhole(given: unknown, known: readonly string[]): string | null {
-  if (!isObject(given)) return `expected an object; seen: ${kindOf(given)}`
-  const prototype: unknown = Object.getPrototypeOf(given)
-  const names = Object.keys(given)
-  const isPlain = prototype === null || prototype === Object.prototype
-  if (isPlain || names.length === 0 || names.some((name) => known.includes(name))) return null
-  return `expected options, such as { ${known[0]}: … }; seen: ${kindOf(given)}`
 }
 
 function isObject(given: unknown): given is object {
@@ -74,9 +83,9 @@ export function checkOptions(
   rules: Readonly<Record<string, Rule>>,
   { required = [], more = [] }: { readonly required?: readonly string[]; readonly more?: readonly string[] } = {},
 ): void {
-  const mistakes = mistakesIn(given, values, rules, required)
-  const areOptions = faultOfWhole(given, Object.keys(rules)) === null
-  refuseMistakes(of, areOptions ? [...mistakes, ...more] : mistakes)
+  const ofWhole = faultOfWhole(given, rules)
+  const mistakes = ofWhole === null ? [...mistakesInEach(given as object, values, rules, required), ...more] : [ofWhole]
+  refuseMistakes(of, mistakes)
 }
 
 /** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */
