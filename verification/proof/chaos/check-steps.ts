@@ -20,17 +20,12 @@ function checkCalled(history: KeyHistory, call: Called, verdicts: Verdicts): voi
   const expect = (holds: boolean, wrong: string) => {
     verdicts.expectIfKept('S14', history, holds, () => `Attempt ${attempt} called ${label} ${wrong}`)
   }
-  // Any of the copies that a lost reply makes: the run went on with the first one that was confirmed.
-  const isRecorded = (name: string, state: 'begun' | 'done') =>
-    commandsOf(history, name, state).some(
-      (each) => each.token === owner?.token && isDone(each) && each.repliedAt <= call.at,
-    )
-  expect(isRecorded(label, 'begun'), 'before that was recorded')
+  expect(hadRecorded(history, call, label, 'begun'), 'before that was recorded')
 
   for (const over of history.steps) {
     if (over.what !== 'step over' || over.attempt !== attempt || over.process !== call.process || over.at > call.at)
       continue
-    expect(isRecorded(over.label, 'done'), `before the result of ${over.label} was recorded`)
+    expect(hadRecorded(history, call, over.label, 'done'), `before the result of ${over.label} was recorded`)
   }
 
   const earlier = callsOf(history, label).filter((each) => each.attempt < attempt)
@@ -61,10 +56,7 @@ function checkGot(history: KeyHistory, got: Got, verdicts: Verdicts): void {
   const later = history.steps.find(
     (each) => each.what === 'step got' && each.label === label && each.attempt > attempt && each.id !== id,
   )
-  const owner = ownerOf(history, got)
-  const stored = commandsOf(history, label, 'done').some(
-    (each) => each.token === owner?.token && isDone(each) && each.repliedAt <= got.at,
-  )
+  const stored = hadRecorded(history, got, label, 'done')
   verdicts.expectIfKept('S14', history, !stored || later === undefined, () => {
     return `Attempt ${attempt} had recorded the result of ${label}, and attempt ${later?.attempt} got another`
   })
@@ -88,6 +80,14 @@ function checkClaim(history: KeyHistory, claim: Claim, verdicts: Verdicts): void
   verdicts.expectIfKept('S5', history, called === undefined, () => {
     return `Attempt ${claim.attempt} was told "${claim.previousOutcome}", but attempt ${called?.attempt} had called ${called?.label}`
   })
+}
+
+/** Whether the run of a note had a confirmed command by then: a lost reply makes copies, and any of them counts. */
+function hadRecorded(history: KeyHistory, note: Called | Got, label: string, state: 'begun' | 'done'): boolean {
+  const owner = ownerOf(history, note)
+  return commandsOf(history, label, state).some(
+    (each) => each.token === owner?.token && isDone(each) && each.repliedAt <= note.at,
+  )
 }
 
 function callsOf({ steps }: KeyHistory, label: string): Called[] {
