@@ -20,8 +20,8 @@ import { type Fields, withCauses, wordsOf } from '../sql/client-errors.js'
  *
  * Inside the application's transaction, which each of them rolls back:
  * - `transaction_unmarked`: it is not the transaction that was opened for the run, or it was committed or rolled back meanwhile.
- * - `nothing_written`: no statement in it had written before the record was completed: it is not that of the effects, or there
- *   were none.
+ * - `nothing_written`: no statement that writes was sent in it before the record was completed: it is not the transaction of the
+ *   effects, or there were none.
  * - `record_absent`: there is no record: its retention has ended, or this is another database.
  * - `record_taken`: another attempt owns the record.
  * - `record_ended`: the run has already ended.

@@ -632,7 +632,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
         res.status(201).json({ id: 'e1' })
       })
     }
-    // Longer than a busy machine keeps three waiters from asking again.
+    // Long enough for a busy machine, on which they start and ask late.
     const options = { store, inFlightWaitMs: 9_000 }
     const [one, other] = [await serve(handler, options), await serve(handler, options)]
     const first = one()
