@@ -168,9 +168,7 @@ export const stories = [
     meanwhile: 'The owner has its effect, and dies. As long as it has a lease, no other attempt may run.',
     key: 'fresh',
     async play(stage) {
-      const client = stage.client('Client')
-      await client.send({ crash: true, delayMs: 0, leaveAfterMs: GIVE_UP_AFTER_MS, leaving: 'gave up' })
-      const last = await client.sendPolitely()
+      const last = await crashAndAskAgain(stage)
       return toldOfCrash(last, await stage.runs(), stage.handler)
     },
   },
@@ -184,14 +182,23 @@ export const stories = [
     operation: '/api/service/order/create',
     handler: 'steps',
     async play(stage) {
-      const client = stage.client('Client')
-      await client.send({ crash: true, delayMs: 0, leaveAfterMs: GIVE_UP_AFTER_MS, leaving: 'gave up' })
-      const last = await client.sendPolitely()
+      const last = await crashAndAskAgain(stage)
       if (last.decision !== 'resumed' || (await stage.runs()) !== 1) return toldOf(last)
       return 'The owner charged, and died before it shipped. After its lease had lapsed, attempt 2 resumed the step “charge” from its record, then shipped and wrote the mail. Three steps, one charge.'
     },
   },
 ]
+
+/**
+ * The owner has its effect and dies; the client gives up, and asks until it gets an answer.
+ *
+ * @param {Stage} stage
+ */
+async function crashAndAskAgain(stage) {
+  const client = stage.client('Client')
+  await client.send({ crash: true, delayMs: 0, leaveAfterMs: GIVE_UP_AFTER_MS, leaving: 'gave up' })
+  return client.sendPolitely()
+}
 
 /**
  * What is the library's work, and what the handler's.
