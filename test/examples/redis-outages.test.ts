@@ -83,7 +83,8 @@ test.concurrent('Redis paused, then awake: requests are refused in time, and wha
   expect(events(service)).toEqual(['records and books are in redis', 'redis is away', 'redis is back'])
 }, 30_000)
 
-test.concurrent('a slow Redis is not away: answers come late, and the log has nothing to say', async ({
+// Alone: beside the others' servers, a busy machine may itself take the second after which Redis counts as away.
+test('a slow Redis is not away: answers come late, and the log has nothing to say', async ({
   onTestFinished: atEnd,
 }) => {
   const redis = await redisForTest(atEnd)
