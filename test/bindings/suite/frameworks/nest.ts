@@ -108,8 +108,10 @@ function rootOf(nest: NamedNest, platform: Platform, app: App): Type {
   common.All('*')(Controller.prototype, 'handle', handle)
   common.Req()(Controller.prototype, 'handle', 0)
   common.Res({ passthrough: true })(Controller.prototype, 'handle', 1)
-  entry.Operation()(Controller.prototype, 'handle', 2)
-  if (app.isProtected) entry.Idempotent()(Controller.prototype, 'handle', handle)
+  if (app.isProtected) {
+    entry.Operation()(Controller.prototype, 'handle', 2)
+    entry.Idempotent()(Controller.prototype, 'handle', handle)
+  }
 
   class Root {}
   const options = bindOptions(app, (request: NestRequest, name) => request.headers[name]?.toString())
