@@ -1,3 +1,4 @@
+import { IsolationLevel } from '@mikro-orm/mysql'
 import { sql } from 'drizzle-orm'
 import { CompiledQuery } from 'kysely'
 import type { IdempotencyContext } from 'once-per-key'
@@ -7,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { openStore } from '../../../test/adapters/mysql/open-store.js'
 import { startFaultProxy } from '../../../test/support/fault-proxy.js'
 import { serve } from '../postgres-clients/handler-on-trial.js'
+import { loadRecipe } from '../support/prisma-project.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 300_000 })
 
@@ -72,6 +74,25 @@ const CLIENTS: readonly (readonly [name: string, open: () => Promise<Client>])[]
       const { store, dataSource, pool } = await import('../../recipes/transactions/mysql-typeorm.js')
       const close = () => Promise.all([dataSource.destroy(), pool.end()])
       return { store, query: (tx, text) => tx.query(text), serializable: 'SERIALIZABLE', commit: 'COMMIT', close }
+    },
+  ],
+  [
+    'MikroORM',
+    async () => {
+      const { store, orm, pool } = await import('../../recipes/transactions/mysql-mikro-orm.js')
+      const close = () => Promise.all([orm.close(), pool.end()])
+      const serializable = { isolationLevel: IsolationLevel.SERIALIZABLE }
+      return { store, query: (em, text) => em.execute(text), serializable, commit: 'COMMIT', close }
+    },
+  ],
+  [
+    'Prisma',
+    async () => {
+      // biome-ignore lint/suspicious/noExplicitAny: its types are generated
+      const { store, prisma, pool } = await loadRecipe<any>('mysql')
+      const close = () => Promise.all([prisma.$disconnect(), pool.end()])
+      const serializable = { isolationLevel: 'Serializable' }
+      return { store, query: (tx, text) => tx.$executeRawUnsafe(text), serializable, commit: 'COMMIT', close }
     },
   ],
 ]

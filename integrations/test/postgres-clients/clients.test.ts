@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { retrying } from '../../../examples/recipes/transactions/retrying.js'
 import { openStore } from '../../../test/adapters/postgres/open-store.js'
 import { startFaultProxy } from '../../../test/support/fault-proxy.js'
+import { mistakesInRecipes } from '../support/prisma-project.js'
 import type { AnyClient } from './client-on-trial.js'
 import { CLIENTS } from './clients.js'
 import { serve } from './handler-on-trial.js'
@@ -360,8 +361,8 @@ describe.each(CLIENTS)('with %s', (_name, open) => {
   })
 })
 
-test('the lines for Prisma compile with the client that it generates', async () => {
-  expect(await (await import('./prisma.js')).mistakes()).toBe('')
+test('the lines for Prisma compile with the clients that it generates', async () => {
+  expect(await mistakesInRecipes()).toBe('')
 }, 300_000)
 
 /** Each request contains it. A client that prepares COMMIT sends that word once. */
