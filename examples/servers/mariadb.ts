@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chownSync, mkdtempSync } from 'node:fs'
+import { chownSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createConnection } from 'mysql2/promise'
@@ -7,7 +7,10 @@ import { freePort } from './free-port.js'
 import { installedProgram } from './installed-program.js'
 import { type OwnServer, startServer } from './own-server.js'
 
-let program: string | undefined
+/** The server of MySQL itself, 8.0.19 or later, to be tried in place of MariaDB. */
+const MYSQL = process.env.ONCE_PER_KEY_MYSQLD
+
+let program = MYSQL
 
 /** Where it is; on Debian as root it is installed when it is missing. */
 export function mariaDbBinary(): string {
@@ -29,21 +32,31 @@ function ordinaryUser(folder: string): string[] {
   return ['--user=mysql']
 }
 
-/** Starts a server. `settings`: as in my.cnf. */
-export async function startOwnMariaDb(settings: Readonly<Record<string, string>> = {}): Promise<OwnServer> {
-  const binary = mariaDbBinary()
-  const folder = mkdtempSync(join(tmpdir(), 'once-per-key-mariadb-'))
-  const user = ordinaryUser(folder)
-  const data = join(folder, 'data')
-  const small = ['--innodb-log-file-size=16M', '--innodb-buffer-pool-size=32M']
-  const made = ['--auth-root-authentication-method=normal', '--skip-test-db', '--skip-name-resolve', ...small]
+function makeDatabase(binary: string, args: readonly string[], folder: string): void {
+  const options = { stdio: 'ignore', cwd: folder } as const
+  if (binary === MYSQL) {
+    const first = join(folder, 'first.sql')
+    writeFileSync(first, `CREATE USER root@'127.0.0.1'; GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;`)
+    execFileSync(binary, [...args, '--initialize-insecure', `--init-file=${first}`], options)
+    return
+  }
   const installer = installedProgram({
     names: ['mariadb-install-db', 'mysql_install_db'],
     folders: [dirname(binary), '/usr/bin'],
     debianPackage: 'mariadb-server',
     need: 'The program mariadb-install-db is needed; it comes with MariaDB.',
   })
-  execFileSync(installer, ['--no-defaults', ...user, `--datadir=${data}`, ...made], { stdio: 'ignore', cwd: folder })
+  execFileSync(installer, [...args, '--auth-root-authentication-method=normal', '--skip-test-db'], options)
+}
+
+/** Starts a server. `settings`: as in my.cnf. */
+export async function startOwnMariaDb(settings: Readonly<Record<string, string>> = {}): Promise<OwnServer> {
+  const binary = mariaDbBinary()
+  const folder = mkdtempSync(join(tmpdir(), 'once-per-key-mariadb-'))
+  const user = ordinaryUser(folder)
+  const data = join(folder, 'data')
+  const small = ['--loose-innodb-log-file-size=16M', '--innodb-buffer-pool-size=32M']
+  makeDatabase(binary, ['--no-defaults', ...user, `--datadir=${data}`, '--skip-name-resolve', ...small], folder)
   const given = Object.entries(settings).map(([name, value]) => `--${name.replaceAll('_', '-')}=${value}`)
   const port = await freePort()
   const url = (database = '') => `mysql://root@127.0.0.1:${port}/${database}`
@@ -52,6 +65,8 @@ export async function startOwnMariaDb(settings: Readonly<Record<string, string>>
     `--port=${port}`,
     `--socket=${join(folder, 'socket')}`,
     '--bind-address=127.0.0.1',
+    `--secure-file-priv=${folder}`,
+    '--loose-mysqlx=OFF',
   ]
   const args = ['--no-defaults', ...user, ...place, '--skip-name-resolve', ...small, ...given]
   return startServer({ port, folder, url, program: binary, args, crash: 'SIGKILL', accepts })

@@ -20,6 +20,9 @@ export interface MariaDbServer {
   close(): Promise<void>
 }
 
+/** MySQL itself is tried in its place. */
+export const IS_MYSQL = process.env.ONCE_PER_KEY_MYSQLD !== undefined
+
 /** Kept from tests that ask for durability alone: it outlives a crash of MariaDB, not one of the machine. */
 const DEFAULTS = { innodb_flush_log_at_trx_commit: '2', max_connections: '400' }
 

@@ -4,14 +4,15 @@ import { describe, expect, test, vi } from 'vitest'
 import { gate } from '../../support/gate.js'
 import type { Handler } from '../../support/payout-servers.js'
 import { claimOf, ownOf } from '../claims.js'
+import { ISOLATION, SNAPSHOTS } from './open-store.js'
 import { onDatabase } from './served.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const LEVELS = [
-  ['READ COMMITTED', "SET SESSION tx_isolation = 'READ-COMMITTED'"],
-  ['REPEATABLE READ', "SET SESSION tx_isolation = 'REPEATABLE-READ', innodb_snapshot_isolation = ON"],
-  ['SERIALIZABLE', "SET SESSION tx_isolation = 'SERIALIZABLE'"],
+  ['READ COMMITTED', `SET SESSION ${ISOLATION} = 'READ-COMMITTED'`],
+  ['REPEATABLE READ', `SET SESSION ${ISOLATION} = 'REPEATABLE-READ'${SNAPSHOTS}`],
+  ['SERIALIZABLE', `SET SESSION ${ISOLATION} = 'SERIALIZABLE'`],
 ] as const
 
 describe.each(LEVELS)('one transaction and no claim, at %s,', async (_level, session) => {

@@ -3,6 +3,11 @@ import { MySqlStore, type MySqlStoreOptions } from 'once-per-key/mysql'
 import { afterAll } from 'vitest'
 import { type MariaDbServer, newMariaDbDatabase, startMariaDb } from '../../support/mariadb-server.js'
 
+/** What a session's isolation is called, by MariaDB and by MySQL. */
+export const ISOLATION = '/*M! tx_isolation *//*!80000 transaction_isolation */'
+/** To set as well, where there is such a thing: on MariaDB. */
+export const SNAPSHOTS = '/*M!, innodb_snapshot_isolation = ON */'
+
 /** A store in a new database. Nothing of it sweeps by itself. */
 export interface Opened {
   readonly server: MariaDbServer

@@ -5,6 +5,7 @@ import { storeLaws } from 'once-per-key/testing'
 import { afterAll, describe, test, vi } from 'vitest'
 import { startMariaDb } from '../../support/mariadb-server.js'
 import { thoroughly } from '../../support/thoroughness.js'
+import { ISOLATION, SNAPSHOTS } from './open-store.js'
 
 // The laws wait for real leases to lapse, each on keys of its own: together they wait no longer than one. No more at a time than a
 // busy machine serves: the store refuses a command that waits for a connection for long.
@@ -27,9 +28,9 @@ const ODD: PoolOptions = {
 
 const EVERYDAY = [['promises', (uri: string) => createPool({ uri, connectionLimit: 10 })]] as const
 const OTHERS = [
-  ['odd_sessions', session("SET time_zone = '-11:00', tx_isolation = 'SERIALIZABLE', innodb_snapshot_isolation = ON")],
+  ['odd_sessions', session(`SET time_zone = '-11:00', ${ISOLATION} = 'SERIALIZABLE'${SNAPSHOTS}`)],
   ['callbacks', (uri: string) => createCallbackPool({ uri, connectionLimit: 10 })],
-  ['read_committed', session("SET tx_isolation = 'READ-COMMITTED'")],
+  ['read_committed', session(`SET ${ISOLATION} = 'READ-COMMITTED'`)],
   ['odd_pool', (uri: string) => createPool({ uri, connectionLimit: 10, ...ODD })],
   ['odd_modes', session("SET sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES,SIMULTANEOUS_ASSIGNMENT,TRADITIONAL'")],
 ] as const

@@ -4,15 +4,15 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Statement } from '../../../adapters/mysql/statement.js'
 import { gate } from '../../support/gate.js'
 import { claimOf, ownOf } from '../claims.js'
-import { openPool, storeOn } from './open-store.js'
+import { ISOLATION, openPool, SNAPSHOTS, storeOn } from './open-store.js'
 import { onDatabase } from './served.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const LEVELS = [
-  ['READ COMMITTED', "SET SESSION tx_isolation = 'READ-COMMITTED'"],
-  ['REPEATABLE READ', "SET SESSION tx_isolation = 'REPEATABLE-READ', innodb_snapshot_isolation = ON"],
-  ['SERIALIZABLE', "SET SESSION tx_isolation = 'SERIALIZABLE'"],
+  ['READ COMMITTED', `SET SESSION ${ISOLATION} = 'READ-COMMITTED'`],
+  ['REPEATABLE READ', `SET SESSION ${ISOLATION} = 'REPEATABLE-READ'${SNAPSHOTS}`],
+  ['SERIALIZABLE', `SET SESSION ${ISOLATION} = 'SERIALIZABLE'`],
 ] as const
 
 describe.each(LEVELS)('a transaction at %s', async (_level, session) => {
