@@ -6,6 +6,7 @@ import {
   Inject,
   Injectable,
   type NestInterceptor,
+  Optional,
   StreamableFile,
 } from '@nestjs/common'
 import { type Observable, of, tap } from 'rxjs'
@@ -18,10 +19,11 @@ const RESPONSE_HEADERS = '__headers__'
 
 /** Claims a request after its guards; a refusal or a replay is sent below Nest, which goes on as for any other value or exception. */
 export class IdempotencyInterceptor implements NestInterceptor {
-  readonly #protections: Protections
+  readonly protections: Protections
 
-  constructor(protections: Protections) {
-    this.#protections = protections
+  constructor(protections: Protections | undefined) {
+    if (protections === undefined) throw withoutModule()
+    this.protections = protections
   }
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
@@ -30,7 +32,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const request = http.getRequest()
     const client: Socket = (request.raw ?? request).socket
     const call: Call = { request, response: http.getResponse(), next: http.getNext(), client }
-    const entry = this.#protections.entryOf(context.getHandler(), context.getClass())
+    const entry = this.protections.entryOf(context.getHandler(), context.getClass())
     const own: readonly { name: string }[] = Reflect.getMetadata(RESPONSE_HEADERS, context.getHandler()) ?? []
     const answered = await entry.claim(
       call,
@@ -49,6 +51,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
 // As decorators do, which the language has not had in this form.
 Injectable()(IdempotencyInterceptor)
 Inject(Protections)(IdempotencyInterceptor, undefined, 0)
+Optional()(IdempotencyInterceptor, undefined, 0)
 
 /** Interceptors around this one see a value of the kind that they are used to, or an exception; it is sent already. */
 function insteadOfRun({ answer, isReplay }: Answered): Observable<unknown> {
@@ -65,6 +68,15 @@ function contentOf({ headers, body }: Answer): unknown {
   } catch {
     return undefined // Encoded, for example by compression.
   }
+}
+
+/** In place of Nest's words, which name a class that only this package knows. */
+function withoutModule(): IdempotencyError {
+  return new IdempotencyError(
+    'options_invalid',
+    '@Idempotent() is used, and IdempotencyModule is not there. Import IdempotencyModule.forRoot({ store, scope }) in the root module; with ' +
+      '`isGlobal: false`, in each module whose controllers use @Idempotent().',
+  )
 }
 
 function unsupported(type: string): IdempotencyError {

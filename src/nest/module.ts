@@ -11,11 +11,12 @@ import {
   SetMetadata,
   UseInterceptors,
 } from '@nestjs/common'
-import { HttpAdapterHost } from '@nestjs/core'
+import { HttpAdapterHost, ModulesContainer } from '@nestjs/core'
 import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
 import { IdempotencyInterceptor } from './interceptor.js'
-import { type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
+import { isMarked, type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 import { IdempotencyService, Protections } from './protections.js'
+import { StartCheck } from './start-check.js'
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<NestOptions>()
   .setClassMethodName('forRoot')
@@ -33,7 +34,8 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModule
  * })
  * class AppModule {}
  *
- * @throws IdempotencyError `options_invalid`, which lists every mistake, when the application is created.
+ * @throws IdempotencyError `options_invalid`, which lists every mistake, when the application is created; and when it starts, for options of
+ * routes, and for decorators that protect nothing, such as one on a resolver of GraphQL.
  */
 export class IdempotencyModule extends ConfigurableModuleClass implements NestModule, OnApplicationShutdown {
   readonly #protections: Protections
@@ -59,8 +61,14 @@ Module({
   providers: [
     {
       provide: Protections,
-      inject: [MODULE_OPTIONS_TOKEN, HttpAdapterHost],
-      useFactory: (options: NestOptions, host: HttpAdapterHost) => new Protections(options, host),
+      inject: [{ token: MODULE_OPTIONS_TOKEN, optional: true }, HttpAdapterHost],
+      useFactory: (options: NestOptions | undefined, host: HttpAdapterHost) => new Protections(options, host),
+    },
+    {
+      provide: StartCheck,
+      inject: [ModulesContainer, Protections],
+      useFactory: (modules: ModulesContainer, protections: Protections) =>
+        new StartCheck(modules, protections, operationOf),
     },
     { provide: IdempotencyService, inject: [Protections], useFactory: ({ service }: Protections) => service },
   ],
@@ -87,16 +95,15 @@ export function Idempotent(options: OwnOptions = {}): ClassDecorator & MethodDec
 
 /**
  * The context of the handler's run, as a parameter: its key, attempt and `deriveKey`; `undefined` for a request without a key, which
- * `required: true` refuses. A route that nothing protects rejects with `context_missing`, and its handler does not run.
+ * `required: true` refuses. A route that nothing protects is told when the application starts.
  */
-export const Operation: () => ParameterDecorator = createParamDecorator(
-  (_data: unknown, context: ExecutionContext): IdempotencyContext | undefined => {
-    const { idempotency } = context.switchToHttp().getRequest<{ idempotency?: IdempotencyContext }>()
-    const isMarked = [context.getHandler(), context.getClass()].some((on) => Reflect.hasMetadata(OWN_OPTIONS, on))
-    if (idempotency === undefined && !isMarked) throw notIdempotent(context.getClass().name, context.getHandler().name)
-    return idempotency
-  },
-)
+export const Operation: () => ParameterDecorator = createParamDecorator(operationOf)
+
+function operationOf(_data: unknown, context: ExecutionContext): IdempotencyContext | undefined {
+  const { idempotency } = context.switchToHttp().getRequest<{ idempotency?: IdempotencyContext }>()
+  if (idempotency !== undefined || isMarked(context.getHandler(), context.getClass())) return idempotency
+  throw notIdempotent(context.getClass().name, context.getHandler().name)
+}
 
 function notIdempotent(controller: string, handler: string): IdempotencyError {
   return new IdempotencyError(

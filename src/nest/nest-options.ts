@@ -15,3 +15,8 @@ export type OwnOptions = Partial<NestOptions>
 
 /** The metadata with a route's or a controller's own options. */
 export const OWN_OPTIONS = 'once-per-key: options'
+
+/** Whether `@Idempotent()` is on a method or its class. */
+export function isMarked(...targets: readonly object[]): boolean {
+  return targets.some((target) => Reflect.hasMetadata(OWN_OPTIONS, target))
+}

@@ -43,7 +43,8 @@ export class Protections {
   #answers: ProtectedAnswers | undefined
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
-  constructor(options: NestOptions, host: HttpAdapterHost) {
+  constructor(options: NestOptions | undefined, host: HttpAdapterHost) {
+    if (options === undefined) throw withoutOptions()
     createRequestEngine(options) // Mistakes are told when the application starts, whichever routes it has.
     this.#options = options
     this.#host = host
@@ -70,10 +71,16 @@ export class Protections {
     this.#entries.set(controller, ofController)
     const known = ofController.get(handler)
     if (known !== undefined) return known
-    const own = { ...ownOptionsOf(controller), ...ownOptionsOf(handler) }
-    const entry = Object.keys(own).length === 0 ? this.#rootEntry() : this.#made({ ...this.#options, ...own })
+    const options = this.optionsOf(handler, controller)
+    const entry = options === this.#options ? this.#rootEntry() : this.#made(options)
     ofController.set(handler, entry)
     return entry
+  }
+
+  /** A route's options; those of the module themselves, where it has none of its own. */
+  optionsOf(handler: object, controller: object): NestOptions {
+    const own = { ...ownOptionsOf(controller), ...ownOptionsOf(handler) }
+    return Object.keys(own).length === 0 ? this.#options : { ...this.#options, ...own }
   }
 
   #rootEntry(): Entry {
@@ -93,6 +100,14 @@ export class Protections {
       'IdempotencyModule is not a module of this application: import IdempotencyModule.forRoot(…) in its root module.',
     )
   }
+}
+
+function withoutOptions(): IdempotencyError {
+  return new IdempotencyError(
+    'options_invalid',
+    'IdempotencyModule has no options. Import IdempotencyModule.forRoot({ store, scope }), or forRootAsync with a `useFactory` that returns ' +
+      'them, in place of IdempotencyModule.',
+  )
 }
 
 /** Without those that are `undefined`, which count as absent. */

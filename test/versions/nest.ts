@@ -7,6 +7,8 @@ export interface NamedNest {
   readonly rxjs: typeof import('rxjs')
   readonly entry: typeof import('once-per-key/nest')
   readonly FastifyAdapter: FastifyAdapterClass
+  /** Of `@nestjs/microservices`, which the root does not have either. */
+  readonly MessagePattern: (pattern: string) => MethodDecorator
 }
 
 /** As much of `@nestjs/platform-fastify` as the suite calls; the root does not have it. */

@@ -66,20 +66,6 @@ describe.each(PLACES)('$place', (place) => {
     expect((await post('/payouts', { key: null })).json).toEqual({ key: null })
   })
 
-  test('@Operation() on a route that nothing protects is refused, and its handler does not run', async () => {
-    const handle = vi.fn()
-    class Unprotected {
-      create(operation: IdempotencyContext) {
-        return handle(operation)
-      }
-    }
-    common.Controller('payouts')(Unprotected)
-    decorate(Unprotected, 'create', [common.Post()], [entry.Operation()])
-    const { post } = await serve(place, [Unprotected])
-    expect(await post()).toMatchObject({ status: 500 })
-    expect(handle).not.toHaveBeenCalled()
-  })
-
   test('@HttpCode and @Header belong to the answer, and not to a refusal', async () => {
     const methods = [common.HttpCode(202), common.Header('X-Receipt', '17')]
     const { post } = await serve(place, [payouts(() => ({ paid: true }), { methods })])

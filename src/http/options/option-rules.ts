@@ -56,6 +56,11 @@ export function mistakesInOptions<Req>(given: IdempotencyOptions<Req>): string[]
   return [...mistakesIn(given, values, RULES, REQUIRED), ...mistakesInAll(values), ...contradictions(given)]
 }
 
+/** The methods that options cover: with the default, and those of a profile. For a binding that knows the methods of its routes. */
+export function coveredMethods<Req>(given: IdempotencyOptions<Req>): readonly string[] {
+  return withDefaults(given).methods
+}
+
 /**
  * A missing `unknownRetentionMs` is `retentionMs`, whose mistakes are reported only once. A missing `clockSkewMs` must only fit
  * where it is used.

@@ -1,0 +1,203 @@
+import type { Type } from '@nestjs/common'
+import { Mutation, Resolver } from '@nestjs/graphql'
+import { agenticCommerce } from 'once-per-key'
+import { MemoryStore } from 'once-per-key/memory'
+import type { IdempotencyContext, NestOptions } from 'once-per-key/nest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { create, decorate, type Options, PLACES } from './serve-nest.js'
+
+// What is wrong before the first request is told before it.
+
+describe.each(PLACES)('$place', (place) => {
+  const { common, entry, MessagePattern, NestFactory } = place.nest
+
+  /** What the application says when it starts; nothing, where it does. */
+  async function said(
+    { controllers = [], providers = [] }: { controllers?: Type[]; providers?: Type[] },
+    options?: Options,
+  ): Promise<string> {
+    const app = await create(place, controllers, { providers, ...(options && { options }) })
+    try {
+      await app.init()
+      return 'nothing'
+    } catch (error) {
+      expect((error as { code?: string }).code).toBe('options_invalid')
+      return (error as Error).message
+    } finally {
+      await app.close().catch(() => undefined)
+    }
+  }
+
+  /** A class with methods of these decorators. */
+  function made(
+    name: string,
+    methods: Readonly<Record<string, readonly MethodDecorator[]>>,
+    ofClass: readonly ClassDecorator[] = [],
+  ): Type {
+    const type = { [name]: class {} }[name] as Type
+    for (const [method, decorators] of Object.entries(methods)) {
+      Object.defineProperty(type.prototype, method, { value() {}, configurable: true, writable: true })
+      decorate(type, method, decorators)
+    }
+    for (const decorator of ofClass) decorator(type)
+    return type
+  }
+
+  const payments = (methods: Parameters<typeof made>[1], ...ofClass: ClassDecorator[]) =>
+    made('Payments', methods, [common.Controller('payments'), ...ofClass])
+
+  test('a method of a provider, such as a resolver of GraphQL, protects nothing', async () => {
+    const create = [Mutation(() => Boolean), entry.Idempotent()]
+    const message = await said({ providers: [made('PaymentsResolver', { create, list: [] }, [Resolver()])] })
+    expect(message).toContain("\n  - PaymentsResolver.create: it is no controller's. @Idempotent() protects routes")
+    expect(message).toContain('here use `runner` of once-per-key/run')
+    expect(message).not.toContain('PaymentsResolver.list')
+  })
+
+  test('a provider as a whole is told once', async () => {
+    const message = await said({
+      providers: [made('Gateway', { a: [], b: [] }, [entry.Idempotent() as ClassDecorator])],
+    })
+    expect(message.match(/\n {2}- /g)).toHaveLength(1)
+    expect(message).toContain("\n  - Gateway: it is no controller's.")
+  })
+
+  test('handlers of messages are told, by their own mark or that of their controller', async () => {
+    const paid = [MessagePattern('paid')]
+    expect(await said({ controllers: [payments({ paid: [...paid, entry.Idempotent()] })] })).toContain(
+      '\n  - Payments.paid: it is called by messages.',
+    )
+    const marked = payments({ create: [common.Post()], paid, private: [] }, entry.Idempotent() as ClassDecorator)
+    const message = await said({ controllers: [marked] })
+    expect(message).toContain('\n  - Payments.paid: it is called by messages.')
+    expect(message.match(/\n {2}- /g)).toHaveLength(1)
+  })
+
+  test('a method without a route is told', async () => {
+    expect(await said({ controllers: [payments({ create: [entry.Idempotent()] })] })).toContain(
+      '\n  - Payments.create: it is no route; @Post() and the like make one.',
+    )
+  })
+
+  test.each([
+    ['GET', common.Get(), {}, 'POST, PUT, PATCH, DELETE'],
+    ['HEAD', common.Head(), {}, 'POST, PUT, PATCH, DELETE'],
+    ['DELETE', common.Delete(), { methods: ['POST'] }, 'POST'],
+    ['PUT', common.Put(), { profile: agenticCommerce }, 'POST'],
+  ] as const)('a mark on %s, which `methods` does not name, is told', async (method, decorator, options, methods) => {
+    expect(await said({ controllers: [payments({ look: [decorator, entry.Idempotent()] })] }, options)).toContain(
+      `\n  - Payments.look: @Idempotent() has no effect on ${method}: \`methods\` are ${methods}. Remove it; if the route has effects`,
+    )
+  })
+
+  test('options of a route are told, all of them, with those of its controller and the module', async () => {
+    const wrong = { maxRunMs: 1, requird: true } as Partial<NestOptions>
+    const lax = { required: false }
+    const message = await said(
+      {
+        controllers: [
+          payments({
+            create: [common.Post(), entry.Idempotent(wrong)],
+            cancel: [common.Post('cancel'), entry.Idempotent(lax)],
+            fine: [common.Post('fine'), entry.Idempotent({ required: true })],
+          }),
+        ],
+      },
+      { profile: agenticCommerce },
+    )
+    expect(message).toContain('\n  - Payments.create: requird: did you mean required?')
+    expect(message).toContain('\n  - Payments.create: maxRunMs: 1 is less than leaseMs = 30000')
+    expect(message).toContain('\n  - Payments.cancel: required: the profile agenticCommerce needs true')
+    expect(message).not.toContain('fine')
+  })
+
+  test('@Operation() on a route that nothing protects is told', async () => {
+    class Unprotected {
+      create(_operation: IdempotencyContext) {}
+    }
+    common.Controller('payments')(Unprotected)
+    decorate(Unprotected, 'create', [common.Post()], [entry.Operation()])
+    expect(await said({ controllers: [Unprotected] })).toContain(
+      '\n  - Unprotected.create: it takes @Operation(), but nothing protects it.',
+    )
+  })
+
+  test('without the module, @Operation() is told by each request, and its handler does not run', async () => {
+    const create = vi.fn()
+    class Unprotected {
+      create(operation: IdempotencyContext) {
+        return create(operation)
+      }
+    }
+    common.Controller('payments')(Unprotected)
+    decorate(Unprotected, 'create', [common.Post()], [entry.Operation()])
+    class Root {}
+    common.Module({ controllers: [Unprotected] })(Root)
+    const quiet = { logger: false, abortOnError: false } as const
+    const app = await (place.platform === 'Express'
+      ? NestFactory.create(Root, quiet)
+      : NestFactory.create(Root, new place.nest.FastifyAdapter(), quiet))
+    await app.listen(0, '127.0.0.1')
+    onTestFinished(() => app.close())
+    const { status } = await fetch(`${await app.getUrl()}/payments`, { method: 'POST' })
+    expect([status, create.mock.calls]).toEqual([500, []])
+  })
+
+  test('what is right is not told: marked controllers that also read, @All(), methods that are named, unmarked providers', async () => {
+    const reading = payments(
+      { create: [common.Post()], list: [common.Get()], helper: [] },
+      entry.Idempotent() as ClassDecorator,
+    )
+    const all = made(
+      'All',
+      {
+        any: [common.All('any'), entry.Idempotent()],
+        get: [common.Get('get'), entry.Idempotent({ methods: ['GET'] })],
+      },
+      [common.Controller('all')],
+    )
+    const both = made('Both', { create: [common.Post(), entry.Idempotent()] }, [common.Controller('both')])
+    expect(await said({ controllers: [reading, all, both], providers: [made('Service', { run: [] }), both] })).toBe(
+      'nothing',
+    )
+  })
+
+  test('each of two modules of their own judges the routes that it protects', async () => {
+    const feature = (options: Options, required: boolean) => {
+      class Feature {}
+      const imports = [
+        entry.IdempotencyModule.forRoot({ store: new MemoryStore(), scope: () => 'acme', isGlobal: false, ...options }),
+      ]
+      const controllers = [payments({ create: [common.Post(), entry.Idempotent({ required })] })]
+      common.Module({ imports, controllers })(Feature)
+      return Feature
+    }
+    class Root {}
+    // `required: false` contradicts the profile, which is not its own module's.
+    common.Module({ imports: [feature({}, false), feature({ profile: agenticCommerce }, true)] })(Root)
+    const app = await NestFactory.create(Root, { logger: false, abortOnError: false })
+    await app.init()
+    await app.close()
+  })
+
+  test.each([
+    ['@Idempotent() without the module', [], 'Import IdempotencyModule.forRoot({ store, scope }) in the root module'],
+    [
+      'the module without forRoot',
+      [entry.IdempotencyModule],
+      'IdempotencyModule has no options. Import IdempotencyModule.forRoot',
+    ],
+    [
+      'a factory that returns nothing',
+      [entry.IdempotencyModule.forRootAsync({ useFactory: () => undefined as never })],
+      'IdempotencyModule has no options.',
+    ],
+  ])('%s is told in words that say what to import', async (_name, imports, words) => {
+    class Root {}
+    common.Module({ imports, controllers: [payments({ create: [common.Post(), entry.Idempotent()] })] })(Root)
+    await expect(NestFactory.create(Root, { logger: false, abortOnError: false })).rejects.toMatchObject({
+      code: 'options_invalid',
+      message: expect.stringContaining(words),
+    })
+  })
+})

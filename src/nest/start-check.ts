@@ -1,0 +1,115 @@
+import { type OnModuleInit, RequestMethod } from '@nestjs/common'
+import { MetadataScanner, type ModulesContainer } from '@nestjs/core'
+import { IdempotencyError } from '../core/index.js'
+import { coveredMethods, mistakesInOptions } from '../http/index.js'
+import { IdempotencyInterceptor } from './interceptor.js'
+import { isMarked } from './nest-options.js'
+import type { Protections } from './protections.js'
+
+/** Nest's names for what decorators say of a class or a method. */
+const CONTROLLER = '__controller__'
+const ROUTE = 'path'
+const METHOD = 'method'
+const PARAMETERS = '__routeArguments__'
+/** Of `@nestjs/microservices`. */
+const MESSAGE = 'microservices:pattern'
+
+const USE_RUNNER =
+  '@Idempotent() protects routes of controllers, whose response can be held until it is stored; here use `runner` of once-per-key/run, inside of it'
+
+/** A method of a class. */
+interface Place {
+  readonly type: Class
+  readonly name: string
+  readonly handler: object
+}
+
+type Class = abstract new (...args: never[]) => object
+
+/**
+ * Says when the application starts what would be told at the first request, or never: `@Idempotent()` where it protects nothing, a
+ * route's options, `@Operation()` without it.
+ */
+export class StartCheck implements OnModuleInit {
+  readonly #modules: ModulesContainer
+  readonly #protections: Protections
+  readonly #operation: unknown
+
+  /** `operation`: what `@Operation()` is made of. */
+  constructor(modules: ModulesContainer, protections: Protections, operation: unknown) {
+    this.#modules = modules
+    this.#protections = protections
+    this.#operation = operation
+  }
+
+  /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
+  onModuleInit(): void {
+    const mistakes = [...new Set(this.#mistakes())]
+    if (mistakes.length === 0) return
+    const list = mistakes.map((mistake) => `\n  - ${mistake}`).join('')
+    throw new IdempotencyError(
+      'options_invalid',
+      `@Idempotent() and @Operation() do not protect what they mark:${list}`,
+    )
+  }
+
+  *#mistakes(): Generator<string> {
+    for (const { controllers, providers, injectables } of this.#modules.values()) {
+      const { protections } = (injectables.get(IdempotencyInterceptor)?.instance ??
+        {}) as Partial<IdempotencyInterceptor>
+      for (const place of placesIn(controllers)) {
+        if (!isMarked(place.handler, place.type)) yield* this.#unmarked(place)
+        else if (!Reflect.hasMetadata(ROUTE, place.handler)) yield* ofNoRoute(place)
+        else if (protections === this.#protections) yield* this.#ofRoute(place)
+      }
+      for (const place of placesIn(providers)) yield* this.#ofProvider(place)
+    }
+  }
+
+  *#unmarked(place: Place): Generator<string> {
+    if (!this.#takesOperation(place)) return
+    yield `${nameOf(place)}: it takes @Operation(), but nothing protects it. Mark the method, or its controller, with @Idempotent()`
+  }
+
+  #takesOperation({ type, name }: Place): boolean {
+    const parameters: Record<string, { factory?: unknown }> = Reflect.getMetadata(PARAMETERS, type, name) ?? {}
+    return Object.values(parameters).some(({ factory }) => factory === this.#operation)
+  }
+
+  *#ofRoute(place: Place): Generator<string> {
+    const options = this.#protections.optionsOf(place.handler, place.type)
+    const mistakes = mistakesInOptions(options)
+    for (const mistake of mistakes) yield `${nameOf(place)}: ${mistake}`
+    if (mistakes.length > 0 || !isMarked(place.handler)) return // A marked controller may have routes that only read.
+    const method = RequestMethod[Reflect.getMetadata(METHOD, place.handler)] ?? ''
+    const covered = coveredMethods(options)
+    if (method === 'ALL' || covered.includes(method)) return
+    yield `${nameOf(place)}: @Idempotent() has no effect on ${method}: \`methods\` are ${covered.join(', ')}. Remove it; if the route has effects, make it a POST`
+  }
+
+  *#ofProvider(place: Place): Generator<string> {
+    if (Reflect.hasMetadata(CONTROLLER, place.type)) return // What is said of it is said above.
+    if (!isMarked(place.handler, place.type) && !this.#takesOperation(place)) return
+    yield `${isMarked(place.type) ? place.type.name : nameOf(place)}: it is no controller's. ${USE_RUNNER}`
+  }
+}
+
+function* ofNoRoute(place: Place): Generator<string> {
+  if (Reflect.hasMetadata(MESSAGE, place.handler)) yield `${nameOf(place)}: it is called by messages. ${USE_RUNNER}`
+  else if (isMarked(place.handler))
+    yield `${nameOf(place)}: it is no route; @Post() and the like make one. ${USE_RUNNER}`
+}
+
+function* placesIn(wrappers: ReadonlyMap<unknown, { readonly metatype: unknown }>): Generator<Place> {
+  for (const { metatype } of wrappers.values()) {
+    if (typeof metatype !== 'function' || !metatype.prototype) continue // A value, or what a factory makes.
+    const type = metatype as Class
+    for (const name of new MetadataScanner().getAllMethodNames(type.prototype)) {
+      yield { type, name, handler: type.prototype[name] }
+    }
+  }
+}
+
+function nameOf({ type, name }: Place): string {
+  return `${type.name}.${name}`
+}
