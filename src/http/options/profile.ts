@@ -8,7 +8,7 @@ export interface Profile {
 
 /**
  * The IETF draft, version 07 (draft-ietf-httpapi-idempotency-key-header): another request under the key is 422, and errors
- * below 500 are replayed. Set `documentation` with it, and `required: true` on routes that need a key.
+ * below 500 are replayed, but for 408, 425, 429 and 499. Set `documentation` with it, and `required: true` on routes that need a key.
  *
  * @example idempotency({ store, scope, profile: ietfDraft07, documentation: 'https://developer.example.com/idempotency' })
  */
@@ -21,8 +21,8 @@ export const ietfDraft07: Profile = Object.freeze({ name: 'ietfDraft07' })
 export const agenticCommerce: Profile = Object.freeze({ name: 'agenticCommerce' })
 
 /**
- * The Universal Commerce Protocol, as of August 2026: a key belongs to its path, another body is 409, answers below 500 are
- * replayed, for 48 hours.
+ * The Universal Commerce Protocol, as of August 2026: a key belongs to its path, another body is 409, answers below 500 but 408, 425, 429
+ * and 499 are replayed, for 48 hours.
  */
 export const universalCommerce: Profile = Object.freeze({ name: 'universalCommerce' })
 

@@ -1,3 +1,4 @@
+import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyOptions } from './options.js'
 import type { Problem, ProblemCode, RenderProblem } from './problem.js'
 import { NO_TRAITS, type Profile, type ProfileName, type ProfileTraits } from './profile.js'
@@ -19,8 +20,17 @@ interface Terms {
   readonly demands: readonly Demand[]
 }
 
-/** Every answer that is no server error: the texts replay "success or an error", and leave 5xx out or to the server. */
-const keepFailure = () => true
+/** Agentic commerce, §6.3: "server MUST return the original response with the same HTTP status code". Only 5xx are exempt (§6.5). */
+const keepEach = () => true
+
+/**
+ * By these the server says that it has completed nothing, and asks for the same request again: too slow, too early, too often, the
+ * client has gone. The IETF draft replays "the result of the previously completed operation, success or an error" (§2.6), and names 429
+ * beside 5xx as the resource's own (§2.7); universal commerce stores "the key with the operation result" (checkout), and names 429 beside
+ * 503 for Retry-After (overview).
+ */
+const NO_RESULTS = [408, 425, 429, 499]
+const keepResults = ({ status }: Answer) => !NO_RESULTS.includes(status)
 
 const DAY_MS = 86_400_000
 
@@ -39,7 +49,7 @@ const keptForADay = (rule: string): Demand => ({
 /** By name, so that an ES module and a CommonJS copy of a profile are the same. */
 const TERMS: Readonly<Record<ProfileName, Terms>> = {
   ietfDraft07: {
-    options: { problemStatuses: { key_missing: 400, in_flight: 409, mismatched: 422 }, keepFailure },
+    options: { problemStatuses: { key_missing: 400, in_flight: 409, mismatched: 422 }, keepFailure: keepResults },
     traits: NO_TRAITS,
     demands: [usualHeader('§2: "The Idempotency-Key request header field"')],
   },
@@ -48,7 +58,7 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
       required: true,
       methods: ['POST'],
       problemStatuses: { mismatched: 422 },
-      keepFailure,
+      keepFailure: keepEach,
       renderProblem: agenticProblem,
     },
     traits: { keyPerPath: true, echoesKey: true },
@@ -73,7 +83,7 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
     ],
   },
   universalCommerce: {
-    options: { retentionMs: 2 * DAY_MS, keepFailure },
+    options: { retentionMs: 2 * DAY_MS, keepFailure: keepResults },
     traits: { keyPerPath: true, echoesKey: false },
     demands: [
       usualHeader('Headers'),

@@ -81,6 +81,13 @@ describe.each(FRAMEWORKS)('the IETF draft 07, on $name', (framework) => {
     }
   })
 
+  test('§2.7: a 429 too, and 408, 425 and 499, which complete nothing', async () => {
+    const { send, runs } = await serve(framework, answering(429, 408, 425, 499, 201), { options })
+    const statuses = []
+    for (let i = 0; i < 6; i++) statuses.push((await send()).status)
+    expect([statuses, runs()]).toEqual([[429, 408, 425, 499, 201, 201], 5])
+  })
+
   test('§2.7: a 5xx is left to the resource: it runs again', async () => {
     const { send, runs } = await serve(framework, answering(502, 201), { options })
     expect([(await send()).status, (await send()).status, runs()]).toEqual([502, 201, 2])
@@ -152,6 +159,15 @@ describe.each(FRAMEWORKS)('the Agentic Commerce Protocol, on $name', (framework)
       expect([first.header('Idempotent-Replayed'), retry.header('Idempotent-Replayed')]).toEqual([undefined, 'true'])
     }
     expect(runs()).toBe(3)
+  })
+
+  test('§6.3: of every answer below 500, also of 429', async () => {
+    const { send, runs } = await serve(framework, answering(429, 408, 425, 499), { options })
+    for (const status of [429, 408, 425, 499]) {
+      const [first, retry] = [await send({ key: `${status}` }), await send({ key: `${status}` })]
+      expect([first.status, retry.status, retry.header('Idempotent-Replayed')]).toEqual([status, status, 'true'])
+    }
+    expect(runs()).toBe(4)
   })
 
   test('§6.4: another body is 422 idempotency_conflict', async () => {
@@ -249,6 +265,13 @@ describe.each(FRAMEWORKS)('the Universal Commerce Protocol, on $name', (framewor
       ])
     }
     expect(runs()).toBe(2)
+  })
+
+  test('what is stored is a result, which 408, 425, 429 and 499 are not: the same request runs again', async () => {
+    const { send, runs } = await serve(framework, answering(429, 408, 425, 499, 200), { options })
+    const statuses = []
+    for (let i = 0; i < 6; i++) statuses.push((await send()).status)
+    expect([statuses, runs()]).toEqual([[429, 408, 425, 499, 200, 200], 5])
   })
 
   test('on a duplicate with another payload: 409, and nothing runs', async () => {
