@@ -26,7 +26,14 @@ export {
   strictJson,
 } from './json.js'
 export { type MaybePromise, whenever } from './maybe-promise.js'
-export { mountedTwice, operationTaken, transactionLate, transactionStreamed, transactionsMissing } from './misuse.js'
+export {
+  mountedTwice,
+  operationTaken,
+  refuseMount,
+  transactionLate,
+  transactionStreamed,
+  transactionsMissing,
+} from './misuse.js'
 export type { EngineOptions } from './options/engine-options.js'
 export { mistakesInEngineOptions } from './options/engine-rules.js'
 export * as optionRules from './options/validation.js'

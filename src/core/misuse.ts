@@ -128,6 +128,23 @@ export function transactionLeftBehind(): IdempotencyError {
   )
 }
 
+const OWN_ENTRY =
+  'In another framework, import `idempotency` from its own entry: once-per-key (Express, Connect, node:http), once-per-key/fastify, ' +
+  '/hono, /koa or /nest; once-per-key/fetch is for handlers that take a Request.'
+
+/**
+ * For what was mounted in another framework than its own, or called with something else: `args` are what it was called with. Express and
+ * Connect get the error by `next`, their third argument, since Express 4 waits for no promise; others by what is thrown.
+ *
+ * @throws IdempotencyError `response_unsupported`
+ */
+export function refuseMount(what: string, [seen, , next]: readonly unknown[], instead = OWN_ENTRY): void {
+  const message = `${what}; it was called with ${kindOf(seen)}, and nothing ran. ${instead}`
+  const error = new IdempotencyError('response_unsupported', message)
+  if (typeof next !== 'function') throw error
+  next(error)
+}
+
 export function mountedTwice(): IdempotencyError {
   return new IdempotencyError(
     'mounted_twice',

@@ -5,6 +5,7 @@ import {
   IdempotencyError,
   isCertainFailure,
   mountedTwice,
+  refuseMount,
 } from '../core/index.js'
 import {
   type Asking,
@@ -77,21 +78,22 @@ export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
   const protect = protectionBy(engine)
   // Express takes a function of four parameters for an error handler.
   const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
-    if (typeof res?.setHeader === 'function') protect(req, res, next)
-    else refuseForeign(next)
+    if (typeof res?.setHeader !== 'function') refuseMount(FOR, [req, res, next])
+    else if (typeof next !== 'function') throw nextMissing()
+    else protect(req, res, next)
   }
   return Object.assign(middleware, controlsOf(engine))
 }
 
-/** Fastify registers it as a plugin, without a request, and would start unprotected; Hono and Koa give no `next` here. */
-function refuseForeign(next: Next | undefined): void {
-  const error = new IdempotencyError(
-    'response_unsupported',
-    'This middleware was called without a request and a response of node:http: it is for Express, Connect and node:http. Other ' +
-      'frameworks import `idempotency` from an entry of their own: once-per-key/fastify, /hono or /koa, and once-per-key/fetch.',
+/** Fastify would register it as a plugin, without a request, and start unprotected; Hono and Koa give no `next` here. */
+const FOR = '`idempotency` of once-per-key is middleware for Express, Connect and node:http'
+
+function nextMissing(): IdempotencyError {
+  return new IdempotencyError(
+    'arguments_invalid',
+    'The middleware was called without `next`, by which it goes on to the handler, so nothing ran. On plain node:http call ' +
+      '`once(req, res, (error) => { … })` with what answers the request, or the error.',
   )
-  if (typeof next !== 'function') throw error
-  next(error)
 }
 
 /** Hears of a replay or a refusal that was sent in place of the handler's answer. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fastify'
-import type { IdempotencyContext } from '../core/index.js'
+import { type IdempotencyContext, refuseMount } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 import { ProtectedAnswers } from './protected-answers.js'
 
@@ -39,9 +39,12 @@ export type IdempotencyPlugin = FastifyPluginCallback<IdempotencyOptions<Fastify
  * @throws IdempotencyError `options_invalid`, which lists every mistake, when the plugin loads.
  */
 export const idempotency: IdempotencyPlugin = (app, options, loaded) => {
+  if (typeof app?.addHook !== 'function') return refuseMount(FOR, [app, options, loaded])
   protect(app, options)
   loaded()
 }
+
+const FOR = '`idempotency` of once-per-key/fastify is a plugin: await app.register(idempotency, { store, scope })'
 
 // Fastify reads these: the plugin's hooks apply to the context that registers it. See Fastify's "Plugins Guide".
 Object.assign(idempotency, {

@@ -1,4 +1,4 @@
-import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
+import { type IdempotencyContext, IdempotencyError, refuseMount } from '../core/index.js'
 import { controlsOf, createRequestEngine, type Operator } from '../http/index.js'
 import { respond } from './execution.js'
 import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
@@ -66,12 +66,18 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
 
   function once<Rest extends readonly unknown[]>(
     handler: FetchHandler<Rest>,
+    ...more: readonly unknown[]
   ): (request: Request, ...rest: Rest) => Promise<Response> {
+    if (typeof handler !== 'function') return refuseMount(WRAPS, [handler, ...more]) as never
     if (options.scope === undefined) throw scopeMissing()
-    return (request, ...rest) => answer({ request, rest }, (same, context) => handler(same, context, ...rest))
+    return (request, ...rest) =>
+      isRequest(request)
+        ? answer({ request, rest }, (same, context) => handler(same, context, ...rest))
+        : refuseCall(request, ...rest)
   }
 
   function handle(request: Request, handler: FetchHandler, terms: HandleTerms = {}): Promise<Response> {
+    if (!isRequest(request)) return refuseCall(request)
     const told = 'scope' in terms ? { scope: terms.scope as string } : undefined
     return answer({ request, rest: [], told }, handler, terms.waitUntil)
   }
@@ -80,6 +86,19 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
     handle,
     ...controlsOf(engine),
   })
+}
+
+const WRAPS =
+  '`once(handler)` of once-per-key/fetch takes a function that gets a Request and returns a Response, and is no middleware itself'
+const FOR = 'A handler that `once` of once-per-key/fetch has made takes a Request'
+
+async function refuseCall(...args: readonly unknown[]): Promise<never> {
+  return refuseMount(FOR, args) as never
+}
+
+/** Of whichever copy of Fetch. */
+function isRequest(given: Request | undefined): given is Request {
+  return typeof given?.headers?.get === 'function'
 }
 
 function scopeMissing(): IdempotencyError {

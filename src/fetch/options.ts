@@ -1,5 +1,5 @@
 import { checkOptions, optionRules } from '../core/index.js'
-import { type IdempotencyOptions, mistakesInOptions } from '../http/index.js'
+import { checkAreOptions, type IdempotencyOptions, mistakesInOptions } from '../http/index.js'
 
 /** Options whose functions receive the request, and the further arguments of the platform. */
 type Functions = 'scope' | 'skip' | 'fingerprint' | 'isSuccess' | 'isCertainFailure' | 'renderProblem'
@@ -51,12 +51,14 @@ export const DEFAULT_MAX_BODY_BYTES = 1_048_576
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake.
  */
-export function engineOptions({ maxBodyBytes, ...given }: FetchIdempotencyOptions): IdempotencyOptions<Asked> {
+export function engineOptions(options: FetchIdempotencyOptions): IdempotencyOptions<Asked> {
+  checkAreOptions(options)
+  const { maxBodyBytes, ...given } = options
   const { scope = notTold } = given
-  const options = { ...given, ...forCalls({ ...given, scope }) } as unknown as IdempotencyOptions<Asked>
-  checkMaxBodyBytes(maxBodyBytes, options)
-  const ofOptions = options.scope
-  return { ...options, scope: (asked) => (asked.told === undefined ? ofOptions(asked) : asked.told.scope) }
+  const forEngine = { ...given, ...forCalls({ ...given, scope }) } as unknown as IdempotencyOptions<Asked>
+  checkMaxBodyBytes(maxBodyBytes, forEngine)
+  const ofOptions = forEngine.scope
+  return { ...forEngine, scope: (asked) => (asked.told === undefined ? ofOptions(asked) : asked.told.scope) }
 }
 
 /** Reports all mistakes in one error. */

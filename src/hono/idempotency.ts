@@ -1,8 +1,14 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
-import { type IdempotencyContext, isCertainFailure } from '../core/index.js'
+import { type IdempotencyContext, isCertainFailure, refuseMount } from '../core/index.js'
 import { respond } from '../fetch/execution.js'
 import { checkMaxBodyBytes, DEFAULT_MAX_BODY_BYTES } from '../fetch/options.js'
-import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
+import {
+  checkAreOptions,
+  controlsOf,
+  createRequestEngine,
+  type IdempotencyOptions,
+  type Operator,
+} from '../http/index.js'
 
 declare module 'hono' {
   interface ContextVariableMap {
@@ -45,11 +51,13 @@ export interface Middleware<E extends Env> extends MiddlewareHandler<E>, Operato
  */
 // biome-ignore lint/suspicious/noExplicitAny: as in Hono, where a middleware fits any application
 export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions<E>): Middleware<E> {
+  checkAreOptions(options)
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, ...given } = options
   checkMaxBodyBytes(maxBodyBytes, given)
   const engine = createRequestEngine<Context<E>>(given)
 
-  const middleware: MiddlewareHandler<E> = async (c, next) => {
+  const middleware: MiddlewareHandler<E> = async (c, next, ...more: readonly unknown[]) => {
+    if (c?.req?.raw === undefined) return refuseMount(FOR, [c, next, ...more])
     const headers = () => headersBefore(c)
     const waitUntil = waitUntilOf(c)
     const call = {
@@ -76,6 +84,8 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
 
   return Object.assign(middleware, controlsOf(engine))
 }
+
+const FOR = '`idempotency` of once-per-key/hono is middleware for Hono'
 
 /**
  * The response's headers before the handler. Not read from `c.res`, which would make a response: Hono sets the headers of an earlier

@@ -20,7 +20,7 @@ export { type WaitUntil, waitFor } from './engine/wait-until.js'
 export { type BodyFieldOptions, bodyField, type LegacyKey } from './options/body-field.js'
 export { withoutBody } from './options/given-functions.js'
 export { aHeaderName, bodyHeaders } from './options/header-name.js'
-export { coveredMethods, mistakesInOptions } from './options/option-rules.js'
+export { checkAreOptions, coveredMethods, mistakesInOptions } from './options/option-rules.js'
 export type { IdempotencyOptions, KeepHeader } from './options/options.js'
 export {
   type IdempotencyEvent,

@@ -1,5 +1,5 @@
 import type { Context, Next } from 'koa'
-import { type IdempotencyContext, mountedTwice } from '../core/index.js'
+import { type IdempotencyContext, mountedTwice, refuseMount } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 import { NodeFacts } from '../node/facts.js'
 import { hold } from '../node/hold.js'
@@ -39,7 +39,8 @@ export interface Middleware extends Operator {
 export function idempotency(options: IdempotencyOptions<Context>): Middleware {
   const engine = createRequestEngine<Context>(options)
 
-  async function protect(ctx: Context, next: Next): Promise<void> {
+  async function protect(ctx: Context, next: Next, ...more: readonly unknown[]): Promise<void> {
+    if (typeof ctx?.onerror !== 'function') return refuseMount(FOR, [ctx, next, ...more])
     if (ctx.idempotency !== undefined) throw mountedTwice()
     const decision = await engine.decide(new NodeFacts(ctx.req, ctx, ctx.originalUrl, bodyOf(ctx)))
     switch (decision.action) {
@@ -60,6 +61,8 @@ export function idempotency(options: IdempotencyOptions<Context>): Middleware {
 
   return Object.assign(protect, controlsOf(engine))
 }
+
+const FOR = '`idempotency` of once-per-key/koa is middleware for Koa'
 
 /** Koa's body parsers keep the body there. */
 function bodyOf({ request }: Context): unknown {

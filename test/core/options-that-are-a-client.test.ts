@@ -1,4 +1,8 @@
 import { idempotency } from 'once-per-key'
+import { idempotency as ofFetch } from 'once-per-key/fetch'
+import { idempotency as ofHono } from 'once-per-key/hono'
+import { idempotency as ofKoa } from 'once-per-key/koa'
+import { MemoryStore } from 'once-per-key/memory'
 import { MySqlStore } from 'once-per-key/mysql'
 import { PostgresStore } from 'once-per-key/postgres'
 import { SqliteStore } from 'once-per-key/sqlite'
@@ -22,6 +26,26 @@ test.each([
   expect(() => make(new Client() as never)).toThrow(
     `The options of ${of} are invalid:\n  - expected options, such as ${such}; seen: an object (Client)\nSee `,
   )
+})
+
+class Pretender {
+  header() {}
+  render = 1
+  status = 2
+}
+
+test.each([
+  ['a store', new MemoryStore()],
+  ['an instance that shares a name by chance', Object.assign(new Pretender(), { header: () => {} })],
+  ['nothing', undefined],
+  ['a function', () => ({})],
+  ['a list', [new MemoryStore()]],
+])('%s in place of the options of an `idempotency` is one mistake, in each entry', (_what, given) => {
+  for (const make of [idempotency, ofFetch, ofHono, ofKoa] as ((given: unknown) => unknown)[]) {
+    expect(() => make(given)).toThrow(
+      /^The options of idempotency\(\) are invalid:\n {2}- expected options, such as { store: … }; seen: [^\n]+\nSee /,
+    )
+  }
 })
 
 test('an instance with options of the right names is taken for options', () => {

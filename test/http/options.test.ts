@@ -102,7 +102,7 @@ test.each([
 test.each([{ given: undefined }, { given: null }, { given: 'store' }, { given: 17 }, { given: () => ({}) }])(
   'options that are $given are a mistake',
   ({ given }) => {
-    expect(messageOf(given)).toMatch(/expected an object; seen: /)
+    expect(messageOf(given)).toMatch(/expected options, such as { store: … }; seen: /)
   },
 )
 

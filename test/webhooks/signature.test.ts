@@ -206,7 +206,7 @@ describe('the options', () => {
         'secrets[0]: expected a string or bytes; seen: a number',
       ],
     },
-    { given: null, mistakes: ['expected an object; seen: null'] },
+    { given: null, mistakes: ['expected options, such as { header: … }; seen: null'] },
   ])('of hmacSha256 are refused, all mistakes at once: $mistakes', ({ given, mistakes }) => {
     expect(mistakesOf(() => hmacSha256(given as never))).toEqual(mistakes)
   })

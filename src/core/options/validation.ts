@@ -29,15 +29,18 @@ export function mistakesIn(
   return ofWhole === null ? mistakesInEach(given as object, values, rules, required) : [ofWhole]
 }
 
-/** A pool, a connection or a request in place of options is one mistake, not one for each of its fields. */
+/** A store, a pool or a request in place of options is one mistake, not one for each of its fields. */
 function faultOfWhole(given: unknown, rules: Readonly<Record<string, Rule>>): string | null {
-  if (!isObject(given)) return `expected an object; seen: ${kindOf(given)}`
   const known = Object.keys(rules)
+  const mistake = `expected options, such as { ${known[0]}: … }; seen: ${kindOf(given)}`
+  if (!isObject(given)) return mistake
   const prototype: unknown = Object.getPrototypeOf(given)
+  if (prototype === null || prototype === Object.prototype) return null
+  // An instance with options as its fields, or with handlers as its methods, is taken for them; one that shares a name by chance is not.
   const names = Object.keys(given)
-  const isPlain = prototype === null || prototype === Object.prototype
-  if (isPlain || names.length === 0 || names.some((name) => known.includes(name))) return null
-  return `expected options, such as { ${known[0]}: … }; seen: ${kindOf(given)}`
+  const ours = names.filter((name) => known.includes(name)).length
+  const isOurs = names.length === 0 ? known.some((name) => name in given) : ours * 2 >= names.length
+  return isOurs ? null : mistake
 }
 
 function mistakesInEach(
@@ -86,6 +89,16 @@ export function checkOptions(
   const ofWhole = faultOfWhole(given, rules)
   const mistakes = ofWhole === null ? [...mistakesInEach(given as object, values, rules, required), ...more] : [ofWhole]
   refuseMistakes(of, mistakes)
+}
+
+/**
+ * Refuses what is no options at all, before somebody takes some of them out.
+ *
+ * @throws IdempotencyError `options_invalid`
+ */
+export function checkAreOptions(of: string, given: unknown, rules: Readonly<Record<string, Rule>>): void {
+  const ofWhole = faultOfWhole(given, rules)
+  if (ofWhole !== null) refuseMistakes(of, [ofWhole])
 }
 
 /** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */

@@ -3,6 +3,7 @@ import { ENGINE_RULES as ALL_ENGINE_RULES, mistakesInRelations } from '../../cor
 import {
   aFunction,
   anInteger,
+  checkAreOptions as checkAre,
   checkOptions,
   type Fault,
   mistakesIn,
@@ -54,6 +55,15 @@ function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req>
 export function mistakesInOptions<Req>(given: IdempotencyOptions<Req>): string[] {
   const values = judgedIn(given, withDefaults(given))
   return [...mistakesIn(given, values, RULES, REQUIRED), ...mistakesInAll(values), ...contradictions(given)]
+}
+
+/**
+ * Refuses what is no options at all, such as a store in their place: for a binding that takes options of its own out of them first.
+ *
+ * @throws IdempotencyError `options_invalid`
+ */
+export function checkAreOptions(given: unknown): void {
+  checkAre('idempotency()', given, RULES)
 }
 
 /** The methods that options cover: with the default, and those of a profile. For a binding that knows the methods of its routes. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Answer, IdempotencyError } from '../../core/index.js'
+import { type Answer, IdempotencyError, refuseMount } from '../../core/index.js'
 import { type WaitUntil, waitFor } from '../../http/index.js'
 import { sendAnswer } from '../../node/sending/send.js'
 import { Deliveries } from './delivery/deliveries.js'
@@ -78,6 +78,7 @@ export function receiverFor<Req extends AnyRequest>(
   const deliveries = new Deliveries<Req>(options)
 
   const receiver: Receive = (req, res, next) => {
+    if (!isOfNode(res)) return refuseMount(FOR, [req, res, next], INSTEAD)
     if (typeInPath === undefined) return handle(req, res, next)
     const type = typeInPath(targetOf(req))
     if (type !== null) void deliveries.during(() => receive(deliveries, req as Req & IncomingMessage, res, next, type))
@@ -87,12 +88,14 @@ export function receiverFor<Req extends AnyRequest>(
   function handle(this: unknown, req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void): void {
     // Connect treats anything with a `handle` as an application: it sets `route` to the mount path and calls `handle`.
     if (this === receiver && 'route' in receiver) receiver(req, res, next)
+    else if (!isOfNode(res)) refuseMount(FOR, [req, res, next], INSTEAD)
     else void deliveries.during(() => receive(deliveries, req as Req & IncomingMessage, res, next, null))
   }
-  function fetch(
+  async function fetch(
     request: Request,
     { waitUntil }: { readonly waitUntil?: WaitUntil | undefined } = {},
   ): Promise<Response> {
+    if (typeof request?.headers?.get !== 'function') refuseMount(FETCH_FOR, [request], INSTEAD)
     const type = typeInPath?.(request.url) ?? null
     const delivery = fetchDelivery(request as Req & Request, waitUntil)
     const receiving = deliveries.during(async () => responseOf(await deliveries.answerTo(delivery, type)))
@@ -100,6 +103,15 @@ export function receiverFor<Req extends AnyRequest>(
     return receiving
   }
   return Object.assign(receiver, { handle, fetch, idle: () => deliveries.idle() })
+}
+
+const FOR = 'A webhook receiver is middleware for Express, Connect and node:http'
+const FETCH_FOR = '`receiver.fetch` takes a Request'
+const INSTEAD =
+  'On Fetch call `receiver.fetch(request)`, on Hono `receiver.fetch(c.req.raw)`; on Koa and Fastify pass the request and the response of node:http.'
+
+function isOfNode(res: ServerResponse | undefined): boolean {
+  return typeof res?.setHeader === 'function'
 }
 
 /** Express and Connect cut the mount point off `url`, and `{webhook_receiver_url}` may have a path. */

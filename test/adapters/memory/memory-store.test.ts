@@ -225,7 +225,7 @@ describe('options', () => {
   test.each([null, 5, 'records'])('that are %j are a mistake', (given) => {
     const lines = [
       'The options of MemoryStore are invalid:',
-      `  - expected an object; seen: ${given === null ? 'null' : `a ${typeof given}`}`,
+      `  - expected options, such as { maxBytes: … }; seen: ${given === null ? 'null' : `a ${typeof given}`}`,
       'See once-per-key/docs/errors.md#options_invalid',
     ]
     expect(() => new MemoryStore(given as never)).toThrow(
