@@ -3,8 +3,12 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Type } from '@nestjs/common'
-import { describe, expect, test, vi } from 'vitest'
+import { Redis } from 'ioredis'
+import { idempotency, singleTenant } from 'once-per-key'
+import { RedisStore } from 'once-per-key/redis'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../../test/support/gate.js'
+import { startRedis } from '../../../test/support/redis-server.js'
 import { runNode } from '../../../test/support/run-node.js'
 import { PLATFORMS, startNest } from './start-nest.js'
 
@@ -13,6 +17,7 @@ const recipe = async (path: string) => import(fileURLToPath(new URL(`../../../${
 await recipe('integrations/recipes/nestjs/merchant.guard.ts')
 await recipe('integrations/recipes/nestjs/payouts.controller.ts')
 const { PaymentsModule } = await recipe('integrations/recipes/nestjs/payments.module.ts')
+const { RedisPaymentsModule } = await recipe('integrations/recipes/nestjs/redis-payments.module.ts')
 const { Bank } = (await recipe('integrations/recipes/nestjs/bank.ts')) as {
   readonly Bank: Type<{ transfers: unknown[]; transfer(amount: number): unknown }>
 }
@@ -77,6 +82,39 @@ describe.each(PLATFORMS)('the recipe for Nest on %s', (platform) => {
     open()
     await closed
     expect(order).toEqual(['opened', 'closed'])
+  })
+})
+
+describe.each(PLATFORMS)('the recipe for Nest on %s, with Redis', (platform) => {
+  test('a run whose client has left is stored before the client of Redis is closed', async () => {
+    const redis = await startRedis()
+    onTestFinished(() => redis.close())
+    vi.stubEnv('REDIS_URL', redis.url)
+    const { app, post } = await startNest(platform, RedisPaymentsModule)
+    const { opened, open } = gate()
+    const bank = app.get(Bank)
+    const transfer = vi.spyOn(bank, 'transfer').mockImplementation(async () => {
+      await opened
+      return { id: 'po_1', amount: 100 }
+    })
+    const client = new AbortController()
+    const headers = { 'X-Merchant': 'acme', 'Idempotency-Key': 'k' }
+    const left = post('/payouts', { amount: 100 }, headers, client.signal).catch(() => 'left')
+    await expect.poll(() => transfer.mock.calls.length).toBe(1)
+    client.abort()
+    expect(await left).toBe('left')
+    const closed = app.close()
+    await once(app.getHttpServer(), 'close')
+    open()
+    await closed
+
+    const other = new Redis(redis.url)
+    onTestFinished(() => other.disconnect())
+    const operator = idempotency({ store: new RedisStore({ client: other, prefix: 'payments:' }), scope: singleTenant })
+    expect(await operator.inspect({ scope: 'acme', key: 'k' })).toMatchObject({
+      state: 'completed',
+      answer: { status: 201 },
+    })
   })
 })
 
