@@ -14,3 +14,8 @@ export function whenever<Value, Result>(
 export function isThenable<Value>(value: MaybePromise<Value>): value is Promise<Value> {
   return typeof value === 'object' && value !== null && 'then' in value
 }
+
+/** Handles the rejection of a promise that nothing awaits, where a value was expected: otherwise it would end the process. */
+export function ignoreRejection(value: unknown): void {
+  if (value instanceof Promise) value.catch(() => {})
+}

@@ -59,12 +59,14 @@ export class ProtectedAnswers {
           if (!reply.raw.writableEnded) reply.raw.destroy() // Fastify has sent it, and does not send it again.
         }
         const response = await hold(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
+        if (response === null) throw responseBegun() // Fastify ignores it, since the reply was sent.
         request.idempotency = run.context
         this.#answers.set(request, new FastifyAnswer(reply, run, response))
         return null
       }
       case 'replay':
       case 'reject': {
+        if (reply.raw.headersSent) throw responseBegun()
         const answer = engine.answerFor(decision, request)
         sendStored(reply, answer, decision.extraHeaders)
         return { answer, isReplay: decision.action === 'replay' }

@@ -2,7 +2,7 @@ import type { Context, Next } from 'koa'
 import { type IdempotencyContext, mountedTwice, refuseMount } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 import { NodeFacts } from '../node/facts.js'
-import { hold } from '../node/hold.js'
+import { hold, isAnswered } from '../node/hold.js'
 import { put } from './body.js'
 import { KoaAnswer } from './koa-answer.js'
 
@@ -48,13 +48,15 @@ export function idempotency(options: IdempotencyOptions<Context>): Middleware {
         return next()
       case 'execute': {
         const { run, extraHeaders = [] } = decision
-        ctx.idempotency = run.context
         const { req, res } = ctx
         const response = await hold(engine, run, extraHeaders, { req, res, request: ctx, onError: onError(ctx) })
+        if (response === null) return
+        ctx.idempotency = run.context
         return new KoaAnswer(ctx, run, response).follow(next)
       }
       case 'replay':
       case 'reject':
+        if (isAnswered(ctx.res)) return
         return put(ctx, engine.answerFor(decision, ctx), decision.extraHeaders)
     }
   }

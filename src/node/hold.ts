@@ -16,7 +16,8 @@ export interface Holding<Req> {
 }
 
 /**
- * Holds a response, below the framework, until the run is settled. Rejects with IdempotencyError `response_unsupported`: the
+ * Holds a response, below the framework, until the run is settled. `null`: somebody else has answered meanwhile, for example a time
+ * limit, and the handler must not run. Rejects with IdempotencyError `response_begun` or `response_unsupported`. In both cases the
  * handler has not run, and the key is free.
  */
 export async function hold<Req>(
@@ -24,9 +25,12 @@ export async function hold<Req>(
   run: RequestRun,
   extraHeaders: HeaderPairs,
   { req, res, request, onError }: Holding<Req>,
-): Promise<HeldResponse> {
+): Promise<HeldResponse | null> {
   try {
-    return new HeldResponse(req, res, run, extraHeaders, { sendOther, destroysLeft: true }, onError)
+    if (!isAnswered(res))
+      return new HeldResponse(req, res, run, extraHeaders, { sendOther, destroysLeft: true }, onError)
+    await failUnrun(run)
+    return null
   } catch (error) {
     await failUnrun(run)
     throw error
@@ -41,6 +45,16 @@ export async function hold<Req>(
 export function failUnrun(run: RequestRun): MaybePromise<RequestEnd> {
   run.willFailCertainly(true)
   return run.fail()
+}
+
+/**
+ * Whether somebody else has answered already.
+ *
+ * @throws IdempotencyError `response_begun`: that answer has only begun.
+ */
+export function isAnswered({ headersSent, writableEnded }: ServerResponse): boolean {
+  if (headersSent && !writableEnded) throw responseBegun()
+  return writableEnded
 }
 
 /** A response whose head was sent can no longer be held. */

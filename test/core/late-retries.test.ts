@@ -191,6 +191,11 @@ describe('misuse', () => {
   test.each([
     { name: 'a string', firstSent: () => 'Tue, 24 Nov 2026' as never, says: 'returned a string' },
     {
+      name: 'a promise that rejects', // Unhandled, it would end the process.
+      firstSent: () => Promise.reject(new Error('no such header')) as never,
+      says: 'returned an object',
+    },
+    {
       name: 'a throw',
       firstSent: () => {
         throw new Error('no such header')

@@ -61,7 +61,9 @@ function readChunks(bytes: Buffer, start: number): Content | null {
   for (let at = start; ; ) {
     const lineEnd = bytes.indexOf('\r\n', at)
     if (lineEnd === -1) return null
-    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16)
+    const line = bytes.toString('latin1', at, lineEnd)
+    if (!/^[\da-f]+$/i.test(line)) throw new Error(`This is not the size of a chunk: ${line}`)
+    const size = Number.parseInt(line, 16)
     if (size === 0) {
       if (bytes.toString('latin1', lineEnd + 2, lineEnd + 4) === '\r\n') {
         return { body: Buffer.concat(chunks), trailers: [], end: lineEnd + 4 }

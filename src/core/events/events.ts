@@ -1,3 +1,4 @@
+import { ignoreRejection } from '../maybe-promise.js'
 import type { Identity } from '../record/identity.js'
 import type { IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { StoreEvent } from '../store.js'
@@ -139,8 +140,7 @@ export function safely<Event>(listener: ((event: Event) => unknown) | undefined)
   if (listener === undefined) return () => {}
   return (event) => {
     try {
-      const result = listener(event)
-      if (result instanceof Promise) result.catch(() => {})
+      ignoreRejection(listener(event))
     } catch {}
   }
 }

@@ -1,3 +1,4 @@
+import { ignoreRejection } from '../../core/maybe-promise.js'
 import type { Answer } from '../../core/record/record.js'
 import { isSuccessStatus } from '../answer/answer.js'
 import { problemAnswer } from '../answer/problem.js'
@@ -96,8 +97,3 @@ function rendering(value: ReturnType<RenderProblem<never>>): ReturnType<RenderPr
 
 /** The characters of a header value: RFC 9110 §5.5, "field-content". */
 const FIELD_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
-
-/** Handles the rejection of a promise that nothing awaits, so that it does not end the process. */
-function ignoreRejection(value: unknown): void {
-  if (value instanceof Promise) value.catch(() => {})
-}

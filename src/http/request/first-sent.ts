@@ -1,4 +1,5 @@
 import { IdempotencyError, inItsWords, kindOf } from '../../core/errors.js'
+import { ignoreRejection } from '../../core/maybe-promise.js'
 import { ENGINE_DEFAULTS } from '../../core/options/engine-options.js'
 import { firstSentFault } from '../../core/record/identity.js'
 
@@ -22,7 +23,10 @@ export function firstSentReader<Req>(
       throw failed(`failed${inItsWords(cause)}`, cause)
     }
     if (given === undefined) return { firstSent: undefined }
-    if (!(given instanceof Date)) throw failed(`returned ${kindOf(given)}`)
+    if (!(given instanceof Date)) {
+      ignoreRejection(given)
+      throw failed(`returned ${kindOf(given)}`)
+    }
     const fault = firstSentFault(given, clockSkewMs)
     return fault === null ? { firstSent: given } : { fault }
   }
