@@ -129,7 +129,7 @@ const SECTIONS = [
   {
     title: 'bindingLaws',
     intro: 'The last argument of `bindingLaws(…)`, [for bindings of your own](bindings.md#the-laws).',
-    types: [['src/testing/bindings/binding-law.ts', 'BindingLawsOptions']],
+    types: [['src/testing/bindings/binding-bench.ts', 'BindingLawsOptions']],
   },
 ]
 

@@ -9,8 +9,7 @@ import {
   type MaybePromise,
   type Store,
 } from '../core/index.js'
-import { inWords } from './difference.js'
-import { broken, promised } from './seen.js'
+import { broken, inWords, promised } from './seen.js'
 
 /** Wraps a store so that each reply, in every law, is checked: the engine accepts it, and it contains no token. */
 export function heldToItsReplies(store: Store): Store {
