@@ -1,5 +1,4 @@
-import { eventSchemaOf, type WebhookEnvelope } from './envelope.js'
-import { anything, text, tolerantObject } from './fields.js'
+import { anything, eventSchemaOf, text, tolerantObject, type WebhookEnvelope } from './fields.js'
 
 /** A mandate setup has been started. */
 export interface MandateSetupStartedEvent extends WebhookEnvelope {

@@ -1,6 +1,15 @@
 import { type AppSettings, appSettings } from './app-settings.js'
-import { eventSchemaOf, type WebhookEnvelope } from './envelope.js'
-import { anything, finiteNumber, flag, listOf, sampled, text, tolerantObject } from './fields.js'
+import {
+  anything,
+  eventSchemaOf,
+  finiteNumber,
+  flag,
+  listOf,
+  sampled,
+  text,
+  tolerantObject,
+  type WebhookEnvelope,
+} from './fields.js'
 import { type OnboardingData, onboardingData } from './onboarding-data.js'
 
 /** A merchant has been updated. */

@@ -12,7 +12,7 @@ import {
 import type { WebhookEventError } from '../events/event-error.js'
 import type { AnyRequest } from './delivery/delivery.js'
 import type { WebhookHandlers as HandlersOf, WebhookHandler } from './delivery/handlers.js'
-import type { Delivered, ParsedEvent, Sender } from './parsing/parse.js'
+import type { Delivered, ParsedEvent, Sender } from './parse.js'
 import { receiverFor, type WebhookReceiver } from './receiver.js'
 import type { CommonReceiverOptions, GivenReceiverOptions, ParsedReceiverOptions } from './receiver-options.js'
 

@@ -12,7 +12,7 @@ import { type IdempotencyOptions, mistakesInOptions, type Scope, scopeReader, si
 import type { AnyRequest } from './delivery/delivery.js'
 import { mistakesInHandlers, type WebhookHandler, type WebhookHandlers } from './delivery/handlers.js'
 import type { WebhookReceiverEvent } from './delivery/receiver-event.js'
-import { type Parse, type ParsedEvent, parsedSender, type Sender } from './parsing/parse.js'
+import { type Parse, type ParsedEvent, parsedSender, type Sender } from './parse.js'
 
 /** Options that all receivers share. All durations are integers, in milliseconds. */
 export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>

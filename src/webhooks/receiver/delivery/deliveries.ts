@@ -21,7 +21,7 @@ import {
   waitFor,
 } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
-import type { Delivered } from '../parsing/parse.js'
+import type { Delivered } from '../parse.js'
 import { type ResolvedReceiverOptions, sourceReader } from '../receiver-options.js'
 import { ACKNOWLEDGED, type AnyRequest, type Delivery, HandledDelivery } from './delivery.js'
 import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'

@@ -1,5 +1,5 @@
 import { type IdempotencyContext, mistakesIn, optionRules } from '../../../core/index.js'
-import type { ParsedEvent } from '../parsing/parse.js'
+import type { ParsedEvent } from '../parse.js'
 
 /** What a handler receives besides the event. */
 export interface WebhookContext
