@@ -49,7 +49,7 @@ function inOrder(folder: string, groups: readonly (readonly string[])[]): Layer[
 const LAYERS: readonly Layer[] = [
   // Inside the core: each folder may import those before it.
   ...inOrder('src/core/', [
-    ['errors.ts', 'certain-failure.ts', 'json.ts', 'maybe-promise.ts', 'misuse.ts'],
+    ['errors.ts', 'json.ts', 'maybe-promise.ts', 'misuse.ts'],
     ['record/'],
     ['store.ts'],
     ['events/'],

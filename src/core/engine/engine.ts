@@ -15,8 +15,7 @@ import { Duplicates } from '../run/duplicates.js'
 import { LookedRun } from '../run/looked-run.js'
 import type { CoreParts } from '../run/operation.js'
 import { Run } from '../run/run.js'
-import { type Claimant, type Claimed, PromisedClaim, tellClaim, tellRun } from './claimant.js'
-import { type Claim, Claims } from './claims.js'
+import { type Claim, type Claimant, type Claimed, Claims, PromisedClaim, tellClaim, tellRun } from './claims.js'
 import { checkFirstSent, isLate, lookUp } from './late-retry.js'
 import {
   type EndedRecord,

@@ -1,8 +1,7 @@
-import { awaited } from '../calls/awaited.js'
+import { awaited, type OwnContext } from '../calls/awaited.js'
 import { Deadline, type DeadlineQueue, monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall, Waiting } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
-import type { OwnContext } from '../events/own-context.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
 import type { CoreParts } from './operation.js'
 

@@ -1,5 +1,5 @@
 import { monotonicNow } from '../calls/deadlines.js'
-import { asKept } from '../calls/kept-in.js'
+import { asKept } from '../calls/sending-store.js'
 import type { IdempotencyError } from '../errors.js'
 import type { FailureReason } from '../events/events.js'
 import { type Refused, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'

@@ -1,4 +1,4 @@
-import { rethrow } from '../events/own-context.js'
+import { rethrow } from '../calls/awaited.js'
 import type { RunEnd } from '../events/refusal.js'
 import type { MaybePromise } from '../maybe-promise.js'
 

@@ -1,5 +1,5 @@
-import { isRefusalStatus } from '../../core/certain-failure.js'
-import type { Claimant } from '../../core/engine/claimant.js'
+import type { Claimant } from '../../core/engine/claims.js'
+import { isRefusalStatus } from '../../core/errors.js'
 import type { FailureReason } from '../../core/events/events.js'
 import type { Refused, Replayed, RunEnd } from '../../core/events/refusal.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'

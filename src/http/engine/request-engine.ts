@@ -1,6 +1,6 @@
+import { rethrow } from '../../core/calls/awaited.js'
 import { createOperationEngine, type OperationEngine } from '../../core/engine/engine.js'
 import { safely } from '../../core/events/events.js'
-import { rethrow } from '../../core/events/own-context.js'
 import { traced, traceEvent } from '../../core/events/trace.js'
 import { warnUnheard } from '../../core/events/warning.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
