@@ -25,7 +25,7 @@ const SECTIONS = [
   {
     title: 'bodyField',
     intro: 'The options of `bodyField(name, { … })`, for `legacyKey`.',
-    types: [['src/http/options/body-field.ts', 'BodyFieldOptions']],
+    types: [['src/http/options/options.ts', 'BodyFieldOptions']],
   },
   {
     title: 'Fetch and Hono',

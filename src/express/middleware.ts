@@ -18,9 +18,8 @@ import {
   type RequestRun,
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
-import { NodeFacts } from '../node/facts.js'
 import { HeldResponse } from '../node/held-response.js'
-import { failUnrun, responseBegun } from '../node/hold.js'
+import { failUnrun, NodeFacts, responseBegun } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'

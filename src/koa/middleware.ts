@@ -1,8 +1,7 @@
 import type { Context, Next } from 'koa'
 import { type IdempotencyContext, mountedTwice } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
-import { NodeFacts } from '../node/facts.js'
-import { hold } from '../node/hold.js'
+import { hold, NodeFacts } from '../node/hold.js'
 import { put } from './body.js'
 import { KoaAnswer } from './koa-answer.js'
 

@@ -15,8 +15,7 @@ import { readsBody } from '../request/request-body.js'
 import { type Identified, identityReader } from '../request/request-identity.js'
 import { JudgedRun, withHeaders } from './judged-run.js'
 import { type Operator, operatorOn } from './operator.js'
-import { optionFunctions } from './option-functions.js'
-import { RequestRules } from './request-rules.js'
+import { optionFunctions, RequestRules } from './option-functions.js'
 import type { Asking, Decision, Rejected, Replay, RequestRun } from './request-run.js'
 
 /** The part of a binding that decides what to do with each request. */
