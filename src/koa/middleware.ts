@@ -2,8 +2,7 @@ import type { Context, Next } from 'koa'
 import { type IdempotencyContext, mountedTwice } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
 import { hold, NodeFacts } from '../node/hold.js'
-import { put } from './body.js'
-import { KoaAnswer } from './koa-answer.js'
+import { KoaAnswer, put } from './koa-answer.js'
 
 declare module 'koa' {
   interface ExtendableContext {

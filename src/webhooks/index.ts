@@ -36,13 +36,19 @@ export type {
   MerchantUpdatedPayload,
 } from './events/merchant-updated.js'
 export type { Beneficiary, CompanyAddress, IdDoc, OnboardingData } from './events/onboarding-data.js'
-export type { EventOfType, WebhookContext, WebhookHandler } from './receiver/delivery/handlers.js'
 export type { AboutDelivery, WebhookReceiverEvent } from './receiver/delivery/receiver-event.js'
 export type { ReceiverRefusalCode } from './receiver/delivery/refusal.js'
 export { type WebhookHandlers, type WebhookReceiverOptions, webhookReceiver } from './receiver/documented-receiver.js'
 export type { Parse, ParsedEvent } from './receiver/parse.js'
 export type { Receive, WebhookReceiver } from './receiver/receiver.js'
-export type { CommonReceiverOptions, ParsedReceiverOptions, Verify } from './receiver/receiver-options.js'
+export type {
+  CommonReceiverOptions,
+  EventOfType,
+  ParsedReceiverOptions,
+  Verify,
+  WebhookContext,
+  WebhookHandler,
+} from './receiver/receiver-options.js'
 export {
   githubWebhooks,
   type HmacSha256Options,

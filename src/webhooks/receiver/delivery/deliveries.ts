@@ -22,9 +22,15 @@ import {
 } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
 import type { Delivered } from '../parse.js'
-import { type ResolvedReceiverOptions, sourceReader } from '../receiver-options.js'
+import {
+  type HandlerOf,
+  handlersIn,
+  type ResolvedReceiverOptions,
+  sourceReader,
+  type WebhookContext,
+  type WebhookHandler,
+} from '../receiver-options.js'
 import { ACKNOWLEDGED, type AnyRequest, type Delivery, HandledDelivery } from './delivery.js'
-import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
 import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
 import { eventProblem, type ReceiverRefusalCode, refusalAnswer } from './refusal.js'
 
