@@ -46,7 +46,7 @@ export interface Unknown {
 }
 
 /** What became of an operation; `undefined` is `unknown`. */
-export type CallEnd = { readonly outcome: Outcome['outcome']; readonly replayed?: boolean } | undefined
+type CallEnd = { readonly outcome: Outcome['outcome']; readonly replayed?: boolean } | undefined
 
 /** One operation under way, for all who have called for it meanwhile. */
 export interface Call {

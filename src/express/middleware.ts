@@ -94,7 +94,7 @@ function refuseForeign(next: Next | undefined): void {
 }
 
 /** Hears of a replay or a refusal that was sent in place of the handler's answer. */
-export type OnAnswered = (answer: Answer, isReplay: boolean) => void
+type OnAnswered = (answer: Answer, isReplay: boolean) => void
 
 /** The middleware alone, for a framework on top of Express that must hear of what was answered without a run. */
 export function protectionBy<Req extends IncomingMessage>(
@@ -251,7 +251,7 @@ function refuseBegun(res: ServerResponse, next: (err?: unknown) => void): void {
  * a hidden class of some 1.5 kB that outlives the request. Deleting a property turns an object into a dictionary, which
  * avoids that; every emitter has the property that is deleted here. Does nothing without Express.
  */
-export function asDictionary(message: IncomingMessage | ServerResponse): void {
+function asDictionary(message: IncomingMessage | ServerResponse): void {
   if (SHARES_HIDDEN_CLASSES) return
   const prototype = Object.getPrototypeOf(message)
   if (prototype === ServerResponse.prototype || prototype === IncomingMessage.prototype) return

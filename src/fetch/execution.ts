@@ -24,7 +24,7 @@ import {
 import { bodyOf, canBeHeld, headOf, isResponse, rebuilt, responseOf } from './answer.js'
 import { type Call, factsOf } from './request.js'
 
-export type Execute = Extract<Decision, { action: 'execute' }>
+type Execute = Extract<Decision, { action: 'execute' }>
 /** What to send according to the record, instead of the handler's answer. */
 type Other = Exclude<RequestEnd, { action: 'send' }>
 
@@ -42,7 +42,7 @@ export function execute<Req>(
 }
 
 /** A replay or a problem as a response. */
-export function otherResponse<Req>(
+function otherResponse<Req>(
   engine: RequestEngine<Req>,
   { asked, headers }: Call<Req>,
   decided: Other,

@@ -182,7 +182,7 @@ function notesIn(response: object): Record<string, unknown> {
 const EMPTY = new Set([204, 205, 304])
 
 /** What Koa would send for `ctx.body`: bytes, or a stream of them. */
-export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
+function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
   if (sendsNothing(ctx)) return NO_BYTES
   const body: unknown = ctx.body === undefined ? phraseOf(ctx) : ctx.body
   if (body === null) return NO_BYTES
@@ -220,12 +220,12 @@ function jsonOf(ctx: Context, body: unknown): Buffer {
 }
 
 /** The content type that Koa adds to a reason phrase. */
-export const PHRASE_TYPE = ['Content-Type', 'text/plain; charset=utf-8'] as const
+const PHRASE_TYPE = ['Content-Type', 'text/plain; charset=utf-8'] as const
 
 const NO_BYTES = Buffer.alloc(0)
 
 /** Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them. */
-export function putBody(ctx: Context, held: ResponseBody): void {
+function putBody(ctx: Context, held: ResponseBody): void {
   if (!isStreamed(ctx.body) || sendsNothing(ctx)) return
   const length = headerOf(ctx.res, 'content-length')
   ctx.body = payloadOf(held, ctx.res)

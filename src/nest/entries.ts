@@ -148,7 +148,7 @@ function sent({ raw }: FastifyReply): Promise<void> {
  * After a replay or a refusal was sent, Nest goes on as for any request: it sends what the interceptors return, or a filter answers an
  * exception. On a response that has ended that throws; here it does nothing.
  */
-export function silence(response: ServerResponse): void {
+function silence(response: ServerResponse): void {
   Object.assign(response, SILENT)
 }
 
@@ -184,7 +184,7 @@ interface Sending {
  * an event stream ends with its client. A piped stream that breaks takes the response with it: otherwise its first half would pass for
  * an answer.
  */
-export function outliveClient({ stream, response, client, isPiped }: Sending): void {
+function outliveClient({ stream, response, client, isPiped }: Sending): void {
   const { destroy } = stream
   stream.destroy = function (this: Readable, error?: Error): Readable {
     if (error === undefined && client.destroyed && !isEventStream(response)) return this

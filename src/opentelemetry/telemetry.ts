@@ -202,9 +202,7 @@ function leavesUnknown(event: EventTrace['event']): boolean {
 }
 
 /** Scope and key as hashed attributes; none without a secret. */
-export function hasher(
-  secret: string | undefined,
-): (about: { readonly scope: string; readonly key: string }) => Attributes {
+function hasher(secret: string | undefined): (about: { readonly scope: string; readonly key: string }) => Attributes {
   if (secret === undefined) return () => ({})
   const hash = (text: string): string => createHmac('sha256', secret).update(text).digest('hex')
   return ({ scope, key }) => ({ 'once_per_key.scope.hash': hash(scope), 'once_per_key.key.hash': hash(key) })
@@ -216,7 +214,7 @@ const MOST_RUNS = 1_000
 const LONGEST_MS = 3_600_000
 
 /** The trace that made the answer of a key: only for recent runs of this process, because records do not contain it. */
-export class AnsweredBy {
+class AnsweredBy {
   readonly #traces = new LRUCache<string, SpanContext>({ max: MOST_RUNS, ttl: LONGEST_MS })
 
   set(name: string, made: SpanContext | undefined): void {
@@ -231,7 +229,7 @@ export class AnsweredBy {
 }
 
 /** The metrics. Their names and units are a contract: dashboards use them. */
-export interface Instruments {
+interface Instruments {
   readonly decisions: Counter
   readonly activeRuns: UpDownCounter
   readonly commandDuration: Histogram
@@ -241,7 +239,7 @@ export interface Instruments {
   readonly events: Counter
 }
 
-export function createInstruments(meter: Meter): Instruments {
+function createInstruments(meter: Meter): Instruments {
   return {
     decisions: meter.createCounter('once_per_key.decisions', {
       description: 'Decisions about operations, by outcome: run, replay, or the reason for the refusal.',

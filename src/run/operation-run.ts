@@ -15,7 +15,7 @@ import type { KeptResult, Results } from './results.js'
 import type { RunnerEvent } from './runner-options.js'
 
 /** What all runs of a runner share. */
-export interface RunTerms {
+interface RunTerms {
   readonly results: Results
   /** Never throws. */
   readonly isCertainFailure: (error: unknown) => boolean

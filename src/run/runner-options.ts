@@ -45,7 +45,7 @@ export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFa
 export type GivenRunnerOptions = RunnerOptions & { readonly result?: AnyCodec | undefined }
 
 /** The options with all defaults applied. */
-export interface ResolvedRunnerOptions {
+interface ResolvedRunnerOptions {
   readonly namespace: string
   readonly result: AnyCodec | undefined
   readonly isCertainFailure: (error: unknown) => boolean

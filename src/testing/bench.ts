@@ -34,7 +34,7 @@ export function everywhere(laws: Readonly<Record<string, Law['check']>>): Law[] 
 export const DAY_MS = 86_400_000
 
 /** A record that was listed. */
-export interface SeenListed {
+interface SeenListed {
   readonly key: string
   readonly record: SeenRecord
   readonly retentionRemainingMs: number
@@ -125,7 +125,7 @@ async function wholeWalk(step: (from: string | null) => MaybePromise<ListedRecor
 }
 
 /** How time passes for one store under test. */
-export interface TrialClock {
+interface TrialClock {
   /** A duration that `pass()` exceeds. */
   readonly shortMs: number
   /** Waits `shortMs`: on the store's clock if it can be advanced, else really. */
@@ -150,7 +150,7 @@ const REAL_MARGIN_MS = 25
 const NEARLY_OVER_MS = 5
 
 /** With `advance`, the store's clock is advanced; without it, real time passes. */
-export function trialClock(advance: ((ms: number) => unknown) | undefined): TrialClock {
+function trialClock(advance: ((ms: number) => unknown) | undefined): TrialClock {
   const shortMs = advance === undefined ? REAL_SHORT_MS : 1_000
 
   async function passing(ms: number): Promise<void> {
@@ -182,7 +182,7 @@ export function trialClock(advance: ((ms: number) => unknown) | undefined): Tria
 }
 
 /** Wraps a store so that each reply, in every law, is checked: the engine accepts it, and it contains no token. */
-export function heldToItsReplies(store: Store): Store {
+function heldToItsReplies(store: Store): Store {
   const tokens = new Set<string>()
 
   async function sent<Reply extends object>(

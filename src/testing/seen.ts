@@ -97,7 +97,7 @@ function hexOf(body: unknown): string {
 }
 
 /** A member that differs from the expected value. */
-export interface Difference {
+interface Difference {
   /** Its path, for example `record.answer.status`; `''`: the value itself. */
   readonly member: string
   readonly due: unknown
@@ -105,7 +105,7 @@ export interface Difference {
 }
 
 /** Where two values differ: the innermost members of plain objects and arrays, in the order of the expected value. */
-export function differencesOf(due: unknown, seen: unknown, member = ''): Difference[] {
+function differencesOf(due: unknown, seen: unknown, member = ''): Difference[] {
   if (isDeepStrictEqual(due, seen)) return []
   if (!hasMembers(due) || !hasMembers(seen) || Array.isArray(due) !== Array.isArray(seen)) {
     return [{ member, due, seen }]
@@ -118,7 +118,7 @@ export function differencesOf(due: unknown, seen: unknown, member = ''): Differe
 }
 
 /** On one line, shortened. */
-export function briefly(value: unknown): string {
+function briefly(value: unknown): string {
   return inspect(value, {
     breakLength: Number.POSITIVE_INFINITY,
     compact: true,

@@ -9,7 +9,7 @@ export type SentCommand = OwnersCommand | 'step'
 export type SentReply = OwnersReply & { readonly step: CommandReply }
 
 /** Whoever sends a step's command. */
-export interface SendsStep {
+interface SendsStep {
   readonly step: StepChange
 }
 

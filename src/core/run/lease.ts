@@ -12,7 +12,7 @@ import type { CoreParts } from './operation.js'
  * - `taken`: the record belongs to another attempt.
  * - `ended`: the run is over, and nothing is renewed any more.
  */
-export type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
+type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
 
 /** The owner of a lease. */
 export interface Leased {

@@ -17,7 +17,7 @@ import type { Duplicates } from './duplicates.js'
  * - `over`: the store has replied, or its time has ended; a renewal may still be unanswered. Next: `ended`.
  * - `ended`: nothing of it is pending, and its last event was told.
  */
-export type OperationState = 'claiming' | 'running' | 'ending' | 'over' | 'ended'
+type OperationState = 'claiming' | 'running' | 'ending' | 'over' | 'ended'
 
 /**
  * One operation, from its claim to its end: what identifies it, what it sends to the store, and how far it is. Methods

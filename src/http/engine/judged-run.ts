@@ -192,14 +192,14 @@ export function withHeaders<Each extends object>(decision: Each, extraHeaders: H
 }
 
 /** How a run ended, according to its answer. */
-export type JudgedEnd = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
+type JudgedEnd = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
 
 /**
  * Judges a run by its answer (`null` if it has none). A failure is uncertain unless something shows that it is certain.
  * `isUncertain`: any failure leaves the outcome unknown, so `isCertainFailure` is not called. `failsCertainly`: the handler
  * threw a `CertainFailure`.
  */
-export function judge<Req>(
+function judge<Req>(
   answer: Answer | null,
   request: Req,
   isUncertain: boolean,

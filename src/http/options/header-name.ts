@@ -12,7 +12,7 @@ export const aHeaderName: Rule = (value) =>
   typeof value === 'string' && isHeaderName(value) ? null : "a header's name"
 
 /** What is known about a header name. */
-export interface HeaderName {
+interface HeaderName {
   readonly lowerCase: string
   /** Whether it is a valid field name. */
   readonly isName: boolean

@@ -195,7 +195,7 @@ interface KeyPlaces {
  * The key of a request, from the header's lines or the deprecated field. `null` if it has neither. `areJoined`: several lines would
  * arrive as one.
  */
-export function chosenKey(
+function chosenKey(
   lines: readonly string[],
   legacy: KeyReading | null,
   { header, legacyKey }: KeyPlaces,

@@ -67,7 +67,7 @@ export type OpenedBinding = ({ readonly port: number } | { readonly send: SendTo
 export type OpenBinding = (app: BindingApp) => OpenedBinding | Promise<OpenedBinding>
 
 /** What one law needs: applications, closed at its end. */
-export interface BindingBench {
+interface BindingBench {
   serve(handler: BindingApp['handler'], setting?: Setting): Promise<Served>
 }
 
@@ -77,7 +77,7 @@ interface Setting {
   readonly isProtected?: boolean
 }
 
-export interface Served {
+interface Served {
   readonly events: readonly IdempotencyEvent[]
   /** How often the handler ran. */
   runs(): number
@@ -195,7 +195,7 @@ async function inTime<Value>(promise: string, work: Promise<Value>): Promise<Val
   }
 }
 
-export interface TrialStore extends Store {
+interface TrialStore extends Store {
   /** The next `begin` fails, as if the store were away. */
   failNextBegin(): void
 }

@@ -23,7 +23,7 @@ export function tolerantObject<Shape extends Readonly<Record<string, z.ZodType>>
 }
 
 /** Known fields are required; unknown fields survive. A member `__proto__` is dropped. */
-export function openObject<Shape extends Readonly<Record<string, z.ZodType>>>(shape: Shape) {
+function openObject<Shape extends Readonly<Record<string, z.ZodType>>>(shape: Shape) {
   return z.looseObject(shape, { error: expected('an object') }).overwrite(withoutForeignPrototype)
 }
 

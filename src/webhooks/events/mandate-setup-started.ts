@@ -63,7 +63,7 @@ const address = tolerantObject({ street: text, city: text, postalCode: text, cou
 
 const creditor = tolerantObject({ id: text, name: text, address })
 
-export const mandateSetupStartedPayloadSchema = tolerantObject({
+const mandateSetupStartedPayloadSchema = tolerantObject({
   referenceId: text,
   reference: text,
   userNotificationEmail: text,

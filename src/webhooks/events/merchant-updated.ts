@@ -188,7 +188,7 @@ const payout = tolerantObject({
 
 const blacklistedProviders = tolerantObject({ market: text, blacklistedOpenBankingProviders: listOf(text) })
 
-export const merchantUpdatedPayloadSchema = tolerantObject({
+const merchantUpdatedPayloadSchema = tolerantObject({
   ...appSettings,
   id: text,
   createdAt: anything,

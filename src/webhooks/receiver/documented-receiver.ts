@@ -92,7 +92,7 @@ export function webhookReceiver<Req extends AnyRequest>(given: GivenReceiverOpti
 }
 
 /** The payments service, as its document shows its deliveries. */
-export const documentedSender: Sender = {
+const documentedSender: Sender = {
   types: webhookEventTypes,
   // "Content-Type: application/json", with or without parameters. Other JSON types have their own envelopes.
   contentType: /^\s*application\/json\s*(?:;|$)/i,

@@ -36,11 +36,7 @@ export type Parse<Event extends ParsedEvent> = (raw: Buffer, headers: IncomingHt
  *
  * @throws IdempotencyError `parse_failed`: nothing ran and nothing was stored.
  */
-export async function parsedEvent(
-  parse: Parse<ParsedEvent>,
-  raw: Buffer,
-  headers: IncomingHttpHeaders,
-): Promise<Delivered> {
+async function parsedEvent(parse: Parse<ParsedEvent>, raw: Buffer, headers: IncomingHttpHeaders): Promise<Delivered> {
   let answer: unknown
   try {
     answer = await parse(raw, headers)

@@ -292,7 +292,7 @@ export function handlersIn(on: object, onUnknown: WebhookHandler<never> | undefi
 type Members = Readonly<Record<string, WebhookHandler<never> | undefined>>
 
 /** All mistakes in `on`: names that are not event types, and values that are not functions. */
-export function mistakesInHandlers(on: unknown, types: Types): string[] {
+function mistakesInHandlers(on: unknown, types: Types): string[] {
   if (typeof on !== 'object' || on === null || Array.isArray(on)) return []
   if (types === null && !isPlain(on)) {
     return ['on: expected a plain object where `parse` is given, since the types of its events are not known here']

@@ -44,7 +44,7 @@ export function hmacSha256(options: HmacSha256Options): VerifySignature {
 }
 
 /** The same, its options checked. */
-export function hmacOf({
+function hmacOf({
   header,
   secrets,
   encoding,

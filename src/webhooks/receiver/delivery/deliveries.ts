@@ -194,7 +194,7 @@ const DIGEST = 'webhook-id-sha256:'
  * valid key, for example one of more than 255 characters, is replaced by its digest. So is an id that begins with the
  * digest's prefix: otherwise it could pose as another id's digest.
  */
-export function eventKey(id: string): string {
+function eventKey(id: string): string {
   if (keyFault(id) === null && !id.startsWith(DIGEST)) return id
   return DIGEST + hash('sha256', id, 'base64url')
 }
