@@ -21,7 +21,7 @@ const PAGE = /^examples\/payments\/playground\/page\//
 const CLIENT = /^src\/client\//
 /** By what a stranger can import: `once-per-key/core` and `once-per-key/http`. */
 const CORE = String.raw`src/core/index\.ts$`
-const HTTP = String.raw`src/http/index\.ts$`
+const HTTP = String.raw`src/http/(index|every-binding)\.ts$`
 const ANY_SENDER = 'src/webhooks/receiver/(?!documented-)'
 const EVENT_ERROR = String.raw`src/webhooks/events/event-error\.ts$`
 const OWN_NAME = /^once-per-key(\/.+)?$/
