@@ -41,7 +41,6 @@ export function execute<Req>(
   return new Execution(engine, run, extraHeaders ?? [], call).runs(handler)
 }
 
-/** A replay or a problem as a response. */
 function otherResponse<Req>(
   engine: RequestEngine<Req>,
   { asked, headers }: Call<Req>,
@@ -67,7 +66,6 @@ class Execution<Req> implements HeldAnswer {
   readonly #call: Call<Req>
   /** The response's headers before the handler. */
   readonly #before: Headers | undefined
-  /** The handler has returned, or thrown. */
   #hasReturned = false
   /** A transaction's answer: nothing that the handler does later changes it. */
   #given: Given | undefined
@@ -230,5 +228,4 @@ async function responded<Req, Passed>(
 
 function nothing(): void {}
 
-/** Requests whose handlers are running. */
 const RUNNING = new WeakSet<Request>()

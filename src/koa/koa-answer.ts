@@ -219,7 +219,6 @@ function jsonOf(ctx: Context, body: unknown): Buffer {
   return bytes
 }
 
-/** The content type that Koa adds to a reason phrase. */
 const PHRASE_TYPE = ['Content-Type', 'text/plain; charset=utf-8'] as const
 
 const NO_BYTES = Buffer.alloc(0)

@@ -18,7 +18,6 @@ import {
 import { LRUCache } from 'lru-cache'
 import type { ClaimTrace, CommandTrace, EventTrace } from '../core/index.js'
 
-/** A run in progress. */
 interface ActiveRun {
   /** The context of its claim: the request's span is the active one. */
   readonly context: Context
@@ -27,7 +26,6 @@ interface ActiveRun {
   isPending: boolean
 }
 
-/** A command in progress. */
 interface ActiveCommand {
   readonly span: Span
   readonly startedAt: number
@@ -279,10 +277,8 @@ const BOUNDARIES = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]
 /** Receives what the engines of the process publish. */
 export interface Listener {
   claimStarted(claim: ClaimTrace): void
-  /** The claim's result is known. */
   claimEnded(claim: ClaimTrace): void
   commandStarted(command: CommandTrace): void
-  /** The command's outcome is known. */
   commandEnded(command: CommandTrace): void
   happened(event: EventTrace): void
 }

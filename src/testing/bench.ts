@@ -33,7 +33,6 @@ export function everywhere(laws: Readonly<Record<string, Law['check']>>): Law[] 
 
 export const DAY_MS = 86_400_000
 
-/** A record that was listed. */
 interface SeenListed {
   readonly key: string
   readonly record: SeenRecord
@@ -51,7 +50,6 @@ export interface Bench extends TrialClock {
   claimant(terms?: Partial<Terms>): Claimant
   /** The current record, read with a stale command, which changes nothing. There must be one. */
   look(key?: string): Promise<SeenRecord | null>
-  /** The record as `inspect` shows it. */
   inspect(key?: string): Promise<SeenRecord | null>
   /** What a whole walk lists of these keys. */
   list(keys?: readonly string[]): Promise<SeenListed[]>
@@ -149,7 +147,6 @@ const REAL_MARGIN_MS = 25
 /** A store's clock counts whole milliseconds, and is another than ours: so close to the end it may be over there. */
 const NEARLY_OVER_MS = 5
 
-/** With `advance`, the store's clock is advanced; without it, real time passes. */
 function trialClock(advance: ((ms: number) => unknown) | undefined): TrialClock {
   const shortMs = advance === undefined ? REAL_SHORT_MS : 1_000
 
@@ -252,7 +249,6 @@ function fieldsMissingIn(reply: object & { readonly record?: IdempotencyRecord |
   return ANSWER_FIELDS.filter((field) => !own.includes(field))
 }
 
-/** As text. */
 function everythingIn(reply: object): string {
   return inspect(reply, { depth: Number.POSITIVE_INFINITY, compact: true })
 }

@@ -96,7 +96,6 @@ function hexOf(body: unknown): string {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('hex')
 }
 
-/** A member that differs from the expected value. */
 interface Difference {
   /** Its path, for example `record.answer.status`; `''`: the value itself. */
   readonly member: string

@@ -8,7 +8,6 @@ export type SentCommand = OwnersCommand | 'step'
 
 export type SentReply = OwnersReply & { readonly step: CommandReply }
 
-/** Whoever sends a step's command. */
 interface SendsStep {
   readonly step: StepChange
 }
@@ -24,7 +23,6 @@ export class SendingStore {
     this.#spoken = commandsBesideSend(store)
   }
 
-  /** May throw what the store throws. */
   send<Name extends SentCommand>(name: Name, operation: SentOperation, call: StoreCall<SentReply[Name]>): void {
     const store = this.#store
     if (name === 'step') {

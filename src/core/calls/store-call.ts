@@ -14,7 +14,6 @@ export interface About {
   readonly ownContext?: OwnContext | undefined
 }
 
-/** Whoever sends an owner's command. */
 export interface Sender extends About, SentOperation {}
 
 /** Is told of a call whose reply did not come at once. */
@@ -131,7 +130,6 @@ export class StoreCall<Reply> implements Hearing<Reply> {
     }
   }
 
-  /** Emits that it failed. */
   tell(error: unknown): void {
     const { scope, key } = this.#about.identity
     this.#emit({ type: 'store_failed', scope, key, command: this.command, error: storeFailure(error) })

@@ -8,7 +8,6 @@ import type { CoreParts, Operation } from '../run/operation.js'
 import type { Run } from '../run/run.js'
 import type { Unclaimed } from '../store.js'
 
-/** The call of a claim. */
 export type Claim = StoreCall<BeginReply>
 
 /** Sends claims, and releases those that will not run. */

@@ -31,7 +31,6 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   /** Its result, once it is known, and whoever waits for it. */
   #settled: RequestEnd | undefined = undefined
   #settling: Settlings<RequestEnd> = undefined
-  /** The holder of the response, if one has registered. */
   #response: HeldAnswer | undefined = undefined
 
   constructor(request: Req, asking: Asking, extraHeaders: HeaderPairs | undefined, rules: RequestRules<Req>) {

@@ -156,12 +156,10 @@ type Optional =
   | 'renderProblem'
   | 'onEvent'
 
-/** The options with all defaults applied. */
 export type ResolvedOptions<Req> = Required<Omit<IdempotencyOptions<Req>, Optional>> &
   Pick<IdempotencyOptions<Req>, Optional> &
   ProfileTraits
 
-/** The defaults. */
 export const DEFAULTS = {
   ...ENGINE_DEFAULTS,
   ...NO_TRAITS,

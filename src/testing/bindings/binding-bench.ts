@@ -114,7 +114,6 @@ export class SeenReply {
     return this.body.toString()
   }
 
-  /** All lines of a header. */
   lines(name: string): string[] {
     return this.headers.filter(([each]) => each.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
   }

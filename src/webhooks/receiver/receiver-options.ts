@@ -100,7 +100,6 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends An
   readonly firstSent?: (event: Event) => Date | undefined
 }
 
-/** The options as given, whoever the sender is. */
 export interface GivenReceiverOptions<Req extends AnyRequest> extends CommonReceiverOptions<Req> {
   readonly parse?: Parse<ParsedEvent> | undefined
   readonly on: object
@@ -115,7 +114,6 @@ export interface ResolvedReceiverOptions<Req extends AnyRequest>
   readonly firstSent: FirstSentOf | undefined
   readonly onEvent: ((event: WebhookReceiverEvent) => void) | undefined
   readonly maxBodyBytes: number
-  /** The options that are passed to the engine. */
   readonly ofEngine: IdempotencyOptions<Req>
 }
 
