@@ -2,7 +2,7 @@ import { rethrow } from '../calls/awaited.js'
 import { monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall } from '../calls/store-call.js'
 import type { Refused, Replayed } from '../events/refusal.js'
-import type { MaybePromise } from '../maybe-promise.js'
+import { Promised } from '../maybe-promise.js'
 import type { BeginReply } from '../record/record.js'
 import type { CoreParts, Operation } from '../run/operation.js'
 import type { Run } from '../run/run.js'
@@ -97,36 +97,21 @@ export interface Claimant {
   isAbandoned(): boolean
 }
 
-/** The result of a claim as a value, or as a promise if it is not known at once. */
-export class PromisedClaim implements Claimant {
+/** For whoever waits for the claim by a promise. */
+export class PromisedClaim extends Promised<Claimed> implements Claimant {
   readonly isAbandoned: () => boolean
-  #told: Claimed | undefined = undefined
-  #resolve: ((told: Claimed) => void) | undefined = undefined
 
   constructor(isAbandoned: () => boolean) {
+    super()
     this.isAbandoned = isAbandoned
   }
 
   claimed(run: Run): void {
-    this.#tell({ action: 'execute', run })
+    this.tell({ action: 'execute', run })
   }
 
   refused(told: Replayed | Refused): void {
-    this.#tell(told)
-  }
-
-  #tell(told: Claimed): void {
-    this.#told = told
-    this.#resolve?.(told)
-  }
-
-  get outcome(): MaybePromise<Claimed> {
-    return (
-      this.#told ??
-      new Promise((resolve) => {
-        this.#resolve = resolve
-      })
-    )
+    this.tell(told)
   }
 }
 

@@ -139,7 +139,7 @@ class RecordEngine implements OperationEngine {
   claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
     const promised = new PromisedClaim(isAbandoned)
     this.claimFor(identity, promised)
-    return promised.outcome
+    return promised.told
   }
 
   claimFor(identity: Identity, claimant: Claimant): void {
@@ -154,7 +154,7 @@ class RecordEngine implements OperationEngine {
     const told = traceClaim(run.identity, run.token, () => {
       const promised = new PromisedClaim(() => claimant.isAbandoned())
       this.#claim(run, promised)
-      return promised.outcome
+      return promised.told
     })
     if (told instanceof Promise) void told.then((later) => tellClaim(claimant, later))
     else tellClaim(claimant, told)

@@ -104,7 +104,7 @@ export class Run extends SteppedRecord {
   ): MaybePromise<RunEnd> {
     const promised = new PromisedEnd()
     this.completeFor(promised, answer, mustBeConfirmed)
-    return promised.end
+    return promised.told
   }
 
   /**
@@ -114,7 +114,7 @@ export class Run extends SteppedRecord {
   fail(how: FailureKind, because: FailureReason, kept?: Answer): MaybePromise<RunEnd> {
     const promised = new PromisedEnd()
     this.failFor(promised, how, because, kept)
-    return promised.end
+    return promised.told
   }
 
   /** `complete`, for whoever holds an object to be told: at once, if the store answers at once. */

@@ -84,13 +84,13 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<RequestEnd> {
     const promised = new PromisedEnd<RequestEnd>()
     this.settleFor(promised, answer, terms?.confirmed)
-    return promised.end
+    return promised.told
   }
 
   fail(): MaybePromise<RequestEnd> {
     const promised = new PromisedEnd<RequestEnd>()
     this.failFor(promised)
-    return promised.end
+    return promised.told
   }
 
   settleFor(settling: Settling<RequestEnd>, answer: Answer, confirmed?: boolean): void {
