@@ -37,7 +37,6 @@ export function recordOf(store: Store, name: RecordName): Promise<IdempotencyRec
   return engineOf(store).inspect(name)
 }
 
-/** What forgets. */
 export function engineOf(store: Store): Pick<OperationEngine, 'inspect' | 'forget' | 'forgetScope'> {
   return createOperationEngine({ store, ...TERMS })
 }

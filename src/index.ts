@@ -1,29 +1,4 @@
-export {
-  type Answer,
-  CertainFailure,
-  type CertainFailureOptions,
-  contextOf,
-  type FailureReason,
-  type IdempotencyContext,
-  IdempotencyError,
-  type IdempotencyErrorCode,
-  type Store,
-} from './core/index.js'
+export { type Answer, contextOf, type FailureReason } from './core/index.js'
 export { type IdempotencyRequest, idempotency, type Middleware, withoutBody } from './express/middleware.js'
-export {
-  agenticCommerce,
-  type BodyFieldOptions,
-  bodyField,
-  type IdempotencyEvent,
-  type IdempotencyOptions,
-  ietfDraft,
-  ietfDraft07,
-  type LegacyKey,
-  type Problem,
-  type ProblemCode,
-  type ProblemStatuses,
-  type Profile,
-  type ProfileName,
-  singleTenant,
-  universalCommerce,
-} from './http/index.js'
+export * from './http/every-binding.js'
+export type { IdempotencyOptions } from './http/index.js'

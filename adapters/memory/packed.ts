@@ -5,7 +5,7 @@ import { type Form, type Forms, notTextAndBytes } from './forms.js'
 type StoredRecord = machine.StoredRecord
 
 /** An estimate of what V8 and lru-cache need for a record besides its text and bytes. */
-export const RECORD_OVERHEAD_BYTES = 350
+const RECORD_OVERHEAD_BYTES = 350
 
 /** Above this size a Buffer is better; below, its overhead of some 200 bytes and garbage collection costs more. */
 const MOST_BYTES_AS_TEXT = 4_096

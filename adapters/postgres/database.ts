@@ -1,4 +1,4 @@
-import { MOST_TRIES, pauseAfter } from '../sql/conflicts.js'
+import { despiteConflicts } from '../sql/client-errors.js'
 import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
 import { storeError } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'
@@ -33,16 +33,12 @@ export class Database {
     return rowOf(await this.#answerTo(statement))
   }
 
-  async #answerTo(statement: SentStatement): Promise<unknown> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#send(statement)
-      } catch (error) {
-        withoutValues(error, statement)
-        if (tries === MOST_TRIES || !isSerializationFailure(error)) throw storeError(error, this.#schema)
-        await pauseAfter(tries)
-      }
-    }
+  #answerTo(statement: SentStatement): Promise<unknown> {
+    const send = () => this.#send(statement)
+    return despiteConflicts(send, isSerializationFailure, (error) => {
+      withoutValues(error, statement)
+      return storeError(error, this.#schema)
+    })
   }
 }
 

@@ -18,7 +18,7 @@ import { withoutValues } from './without-values.js'
 export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
 
 /** As Postgres names them: 'read committed', 'repeatable read' or 'serializable'. */
-export type IsolationLevel = string
+type IsolationLevel = string
 
 /**
  * The statements of a run inside the application's transaction. If one of them raises, the transaction cannot be

@@ -22,7 +22,7 @@ const CASTS = {
   boolean: '::text::boolean',
   bytea: '::bytea',
 }
-export type ParameterType = keyof typeof CASTS
+type ParameterType = keyof typeof CASTS
 
 /** A call of one of the schema's functions, which returns rows. */
 export function call(routine: string, ...types: readonly ParameterType[]): (...values: StatementValue[]) => Statement {

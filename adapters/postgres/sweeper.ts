@@ -5,7 +5,7 @@ import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
 
 /** What a sweeper needs. */
-export interface Sweeping {
+interface Sweeping {
   readonly statements: Statements
   run(statement: Statement): Promise<Row>
   /** Whether the application closed the client: sweeping then stops. */

@@ -21,21 +21,35 @@ import {
   safeListener,
 } from '../../src/core/index.js'
 import {
+  type Arguments,
   EXPECTED_CLIENT,
+  evaluate,
   misplacedClient,
   type Node,
   nodesOf,
+  promising,
   type RedisClient,
+  rethrow,
   type SendCommand,
   senderOf,
   theOnlyServer,
 } from './client.js'
-import { type Arguments, evaluate, promising, rethrow } from './evaluate.js'
-import { FORGET, LISTED } from './forget-scripts.js'
 import { bodyOf, bytesOf, headOf, ownOf, TextOfTerms, termsOf } from './own.js'
 import { aPrefix } from './prefix.js'
 import { readBegun, readDone, readInspected } from './reply.js'
-import { BEGIN, COMPLETE, INSPECT, RECORD_STEP, RELEASE, RENEW, RESOLVE, type Script, UNKNOWN } from './scripts.js'
+import {
+  BEGIN,
+  COMPLETE,
+  FORGET,
+  INSPECT,
+  LISTED,
+  RECORD_STEP,
+  RELEASE,
+  RENEW,
+  RESOLVE,
+  type Script,
+  UNKNOWN,
+} from './scripts.js'
 import { type Shows, walk } from './walk.js'
 
 interface Prefix {

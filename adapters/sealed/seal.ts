@@ -34,7 +34,7 @@ const TAG = { authTagLength: TAG_BYTES } as const
 const CIPHER = 'aes-256-gcm'
 
 /** How much longer a seal is than its content. */
-export const SEAL_BYTES = HEAD_BYTES + TAG_BYTES
+const SEAL_BYTES = HEAD_BYTES + TAG_BYTES
 
 /** `boundTo`: what must be the same when it is opened. */
 export function seal(bytes: readonly Uint8Array[], boundTo: (format: SealFormat) => string, key: SealingKey): Buffer {

@@ -6,7 +6,7 @@ import type { ReadOptions } from './options.js'
 import { broken, open, type SealFormat, seal } from './seal.js'
 
 /** The record of an answer: an answer that was sealed for one record cannot be opened for another. */
-export interface RecordOf {
+interface RecordOf {
   readonly key: string
   readonly fingerprint: string
   /** Where the store keeps its records: its prefix or schema. */

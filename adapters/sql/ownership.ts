@@ -3,7 +3,7 @@ import type { machine } from '../../src/core/index.js'
 type StoredRecord = machine.StoredRecord
 
 /** Why a run may not complete a record in a transaction. */
-export interface NotOwned {
+interface NotOwned {
   readonly code: 'record_absent' | 'record_taken' | 'record_ended'
   readonly message: string
 }

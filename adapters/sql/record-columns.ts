@@ -6,7 +6,7 @@ type StoredRecord = machine.StoredRecord
 export type Row = Readonly<Record<string, unknown>>
 
 /** The columns of a record, but those that a store adds. */
-export interface RecordColumns {
+interface RecordColumns {
   readonly state: StoredRecord['state']
   readonly token: string
   readonly fingerprint: string | null

@@ -1,5 +1,5 @@
 /** What is done in the background. */
-export interface BackgroundSweep {
+interface BackgroundSweep {
   /** Makes one step, if no other process has the turn. Resolves with whether it was this one's. */
   step(pace: Pace): Promise<boolean>
   /** Whether the application closed the client: sweeping then stops. */

@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto'
 import type { machine, StoredStep } from '../../src/core/index.js'
-import type { Row } from './client.js'
+import { columnsOf, DamagedRow, integer, recordOf, text } from '../sql/record-columns.js'
+import type { Row, SqliteValue } from './client.js'
 import type { Connection } from './connection.js'
-import { recordIn, stepIn, valuesOf } from './record-row.js'
+import { SqliteStoreError } from './errors.js'
+import { CHECKED_FORMAT, FORMAT } from './table.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -70,4 +73,76 @@ function withSteps(record: Exclude<StoredRecord, { state: 'completed' }>, rows: 
   const steps = rows.filter(({ state }) => state !== MARK.state).map(stepIn)
   const having = steps.length === 0 ? {} : { steps }
   return record.state === 'failed' && isMarked ? { ...record, ...having, rerun: true } : { ...record, ...having }
+}
+
+/**
+ * The record in a row; `null` if there is no row or it has expired.
+ *
+ * @throws SqliteStoreError `record_unreadable`.
+ */
+export function recordIn(row: Row | undefined, now: number): StoredRecord | null {
+  if (row === undefined) return null
+  return readable(() => {
+    if (row.format === CHECKED_FORMAT && row.checksum !== undefined) check(row)
+    if (now >= integer(row, 'expires_at')) return null
+    if (!isKnownFormat(row)) {
+      throw unreadable('a later version of the library wrote it, in a format that this version does not know')
+    }
+    return recordOf(row)
+  })
+}
+
+/** In the order of the table's columns. */
+export function valuesOf(record: StoredRecord): SqliteValue[] {
+  return [FORMAT, ...Object.values(columnsOf(record)), null]
+}
+
+/** @throws SqliteStoreError `record_unreadable`. */
+export function stepIn(row: Row): StoredStep {
+  return readable(() => {
+    const { state, result } = row
+    if (state !== 'begun' && state !== 'done' && state !== 'undone') throw new DamagedRow('state of a step')
+    if (result !== null && !(result instanceof Uint8Array)) throw new DamagedRow('result')
+    return { label: text(row, 'label'), state, order: integer(row, 'step_order'), result }
+  })
+}
+
+export function isKnownFormat({ format }: Row): boolean {
+  return format === FORMAT || format === CHECKED_FORMAT
+}
+
+const CHECKED = [
+  ...['key', 'format', 'state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'],
+  ...['status', 'head'],
+]
+
+/**
+ * Before its time is looked at: a row whose `expires_at` is damaged is not absent.
+ *
+ * @throws DamagedRow
+ */
+function check(row: Row): void {
+  const { checksum, body } = row
+  if (!(checksum instanceof Uint8Array) || !checksumOf(row, body).equals(checksum)) throw new DamagedRow('checksum')
+}
+
+/** The SHA-256 of a row in the format that has it: of its columns, as JSON, and the bytes of its body. */
+function checksumOf(row: Row, body: unknown): Buffer {
+  const hash = createHash('sha256')
+  const hasBody = body instanceof Uint8Array
+  hash.update(JSON.stringify([...CHECKED.map((column) => row[column]), hasBody]))
+  if (hasBody) hash.update(body)
+  return hash.digest()
+}
+
+function readable<Value>(read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof DamagedRow ? unreadable(error.message) : error
+  }
+}
+
+function unreadable(because: string): SqliteStoreError {
+  return new SqliteStoreError('record_unreadable', `The record cannot be read, and was left unchanged: ${because}.`)
 }

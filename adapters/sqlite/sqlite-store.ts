@@ -30,8 +30,7 @@ import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
 import { completeByHand, InTransaction } from './in-transaction.js'
 import { readOptions, type SqliteStoreOptions } from './options.js'
-import { isKnownFormat, recordIn } from './record-row.js'
-import { Records } from './records.js'
+import { isKnownFormat, Records, recordIn } from './records.js'
 import { WaitingLine } from './waiting-line.js'
 
 type StoredRecord = machine.StoredRecord

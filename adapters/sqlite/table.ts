@@ -1,7 +1,7 @@
 /** The version of the tables. Tables of another version are not touched. */
 export const SCHEMA_VERSION = 1
 
-/** The format of rows: see `record-row.ts`. */
+/** The format of rows: see `records.ts`. */
 export const FORMAT = 1
 
 /** The next one, with a checksum: read by this release, and written by the next. */

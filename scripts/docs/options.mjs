@@ -25,7 +25,7 @@ const SECTIONS = [
   {
     title: 'bodyField',
     intro: 'The options of `bodyField(name, { … })`, for `legacyKey`.',
-    types: [['src/http/options/body-field.ts', 'BodyFieldOptions']],
+    types: [['src/http/options/options.ts', 'BodyFieldOptions']],
   },
   {
     title: 'Fetch and Hono',
@@ -129,7 +129,7 @@ const SECTIONS = [
   {
     title: 'bindingLaws',
     intro: 'The last argument of `bindingLaws(…)`, [for bindings of your own](bindings.md#the-laws).',
-    types: [['src/testing/bindings/binding-law.ts', 'BindingLawsOptions']],
+    types: [['src/testing/bindings/binding-bench.ts', 'BindingLawsOptions']],
   },
 ]
 

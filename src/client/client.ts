@@ -1,9 +1,7 @@
-import { type Call, carryOut } from './call.js'
+import { type Call, carryOut, type Outcome } from './call.js'
 import { forgetKey } from './keys.js'
 import { type ClientOptions, rulesOf } from './options.js'
-import type { Outcome } from './outcome.js'
-import { repeatable } from './request.js'
-import { within } from './within.js'
+import { repeatable, within } from './request.js'
 
 export interface Client {
   /**

@@ -1,5 +1,5 @@
+export type { Done, Outcome, Refused, Unknown } from './call.js'
 export { type Client, createClient } from './client.js'
 export { type KeyStorage, type Keys, memoryKeys } from './keys.js'
 export type { ClientOptions } from './options.js'
-export type { Done, Outcome, Refused, Unknown } from './outcome.js'
 export type { Problem } from './reply.js'

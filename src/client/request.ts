@@ -1,5 +1,4 @@
 import type { Problem, Reply } from './reply.js'
-import { within } from './within.js'
 
 /** A request that can be sent any number of times, always with the same bytes. */
 export interface RepeatableRequest extends RequestInit {
@@ -56,4 +55,33 @@ function problemIn(text: string, { headers }: Response): Problem | undefined {
     if (Object(value) === value) return value
   } catch {}
   return
+}
+
+/**
+ * Resolves with the result of `work`; as soon as the time is over or the caller aborts, with the cause, even if `work`
+ * ignores its signal, as the caller's own `fetch` may.
+ */
+export async function within<Result>(
+  limitMs: number,
+  callers: AbortSignal | null | undefined,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result | { readonly cause: unknown }> {
+  const controller = new AbortController()
+  let end!: () => void
+  const over = new Promise<{ readonly cause: unknown }>((resolve) => {
+    end = () => {
+      const cause = callers?.reason ?? new DOMException('Timeout', 'TimeoutError')
+      controller.abort(cause)
+      resolve({ cause })
+    }
+  })
+  const timer = setTimeout(end, limitMs)
+  callers?.addEventListener('abort', end)
+  if (callers?.aborted) end()
+  try {
+    return await Promise.race([over, work(controller.signal)])
+  } finally {
+    clearTimeout(timer)
+    callers?.removeEventListener('abort', end)
+  }
 }

@@ -1,10 +1,17 @@
 export { awaited } from './calls/awaited.js'
 export { faultInReply, type ReplyFault } from './calls/reply.js'
-export { CertainFailure, type CertainFailureOptions, isCertainFailure } from './certain-failure.js'
-export type { Claimant, Claimed } from './engine/claimant.js'
+export type { Claimant, Claimed } from './engine/claims.js'
 export { createOperationEngine, type OperationEngine } from './engine/engine.js'
 export type { ForgottenScope, ScopeName, UnknownOutcome } from './engine/operator-calls.js'
-export { IdempotencyError, type IdempotencyErrorCode, inItsWords, kindOf } from './errors.js'
+export {
+  CertainFailure,
+  type CertainFailureOptions,
+  IdempotencyError,
+  type IdempotencyErrorCode,
+  inItsWords,
+  isCertainFailure,
+  kindOf,
+} from './errors.js'
 export {
   type CommandName,
   type EngineEvent,
@@ -97,4 +104,9 @@ export {
   stepAtOnce,
   transactAtOnce,
 } from './transaction/transact-at-once.js'
-export { type AllowEmpty, readAllowEmpty, type WithAllowEmpty, type WithResult } from './transaction/work-options.js'
+export {
+  type AllowEmpty,
+  readAllowEmpty,
+  type WithAllowEmpty,
+  type WithResult,
+} from './transaction/transaction-call.js'

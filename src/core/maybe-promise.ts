@@ -19,3 +19,33 @@ export function isThenable<Value>(value: MaybePromise<Value>): value is Promise<
 export function ignoreRejection(value: unknown): void {
   if (value instanceof Promise) value.catch(() => {})
 }
+
+/** Is told a value, or an error, once: what was not told yet is a promise. */
+export class Promised<Value> {
+  #value: Value | undefined = undefined
+  #error: { readonly thrown: unknown } | undefined = undefined
+  #resolve: ((value: Value) => void) | undefined = undefined
+  #reject: ((error: unknown) => void) | undefined = undefined
+
+  protected tell(value: Value): void {
+    this.#value = value
+    this.#resolve?.(value)
+  }
+
+  protected tellError(error: unknown): void {
+    this.#error = { thrown: error }
+    this.#reject?.(error)
+  }
+
+  /** Throws the error, or rejects with it. */
+  get told(): MaybePromise<Value> {
+    if (this.#error !== undefined) throw this.#error.thrown
+    return (
+      this.#value ??
+      new Promise((resolve, reject) => {
+        this.#resolve = resolve
+        this.#reject = reject
+      })
+    )
+  }
+}

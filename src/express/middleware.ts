@@ -19,9 +19,8 @@ import {
   type RequestRun,
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
-import { NodeFacts } from '../node/facts.js'
 import { HeldResponse } from '../node/held-response.js'
-import { failUnrun, responseBegun } from '../node/hold.js'
+import { failUnrun, NodeFacts, responseBegun } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
@@ -97,7 +96,7 @@ function nextMissing(): IdempotencyError {
 }
 
 /** Hears of a replay or a refusal that was sent in place of the handler's answer. */
-export type OnAnswered = (answer: Answer, isReplay: boolean) => void
+type OnAnswered = (answer: Answer, isReplay: boolean) => void
 
 /** The middleware alone, for a framework on top of Express that must hear of what was answered without a run. */
 export function protectionBy<Req extends IncomingMessage>(
@@ -254,7 +253,7 @@ function refuseBegun(res: ServerResponse, next: (err?: unknown) => void): void {
  * a hidden class of some 1.5 kB that outlives the request. Deleting a property turns an object into a dictionary, which
  * avoids that; every emitter has the property that is deleted here. Does nothing without Express.
  */
-export function asDictionary(message: IncomingMessage | ServerResponse): void {
+function asDictionary(message: IncomingMessage | ServerResponse): void {
   if (SHARES_HIDDEN_CLASSES) return
   const prototype = Object.getPrototypeOf(message)
   if (prototype === ServerResponse.prototype || prototype === IncomingMessage.prototype) return

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type IdempotencyContext, mountedTwice } from '../core/index.js'
 import type { RequestEngine } from '../http/index.js'
-import { NodeFacts } from '../node/facts.js'
-import { hold, responseBegun } from '../node/hold.js'
+import { hold, NodeFacts, responseBegun } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
 import { sendStored, sentAsStored } from './reply-head.js'
 

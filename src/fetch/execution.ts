@@ -24,7 +24,7 @@ import {
 import { bodyOf, canBeHeld, headOf, isResponse, rebuilt, responseOf } from './answer.js'
 import { type Call, factsOf } from './request.js'
 
-export type Execute = Extract<Decision, { action: 'execute' }>
+type Execute = Extract<Decision, { action: 'execute' }>
 /** What to send according to the record, instead of the handler's answer. */
 type Other = Exclude<RequestEnd, { action: 'send' }>
 
@@ -41,8 +41,7 @@ export function execute<Req>(
   return new Execution(engine, run, extraHeaders ?? [], call).runs(handler)
 }
 
-/** A replay or a problem as a response. */
-export function otherResponse<Req>(
+function otherResponse<Req>(
   engine: RequestEngine<Req>,
   { asked, headers }: Call<Req>,
   decided: Other,
@@ -67,7 +66,6 @@ class Execution<Req> implements HeldAnswer {
   readonly #call: Call<Req>
   /** The response's headers before the handler. */
   readonly #before: Headers | undefined
-  /** The handler has returned, or thrown. */
   #hasReturned = false
   /** A transaction's answer: nothing that the handler does later changes it. */
   #given: Given | undefined
@@ -230,5 +228,4 @@ async function responded<Req, Passed>(
 
 function nothing(): void {}
 
-/** Requests whose handlers are running. */
 const RUNNING = new WeakSet<Request>()

@@ -1,29 +1,4 @@
-export {
-  CertainFailure,
-  type CertainFailureOptions,
-  type IdempotencyContext,
-  IdempotencyError,
-  type IdempotencyErrorCode,
-  type Store,
-} from '../core/index.js'
-export {
-  agenticCommerce,
-  type BodyFieldOptions,
-  bodyField,
-  type IdempotencyEvent,
-  ietfDraft,
-  ietfDraft07,
-  type LegacyKey,
-  type Problem,
-  type ProblemCode,
-  type ProblemStatuses,
-  type Profile,
-  type ProfileName,
-  type Reply,
-  reply,
-  singleTenant,
-  universalCommerce,
-  withoutBody,
-} from '../http/index.js'
+export * from '../http/every-binding.js'
+export { type Reply, reply } from '../http/index.js'
 export { type FetchHandler, type HandleTerms, idempotency, type Once } from './idempotency.js'
 export type { FetchIdempotencyOptions } from './options.js'

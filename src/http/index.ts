@@ -14,14 +14,18 @@ export { type Controls, controlsOf, type Operator } from './engine/operator.js'
 export { type Asker, createRequestEngine, type RequestEngine } from './engine/request-engine.js'
 export type { Asking, Decision, HeldAnswer, Rejected, Replay, RequestEnd, RequestRun } from './engine/request-run.js'
 export type { AttemptName, KnownOutcome } from './engine/resolution.js'
-export { type ResponseBody, readResponseBody } from './engine/response-body.js'
-export { streamedBody } from './engine/streamed-body.js'
+export { type ResponseBody, readResponseBody, streamedBody } from './engine/response-body.js'
 export { type WaitUntil, waitFor } from './engine/wait-until.js'
-export { type BodyFieldOptions, bodyField, type LegacyKey } from './options/body-field.js'
 export { withoutBody } from './options/given-functions.js'
 export { aHeaderName, bodyHeaders } from './options/header-name.js'
 export { checkAreOptions, coveredMethods, mistakesInOptions } from './options/option-rules.js'
-export type { IdempotencyOptions, KeepHeader } from './options/options.js'
+export {
+  type BodyFieldOptions,
+  bodyField,
+  type IdempotencyOptions,
+  type KeepHeader,
+  type LegacyKey,
+} from './options/options.js'
 export {
   type IdempotencyEvent,
   ietfDraft,
@@ -33,9 +37,9 @@ export {
 } from './options/problem.js'
 export { agenticCommerce, ietfDraft07, type Profile, type ProfileName, universalCommerce } from './options/profile.js'
 export type { HeaderPairs, RequestFacts } from './request/facts.js'
-export { type FirstSentReading, firstSentReader } from './request/first-sent.js'
 export { Gathered, readAtMost } from './request/gathered.js'
 export { comparableBody, type ReadBody } from './request/request-body.js'
 export { requestFingerprint } from './request/request-fingerprint.js'
+export { type FirstSentReading, firstSentReader } from './request/request-identity.js'
 export { type Scope, type ScopeWords, scopeReader, singleTenant } from './request/scope.js'
 export { unreadBody } from './request/unread-body.js'

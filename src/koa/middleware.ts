@@ -1,10 +1,8 @@
 import type { Context, Next } from 'koa'
 import { type IdempotencyContext, mountedTwice, refuseMount } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
-import { NodeFacts } from '../node/facts.js'
-import { hold, isAnswered } from '../node/hold.js'
-import { put } from './body.js'
-import { KoaAnswer } from './koa-answer.js'
+import { hold, isAnswered, NodeFacts } from '../node/hold.js'
+import { KoaAnswer, put } from './koa-answer.js'
 
 declare module 'koa' {
   interface ExtendableContext {

@@ -6,9 +6,7 @@ import { type Answer, isCertainFailure } from '../core/index.js'
 import { protectionBy, reportCertainFailure } from '../express/middleware.js'
 import type { ProtectedAnswers } from '../fastify/protected-answers.js'
 import { type Controls, controlsOf, createRequestEngine, type RequestEngine } from '../http/index.js'
-import { outliveClient } from './file-stream.js'
 import type { NestOptions } from './nest-options.js'
-import { silence } from './silence.js'
 
 /** What was sent in place of the handler's answer. */
 export interface Answered {
@@ -144,4 +142,63 @@ function sent({ raw }: FastifyReply): Promise<void> {
     if (raw.destroyed || raw.writableFinished) resolve()
     else raw.once('finish', resolve).once('close', resolve)
   })
+}
+
+/**
+ * After a replay or a refusal was sent, Nest goes on as for any request: it sends what the interceptors return, or a filter answers an
+ * exception. On a response that has ended that throws; here it does nothing.
+ */
+function silence(response: ServerResponse): void {
+  Object.assign(response, SILENT)
+}
+
+function ignore<This>(this: This): This {
+  return this
+}
+
+const SILENT = {
+  setHeader: ignore,
+  setHeaders: ignore,
+  appendHeader: ignore,
+  removeHeader: ignore,
+  writeHead: ignore,
+  flushHeaders: ignore,
+  write: () => true,
+  end: ignore,
+  /** Of Express: a view need not be made. */
+  render: ignore,
+}
+
+/** A response of the run whose handler returned a `StreamableFile`. */
+interface Sending {
+  readonly stream: Readable
+  readonly response: ServerResponse
+  /** The client's connection: a held response shows another one, which outlives it. */
+  readonly client: Socket
+  /** The platform pipes the stream, and does not look at how it ends. */
+  readonly isPiped: boolean
+}
+
+/**
+ * A stream is read to its end though its client has left, so that a retry is told of the result. Nest destroys the stream then. Only
+ * an event stream ends with its client. A piped stream that breaks takes the response with it: otherwise its first half would pass for
+ * an answer.
+ */
+function outliveClient({ stream, response, client, isPiped }: Sending): void {
+  const { destroy } = stream
+  stream.destroy = function (this: Readable, error?: Error): Readable {
+    if (error === undefined && client.destroyed && !isEventStream(response)) return this
+    return destroy.call(this, error)
+  }
+  if (!isPiped) return
+  stream.once('error', (error) => {
+    if (response.headersSent) response.destroy(error)
+  })
+  stream.once('close', () => {
+    if (!stream.readableEnded && !stream.errored) response.destroy()
+  })
+}
+
+function isEventStream(response: ServerResponse): boolean {
+  return String(response.getHeader('content-type')).startsWith('text/event-stream')
 }

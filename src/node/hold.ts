@@ -1,9 +1,48 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { IdempotencyError, type MaybePromise } from '../core/index.js'
-import type { HeaderPairs, RequestEnd, RequestEngine, RequestRun } from '../http/index.js'
+import type { HeaderPairs, RequestEnd, RequestEngine, RequestFacts, RequestRun } from '../http/index.js'
 import { HeldResponse } from './held-response.js'
 import type { Other, ResponseSender } from './sending/response-sender.js'
 import { sendAnswer } from './sending/send.js'
+
+/** The facts about a Node request. `request` is passed to option functions; `body` is a parser's result. */
+export class NodeFacts<Req> implements RequestFacts<Req> {
+  readonly request: Req
+  readonly target: string
+  readonly body: unknown
+  readonly #req: IncomingMessage
+
+  constructor(req: IncomingMessage, request: Req, target: string, body: unknown) {
+    this.#req = req
+    this.request = request
+    this.target = target
+    this.body = body
+  }
+
+  get method(): string {
+    return this.#req.method ?? ''
+  }
+
+  get rawHeaders(): readonly string[] {
+    return rawHeadersOf(this.#req)
+  }
+
+  get bodyWasRead(): boolean {
+    return this.#req.readableDidRead || this.#req.readableEnded // An empty body ends without being read.
+  }
+
+  isAbandoned(): boolean {
+    return this.#req.socket?.destroyed
+  }
+}
+
+/**
+ * Adapters without a real connection, for example serverless ones, set only `headers`: their keys must be found too.
+ */
+function rawHeadersOf(req: IncomingMessage): readonly string[] {
+  if (req.rawHeaders.length > 0) return req.rawHeaders
+  return Object.entries(req.headers).flatMap(([name, value]) => [name, String(value)])
+}
 
 /** A response of Node, and the request that it answers. */
 export interface Holding<Req> {

@@ -18,7 +18,6 @@ import {
 import { LRUCache } from 'lru-cache'
 import type { ClaimTrace, CommandTrace, EventTrace } from '../core/index.js'
 
-/** A run in progress. */
 interface ActiveRun {
   /** The context of its claim: the request's span is the active one. */
   readonly context: Context
@@ -27,7 +26,6 @@ interface ActiveRun {
   isPending: boolean
 }
 
-/** A command in progress. */
 interface ActiveCommand {
   readonly span: Span
   readonly startedAt: number
@@ -202,9 +200,7 @@ function leavesUnknown(event: EventTrace['event']): boolean {
 }
 
 /** Scope and key as hashed attributes; none without a secret. */
-export function hasher(
-  secret: string | undefined,
-): (about: { readonly scope: string; readonly key: string }) => Attributes {
+function hasher(secret: string | undefined): (about: { readonly scope: string; readonly key: string }) => Attributes {
   if (secret === undefined) return () => ({})
   const hash = (text: string): string => createHmac('sha256', secret).update(text).digest('hex')
   return ({ scope, key }) => ({ 'once_per_key.scope.hash': hash(scope), 'once_per_key.key.hash': hash(key) })
@@ -216,7 +212,7 @@ const MOST_RUNS = 1_000
 const LONGEST_MS = 3_600_000
 
 /** The trace that made the answer of a key: only for recent runs of this process, because records do not contain it. */
-export class AnsweredBy {
+class AnsweredBy {
   readonly #traces = new LRUCache<string, SpanContext>({ max: MOST_RUNS, ttl: LONGEST_MS })
 
   set(name: string, made: SpanContext | undefined): void {
@@ -231,7 +227,7 @@ export class AnsweredBy {
 }
 
 /** The metrics. Their names and units are a contract: dashboards use them. */
-export interface Instruments {
+interface Instruments {
   readonly decisions: Counter
   readonly activeRuns: UpDownCounter
   readonly commandDuration: Histogram
@@ -241,7 +237,7 @@ export interface Instruments {
   readonly events: Counter
 }
 
-export function createInstruments(meter: Meter): Instruments {
+function createInstruments(meter: Meter): Instruments {
   return {
     decisions: meter.createCounter('once_per_key.decisions', {
       description: 'Decisions about operations, by outcome: run, replay, or the reason for the refusal.',
@@ -281,10 +277,8 @@ const BOUNDARIES = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]
 /** Receives what the engines of the process publish. */
 export interface Listener {
   claimStarted(claim: ClaimTrace): void
-  /** The claim's result is known. */
   claimEnded(claim: ClaimTrace): void
   commandStarted(command: CommandTrace): void
-  /** The command's outcome is known. */
   commandEnded(command: CommandTrace): void
   happened(event: EventTrace): void
 }

@@ -8,7 +8,6 @@ export interface ResultCodec<Result, Encoded extends string | Uint8Array> {
   readonly decode: (encoded: Encoded) => Result
 }
 
-/** A codec of any type. */
 export interface AnyCodec {
   readonly encode: (result: never) => string | Uint8Array
   readonly decode: (encoded: never) => unknown

@@ -41,11 +41,10 @@ export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFa
   readonly onEvent?: (event: RunnerEvent) => void
 }
 
-/** The options as given, with or without a codec. */
 export type GivenRunnerOptions = RunnerOptions & { readonly result?: AnyCodec | undefined }
 
 /** The options with all defaults applied. */
-export interface ResolvedRunnerOptions {
+interface ResolvedRunnerOptions {
   readonly namespace: string
   readonly result: AnyCodec | undefined
   readonly isCertainFailure: (error: unknown) => boolean

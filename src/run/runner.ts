@@ -23,8 +23,7 @@ import {
   readName,
   readOperation,
 } from './operation.js'
-import { OperationRun } from './operation-run.js'
-import { RefusedError } from './refused-error.js'
+import { OperationRun, RefusedError } from './operation-run.js'
 import { type ResultCodec, Results } from './results.js'
 import {
   type GivenRunnerOptions,

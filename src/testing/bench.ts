@@ -1,22 +1,39 @@
 import { randomUUID } from 'node:crypto'
-import type {
-  Answer,
-  CommandReply,
-  Forgetting,
-  IdempotencyRecord,
-  ListedRecords,
-  MaybePromise,
-  Store,
+import { inspect } from 'node:util'
+import {
+  type Answer,
+  type CommandName,
+  type CommandReply,
+  type Forgetting,
+  faultInReply,
+  type IdempotencyRecord,
+  type ListedRecords,
+  type MaybePromise,
+  type Store,
 } from '../core/index.js'
 import { type Claimant, claimantOf, LONG_MS, type Terms } from './claimant.js'
-import { heldToItsReplies } from './replies.js'
-import { promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
-import { type TrialClock, trialClock } from './trial-clock.js'
+import { broken, inWords, promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
+
+/** One promise of a store, and its check. */
+export interface Law {
+  /** A sentence that begins with the name of its law. */
+  readonly name: string
+  /**
+   * `'operable'`: only for stores with the operator's commands; `'listable'`: only for stores with `list`;
+   * `'forgetful'`: only for stores with `forget` and `listScope`; `'stepped'`: only for stores with `step`.
+   */
+  readonly holds: 'everywhere' | 'operable' | 'listable' | 'forgetful' | 'stepped'
+  readonly check: (bench: Bench) => Promise<void>
+}
+
+/** Laws for every store. */
+export function everywhere(laws: Readonly<Record<string, Law['check']>>): Law[] {
+  return Object.entries(laws).map(([name, check]) => ({ name, holds: 'everywhere', check }))
+}
 
 export const DAY_MS = 86_400_000
 
-/** A record that was listed. */
-export interface SeenListed {
+interface SeenListed {
   readonly key: string
   readonly record: SeenRecord
   readonly retentionRemainingMs: number
@@ -33,7 +50,6 @@ export interface Bench extends TrialClock {
   claimant(terms?: Partial<Terms>): Claimant
   /** The current record, read with a stale command, which changes nothing. There must be one. */
   look(key?: string): Promise<SeenRecord | null>
-  /** The record as `inspect` shows it. */
   inspect(key?: string): Promise<SeenRecord | null>
   /** What a whole walk lists of these keys. */
   list(keys?: readonly string[]): Promise<SeenListed[]>
@@ -104,4 +120,135 @@ async function wholeWalk(step: (from: string | null) => MaybePromise<ListedRecor
     if (next === null) return found
     from = next
   }
+}
+
+/** How time passes for one store under test. */
+interface TrialClock {
+  /** A duration that `pass()` exceeds. */
+  readonly shortMs: number
+  /** Waits `shortMs`: on the store's clock if it can be advanced, else really. */
+  pass(): Promise<void>
+  /** Advances the store's clock by `ms`, however long; if it cannot be advanced, really waits `shortMs`. */
+  leap(ms: number): Promise<void>
+  /** Lets other work run first: with a real clock, one turn of the event loop. */
+  turn(): Promise<void>
+  /**
+   * Runs steps that are only conclusive if less than `ms` have passed. Repeats them with `ms` doubled until they are.
+   * `early` waits most of `ms`; `late` waits the rest. The function that the steps resolve with runs once, at the end.
+   */
+  before(steps: (ms: number, early: Pause, late: Pause) => Promise<() => void | Promise<void>>): Promise<void>
+}
+
+type Pause = () => Promise<void>
+
+const REAL_SHORT_MS = 50
+/** Timers fire a little early or late, and the server's clock differs from ours. */
+const REAL_MARGIN_MS = 25
+/** A store's clock counts whole milliseconds, and is another than ours: so close to the end it may be over there. */
+const NEARLY_OVER_MS = 5
+
+function trialClock(advance: ((ms: number) => unknown) | undefined): TrialClock {
+  const shortMs = advance === undefined ? REAL_SHORT_MS : 1_000
+
+  async function passing(ms: number): Promise<void> {
+    if (advance === undefined) await new Promise((resolve) => setTimeout(resolve, ms))
+    else await advance(ms)
+  }
+
+  const pass = () => passing(advance === undefined ? shortMs + REAL_MARGIN_MS : shortMs)
+
+  return {
+    shortMs,
+    pass,
+    leap: (ms) => (advance === undefined ? pass() : passing(ms)),
+    async turn() {
+      if (advance === undefined) await new Promise((resolve) => setImmediate(resolve))
+    },
+    async before(steps) {
+      for (let ms = advance === undefined ? 200 : 1_000; ; ms *= 2) {
+        const startedAt = performance.now()
+        const early = () => passing(advance === undefined ? ms * 0.75 : ms - 1)
+        const late = () => passing(advance === undefined ? ms * 0.25 + REAL_MARGIN_MS : 1)
+        const conclude = await steps(ms, early, late)
+        if (advance === undefined && performance.now() - startedAt >= ms - NEARLY_OVER_MS) continue
+        await conclude()
+        return
+      }
+    },
+  }
+}
+
+/** Wraps a store so that each reply, in every law, is checked: the engine accepts it, and it contains no token. */
+function heldToItsReplies(store: Store): Store {
+  const tokens = new Set<string>()
+
+  async function sent<Reply extends object>(
+    command: CommandName,
+    { token, fingerprint }: { readonly token: string; readonly fingerprint?: string },
+    send: () => MaybePromise<Reply>,
+  ): Promise<Reply> {
+    tokens.add(token)
+    return held(command, await send(), fingerprint)
+  }
+
+  function held<Reply extends object>(command: CommandName, reply: Reply, fingerprint?: string): Reply {
+    const fault = faultInReply(command, reply, fingerprint)
+    if (fault !== null) {
+      const { member, expected, seen } = fault
+      const due = inWords('as the interface says')
+      broken(`\`${command}\` replies as the interface says.`, due, reply, [{ member, due: inWords(expected), seen }])
+    }
+    promised(fieldsMissingIn(reply), [], 'The fields of an answer are own properties, so a copy has all four.')
+    const shown = everythingIn(reply)
+    const shownTokens = [...tokens].filter((token) => shown.includes(token))
+    promised(shownTokens, [], 'The token proves who owns a record: no reply contains it.')
+    return reply
+  }
+
+  async function inspected(key: string) {
+    const record = (await store.inspect?.(key)) as IdempotencyRecord | null
+    return held('inspect', { record }).record
+  }
+
+  const listed = async (from: string | null) => held('list', (await store.list?.(from)) as ListedRecords)
+
+  async function listedScope(scope: string, from: string | null) {
+    return held('listScope', (await store.listScope?.(scope, from)) as ListedRecords)
+  }
+
+  async function forgotten(key: string, forgetting: Forgetting) {
+    return held('forget', (await store.forget?.(key, forgetting)) as CommandReply)
+  }
+
+  const stepped: Store['step'] = async (key, own) =>
+    sent('step', own, () => store.step?.(key, own) as MaybePromise<CommandReply>)
+
+  return {
+    begin: (key, claim) => sent('begin', claim, () => store.begin(key, claim)),
+    renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
+    complete: (key, own) => sent('complete', own, () => store.complete(key, own)),
+    release: (key, own) => sent('release', own, () => store.release(key, own)),
+    ...(store.step && { step: stepped }),
+    ...(store.inspect && { inspect: inspected }),
+    ...(store.list && { list: listed }),
+    ...(store.listScope && { listScope: listedScope }),
+    ...(store.forget && { forget: forgotten }),
+    ...(store.resolve && {
+      resolve: (key, resolution) =>
+        sent('resolve', resolution, () => store.resolve?.(key, resolution) as MaybePromise<CommandReply>),
+    }),
+  }
+}
+
+const ANSWER_FIELDS = ['status', 'statusMessage', 'headers', 'body']
+
+/** The engine copies an answer with `{ ...answer }`. */
+function fieldsMissingIn(reply: object & { readonly record?: IdempotencyRecord | null }): string[] {
+  if (reply.record?.state !== 'completed' || reply.record.answer === null) return []
+  const own = Object.keys(reply.record.answer)
+  return ANSWER_FIELDS.filter((field) => !own.includes(field))
+}
+
+function everythingIn(reply: object): string {
+  return inspect(reply, { depth: Number.POSITIVE_INFINITY, compact: true })
 }

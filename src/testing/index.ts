@@ -16,7 +16,6 @@ export {
   type ReadHeader,
   type SendToBinding,
 } from './bindings/binding-app.js'
-export type { OpenBinding, OpenedBinding } from './bindings/binding-bench.js'
-export type { BindingLawsOptions } from './bindings/binding-law.js'
+export type { BindingLawsOptions, OpenBinding, OpenedBinding } from './bindings/binding-bench.js'
 export { bindingLaws } from './bindings/binding-laws.js'
 export { type OpenedStore, type StoreLawsOptions, storeLaws } from './store/store-laws.js'

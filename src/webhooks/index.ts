@@ -6,7 +6,6 @@ export type {
   NotificationSettings,
   WebhookFailureNotification,
 } from './events/app-settings.js'
-export type { WebhookEnvelope } from './events/envelope.js'
 export {
   isKnownEvent,
   type KnownWebhookEvent,
@@ -18,7 +17,7 @@ export {
   webhookEventTypes,
 } from './events/event.js'
 export { WebhookEventError, type WebhookEventIssue } from './events/event-error.js'
-export { looksLikeEmailAddress } from './events/fields.js'
+export { looksLikeEmailAddress, type WebhookEnvelope } from './events/fields.js'
 export type {
   MandateCreditor,
   MandateCreditorAddress,
@@ -37,20 +36,27 @@ export type {
   MerchantUpdatedPayload,
 } from './events/merchant-updated.js'
 export type { Beneficiary, CompanyAddress, IdDoc, OnboardingData } from './events/onboarding-data.js'
-export type { EventOfType, WebhookContext, WebhookHandler } from './receiver/delivery/handlers.js'
 export type { AboutDelivery, WebhookReceiverEvent } from './receiver/delivery/receiver-event.js'
 export type { ReceiverRefusalCode } from './receiver/delivery/refusal.js'
 export { type WebhookHandlers, type WebhookReceiverOptions, webhookReceiver } from './receiver/documented-receiver.js'
-export type { Parse, ParsedEvent } from './receiver/parsing/parse.js'
+export type { Parse, ParsedEvent } from './receiver/parse.js'
 export type { Receive, WebhookReceiver } from './receiver/receiver.js'
-export type { CommonReceiverOptions, ParsedReceiverOptions, Verify } from './receiver/receiver-options.js'
-export { type HmacSha256Options, hmacSha256 } from './signatures/hmac-sha256.js'
+export type {
+  CommonReceiverOptions,
+  EventOfType,
+  ParsedReceiverOptions,
+  Verify,
+  WebhookContext,
+  WebhookHandler,
+} from './receiver/receiver-options.js'
 export {
   githubWebhooks,
+  type HmacSha256Options,
+  hmacSha256,
   type SenderSecrets,
   type StripeOptions,
   shopifyWebhooks,
   stripeWebhooks,
-} from './signatures/senders.js'
+} from './signatures/hmac-sha256.js'
 export { type StandardWebhooksOptions, standardWebhooks } from './signatures/standard-webhooks.js'
 export type { VerifySignature } from './signatures/verify-signature.js'

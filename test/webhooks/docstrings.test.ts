@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const FOLDER = new URL('../../src/webhooks/events/', import.meta.url)
 const FILES = [
-  'envelope.ts',
+  'fields.ts',
   'event.ts',
   'mandate-setup-started.ts',
   'merchant-updated.ts',

@@ -40,7 +40,6 @@ export function isPool(value: unknown): value is MySqlPool {
 interface CorePool extends MySqlCallbackPool {
   readonly config?: { readonly resetOnRelease?: boolean }
   readonly _closed?: boolean
-  readonly _freeConnections?: { readonly length: number }
   readonly _connectionQueue?: { readonly length: number }
 }
 

@@ -1,4 +1,4 @@
-import { MOST_TRIES, pauseAfter } from '../../sql/conflicts.js'
+import { despiteConflicts } from '../../sql/client-errors.js'
 import { isConflict, isRefusedStatement, MySqlStoreError, storeError } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, type MySqlPool, resetsOnRelease, sent } from './client.js'
@@ -60,16 +60,10 @@ export class Database {
     })
   }
 
-  async #answerTo(statement: Statement): Promise<unknown> {
+  #answerTo(statement: Statement): Promise<unknown> {
     const sql = literally(statement)
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#over((connection, found) => answered(connection, sql, found), statement, true)
-      } catch (error) {
-        if (tries === MOST_TRIES || !isConflict(error)) throw storeError(error)
-        await pauseAfter(tries)
-      }
-    }
+    const send = () => this.#over((connection, found) => answered(connection, sql, found), statement, true)
+    return despiteConflicts(send, isConflict, storeError)
   }
 
   async #over<Result>(

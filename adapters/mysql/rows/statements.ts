@@ -174,7 +174,7 @@ type Tables = ReturnType<typeof tablesOf>
 type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
 
 /** A storage key may exceed the maximum size of an index entry. */
-export function idOf(key: string): Buffer {
+function idOf(key: string): Buffer {
   return createHash('sha256').update(key).digest()
 }
 

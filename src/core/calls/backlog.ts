@@ -1,6 +1,5 @@
 import type { Store } from '../store.js'
 
-/** A command that was sent. */
 interface Sent {
   readonly sentAt: number
 }

@@ -54,7 +54,6 @@ export class Deadlines {
     if (nextAt < this.#firesAt) this.#fireAt(nextAt)
   }
 
-  /** The queue whose first deadline is due earliest. */
   #next(): DeadlineQueue | undefined {
     let first: DeadlineQueue | undefined
     for (const queue of this.#queues) if (queue.nextAt < (first?.nextAt ?? Number.POSITIVE_INFINITY)) first = queue
@@ -76,7 +75,6 @@ export class DeadlineQueue {
     return this.#first === null ? Number.POSITIVE_INFINITY : this.#first.dueAt
   }
 
-  /** Removes and returns the first deadline. */
   take(): Deadline | null {
     const first = this.#first
     if (first !== null) this.remove(first)

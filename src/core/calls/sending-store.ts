@@ -1,5 +1,5 @@
 import { isThenable, type MaybePromise } from '../maybe-promise.js'
-import type { CommandReply, StepChange } from '../record/record.js'
+import type { Answer, CommandReply, StepChange } from '../record/record.js'
 import type { OwnersCommand, OwnersReply, SentOperation, Store } from '../store.js'
 import type { StoreCall } from './store-call.js'
 
@@ -8,8 +8,7 @@ export type SentCommand = OwnersCommand | 'step'
 
 export type SentReply = OwnersReply & { readonly step: CommandReply }
 
-/** Whoever sends a step's command. */
-export interface SendsStep {
+interface SendsStep {
   readonly step: StepChange
 }
 
@@ -24,7 +23,6 @@ export class SendingStore {
     this.#spoken = commandsBesideSend(store)
   }
 
-  /** May throw what the store throws. */
   send<Name extends SentCommand>(name: Name, operation: SentOperation, call: StoreCall<SentReply[Name]>): void {
     const store = this.#store
     if (name === 'step') {
@@ -93,4 +91,44 @@ function commandsBesideSend(store: Store): Pick<Store, OwnersCommand> | null {
   if (place === null) return null
   const { begin, renew, complete, release } = place
   return { begin, renew, complete, release }
+}
+
+/** Whether `store` keeps its records in `inner`: it is the same store, or wraps it. */
+export function isKeptIn(store: Store, inner: Store): boolean {
+  if (store === inner) return true
+  return store.around !== undefined && isKeptIn(store.around.store, inner)
+}
+
+/** The result of a step as the innermost store receives it. */
+export function resultAsKept(
+  store: Store,
+  key: string,
+  fingerprint: string,
+  label: string,
+  result: Uint8Array,
+): Uint8Array {
+  const { around } = store
+  if (around === undefined) return result
+  const kept = around.resultToKeep?.(key, fingerprint, label, result) ?? result
+  return resultAsKept(around.store, key, fingerprint, label, kept)
+}
+
+/** The other way round. */
+export function resultAsShown(
+  store: Store,
+  key: string,
+  fingerprint: string,
+  label: string,
+  kept: Uint8Array,
+): Uint8Array {
+  const { around } = store
+  if (around === undefined) return kept
+  const inner = resultAsShown(around.store, key, fingerprint, label, kept)
+  return around.resultToShow?.(key, fingerprint, label, inner) ?? inner
+}
+
+/** An answer as the innermost store receives it. */
+export function asKept(store: Store, key: string, fingerprint: string, answer: Answer): Answer {
+  const { around } = store
+  return around === undefined ? answer : asKept(around.store, key, fingerprint, around.toKeep(key, fingerprint, answer))
 }

@@ -1,9 +1,8 @@
 import { type CommandName, type Emit, storeFailure } from '../events/events.js'
-import type { OwnContext } from '../events/own-context.js'
 import type { MaybePromise } from '../maybe-promise.js'
 import type { RecordName } from '../record/identity.js'
 import type { Hearing, SentOperation } from '../store.js'
-import { waitBegan, waitEnded } from './awaited.js'
+import { type OwnContext, waitBegan, waitEnded } from './awaited.js'
 import type { Backlog } from './backlog.js'
 import { Deadline, type DeadlineQueue } from './deadlines.js'
 import { type AnswerFault, isReply } from './reply.js'
@@ -15,7 +14,6 @@ export interface About {
   readonly ownContext?: OwnContext | undefined
 }
 
-/** Whoever sends an owner's command. */
 export interface Sender extends About, SentOperation {}
 
 /** Is told of a call whose reply did not come at once. */
@@ -132,7 +130,6 @@ export class StoreCall<Reply> implements Hearing<Reply> {
     }
   }
 
-  /** Emits that it failed. */
   tell(error: unknown): void {
     const { scope, key } = this.#about.identity
     this.#emit({ type: 'store_failed', scope, key, command: this.command, error: storeFailure(error) })

@@ -1,10 +1,13 @@
+import { rethrow } from '../calls/awaited.js'
 import { monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall } from '../calls/store-call.js'
+import type { Refused, Replayed } from '../events/refusal.js'
+import { Promised } from '../maybe-promise.js'
 import type { BeginReply } from '../record/record.js'
 import type { CoreParts, Operation } from '../run/operation.js'
+import type { Run } from '../run/run.js'
 import type { Unclaimed } from '../store.js'
 
-/** The call of a claim. */
 export type Claim = StoreCall<BeginReply>
 
 /** Sends claims, and releases those that will not run. */
@@ -77,3 +80,54 @@ export class Claims {
 
 /** Nothing of it has run. */
 const GIVEN_UP = Object.freeze({ uncertain: false })
+
+/** The result of claiming an operation. */
+export type Claimed = { readonly action: 'execute'; readonly run: Run } | Replayed | Refused
+
+/**
+ * Whoever claims an operation: one of the two is called, at most once, last, and in the request's own async context. What
+ * it throws changes nothing, and is thrown again when nothing of ours runs.
+ */
+export interface Claimant {
+  /** The operation must run. */
+  claimed(run: Run): void
+  /** It has already run, or is refused. */
+  refused(told: Replayed | Refused): void
+  /** Whether nobody wants the answer any more. Called while a duplicate waits (`inFlightWaitMs`). */
+  isAbandoned(): boolean
+}
+
+/** For whoever waits for the claim by a promise. */
+export class PromisedClaim extends Promised<Claimed> implements Claimant {
+  readonly isAbandoned: () => boolean
+
+  constructor(isAbandoned: () => boolean) {
+    super()
+    this.isAbandoned = isAbandoned
+  }
+
+  claimed(run: Run): void {
+    this.tell({ action: 'execute', run })
+  }
+
+  refused(told: Replayed | Refused): void {
+    this.tell(told)
+  }
+}
+
+export function tellClaim(claimant: Claimant, told: Claimed): void {
+  try {
+    if (told.action === 'execute') claimant.claimed(told.run)
+    else claimant.refused(told)
+  } catch (error) {
+    rethrow(error)
+  }
+}
+
+export function tellRun(claimant: Claimant, run: Run): void {
+  try {
+    claimant.claimed(run)
+  } catch (error) {
+    rethrow(error)
+  }
+}

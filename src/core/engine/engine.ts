@@ -15,8 +15,7 @@ import { Duplicates } from '../run/duplicates.js'
 import { LookedRun } from '../run/looked-run.js'
 import type { CoreParts } from '../run/operation.js'
 import { Run } from '../run/run.js'
-import { type Claimant, type Claimed, PromisedClaim, tellClaim, tellRun } from './claimant.js'
-import { type Claim, Claims } from './claims.js'
+import { type Claim, type Claimant, type Claimed, Claims, PromisedClaim, tellClaim, tellRun } from './claims.js'
 import { checkFirstSent, isLate, lookUp } from './late-retry.js'
 import {
   type EndedRecord,
@@ -140,7 +139,7 @@ class RecordEngine implements OperationEngine {
   claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
     const promised = new PromisedClaim(isAbandoned)
     this.claimFor(identity, promised)
-    return promised.outcome
+    return promised.told
   }
 
   claimFor(identity: Identity, claimant: Claimant): void {
@@ -155,7 +154,7 @@ class RecordEngine implements OperationEngine {
     const told = traceClaim(run.identity, run.token, () => {
       const promised = new PromisedClaim(() => claimant.isAbandoned())
       this.#claim(run, promised)
-      return promised.outcome
+      return promised.told
     })
     if (told instanceof Promise) void told.then((later) => tellClaim(claimant, later))
     else tellClaim(claimant, told)

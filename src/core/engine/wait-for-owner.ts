@@ -16,7 +16,7 @@ export type Waited =
   | { readonly kind: 'given up'; readonly notRun: NotRun }
 
 /** A duplicate that begins to wait. */
-export interface Duplicate {
+interface Duplicate {
   readonly operation: Operation
   readonly isAbandoned: () => boolean
   /**

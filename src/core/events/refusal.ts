@@ -14,7 +14,6 @@ export type RefusalCode =
   | 'store_unavailable'
   | 'transaction_missing'
 
-/** The operation is not run. */
 export interface Refused {
   readonly action: 'refuse'
   readonly code: RefusalCode
@@ -45,7 +44,6 @@ interface Options {
   readonly retryAfterMs: number
 }
 
-/** The result for an operation that does not run. */
 export type NotRun = Replayed | Refused
 
 /** What the existing record means for an operation. */

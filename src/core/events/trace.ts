@@ -15,7 +15,6 @@ import type { RefusalCode, Refused, Replayed } from './refusal.js'
  * or tokens.
  */
 
-/** The operation of a message. */
 interface AboutOperation extends RecordName {
   /**
    * Identifies a claim and its run: the same in all messages about them, and unique across processes. 32 hexadecimal
@@ -98,12 +97,10 @@ export function traceEvent(event: TracedEvent, token?: string): void {
   if (events.hasSubscribers) events.publish({ event, runId: runIdOf(token) } satisfies EventTrace)
 }
 
-/** Publishes that a run is over. */
 export function traceRunEnd({ scope, key }: Identity, attempt: number, token: string): void {
   if (events.hasSubscribers) traceEvent({ type: 'run_ended', scope, key, attempt }, token)
 }
 
-/** Publishes a store's own events. */
 export function traceStore(store: Store): void {
   if (store.observe === undefined || observed.has(store)) return
   observed.add(store)
@@ -129,7 +126,6 @@ export function isClaimTraced(): boolean {
   return claims.hasSubscribers
 }
 
-/** Makes a claim and publishes it. */
 export function traceClaim<Each extends Told>(
   { namespace, scope, key }: Identity,
   token: string,

@@ -121,7 +121,6 @@ export interface EngineOptions {
 
 type Optional = 'onEvent' | 'answerFault'
 
-/** The options with all defaults applied. */
 export type ResolvedEngineOptions = Required<Omit<EngineOptions, Optional>> & Pick<EngineOptions, Optional>
 
 /** The options that say how long an operation may be repeated. */
@@ -132,7 +131,6 @@ export function longestRepeatMs({ retentionMs, unknownRetentionMs, clockSkewMs }
   return Math.min(retentionMs, unknownRetentionMs) - clockSkewMs
 }
 
-/** The defaults. */
 export const ENGINE_DEFAULTS = {
   leaseMs: 30_000,
   maxRunMs: 15 * 60_000,

@@ -30,7 +30,6 @@ export function mistakesInEngineOptions(given: EngineOptions): string[] {
 /** The longest delay of a timer: Node fires longer ones immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** The rule of each option. */
 export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
   store: aStore,
   leaseMs: anInteger(1, MAX_TIMER_MS),

@@ -107,7 +107,6 @@ function refuseMistakes(of: string, mistakes: readonly string[]): void {
   throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${bulleted(mistakes)}`)
 }
 
-/** Each mistake on its own line. */
 export function bulleted(mistakes: readonly string[]): string {
   return mistakes.map((mistake) => `\n  - ${mistake}`).join('')
 }
@@ -153,10 +152,8 @@ function editDistance(a: string, b: string): number {
   return previous[b.length] as number
 }
 
-/** A function. */
 export const aFunction: Rule = (value) => (typeof value === 'function' ? null : 'a function')
 
-/** A string, which may be empty. */
 export const aString: Rule = (value) => (typeof value === 'string' ? null : 'a string')
 
 /** An integer between both bounds, inclusive. */

@@ -9,7 +9,7 @@ export const MAX_DEPTH = 1_000
 const FORMAT = 'v1.'
 
 /** Why a value has no digest. */
-export type Undigestible =
+type Undigestible =
   /** Nested deeper than `MAX_DEPTH`. */
   | { readonly fault: 'too_deep' }
   /** It contains something without a JSON form, such as a Map. `seen` is its kind, for messages. */

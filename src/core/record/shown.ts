@@ -58,6 +58,6 @@ export function isOpen(record: StoredRecord | IdempotencyRecord): boolean {
 }
 
 /** `answer: null`: not shown. */
-export function withoutAnswer(record: IdempotencyRecord): IdempotencyRecord {
+function withoutAnswer(record: IdempotencyRecord): IdempotencyRecord {
   return record.state === 'completed' ? { ...record, answer: null } : record
 }

@@ -1,7 +1,6 @@
 /** The steps of a record, as the machine keeps them: pure, like the machine. */
 import type { ShownStep, Step, StepChange } from './record.js'
 
-/** A step as stored. */
 export interface StoredStep {
   readonly label: string
   readonly state: StepChange['state']

@@ -121,7 +121,6 @@ function withOwnBytes(record: IdempotencyRecord): IdempotencyRecord {
   return { state, fingerprint, attempt, answer: { status, statusMessage, headers, body: Buffer.from(body) } }
 }
 
-/** The place of one duplicate in a line. */
 export class Place {
   readonly line: Line
   /** The final state of the record, if another duplicate has seen it. */

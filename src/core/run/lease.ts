@@ -1,8 +1,7 @@
-import { awaited } from '../calls/awaited.js'
+import { awaited, type OwnContext } from '../calls/awaited.js'
 import { Deadline, type DeadlineQueue, monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall, Waiting } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
-import type { OwnContext } from '../events/own-context.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
 import type { CoreParts } from './operation.js'
 
@@ -13,7 +12,7 @@ import type { CoreParts } from './operation.js'
  * - `taken`: the record belongs to another attempt.
  * - `ended`: the run is over, and nothing is renewed any more.
  */
-export type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
+type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
 
 /** The owner of a lease. */
 export interface Leased {

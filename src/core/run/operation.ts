@@ -1,9 +1,8 @@
-import type { Activity } from '../calls/awaited.js'
+import { type Activity, OwnContext } from '../calls/awaited.js'
 import type { DeadlineQueue } from '../calls/deadlines.js'
 import type { Sender } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
 import type { Emit } from '../events/events.js'
-import { OwnContext } from '../events/own-context.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import { type Identity, SINGLE_TENANT, storageKey, storageScope } from '../record/identity.js'
 import type { Answer } from '../record/record.js'
@@ -18,7 +17,7 @@ import type { Duplicates } from './duplicates.js'
  * - `over`: the store has replied, or its time has ended; a renewal may still be unanswered. Next: `ended`.
  * - `ended`: nothing of it is pending, and its last event was told.
  */
-export type OperationState = 'claiming' | 'running' | 'ending' | 'over' | 'ended'
+type OperationState = 'claiming' | 'running' | 'ending' | 'over' | 'ended'
 
 /**
  * One operation, from its claim to its end: what identifies it, what it sends to the store, and how far it is. Methods

@@ -1,5 +1,5 @@
 import { monotonicNow } from '../calls/deadlines.js'
-import { asKept } from '../calls/kept-in.js'
+import { asKept } from '../calls/sending-store.js'
 import type { IdempotencyError } from '../errors.js'
 import type { FailureReason } from '../events/events.js'
 import { type Refused, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'
@@ -104,7 +104,7 @@ export class Run extends SteppedRecord {
   ): MaybePromise<RunEnd> {
     const promised = new PromisedEnd()
     this.completeFor(promised, answer, mustBeConfirmed)
-    return promised.end
+    return promised.told
   }
 
   /**
@@ -114,7 +114,7 @@ export class Run extends SteppedRecord {
   fail(how: FailureKind, because: FailureReason, kept?: Answer): MaybePromise<RunEnd> {
     const promised = new PromisedEnd()
     this.failFor(promised, how, because, kept)
-    return promised.end
+    return promised.told
   }
 
   /** `complete`, for whoever holds an object to be told: at once, if the store answers at once. */

@@ -1,6 +1,6 @@
-import { rethrow } from '../events/own-context.js'
+import { rethrow } from '../calls/awaited.js'
 import type { RunEnd } from '../events/refusal.js'
-import type { MaybePromise } from '../maybe-promise.js'
+import { Promised } from '../maybe-promise.js'
 
 /** Whoever ends a run: is told what to send, at most once, last, and in the request's own async context. */
 export interface Settling<End = RunEnd> {
@@ -31,22 +31,9 @@ function tellOne<End>(settling: Settling<End>, end: End): void {
   }
 }
 
-/** The result of an end as a value, or as a promise if it is not known at once. */
-export class PromisedEnd<End = RunEnd> implements Settling<End> {
-  #end: End | undefined = undefined
-  #resolve: ((end: End) => void) | undefined = undefined
-
+/** For whoever waits for the end by a promise. */
+export class PromisedEnd<End = RunEnd> extends Promised<End> implements Settling<End> {
   settled(end: End): void {
-    this.#end = end
-    this.#resolve?.(end)
-  }
-
-  get end(): MaybePromise<End> {
-    return (
-      this.#end ??
-      new Promise((resolve) => {
-        this.#resolve = resolve
-      })
-    )
+    this.tell(end)
   }
 }

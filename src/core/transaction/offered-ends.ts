@@ -3,7 +3,6 @@ import type { OfferedEnd } from '../run/run-end.js'
 
 /** The ends of the run that are offered to an open transaction, until its outcome is known. */
 export class OfferedEnds {
-  /** The first one, which counts. */
   #first: Offered | undefined
   /** The failure that was offered behind a success: it counts if the success is discarded. */
   #failure: Offered | undefined

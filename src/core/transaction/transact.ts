@@ -1,4 +1,4 @@
-import { isKeptIn } from '../calls/kept-in.js'
+import { isKeptIn } from '../calls/sending-store.js'
 import { contextForeign, contextMissing, operationTaken, transactionNotRun, transactionsMissing } from '../misuse.js'
 import type { Entered, Entry } from '../record/looked.js'
 import type { StepChange } from '../record/record.js'
@@ -8,8 +8,7 @@ import type { Completion, Finish, LookedKey } from '../run/run-end.js'
 import type { RecordedResult } from '../run/steps/step-in-hand.js'
 import type { Store } from '../store.js'
 import { RunTransaction, type StepEnd } from './run-transaction.js'
-import { type WorkCall, within } from './transaction-call.js'
-import { readResult } from './work-options.js'
+import { readResult, type WorkCall, within } from './transaction-call.js'
 
 /**
  * What a store provides so that a run's effects and its record commit together: its client's transactions, and the

@@ -1,5 +1,5 @@
-import { isRefusalStatus } from '../../core/certain-failure.js'
-import type { Claimant } from '../../core/engine/claimant.js'
+import type { Claimant } from '../../core/engine/claims.js'
+import { isRefusalStatus } from '../../core/errors.js'
 import type { FailureReason } from '../../core/events/events.js'
 import type { Refused, Replayed, RunEnd } from '../../core/events/refusal.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
@@ -10,8 +10,7 @@ import type { AnswerSource } from '../../core/run/run-end.js'
 import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from '../../core/run/settling.js'
 import { isEventStream, storedAnswer } from '../answer/answer.js'
 import type { HeaderPairs } from '../request/facts.js'
-import type { OptionFunctions } from './option-functions.js'
-import type { RequestRules } from './request-rules.js'
+import type { OptionFunctions, RequestRules } from './option-functions.js'
 import type { Asking, HeldAnswer, RequestEnd, RequestRun } from './request-run.js'
 import { readAnswer } from './resolution.js'
 
@@ -32,7 +31,6 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   /** Its result, once it is known, and whoever waits for it. */
   #settled: RequestEnd | undefined = undefined
   #settling: Settlings<RequestEnd> = undefined
-  /** The holder of the response, if one has registered. */
   #response: HeldAnswer | undefined = undefined
 
   constructor(request: Req, asking: Asking, extraHeaders: HeaderPairs | undefined, rules: RequestRules<Req>) {
@@ -86,13 +84,13 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<RequestEnd> {
     const promised = new PromisedEnd<RequestEnd>()
     this.settleFor(promised, answer, terms?.confirmed)
-    return promised.end
+    return promised.told
   }
 
   fail(): MaybePromise<RequestEnd> {
     const promised = new PromisedEnd<RequestEnd>()
     this.failFor(promised)
-    return promised.end
+    return promised.told
   }
 
   settleFor(settling: Settling<RequestEnd>, answer: Answer, confirmed?: boolean): void {
@@ -193,14 +191,14 @@ export function withHeaders<Each extends object>(decision: Each, extraHeaders: H
 }
 
 /** How a run ended, according to its answer. */
-export type JudgedEnd = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
+type JudgedEnd = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
 
 /**
  * Judges a run by its answer (`null` if it has none). A failure is uncertain unless something shows that it is certain.
  * `isUncertain`: any failure leaves the outcome unknown, so `isCertainFailure` is not called. `failsCertainly`: the handler
  * threw a `CertainFailure`.
  */
-export function judge<Req>(
+function judge<Req>(
   answer: Answer | null,
   request: Req,
   isUncertain: boolean,

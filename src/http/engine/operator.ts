@@ -3,7 +3,7 @@ import type { UnknownOutcome } from '../../core/engine/operator-calls.js'
 import type { RecordName } from '../../core/record/identity.js'
 import type { CommandReply, IdempotencyRecord } from '../../core/record/record.js'
 import { storedAnswer } from '../answer/answer.js'
-import type { RequestRules } from './request-rules.js'
+import type { RequestRules } from './option-functions.js'
 import { type AttemptName, type KnownOutcome, readName, readResolution } from './resolution.js'
 
 /** Commands with which an operator inspects and settles records. */

@@ -1,9 +1,9 @@
+import { rethrow } from '../../core/calls/awaited.js'
 import { createOperationEngine, type OperationEngine } from '../../core/engine/engine.js'
 import { safely } from '../../core/events/events.js'
-import { rethrow } from '../../core/events/own-context.js'
 import { traced, traceEvent } from '../../core/events/trace.js'
 import { warnUnheard } from '../../core/events/warning.js'
-import type { MaybePromise } from '../../core/maybe-promise.js'
+import { type MaybePromise, Promised } from '../../core/maybe-promise.js'
 import type { Identity } from '../../core/record/identity.js'
 import type { Answer } from '../../core/record/record.js'
 import { sendingFault } from '../answer/answer.js'
@@ -15,8 +15,7 @@ import { readsBody } from '../request/request-body.js'
 import { type Identified, identityReader } from '../request/request-identity.js'
 import { JudgedRun, withHeaders } from './judged-run.js'
 import { type Operator, operatorOn } from './operator.js'
-import { optionFunctions } from './option-functions.js'
-import { RequestRules } from './request-rules.js'
+import { optionFunctions, RequestRules } from './option-functions.js'
 import type { Asking, Decision, Rejected, Replay, RequestRun } from './request-run.js'
 
 /** The part of a binding that decides what to do with each request. */
@@ -104,7 +103,7 @@ class Decider<Req> implements RequestEngine<Req> {
   decide(facts: RequestFacts<Req>): MaybePromise<Decision> {
     const promised = new PromisedDecision<Decision>(facts)
     this.decideFor(facts, promised)
-    return promised.decision
+    return promised.told
   }
 
   decideFor(facts: RequestFacts<Req>, asking: Asking): void {
@@ -153,7 +152,7 @@ class Decider<Req> implements RequestEngine<Req> {
     const promised = new PromisedDecision<Claim>(asker)
     const run = new JudgedRun(asker.request, promised, undefined, this.#rules)
     this.#engine.claimFor(identity, run)
-    return promised.decision
+    return promised.told
   }
 
   answerFor(decision: Replay | Rejected, request: Req): Answer {
@@ -185,49 +184,28 @@ function tell<How extends 'refused' | 'failed'>(asking: Asking, how: How, what: 
   }
 }
 
-/** A decision as a value, or as a promise if it is not known at once. */
-class PromisedDecision<Told extends Decision> implements Asking {
+/** For whoever waits for the decision by a promise. */
+class PromisedDecision<Told extends Decision> extends Promised<Told> implements Asking {
   readonly #asker: Pick<RequestFacts, 'isAbandoned'>
-  #told: Told | undefined = undefined
-  #error: { readonly thrown: unknown } | undefined = undefined
-  #resolve: ((told: Told) => void) | undefined = undefined
-  #reject: ((error: unknown) => void) | undefined = undefined
 
   constructor(asker: Pick<RequestFacts, 'isAbandoned'>) {
+    super()
     this.#asker = asker
   }
 
   claimed(run: RequestRun, extraHeaders: HeaderPairs | undefined): void {
-    this.#tell(withHeaders({ action: 'execute', run }, extraHeaders) as Told)
+    this.tell(withHeaders({ action: 'execute', run }, extraHeaders) as Told)
   }
 
   refused(decision: Exclude<Decision, { action: 'execute' }>): void {
-    this.#tell(decision as Told)
+    this.tell(decision as Told)
   }
 
   failed(error: unknown): void {
-    this.#error = { thrown: error }
-    this.#reject?.(error)
+    this.tellError(error)
   }
 
   isAbandoned(): boolean {
     return this.#asker.isAbandoned()
-  }
-
-  #tell(told: Told): void {
-    this.#told = told
-    this.#resolve?.(told)
-  }
-
-  /** Throws, or rejects with, what `failed` was told. */
-  get decision(): MaybePromise<Told> {
-    if (this.#error !== undefined) throw this.#error.thrown
-    return (
-      this.#told ??
-      new Promise((resolve, reject) => {
-        this.#resolve = resolve
-        this.#reject = reject
-      })
-    )
   }
 }

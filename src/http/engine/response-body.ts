@@ -1,3 +1,5 @@
+import type { Answer } from '../../core/record/record.js'
+import { isEventStream } from '../answer/answer.js'
 import { bytesIn, Gathered } from '../request/gathered.js'
 import type { RequestRun } from './request-run.js'
 
@@ -41,4 +43,136 @@ export async function readResponseBody(
 async function hasEnded(next: Promise<Read>): Promise<boolean> {
   const turn = new Promise<false>((resolve) => setTimeout(resolve, 0, false))
   return Promise.race([next.then(({ done }) => done), turn])
+}
+
+type Streaming = Extract<ResponseBody, { kind: 'streaming' }>
+type Controller = ReadableStreamDefaultController<Uint8Array>
+
+/**
+ * A body that leaves while its handler still writes it, as fast as its client reads. Its end leaves only after its record was
+ * completed: the end of the stream, or, where the head tells a length, its last byte. When the client leaves, its source is read
+ * to the end all the same; only that of an event stream, which may have none, is told (its `cancel`). `signal` tells of it where the
+ * stream does not hear of it.
+ */
+export function streamedBody(
+  run: RequestRun,
+  head: Omit<Answer, 'body'>,
+  held: Streaming,
+  signal?: AbortSignal,
+): ReadableStream<Uint8Array> {
+  const source = new StreamedBody(run, head, held, signal)
+  return new ReadableStream<Uint8Array>(
+    { pull: (controller) => source.pull(controller), cancel: (reason) => source.clientLeft(reason) },
+    { highWaterMark: 0 },
+  )
+}
+
+class StreamedBody {
+  readonly #run: RequestRun
+  readonly #head: Omit<Answer, 'body'>
+  readonly #signal: AbortSignal | undefined
+  readonly #source: Source
+  /** What was read before the answer was found to stream; absent once it was sent. */
+  #held: Uint8Array | undefined
+  #next: Promise<Read> | undefined
+  /** How many bytes may be sent before the end: all but the last of the announced length. */
+  #mayLeave: number
+  /** What waits for the record. */
+  readonly #rest: Uint8Array[] = []
+  /** The client has left: nothing is sent any more. */
+  #isSwallowed = false
+  /** A client may leave without a word to the stream. */
+  readonly #whenAborted = () => void this.clientLeft(this.#signal?.reason)
+
+  constructor(run: RequestRun, head: Omit<Answer, 'body'>, held: Streaming, signal: AbortSignal | undefined) {
+    this.#run = run
+    this.#head = head
+    this.#source = held.reader
+    this.#held = held.bytes
+    this.#next = held.next
+    this.#signal = signal
+    const length = Number(lengthIn(head) ?? Number.POSITIVE_INFINITY)
+    this.#mayLeave = length > 0 ? length - 1 : Number.POSITIVE_INFINITY
+    if (signal?.aborted) void this.clientLeft(signal.reason)
+    else signal?.addEventListener('abort', this.#whenAborted, { once: true })
+  }
+
+  /** Reads until something was sent, or everything. */
+  async pull(controller: Controller): Promise<void> {
+    try {
+      while (!this.#isSwallowed) {
+        const chunk = this.#takeHeld() ?? (await this.#read())
+        if (this.#isSwallowed) return
+        if (chunk === null) return await this.#end(controller)
+        const departing = this.#departing(chunk)
+        if (departing.byteLength > 0) return controller.enqueue(departing)
+      }
+    } catch (error) {
+      await this.#fail()
+      if (!this.#isSwallowed) controller.error(error)
+    }
+  }
+
+  async clientLeft(reason: unknown): Promise<void> {
+    if (this.#isSwallowed) return
+    this.#isSwallowed = true
+    try {
+      if (isEventStream(contentTypeIn(this.#head))) await this.#source.cancel(reason)
+      else while ((await this.#read()) !== null);
+      await this.#settle()
+    } catch {
+      await this.#fail()
+    }
+  }
+
+  #takeHeld(): Uint8Array | undefined {
+    const held = this.#held
+    this.#held = undefined
+    return held
+  }
+
+  /** `null`: the end. */
+  async #read(): Promise<Uint8Array | null> {
+    const next = this.#next ?? this.#source.read()
+    this.#next = undefined
+    const read = await next
+    return read.done ? null : bytesIn(read.value)
+  }
+
+  async #end(controller: Controller): Promise<void> {
+    const isStored = await this.#settle()
+    if (this.#isSwallowed) return
+    if (!isStored) return controller.error(new Error('The end of this answer could not be stored, so it is not sent.'))
+    for (const chunk of this.#rest) controller.enqueue(chunk)
+    controller.close()
+  }
+
+  /** Whether the record was completed; a run without a record (`runUnprotected`) needs no confirmation. */
+  async #settle(): Promise<boolean> {
+    this.#signal?.removeEventListener('abort', this.#whenAborted)
+    const terms = this.#run.context.attempt === 0 ? undefined : { confirmed: true }
+    const { action } = await this.#run.settle({ ...this.#head, body: null }, terms)
+    return action === 'send'
+  }
+
+  async #fail(): Promise<void> {
+    this.#signal?.removeEventListener('abort', this.#whenAborted)
+    await this.#run.fail()
+  }
+
+  /** The part that may be sent now; the rest is kept. */
+  #departing(bytes: Uint8Array): Uint8Array {
+    const departing = bytes.subarray(0, this.#mayLeave)
+    if (departing.byteLength < bytes.byteLength) this.#rest.push(bytes.slice(departing.byteLength))
+    this.#mayLeave -= departing.byteLength
+    return departing
+  }
+}
+
+function lengthIn(head: Omit<Answer, 'body'>): string | undefined {
+  return head.headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1]
+}
+
+function contentTypeIn(head: Omit<Answer, 'body'>): string | undefined {
+  return head.headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1]
 }

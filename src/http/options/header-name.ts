@@ -11,10 +11,8 @@ export function isHeaderName(name: string): boolean {
 export const aHeaderName: Rule = (value) =>
   typeof value === 'string' && isHeaderName(value) ? null : "a header's name"
 
-/** What is known about a header name. */
-export interface HeaderName {
+interface HeaderName {
   readonly lowerCase: string
-  /** Whether it is a valid field name. */
   readonly isName: boolean
   /** Whether it must never be kept, whatever the options say. */
   readonly isHopByHop: boolean

@@ -14,9 +14,8 @@ import {
   shown,
 } from '../../core/options/validation.js'
 import type { Store } from '../../core/store.js'
-import type { LegacyKey } from './body-field.js'
 import { aHeaderName } from './header-name.js'
-import { DEFAULTS, type IdempotencyOptions, type ResolvedOptions } from './options.js'
+import { DEFAULTS, type IdempotencyOptions, type LegacyKey, type ResolvedOptions } from './options.js'
 import { PROBLEM_CODES } from './problem.js'
 import { aProfile, contradictions, withProfile } from './profiles.js'
 

@@ -1,7 +1,7 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { kindOf } from '../../core/errors.js'
 import { isAccident, keyFault } from '../../core/record/identity.js'
-import type { LegacyKey } from '../options/body-field.js'
+import type { LegacyKey } from '../options/options.js'
 
 /** A key, or what is wrong with it, worded for the client. */
 export type KeyReading = { readonly key: string } | { readonly invalid: string }

@@ -67,7 +67,6 @@ function fingerprintFailed(cause: unknown): IdempotencyError {
 const WAY_OUT =
   'It must return what makes two requests the same, as a JSON value, a string or bytes; null if only method and path count.'
 
-/** A request's target without its query. */
 export function pathOf(target: string): string {
   const query = target.indexOf('?')
   return query === -1 ? target : target.slice(0, query)

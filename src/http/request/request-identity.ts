@@ -1,13 +1,12 @@
 import { Buffer } from 'node:buffer'
-import { IdempotencyError, inItsWords } from '../../core/errors.js'
-import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
-import type { Identity } from '../../core/record/identity.js'
-import type { LegacyKey } from '../options/body-field.js'
+import { IdempotencyError, inItsWords, kindOf } from '../../core/errors.js'
+import { ignoreRejection, type MaybePromise, whenever } from '../../core/maybe-promise.js'
+import { ENGINE_DEFAULTS } from '../../core/options/engine-options.js'
+import { firstSentFault, type Identity } from '../../core/record/identity.js'
 import { callOption } from '../options/given-functions.js'
-import type { ResolvedOptions } from '../options/options.js'
+import type { LegacyKey, ResolvedOptions } from '../options/options.js'
 import type { Rejection } from '../options/problem.js'
 import { contentTypeOf, type HeaderPairs, hasMembers, headerLines, type RequestFacts } from './facts.js'
-import { type FirstSentReading, firstSentReader } from './first-sent.js'
 import { deprecationHeaders, type KeyReading, readKeyLines, readLegacyKey } from './key.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
 import { fingerprintReader, pathOf, type Unreadable } from './request-fingerprint.js'
@@ -196,7 +195,7 @@ interface KeyPlaces {
  * The key of a request, from the header's lines or the deprecated field. `null` if it has neither. `areJoined`: several lines would
  * arrive as one.
  */
-export function chosenKey(
+function chosenKey(
   lines: readonly string[],
   legacy: KeyReading | null,
   { header, legacyKey }: KeyPlaces,
@@ -218,4 +217,42 @@ export function chosenKey(
 /** Makes a sentence for the client of what is wrong. */
 function placed(reading: KeyReading, place: string): KeyReading {
   return 'invalid' in reading ? { invalid: `${place}: ${reading.invalid}.` } : reading
+}
+
+/** When it was first sent; `fault`: what is wrong with what the client says. */
+export type FirstSentReading = { readonly firstSent: Date | undefined } | { readonly fault: string }
+
+/**
+ * Returns a reader of the time at which a request was first sent, by an application's option.
+ *
+ * The reader throws IdempotencyError `first_sent_failed`: nothing ran and nothing was stored.
+ */
+export function firstSentReader<Req>(
+  firstSent: (request: Req) => Date | undefined,
+  clockSkewMs: number = ENGINE_DEFAULTS.clockSkewMs,
+): (request: Req) => FirstSentReading {
+  return (request) => {
+    let given: unknown
+    try {
+      given = firstSent(request)
+    } catch (cause) {
+      throw failed(`failed${inItsWords(cause)}`, cause)
+    }
+    if (given === undefined) return { firstSent: undefined }
+    if (!(given instanceof Date)) {
+      ignoreRejection(given)
+      throw failed(`returned ${kindOf(given)}`)
+    }
+    const fault = firstSentFault(given, clockSkewMs)
+    return fault === null ? { firstSent: given } : { fault }
+  }
+}
+
+function failed(what: string, cause?: unknown): IdempotencyError {
+  return new IdempotencyError(
+    'first_sent_failed',
+    `firstSent() ${what}. It must return a Date, or undefined if it is unknown when the operation was first sent; an invalid ` +
+      'date refuses the request.',
+    { cause },
+  )
 }

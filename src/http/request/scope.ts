@@ -16,7 +16,6 @@ export type Scope<Req> = (request: Req) => string | null | undefined | Promise<s
 
 /** How error messages refer to a scope. */
 export interface ScopeWords {
-  /** The option's name. */
   readonly option: string
   /** What to do about a wrong one, in sentences. */
   readonly wayOut: string

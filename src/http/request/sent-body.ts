@@ -9,7 +9,6 @@ import {
   type RequestFacts,
 } from './facts.js'
 
-/** The facts that the rules use. */
 type SentBody = Pick<RequestFacts, 'rawHeaders' | 'body' | 'bodyWasRead'>
 
 /** Whether a body was sent that `req.body` does not show: it must never be treated as empty. */

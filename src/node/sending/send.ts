@@ -10,7 +10,7 @@ import { isEndNodes, isWriteNodes, type Outlet, outletOf, type Senders } from '.
 import { setHeaders } from './wire-head.js'
 
 /** A response that is being sent. */
-export interface Leaving {
+interface Leaving {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly extraHeaders: HeaderPairs

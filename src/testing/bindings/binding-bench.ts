@@ -12,6 +12,50 @@ import {
   sendTo,
 } from './binding-app.js'
 
+/** What a framework is like, where frameworks differ. */
+export interface BindingLawsOptions {
+  /**
+   * The framework joins header lines of one name, as Fetch does: two keys cannot be told from one with a comma in it.
+   * @default false
+   */
+  readonly joinsHeaderLines?: boolean
+
+  /**
+   * An application has no error handler behind the library: what a handler throws is answered by the server.
+   * @default false
+   */
+  readonly hasNoErrorHandler?: boolean
+
+  /**
+   * The binding never sees what a handler throws, only what the application answers, so a `CertainFailure` cannot be
+   * recognised.
+   * @default false
+   */
+  readonly hidesErrors?: boolean
+
+  /**
+   * The binding reads request bodies itself, up to 1 MiB unless told otherwise, and refuses longer ones.
+   * @default false
+   */
+  readonly readsBodies?: boolean
+}
+
+/** One promise of a binding, and its check. */
+export interface BindingLaw {
+  /** A sentence that begins with the name of its law. */
+  readonly name: string
+  /** Whether it holds for such a framework; absent: for every one. */
+  readonly holds?: (framework: BindingLawsOptions) => boolean
+  readonly check: (bench: BindingBench) => Promise<void>
+}
+
+export function bindingLawsOf(
+  laws: Readonly<Record<string, BindingLaw['check']>>,
+  holds: BindingLaw['holds'] = () => true,
+): BindingLaw[] {
+  return Object.entries(laws).map(([name, check]) => ({ name, holds, check }))
+}
+
 /** A served application: behind a port of 127.0.0.1, or called by your own `send`. */
 export type OpenedBinding = ({ readonly port: number } | { readonly send: SendToBinding }) & {
   /** The binding's own: resolves when no run is pending any more. */
@@ -23,7 +67,7 @@ export type OpenedBinding = ({ readonly port: number } | { readonly send: SendTo
 export type OpenBinding = (app: BindingApp) => OpenedBinding | Promise<OpenedBinding>
 
 /** What one law needs: applications, closed at its end. */
-export interface BindingBench {
+interface BindingBench {
   serve(handler: BindingApp['handler'], setting?: Setting): Promise<Served>
 }
 
@@ -33,7 +77,7 @@ interface Setting {
   readonly isProtected?: boolean
 }
 
-export interface Served {
+interface Served {
   readonly events: readonly IdempotencyEvent[]
   /** How often the handler ran. */
   runs(): number
@@ -70,7 +114,6 @@ export class SeenReply {
     return this.body.toString()
   }
 
-  /** All lines of a header. */
   lines(name: string): string[] {
     return this.headers.filter(([each]) => each.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
   }
@@ -151,7 +194,7 @@ async function inTime<Value>(promise: string, work: Promise<Value>): Promise<Val
   }
 }
 
-export interface TrialStore extends Store {
+interface TrialStore extends Store {
   /** The next `begin` fails, as if the store were away. */
   failNextBegin(): void
 }

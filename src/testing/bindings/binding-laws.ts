@@ -1,5 +1,4 @@
-import { type OpenBinding, onBench } from './binding-bench.js'
-import type { BindingLawsOptions } from './binding-law.js'
+import { type BindingLawsOptions, type OpenBinding, onBench } from './binding-bench.js'
 import { failureLaws } from './failure-laws.js'
 import { legacyKeyLaws } from './legacy-key-laws.js'
 import { refusalLaws } from './refusal-laws.js'

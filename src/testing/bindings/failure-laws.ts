@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { CertainFailure } from '../../core/index.js'
 import { promised } from '../seen.js'
 import type { BindingApp, BindingReply } from './binding-app.js'
-import { type BindingLaw, bindingLawsOf } from './binding-law.js'
+import { type BindingLaw, bindingLawsOf } from './binding-bench.js'
 
 type Handler = BindingApp['handler']
 

@@ -1,7 +1,6 @@
 import { bodyField } from '../../http/index.js'
 import { promised } from '../seen.js'
-import type { SeenReply } from './binding-bench.js'
-import { type BindingLaw, bindingLawsOf } from './binding-law.js'
+import { type BindingLaw, bindingLawsOf, type SeenReply } from './binding-bench.js'
 
 const paid = () => ({ text: 'paid' })
 const options = {

@@ -1,7 +1,6 @@
 import { ietfDraft } from '../../http/index.js'
 import { promised } from '../seen.js'
-import { type Sent, trialStore } from './binding-bench.js'
-import { type BindingLaw, bindingLawsOf } from './binding-law.js'
+import { type BindingLaw, bindingLawsOf, type Sent, trialStore } from './binding-bench.js'
 
 const paid = () => ({ text: 'paid' })
 const JSON_TYPE = [['Content-Type', 'application/json']] as const

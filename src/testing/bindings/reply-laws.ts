@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { promised } from '../seen.js'
 import type { BindingReply } from './binding-app.js'
-import type { SeenReply } from './binding-bench.js'
-import { type BindingLaw, bindingLawsOf } from './binding-law.js'
+import { type BindingLaw, bindingLawsOf, type SeenReply } from './binding-bench.js'
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 const TEXT = ['Content-Type', 'text/plain; charset=utf-8'] as const

@@ -1,6 +1,5 @@
 import { promised } from '../seen.js'
-import type { SeenReply } from './binding-bench.js'
-import { type BindingLaw, bindingLawsOf } from './binding-law.js'
+import { type BindingLaw, bindingLawsOf, type SeenReply } from './binding-bench.js'
 
 const TWINS = 20
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)

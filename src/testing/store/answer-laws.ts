@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Answer } from '../../core/index.js'
-import type { Bench } from '../bench.js'
+import { type Bench, everywhere, type Law } from '../bench.js'
 import { ANSWER, FINGERPRINT } from '../claimant.js'
-import { everywhere, type Law } from '../law.js'
 import { promised, seenAnswer } from '../seen.js'
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)

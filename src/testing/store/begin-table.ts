@@ -1,6 +1,5 @@
-import type { Bench } from '../bench.js'
+import type { Bench, Law } from '../bench.js'
 import { type Claimant, OTHER_FINGERPRINT } from '../claimant.js'
-import type { Law } from '../law.js'
 import { promised, type SeenBegun } from '../seen.js'
 import { type Met, repeatEnd, SITUATIONS, type SituationName, shownTo } from '../situations.js'
 

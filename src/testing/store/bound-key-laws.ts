@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Bench } from '../bench.js'
+import { type Bench, everywhere, type Law } from '../bench.js'
 import { OTHER_FINGERPRINT } from '../claimant.js'
-import { everywhere, type Law } from '../law.js'
 import { promised } from '../seen.js'
 import { completed, shownTo, takenOver } from '../situations.js'
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Bench, DAY_MS } from '../bench.js'
+import { type Bench, DAY_MS, everywhere, type Law } from '../bench.js'
 import { type Claimant, FINGERPRINT, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from '../claimant.js'
-import { everywhere, type Law } from '../law.js'
 import { promised } from '../seen.js'
 import { completed } from '../situations.js'
 

@@ -1,7 +1,6 @@
 import type { Forgetting } from '../../core/index.js'
-import type { Bench } from '../bench.js'
+import type { Bench, Law } from '../bench.js'
 import { ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
-import type { Law } from '../law.js'
 import { promised, type SeenAnswer, type SeenRecord } from '../seen.js'
 import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
 

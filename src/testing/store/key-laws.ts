@@ -1,6 +1,5 @@
-import type { Bench } from '../bench.js'
+import { type Bench, everywhere, type Law } from '../bench.js'
 import { ANSWER } from '../claimant.js'
-import { everywhere, type Law } from '../law.js'
 import { promised } from '../seen.js'
 
 /** Strings that a store might interpret or normalise. Each is a separate key. */

@@ -1,6 +1,5 @@
-import type { Bench } from '../bench.js'
+import type { Bench, Law } from '../bench.js'
 import { type Claimant, OTHER_ANSWER, SEEN_ANSWER } from '../claimant.js'
-import type { Law } from '../law.js'
 import { promised, type SeenRecord } from '../seen.js'
 import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
 

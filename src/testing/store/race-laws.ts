@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Bench } from '../bench.js'
+import type { Bench, Law } from '../bench.js'
 import { type Claimant, OTHER_ANSWER } from '../claimant.js'
-import type { Law } from '../law.js'
 import { promised } from '../seen.js'
 
 /** The participants on one key: its owner, which claimed first; another claimant; an operator. */

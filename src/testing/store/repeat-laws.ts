@@ -1,5 +1,5 @@
+import { everywhere, type Law } from '../bench.js'
 import { OTHER_FINGERPRINT } from '../claimant.js'
-import { everywhere, type Law } from '../law.js'
 import { promised } from '../seen.js'
 import { completed, takenOver } from '../situations.js'
 

@@ -1,6 +1,5 @@
-import { type Bench, DAY_MS } from '../bench.js'
+import { type Bench, DAY_MS, everywhere, type Law } from '../bench.js'
 import { type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
-import { everywhere, type Law } from '../law.js'
 import { promised } from '../seen.js'
 import { completed } from '../situations.js'
 

@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer'
-import type { Bench } from '../bench.js'
+import type { Bench, Law } from '../bench.js'
 import type { Claimant } from '../claimant.js'
 import { ANSWER } from '../claimant.js'
-import type { Law } from '../law.js'
 import { promised } from '../seen.js'
 
 const OK = { ok: true }

@@ -1,7 +1,7 @@
 import { z } from 'zod/v4'
 import { kindOf } from '../../core/index.js'
-import { envelopeSchema, type WebhookEnvelope } from './envelope.js'
 import { WebhookEventError, writtenPath } from './event-error.js'
+import { envelopeSchema, type WebhookEnvelope } from './fields.js'
 import { type MandateSetupStartedEvent, mandateSetupStartedEventSchema } from './mandate-setup-started.js'
 import { type MerchantUpdatedEvent, merchantUpdatedEventSchema } from './merchant-updated.js'
 

@@ -1,5 +1,4 @@
-import { eventSchemaOf, type WebhookEnvelope } from './envelope.js'
-import { anything, text, tolerantObject } from './fields.js'
+import { anything, eventSchemaOf, text, tolerantObject, type WebhookEnvelope } from './fields.js'
 
 /** A mandate setup has been started. */
 export interface MandateSetupStartedEvent extends WebhookEnvelope {
@@ -64,7 +63,7 @@ const address = tolerantObject({ street: text, city: text, postalCode: text, cou
 
 const creditor = tolerantObject({ id: text, name: text, address })
 
-export const mandateSetupStartedPayloadSchema = tolerantObject({
+const mandateSetupStartedPayloadSchema = tolerantObject({
   referenceId: text,
   reference: text,
   userNotificationEmail: text,

@@ -1,6 +1,15 @@
 import { type AppSettings, appSettings } from './app-settings.js'
-import { eventSchemaOf, type WebhookEnvelope } from './envelope.js'
-import { anything, finiteNumber, flag, listOf, sampled, text, tolerantObject } from './fields.js'
+import {
+  anything,
+  eventSchemaOf,
+  finiteNumber,
+  flag,
+  listOf,
+  sampled,
+  text,
+  tolerantObject,
+  type WebhookEnvelope,
+} from './fields.js'
 import { type OnboardingData, onboardingData } from './onboarding-data.js'
 
 /** A merchant has been updated. */
@@ -179,7 +188,7 @@ const payout = tolerantObject({
 
 const blacklistedProviders = tolerantObject({ market: text, blacklistedOpenBankingProviders: listOf(text) })
 
-export const merchantUpdatedPayloadSchema = tolerantObject({
+const merchantUpdatedPayloadSchema = tolerantObject({
   ...appSettings,
   id: text,
   createdAt: anything,

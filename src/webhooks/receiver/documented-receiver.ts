@@ -11,10 +11,15 @@ import {
 } from '../events/event.js'
 import type { WebhookEventError } from '../events/event-error.js'
 import type { AnyRequest } from './delivery/delivery.js'
-import type { WebhookHandlers as HandlersOf, WebhookHandler } from './delivery/handlers.js'
-import type { Delivered, ParsedEvent, Sender } from './parsing/parse.js'
+import type { Delivered, ParsedEvent, Sender } from './parse.js'
 import { receiverFor, type WebhookReceiver } from './receiver.js'
-import type { CommonReceiverOptions, GivenReceiverOptions, ParsedReceiverOptions } from './receiver-options.js'
+import type {
+  CommonReceiverOptions,
+  GivenReceiverOptions,
+  WebhookHandlers as HandlersOf,
+  ParsedReceiverOptions,
+  WebhookHandler,
+} from './receiver-options.js'
 
 /** A handler for each type of event: by default of the payments service's. */
 export type WebhookHandlers<Event extends ParsedEvent = KnownWebhookEvent> = HandlersOf<Event>
@@ -87,7 +92,7 @@ export function webhookReceiver<Req extends AnyRequest>(given: GivenReceiverOpti
 }
 
 /** The payments service, as its document shows its deliveries. */
-export const documentedSender: Sender = {
+const documentedSender: Sender = {
   types: webhookEventTypes,
   // "Content-Type: application/json", with or without parameters. Other JSON types have their own envelopes.
   contentType: /^\s*application\/json\s*(?:;|$)/i,

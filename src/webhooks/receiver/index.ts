@@ -1,18 +1,26 @@
 export { CertainFailure, type CertainFailureOptions } from '../../core/index.js'
 export { WebhookEventError, type WebhookEventIssue } from '../events/event-error.js'
-export { type HmacSha256Options, hmacSha256 } from '../signatures/hmac-sha256.js'
 export {
   githubWebhooks,
+  type HmacSha256Options,
+  hmacSha256,
   type SenderSecrets,
   type StripeOptions,
   shopifyWebhooks,
   stripeWebhooks,
-} from '../signatures/senders.js'
+} from '../signatures/hmac-sha256.js'
 export { type StandardWebhooksOptions, standardWebhooks } from '../signatures/standard-webhooks.js'
 export type { VerifySignature } from '../signatures/verify-signature.js'
-export type { EventOfType, WebhookContext, WebhookHandler, WebhookHandlers } from './delivery/handlers.js'
 export type { AboutDelivery, WebhookReceiverEvent } from './delivery/receiver-event.js'
 export type { ReceiverRefusalCode } from './delivery/refusal.js'
-export type { Parse, ParsedEvent } from './parsing/parse.js'
+export type { Parse, ParsedEvent } from './parse.js'
 export { type Receive, type WebhookReceiver, webhookReceiver } from './receiver.js'
-export type { CommonReceiverOptions, ParsedReceiverOptions, Verify } from './receiver-options.js'
+export type {
+  CommonReceiverOptions,
+  EventOfType,
+  ParsedReceiverOptions,
+  Verify,
+  WebhookContext,
+  WebhookHandler,
+  WebhookHandlers,
+} from './receiver-options.js'

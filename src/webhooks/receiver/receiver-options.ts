@@ -2,7 +2,9 @@ import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import {
   checkOptions,
+  type IdempotencyContext,
   type MaybePromise,
+  mistakesIn,
   type OptionRule,
   optionRules,
   scopeFault,
@@ -10,9 +12,8 @@ import {
 } from '../../core/index.js'
 import { type IdempotencyOptions, mistakesInOptions, type Scope, scopeReader, singleTenant } from '../../http/index.js'
 import type { AnyRequest } from './delivery/delivery.js'
-import { mistakesInHandlers, type WebhookHandler, type WebhookHandlers } from './delivery/handlers.js'
 import type { WebhookReceiverEvent } from './delivery/receiver-event.js'
-import { type Parse, type ParsedEvent, parsedSender, type Sender } from './parsing/parse.js'
+import { type Parse, type ParsedEvent, parsedSender, type Sender } from './parse.js'
 
 /** Options that all receivers share. All durations are integers, in milliseconds. */
 export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
@@ -99,7 +100,6 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends An
   readonly firstSent?: (event: Event) => Date | undefined
 }
 
-/** The options as given, whoever the sender is. */
 export interface GivenReceiverOptions<Req extends AnyRequest> extends CommonReceiverOptions<Req> {
   readonly parse?: Parse<ParsedEvent> | undefined
   readonly on: object
@@ -114,7 +114,6 @@ export interface ResolvedReceiverOptions<Req extends AnyRequest>
   readonly firstSent: FirstSentOf | undefined
   readonly onEvent: ((event: WebhookReceiverEvent) => void) | undefined
   readonly maxBodyBytes: number
-  /** The options that are passed to the engine. */
   readonly ofEngine: IdempotencyOptions<Req>
 }
 
@@ -240,3 +239,67 @@ export function sourceReader<Req extends AnyRequest>(source: Source<Req>): (req:
 const WAY_OUT =
   'It must return a string of 1 to 255 characters that says who owns the events; respond to requests without a source ' +
   'before the receiver.'
+
+/** What a handler receives besides the event. */
+export interface WebhookContext
+  extends Pick<IdempotencyContext, 'attempt' | 'previousOutcome' | 'signal' | 'deriveKey' | 'mayHaveEffect' | 'step'> {
+  /** Who owns the event: the receiver's `source`. */
+  readonly source: string
+}
+
+/**
+ * Handles one event. Its result is awaited and ignored.
+ *
+ * If it throws, the sender gets 500 and sends the event again. The next run has `previousOutcome: 'unknown'`, because a
+ * call that failed may have had its effect; after a `CertainFailure` it has `'failed'`.
+ */
+export type WebhookHandler<Event> = (event: Event, context: WebhookContext) => unknown
+
+/** A handler for each type of event. */
+export type WebhookHandlers<Event extends ParsedEvent> = {
+  readonly [Type in Event['type']]?: WebhookHandler<EventOfType<Event, Type>>
+}
+
+/** The members of the union `Event` that have this type. */
+export type EventOfType<Event extends ParsedEvent, Type extends string> = Event extends unknown
+  ? string extends Event['type']
+    ? Event
+    : Type extends Event['type']
+      ? Event['type'] extends Type
+        ? Event
+        : Event & { readonly type: Type }
+      : never
+  : never
+
+/** Looks up the handler by the event's type, as sent. */
+export type HandlerOf = (type: string) => WebhookHandler<never> | undefined
+
+/** A sender's types; `null`: any. */
+type Types = readonly string[] | null
+
+/**
+ * Reads the handlers once. They are bound to `on`, so it can be an instance of a class where the types are known. Then
+ * only these are looked up, so that a sender cannot call other members of the instance. `onUnknown` handles the types
+ * that are not known; where any is, those without a handler in `on`.
+ */
+export function handlersIn(on: object, onUnknown: WebhookHandler<never> | undefined, types: Types): HandlerOf {
+  const handlers = new Map((types ?? Object.keys(on)).map((type) => [type, (on as Members)[type]?.bind(on)]))
+  return (type) => handlers.get(type) ?? (types === null || !handlers.has(type) ? onUnknown : undefined)
+}
+
+type Members = Readonly<Record<string, WebhookHandler<never> | undefined>>
+
+/** All mistakes in `on`: names that are not event types, and values that are not functions. */
+function mistakesInHandlers(on: unknown, types: Types): string[] {
+  if (typeof on !== 'object' || on === null || Array.isArray(on)) return []
+  if (types === null && !isPlain(on)) {
+    return ['on: expected a plain object where `parse` is given, since the types of its events are not known here']
+  }
+  const rules = Object.fromEntries((types ?? Object.keys(on)).map((type) => [type, optionRules.aFunction]))
+  return mistakesIn(on, on, rules).map((mistake) => `on.${mistake}`)
+}
+
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}

@@ -5,7 +5,7 @@ import { sendAnswer } from '../../node/sending/send.js'
 import { Deliveries } from './delivery/deliveries.js'
 import { type AnyRequest, fetchDelivery, nodeDelivery } from './delivery/delivery.js'
 import { refusalAnswer } from './delivery/refusal.js'
-import type { ParsedEvent, Sender } from './parsing/parse.js'
+import type { ParsedEvent, Sender } from './parse.js'
 import { type GivenReceiverOptions, type ParsedReceiverOptions, resolveReceiverOptions } from './receiver-options.js'
 
 /** Receives deliveries. Without `next` (plain `node:http`) it responds to other paths, and to misuse, itself. */

@@ -2,8 +2,18 @@ import { Buffer } from 'node:buffer'
 import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { kindOf, type OptionRule, optionRules } from '../../core/index.js'
-import { BASE64_ED25519, isSignedWith, publicKeyOf, someKeys, withKeys } from './secrets.js'
-import { BASE64_SHA256, isRecent, isSignedBy, UNIX_SECONDS, type VerifySignature } from './verify-signature.js'
+import {
+  BASE64_ED25519,
+  BASE64_SHA256,
+  isRecent,
+  isSignedBy,
+  isSignedWith,
+  publicKeyOf,
+  someKeys,
+  UNIX_SECONDS,
+  type VerifySignature,
+  withKeys,
+} from './verify-signature.js'
 
 export interface StandardWebhooksOptions {
   /**

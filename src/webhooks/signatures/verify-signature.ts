@@ -1,6 +1,7 @@
-import type { Buffer } from 'node:buffer'
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { Buffer } from 'node:buffer'
+import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { checkOptions, kindOf, type OptionRule } from '../../core/index.js'
 
 /** Checks synchronously that a delivery comes from its sender: a `Verify` for the receiver. */
 export type VerifySignature = (raw: Buffer, headers: IncomingHttpHeaders) => boolean
@@ -37,4 +38,57 @@ export const UNIX_SECONDS = /^\d{1,12}$/
 export function isRecent(unixSeconds: string, toleranceMs: number): boolean {
   const ageSeconds = Math.floor(Date.now() / 1_000) - Number(unixSeconds)
   return Math.abs(ageSeconds) * 1_000 <= toleranceMs
+}
+
+/** The options with their secrets converted to keys. Messages name the kind of a wrong secret, never its value. */
+export function withKeys<Options extends { readonly secrets: readonly unknown[] }>(
+  of: string,
+  options: Options,
+  rules: Readonly<Record<string, OptionRule>>,
+  keyOf: (secret: unknown) => Uint8Array | string,
+  terms: { readonly isOptional?: boolean; readonly more?: readonly string[] } = {},
+): Omit<Options, 'secrets'> & { readonly secrets: readonly Uint8Array[] } {
+  const { secrets, ...others } = Object(options) as Options
+  const keys = Array.isArray(secrets) ? secrets.map(keyOf) : []
+  const more = keys.flatMap((key, index) => (typeof key === 'string' ? [`secrets[${index}]: ${key}`] : []))
+  const required = ['header', ...(terms.isOptional ? [] : ['secrets'])]
+  const allRules = { ...rules, secrets: someKeys('secret') }
+  checkOptions(of, options, { ...others, secrets }, allRules, { required, more: [...more, ...(terms.more ?? [])] })
+  return { ...others, secrets: keys as Uint8Array[] }
+}
+
+/** An option rule: an array that is not empty, whose values are never shown. */
+export function someKeys(what: string): OptionRule {
+  return (value) => {
+    if (Array.isArray(value) && value.length > 0) return null
+    return {
+      expected: `an array of at least one ${what}`,
+      seen: Array.isArray(value) ? 'an empty array' : kindOf(value),
+    }
+  }
+}
+
+/** The base64 of the 64 bytes of an Ed25519 signature, padded. */
+export const BASE64_ED25519 = /^[A-Za-z0-9+/]{86}==$/
+
+/** RFC 8410 §4: the SubjectPublicKeyInfo of an Ed25519 key, before its 32 bytes. */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
+
+/** Returns the key, or what is wrong with it: `whpk_` and the base64 of its 32 bytes, or only the base64. */
+export function publicKeyOf(given: unknown): KeyObject | string {
+  if (typeof given !== 'string') return `expected a string; seen: ${kindOf(given)}`
+  if (/^whs[ek]/.test(given)) return 'expected the public key (whpk_…), not a secret one'
+  const base64 = given.replace(/^whpk_/, '')
+  if (!/^[A-Za-z0-9+/]{43}=?$/.test(base64)) return 'expected whpk_ and the base64 of 32 bytes'
+  const key = Buffer.concat([SPKI_PREFIX, Buffer.from(base64, 'base64')])
+  try {
+    return createPublicKey({ key, format: 'der', type: 'spki' })
+  } catch {
+    return 'it is not an Ed25519 key'
+  }
+}
+
+/** Whether one of the signatures was made with the private part of one of the keys (RFC 8032). */
+export function isSignedWith(keys: readonly KeyObject[], content: Uint8Array, signatures: readonly Buffer[]): boolean {
+  return keys.some((key) => signatures.some((signature) => verify(null, content, key, signature)))
 }

@@ -1,5 +1,5 @@
+import type { OwnContext } from '../../calls/awaited.js'
 import type { Sender } from '../../calls/store-call.js'
-import type { OwnContext } from '../../events/own-context.js'
 import type { Identity } from '../../record/identity.js'
 import type { StepChange } from '../../record/record.js'
 import type { SentTerms } from '../../store.js'

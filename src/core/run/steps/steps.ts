@@ -1,7 +1,7 @@
 import { awaited } from '../../calls/awaited.js'
-import { resultAsKept, resultAsShown } from '../../calls/kept-in.js'
+import { resultAsKept, resultAsShown } from '../../calls/sending-store.js'
 import type { StoreCall } from '../../calls/store-call.js'
-import { isCertainFailure } from '../../certain-failure.js'
+import { isCertainFailure } from '../../errors.js'
 import {
   commandMissing,
   leaseLost,

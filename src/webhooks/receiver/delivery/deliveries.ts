@@ -21,10 +21,16 @@ import {
   waitFor,
 } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
-import type { Delivered } from '../parsing/parse.js'
-import { type ResolvedReceiverOptions, sourceReader } from '../receiver-options.js'
+import type { Delivered } from '../parse.js'
+import {
+  type HandlerOf,
+  handlersIn,
+  type ResolvedReceiverOptions,
+  sourceReader,
+  type WebhookContext,
+  type WebhookHandler,
+} from '../receiver-options.js'
 import { ACKNOWLEDGED, type AnyRequest, type Delivery, HandledDelivery } from './delivery.js'
-import { type HandlerOf, handlersIn, type WebhookContext, type WebhookHandler } from './handlers.js'
 import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
 import { eventProblem, type ReceiverRefusalCode, refusalAnswer } from './refusal.js'
 
@@ -188,7 +194,7 @@ const DIGEST = 'webhook-id-sha256:'
  * valid key, for example one of more than 255 characters, is replaced by its digest. So is an id that begins with the
  * digest's prefix: otherwise it could pose as another id's digest.
  */
-export function eventKey(id: string): string {
+function eventKey(id: string): string {
   if (keyFault(id) === null && !id.startsWith(DIGEST)) return id
   return DIGEST + hash('sha256', id, 'base64url')
 }

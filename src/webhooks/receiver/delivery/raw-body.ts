@@ -30,7 +30,6 @@ export async function readRawBody(req: IncomingMessage, maxBytes: number): Promi
   return readStream(req, maxBytes)
 }
 
-/** Whether the body has a content coding. */
 export function isEncoded({ 'content-encoding': coding = 'identity' }: IncomingHttpHeaders): boolean {
   return coding.trim().toLowerCase() !== 'identity'
 }

@@ -1,8 +1,8 @@
 import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import { IdempotencyError, inItsWords, kindOf, type MaybePromise } from '../../../core/index.js'
-import { requestFingerprint } from '../../../http/index.js'
-import { type WebhookEventIssue, writtenPath } from '../../events/event-error.js'
+import { IdempotencyError, inItsWords, kindOf, type MaybePromise } from '../../core/index.js'
+import { requestFingerprint } from '../../http/index.js'
+import { type WebhookEventIssue, writtenPath } from '../events/event-error.js'
 
 /** What `parse` returns for a delivery. Further members are passed to the handler unchanged. */
 export interface ParsedEvent {
@@ -36,11 +36,7 @@ export type Parse<Event extends ParsedEvent> = (raw: Buffer, headers: IncomingHt
  *
  * @throws IdempotencyError `parse_failed`: nothing ran and nothing was stored.
  */
-export async function parsedEvent(
-  parse: Parse<ParsedEvent>,
-  raw: Buffer,
-  headers: IncomingHttpHeaders,
-): Promise<Delivered> {
+async function parsedEvent(parse: Parse<ParsedEvent>, raw: Buffer, headers: IncomingHttpHeaders): Promise<Delivered> {
   let answer: unknown
   try {
     answer = await parse(raw, headers)
