@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import type { Context } from 'koa'
 import type { Answer } from '../core/index.js'
 import { bodyHeaders, type HeaderPairs, type ResponseBody } from '../http/index.js'
@@ -13,7 +14,10 @@ const EMPTY = new Set([204, 205, 304])
 
 /** What Koa would send for `ctx.body`: bytes, or a stream of them. */
 export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
-  if (sendsNothing(ctx)) return NO_BYTES
+  if (sendsNothing(ctx)) {
+    if (!EMPTY.has(ctx.status)) announceLength(ctx)
+    return NO_BYTES
+  }
   const body: unknown = ctx.body === undefined ? phraseOf(ctx) : ctx.body
   if (body === null) return NO_BYTES
   if (typeof body === 'string') return Buffer.from(body)
@@ -24,6 +28,13 @@ export function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> 
 /** Then Koa reads nothing of `ctx.body`, and destroys it if it is a stream. */
 function sendsNothing({ status, method }: Context): boolean {
   return EMPTY.has(status) || method === 'HEAD'
+}
+
+/** For a HEAD Koa tells the length of the body that it does not send: it belongs to the answer. */
+function announceLength(ctx: Context): void {
+  if (headerOf(ctx.res, 'content-length') !== undefined) return
+  const { length } = ctx.response
+  if (Number.isInteger(length)) ctx.length = length
 }
 
 /**
@@ -71,9 +82,13 @@ export function put(
   for (const name of [...bodyHeaders, 'Content-Length']) ctx.remove(name)
   setHeaders(ctx.res, { headers })
   const contentType = headerOf(ctx.res, 'content-type')
+  const length = headerOf(ctx.res, 'content-length')
   ctx.status = status
   if (statusMessage !== '') ctx.message = statusMessage
-  ctx.body = EMPTY.has(status) ? null : bufferOf(body ?? NO_BYTES)
+  if (ctx.method === 'HEAD' && !EMPTY.has(status)) {
+    ctx.body = Readable.from([]) // Koa tells no length of a stream.
+    if (length !== undefined) ctx.res.setHeader('Content-Length', length)
+  } else ctx.body = EMPTY.has(status) ? null : bufferOf(body ?? NO_BYTES)
   if (contentType === undefined) ctx.remove('Content-Type')
   for (const [name, value] of extraHeaders) {
     if (name === 'Link') ctx.append(name, value)

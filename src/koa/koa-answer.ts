@@ -119,8 +119,8 @@ export class KoaAnswer implements HeldAnswer {
   }
 
   #headers({ byteLength }: Uint8Array): HeaderPairs {
-    const { body, res } = this.#ctx
-    const headers = changedSince(this.#before, res, body === null)
+    const { body, method, res } = this.#ctx
+    const headers = changedSince(this.#before, res, body === null || method === 'HEAD')
     if (body !== undefined || byteLength === 0) return headers
     return [...headers.filter(([name]) => name.toLowerCase() !== 'content-type'), PHRASE_TYPE]
   }
