@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { Readable } from 'node:stream'
 import type { Context, Next } from 'koa'
 import {
   type Answer,
@@ -121,8 +122,8 @@ export class KoaAnswer implements HeldAnswer {
   }
 
   #headers({ byteLength }: Uint8Array): HeaderPairs {
-    const { body, res } = this.#ctx
-    const headers = changedSince(this.#before, res, body === null)
+    const { body, method, res } = this.#ctx
+    const headers = changedSince(this.#before, res, body === null || method === 'HEAD')
     if (body !== undefined || byteLength === 0) return headers
     return [...headers.filter(([name]) => name.toLowerCase() !== 'content-type'), PHRASE_TYPE]
   }
@@ -183,7 +184,10 @@ const EMPTY = new Set([204, 205, 304])
 
 /** What Koa would send for `ctx.body`: bytes, or a stream of them. */
 function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
-  if (sendsNothing(ctx)) return NO_BYTES
+  if (sendsNothing(ctx)) {
+    if (!EMPTY.has(ctx.status)) announceLength(ctx)
+    return NO_BYTES
+  }
   const body: unknown = ctx.body === undefined ? phraseOf(ctx) : ctx.body
   if (body === null) return NO_BYTES
   if (typeof body === 'string') return Buffer.from(body)
@@ -194,6 +198,13 @@ function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
 /** Then Koa reads nothing of `ctx.body`, and destroys it if it is a stream. */
 function sendsNothing({ status, method }: Context): boolean {
   return EMPTY.has(status) || method === 'HEAD'
+}
+
+/** For a HEAD Koa tells the length of the body that it does not send: it belongs to the answer. */
+function announceLength(ctx: Context): void {
+  if (headerOf(ctx.res, 'content-length') !== undefined) return
+  const { length } = ctx.response
+  if (Number.isInteger(length)) ctx.length = length
 }
 
 /**
@@ -240,9 +251,13 @@ export function put(
   for (const name of [...bodyHeaders, 'Content-Length']) ctx.remove(name)
   setHeaders(ctx.res, { headers })
   const contentType = headerOf(ctx.res, 'content-type')
+  const length = headerOf(ctx.res, 'content-length')
   ctx.status = status
   if (statusMessage !== '') ctx.message = statusMessage
-  ctx.body = EMPTY.has(status) ? null : bufferOf(body ?? NO_BYTES)
+  if (ctx.method === 'HEAD' && !EMPTY.has(status)) {
+    ctx.body = Readable.from([]) // Koa tells no length of a stream.
+    if (length !== undefined) ctx.res.setHeader('Content-Length', length)
+  } else ctx.body = EMPTY.has(status) ? null : bufferOf(body ?? NO_BYTES)
   if (contentType === undefined) ctx.remove('Content-Type')
   for (const [name, value] of extraHeaders) {
     if (name === 'Link') ctx.append(name, value)

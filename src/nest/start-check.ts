@@ -17,6 +17,9 @@ const MESSAGE = 'microservices:pattern'
 const USE_RUNNER =
   '@Idempotent() protects routes of controllers, whose response can be held until it is stored; here use `runner` of once-per-key/run, inside of it'
 
+/** RFC 9110 §9.2.1: a mark on what only reads is harmless, like the middleware in front of it. */
+const SAFE = ['GET', 'HEAD', 'OPTIONS', 'SEARCH']
+
 /** A method of a class. */
 interface Place {
   readonly type: Class
@@ -80,11 +83,11 @@ export class StartCheck implements OnModuleInit {
     const options = this.#protections.optionsOf(place.handler, place.type)
     const mistakes = mistakesInOptions(options)
     for (const mistake of mistakes) yield `${nameOf(place)}: ${mistake}`
-    if (mistakes.length > 0 || !isMarked(place.handler)) return // A marked controller may have routes that only read.
+    if (mistakes.length > 0 || !isMarked(place.handler)) return // A marked controller may have other routes.
     const method = RequestMethod[Reflect.getMetadata(METHOD, place.handler)] ?? ''
     const covered = coveredMethods(options)
-    if (method === 'ALL' || covered.includes(method)) return
-    yield `${nameOf(place)}: @Idempotent() has no effect on ${method}: \`methods\` are ${covered.join(', ')}. Remove it; if the route has effects, make it a POST`
+    if (method === 'ALL' || SAFE.includes(method) || covered.includes(method)) return
+    yield `${nameOf(place)}: @Idempotent() has no effect on ${method}: \`methods\` are ${covered.join(', ')}. Remove it, or name the method in \`methods\``
   }
 
   *#ofProvider(place: Place): Generator<string> {

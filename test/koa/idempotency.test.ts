@@ -302,6 +302,7 @@ describe('a HEAD that is protected', () => {
     ['text', () => 'paid'],
     ['bytes', () => Buffer.from('paid')],
     ['JSON', () => ({ paid: true })],
+    ['nothing', () => null],
   ])('tells of its body what Koa tells, and never that it is empty: %s', async (_what, body) => {
     const bodies: unknown[] = []
     const handler: Koa.Middleware = (ctx) => {
@@ -311,9 +312,13 @@ describe('a HEAD that is protected', () => {
     const { port, types } = await serve(handler, { methods: ['HEAD'] })
     const head = (headers?: Record<string, string>) =>
       fetch(`http://127.0.0.1:${port}/`, { method: 'HEAD', ...(headers && { headers }) })
-    const [own, first] = [await head(), await head({ 'Idempotency-Key': 'k' })]
-    for (const name of ['Content-Length', 'Content-Type']) expect(first.headers.get(name)).toBe(own.headers.get(name))
-    expect(types()).toEqual(['claimed', 'completed'])
+    const own = await head()
+    for (const replayed of [null, 'true']) {
+      const { headers } = await head({ 'Idempotency-Key': 'k' })
+      expect(headers.get('Idempotent-Replayed')).toBe(replayed)
+      for (const name of ['Content-Length', 'Content-Type']) expect(headers.get(name)).toBe(own.headers.get(name))
+    }
+    expect(types()).toEqual(['claimed', 'completed', 'replayed'])
     for (const each of bodies) if (each instanceof Readable) expect(each.destroyed).toBe(true)
   })
 })

@@ -80,13 +80,17 @@ describe.each(PLACES)('$place', (place) => {
   })
 
   test.each([
-    ['GET', common.Get(), {}, 'POST, PUT, PATCH, DELETE'],
-    ['HEAD', common.Head(), {}, 'POST, PUT, PATCH, DELETE'],
     ['DELETE', common.Delete(), { methods: ['POST'] }, 'POST'],
     ['PUT', common.Put(), { profile: agenticCommerce }, 'POST'],
   ] as const)('a mark on %s, which `methods` does not name, is told', async (method, decorator, options, methods) => {
     expect(await said({ controllers: [payments({ look: [decorator, entry.Idempotent()] })] }, options)).toContain(
-      `\n  - Payments.look: @Idempotent() has no effect on ${method}: \`methods\` are ${methods}. Remove it; if the route has effects`,
+      `\n  - Payments.look: @Idempotent() has no effect on ${method}: \`methods\` are ${methods}. Remove it, or name`,
+    )
+  })
+
+  test('a mark on what only reads is harmless', async () => {
+    await expect(said({ controllers: [payments({ look: [common.Get(), entry.Idempotent()] })] })).resolves.toBe(
+      'nothing',
     )
   })
 
