@@ -94,6 +94,12 @@ describe('standardWebhooks with public keys', () => {
     { name: 'cut short', signature: own.signed(content).slice(0, -4) },
   ])('refuses one $name', ({ signature }) => expect(verify(RAW, headers(signature))).toBe(false))
 
+  test('tries eight signatures: each reads all of the body, and whoever sends them need not know a key', () => {
+    const others = (amount: number) => Array.from({ length: amount }, () => other.signed(content)).join(' ')
+    expect(verify(RAW, headers(`${others(7)} ${own.signed(content)}`))).toBe(true)
+    expect(verify(RAW, headers(`${others(8)} ${own.signed(content)}`))).toBe(false)
+  })
+
   test('refuses one beyond the tolerance', () => {
     const at = NOW_S - 301
     expect(verify(RAW, headers(own.signed(`msg_1.${at}.${RAW}`), at))).toBe(false)
