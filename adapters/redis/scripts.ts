@@ -118,7 +118,7 @@ end
 `)
 
 /** `renew`, `complete`, `resolve` and `forget` must work even when `maxmemory` is reached. */
-export const ALLOW_OOM = `#!lua flags=allow-oom
+const ALLOW_OOM = `#!lua flags=allow-oom
 `
 
 export const DONE = `

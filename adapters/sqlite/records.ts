@@ -98,7 +98,7 @@ export function valuesOf(record: StoredRecord): SqliteValue[] {
 }
 
 /** @throws SqliteStoreError `record_unreadable`. */
-export function stepIn(row: Row): StoredStep {
+function stepIn(row: Row): StoredStep {
   return readable(() => {
     const { state, result } = row
     if (state !== 'begun' && state !== 'done' && state !== 'undone') throw new DamagedRow('state of a step')
