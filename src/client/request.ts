@@ -19,13 +19,19 @@ export async function repeatable(url: unknown, init: RequestInit): Promise<Repea
     throw new TypeError('Use a URL, and a Blob.')
   }
   const request = new Request(`${url}`, { ...init, method, signal: null })
-  const { headers } = request
+  const { headers, url: address } = request
   if (mode === 'no-cors' || headers.has('Idempotency-Key')) {
     throw new TypeError('Only `keys` sets Idempotency-Key.')
   }
-  const bytes = (body && (await request.arrayBuffer())) || null
-  const address = request.url
-  return { ...init, url: address, method, headers, body: bytes, head: `${[address, method, ...headers]}` }
+  return {
+    ...init,
+    url: address,
+    method,
+    headers,
+    body: body ? await request.arrayBuffer() : null,
+    // Not those of the request: a form gets another boundary each time.
+    head: `${[address, method, ...new Headers(init.headers)]}`,
+  }
 }
 
 /**

@@ -143,6 +143,17 @@ describe('two calls at once for one operation, such as a double click,', () => {
     expect(seen).toHaveLength(1)
   })
 
+  test('are one with a form, too, which each would send with a boundary of its own', async () => {
+    const { client, seen } = start([done])
+    const { send } = client()
+    const form = new FormData()
+    form.append('amount', '100')
+    const click = () => send(OPERATION, URL_OF_PAYOUTS, { body: form, headers: { Accept: 'application/json' } })
+    const ends = await Promise.all([click(), click()].map(inTime))
+    expect(ends.map(({ outcome }) => outcome)).toEqual(['done', 'done'])
+    expect(seen).toHaveLength(1)
+  })
+
   test('are one although the key of the first is forgotten before the second has heard of its end', async () => {
     const { client, seen } = start([done])
     const { send, forget } = client()
