@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer'
+
 /** A response as stored: what a retry gets. */
 export interface Answer {
   readonly status: number
@@ -198,4 +200,10 @@ export const NOT_KEPT: Answer = Object.freeze({
 export function isNotKept(answer: Answer): boolean {
   // The body last: a store may copy it for each reader.
   return answer.statusMessage === '' && answer.headers.length === 0 && answer.body === null
+}
+
+export function isSameAnswer(a: Answer, b: Answer): boolean {
+  const hasSameHead =
+    JSON.stringify([a.status, a.statusMessage, a.headers]) === JSON.stringify([b.status, b.statusMessage, b.headers])
+  return hasSameHead && (a.body === null || b.body === null ? a.body === b.body : Buffer.compare(a.body, b.body) === 0)
 }

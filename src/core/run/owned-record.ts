@@ -5,7 +5,13 @@ import { endAfterLoss, type RunEnd, SEND, unconfirmed } from '../events/refusal.
 import { traceRunEnd } from '../events/trace.js'
 import { whenever } from '../maybe-promise.js'
 import { leaseLost } from '../misuse.js'
-import type { Acquired, Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
+import {
+  type Acquired,
+  type Answer,
+  type CommandReply,
+  type IdempotencyRecord,
+  isSameAnswer,
+} from '../record/record.js'
 import { Lease, type Leased } from './lease.js'
 import { Operation } from './operation.js'
 
@@ -182,10 +188,11 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     return (await call.whenReplied()) ?? awaited(calls.sendAgain('release', this, call, this.lease.until))
   }
 
-  /** The answer with which the record was completed, if this attempt completed it. */
-  protected ownAnswerIn(reply: CommandReply): Answer | null {
+  /** The answer with which the record was completed, if this is it: an operator may have settled the same attempt with another. */
+  protected ownAnswerIn(reply: CommandReply, given: Answer): Answer | null {
     if (reply.ok || reply.record?.state !== 'completed' || reply.record.attempt !== this.attempt) return null
-    return reply.record.answer
+    const { answer } = reply.record
+    return answer !== null && isSameAnswer(answer, given) ? answer : null
   }
 
   /** The record belongs to another attempt: the client gets what that record says. */

@@ -37,8 +37,8 @@ export class Run extends SteppedRecord {
   #transaction: OpenTransaction | undefined = undefined
   /** A transaction has committed, and the record with it. */
   #hasCommitted = false
-  /** The record was completed inside the application's transaction: whether that was committed is checked at the end. */
-  #isCompletedByHand = false
+  /** With this, the record was completed inside the application's transaction: whether that was committed is checked at the end. */
+  #answerByHand: Answer | undefined = undefined
   /** It failed in place of an answer that may be untrue: no answer of the handler's is sent. */
   #isWithdrawn = false
   /** Its first end was given. */
@@ -128,7 +128,7 @@ export class Run extends SteppedRecord {
       return
     }
     if (!this.#begins(settling)) return
-    if (this.#isCompletedByHand) void this.#verify()
+    if (this.#answerByHand !== undefined) void this.#verify(this.#answerByHand)
     else this.store(answer, mustBeConfirmed)
   }
 
@@ -139,7 +139,7 @@ export class Run extends SteppedRecord {
       return
     }
     if (!this.#begins(settling)) return
-    if (this.#isCompletedByHand) return void this.#verify()
+    if (this.#answerByHand !== undefined) return void this.#verify(this.#answerByHand)
     this.#stop(runFailed()) // First, because a time limit may have responded while the handler still runs.
     if (kept === undefined) this.#fail(how, because)
     else this.keep(kept, this.core.options.unconfirmedSuccess === 'withhold')
@@ -239,7 +239,7 @@ export class Run extends SteppedRecord {
 
   /** @throws IdempotencyError `transaction_nested`, `transaction_committed`, `transaction_late`: nothing was sent. */
   checkEntry(): void {
-    if (this.#isCompletedByHand) throw transactionCommitted()
+    if (this.#answerByHand !== undefined) throw transactionCommitted()
     this.checkByHand()
   }
 
@@ -270,8 +270,8 @@ export class Run extends SteppedRecord {
   }
 
   /** @throws IdempotencyError `arguments_invalid`: the run cannot have this answer. */
-  completionByHand(given: unknown): Completion {
-    return this.completionOf(this.source === undefined ? (given as Answer) : this.source.answerOf(given))
+  answerByHand(given: unknown): Answer {
+    return this.source === undefined ? (given as Answer) : this.source.answerOf(given)
   }
 
   committed(answer: Answer): RunEnd {
@@ -282,7 +282,7 @@ export class Run extends SteppedRecord {
   }
 
   /** Finds out how an unconfirmed COMMIT ended. A refusal means that it is unknown, and the run is over. */
-  async outcomeOfCommit(): Promise<'committed' | 'rolled back' | Refused> {
+  async outcomeOfCommit(answer: Answer): Promise<'committed' | 'rolled back' | Refused> {
     this.tell('completion_pending')
     const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
     if (reply === null) {
@@ -291,7 +291,7 @@ export class Run extends SteppedRecord {
       this.settle(refused)
       return refused
     }
-    if (this.ownAnswerIn(reply) !== null) return 'committed'
+    if (this.ownAnswerIn(reply, answer) !== null) return 'committed'
     // Its record has failed or belongs to another attempt; the handler learns that when it responds.
     this.lease.giveUp()
     this.#stop(runFailed())
@@ -300,18 +300,18 @@ export class Run extends SteppedRecord {
 
   /** The application's transaction was refused. */
   notCompletedByHand(): void {
-    if (!this.#isCompletedByHand) this.resumeRenewals() // Otherwise an earlier one may be open or committed.
+    if (this.#answerByHand === undefined) this.resumeRenewals() // Otherwise an earlier one may be open or committed.
   }
 
-  completedByHand(): void {
+  completedByHand(answer: Answer): void {
     this.lease.lock()
-    this.#isCompletedByHand = true
+    this.#answerByHand = answer
   }
 
   /** Its result is what the record says, whatever the handler responded. */
-  async #verify(): Promise<void> {
+  async #verify(given: Answer): Promise<void> {
     const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
-    const answer = reply && this.ownAnswerIn(reply)
+    const answer = reply && this.ownAnswerIn(reply, given)
     if (answer !== null) {
       this.completed({ ok: true }, answer, false)
       this.settle(answer.body === null ? SEND : { action: 'replay', answer, isOwn: true })

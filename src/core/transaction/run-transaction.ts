@@ -254,7 +254,7 @@ export class RunTransaction implements OpenTransaction {
    * was rolled back, and the next attempt may run; or it is still unknown, and the client is told to retry.
    */
   async resolve(): Promise<boolean> {
-    const outcome = await this.#run.outcomeOfCommit()
+    const outcome = await this.#run.outcomeOfCommit(this.#offered.end?.answer as Answer)
     if (outcome === 'committed') {
       this.committed()
       return true

@@ -114,9 +114,9 @@ export function completeByHandAtOnce(
   const run = usableRun(context, store)
   run.mustBeClaimed('completeIn')
   run.checkByHand()
-  const completion = run.completionByHand(answer)
-  complete(run.recordKey, completion)
-  run.completedByHand()
+  const given = run.answerByHand(answer)
+  complete(run.recordKey, run.completionOf(given))
+  run.completedByHand(given)
 }
 
 /** @throws IdempotencyError `transaction_asynchronous` */

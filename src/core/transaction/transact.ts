@@ -315,7 +315,8 @@ export async function completeByHand(
   const run = usableRun(context, store)
   run.mustBeClaimed('completeIn')
   run.checkByHand()
-  const completion = run.completionByHand(answer)
+  const given = run.answerByHand(answer)
+  const completion = run.completionOf(given)
   await run.lockLease()
   let isUnknown = false
   try {
@@ -324,11 +325,11 @@ export async function completeByHand(
     })
   } catch (error) {
     if (isUnknown)
-      run.completedByHand() // It may still arrive, and be committed: the record tells.
+      run.completedByHand(given) // It may still arrive, and be committed: the record tells.
     else run.notCompletedByHand()
     throw error
   }
-  run.completedByHand()
+  run.completedByHand(given)
 }
 
 /** @throws IdempotencyError `context_missing`, `context_foreign` */
