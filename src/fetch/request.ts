@@ -57,9 +57,11 @@ async function bodyOf(
     return bytes.byteLength > maxBodyBytes ? TOO_LARGE : comparableBody(bytes, rawHeaders)
   }
   const bytes = await unreadBody(request, maxBodyBytes)
-  if (bytes === undefined) return UNREAD
+  if (bytes === undefined) return EMPTY
   return bytes === null ? TOO_LARGE : comparableBody(bytes, rawHeaders)
 }
+
+const EMPTY: ReadBody = { body: undefined, bodyWasRead: true, bodyIsEmpty: true }
 
 const TOO_LARGE: ReadBody = { body: undefined, bodyWasRead: true, bodyFault: 'too_large' }
 

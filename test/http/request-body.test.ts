@@ -18,7 +18,8 @@ describe('comparableBody', () => {
     { type: '', text: '', body: undefined },
     { type: 'application/octet-stream', text: '', body: undefined },
   ])('$type: $text', ({ type, text, body }) => {
-    expect(comparableBody(bytesOf(text), typed(type))).toEqual({ body, bodyWasRead: true })
+    const isEmpty = text === '' && { bodyIsEmpty: true }
+    expect(comparableBody(bytesOf(text), typed(type))).toEqual({ body, bodyWasRead: true, ...isEmpty })
   })
 
   test('a form by its fields; one that comes several times is a list', () => {

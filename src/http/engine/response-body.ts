@@ -67,6 +67,9 @@ export function streamedBody(
   )
 }
 
+/** How many chunks of a client that has left are read in one turn. */
+const MOST_AT_ONCE = 64
+
 class StreamedBody {
   readonly #run: RequestRun
   readonly #head: Omit<Answer, 'body'>
@@ -118,7 +121,7 @@ class StreamedBody {
     this.#isSwallowed = true
     try {
       if (isEventStream(contentTypeIn(this.#head))) await this.#source.cancel(reason)
-      else while ((await this.#read()) !== null);
+      else await this.#readToEnd()
       await this.#settle()
     } catch {
       await this.#fail()
@@ -137,6 +140,13 @@ class StreamedBody {
     this.#next = undefined
     const read = await next
     return read.done ? null : bytesIn(read.value)
+  }
+
+  /** A source that never waits must not block the process. */
+  async #readToEnd(): Promise<void> {
+    for (let chunks = 1; (await this.#read()) !== null; chunks++) {
+      if (chunks % MOST_AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve, 0))
+    }
   }
 
   async #end(controller: Controller): Promise<void> {

@@ -18,6 +18,11 @@ export interface RequestFacts<Req = unknown> {
   /** Whether anybody has read the body's stream. */
   readonly bodyWasRead: boolean
   /**
+   * Whether a binding that reads bodies itself has found none, although one may be announced: a chunked body can be empty.
+   * @default false
+   */
+  readonly bodyIsEmpty?: boolean | undefined
+  /**
    * Why `body` is not what was sent, for a binding that reads bodies itself: it is larger than the limit, or a form with too many
    * fields (`body` is absent), or is not the JSON or the UTF-8 that its content type claims (`body` is its bytes).
    */

@@ -15,7 +15,7 @@ export function readsBody<Req>(
 }
 
 /** What a binding that reads bodies itself tells of one. */
-export type ReadBody = Pick<RequestFacts, 'body' | 'bodyWasRead' | 'bodyFault'>
+export type ReadBody = Pick<RequestFacts, 'body' | 'bodyWasRead' | 'bodyIsEmpty' | 'bodyFault'>
 
 /**
  * A body's bytes as requests are compared by them, whichever binding has read them: JSON and forms by their members, anything
@@ -25,7 +25,7 @@ export function comparableBody(bytes: Uint8Array, rawHeaders: readonly string[])
   const contentType = contentTypeOf(rawHeaders)
   const canHaveMembers = hasMembers(contentType) || isJson(contentType)
   const isAbsent = canHaveMembers || contentType === '' || !isAnnounced(rawHeaders)
-  if (bytes.byteLength === 0 && isAbsent) return { body: undefined, bodyWasRead: true }
+  if (bytes.byteLength === 0 && isAbsent) return { body: undefined, bodyWasRead: true, bodyIsEmpty: true }
   if (!canHaveMembers) return { body: bytes, bodyWasRead: true }
   if (!isUtf8(bytes)) return malformed(bytes) // All invalid bytes would be read as the same character.
   const text = new TextDecoder().decode(bytes) // Without a byte order mark, as `request.json()`.

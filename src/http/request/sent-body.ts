@@ -9,11 +9,11 @@ import {
   type RequestFacts,
 } from './facts.js'
 
-type SentBody = Pick<RequestFacts, 'rawHeaders' | 'body' | 'bodyWasRead'>
+type SentBody = Pick<RequestFacts, 'rawHeaders' | 'body' | 'bodyWasRead' | 'bodyIsEmpty'>
 
 /** Whether a body was sent that `req.body` does not show: it must never be treated as empty. */
 export function isUnseen(facts: SentBody): boolean {
-  return showsNothing(facts) && wasSent(facts)
+  return facts.bodyIsEmpty !== true && showsNothing(facts) && wasSent(facts)
 }
 
 /**
