@@ -10,8 +10,6 @@ export interface Delivered {
   readonly event: any
 }
 
-export type Subscriber = Awaited<ReturnType<typeof startSubscriber>>
-
 /** An address for webhooks, for one test. `answer` gets the number of the delivery, from 1. */
 export async function startSubscriber(answer: (res: ServerResponse, nth: number) => void = (res) => res.end()) {
   const delivered: Delivered[] = []
