@@ -22,7 +22,10 @@ afterAll(() => {
   trace.disable()
 })
 
-type Options = Parameters<typeof telemetry>[0] & { readonly store?: Store; readonly work?: () => unknown }
+type Options = Parameters<typeof telemetry>[0] & {
+  readonly store?: Store
+  readonly work?: Parameters<typeof counted>[0]
+}
 
 /** An application each of whose requests has a span, as an instrumentation of HTTP makes it. */
 async function start({ store = failingStore(), work, ...options }: Options = {}) {
@@ -119,6 +122,35 @@ test('a command that fails has an error, without the words of the store', async 
   expect(begin?.attributes).toMatchObject({ 'once_per_key.command.outcome': 'failed', 'error.type': 'READONLY' })
   expect(begin?.status).toEqual({ code: SpanStatusCode.ERROR })
   expect(begin?.events).toEqual([])
+})
+
+test('each step is an event of its request’s span, with its label and nothing else', async () => {
+  const store = new MemoryStore()
+  const step = store.step.bind(store)
+  let losses = 0
+  store.step = (key, own) => {
+    const isLost = own.label === 'ship' && own.state === 'done' && losses++ === 0
+    return isLost ? Promise.reject(new Error('connection refused')) : step(key, own)
+  }
+  let attempts = 0
+  const work = async ({ idempotency: run }: Express.Request) => {
+    await run?.step('charge', () => 'charged')
+    if (attempts++ === 0) throw new Error('no reply')
+    await run?.step('ship', () => 'shipped')
+    await run?.step('mail', () => 'sent') // It waits until the result of the one before it is recorded.
+  }
+  const { posted, requests } = await start({ store: store as Store, work })
+  await posted()
+  await posted()
+  const [first, second] = requests().map(({ events }) => events.map(({ name, attributes }) => [name, attributes]))
+  const event = (type: string, label: string) => [`once_per_key.${type}`, { 'once_per_key.step.label': label }]
+  expect(first).toEqual([event('step_done', 'charge')])
+  expect(second).toEqual([
+    event('step_resumed', 'charge'),
+    event('step_pending', 'ship'),
+    event('step_done', 'ship'),
+    event('step_done', 'mail'),
+  ])
 })
 
 describe('a renewal', () => {
