@@ -27,14 +27,18 @@ import { SqliteStore } from 'once-per-key/sqlite'
 
 const [kind, where, how, key] = process.argv.slice(2)
 const stores = {
-  redis: async () => new RedisStore({ client: new (await import('ioredis')).Redis(where) }),
+  redis: async () => {
+    const client = new (await import('ioredis')).Redis(where)
+    await client.ping()
+    return new RedisStore({ client })
+  },
   postgres: async () => new PostgresStore({ pool: new (await import('pg')).default.Pool({ connectionString: where }) }),
   sqlite: async () => new SqliteStore({ database: new (await import('better-sqlite3')).default(where) }),
 }
 const inner = await stores[kind]()
 await inner.migrate?.()
 const store = key === undefined ? inner : sealed(inner, { keys: [key] })
-const times = { leaseMs: 1_000, storeTimeoutMs: 250, inFlightWaitMs: 20_000 }
+const times = { leaseMs: 2_000, storeTimeoutMs: 500, inFlightWaitMs: 20_000 }
 const once = idempotency({ store, scope: () => 'acme', unknownOutcome: 'refuse', ...times })
 const server = createServer((req, res) =>
   once(req, res, (error) => {
