@@ -1,16 +1,16 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { PostgresStore } from 'once-per-key/postgres'
 import { newSealingKey } from 'once-per-key/sealed'
 import { Pool } from 'pg'
 import { type FaultProxy, startFaultProxy } from '../../../test/support/fault-proxy.js'
-import { type PostgresServer, startPostgres } from '../../../test/support/postgres-server.js'
+import { startPostgres } from '../../../test/support/postgres-server.js'
 import { type Choices, choicesOf } from '../chaos/choices.js'
 import { inLanes } from '../lanes.js'
 import { Findings, type Layer } from '../layer.js'
 import { placeOrder, type Told } from './clients.js'
+import { COMMITS_WITHOUT_REPLY, count, type Ground, NAMES, STOPPED_BACKENDS, strike } from './faults.js'
 import { leaveWaiting } from './left-waiting.js'
 import { MISTAKES, type Order } from './order.js'
-import { type Services, startServices } from './services.js'
+import { startServices } from './services.js'
 import { letStaleOwnerComplete } from './stale-owner.js'
 
 const KEYS = 10_000
@@ -20,6 +20,9 @@ const SERVICES = 3
 const KEYS_AT_A_TIME = 24
 const SEALED_EVERY = 3
 const STALE_KEY = 'stale'
+const STEPS = ['keys that were reserved', 'keys that called', 'keys that called again', 'steps in a transaction']
+const UNCLAIMED = 'requests that claim nothing'
+const STALE_OWNERS = 'completions of a stale owner in its transaction'
 
 /**
  * Handlers whose effects commit with their records, in real processes over a real Postgres: processes are killed and stopped,
@@ -236,131 +239,4 @@ function isResultOf({ attempt, call }: Effect, calls: readonly Call[]): boolean 
 async function attemptsIn(operator: Pool): Promise<ReadonlyMap<string, string>> {
   const { rows } = await operator.query("SELECT split_part(name, ':', 2) AS key, attempt FROM once_per_key.records")
   return new Map(rows.map(({ key, attempt }) => [key, attempt]))
-}
-
-// --- faults
-
-interface Ground {
-  readonly services: Services
-  readonly database: PostgresServer
-  readonly commands: FaultProxy
-  readonly application: FaultProxy
-  readonly operator: Pool
-  /** How often each fault was tried. */
-  readonly tried: Record<string, number>
-}
-
-type Fault = (ground: Ground, choices: Choices) => unknown
-
-type Choice = readonly [name: string, weight: number, fault: Fault]
-
-/** By how often each is chosen. What waits for a COMMIT waits for the next. */
-const FAULTS: readonly Choice[] = [
-  [
-    'replies to COMMIT lost',
-    6,
-    ({ application, tried }) => void application.dropReplyTo('COMMIT').then(() => count(tried, COMMITS_WITHOUT_REPLY)),
-  ],
-  ['COMMITs lost', 4, ({ application }) => void application.dropRequest('COMMIT')],
-  ['replies to completions lost', 3, ({ application }) => void application.dropReplyTo('complete_in_v1')],
-  ['replies to commands lost', 3, ({ commands }, choices) => void commands.dropReplyTo(choices.one(COMMANDS))],
-  ['connections of commands cut', 2, ({ commands }) => commands.reset()],
-  ['connections of transactions cut', 2, ({ application }) => application.reset()],
-  ['connections of transactions stood still', 1, standStill],
-  ['backends looked for', 2, stopBackend],
-  ['sessions ended by the database', 2, ({ operator }) => operator.query(END_SESSIONS).catch(() => {})],
-  [
-    'services stopped',
-    2,
-    ({ services }, choices) => services.stop(choices.between(0, SERVICES - 1), choices.between(500, 4_000)),
-  ],
-  ['services killed', 2, ({ services }, choices) => services.kill(choices.between(0, SERVICES - 1))],
-  ['databases crashed', 0.4, ({ database }) => database.crash().then(() => database.restart())],
-]
-/** Such a fault waits for the next COMMIT, and another may take its place. */
-const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
-const STALE_OWNERS = 'completions of a stale owner in its transaction'
-const UNCLAIMED = 'requests that claim nothing'
-const STEPS = ['keys that were reserved', 'keys that called', 'keys that called again', 'steps in a transaction']
-const STOPPED_BACKENDS = 'backends in a transaction stopped'
-const NAMES = FAULTS.map(([name]) => name)
-const COMMANDS = ['begin_v2', 'renew_v1', 'release_v1', 'record_step_v1'] as const
-const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND random() < 0.3`
-
-const IN_TRANSACTION = `SELECT pid FROM pg_stat_activity
-  WHERE state = 'idle in transaction' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1`
-const MOST_LOOKS = 100
-
-/** Nothing passes for a while, and no connection ends meanwhile. */
-async function standStill({ application }: Ground, choices: Choices): Promise<void> {
-  application.freeze()
-  await pause(choices.between(500, 3_000))
-  application.heal()
-}
-
-/** SIGSTOP, and SIGCONT after a while, to the backend of a session that is in a transaction. */
-async function stopBackend({ operator, tried }: Ground, choices: Choices): Promise<void> {
-  for (let look = 0; look < MOST_LOOKS; look++) {
-    const { rows } = await operator.query(IN_TRANSACTION).catch(() => ({ rows: [] }))
-    if (rows.length > 0 && signal(rows[0].pid, 'SIGSTOP')) {
-      count(tried, STOPPED_BACKENDS)
-      await pause(choices.between(500, 3_000))
-      signal(rows[0].pid, 'SIGCONT')
-      return
-    }
-    await pause(10)
-  }
-}
-
-/** `false`: it has ended meanwhile. */
-function signal(pid: number, name: NodeJS.Signals): boolean {
-  try {
-    return process.kill(pid, name)
-  } catch {
-    return false
-  }
-}
-
-interface Strikes {
-  haveAllStruck(): boolean
-  stop(): Promise<void>
-}
-
-/** One fault after the other, until it is stopped. Each comes once before any comes twice. */
-function strike(ground: Ground, choices: Choices): Strikes {
-  let isOver = false
-  const total = FAULTS.reduce((sum, [, weight]) => sum + weight, 0)
-  const first = choices.shuffled(FAULTS)
-  const next = () => {
-    const once = first.pop()
-    if (once !== undefined) return once
-    let left = (choices.between(0, 9_999) / 10_000) * total
-    for (const each of FAULTS) {
-      left -= each[1]
-      if (left < 0) return each
-    }
-    return FAULTS[0] as Choice
-  }
-  const done = (async () => {
-    while (!isOver) {
-      const [name, , fault] = next()
-      count(ground.tried, name)
-      await fault(ground, choices)
-      await pause(choices.between(20, 250))
-    }
-    ground.application.disarm()
-    ground.commands.disarm()
-  })()
-  return {
-    haveAllStruck: () => first.length === 0,
-    stop() {
-      isOver = true
-      return done
-    },
-  }
-}
-
-function count(tally: Record<string, number>, name: string): void {
-  tally[name] = (tally[name] ?? 0) + 1
 }

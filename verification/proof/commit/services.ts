@@ -9,6 +9,7 @@ const PROGRAM = fileURLToPath(new URL('./commit-service.js', import.meta.url))
 
 /** Services that are killed, stopped and started again. */
 export interface Services {
+  readonly size: number
   /** Where one of them is found now. */
   port(service: number): number
   /** Of the process that it is now. */
@@ -55,6 +56,7 @@ export async function startServices(size: number, settings: ServiceSettings): Pr
   }
 
   return {
+    size,
     port: (service) => at(service).port,
     pulse: (service) => at(service).pulse,
     kill: (service) =>
