@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Choices } from '../chaos/choices.js'
 import { Late, type Pulse } from '../limits/pulse.js'
-import { CLAIMS_NOTHING, type Order } from './order.js'
+import { CLAIMS_NOTHING, type Order, THROUGH_POOLER } from './order.js'
 import type { Services } from './services.js'
 
 /** What the clients of one key were told: the ids of the effects that they saw, and how many gave up. */
@@ -12,6 +12,21 @@ export interface Told {
   aborted: number
   /** Requests whose transaction was to take the key, without a claim. */
   unclaimed: number
+  /** Those of them that went through a pooler. */
+  pooled: number
+}
+
+/** How a request is served. */
+interface Way {
+  /** Its transaction takes the key, without a claim. */
+  readonly claimsNothing: boolean
+  readonly throughPooler: boolean
+}
+
+const USUAL: Way = { claimsNothing: false, throughPooler: false }
+
+export function toldNothing(): Told {
+  return { ids: new Set(), unanswered: 0, aborted: 0, unclaimed: 0, pooled: 0 }
 }
 
 /** Behind the last fault. */
@@ -27,16 +42,19 @@ export async function placeOrder(
   choices: Choices,
   areOver: () => boolean,
 ): Promise<Told> {
-  const told: Told = { ids: new Set(), unanswered: 0, aborted: 0, unclaimed: 0 }
+  const told = toldNothing()
+  const isPlain = order.way === 'plain' && !order.isSealed
   // What it reserves is a commit of its own.
-  const mayClaimNothing = order.way === 'plain' && !order.isSealed && !order.reserves && !order.calls
+  const mayClaimNothing = isPlain && !order.reserves && !order.calls
   const ask = async (): Promise<void> => {
     for (let asked = 0; asked < MOST_ASKS; asked += areOver() ? 1 : 0) {
       const port = services.port(choices.between(0, size - 1))
       const patienceMs = choices.chance(0.2) ? choices.between(5, 100) : choices.between(1_000, 10_000)
       const claimsNothing = mayClaimNothing && choices.chance(0.5)
+      const throughPooler = isPlain && choices.chance(0.3)
       if (claimsNothing) told.unclaimed++
-      const id = await send(port, key, order, AbortSignal.timeout(patienceMs), claimsNothing)
+      if (claimsNothing && throughPooler) told.pooled++
+      const id = await send(port, key, order, AbortSignal.timeout(patienceMs), { claimsNothing, throughPooler })
       if (id === 'aborted') told.aborted++
       else if (id !== null) {
         told.ids.add(id)
@@ -56,7 +74,7 @@ export async function send(
   key: string,
   order: Order,
   signal: AbortSignal,
-  claimsNothing = false,
+  { claimsNothing, throughPooler } = USUAL,
 ): Promise<string | 'aborted' | null> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/${pathOf(order)}`, {
@@ -65,6 +83,7 @@ export async function send(
         'Content-Type': 'application/json',
         'Idempotency-Key': key,
         ...(claimsNothing && { [CLAIMS_NOTHING]: 'yes' }),
+        ...(throughPooler && { [THROUGH_POOLER]: 'yes' }),
       },
       body: JSON.stringify(order),
       signal,

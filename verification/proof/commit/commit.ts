@@ -2,6 +2,7 @@ import { PostgresStore } from 'once-per-key/postgres'
 import { newSealingKey } from 'once-per-key/sealed'
 import { Pool } from 'pg'
 import { type FaultProxy, startFaultProxy } from '../../../test/support/fault-proxy.js'
+import { startPgBouncer } from '../../../test/support/pgbouncer.js'
 import { startPostgres } from '../../../test/support/postgres-server.js'
 import { type Choices, choicesOf } from '../chaos/choices.js'
 import { inLanes } from '../lanes.js'
@@ -12,6 +13,7 @@ import { leaveWaiting } from './left-waiting.js'
 import { MISTAKES, type Order } from './order.js'
 import { startServices } from './services.js'
 import { letStaleOwnerComplete } from './stale-owner.js'
+import { playUnclaimedScenes } from './unclaimed-scenes.js'
 
 const KEYS = 10_000
 const FEWEST_KEYS = 100
@@ -22,6 +24,13 @@ const SEALED_EVERY = 3
 const STALE_KEY = 'stale'
 const STEPS = ['keys that were reserved', 'keys that called', 'keys that called again', 'steps in a transaction']
 const UNCLAIMED = 'requests that claim nothing'
+const POOLED = 'of them through PgBouncer'
+/** Of the transactions that take their keys. */
+const ISOLATION = {
+  none: 'orders at the isolation level of the database',
+  'repeatable read': 'orders at repeatable read',
+  serializable: 'orders at serializable',
+} as const
 const STALE_OWNERS = 'completions of a stale owner in its transaction'
 
 /**
@@ -41,6 +50,7 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
   )
   const commands = await startFaultProxy(database.port)
   const application = await startFaultProxy(database.port)
+  const pooler = await startPgBouncer(application.port)
   const tried: Record<string, number> = Object.fromEntries(
     [
       ...NAMES,
@@ -50,6 +60,8 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
       'sealed answers',
       STALE_OWNERS,
       UNCLAIMED,
+      POOLED,
+      ...Object.values(ISOLATION),
       ...STEPS,
     ].map((name) => [name, 0]),
   )
@@ -57,6 +69,7 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
   const settings = {
     commandsUrl: url(commands),
     applicationUrl: url(application),
+    pooledUrl: pooler.url('postgres'),
     journalUrl: database.url(),
     sealingKey: newSealingKey(),
   }
@@ -64,7 +77,9 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
 
   const told = new Map<string, Told>([[STALE_KEY, await letStaleOwnerComplete(STALE_KEY, services, application)]])
   count(tried, STALE_OWNERS)
-  for (const [key, each] of await leaveWaiting(services, application, findings, seed)) told.set(key, each)
+  for (const [key, each] of await leaveWaiting(services, { commands, application }, findings, seed)) told.set(key, each)
+  const stage = { services, commands, application, operator, findings, seed }
+  for (const [key, each] of await playUnclaimedScenes(stage)) told.set(key, each)
 
   const judge = () => judged({ told, operator, findings, tried, seed })
   let effects = await judge()
@@ -75,11 +90,13 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
   }
   const crashes = services.end()
   await operator.end()
+  await pooler.close()
   await Promise.all([commands.close(), application.close()])
   await database.close()
   if (crashes > 0) throw new Error(`${crashes} services crashed by themselves.`)
   const requests = [...told.values()].reduce((sum, { aborted }) => sum + aborted, 0)
   tried[UNCLAIMED] = [...told.values()].reduce((sum, { unclaimed }) => sum + unclaimed, 0)
+  tried[POOLED] = [...told.values()].reduce((sum, { pooled }) => sum + pooled, 0)
   const figures = { keys: told.size, effects, 'requests aborted': requests }
   return { figures, tried, checked: findings.checked, violations: findings.violations }
 }
@@ -103,7 +120,10 @@ async function placeOrders(
     const key = `key-${number}`
     const own = choices.of(key)
     const clients = own.between(1, 4)
-    told.set(key, await placeOrder(key, orderOf(own, number), clients, services, SERVICES, own, () => areOver))
+    const order = orderOf(own, number)
+    const each = await placeOrder(key, order, clients, services, SERVICES, own, () => areOver)
+    told.set(key, each)
+    if (each.unclaimed > 0) count(tried, ISOLATION[order.isolation ?? 'none'])
     progress(Math.min(1, told.size / keys))
     // The last keys are left in peace, so that they can end.
     if (goesOn()) return

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultProxy } from '../../../test/support/fault-proxy.js'
 import type { Findings } from '../layer.js'
 import { beatsIn } from '../limits/pulse.js'
-import { sendAndWait, type Told } from './clients.js'
+import { sendAndWait, type Told, toldNothing } from './clients.js'
 import { LEASE_MS, MISTAKES, type Order } from './order.js'
 import type { Services } from './services.js'
 import { untilHeld } from './until-held.js'
@@ -24,26 +24,30 @@ const ORDER: Order = {
 }
 
 /** Requests whose text never reaches the database while their client waits. */
-const SWALLOWED: Readonly<Record<string, readonly [text: string, isPatient: boolean]>> = {
-  'swallowed-completion': ['complete_in_v1', true],
-  'swallowed-mark': ['mark_v1', true],
-  'swallowed-effect': ['INSERT INTO effects', false],
+const SWALLOWED: Readonly<Record<string, readonly [text: string, order: Partial<Order>]>> = {
+  'swallowed-completion': ['complete_in_v1', {}],
+  'swallowed-mark': ['mark_v1', {}],
+  'swallowed-effect': ['INSERT INTO effects', { isPatient: false }],
 }
+/** A step has called somebody, and its process dies before the database has the result: the next attempt calls again. */
+const LOST_RESULT = 'lost-result'
+/** The state of a step, in the command that records its result. */
+const RESULT = 'done'
 
 /**
  * Orders one by one: a transaction of the handler's comes to nothing, or the database receives nothing. Whoever asks is answered
- * meanwhile. Then the client asks until the order is carried out.
+ * meanwhile, unless the process dies. Then the client asks until the order is carried out.
  */
 export async function leaveWaiting(
   services: Services,
-  application: FaultProxy,
+  { commands, application }: { readonly commands: FaultProxy; readonly application: FaultProxy },
   findings: Findings,
   seed: number,
 ): Promise<ReadonlyMap<string, Told>> {
   const told = new Map<string, Told>()
 
   async function ask(key: string, order: Order): Promise<string | null> {
-    const of = told.get(key) ?? { ids: new Set<string>(), unanswered: 0, aborted: 0, unclaimed: 0 }
+    const of = told.get(key) ?? toldNothing()
     told.set(key, of)
     const id = await sendAndWait(services.port(0), key, order, PATIENCE_BEATS, services.pulse(0))
     findings.expect('L2', id !== 'aborted', () => `seed ${seed}, ${key}: not answered within ${PATIENCE_BEATS} beats`)
@@ -63,11 +67,17 @@ export async function leaveWaiting(
   }
 
   for (const way of MISTAKES) await askUntilTold(`mistake-${way.replaceAll(' ', '-')}`, { ...ORDER, way })
-  for (const [key, [text, isPatient]] of Object.entries(SWALLOWED)) {
-    const { sendOn, answer } = await untilHeld(text, application, () => ask(key, { ...ORDER, isPatient }))
+  for (const [key, [text, order]] of Object.entries(SWALLOWED)) {
+    const { sendOn, answer } = await untilHeld(text, application, () => ask(key, { ...ORDER, ...order }))
     await answer
     sendOn()
-    await askUntilTold(key, { ...ORDER, isPatient })
+    await askUntilTold(key, { ...ORDER, ...order })
   }
+  const order = { ...ORDER, calls: true, isPatient: false }
+  const send = () => sendAndWait(services.port(0), LOST_RESULT, order, PATIENCE_BEATS, services.pulse(0))
+  const { sendOn } = await untilHeld(RESULT, commands, send)
+  await services.kill(0)
+  await askUntilTold(LOST_RESULT, order)
+  sendOn()
   return told
 }

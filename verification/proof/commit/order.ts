@@ -36,6 +36,8 @@ export interface ServiceSettings {
   /** Of the database, by a way that may lose what it likes. */
   readonly commandsUrl: string
   readonly applicationUrl: string
+  /** The same through a pooler. */
+  readonly pooledUrl: string
   /** To write down what happens, whatever befalls the others. */
   readonly journalUrl: string
   readonly sealingKey: string
@@ -43,5 +45,20 @@ export interface ServiceSettings {
 
 /** A header: nothing is claimed, and the transaction takes the key. */
 export const CLAIMS_NOTHING = 'x-claims-nothing'
+
+/** A header: through a pooler, which gives a connection of the database to a client for one transaction. */
+export const THROUGH_POOLER = 'x-through-pooler'
+
+/** A header: what the handler does in a scene. */
+export const ACT = 'x-act'
+
+/**
+ * - `acts`: writes its effect in a transaction, which completes the record.
+ * - `reads before`: the same, but it is declined where its effect is there already.
+ * - `declines`: a refusal, and nothing is written.
+ * - `acts outside`: writes its effect without a transaction; `… and breaks`: and has no answer.
+ * - `commits itself`: ends the transaction in its midst, and begins another one on its connection.
+ */
+export type Act = 'acts' | 'reads before' | 'declines' | 'acts outside' | 'acts outside and breaks' | 'commits itself'
 
 export const LEASE_MS = 2_000

@@ -10,14 +10,19 @@ import { PostgresStore } from 'once-per-key/postgres'
 import { sealed } from 'once-per-key/sealed'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { answerBeats } from '../limits/pulse.js'
-import { CLAIMS_NOTHING, LEASE_MS, type Order, type ServiceSettings } from './order.js'
+import { actor } from './acts.js'
+import { CLAIMS_NOTHING, LEASE_MS, type Order, type ServiceSettings, THROUGH_POOLER } from './order.js'
 
 answerBeats()
-const { commandsUrl, applicationUrl, journalUrl, sealingKey }: ServiceSettings = JSON.parse(process.argv[2] ?? '')
+const { commandsUrl, applicationUrl, pooledUrl, journalUrl, sealingKey }: ServiceSettings = JSON.parse(
+  process.argv[2] ?? '',
+)
 const application = open({ connectionString: applicationUrl, max: 8 })
 const commands = open({ connectionString: commandsUrl, max: 3 })
 const journal = open({ connectionString: journalUrl, max: 4, options: '-c synchronous_commit=on' })
 const store = new PostgresStore({ pool: commands, transactions: application, sweeps: false })
+const pooledApplication = open({ connectionString: pooledUrl, max: 8 })
+const pooled = new PostgresStore({ pool: pooledApplication, transactions: pooledApplication, sweeps: false })
 const hasty = new PostgresStore({
   pool: commands,
   sweeps: false,
@@ -34,9 +39,9 @@ const settings = {
 // An answer that is not sealed is replayed, so that clients come to their end, and the look into the database finds it.
 const sealedStore = sealed(store, { keys: [sealingKey], unsealedMayBeReplayed: true })
 const app = express()
-const claiming = idempotency({ ...settings, store })
-const claimingNothing = idempotency({ ...settings, store, effects: 'in-transaction' })
-app.post('/effects', express.json(), inOneOfTwoWays, haveEffect)
+const [directly, throughPooler] = [waysOf(store), waysOf(pooled)]
+app.post('/effects', express.json(), inOneOfFourWays, haveEffect)
+app.post('/scenes', express.json(), inOneOfFourWays, actor(store, application))
 app.post('/mistakes', express.json(), idempotency({ ...settings, store: hasty }), haveEffectAfterMistake)
 const patient = { ...settings, maxRunMs: 60 * LEASE_MS }
 app.post('/effects/patient', express.json(), idempotency({ ...patient, store }), haveEffect)
@@ -47,16 +52,27 @@ app.use((_error: unknown, _req: express.Request, res: express.Response, next: ex
   else res.status(500).end()
 })
 
-/** Both serve the same keys. */
-function inOneOfTwoWays(req: express.Request, res: express.Response, next: express.NextFunction): void {
+function waysOf(store: PostgresStore<Pool>) {
+  const claiming = idempotency({ ...settings, store })
+  return { claiming, claimingNothing: idempotency({ ...settings, store, effects: 'in-transaction' }) }
+}
+
+/** All serve the same keys. */
+function inOneOfFourWays(req: express.Request, res: express.Response, next: express.NextFunction): void {
+  const { claiming, claimingNothing } = req.get(THROUGH_POOLER) === undefined ? directly : throughPooler
   const protection = req.get(CLAIMS_NOTHING) === undefined ? claiming : claimingNothing
   protection(req, res, next)
+}
+
+function storeOf(req: express.Request): typeof store {
+  return req.get(THROUGH_POOLER) === undefined ? store : pooled
 }
 
 async function haveEffect(req: express.Request, res: express.Response): Promise<void> {
   const run = runOf(req)
   const order: Order = req.body
   const { reserves, calls, thinksMs, isolation } = order
+  const store = storeOf(req)
   const reserved = () => store.step(run, 'reserve', (tx) => reserve(tx, run))
   // What became of a COMMIT without a reply, the same attempt asks again.
   if (reserves) await reserved().catch(reserved)

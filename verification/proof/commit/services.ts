@@ -41,8 +41,13 @@ export async function startServices(size: number, settings: ServiceSettings): Pr
     child.once('exit', (code) => {
       if (code !== null) crashes++
     })
-    const [{ port }] = await once(child, 'message')
+    const [{ port }] = await Promise.race([once(child, 'message'), tooEarlyEnd(child)])
     return { child, port, pulse: new Pulse(child) }
+  }
+
+  async function tooEarlyEnd(child: ChildProcess): Promise<never> {
+    const [code] = await once(child, 'exit')
+    throw new Error(`A service ended with ${code} before it listened; \`node ${PROGRAM}\` says why.`)
   }
 
   function at(service: number): Running {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultProxy } from '../../../test/support/fault-proxy.js'
 import { beatsIn } from '../limits/pulse.js'
-import { sendAndWait, type Told } from './clients.js'
+import { sendAndWait, type Told, toldNothing } from './clients.js'
 import { LEASE_MS, type Order } from './order.js'
 import type { Services } from './services.js'
 import { untilHeld } from './until-held.js'
@@ -43,5 +43,5 @@ export async function letStaleOwnerComplete(key: string, services: Services, app
   next.sendOn()
   await next.answer
   await askUntilTold(0)
-  return { ids, unanswered: 0, aborted: 0, unclaimed: 0 }
+  return { ...toldNothing(), ids }
 }
