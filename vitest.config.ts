@@ -31,6 +31,7 @@ export const LONG = [
   'test/command/unanswered.test.ts',
   'test/adapters/redis/redis-that-hangs.test.ts',
   'test/adapters/postgres/{growth,standing-still}.test.ts',
+  'test/run/steps-on-servers.test.ts',
   'test/client/lossy-network.test.ts',
   'test/express/merchants-under-load.test.ts',
   // The command as npm installs it, the example programs as they are built, and on each store.
