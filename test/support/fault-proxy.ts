@@ -70,7 +70,8 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
         return held(() => {
           isHeld = false
           toServer(bytes)
-          if (client.destroyed) end()
+          // Not `end`: a reply that nobody takes would reset the connection while the server still works.
+          if (client.destroyed) server.end()
         })
       }
       const found = losingOf(bytes)

@@ -12,11 +12,12 @@ test('a run of the proof does what it is given', () => {
   expect(chosenBy(['mutants'])).toEqual({ layers: [], mutants: MUTANTS })
   const { layers, mutants } = chosenBy(['mutants:races'])
   expect([layers, mutants.map(({ layer }) => layer)]).toEqual([[], ['races']])
+  expect(chosenBy(['fault:stale owner completes']).mutants.map(({ layer }) => layer)).toEqual(['commit'])
 })
 
-test.each([[['typo']], [['fuzz', 'chaso']], [['mutants:typo']]])(
+test.each([[['typo']], [['fuzz', 'chaso']], [['mutants:typo']], [['fault:typo']]])(
   'a run of the proof that is given %j fails',
   (asked) => {
-    expect(() => chosenBy(asked)).toThrow(/^There is no (typo|chaso|mutants:typo): give some of explore, /)
+    expect(() => chosenBy(asked)).toThrow(/^There is no (typo|chaso|mutants:typo|fault:typo): give some of explore, /)
   },
 )

@@ -8,17 +8,29 @@ export interface Chosen {
   readonly mutants: readonly Mutant[]
 }
 
+/** Before words from the name of a planted fault: those faults alone. */
+const FAULT = 'fault:'
+
 /** @throws Error for a name that is none: a run that did nothing would look as if all were well. */
 export function chosenBy(asked: readonly string[]): Chosen {
   const names = Object.keys(LAYERS) as LayerName[]
   const known = [...names, 'mutants', ...names.map((layer) => `mutants:${layer}`)]
-  const unknown = asked.filter((name) => !known.includes(name))
+  const faults = asked.filter((name) => name.startsWith(FAULT)).map((name) => name.slice(FAULT.length))
+  const isNamed = ({ name }: Mutant) => faults.some((words) => name.includes(words))
+  const unknown = asked.filter((name) => {
+    const words = name.slice(FAULT.length)
+    return !known.includes(name) && !(name.startsWith(FAULT) && MUTANTS.some((mutant) => mutant.name.includes(words)))
+  })
   if (unknown.length > 0) {
-    throw new Error(`There is no ${unknown.join(', ')}: give some of ${known.join(', ')}, or nothing for everything.`)
+    throw new Error(
+      `There is no ${unknown.join(', ')}: give some of ${known.join(', ')}, ${FAULT}WORDS of a planted fault, or nothing for everything.`,
+    )
   }
   const all = asked.length === 0
   return {
     layers: names.filter((name) => all || asked.includes(name)),
-    mutants: MUTANTS.filter(({ layer }) => all || asked.includes('mutants') || asked.includes(`mutants:${layer}`)),
+    mutants: MUTANTS.filter(
+      (mutant) => all || asked.includes('mutants') || asked.includes(`mutants:${mutant.layer}`) || isNamed(mutant),
+    ),
   }
 }

@@ -75,7 +75,8 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
   }
   const services = await startServices(SERVICES, settings)
 
-  const told = new Map<string, Told>([[STALE_KEY, await letStaleOwnerComplete(STALE_KEY, services, application)]])
+  const stale = await letStaleOwnerComplete(STALE_KEY, services, application, operator)
+  const told = new Map<string, Told>([[STALE_KEY, stale]])
   count(tried, STALE_OWNERS)
   for (const [key, each] of await leaveWaiting(services, { commands, application }, findings, seed)) told.set(key, each)
   const stage = { services, commands, application, operator, findings, seed }

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Pool } from 'pg'
 import type { FaultProxy } from '../../../test/support/fault-proxy.js'
 import { beatsIn } from '../limits/pulse.js'
 import { sendAndWait, type Told, toldNothing } from './clients.js'
@@ -8,6 +9,8 @@ import { untilHeld } from './until-held.js'
 
 const PATIENCE_BEATS = beatsIn(10 * LEASE_MS)
 const COMPLETION = 'complete_in_v1'
+const OPEN = `SELECT count(*)::int AS transactions FROM pg_stat_activity
+  WHERE xact_start IS NOT NULL AND backend_type = 'client backend' AND pid <> pg_backend_pid()`
 
 const ORDER: Order = {
   reserves: false,
@@ -25,7 +28,12 @@ const ORDER: Order = {
  * The completion of an owner is held back on its way, after its last renewal, until its lease has lapsed and another attempt has
  * taken the key over and written its own effect. Then it arrives, before the other's completion.
  */
-export async function letStaleOwnerComplete(key: string, services: Services, application: FaultProxy): Promise<Told> {
+export async function letStaleOwnerComplete(
+  key: string,
+  services: Services,
+  application: FaultProxy,
+  operator: Pool,
+): Promise<Told> {
   const ids = new Set<string>()
   const ask = async (service: number) => {
     const id = await sendAndWait(services.port(service), key, ORDER, PATIENCE_BEATS, services.pulse(service))
@@ -40,6 +48,7 @@ export async function letStaleOwnerComplete(key: string, services: Services, app
   const next = await untilHeld(COMPLETION, application, () => ask(1))
   owner.sendOn()
   await owner.answer
+  while ((await operator.query(OPEN)).rows[0].transactions > 1) await pause(5)
   next.sendOn()
   await next.answer
   await askUntilTold(0)

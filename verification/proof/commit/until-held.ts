@@ -3,6 +3,9 @@ import type { FaultProxy } from '../../../test/support/fault-proxy.js'
 
 const MOST_ASKS = 400
 
+/** No order came so far. */
+export class NeverHeld extends Error {}
+
 /**
  * Asks until a request with this text is held back on its way: on a busy machine an order may be refused before it comes that
  * far. `sendOn` lets it go; `answer` is what whoever asked gets.
@@ -19,5 +22,6 @@ export async function untilHeld<Answer>(
     if (sendOn !== null) return { sendOn, answer }
     await pause(100)
   }
-  throw new Error(`Of ${MOST_ASKS} orders, none came as far as ${text}.`)
+  application.disarm()
+  throw new NeverHeld(`Of ${MOST_ASKS} orders, none came as far as ${text}.`)
 }
