@@ -9,8 +9,9 @@ import { inLanes } from '../lanes.js'
 import { Findings, type Layer } from '../layer.js'
 import { placeOrder, type Told } from './clients.js'
 import { COMMITS_WITHOUT_REPLY, count, type Ground, NAMES, STOPPED_BACKENDS, strike } from './faults.js'
+import { byKey, type Effect, judgeKeys } from './judging.js'
 import { leaveWaiting } from './left-waiting.js'
-import { MISTAKES, type Order } from './order.js'
+import { MISTAKES, type Order, type ServiceSettings } from './order.js'
 import { startServices } from './services.js'
 import { letStaleOwnerComplete } from './stale-owner.js'
 import { playUnclaimedScenes } from './unclaimed-scenes.js'
@@ -66,14 +67,14 @@ export const commit: Layer = async ({ scale, seed, until, progress }) => {
     ].map((name) => [name, 0]),
   )
   const url = (proxy: FaultProxy) => database.url().replace(`:${database.port}`, `:${proxy.port}`)
-  const settings = {
+  const settings: ServiceSettings = {
     commandsUrl: url(commands),
     applicationUrl: url(application),
     pooledUrl: pooler.url('postgres'),
     journalUrl: database.url(),
     sealingKey: newSealingKey(),
   }
-  const services = await startServices(SERVICES, settings)
+  const services = await startServices(SERVICES, 'commit-service.js', settings)
 
   const stale = await letStaleOwnerComplete(STALE_KEY, services, application, operator)
   const told = new Map<string, Told>([[STALE_KEY, stale]])
@@ -158,30 +159,16 @@ async function judged({ told, operator, findings, tried, seed }: Judging): Promi
   for (const [i, times] of [steps.reservations.size, steps.calls.size, repeated, steps.inside.length].entries()) {
     tried[STEPS[i] as string] = times
   }
-  for (const [key, { ids, unanswered }] of told) {
+  judgeKeys({ told, effects, attempts, reservations: steps.reservations, findings, seed })
+  for (const key of told.keys()) {
     const found = effects.get(key) ?? []
-    const story = () => `seed ${seed}, ${key}: clients saw ${[...ids]}; the database has ${JSON.stringify(found)}`
-    if (key !== STALE_KEY && found.some(({ attempt }) => Number(attempt) > 1)) count(tried, 'takeovers')
-    findings.expect('S5', found.length <= 1 && (ids.size === 0 || found.length === 1), story)
-    findings.expect('S2', ids.size <= 1, story)
-    findings.expect(
-      'S3',
-      [...ids].every((id) => found.some((effect) => effect.id === id)),
-      story,
-    )
-    findings.expect(
-      'S6',
-      found.every(({ attempt }) => attempt === attempts.get(key)),
-      () => `${story()}; its record is of attempt ${attempts.get(key)}`,
-    )
+    if (key !== STALE_KEY && found.some(({ attempt }) => attempt > 1)) count(tried, 'takeovers')
     const calls = steps.calls.get(key) ?? []
-    findings.expect('S14', (steps.reservations.get(key) ?? 1) === 1, () => `${story()}; it was reserved more than once`)
     findings.expect(
       'S14',
       found.every((effect) => isResultOf(effect, calls)) && calls.filter(({ told }) => told === 'none').length <= 1,
-      () => `${story()}; its calls were ${JSON.stringify(calls)}`,
+      () => `seed ${seed}, ${key}: its effects are ${JSON.stringify(found)}, its calls were ${JSON.stringify(calls)}`,
     )
-    findings.expect('L1', unanswered === 0, () => `seed ${seed}, ${key}: ${unanswered} of its clients got no answer`)
   }
   return effects.size
 }
@@ -201,18 +188,14 @@ function orderOf(choices: Choices, number: number): Order {
   }
 }
 
-interface Effect {
-  readonly id: string
-  readonly attempt: string
+interface CalledEffect extends Effect {
   /** The result of its step. */
   readonly call: string | null
 }
 
-async function effectsIn(operator: Pool): Promise<Map<string, Effect[]>> {
-  const { rows } = await operator.query('SELECT key, id, attempt, call FROM effects')
-  const effects = new Map<string, Effect[]>()
-  for (const { key, ...effect } of rows) effects.set(key, [...(effects.get(key) ?? []), effect])
-  return effects
+async function effectsIn(operator: Pool): Promise<Map<string, CalledEffect[]>> {
+  const { rows } = await operator.query('SELECT key, id, attempt::int, call FROM effects')
+  return byKey(rows)
 }
 
 /** The answers of sealed orders, as the database shows them. */
@@ -240,24 +223,24 @@ async function stepsIn(operator: Pool) {
   const reservations = await operator.query('SELECT key, count(*)::int AS times FROM reservations GROUP BY key')
   const called = await operator.query('SELECT key, id, attempt::int, told FROM calls')
   const inside = await operator.query('SELECT key, code FROM inside')
-  const calls = new Map<string, Call[]>()
-  for (const { key, ...call } of called.rows) calls.set(key, [...(calls.get(key) ?? []), call])
   return {
     reservations: new Map<string, number>(reservations.rows.map(({ key, times }) => [key, times])),
-    calls,
+    calls: byKey<Call>(called.rows),
     inside: inside.rows,
   }
 }
 
 /** An effect has the result of the last call before it: once that was recorded, nobody has called again. */
-function isResultOf({ attempt, call }: Effect, calls: readonly Call[]): boolean {
+function isResultOf({ attempt, call }: CalledEffect, calls: readonly Call[]): boolean {
   if (call === null) return true
   const made = calls.find(({ id }) => id === call)
-  return made !== undefined && calls.every((other) => other.attempt <= made.attempt || other.attempt > Number(attempt))
+  return made !== undefined && calls.every((other) => other.attempt <= made.attempt || other.attempt > attempt)
 }
 
 /** Which attempt owns the record of each key. */
-async function attemptsIn(operator: Pool): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await operator.query("SELECT split_part(name, ':', 2) AS key, attempt FROM once_per_key.records")
+async function attemptsIn(operator: Pool): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await operator.query(
+    "SELECT split_part(name, ':', 2) AS key, attempt::int FROM once_per_key.records",
+  )
   return new Map(rows.map(({ key, attempt }) => [key, attempt]))
 }

@@ -4,8 +4,8 @@ import type { Findings } from '../layer.js'
 import { beatsIn } from '../limits/pulse.js'
 import { sendAndWait, type Told, toldNothing } from './clients.js'
 import { LEASE_MS, MISTAKES, type Order } from './order.js'
+import { untilHeld } from './scenery.js'
 import type { Services } from './services.js'
-import { untilHeld } from './until-held.js'
 
 /** Several times as long as a statement may take, less than a connection may be silent, and a fraction of a patient run's time. */
 const PATIENCE_BEATS = beatsIn(10 * LEASE_MS)

@@ -58,7 +58,15 @@ export const ACT = 'x-act'
  * - `declines`: a refusal, and nothing is written.
  * - `acts outside`: writes its effect without a transaction; `… and breaks`: and has no answer.
  * - `commits itself`: ends the transaction in its midst, and begins another one on its connection.
+ * - `writes nothing`: answers in a transaction without an effect.
  */
-export type Act = 'acts' | 'reads before' | 'declines' | 'acts outside' | 'acts outside and breaks' | 'commits itself'
+export type Act =
+  | 'acts'
+  | 'reads before'
+  | 'declines'
+  | 'acts outside'
+  | 'acts outside and breaks'
+  | 'commits itself'
+  | 'writes nothing'
 
 export const LEASE_MS = 2_000

@@ -10,7 +10,7 @@ import { PostgresStore } from 'once-per-key/postgres'
 import { sealed } from 'once-per-key/sealed'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { answerBeats } from '../limits/pulse.js'
-import { actor } from './acts.js'
+import { actor, type Effects } from './acts.js'
 import { CLAIMS_NOTHING, LEASE_MS, type Order, type ServiceSettings, THROUGH_POOLER } from './order.js'
 
 answerBeats()
@@ -29,6 +29,24 @@ const hasty = new PostgresStore({
   transactions: { run: (tx: PoolClient, { text, values }) => tx.query(text, [...values]), transaction: openHastily },
 })
 
+const effects: Effects<PoolClient> = {
+  transaction: (run, work, isolation) => store.transaction(run, work, isolation === null ? undefined : { isolation }),
+  async seen({ key }) {
+    const { rows } = await application.query('SELECT id AS seen FROM effects WHERE key = $1', [key])
+    return rows[0]?.seen ?? null
+  },
+  async write(tx, { key, attempt }) {
+    const id = randomUUID()
+    await (tx ?? application).query('INSERT INTO effects VALUES ($1, $2, $3, NULL)', [key, id, attempt])
+    return id
+  },
+  takeOver: (tx, { key, attempt }) => tx.query('UPDATE effects SET attempt = $2 WHERE key = $1', [key, attempt]),
+  commit: async (tx) => {
+    await tx.query('COMMIT')
+    await tx.query('BEGIN')
+  },
+}
+
 const settings = {
   scope: singleTenant,
   required: true,
@@ -41,7 +59,7 @@ const sealedStore = sealed(store, { keys: [sealingKey], unsealedMayBeReplayed: t
 const app = express()
 const [directly, throughPooler] = [waysOf(store), waysOf(pooled)]
 app.post('/effects', express.json(), inOneOfFourWays, haveEffect)
-app.post('/scenes', express.json(), inOneOfFourWays, actor(store, application))
+app.post('/scenes', express.json(), inOneOfFourWays, actor(effects))
 app.post('/mistakes', express.json(), idempotency({ ...settings, store: hasty }), haveEffectAfterMistake)
 const patient = { ...settings, maxRunMs: 60 * LEASE_MS }
 app.post('/effects/patient', express.json(), idempotency({ ...patient, store }), haveEffect)

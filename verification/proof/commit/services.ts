@@ -2,10 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Pulse } from '../limits/pulse.js'
-import type { ServiceSettings } from './order.js'
-
-/** Beside the program that this is built into. */
-const PROGRAM = fileURLToPath(new URL('./commit-service.js', import.meta.url))
 
 /** Services that are killed, stopped and started again. */
 export interface Services {
@@ -28,13 +24,15 @@ interface Running {
   readonly pulse: Pulse
 }
 
-export async function startServices(size: number, settings: ServiceSettings): Promise<Services> {
+/** `program`: the name of a file beside the program that this is built into. */
+export async function startServices(size: number, program: string, settings: object): Promise<Services> {
+  const path = fileURLToPath(new URL(program, import.meta.url))
   let crashes = 0
   const running = await Promise.all(Array.from({ length: size }, start))
   const busy = new Set<number>()
 
   async function start(): Promise<Running> {
-    const child = spawn(process.execPath, [PROGRAM, JSON.stringify(settings)], {
+    const child = spawn(process.execPath, [path, JSON.stringify(settings)], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
     // One that was killed has no code.
@@ -47,7 +45,7 @@ export async function startServices(size: number, settings: ServiceSettings): Pr
 
   async function tooEarlyEnd(child: ChildProcess): Promise<never> {
     const [code] = await once(child, 'exit')
-    throw new Error(`A service ended with ${code} before it listened; \`node ${PROGRAM}\` says why.`)
+    throw new Error(`A service ended with ${code} before it listened; \`node ${path}\` says why.`)
   }
 
   function at(service: number): Running {

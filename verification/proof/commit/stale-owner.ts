@@ -4,8 +4,8 @@ import type { FaultProxy } from '../../../test/support/fault-proxy.js'
 import { beatsIn } from '../limits/pulse.js'
 import { sendAndWait, type Told, toldNothing } from './clients.js'
 import { LEASE_MS, type Order } from './order.js'
+import { untilHeld } from './scenery.js'
 import type { Services } from './services.js'
-import { untilHeld } from './until-held.js'
 
 const PATIENCE_BEATS = beatsIn(10 * LEASE_MS)
 const COMPLETION = 'complete_in_v1'

@@ -1,135 +1,24 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import type { FaultProxy } from '../../../test/support/fault-proxy.js'
-import type { Check } from '../checks.js'
-import type { Findings } from '../layer.js'
-import { beatsIn, Late } from '../limits/pulse.js'
-import { type Told, toldNothing } from './clients.js'
-import { ACT, type Act, CLAIMS_NOTHING, LEASE_MS } from './order.js'
-import type { Services } from './services.js'
-import { NeverHeld, untilHeld } from './until-held.js'
+import type { Told } from './clients.js'
+import { MOST_TRIES, playScenes, type Scene, type Stage, untilHeld } from './scenery.js'
 
-const PATIENCE_BEATS = beatsIn(10 * LEASE_MS)
-const MOST_ASKS = 100
 /** Duplicates of a key whose transaction is open. */
 const DUPLICATES = 12
-/** A held statement meets its time limit on a busy machine: then the scene is played again with another key. */
-const MOST_TRIES = 5
 
-interface Stage {
-  readonly services: Services
-  readonly commands: FaultProxy
-  readonly application: FaultProxy
+interface OnPostgres extends Stage {
   readonly operator: Pool
-  readonly findings: Findings
-  readonly seed: number
-}
-
-interface Request {
-  readonly act?: Act
-  /** Whether the request claims its key, as another process may, while the others claim nothing. */
-  readonly claims?: boolean
-  readonly isolation?: 'repeatable read' | 'serializable'
-}
-
-/** `id`: of its effect, with 201. Status 0: it was not answered. */
-interface Reply {
-  readonly status: number
-  readonly id: string | null
 }
 
 /**
  * Orders whose transactions take their keys, one scene after the other: two requests meet at each place where the key must not be
  * taken twice, or an answer not be believed. Which of them comes when is decided by holding their statements back.
  */
-export async function playUnclaimedScenes(stage: Stage): Promise<ReadonlyMap<string, Told>> {
-  const told = new Map<string, Told>()
-  for (const [name, scene] of Object.entries(SCENES)) {
-    for (let number = 1; number <= MOST_TRIES; number++) {
-      const key = `${name}-${number}`
-      if (await hasCome(scene, new Scenery(stage, key, told))) break
-    }
-  }
-  return told
+export function playUnclaimedScenes(stage: OnPostgres): Promise<ReadonlyMap<string, Told>> {
+  return playScenes(stage, SCENES)
 }
 
-/** As far as it should. */
-async function hasCome(scene: Scene, scenery: Scenery): Promise<boolean> {
-  try {
-    return await scene(scenery)
-  } catch (error) {
-    if (!(error instanceof NeverHeld)) throw error
-    scenery.expect('L1', false, error.message)
-    return true
-  }
-}
-
-/** What a scene can do with its key. */
-class Scenery {
-  readonly stage: Stage
-  readonly key: string
-  readonly #told: Map<string, Told>
-
-  constructor(stage: Stage, key: string, told: Map<string, Told>) {
-    this.stage = stage
-    this.key = key
-    this.#told = told
-  }
-
-  /** The id of a success counts as what the clients of the key were told. */
-  async ask(service: 0 | 1, { act = 'acts', claims = false, isolation }: Request = {}, key = this.key): Promise<Reply> {
-    const told = this.#told.get(key) ?? toldNothing()
-    this.#told.set(key, told)
-    const { services } = this.stage
-    const leaving = new AbortController()
-    const sent = fetch(`http://127.0.0.1:${services.port(service)}/scenes`, {
-      method: 'POST',
-      headers: {
-        'Content-Type': 'application/json',
-        'Idempotency-Key': key,
-        [ACT]: act,
-        ...(!claims && { [CLAIMS_NOTHING]: 'yes' }),
-      },
-      body: JSON.stringify({ isolation: isolation ?? null }),
-      signal: leaving.signal,
-    }).then(async (response) => ({ status: response.status, text: await response.text() }))
-    try {
-      const { status, text } = await services.pulse(service).within(PATIENCE_BEATS, sent)
-      const id: string | null = status === 201 ? JSON.parse(text).id : null
-      if (id !== null) told.ids.add(id)
-      return { status, id }
-    } catch (error) {
-      if (!(error instanceof Late)) throw error
-      leaving.abort()
-      this.expect('L2', false, `not answered within ${PATIENCE_BEATS} beats`)
-      return { status: 0, id: null }
-    }
-  }
-
-  /** Until it is told that the order was carried out. */
-  async askUntilTold(request: Request = {}, key = this.key): Promise<void> {
-    for (let asked = 0; asked < MOST_ASKS; asked++) {
-      if ((await this.ask(1, request, key)).id !== null) return
-      await pause(100)
-    }
-    const told = this.#told.get(key) as Told
-    told.unanswered++
-  }
-
-  /** What its clients were told is of a record that has expired. */
-  forget(): void {
-    this.#told.delete(this.key)
-  }
-
-  expect(check: Check, holds: boolean, story: string): void {
-    this.stage.findings.expect(check, holds, () => `seed ${this.stage.seed}, ${this.key}: ${story}`)
-  }
-}
-
-/** Resolves with whether it came as far as it should. */
-type Scene = (scenery: Scenery) => Promise<boolean>
-
-const SCENES: Readonly<Record<string, Scene>> = {
+const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
   /** A retry reads the effect of its own first attempt, and declines; the first attempt has succeeded. */
   async 'reads-its-own-effect'(scenery) {
     const { application } = scenery.stage
