@@ -26,6 +26,7 @@ interface Request {
   /** Whether the request claims its key, as another process may, while the others claim nothing. */
   readonly claims?: boolean
   readonly isolation?: 'repeatable read' | 'serializable'
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** `id`: of its effect, with 201. Status 0: it was not answered. */
@@ -75,7 +76,11 @@ export class Scenery<On extends Stage> {
   }
 
   /** The id of a success counts as what the clients of the key were told. */
-  async ask(service: 0 | 1, { act = 'acts', claims = false, isolation }: Request = {}, key = this.key): Promise<Reply> {
+  async ask(
+    service: 0 | 1,
+    { act = 'acts', claims = false, isolation, headers }: Request = {},
+    key = this.key,
+  ): Promise<Reply> {
     const told = this.#told.get(key) ?? toldNothing()
     this.#told.set(key, told)
     const { services } = this.stage
@@ -87,6 +92,7 @@ export class Scenery<On extends Stage> {
         'Idempotency-Key': key,
         [ACT]: act,
         ...(!claims && { [CLAIMS_NOTHING]: 'yes' }),
+        ...headers,
       },
       body: JSON.stringify({ isolation: isolation ?? null }),
       signal: leaving.signal,

@@ -23,6 +23,7 @@ const SCALES: Readonly<Record<LayerName, number>> = {
   chaos: 0.05,
   races: 0.01,
   commit: 0.02,
+  'commit-mysql': 0.02,
 }
 
 /** `once`: it is enough that the check that it was planted for finds it; who else would, is not asked. */

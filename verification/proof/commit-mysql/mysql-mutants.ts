@@ -1,0 +1,94 @@
+import type { Mutant } from '../mutants/mutant.js'
+
+/** Each is found by its scene. What two things prevent is not here: a row of the table is an index entry and a lock at once. */
+const planted: readonly Omit<Mutant, 'layer'>[] = [
+  {
+    name: 'MySQL: a failure is sent while a transaction holds its key',
+    find: "if (found === 'locked') return { isTaken: true, record: null, isOwn: false }",
+    replace: "if (found === 'locked') return { isTaken: false, record: null, isOwn: false }",
+    check: 'S3',
+  },
+  {
+    name: 'MySQL: the fence reads what was committed before',
+    find: `const found = await records.findLast(key)
+      if (found === 'locked') return { isTaken: true, record: null, isOwn: false }`,
+    replace: 'const found = await records.find(key)',
+    check: 'S3',
+  },
+  {
+    name: "MySQL: another attempt's success counts as one's own COMMIT",
+    find: `const { record, now } = found
+      return { isTaken: false, record: machine.peek(record, now).reply, isOwn: record?.token === token }`,
+    replace: `const { record, now } = found
+      return { isTaken: false, record: machine.peek(record, now).reply, isOwn: record?.state === 'completed' }`,
+    check: 'S3',
+  },
+  {
+    name: 'MySQL: an expired record keeps its key for ever',
+    find: 'if (found.version === null) await this.#send(open, this.#statements.placeholder(key, placeholder))',
+    replace:
+      'if (found.version === null || found.record === null) await this.#send(open, this.#statements.placeholder(key, placeholder))',
+    check: 'L1',
+  },
+  {
+    name: 'MySQL: a transaction takes its key from another state than it has seen',
+    find: 'return version !== null && version.token === taken?.token && version.revision === taken.revision',
+    replace: 'return version !== null && taken !== undefined',
+    check: 'S5',
+  },
+  {
+    name: 'MySQL: a transaction that its handler has begun takes the key',
+    find: 'throw errorNumberOf(cause) === DOES_NOT_EXIST ? error(cause) : cause',
+    replace: 'if (errorNumberOf(cause) !== DOES_NOT_EXIST) throw error(cause)',
+    check: 'S3',
+  },
+  {
+    name: 'MySQL: a transaction in which nothing was written commits',
+    find: 'if (!allowEmpty && (await this.#writes(open)) === marked.writesBefore) {',
+    replace: 'if (!allowEmpty && (await this.#writes(open)) < marked.writesBefore) {',
+    check: 'S3',
+  },
+  {
+    name: 'MySQL: duplicates wait inside their transactions',
+    find: `const found = await this.#records.findLast(key)
+    if (found === 'locked') return 'locked'
+    if (machine.enter(`,
+    replace: `const found = await this.#records.find(key)
+    if (machine.enter(`,
+    check: 'L1',
+  },
+  {
+    name: 'MySQL: a transaction looks for the row of its key, and locks its neighbours',
+    find: 'await this.#setMark(open, entry.token)\n    try {',
+    replace: 'await this.#setMark(open, entry.token)\n    try {\n      await this.#lock(open, key, true)',
+    check: 'L1',
+  },
+  {
+    name: 'MySQL: a claim takes a key that is claimed',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
+    find: '${NOW} + ?, ${NOW} + ?)`,',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
+    replace: '${NOW} + ?, ${NOW} + ?) ON DUPLICATE KEY UPDATE token = VALUES(token)`,',
+    check: 'S5',
+  },
+  {
+    name: 'MySQL: a record is written over another than was read',
+    find: "'id = ? AND token = ? AND revision = ? AND expires_at = ?'",
+    replace: "'id = ? AND (1 OR token = ? OR revision = ? OR expires_at = ?)'",
+    check: 'S5',
+  },
+  {
+    name: 'MySQL: an owner that was taken over completes the record',
+    find: "`id = ? AND token = ? AND state = 'in-flight'",
+    replace: "`id = ? AND (1 OR token = ?) AND state = 'in-flight'",
+    check: 'S6',
+  },
+  {
+    name: 'MySQL: a command in a transaction that is open on its connection counts',
+    find: 'if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw notCommitted()',
+    replace: '',
+    check: 'S3',
+  },
+]
+
+export const mutants: readonly Mutant[] = planted.map((mutant) => ({ ...mutant, layer: 'commit-mysql' }))
