@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import { heardDuring } from '../../test/support/redis-monitor.js'
 import { ANSWER_BYTES, FAILS } from './payout.js'
 import { pay } from './probe.js'
 import type { Service } from './service.js'
@@ -15,24 +16,13 @@ export interface RoundTrips {
 
 /** What Redis itself hears, without what scripts call. */
 export async function countRoundTrips({ port, call }: Service, redis: Redis): Promise<RoundTrips> {
-  const monitor = await redis.monitor()
-  let heard = 0
-  let onMark = () => {}
-  monitor.on('monitor', (_time, [name]: string[], source: string) => {
-    if (name?.toLowerCase() === 'echo') onMark()
-    else if (source !== 'lua') heard++
-  })
   async function during(request: () => Promise<unknown>): Promise<number> {
     await pause(20) // Some write behind the answer.
-    heard = 0
-    await request()
-    await pause(20)
-    const marked = new Promise<void>((resolve) => {
-      onMark = resolve
+    const heard = await heardDuring(redis, async () => {
+      await request()
+      await pause(20)
     })
-    await redis.echo('mark')
-    await marked
-    return heard
+    return heard.filter(({ source }) => source !== 'lua').length
   }
   const failing = { headers: { [FAILS]: '1' } }
 
@@ -47,6 +37,5 @@ export async function countRoundTrips({ port, call }: Service, redis: Redis): Pr
   await call('reset', { phase: 'replay', answerBytes: ANSWER_BYTES })
   await pay(port, 'warm')
   const replay = await during(() => pay(port, 'one'))
-  monitor.disconnect()
   return { first, replay, refusal, failure }
 }

@@ -2,6 +2,7 @@ import { Redis } from 'ioredis'
 import { RedisStore, type SendCommand } from 'once-per-key/redis'
 import { afterAll, expect, test } from 'vitest'
 import { senderOf } from '../../../adapters/redis/client.js'
+import { heardDuring } from '../../support/redis-monitor.js'
 import { startRedis } from '../../support/redis-server.js'
 import { claimOf, ownOf } from '../claims.js'
 
@@ -56,20 +57,10 @@ test('whoever comes with another fingerprint is refused without a look at the st
 
 /** How many bytes a script reads of the values: the server tells what its scripts call, so the calls are made once more. */
 async function bytesReadBy(command: () => Promise<unknown>): Promise<number> {
-  const monitor = await redis.monitor()
-  const reads: string[][] = []
-  const seenLast = new Promise<void>((resolve) => {
-    monitor.on('monitor', (_time, [name = '', ...args]: string[], source: string) => {
-      if (name === 'echo') resolve()
-      else if (source === 'lua' && name.toUpperCase().startsWith('GET')) reads.push([name, ...args])
-    })
-  })
-  await command()
-  await redis.echo('the end')
-  await seenLast
-  monitor.disconnect()
+  const heard = await heardDuring(redis, command)
+  const reads = heard.filter(({ name, source }) => source === 'lua' && name.startsWith('get'))
   let bytes = 0
-  for (const [name = '', ...args] of reads) bytes += sizeOf(await redis.callBuffer(name, ...args))
+  for (const { name, args } of reads) bytes += sizeOf(await redis.callBuffer(name, ...args))
   return bytes
 }
 

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { heardDuring } from '../../support/redis-monitor.js'
 import { startRedis } from '../../support/redis-server.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { RECORDS } from '../records.js'
@@ -77,19 +78,11 @@ test('each of them is one command, on one key', async () => {
   await loseOwner('k')
   await store.inspect('k')
   await store.resolve('other', RESOLVED) // Now the server knows the scripts.
-  const monitor = await redis.monitor()
-  const asked: string[] = []
-  const seenLast = new Promise<void>((resolve) => {
-    monitor.on('monitor', (_time, [name, , , key]: string[], source: string) => {
-      if (name === 'echo') resolve()
-      else if (source !== 'lua') asked.push(`${name} ${key}`)
-    })
+  const heard = await heardDuring(redis, async () => {
+    await store.inspect('k')
+    await store.resolve('k', RESOLVED)
   })
-  await store.inspect('k')
-  await store.resolve('k', RESOLVED)
-  await redis.echo('the end')
-  await seenLast
-  monitor.disconnect()
+  const asked = heard.filter(({ source }) => source !== 'lua').map(({ name, args }) => `${name} ${args[2]}`)
   expect(asked).toEqual(['evalsha k', 'evalsha k'])
   expect(await redis.keys('*')).toEqual(['k'])
 })

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { heardDuring } from '../../support/redis-monitor.js'
 import { type RedisServer, startRedis } from '../../support/redis-server.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 
@@ -19,19 +20,10 @@ describe('RedisStore', async () => {
 
   /** What the server is asked for while `work` is done, command by command, without what scripts call. */
   async function asked(work: () => Promise<unknown>): Promise<string[]> {
-    const monitor = await redis.monitor()
-    const commands: string[] = []
-    const seenLast = new Promise<void>((resolve) => {
-      monitor.on('monitor', (_time, [name, ...args]: string[], source: string) => {
-        if (name === 'echo') resolve()
-        else if (source !== 'lua') commands.push([String(name).toUpperCase(), args[2]].join(' '))
-      })
-    })
-    await work()
-    await redis.echo('the end')
-    await seenLast
-    monitor.disconnect()
-    return commands
+    const heard = await heardDuring(redis, work)
+    return heard
+      .filter(({ source }) => source !== 'lua')
+      .map(({ name, args }) => `${name.toUpperCase()} ${args[2] ?? ''}`)
   }
 
   test('asks INFO once, and gives each script once as text: then each command is one round trip', async () => {
