@@ -22,13 +22,12 @@ export class Entry {
   expiresAt = 0
   /** Where it is kept; `null`: nowhere, it was dropped. */
   share: Share | null = null
-  shelf: Shelf | null = null
   /** Its neighbours in its share, by age. */
   older: Entry | null = null
   newer: Entry | null = null
-  /** Its neighbours on its shelf: those that expire before and after it. */
-  before: Entry | null = null
-  after: Entry | null = null
+  /** Its neighbours on its shelf: those that expire before and after it; at the ends, the shelf. */
+  before: Entry | Shelf | null = null
+  after: Entry | Shelf | null = null
 
   constructor(key: string, { form, text, content }: Packed) {
     this.key = key
@@ -136,29 +135,35 @@ export class Share implements Holding {
   }
 }
 
-/** The records of a room that are kept for the same time: the first that was written is the first to expire. */
+/**
+ * The records of a room that are kept for the same time: the first that was written is the first to expire. They are a
+ * ring with the shelf as its end, so that a record leaves without knowing its shelf.
+ */
 export class Shelf {
   readonly keptMs: number
-  first: Entry | null = null
-  #last: Entry | null = null
+  after: Entry | Shelf = this
+  before: Entry | Shelf = this
 
   constructor(keptMs: number) {
     this.keptMs = keptMs
   }
 
-  add(entry: Entry): void {
-    entry.shelf = this
-    entry.before = this.#last
-    if (this.#last === null) this.first = entry
-    else this.#last.after = entry
-    this.#last = entry
+  get first(): Entry | null {
+    return this.after === this ? null : (this.after as Entry)
   }
 
-  remove(entry: Entry): void {
-    if (entry.before === null) this.first = entry.after
-    else entry.before.after = entry.after
-    if (entry.after === null) this.#last = entry.before
-    else entry.after.before = entry.before
-    entry.before = entry.after = entry.shelf = null
+  add(entry: Entry): void {
+    entry.before = this.before
+    entry.after = this
+    this.before.after = entry
+    this.before = entry
   }
+}
+
+export function leaveShelf(entry: Entry): void {
+  const before = entry.before as Entry | Shelf
+  const after = entry.after as Entry | Shelf
+  before.after = after
+  after.before = before
+  entry.before = entry.after = null
 }

@@ -1,4 +1,4 @@
-import { type Entry, type Holding, Share, Shelf } from './entry.js'
+import { type Entry, type Holding, leaveShelf, Share, Shelf } from './entry.js'
 
 const NOTHING: Holding = { count: 0, bytes: 0 }
 
@@ -38,7 +38,7 @@ export class Room implements Holding {
     const share = entry.share as Share
     this.count--
     this.bytes -= entry.bytes
-    entry.shelf?.remove(entry)
+    leaveShelf(entry)
     share.remove(entry)
     if (share.count > 0 || share === this.#emptied) return
     if (this.#emptied !== undefined) this.#shares.delete(this.#emptied.scope)
