@@ -25,6 +25,7 @@ It reads all records, in small steps.
   inspect: `once-per-key inspect SCOPE KEY [--namespace NAME] [--path PATH] [--derive LABEL] [--show-body] [--json]
 
 Shows the current record of a key. Changes nothing. Shows the body only with --show-body.
+  --namespace NAME   where the key is no request's: run.NAME for a runner of that name, webhook for an event
   --path PATH        the path that the key belongs to, with a profile whose keys belong to one
   --derive LABEL     shows the key that deriveKey(LABEL) gave to the handler, to look for at the bank
 Exit code 1: there is no record, or none from which a key can be derived.

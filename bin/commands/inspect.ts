@@ -14,12 +14,19 @@ export async function inspect(line: CommandLine, target: Target): Promise<number
   const derived = record === null || label === undefined ? undefined : derivedIn(name, record, label)
   if (json)
     printJson(record && { ...name, ...asJson(record, showsBody), ...(label !== undefined && { derivedKey: derived }) })
-  else if (record === null) console.log('There is no record: the key is new, or its retention is over.')
+  else if (record === null) console.log(whyNone(line))
   else {
     const shown = derived === null ? 'not known: the key is free, and bound to no request' : derived
     print(name, record, showsBody, { 'derived key': shown })
   }
   return record === null || derived === null ? 1 : 0
+}
+
+function whyNone({ options: { namespace } }: CommandLine): string {
+  return namespace === undefined
+    ? 'There is no record of a request: the key is new, or its retention is over. For a runner say --namespace run.NAME, and for a ' +
+        'webhook’s event --namespace webhook.'
+    : `There is no record in ${harmless(namespace)}: the key is new, or its retention is over.`
 }
 
 /** What `deriveKey(label)` returns to the handler of that record; `null`: the record is bound to no request any more. */

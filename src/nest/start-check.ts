@@ -57,6 +57,9 @@ export class StartCheck implements OnModuleInit {
   }
 
   *#mistakes(): Generator<string> {
+    const globals = [...this.#modules.values()].filter((each) => each.isGlobal && each.providers.has(StartCheck))
+    if (globals.length > 1)
+      yield 'IdempotencyModule is global, and imported more than once: one of them would win. Import it once, or give each `isGlobal: false`'
     for (const { controllers, providers, injectables } of this.#modules.values()) {
       const { protections } = (injectables.get(IdempotencyInterceptor)?.instance ??
         {}) as Partial<IdempotencyInterceptor>

@@ -185,7 +185,8 @@ const WORDS: Readonly<Record<RefusalCode, string>> = {
     'the key with `resolve`.',
   key_expired:
     'The operation was first sent so long ago that its record may be gone, so it is not run. Find out whether it had its effect.',
-  store_unavailable: 'The store could not be reached, and nothing ran. Try again later, with the same key.',
+  store_unavailable:
+    'The store gave no usable reply (the event `store_failed` says why), and nothing ran. Try again later, with the same key.',
   transaction_missing:
     "The function returned without a transaction, but with effects: 'in-transaction' all effects are inside one: what it did cannot be " +
     'seen. Do it inside the store’s `transaction`; if there is nothing to write: `transaction(context, work, { allowEmpty: true })`.',

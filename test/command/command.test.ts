@@ -336,6 +336,9 @@ describe('the command line', () => {
 
   test('a record that is not there is said to be none', async () => {
     const { exitCode, stdout } = await command(['inspect', 'acme', 'none', '--redis', (await redis).url])
-    expect([exitCode, stdout]).toEqual([1, expect.stringContaining('There is no record')])
+    expect([exitCode, stdout]).toEqual([1, expect.stringContaining('There is no record of a request')])
+    expect(stdout).toContain('--namespace run.NAME')
+    const ofRunner = ['inspect', 'acme', 'none', '--namespace', 'run.settle', '--redis', (await redis).url]
+    expect((await command(ofRunner)).stdout).toMatch(/^There is no record in run\.settle: /)
   })
 })

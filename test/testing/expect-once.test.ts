@@ -190,9 +190,14 @@ describe('says in words what broke', () => {
     await breaks(limited, {}, /^the repeat did not get the first answer: it was refused.*429/s)
   })
 
-  test('an application of an unknown kind', async () => {
-    const error = await expectOnce({} as never, REQUEST).catch((error) => error)
+  test.each([{}, undefined, null, 5])('an application of an unknown kind: %o', async (app) => {
+    const error = await expectOnce(app as never, REQUEST).catch((error) => error)
     expect(error.message).toMatch(/^expectOnce cannot send to this application.*app\.callback\(\)/s)
+  })
+
+  test('a request that is missing', async () => {
+    const { app } = payouts()
+    await expect(expectOnce(app(true), undefined as never)).rejects.toThrow(/^expectOnce needs a request .* path: /)
   })
 })
 

@@ -184,6 +184,20 @@ describe.each(PLACES)('$place', (place) => {
     await app.close()
   })
 
+  test('of two global modules one would win, so both are refused', async () => {
+    const imported = (header: string) =>
+      entry.IdempotencyModule.forRoot({ store: new MemoryStore(), scope: () => 'acme', header })
+    class Feature {}
+    common.Module({ imports: [imported('A-Key')] })(Feature)
+    class Root {}
+    common.Module({ imports: [imported('Another-Key'), Feature] })(Root)
+    const app = await NestFactory.create(Root, { logger: false, abortOnError: false })
+    await expect(app.init()).rejects.toMatchObject({
+      code: 'options_invalid',
+      message: expect.stringContaining('imported more than once'),
+    })
+  })
+
   test.each([
     ['@Idempotent() without the module', [], 'Import IdempotencyModule.forRoot({ store, scope }) in the root module'],
     [

@@ -94,8 +94,10 @@ function mistakesInDurations(options: Readonly<Record<Duration, number | undefin
   const inFlightWaitMs = rightMs('inFlightWaitMs')
   const clockSkewMs = rightMs('clockSkewMs')
   const leastRetentionMs = Math.min(retentionMs, Number.isNaN(unknownRetentionMs) ? retentionMs : unknownRetentionMs)
-  const atLeast = (name: Duration, valueMs: number, bound: string, boundMs: number, why: string) =>
-    valueMs < boundMs ? [`${name}: ${valueMs} is less than ${bound} = ${boundMs}: ${why}`] : []
+  const atLeast = (name: Duration, valueMs: number, bound: string, boundMs: number, why: string, wayOut: string) =>
+    valueMs < boundMs
+      ? [`${name}: ${valueMs} is less than ${bound} = ${boundMs}: ${why}. Raise ${name}, or ${wayOut}`]
+      : []
   return [
     ...atLeast(
       'leaseMs',
@@ -103,17 +105,26 @@ function mistakesInDurations(options: Readonly<Record<Duration, number | undefin
       '4 × storeTimeoutMs',
       4 * storeTimeoutMs,
       'a failed renewal could not be retried in time',
+      `lower storeTimeoutMs to ${Math.max(1, Math.floor(leaseMs / 4))}`,
     ),
-    ...atLeast('maxRunMs', maxRunMs, 'leaseMs', leaseMs, 'a run lasts at least one lease'),
-    ...atLeast('retentionMs', retentionMs, 'maxRunMs + leaseMs', maxRunMs + leaseMs, 'a record must outlive its run'),
+    ...atLeast('maxRunMs', maxRunMs, 'leaseMs', leaseMs, 'a run lasts at least one lease', 'lower leaseMs'),
+    ...atLeast(
+      'retentionMs',
+      retentionMs,
+      'maxRunMs + leaseMs',
+      maxRunMs + leaseMs,
+      'a record must outlive its run',
+      'lower maxRunMs',
+    ),
     ...atLeast(
       'unknownRetentionMs',
       unknownRetentionMs,
       'maxRunMs + leaseMs',
       maxRunMs + leaseMs,
       'a record must outlive its run',
+      'lower maxRunMs',
     ),
-    ...atLeast('maxRunMs', maxRunMs, 'inFlightWaitMs', inFlightWaitMs, 'no run lasts longer'),
+    ...atLeast('maxRunMs', maxRunMs, 'inFlightWaitMs', inFlightWaitMs, 'no run lasts longer', 'lower inFlightWaitMs'),
     ...(clockSkewMs >= leastRetentionMs
       ? [
           `clockSkewMs: ${clockSkewMs} is not less than the retention, ${leastRetentionMs}: every operation would have expired`,

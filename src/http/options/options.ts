@@ -116,8 +116,9 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
 
   /**
    * Whether an answer of this content type is sent as its handler writes it, in place of being held and kept; in place of another
-   * switch, let the handler choose a content type, such as `application/x-ndjson`. Its record completes without the answer, before
-   * the end is sent, and a retry gets 409 `answer_not_kept`. Event streams, and responses after `flushHeaders()`, are always sent so.
+   * switch, let the handler choose a content type. It gets the header's value with its parameters:
+   * `(type) => type.startsWith('application/x-ndjson')`. The record completes without the answer, before the end is sent, and a retry
+   * gets 409 `answer_not_kept`. Event streams, and responses after `flushHeaders()`, are always sent so.
    * @default none: any other answer is kept, so that a retry gets it
    */
   readonly streams?: (contentType: string, request: Req) => boolean

@@ -33,8 +33,10 @@ export function scopeReader<Req>(
 ): (request: Req) => MaybePromise<string> {
   const checked = (given: unknown): string => {
     const fault = scopeFault(given)
-    if (fault !== null) throw new IdempotencyError('scope_invalid', `${option}() returned ${fault}. ${wayOut}`)
-    return given as string
+    if (fault === null) return given as string
+    const isNumber = Number.isFinite(given) || typeof given === 'bigint'
+    const its = isNumber ? `${fault}: return String(id)` : fault
+    throw new IdempotencyError('scope_invalid', `${option}() returned ${its}. ${wayOut}`)
   }
   const failed = (cause: unknown) =>
     new IdempotencyError('scope_invalid', `${option}() failed${inItsWords(cause)}. ${wayOut}`, { cause })

@@ -62,6 +62,10 @@ export async function expectOnce(
   request: ExpectOnceRequest,
   options: ExpectOnceOptions = {},
 ): Promise<ExpectedOnce> {
+  if (typeof Object(request).path !== 'string')
+    throw new TypeError(
+      "expectOnce needs a request that the handler accepts, such as { path: '/payouts', body: { amount: 100 } }.",
+    )
   const { send, close } = await reach(app)
   const { header = 'Idempotency-Key', effects, fail, atOnce = 5 } = options
   const other = 'otherBody' in options ? options.otherBody : changed(request.body)

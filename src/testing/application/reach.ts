@@ -15,7 +15,8 @@ export async function reach(app: OnceApp): Promise<{ send: Send; close(): Promis
   return { send: byMethodOf(app), close: async () => {} }
 }
 
-function byMethodOf(app: Exclude<OnceApp, string | URL | Server | ((...args: never[]) => unknown)>): Send {
+function byMethodOf(given: Exclude<OnceApp, string | URL | Server | ((...args: never[]) => unknown)>): Send {
+  const app = Object(given) as typeof given // A caller without types may pass anything.
   if ('inject' in app) return byInject(app)
   if ('fetch' in app) return byFetch((request) => app.fetch(request))
   if ('send' in app) return async (request) => app.send(request)
