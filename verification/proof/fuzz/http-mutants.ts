@@ -62,8 +62,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S9',
     'a scope is coerced',
-    "const fault = scopeFault(given)\n    if (fault === null) return given as string",
-    "given = String(given)\n    const fault = scopeFault(given)\n    if (fault === null) return given as string",
+    'const fault = scopeFault(given)\n    if (fault === null) return given as string',
+    'given = String(given)\n    const fault = scopeFault(given)\n    if (fault === null) return given as string',
   ),
   planted(
     'S9',
