@@ -132,7 +132,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
     if (done !== undefined) this.#res.once('finish', done)
     // A second end is ignored, and the end of an abandoned response must not change the answer that is being sent.
     this.#isEndDiscarded ||= this.#state === 'given'
-    if (!isFirst) return
+    if (!isFirst) return void this.#stopped()
     this.#become('ended')
     this.#settle()
     if (!this.#sender.isGivenBack && !faked.nodesEndHasRun(this.#res)) faked.ended(this.#res) // Otherwise Node sets it.
@@ -158,6 +158,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
       case 'given':
       case 'ended':
         this.#hangsUp = true // The client gets the answer first.
+        this.#stopped()
         return
       case 'finished':
         this.#sender.outlet.destroy.call(this.#res, error)
@@ -210,6 +211,11 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
   }
 
   // --- what a transaction of the handler does
+
+  /** It answers again before the COMMIT, as an error page does: it does not wait for the transaction any more. */
+  #stopped(): void {
+    if (this.#entry !== undefined) void this.#run.fail()
+  }
 
   entered(): void {
     if (this.#state !== 'holding' || this.#head !== undefined) throw transactionLate()
@@ -311,6 +317,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
    */
   settled(settled: RequestEnd): void {
     const stream = this.#stream
+    if (this.#state === 'holding') this.#become('ended') // Its answer was rolled back, and no other has followed.
     if (this.#state === 'broken') this.#sender.cut(this.#brokenBy, stream)
     else if (stream !== undefined && settled.action !== 'send') this.#sender.cut(undefined, stream)
     else this.#sender.send(settled, this.#head as Head, this.#last as Buffer, stream)

@@ -127,6 +127,12 @@ export class OperationRun implements AnswerSource {
     this.#open = undefined
   }
 
+  get hasStopped(): boolean {
+    return false // What the function throws behind its transaction is offered as a failure.
+  }
+
+  timeOver(): void {}
+
   answerOf(given: unknown): Answer {
     try {
       return this.#terms.results.kept(given).answer

@@ -78,6 +78,10 @@ export interface AnswerSource {
   leftBehind(): boolean
   /** The transaction ended; if it was not committed, `reset` was called before. */
   left(): void
+  /** The handler waits for nothing any more: if its answer is discarded, it gives no other. */
+  readonly hasStopped: boolean
+  /** `maxRunMs` has passed: whoever waits for an answer that was discarded, and that no other has followed, is told to retry. */
+  timeOver(): void
   /**
    * The stored form of an answer that was given by hand.
    *

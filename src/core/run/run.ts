@@ -35,7 +35,6 @@ export class Run extends SteppedRecord {
   source: AnswerSource | undefined = undefined
   /** The open transaction: ends are offered to it. */
   #transaction: OpenTransaction | undefined = undefined
-  /** A transaction has committed, and the record with it. */
   #hasCommitted = false
   /** With this, the record was completed inside the application's transaction: whether that was committed is checked at the end. */
   #answerByHand: Answer | undefined = undefined
@@ -340,7 +339,9 @@ export class Run extends SteppedRecord {
 
   /** `maxRunMs` has passed and the lease is gone: nothing waits for the handler any longer. */
   leaseOver(): void {
-    if (!this.#isEnding && this.#transaction?.isCompleting !== true) this.end()
+    if (this.#isEnding || this.#transaction?.isCompleting === true) return
+    this.end()
+    this.source?.timeOver()
   }
 }
 

@@ -167,7 +167,9 @@ export class RunTransaction implements OpenTransaction {
   /** The same for a client that calls the work once, and synchronously. */
   beginAtOnce(): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
-    if (this.#state === 'open' && this.#holdsAnswer && !this.#offered.areFailed) this.#discard()
+    const isAgain = this.#state === 'open' && this.#holdsAnswer && !this.#offered.areFailed
+    if (isAgain && this.#run.source?.hasStopped === true) throw transactionLeftBehind()
+    if (isAgain) this.#discard()
     this.#state = 'open'
   }
 
@@ -238,15 +240,10 @@ export class RunTransaction implements OpenTransaction {
   /** It was rolled back, or never begun: the answer is discarded, and the run continues, unless that is a failure. */
   async rolledBack(): Promise<void> {
     if (this.#state === 'over') return
-    if (this.#isOverdue) return this.#endOverdue()
-    if (this.#offered.areFailed) return this.failed()
+    if (this.#offered.areFailed) return this.#endRun()
+    if (this.#isOverdue || this.#run.source?.hasStopped === true) return this.#withdraw()
     this.#discard()
     this.#leave()
-  }
-
-  /** It was rolled back because its answer is a failure: the run ends with that. */
-  failed(): Promise<void> {
-    return this.#endRun()
   }
 
   /**

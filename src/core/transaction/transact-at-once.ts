@@ -56,7 +56,7 @@ export async function transactAtOnce<Value>(
       }),
     )
   } catch (error) {
-    await (isRefused ? transaction.failed() : transaction.rolledBack())
+    await transaction.rolledBack()
     if (isTaken) looked?.refuse()
     if (!isRefused) throw error
     return value as Value

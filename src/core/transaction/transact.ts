@@ -141,7 +141,7 @@ async function transactOnce<Tx, Value, Options>(
     if (progress !== 'completed') throw transactionNotRun()
   } catch (error) {
     if (progress === 'refused') {
-      await transaction.failed()
+      await transaction.rolledBack()
       return { value: value as Value }
     }
     // An error before the completion: there was no COMMIT.

@@ -1,7 +1,7 @@
 import type { Claimant } from '../../core/engine/claims.js'
 import { isRefusalStatus } from '../../core/errors.js'
 import type { FailureReason } from '../../core/events/events.js'
-import type { Refused, Replayed, RunEnd } from '../../core/events/refusal.js'
+import { type Refused, type Replayed, type RunEnd, unconfirmed } from '../../core/events/refusal.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
@@ -31,6 +31,10 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   /** Its result, once it is known, and whoever waits for it. */
   #settled: RequestEnd | undefined = undefined
   #settling: Settlings<RequestEnd> = undefined
+  /** Whoever waits for an answer that was rolled back. */
+  #discarded: Settlings<RequestEnd> = undefined
+  /** It was ended as a failure too, behind the answer of its open transaction. */
+  hasStopped = false
   #response: HeldAnswer | undefined = undefined
 
   constructor(request: Req, asking: Asking, extraHeaders: HeaderPairs | undefined, rules: RequestRules<Req>) {
@@ -98,6 +102,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   }
 
   failFor(settling: Settling<RequestEnd>): void {
+    this.hasStopped = this.#hasEnd
     if (this.#begins(settling)) this.#end(null, undefined)
   }
 
@@ -139,6 +144,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   reset(): void {
     this.#hasEnd = false
     this.#settled = undefined
+    this.#discarded = this.#settling
     this.#settling = undefined
     this.#failsCertainly = false
     this.#response?.reset()
@@ -154,6 +160,11 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
 
   left(): void {
     this.#response?.left()
+  }
+
+  timeOver(): void {
+    if (!this.#hasEnd && !this.#run.isInTransaction)
+      tellEnd(this.#discarded, this.#rules.inHttp(unconfirmed(this.#rules.options)))
   }
 
   answerOf(given: unknown): Answer {

@@ -30,7 +30,10 @@ export interface RequestRun {
    * Never throws, and never rejects.
    */
   settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<RequestEnd>
-  /** Ends the run without an answer: a failure that may have had its effect. Never throws, and never rejects. */
+  /**
+   * Ends the run without an answer: a failure that may have had its effect. Behind the answer of an open transaction it says that the
+   * handler has stopped: should that be rolled back, the client is told to retry. Never throws, and never rejects.
+   */
   fail(): MaybePromise<RequestEnd>
   /** `settle`, for whoever holds an object to be told: before this returns, if the store replies at once. */
   settleFor(settling: Settling<RequestEnd>, answer: Answer, confirmed?: boolean): void
@@ -51,7 +54,7 @@ export interface RequestRun {
 }
 
 /** The holder of a response, for transactions: what the work sends is held until after the COMMIT, or discarded. */
-export type HeldAnswer = Omit<AnswerSource, 'answerOf'>
+export type HeldAnswer = Omit<AnswerSource, 'answerOf' | 'hasStopped' | 'timeOver'>
 
 /** Send the stored answer; the handler does not run. */
 export interface Replay {

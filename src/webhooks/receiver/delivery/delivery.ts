@@ -71,13 +71,16 @@ export const ACKNOWLEDGED: Answer = { status: 200, statusMessage: '', headers: [
 /** The answer inside a handler's transaction: the event counts as acknowledged once the transaction's work resolves. */
 export class HandledDelivery implements HeldAnswer {
   isAcknowledged = false
+  isInTransaction = false
   readonly #run: RequestRun
 
   constructor(run: RequestRun) {
     this.#run = run
   }
 
-  entered(): void {}
+  entered(): void {
+    this.isInTransaction = true
+  }
 
   reset(): void {
     this.isAcknowledged = false
@@ -93,5 +96,7 @@ export class HandledDelivery implements HeldAnswer {
     return true
   }
 
-  left(): void {}
+  left(): void {
+    this.isInTransaction = false
+  }
 }
