@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 type Send = (request: OnceRequest) => Promise<OnceAnswer>
@@ -9,7 +9,7 @@ export async function reach(app: OnceApp): Promise<{ send: Send; close(): Promis
   if (app instanceof Server) return app.listening ? { send: over(originOf(app)), close: async () => {} } : serve(app)
   if (typeof app === 'function') {
     // `(req, res)` and `(req, res, next)` are Node's; Fetch's function takes one argument.
-    if (app.length >= 2) return serve(createServer(app as RequestListener))
+    if (app.length >= 2) return serveListener(app as Listener)
     return { send: byFetch(app as (request: Request) => Response | Promise<Response>), close: async () => {} }
   }
   return { send: byMethodOf(app), close: async () => {} }
@@ -37,6 +37,33 @@ async function serve(server: Server<typeof IncomingMessage, typeof ServerRespons
       new Promise<void>((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
+      }),
+  }
+}
+
+type Listener = (req: IncomingMessage, res: ServerResponse) => unknown
+
+/** A function for Fetch with a second parameter, such as a route handler of Next.js, cannot be told from Node's before it is called. */
+async function serveListener(listener: Listener) {
+  let failure: Error | undefined
+  const server = createServer(async (req, res) => {
+    try {
+      if ((await listener(req, res)) instanceof Response) throw new TypeError('It returned a Response.')
+    } catch (cause) {
+      failure = new TypeError(
+        'The application failed before it answered. It has two parameters or more, so it was called as (req, res). If it takes a ' +
+          `Request, pass (request) => POST(request, context). The failure: ${cause}`,
+        { cause },
+      )
+      res.destroy()
+    }
+  })
+  const { send, close } = await serve(server)
+  return {
+    close,
+    send: (request: OnceRequest) =>
+      send(request).catch((error) => {
+        throw failure ?? error
       }),
   }
 }
@@ -111,8 +138,8 @@ export interface OnceAnswer {
 
 /**
  * An application under test: an Express app or another `(req, res)` function, a `http.Server` (it is started if it is not listening; of
- * Nest, `app.getHttpServer()`; of Koa, `app.callback()`), the origin of one that runs elsewhere, a Fetch function, an object with `fetch`
- * (Hono, a Worker), Fastify (`inject`), supertest (`request(app)`, `request.agent(app)`), or any other by `send`.
+ * Nest, `app.getHttpServer()`; of Koa, `app.callback()`), the origin of one that runs elsewhere, a Fetch function of one parameter, an
+ * object with `fetch` (Hono, a Worker), Fastify (`inject`), supertest (`request(app)`, `request.agent(app)`), or any other by `send`.
  */
 export type OnceApp =
   | string
