@@ -41,7 +41,11 @@ async function repeat(trial: Trial): Promise<void> {
   if (isRefusedAs('answer_not_kept', again)) return
   if (!isReplay(again)) {
     if (!isSuccess(again)) {
-      broken('the repeat did not get the first answer: it was refused.', brief(again), `${brief(first)}, replayed`)
+      broken(
+        'the repeat did not get the first answer: it was refused.',
+        brief(again),
+        `${brief(first)}, replayed, or a refusal with the code answer_not_kept`,
+      )
     }
     broken(
       `the handler ran twice: the same request with the same key was answered anew (${brief(again)}). ${CAUSES}`,
@@ -71,7 +75,7 @@ async function race(trial: Trial): Promise<void> {
   }
   if (ran.length === 0)
     broken(`of ${trial.atOnce} identical requests at once none was carried out.`, all, 'one success')
-  const strange = answers.find((answer) => !isSuccess(answer) && answer.status !== 409)
+  const strange = answers.find((answer) => !isSuccess(answer) && !isDuplicates(answer))
   if (strange !== undefined) {
     broken('one of several identical requests at once failed, instead of a replay or 409.', brief(strange), '409')
   }
@@ -117,7 +121,7 @@ async function failure(trial: Trial): Promise<void> {
   if (isReplay(retry) && failed !== null && failed.status < 500 && failed.status === retry.status) return
   if (!isSuccess(retry) || isReplay(retry)) {
     const what = isReplay(retry) ? 'was given the first failure again' : 'was not carried out'
-    broken(`a failure is final: the retry ${what}.`, brief(retry), 'a success')
+    broken(`a failure is final: the retry ${what}.`, brief(retry), SUCCESS_OR_UNKNOWN)
   }
   tookPlace(before, after, 'the retry of a failure')
 }
@@ -142,7 +146,7 @@ async function crash(trial: Trial): Promise<void> {
     broken(
       'after a crash, the retry was neither carried out nor refused as an unknown outcome.',
       brief(retry),
-      'a success, or 409 outcome_unknown',
+      SUCCESS_OR_UNKNOWN,
     )
   }
   tookPlace(before, after, 'the retry after a crash')
@@ -215,9 +219,20 @@ function isReplay({ headers }: OnceAnswer): boolean {
   return String(headers['idempotent-replayed']) === 'true'
 }
 
-/** By the code, wherever `renderProblem` puts it. */
-function isRefusedAs(code: 'in_flight' | 'outcome_unknown' | 'answer_not_kept', { status, body }: OnceAnswer): boolean {
-  return status === 409 && new RegExp(`\\b${code}\\b`).test(body)
+const SUCCESS_OR_UNKNOWN = 'a success, or a refusal with the code outcome_unknown'
+
+type Code = 'in_flight' | 'outcome_unknown' | 'answer_not_kept'
+
+/** By the code, wherever `renderProblem` puts it; of the three, only `in_flight` may succeed later. */
+function isRefusedAs(code: Code, { status, headers, body }: OnceAnswer): boolean {
+  if (status < 400) return false
+  if (body.includes(code)) return true
+  return code === 'in_flight' && status < 500 && String(headers['x-should-retry']) === 'true'
+}
+
+/** What a duplicate gets at once, or behind an answer that was not kept. */
+function isDuplicates(answer: OnceAnswer): boolean {
+  return answer.status === 409 || isRefusedAs('in_flight', answer) || isRefusedAs('answer_not_kept', answer)
 }
 
 const MOST_CHARACTERS = 1_000
