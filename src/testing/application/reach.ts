@@ -18,13 +18,19 @@ export async function reach(app: OnceApp): Promise<{ send: Send; close(): Promis
 function byMethodOf(given: Exclude<OnceApp, string | URL | Server | ((...args: never[]) => unknown)>): Send {
   const app = Object(given) as typeof given // A caller without types may pass anything.
   if ('inject' in app) return byInject(app)
-  if ('fetch' in app) return byFetch((request) => app.fetch(request))
+  if ('fetch' in app) return byFetch((request) => app.fetch(request, {}, CONTEXT_OF_A_WORKER))
   if ('send' in app) return async (request) => app.send(request)
   if ('post' in app) return bySupertest(app)
   throw new TypeError(
     'expectOnce cannot send to this application. Give it a (req, res) function (Koa: app.callback()), a http.Server (Nest: ' +
       'app.getHttpServer()), an origin, a Fetch function, an object with fetch or inject, supertest’s request(app), or { send(request) }.',
   )
+}
+
+/** What a Worker leaves to its platform may fail there, unseen by its client. */
+const CONTEXT_OF_A_WORKER = {
+  waitUntil: (pending: unknown) => void Promise.resolve(pending).catch(() => {}),
+  passThroughOnException() {},
 }
 
 async function serve(server: Server<typeof IncomingMessage, typeof ServerResponse>) {
@@ -148,7 +154,8 @@ export type OnceApp =
   // biome-ignore lint/suspicious/noExplicitAny: Express and Connect extend Node's types
   | ((req: any, res: any, next?: any) => unknown)
   | ((request: Request) => Response | Promise<Response>)
-  | { fetch(request: Request): Response | Promise<Response> }
+  // biome-ignore lint/suspicious/noExplicitAny: a Worker's environment and context, as it types them
+  | { fetch(request: Request, ...rest: any[]): Response | Promise<Response> }
   // biome-ignore lint/suspicious/noExplicitAny: as Fastify types it, by overloads
   | { inject(request: any): PromiseLike<{ statusCode: number; headers: object; body: string }> }
   | { send(request: OnceRequest): OnceAnswer | Promise<OnceAnswer> }
