@@ -46,6 +46,12 @@ const keptForADay = (rule: string): Demand => ({
   needs: `at least ${DAY_MS} (${rule})`,
 })
 
+const theStatus = (code: ProblemCode, status: number, rule: string): Demand => ({
+  option: 'problemStatuses',
+  keeps: ({ problemStatuses }) => (problemStatuses?.[code] ?? status) === status,
+  needs: `${code}: ${status} (${rule})`,
+})
+
 /** By name, so that an ES module and a CommonJS copy of a profile are the same. */
 const TERMS: Readonly<Record<ProfileName, Terms>> = {
   ietfDraft07: {
@@ -79,6 +85,9 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
         keeps: ({ unknownOutcome }) => unknownOutcome !== 'refuse',
         needs: '\'rerun\' (§6.5: "A retry with the same key after a 5xx MUST be processed as a fresh request")',
       },
+      theStatus('key_missing', 400, '§6.1'),
+      theStatus('mismatched', 422, '§6.4'),
+      theStatus('in_flight', 409, '§6.4'),
       keptForADay('§6.6: "for at least 24 hours"'),
     ],
   },
@@ -88,11 +97,7 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
     demands: [
       usualHeader('Headers'),
       keptForADay('Idempotency Key Requirements: "Minimum 24 hours"'),
-      {
-        option: 'problemStatuses',
-        keeps: ({ problemStatuses }) => (problemStatuses?.mismatched ?? 409) === 409,
-        needs: 'mismatched: 409 (Idempotency Key Requirements: "Reject with 409 Conflict")',
-      },
+      theStatus('mismatched', 409, 'Idempotency Key Requirements: "Reject with 409 Conflict"'),
       {
         option: 'storeFailure',
         keeps: ({ storeFailure }) => storeFailure !== 'runUnprotected',
