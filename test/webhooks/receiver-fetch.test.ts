@@ -114,6 +114,13 @@ test('a body that was read before is misuse', async () => {
   await expect(receiver.fetch(sent)).rejects.toMatchObject({ code: 'raw_body_consumed' })
 })
 
+test('so is a body that somebody is reading', async () => {
+  const { receiver } = start()
+  const sent = delivery()
+  sent.body?.getReader()
+  await expect(receiver.fetch(sent)).rejects.toMatchObject({ code: 'raw_body_consumed' })
+})
+
 test('the payments service’s receiver has it too: a type in the path must be the event’s', async () => {
   const receiver = documented({
     store: new MemoryStore(),

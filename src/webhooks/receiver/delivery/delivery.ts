@@ -43,9 +43,9 @@ export function fetchDelivery<Req extends AnyRequest>(
   }
 }
 
-/** @throws IdempotencyError `raw_body_consumed`: somebody has read it. */
+/** @throws IdempotencyError `raw_body_consumed`: somebody has read it, or is reading it. */
 async function readFetchBody(request: Request, headers: IncomingHttpHeaders, maxBytes: number): Promise<RawBody> {
-  if (request.bodyUsed) throw consumed()
+  if (request.bodyUsed || request.body?.locked) throw consumed()
   if (isEncoded(headers)) return { kind: 'encoded' }
   if (request.body === null) return { kind: 'whole', bytes: Buffer.alloc(0) }
   try {
