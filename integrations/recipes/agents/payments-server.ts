@@ -1,6 +1,6 @@
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
-import { type JsonRunner, RefusedError } from 'once-per-key/run'
+import { IdempotencyError, type JsonRunner, RefusedError } from 'once-per-key/run'
 import { z } from 'zod'
 
 export interface Bank {
@@ -44,6 +44,13 @@ export function paymentsServer({ once, bank, account }: Parts): McpServer {
 
 /** What a model can act on: it waits and repeats the call, or it stops. */
 function refusal(error: unknown): CallToolResult {
+  if (error instanceof IdempotencyError && error.code === 'arguments_invalid') {
+    return told(
+      error.code,
+      null,
+      'Stop: this order_id is not a valid one, so nothing was paid. Take it from list_orders.',
+    )
+  }
   if (!(error instanceof RefusedError)) {
     return told('unknown', 0, 'It is not known whether the order was paid. Call again with exactly the same arguments.')
   }
