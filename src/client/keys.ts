@@ -1,3 +1,5 @@
+import { within } from './request.js'
+
 /**
  * Stores the key of an operation from before its first try until its outcome is settled: `localStorage`, React Native's
  * `AsyncStorage`, or three functions of your own. Each may return a promise. They take effect in the
@@ -48,8 +50,10 @@ export async function keyOf(keys: Keys, operation: string, signal: AbortSignal):
     const key = kept ?? (await keys.getItem(name)) ?? own
     return [key, +key.slice(0, 13), key === own] as const
   }
+  // A silent storage must not hold the lock when its call has ended. Nobody reads what is returned then.
+  const turn = () => within(2147483647, signal, find) as Promise<Key>
   // In a sandboxed frame there are locks, and each request is denied. What failed in `find` fails again.
-  return (globalThis as Platform).navigator?.locks?.request(name, find).catch(find) ?? find()
+  return (globalThis as Platform).navigator?.locks?.request(name, turn).catch(find) ?? find()
 }
 
 /** Web Locks, where the platform has them: browsers do, on pages over HTTPS. */

@@ -33,10 +33,9 @@ export function hasHappened(reply: Reply): reply is Answered {
 export function isFinal(reply: Reply): reply is Answered {
   const { response, problem } = reply
   if (!response) return false
-  const { status, headers } = response
-  const word = headers.get('X-Should-Retry')
+  const word = response.headers.get('X-Should-Retry')
   if (word) return word !== 'true'
-  return !/^5|408|429/.test(`${status}`) && problem?.code !== 'in_flight'
+  return !/^5|408|429/.test(`${response.status}`) && problem?.code !== 'in_flight'
 }
 
 /** Whether this try certainly had no effect: the handler refused, or a server in front of it. */
@@ -68,7 +67,7 @@ export function isOfTheOperation({ status, headers }: Response, problem: Problem
 export function pauseMs({ response }: Reply, tries: number): number {
   const told = `${response?.headers.get('Retry-After')}`
   // RFC 9110 §10.2.3: "Retry-After = HTTP-date / delay-seconds". Absent or invalid is 0.
-  const toldMs = Math.max(0, Number(told) * 1_000 || Date.parse(told) - Date.now() || 0)
-  const spreadMs = toldMs > 0 ? 1_000 : Math.min(LONGEST_BACKOFF_MS, HALF_FIRST_BACKOFF_MS * 2 ** tries)
+  const toldMs = Math.max(0, +told * 1_000 || Date.parse(told) - Date.now() || 0)
+  const spreadMs = toldMs ? 1_000 : Math.min(LONGEST_BACKOFF_MS, HALF_FIRST_BACKOFF_MS * 2 ** tries)
   return toldMs + Math.random() * spreadMs
 }
