@@ -50,20 +50,19 @@ export interface ClientOptions {
 export type Rules = Required<ClientOptions>
 
 /** @throws TypeError, RangeError for invalid options. */
-export function rulesOf(options: ClientOptions): Rules {
-  const {
-    keys,
-    fetch = (...sent) => globalThis.fetch(...sent),
-    settles = isOfTheOperation,
-    tryTimeoutMs = 10_000,
-    totalTimeoutMs = 60_000,
-    maxTries = 8,
-    expiresAfterMs = 86_100_000,
-  } = options
+export function rulesOf({
+  keys,
+  fetch = (...sent) => globalThis.fetch(...sent),
+  settles = isOfTheOperation,
+  tryTimeoutMs = 10_000,
+  totalTimeoutMs = 60_000,
+  maxTries = 8,
+  expiresAfterMs = 86_100_000,
+}: Partial<ClientOptions> = {}): Rules {
   if (!keys) throw new TypeError('`keys` is missing.')
   // Longer timers fire immediately.
   if (![tryTimeoutMs, totalTimeoutMs, maxTries, expiresAfterMs].every((limit) => limit >= 1 && limit <= 2147483647)) {
     throw new RangeError('Limits: 1 to 2147483647.')
   }
-  return { keys, fetch, tryTimeoutMs, totalTimeoutMs, maxTries, expiresAfterMs, settles }
+  return { keys, fetch, settles, tryTimeoutMs, totalTimeoutMs, maxTries, expiresAfterMs }
 }

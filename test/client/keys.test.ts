@@ -200,6 +200,7 @@ describe('two calls at once for one operation, such as a double click,', () => {
 describe('options that cannot be meant are misuse:', () => {
   test('no place for keys', () => {
     expect(() => createClient({} as never)).toThrow(TypeError)
+    expect(() => createClient(undefined as never)).toThrow('`keys` is missing.')
   })
 
   test.each([
