@@ -158,8 +158,12 @@ export type PipedResult =
 
 /** Whether several statements can be sent over the connection in one round trip. */
 export function pipes(connection: PostgresConnection): boolean {
-  const { connection: protocol } = connection as { readonly connection?: Partial<Protocol> | null }
-  if (typeof protocol !== 'object' || protocol === null) return false
+  const { connection: protocol, pipeline } = connection as {
+    readonly connection?: Partial<Protocol> | null
+    /** An option of the application's pool: `pg` then pipelines by itself, and takes no `Submittable`. */
+    readonly pipeline?: boolean
+  }
+  if (typeof protocol !== 'object' || protocol === null || pipeline === true) return false
   const { close, parse, bind, describe, execute, sync } = protocol
   return [close, parse, bind, describe, execute, sync].every((each) => typeof each === 'function')
 }
@@ -195,6 +199,8 @@ const PREPARED = new WeakMap<PostgresConnection, Set<string>>()
  */
 class Pipeline {
   readonly results: Promise<readonly PipedResult[]>
+  /** Set by `pg` where the pool has a `query_timeout`: stops its timer. */
+  callback?: () => void
   readonly #statements: readonly SentStatement[]
   readonly #prepared: Set<string>
   readonly #done: PipedResult[] = []
@@ -247,10 +253,11 @@ class Pipeline {
   /** Of a statement, or of the connection: then nothing follows. */
   handleError(error: unknown): void {
     this.#done.push({ error })
-    this.#resolve(this.#done)
+    this.handleReadyForQuery()
   }
 
   handleReadyForQuery(): void {
+    this.callback?.()
     this.#resolve(this.#done)
   }
 

@@ -218,9 +218,13 @@ export class CertainFailure extends Error {
 
 /** Checks the code: one process may load both an ES module and a CommonJS copy of the class. */
 export function isCertainFailure(error: unknown): boolean {
-  return (
-    error instanceof Error && error.name === 'CertainFailure' && 'code' in error && error.code === 'certain_failure'
-  )
+  try {
+    return (
+      error instanceof Error && error.name === 'CertainFailure' && 'code' in error && error.code === 'certain_failure'
+    )
+  } catch {
+    return false // An application's error may have getters that throw.
+  }
 }
 
 /**
