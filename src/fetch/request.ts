@@ -21,7 +21,7 @@ export interface Call<Req> {
  * The facts about a request. Its body is read from a copy, and only if it matters: the handler gets the platform's own
  * request object, unread.
  *
- * @throws IdempotencyError `raw_body_consumed`: the body was read before.
+ * @throws IdempotencyError `raw_body_consumed`: somebody has read the body, or is reading it.
  */
 export async function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>): Promise<RequestFacts<Req>> {
   const { request, asked } = call
@@ -51,7 +51,7 @@ async function bodyOf(
   { request, maxBodyBytes, keptBody }: Call<unknown>,
   rawHeaders: readonly string[],
 ): Promise<ReadBody> {
-  if (request.bodyUsed) {
+  if (request.bodyUsed || request.body?.locked) {
     const bytes = keptBody === undefined ? null : await keptBody()
     if (bytes === null) throw bodyConsumed()
     return bytes.byteLength > maxBodyBytes ? TOO_LARGE : comparableBody(bytes, rawHeaders)

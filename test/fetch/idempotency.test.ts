@@ -192,6 +192,13 @@ describe('a body', () => {
     await expect(once.handle(request, () => new Response())).rejects.toMatchObject({ code: 'raw_body_consumed' })
   })
 
+  test('that somebody is reading is misuse, too', async () => {
+    const { once } = protection()
+    const request = payout()
+    request.body?.getReader()
+    await expect(once.handle(request, () => new Response())).rejects.toMatchObject({ code: 'raw_body_consumed' })
+  })
+
   test('is not read where nothing depends on it: without a key, or where the fingerprint needs none', async () => {
     const { once } = protection({
       fingerprint: withoutBody((request: Request) => request.headers.get('Content-Digest')),
