@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import * as faked from '../faked.js'
 import { refuseUnlessHttp1 } from '../headers.js'
 import { type Outlet, outletOf } from './outlet.js'
-import { GuardedSocket, type Hanging, OutlivingSocket } from './socket-view.js'
+import { type Hanging, SocketViews } from './socket-view.js'
 
 /**
  * The client of a held response: its disconnection, which the handler does not see, and its socket, in place of which the
@@ -15,10 +15,12 @@ export class HeldClient {
   readonly outlet: Outlet
   /** Node's own. Some adapters have none. */
   readonly socket: Socket
-  /** What the handler sees as `res.socket`. */
-  readonly #outliving: OutlivingSocket
-  /** What it sees as `req.socket` while Node's own is shown as `res.socket`. */
-  #guarded: Socket
+  readonly #response: Hanging
+  readonly #ofRequest: SocketViews | undefined
+  /** A pipelined response has none at first. */
+  #ofResponse: SocketViews | undefined
+  /** What the handler sees as `req.socket` while the response is held. */
+  #shown: Socket
   /** The client has left, and 'close' waits for the handler's end. */
   #isCloseWithheld = false
   /** The response is Node's again: its socket, and its events. */
@@ -34,9 +36,11 @@ export class HeldClient {
     this.res = res
     this.outlet = outletOf(res)
     this.socket = req.socket
-    this.#outliving = new OutlivingSocket(res, response)
-    this.#guarded = this.socket && new Proxy(this.socket, new GuardedSocket(response))
-    faked.socketOfRequest(req, this.#guarded)
+    this.#response = response
+    this.#ofRequest = this.socket && SocketViews.of(this.socket, response)
+    this.#shown = this.#ofRequest?.guarded ?? this.socket
+    faked.socketOfRequest(req, this.#shown)
+    if (res.socket !== null) this.#hide(res.socket)
     if (faked.isClosed(res)) this.withholdClose() // The client left while its key was being claimed.
   }
 
@@ -57,7 +61,15 @@ export class HeldClient {
   /** A pipelined response has got its turn. Returns what replaces the socket. */
   take(socket: Socket): Socket {
     if (this.#whenClosed !== undefined) this.socket.off('close', this.#whenClosed)
-    return this.#isLifted ? socket : this.#outliving.take(socket)
+    return this.#isLifted ? socket : this.#hide(socket)
+  }
+
+  /** Returns what is shown in its place as `res.socket`. */
+  #hide(socket: Socket): Socket {
+    this.#ofResponse = socket === this.socket ? this.#ofRequest : SocketViews.of(socket, this.#response)
+    const { outliving } = this.#ofResponse as SocketViews
+    faked.socketOfResponse(this.res, outliving)
+    return outliving
   }
 
   /** Node does not notify a response that waits for its turn. */
@@ -104,28 +116,40 @@ export class HeldClient {
   lift(): void {
     if (this.#isLifted) return
     this.#isLifted = true
-    this.#outliving.reveal()
+    this.#showOfResponse(true)
+    this.#ofRequest?.reveal()
+    this.#ofResponse?.reveal()
   }
 
   /** Hooks on the head, and code that counts a socket's requests, compare it with the socket that they know. */
   showSocket(): void {
     const { socket } = this.req
-    if (socket !== this.socket) this.#guarded = socket
+    if (socket !== this.socket) this.#shown = socket
     faked.socketOfRequest(this.req, this.socket)
-    this.#outliving.show(true)
+    this.#showOfResponse(true)
   }
 
   /** From now on hanging up closes the real connection. */
   freeSocket(): void {
+    if (this.#isSocketFree) return
     this.#isSocketFree = true
     this.showSocket()
+    this.#ofRequest?.free()
+    if (this.#ofResponse !== this.#ofRequest) this.#ofResponse?.free()
   }
 
   /** After the hooks: hanging up means the response again. */
   hideSocket(): void {
     if (this.#isSocketFree) return
-    faked.socketOfRequest(this.req, this.#guarded)
-    this.#outliving.show(false)
+    faked.socketOfRequest(this.req, this.#shown)
+    this.#showOfResponse(false)
+  }
+
+  #showOfResponse(isOwn: boolean): void {
+    const views = this.#ofResponse
+    if (views === undefined) return
+    const [from, to] = isOwn ? [views.outliving, views.socket] : [views.socket, views.outliving]
+    if (this.res.socket === from) faked.socketOfResponse(this.res, to)
   }
 }
 

@@ -1,6 +1,4 @@
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import * as faked from '../faked.js'
 import type { Callback } from '../node-errors.js'
 
 // Classes, not literals: V8 may put a literal among its old objects once such literals have lived long. A dead one there
@@ -19,17 +17,68 @@ export interface Hanging {
   hangUp(by: HangUp, args: unknown[]): void
 }
 
-/** A listener that is added to the client's socket once that is revealed. */
-interface Waiting {
+/** A listener that the client's socket has only while it is revealed. */
+interface Watcher {
   readonly event: string
   readonly listener: Listener
   readonly add: 'on' | 'once'
 }
 
-const NOBODY: readonly Waiting[] = []
+const NOBODY: readonly Watcher[] = []
+
+/** By the client's socket: those whose response has finished. */
+const FREE = new WeakMap<Socket, SocketViews[]>()
+
+/**
+ * What is shown in place of a client's socket while a response is held. Each response on a connection is shown those of the one before:
+ * code that knows a connection by its socket would otherwise add its listeners for each response, and they stay until the connection
+ * closes.
+ */
+export class SocketViews implements Hanging {
+  readonly socket: Socket
+  /** Hanging up by it means the response. */
+  readonly guarded: Socket
+  /** It outlives the client, too. */
+  readonly outliving: Socket
+  readonly #outlives: OutlivingSocket
+  /** `undefined`: it has finished, and hanging up means the connection. */
+  #response: Hanging | undefined
+
+  private constructor(socket: Socket) {
+    this.socket = socket
+    this.#outlives = new OutlivingSocket(this)
+    this.guarded = new Proxy(socket, new GuardedSocket(this))
+    this.outliving = new Proxy(socket, this.#outlives)
+  }
+
+  static of(socket: Socket, response: Hanging): SocketViews {
+    const views = FREE.get(socket)?.pop() ?? new SocketViews(socket)
+    views.#response = response
+    views.#outlives.hide(socket)
+    return views
+  }
+
+  /** From now on the view that outlives the client forwards to its socket, and has its listeners there. */
+  reveal(): void {
+    this.#outlives.reveal(this.socket)
+  }
+
+  /** The response has finished. */
+  free(): void {
+    this.#response = undefined
+    const free = FREE.get(this.socket)
+    if (free === undefined) FREE.set(this.socket, [this])
+    else free.push(this)
+  }
+
+  hangUp(by: HangUp, args: unknown[]): void {
+    if (this.#response !== undefined) this.#response.hangUp(by, args)
+    else Reflect.apply(this.socket[by], this.socket, args)
+  }
+}
 
 /** The client's socket, except for hanging up: final error handlers, and many handlers, end a response that way. */
-export class GuardedSocket implements ProxyHandler<Socket> {
+class GuardedSocket implements ProxyHandler<Socket> {
   readonly #response: Hanging
 
   constructor(response: Hanging) {
@@ -53,45 +102,19 @@ export class GuardedSocket implements ProxyHandler<Socket> {
  * The socket that a handler sees while its response is held: it outlives the client. Libraries that watch the socket
  * (on-finished, and with it `sendFile`) would otherwise stop a stream when the client leaves.
  */
-export class OutlivingSocket extends GuardedSocket {
-  readonly #res: ServerResponse
-  #socket: Socket | undefined
-  #view: Socket | undefined
-  #revealed = false
-  #waiting: readonly Waiting[] = NOBODY
+class OutlivingSocket extends GuardedSocket {
+  #isRevealed = false
+  #watchers: readonly Watcher[] = NOBODY
 
-  constructor(res: ServerResponse, response: Hanging) {
-    super(response)
-    this.#res = res
-    if (res.socket !== null) this.take(res.socket)
+  hide(socket: Socket): void {
+    this.#isRevealed = false
+    for (const { event, listener } of this.#watchers) socket.off(event, listener)
   }
 
-  /** A pipelined response gets its socket late. Returns the view that replaces it. */
-  take(socket: Socket): Socket {
-    this.#socket = socket
-    this.#view = new Proxy(socket, this)
-    faked.socketOfResponse(this.#res, this.#view)
-    return this.#view
-  }
-
-  /** Shows Node's own socket, or the view of it, as `res.socket`. */
-  show(isOwn: boolean): void {
-    const from = isOwn ? this.#view : this.#socket
-    const to = isOwn ? this.#socket : this.#view
-    if (to !== undefined && this.#res.socket === from) faked.socketOfResponse(this.#res, to)
-  }
-
-  /** Shows the real socket: from now on the view forwards to it, and the waiting listeners are added to it. */
-  reveal(): void {
-    this.#revealed = true
-    const socket = this.#socket
-    if (socket === undefined) return
-    this.show(true)
-    if (this.#waiting !== NOBODY) this.#addTo(socket)
-  }
-
-  #addTo(socket: Socket): void {
-    for (const { event, listener, add } of this.#waiting) {
+  reveal(socket: Socket): void {
+    if (this.#isRevealed) return
+    this.#isRevealed = true
+    for (const { event, listener, add } of this.#watchers) {
       if (!socket.closed) socket[add](event, listener)
       else if (event === 'close') process.nextTick(listener, socket.errored !== null)
     }
@@ -99,7 +122,21 @@ export class OutlivingSocket extends GuardedSocket {
 
   /** The proxy's trap. */
   override get(socket: Socket, property: string | symbol, view: Socket): unknown {
-    if (this.#revealed) return super.get(socket, property, view)
+    switch (property) {
+      case 'on':
+      case 'addListener':
+        return this.#adding(socket, 'on', view)
+      case 'once':
+        return this.#adding(socket, 'once', view)
+      case 'off':
+      case 'removeListener':
+        return this.#removing(socket, view)
+      default:
+        return this.#isRevealed ? super.get(socket, property, view) : this.#outlived(socket, property, view)
+    }
+  }
+
+  #outlived(socket: Socket, property: string | symbol, view: Socket): unknown {
     switch (property) {
       case 'writable':
         return true
@@ -107,38 +144,30 @@ export class OutlivingSocket extends GuardedSocket {
         return false
       case 'write':
         return socket.writable === false ? swallow : own(socket, property, view)
-      case 'on':
-      case 'addListener':
-        return this.#adding(socket, 'on')
-      case 'once':
-        return this.#adding(socket, 'once')
-      case 'off':
-      case 'removeListener':
-        return this.#removing(socket)
       default:
         return super.get(socket, property, view)
     }
   }
 
-  #adding(socket: Socket, add: 'on' | 'once') {
-    return (event: string, listener: Listener) => this.#add(socket, event, listener, add)
+  #adding(socket: Socket, add: 'on' | 'once', view: Socket) {
+    return (event: string, listener: Listener) => this.#add(socket, event, listener, add, view)
   }
 
-  #removing(socket: Socket) {
-    return (event: string, listener: Listener) => this.#remove(socket, event, listener)
+  #removing(socket: Socket, view: Socket) {
+    return (event: string, listener: Listener) => this.#remove(socket, event, listener, view)
   }
 
-  #add(socket: Socket, event: string, listener: Listener, add: 'on' | 'once'): Socket | undefined {
-    const waits = !this.#revealed && (event === 'close' || event === 'error')
-    if (waits) this.#waiting = [...this.#waiting, { event, listener, add }]
-    else socket[add](event, listener)
-    return this.#view
+  #add(socket: Socket, event: string, listener: Listener, add: 'on' | 'once', view: Socket): Socket {
+    const isWatcher = event === 'close' || event === 'error'
+    if (isWatcher) this.#watchers = [...this.#watchers, { event, listener, add }]
+    if (!isWatcher || this.#isRevealed) socket[add](event, listener)
+    return view
   }
 
-  #remove(socket: Socket, event: string, listener: Listener): Socket | undefined {
-    this.#waiting = this.#waiting.filter((one) => one.event !== event || one.listener !== listener)
+  #remove(socket: Socket, event: string, listener: Listener, view: Socket): Socket {
+    this.#watchers = this.#watchers.filter((one) => one.event !== event || one.listener !== listener)
     socket.off(event, listener)
-    return this.#view
+    return view
   }
 }
 

@@ -133,15 +133,16 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a listener that a library took off the socket of its response is put on it',
-    find: 'this.#waiting = this.#waiting.filter((one) => one.event !== event || one.listener !== listener)\n',
+    find: 'this.#watchers = this.#watchers.filter((one) => one.event !== event || one.listener !== listener)\n',
     replace: '',
     layer,
     check: 'S12',
   },
   {
     name: 'a held response listens on its connection, for good',
-    find: 'this.#outliving = new OutlivingSocket(res, response)',
-    replace: "this.#outliving = new OutlivingSocket(res, response)\n    this.socket.on('close', () => void this.res)",
+    find: 'this.#ofRequest = this.socket && SocketViews.of(this.socket, response)',
+    replace:
+      "this.#ofRequest = this.socket && SocketViews.of(this.socket, response)\n    this.socket.on('close', () => void this.res)",
     layer,
     check: 'S12',
   },
