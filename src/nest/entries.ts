@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, isCertainFailure } from '../core/index.js'
 import { protectionBy, reportCertainFailure } from '../express/middleware.js'
 import type { ProtectedAnswers } from '../fastify/protected-answers.js'
 import { type Controls, controlsOf, createRequestEngine, type RequestEngine } from '../http/index.js'
+import { outliveRequest } from '../node/faked.js'
 import type { NestOptions } from './nest-options.js'
 
 /** What was sent in place of the handler's answer. */
@@ -22,8 +22,6 @@ export interface Call {
   readonly response: any
   /** Of Express. */
   readonly next: (error?: unknown) => void
-  /** The client's connection: a held response shows another one. */
-  readonly client: Socket
 }
 
 /** The protection of a route, on the platform of its application. */
@@ -35,8 +33,6 @@ export interface Entry {
   claim(call: Call, own: readonly string[]): Promise<Answered | null>
   /** The handler has thrown. */
   failed(call: Call, error: unknown): void
-  /** The handler has returned a `StreamableFile`. */
-  sends(call: Call, stream: Readable): void
   readonly controls: Controls
 }
 
@@ -55,14 +51,15 @@ export function expressEntry(options: NestOptions): Entry {
   return {
     controls: controlsOf(engine),
     claim: ({ request, response, next }, own) =>
-      claimOnce(request, () => {
+      claimOnce(request, async () => {
         const putBack = takeHeaders(response, own, (name, value) => response.setHeader(name, value))
-        return withoutRun(claimed(request, response, next), putBack)
+        const answered = await withoutRun(claimed(request, response, next), putBack)
+        if (request.idempotency === undefined) return answered
+        outliveRequest(response)
+        response.on('pipe', (source: Readable) => breakWith(source, response))
+        return answered
       }),
     failed: ({ request }, error) => reportCertainFailure(request, isCertainFailure(error)),
-    sends({ request, response, client }, stream) {
-      if (request.idempotency !== undefined) outliveClient({ stream, response, client, isPiped: true })
-    },
   }
 
   function claimed(request: IncomingMessage, response: ServerResponse, next: Call['next']): Promise<Answered | null> {
@@ -90,9 +87,6 @@ export function fastifyEntry(options: NestOptions, answers: ProtectedAnswers): E
     controls: controlsOf(engine),
     claim: ({ request, response }, own) => claimOnce(request, () => claimed(request, response, own)),
     failed: ({ request }, error) => answers.failed(request, error),
-    sends({ request, response, client }, stream) {
-      if (request.idempotency !== undefined) outliveClient({ stream, response: response.raw, client, isPiped: false })
-    },
   }
 
   async function claimed(
@@ -102,7 +96,10 @@ export function fastifyEntry(options: NestOptions, answers: ProtectedAnswers): E
   ): Promise<Answered | null> {
     const putBack = takeHeaders(response, own, (name, value) => response.header(name, value))
     const answered = await withoutRun(answers.claim(engine, request, response), putBack)
-    if (answered === null) return null
+    if (answered === null) {
+      outliveRequest(response.raw)
+      return null
+    }
     // Fastify sends in steps, through the application's hooks: until then the reply must stay as it is.
     await sent(response)
     silence(response.raw)
@@ -169,36 +166,12 @@ const SILENT = {
   render: ignore,
 }
 
-/** A response of the run whose handler returned a `StreamableFile`. */
-interface Sending {
-  readonly stream: Readable
-  readonly response: ServerResponse
-  /** The client's connection: a held response shows another one, which outlives it. */
-  readonly client: Socket
-  /** The platform pipes the stream, and does not look at how it ends. */
-  readonly isPiped: boolean
-}
-
-/**
- * A stream is read to its end though its client has left, so that a retry is told of the result. Nest destroys the stream then. Only
- * an event stream ends with its client. A piped stream that breaks takes the response with it: otherwise its first half would pass for
- * an answer.
- */
-function outliveClient({ stream, response, client, isPiped }: Sending): void {
-  const { destroy } = stream
-  stream.destroy = function (this: Readable, error?: Error): Readable {
-    if (error === undefined && client.destroyed && !isEventStream(response)) return this
-    return destroy.call(this, error)
-  }
-  if (!isPiped) return
-  stream.once('error', (error) => {
+/** A stream that breaks takes the response with it, before Nest ends that: its first half would pass for an answer. */
+function breakWith(source: Readable, response: ServerResponse): void {
+  source.prependOnceListener('error', (error) => {
     if (response.headersSent) response.destroy(error)
   })
-  stream.once('close', () => {
-    if (!stream.readableEnded && !stream.errored) response.destroy()
+  source.once('close', () => {
+    if (!source.readableEnded && !source.errored) response.destroy()
   })
-}
-
-function isEventStream(response: ServerResponse): boolean {
-  return String(response.getHeader('content-type')).startsWith('text/event-stream')
 }

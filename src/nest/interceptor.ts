@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import {
   type CallHandler,
   type ExecutionContext,
@@ -7,7 +6,6 @@ import {
   Injectable,
   type NestInterceptor,
   Optional,
-  StreamableFile,
 } from '@nestjs/common'
 import { type Observable, of, tap } from 'rxjs'
 import { type Answer, IdempotencyError } from '../core/index.js'
@@ -29,9 +27,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     if (context.getType<string>() !== 'http') throw unsupported(context.getType())
     const http = context.switchToHttp()
-    const request = http.getRequest()
-    const client: Socket = (request.raw ?? request).socket
-    const call: Call = { request, response: http.getResponse(), next: http.getNext(), client }
+    const call: Call = { request: http.getRequest(), response: http.getResponse(), next: http.getNext() }
     const entry = this.protections.entryOf(context.getHandler(), context.getClass())
     const own: readonly { name: string }[] = Reflect.getMetadata(RESPONSE_HEADERS, context.getHandler()) ?? []
     const answered = await entry.claim(
@@ -39,12 +35,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       own.map(({ name }) => name),
     )
     if (answered !== null) return insteadOfRun(answered)
-    return next.handle().pipe(
-      tap({
-        next: (value) => value instanceof StreamableFile && entry.sends(call, value.getStream()),
-        error: (error) => entry.failed(call, error),
-      }),
-    )
+    return next.handle().pipe(tap({ error: (error) => entry.failed(call, error) }))
   }
 }
 

@@ -21,6 +21,8 @@ import { type Outlet, type Senders, sendersOf } from './sending/outlet.js'
  *                        client leaves.
  * `req.socket`           is a view until the answer is out. Hanging up by it counts as destroying the response: final
  *                        error handlers and `req.destroy()` do so.
+ * `req.destroy`          sees the view that is closed when the client has left, where a framework sees one that outlives it: Node
+ *                        would take that for open, and close it.
  * `res.__onFinished`     is reset: on-finished keeps one list of watchers, which would watch the client's own socket.
  * `_maxListeners`        of both is deleted and set again on Express if V8 needs that: src/express/middleware.ts.
  *
@@ -36,6 +38,7 @@ export interface Holder {
   flushHeaders(): void
   destroy(error: Error | undefined): void
   emit(event: string | symbol, args: unknown[]): boolean
+  outliveRequest(): void
 }
 
 /** Installs the functions on a response. Later watchers of `socket` see the view, earlier ones the real socket. */
@@ -49,6 +52,17 @@ export function hold(res: ServerResponse, holder: Holder): void {
   held.destroy = destroy
   held.emit = emit
   held.__onFinished = null
+}
+
+/** Called by a framework that watches `req.socket` for its handlers: it must not see that the client of a held response has left. */
+export function outliveRequest(res: ServerResponse): void {
+  ;(res as Partial<Held>)[HOLDER]?.outliveRequest()
+}
+
+export function destroyOfRequest(req: IncomingMessage, client: RequestDestroyer): void {
+  const held = req as unknown as Record<string | symbol, unknown>
+  held[CLIENT] = client
+  held.destroy = destroyRequest
 }
 
 /** Restores what the middleware replaced, so that an error page can replace the response that the handler had ended. */
@@ -153,6 +167,21 @@ function fieldsOf(res: ServerResponse): Fields {
 }
 
 // --- the functions
+
+const CLIENT = Symbol('once-per-key: the client of the request')
+
+interface RequestDestroyer {
+  destroyRequest(error: Error | undefined): void
+}
+
+interface HeldRequest {
+  readonly [CLIENT]: RequestDestroyer
+}
+
+function destroyRequest(this: HeldRequest, error?: Error): HeldRequest {
+  this[CLIENT].destroyRequest(error)
+  return this
+}
 
 const HOLDER = Symbol('once-per-key: the held response')
 

@@ -173,6 +173,11 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
     else Reflect.apply(this.#sender.socket[by], this.#sender.socket, args)
   }
 
+  /** What a framework sees of the client, as its response does. */
+  outliveRequest(): void {
+    this.#sender.outliveRequest()
+  }
+
   /** Through `res`, so that hooks on the head that were mounted after the middleware run before the head is read. */
   #handOver(by: Beginning['by'], chunk?: unknown, encoding?: unknown): void {
     const { outlet } = this.#sender

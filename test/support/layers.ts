@@ -77,7 +77,7 @@ const LAYERS: readonly Layer[] = [
   { files: /^src\/koa\//, mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/koa/'), packages: /^koa$/ },
   {
     files: /^src\/nest\//,
-    mayImport: oneOf(CORE, HTTP, 'src/express/', 'src/fastify/', 'src/nest/'),
+    mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/express/', 'src/fastify/', 'src/nest/'),
     packages: /^(@nestjs\/(common|core)|fastify|rxjs)$/,
   },
   { files: /^src\/hono\//, mayImport: oneOf(CORE, HTTP, 'src/fetch/', 'src/hono/'), packages: /^hono$/ },

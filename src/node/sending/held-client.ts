@@ -21,6 +21,8 @@ export class HeldClient {
   #ofResponse: SocketViews | undefined
   /** What the handler sees as `req.socket` while the response is held. */
   #shown: Socket
+  /** Node's own. */
+  #destroyRequest: IncomingMessage['destroy'] | undefined
   /** The client has left, and 'close' waits for the handler's end. */
   #isCloseWithheld = false
   /** The response is Node's again: its socket, and its events. */
@@ -150,6 +152,25 @@ export class HeldClient {
     if (views === undefined) return
     const [from, to] = isOwn ? [views.outliving, views.socket] : [views.socket, views.outliving]
     if (this.res.socket === from) faked.socketOfResponse(this.res, to)
+  }
+
+  /** The framework stops what a handler sends when it sees by `req.socket` that the client has left: it must see one that outlives it. */
+  outliveRequest(): void {
+    const views = this.#ofRequest
+    if (views === undefined || this.req.socket !== views.guarded) return
+    this.#destroyRequest = this.req.destroy
+    faked.destroyOfRequest(this.req, this)
+    faked.socketOfRequest(this.req, views.outliving)
+  }
+
+  /** Node destroys the request of a client that has left, and closes its socket unless that is closed already: it must see that it is. */
+  destroyRequest(error: Error | undefined): void {
+    const { req } = this
+    const { socket } = req
+    const guarded = this.#ofRequest?.guarded as Socket
+    if (socket === this.#ofRequest?.outliving) faked.socketOfRequest(req, guarded)
+    this.#destroyRequest?.call(req, error)
+    if (req.socket === guarded) faked.socketOfRequest(req, socket)
   }
 }
 
