@@ -2,28 +2,28 @@ import type { HttpAdapterHost } from '@nestjs/core'
 import type { FastifyInstance } from 'fastify'
 import { IdempotencyError, optionRules } from '../core/index.js'
 import { ProtectedAnswers } from '../fastify/protected-answers.js'
-import { type Controls, createRequestEngine, type Operator } from '../http/index.js'
+import { controlsOf, createRequestEngine, type Operator } from '../http/index.js'
 import { type Entry, expressEntry, fastifyEntry } from './entries.js'
 import { type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 
 /** For shutdown and operators, on the records of all routes: inject it. */
 export class IdempotencyService implements Operator {
-  readonly #controls: () => Controls
+  readonly #operator: Operator
   readonly #idle: () => Promise<void>
 
-  constructor(controls: () => Controls, idle: () => Promise<void>) {
-    this.#controls = controls
+  constructor(operator: Operator, idle: () => Promise<void>) {
+    this.#operator = operator
     this.#idle = idle
   }
 
   /** `inspect` of the middleware. */
-  readonly inspect: Operator['inspect'] = (name) => this.#controls().inspect(name)
+  readonly inspect: Operator['inspect'] = (name) => this.#operator.inspect(name)
 
   /** `unknown` of the middleware. */
-  readonly unknown: Operator['unknown'] = () => this.#controls().unknown()
+  readonly unknown: Operator['unknown'] = () => this.#operator.unknown()
 
   /** `resolve` of the middleware. */
-  readonly resolve: Operator['resolve'] = (name, as) => this.#controls().resolve(name, as)
+  readonly resolve: Operator['resolve'] = (name, as) => this.#operator.resolve(name, as)
 
   /** Resolves when no run is active and no completion is pending, of any route. The module calls it when the application closes. */
   idle(): Promise<void> {
@@ -45,16 +45,14 @@ export class Protections {
   /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
   constructor(options: NestOptions | undefined, host: HttpAdapterHost) {
     if (options === undefined) throw withoutOptions()
-    createRequestEngine(options) // Mistakes are told when the application starts, whichever routes it has.
+    // Also without routes, as in a standalone application. Mistakes are told when the application starts, whichever routes it has.
+    const operator = controlsOf(createRequestEngine(options))
     this.#options = options
     this.#host = host
-    this.service = new IdempotencyService(
-      () => this.#rootEntry().controls,
-      async () => {
-        const entries = [...this.#entries.values()].flatMap((ofController) => [...ofController.values()])
-        await Promise.all([...new Set([...this.#root, ...entries])].map(({ controls }) => controls.idle()))
-      },
-    )
+    this.service = new IdempotencyService(operator, async () => {
+      const entries = [...this.#entries.values()].flatMap((ofController) => [...ofController.values()])
+      await Promise.all([...new Set([...this.#root, ...entries])].map(({ controls }) => controls.idle()))
+    })
   }
 
   /** Called before routes are registered: on Fastify, whose hooks apply to later routes. */

@@ -28,6 +28,13 @@ describe.each(PLACES)('$place', (place) => {
     }
   }
 
+  const quiet = { logger: false, abortOnError: false } as const
+
+  const created = (root: Type) =>
+    place.platform === 'Express'
+      ? NestFactory.create(root, quiet)
+      : NestFactory.create(root, new place.nest.FastifyAdapter(), quiet)
+
   /** A class with methods of these decorators. */
   function made(
     name: string,
@@ -137,10 +144,7 @@ describe.each(PLACES)('$place', (place) => {
     decorate(Unprotected, 'create', [common.Post()], [entry.Operation()])
     class Root {}
     common.Module({ controllers: [Unprotected] })(Root)
-    const quiet = { logger: false, abortOnError: false } as const
-    const app = await (place.platform === 'Express'
-      ? NestFactory.create(Root, quiet)
-      : NestFactory.create(Root, new place.nest.FastifyAdapter(), quiet))
+    const app = await created(Root)
     await app.listen(0, '127.0.0.1')
     onTestFinished(() => app.close())
     const { status } = await fetch(`${await app.getUrl()}/payments`, { method: 'POST' })
@@ -181,6 +185,17 @@ describe.each(PLACES)('$place', (place) => {
     common.Module({ imports: [feature({}, false), feature({ profile: agenticCommerce }, true)] })(Root)
     const app = await NestFactory.create(Root, { logger: false, abortOnError: false })
     await app.init()
+    await app.close()
+  })
+
+  test('a standalone application, such as a cron job, has the calls of operators', async () => {
+    class Root {}
+    const imports = [entry.IdempotencyModule.forRoot({ store: new MemoryStore(), scope: () => 'acme' })]
+    common.Module({ imports, controllers: [payments({ create: [common.Post(), entry.Idempotent()] })] })(Root)
+    const app = await NestFactory.createApplicationContext(Root, { logger: false, abortOnError: false })
+    const service = app.get(entry.IdempotencyService)
+    expect(await service.inspect({ scope: 'acme', key: 'k' })).toBeNull()
+    await service.idle()
     await app.close()
   })
 
