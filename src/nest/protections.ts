@@ -57,7 +57,7 @@ export class Protections {
 
   /** Called before routes are registered: on Fastify, whose hooks apply to later routes. */
   attach(): void {
-    if (this.#isFastify) this.#answers ??= new ProtectedAnswers(this.#host.httpAdapter.getInstance<FastifyInstance>())
+    if (this.#isFastify) this.#answers = answersIn(this.#host.httpAdapter.getInstance())
   }
 
   get #isFastify(): boolean {
@@ -98,6 +98,15 @@ export class Protections {
       'IdempotencyModule is not a module of this application: import IdempotencyModule.forRoot(…) in its root module.',
     )
   }
+}
+
+/** Several modules of an application have one: its hooks are added once. */
+const ANSWERS = new WeakMap<FastifyInstance, ProtectedAnswers>()
+
+function answersIn(app: FastifyInstance): ProtectedAnswers {
+  const answers = ANSWERS.get(app) ?? new ProtectedAnswers(app)
+  ANSWERS.set(app, answers)
+  return answers
 }
 
 function withoutOptions(): IdempotencyError {

@@ -171,19 +171,20 @@ describe.each(PLACES)('$place', (place) => {
   })
 
   test('each of two modules of their own judges the routes that it protects', async () => {
-    const feature = (options: Options, required: boolean) => {
+    const feature = (path: string, options: Options, required: boolean) => {
       class Feature {}
       const imports = [
         entry.IdempotencyModule.forRoot({ store: new MemoryStore(), scope: () => 'acme', isGlobal: false, ...options }),
       ]
-      const controllers = [payments({ create: [common.Post(), entry.Idempotent({ required })] })]
+      const create = [common.Post(), entry.Idempotent({ required })]
+      const controllers = [made('Payments', { create }, [common.Controller(path)])]
       common.Module({ imports, controllers })(Feature)
       return Feature
     }
     class Root {}
     // `required: false` contradicts the profile, which is not its own module's.
-    common.Module({ imports: [feature({}, false), feature({ profile: agenticCommerce }, true)] })(Root)
-    const app = await NestFactory.create(Root, { logger: false, abortOnError: false })
+    common.Module({ imports: [feature('a', {}, false), feature('b', { profile: agenticCommerce }, true)] })(Root)
+    const app = await created(Root)
     await app.init()
     await app.close()
   })
