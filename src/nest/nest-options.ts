@@ -7,8 +7,18 @@ export interface NestRequest {
   readonly [name: string]: any
 }
 
-/** The options of `IdempotencyModule.forRoot`: those of `idempotency`, whose functions get Nest's request after its guards. */
-export type NestOptions = IdempotencyOptions<NestRequest>
+/**
+ * The options of `IdempotencyModule.forRoot`: those of `idempotency`, whose functions get Nest's request after its guards. They may
+ * declare it as what it is: Express's `Request`, `FastifyRequest`, or a type of the application's own.
+ */
+export type NestOptions = {
+  readonly [Name in keyof IdempotencyOptions<NestRequest>]: AsMethod<IdempotencyOptions<NestRequest>[Name]>
+}
+
+/** A method's parameter may be declared as a subtype; that of another function may not. */
+type AsMethod<Option> = Option extends (...args: infer Args) => infer Result
+  ? { method(...args: Args): Result }['method']
+  : Option
 
 /** The options of one route or controller. */
 export type OwnOptions = Partial<NestOptions>

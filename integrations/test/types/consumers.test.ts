@@ -62,6 +62,7 @@ const REDIS_CLIENTS = { ioredis: 'ioredis', ioredis5: 'ioredis5', redis: 'redis'
 
 /** They bring types of their own, and the package's types add to those; Koa's are in @types. */
 const FRAMEWORKS = { hono: 'hono', koa: '@types/koa', fastify: 'fastify', '@opentelemetry/api': '@opentelemetry/api' }
+const NEST = { '@nestjs/common': '@nestjs/common', '@nestjs/core': '@nestjs/core', rxjs: 'rxjs', fastify: 'fastify' }
 
 describe.concurrent('the types compile', () => {
   test.each(resolutions)('with @types/express 5, as %s', async (resolution) => {
@@ -127,6 +128,13 @@ describe.concurrent('the types compile', () => {
     async (resolution) => {
       const setting = { resolution, types: NO_FRAMEWORK, peers: FRAMEWORKS }
       expect(await mistakesIn(['frameworks.ts'], setting)).toEqual([])
+    },
+  )
+
+  test.each(['NodeNext ESM', 'NodeNext CommonJS'] as const)(
+    'with Nest, whose requests are those of its platform or the application’s own, as %s',
+    async (resolution) => {
+      expect(await mistakesIn(['nest.ts'], { resolution, types: EXPRESS_5, peers: NEST })).toEqual([])
     },
   )
 
