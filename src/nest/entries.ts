@@ -33,6 +33,8 @@ export interface Entry {
   claim(call: Call, own: readonly string[]): Promise<Answered | null>
   /** The handler has thrown. */
   failed(call: Call, error: unknown): void
+  /** The handler has returned a `StreamableFile`. */
+  sends(call: Call, source: Readable): void
   readonly controls: Controls
 }
 
@@ -57,9 +59,14 @@ export function expressEntry(options: NestOptions): Entry {
         if (request.idempotency === undefined) return answered
         outliveRequest(response)
         response.on('pipe', (source: Readable) => breakWith(source, response))
+        response.once('close', () => response.end()) // Of events: Nest stops their source, which does not end then.
         return answered
       }),
     failed: ({ request }, error) => reportCertainFailure(request, isCertainFailure(error)),
+    sends({ request, response }, source) {
+      // Nest may pipe it through another stream, which does not tell that it has closed.
+      if (request.idempotency !== undefined) breakWith(source, response)
+    },
   }
 
   function claimed(request: IncomingMessage, response: ServerResponse, next: Call['next']): Promise<Answered | null> {
@@ -87,6 +94,7 @@ export function fastifyEntry(options: NestOptions, answers: ProtectedAnswers): E
     controls: controlsOf(engine),
     claim: ({ request, response }, own) => claimOnce(request, () => claimed(request, response, own)),
     failed: ({ request }, error) => answers.failed(request, error),
+    sends() {}, // Fastify looks at how it ends.
   }
 
   async function claimed(

@@ -6,6 +6,7 @@ import {
   Injectable,
   type NestInterceptor,
   Optional,
+  StreamableFile,
 } from '@nestjs/common'
 import { type Observable, of, tap } from 'rxjs'
 import { type Answer, IdempotencyError } from '../core/index.js'
@@ -35,7 +36,12 @@ export class IdempotencyInterceptor implements NestInterceptor {
       own.map(({ name }) => name),
     )
     if (answered !== null) return insteadOfRun(answered)
-    return next.handle().pipe(tap({ error: (error) => entry.failed(call, error) }))
+    return next.handle().pipe(
+      tap({
+        next: (value) => value instanceof StreamableFile && entry.sends(call, value.getStream()),
+        error: (error) => entry.failed(call, error),
+      }),
+    )
   }
 }
 

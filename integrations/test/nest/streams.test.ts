@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { CallHandler, ExecutionContext, Type } from '@nestjs/common'
 import type { IdempotencyService } from 'once-per-key/nest'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { gate } from '../../../test/support/gate.js'
 import { decorate, PLACES, serve } from './serve-nest.js'
 
@@ -12,7 +12,7 @@ import { decorate, PLACES, serve } from './serve-nest.js'
 
 describe.each(PLACES)('$place', (place) => {
   const { common, entry, rxjs } = place.nest
-  const { from, map } = rxjs
+  const { from, map, Observable } = rxjs
 
   type Parts = () => AsyncGenerator<Buffer>
 
@@ -139,6 +139,56 @@ describe.each(PLACES)('$place', (place) => {
     open()
     await serving.service.idle()
     expect(await serving.post()).toMatchObject({ json: { paid: true }, isReplay: true })
+  })
+
+  test.each(['events', 'bytes'])('a StreamableFile of %s that closes before its end ends the run', async (kind) => {
+    const source = new Readable({ objectMode: true, read() {} })
+    source.push('data: one\n\n')
+    const type = kind === 'events' ? 'text/event-stream' : 'text/plain'
+    const returned = () => new common.StreamableFile(source, { type })
+    const { app, port, service, record } = await serveSource({ returned }, async function* () {})
+    const client = new AbortController()
+    const sent = fetch(`http://127.0.0.1:${port}/payouts`, {
+      method: 'POST',
+      headers: { 'Idempotency-Key': 'k' },
+      signal: client.signal,
+    })
+    if (kind === 'events') await (await sent).body?.getReader().read()
+    else await vi.waitUntil(() => source.readableDidRead)
+    if (kind === 'events') client.abort()
+    else source.destroy()
+    await sent.catch(() => 'cut')
+    await service.idle()
+    expect((await record())?.state).toBe(kind === 'events' ? 'completed' : 'failed')
+    app.getHttpServer().closeAllConnections()
+  })
+
+  // Nest 10 begins their response before its interceptors run.
+  test.skipIf(place.nest.name === 'Nest 10')('events end when their client leaves, and with them the run', async () => {
+    const stopped = gate()
+    class Payouts {
+      create() {
+        return new Observable((events) => {
+          events.next({ data: 'one' })
+          return () => stopped.open()
+        })
+      }
+    }
+    common.Controller('payouts')(Payouts)
+    decorate(Payouts, 'create', [entry.Idempotent(), common.Sse()])
+    Reflect.defineMetadata('method', common.RequestMethod.POST, Payouts.prototype.create)
+    const { app, port, post } = await serve(place, [Payouts])
+    const client = new AbortController()
+    const { body } = await fetch(`http://127.0.0.1:${port}/payouts`, {
+      method: 'POST',
+      headers: { 'Idempotency-Key': 'k' },
+      signal: client.signal,
+    })
+    await body?.getReader().read()
+    client.abort()
+    await stopped.opened
+    await app.get(entry.IdempotencyService).idle()
+    expect(await post('/payouts', { body: null })).toMatchObject({ status: 409, json: { code: 'answer_not_kept' } })
   })
 
   test.each(sources)('$source leaves no listener on the connection for each request', async (source) => {
