@@ -100,7 +100,10 @@ function numberIn({ errno, code, originalCode }: Fields): number | null {
   return null
 }
 
-/** Whether another transaction holds the row: 1205 ends the statement, not its transaction; 3572 is MySQL's for NOWAIT. */
+/**
+ * Whether another transaction holds the row: 1205 ends the statement, and with `innodb_rollback_on_timeout` its
+ * transaction; 3572 is MySQL's for NOWAIT.
+ */
 export function isLocked(error: unknown): boolean {
   const number = errorNumberOf(error)
   return number === LOCK_WAIT_TIMEOUT || number === LOCK_NOWAIT

@@ -130,7 +130,9 @@ export class InTransaction<Tx> {
       if (found.version === null) await this.#send(open, this.#statements.placeholder(key, placeholder))
       else if (!isSame(await this.#lock(open, key, true), found.version)) return 'locked'
     } catch (error) {
-      if (isDuplicate(error) || isLocked(error)) return 'locked'
+      if (isDuplicate(error)) return 'locked'
+      // Not to be tried again: with `innodb_rollback_on_timeout` the transaction is no longer open.
+      if (isLocked(error)) return 'taken'
       throw error
     }
     await this.#remember(open, {

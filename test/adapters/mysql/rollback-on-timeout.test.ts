@@ -1,0 +1,93 @@
+import type { PoolConnection } from 'mysql2/promise'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Statement } from '../../../adapters/mysql/statement.js'
+import { claimOf, ownOf } from '../claims.js'
+import { openPool, storeOn } from './open-store.js'
+import { onDatabase } from './served.js'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const on = await onDatabase('SET SESSION innodb_lock_wait_timeout = 1', { innodb_rollback_on_timeout: 'ON' })
+on.clears()
+
+/** A store whose transactions meet a lock at their first statement with `text`; it is gone before they can try again. */
+async function meetingALock(text: string, lock: () => Promise<{ end(): Promise<void> }>) {
+  const pool = openPool(on.url)
+  onTestFinished(() => pool.end())
+  let isMet = false
+  const run = (tx: PoolConnection, statement: Statement) => tx.query(statement.text, [...statement.values])
+  return storeOn({
+    pool,
+    transactions: {
+      async transaction(work: (tx: PoolConnection) => Promise<void>) {
+        const tx = await on.application.getConnection()
+        try {
+          await tx.query('START TRANSACTION')
+          await work(tx)
+          await tx.query('COMMIT')
+        } catch (error) {
+          await tx.query('ROLLBACK')
+          throw error
+        } finally {
+          tx.release()
+        }
+      },
+      async run(tx: PoolConnection, statement: Statement) {
+        if (isMet || !statement.text.includes(text)) return run(tx, statement)
+        isMet = true
+        const held = await lock()
+        return run(tx, statement).finally(() => held.end())
+      },
+    },
+  }) as unknown as typeof on.store
+}
+
+test.each([
+  ['a key that no row has', 'INSERT INTO `once_per_key', false],
+  ['a row that the leased way left', 'FOR UPDATE', true],
+])('a transaction that a lock wait time-out has rolled back does not run its work: %s', async (_name, text, isLeft) => {
+  const { url, store, insert, effects, record } = on
+  const key = 'single-tenant:k'
+  if (isLeft) {
+    await store.begin(key, claimOf('t'))
+    await store.release(key, { ...ownOf('t'), failedMs: 60_000 })
+  }
+  const other = openPool(url, { connectionLimit: 1 })
+  onTestFinished(() => other.end())
+  const locking = await meetingALock(text, async () => {
+    const tx = await other.getConnection()
+    await tx.query('START TRANSACTION')
+    if (isLeft) await tx.query('SELECT 1 FROM once_per_key_records FOR UPDATE')
+    else await tx.query(statementOf(key))
+    return {
+      async end() {
+        await tx.query('ROLLBACK')
+        tx.release()
+      },
+    }
+  })
+  let runs = 0
+  const post = await on.serve(
+    async (_req, res, context) => {
+      await locking.transaction(context, async (tx) => {
+        runs++
+        await insert(tx, `e${runs}`)
+        res.status(201).json({ id: `e${runs}` })
+      })
+    },
+    { store: locking, effects: 'in-transaction' },
+  )
+  const before = await record()
+  expect(await post()).toMatchObject({ status: 409, body: { code: 'in_flight' } })
+  expect([await effects(), await record()]).toEqual([[], before])
+  const sent = { status: 201, body: { id: 'e1' } }
+  expect(await post()).toMatchObject({ ...sent, replayed: false })
+  expect(await post()).toMatchObject({ ...sent, replayed: true })
+  expect(await effects()).toEqual(['e1'])
+})
+
+/** Locks the key as another attempt does. */
+function statementOf(key: string): string {
+  return `INSERT INTO once_per_key_records (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
+    VALUES (UNHEX(SHA2('${key}', 256)), '${key}', 1, 1, 'in-flight', 'other', '', 1, 1, 0, 99999999999999)`
+}
