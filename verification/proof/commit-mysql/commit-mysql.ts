@@ -35,7 +35,8 @@ const LEFT_OPEN = /^(ends-its-transaction-itself|writes-nothing|commits-no-comma
 export const commitMySql: Layer = async ({ scale, seed, until, progress }) => {
   const findings = new Findings()
   const choices = choicesOf(seed, 'commit-mysql')
-  const database = await startMariaDb()
+  // So that a time-out of a lock does the most that it can.
+  const database = await startMariaDb({ innodb_rollback_on_timeout: 'ON' })
   const uri = await database.createDatabase(DATABASE)
   const operator = createPool({ uri, connectionLimit: 2 })
   await new MySqlStore({ pool: operator, sweeps: false }).migrate()

@@ -64,6 +64,12 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
     check: 'L1',
   },
   {
+    name: 'MySQL: a transaction that a time-out has rolled back is entered again',
+    find: "if (isLocked(error)) return 'taken'",
+    replace: "if (isLocked(error)) return 'locked'",
+    check: 'S3',
+  },
+  {
     name: 'MySQL: a claim takes a key that is claimed',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
     find: '${NOW} + ?, ${NOW} + ?)`,',

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { createConnection } from 'mysql2/promise'
 import type { MariaDbServer } from '../../../test/support/mariadb-server.js'
 import type { Told } from '../commit/clients.js'
 import { playScenes, type Scene, type Scenery, type Stage, untilHeld } from '../commit/scenery.js'
@@ -124,6 +125,27 @@ const SCENES: Readonly<Record<string, Scene<OnMySql>>> = {
     await scenery.askUntilTold()
     await scenery.askUntilTold({}, `${scenery.key}-stranger`)
     return own !== null
+  },
+
+  /** A time-out has rolled its transaction back, and the lock is gone before it asks again. */
+  async 'is-rolled-back-by-a-time-out'(scenery) {
+    const { application, commands, database, name } = scenery.stage
+    await scenery.ask(0, { act: 'declines', claims: true })
+    const late = await untilHeld(TEXTS.fence, application, () => scenery.ask(1))
+    const other = await createConnection({ uri: database.url(name) })
+    await other.query('START TRANSACTION')
+    await other.query(`SELECT 1 ${RECORD(scenery.key)} FOR UPDATE`)
+    const asking = commands.hold(TEXTS.fence)
+    late.sendOn()
+    const sendOn = await Promise.race([asking, late.answer.then(() => null)])
+    commands.disarm()
+    await other.end()
+    sendOn?.()
+    const { id } = await late.answer
+    const left = await run(scenery, `SELECT 1 FROM effects WHERE name = '${scenery.key}'`)
+    scenery.expect('S3', id !== null || left.length === 0, 'work runs behind the end of its transaction')
+    await scenery.askUntilTold()
+    return sendOn !== null
   },
 
   /** A key is claimed while its owner acts. */
