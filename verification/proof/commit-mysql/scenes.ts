@@ -139,6 +139,7 @@ const SCENES: Readonly<Record<string, Scene<OnMySql>>> = {
     late.sendOn()
     const sendOn = await Promise.race([asking, late.answer.then(() => null)])
     commands.disarm()
+    await other.query('ROLLBACK')
     await other.end()
     sendOn?.()
     const { id } = await late.answer
