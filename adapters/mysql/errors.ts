@@ -57,6 +57,15 @@ export class MySqlStoreError extends Error {
   }
 }
 
+/** Before a statement is sent: the server ends the session of one that is too large, or the client does. */
+export function mustFit(bytes: number, mostBytes: number): void {
+  if (bytes <= mostBytes) return
+  throw new MySqlStoreError(
+    'packet_too_large',
+    `The command has ${bytes} bytes, and the server's \`max_allowed_packet\` is ${mostBytes}: raise it, or lower \`maxAnswerBytes\`.`,
+  )
+}
+
 /** The store's error for an error of the client, with advice. */
 export function storeError(error: unknown): MySqlStoreError {
   if (error instanceof MySqlStoreError) return error

@@ -192,9 +192,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   async step(first: unknown, second: unknown, work?: unknown, options?: unknown): Promise<unknown> {
     if (typeof first === 'string') {
       const own = second as Parameters<typeof machine.step>[1]
-      return this.#turns.take(first, () =>
-        this.#records.change(first, (record, now) => machine.step(record, own, now), own.fingerprint),
-      )
+      return this.#turns.take(first, () => this.#records.step(first, own))
     }
     return step(this, first, second as string, this.#ofApplication(), work as (tx: unknown) => unknown, options)
   }

@@ -27,6 +27,17 @@ export function literally({ strings, values }: Statement): string {
   return strings.reduce((sql, piece, i) => `${sql}${literal(values[i - 1] as StatementValue)}${piece}`)
 }
 
+/** How many bytes it has at most, however a client writes its values. */
+export function sizeOf({ text, values }: Statement): number {
+  return values.reduce<number>(
+    (sum, value) => sum + (Buffer.isBuffer(value) ? 2 * value.length : 0) + LONGEST,
+    text.length,
+  )
+}
+
+/** Of a number, or of what stands around bytes. */
+const LONGEST = 20
+
 function literal(value: StatementValue): string {
   return Buffer.isBuffer(value) ? `X'${value.toString('hex')}'` : `${value}`
 }

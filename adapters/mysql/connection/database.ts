@@ -1,5 +1,5 @@
 import { despiteConflicts } from '../../sql/client-errors.js'
-import { isConflict, isRefusedStatement, MySqlStoreError, storeError } from '../errors.js'
+import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, type MySqlPool, resetsOnRelease, sent } from './client.js'
 import { type Examined, examined } from './examination.js'
@@ -34,6 +34,11 @@ export class Database {
     this.#pool = pool
     this.#prefix = prefix
     this.#onWait = onWait
+  }
+
+  /** How large a statement may be, as far as that is known. */
+  get mostBytes(): number {
+    return this.last?.mostBytes ?? Number.POSITIVE_INFINITY
   }
 
   /** @throws MySqlStoreError */
@@ -103,12 +108,7 @@ export class Database {
 }
 
 async function answered(connection: Connection, sql: string, found: Examined | undefined): Promise<unknown> {
-  if (found !== undefined && sql.length > found.mostBytes) {
-    throw new MySqlStoreError(
-      'packet_too_large',
-      `The command has ${sql.length} bytes, and the server's \`max_allowed_packet\` is ${found.mostBytes}: raise it, or lower \`maxAnswerBytes\`.`,
-    )
-  }
+  if (found !== undefined) mustFit(sql.length, found.mostBytes)
   const result = await sent(connection, sql)
   const { serverStatus = 0 } = result as Partial<Written>
   if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw notCommitted()

@@ -1,9 +1,10 @@
-import { type BeginReply, type Claim, type Completion, machine } from '../../../src/core/index.js'
+import { type BeginReply, type Claim, type CommandReply, type Completion, machine } from '../../../src/core/index.js'
 import type { Database } from '../connection/database.js'
 import { isDuplicate, isLocked, MySqlStoreError } from '../errors.js'
 import type { Statement } from '../statement.js'
 import { type Found, foundIn } from './record-row.js'
 import type { Statements } from './statements.js'
+import { haveRoom } from './steps-column.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -73,6 +74,16 @@ export class Records {
       throw error
     }
     throw new MySqlStoreError('contended', 'The record changed repeatedly while this command tried to claim it.')
+  }
+
+  /** A result for which there is no room is done, and not kept. */
+  step(key: string, own: Parameters<typeof machine.step>[1]): Promise<CommandReply> {
+    const command: Command<CommandReply> = (record, now) => {
+      const change = machine.step(record, own, now)
+      if (own.result === null || haveRoom(change.record, this.#database.mostBytes)) return change
+      return machine.step(record, { ...own, result: null }, now)
+    }
+    return this.change(key, command, own.fingerprint)
   }
 
   /** Whether the token's own row was in flight, and has a new lease. */

@@ -28,6 +28,16 @@ export function stepsOf(record: StoredRecord): Buffer | null {
 }
 
 /**
+ * Whether a statement, in which a byte takes two, has room for the steps of a record. The rest of it is for its other columns, and
+ * for steps that are to begin.
+ */
+export function haveRoom(record: StoredRecord | null, mostBytes: number): boolean {
+  return record === null || 2 * (stepsOf(record)?.byteLength ?? 0) <= mostBytes * STEPS_SHARE
+}
+
+const STEPS_SHARE = 7 / 8
+
+/**
  * The record with the steps of its row.
  *
  * @throws DamagedRow

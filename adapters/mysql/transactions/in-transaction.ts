@@ -12,6 +12,7 @@ import {
 } from '../../../src/core/index.js'
 import { rowsIn } from '../../sql/client-transactions.js'
 import { NOTHING_WRITTEN_INSIDE, whyNotOwned } from '../../sql/ownership.js'
+import type { Database } from '../connection/database.js'
 import { withoutValues } from '../connection/without-values.js'
 import {
   errorNumberOf,
@@ -19,12 +20,14 @@ import {
   isLocked,
   MySqlStoreError,
   type MySqlStoreErrorCode,
+  mustFit,
   storeError,
 } from '../errors.js'
 import { type Found, foundIn } from '../rows/record-row.js'
 import type { Records } from '../rows/records.js'
 import type { Statements, Version } from '../rows/statements.js'
-import { type Statement, statement } from '../statement.js'
+import { haveRoom } from '../rows/steps-column.js'
+import { type Statement, sizeOf, statement } from '../statement.js'
 
 /** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
 export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
@@ -60,13 +63,15 @@ interface Marked {
  */
 export class InTransaction<Tx> {
   readonly #run: RunInTransaction<Tx>
+  readonly #database: Database
   readonly #statements: Statements
   readonly #records: Records
   readonly #open = new WeakMap<object, Open<Tx>>()
   readonly #marked = new WeakMap<Open<Tx>, Marked>()
 
-  constructor(run: RunInTransaction<Tx>, statements: Statements, records: Records) {
+  constructor(run: RunInTransaction<Tx>, database: Database, statements: Statements, records: Records) {
     this.#run = run
+    this.#database = database
     this.#statements = statements
     this.#records = records
   }
@@ -98,12 +103,14 @@ export class InTransaction<Tx> {
     return recorded === undefined ? null : { result: recorded.result }
   }
 
-  /** Records its result. */
+  /** Records its result; one for which there is no room is done, and not kept. */
   async stepDone(tx: Tx, key: string, token: string, change: StepChange): Promise<void> {
     const open = this.#openOf(tx)
     const found = await this.#ownedWithSteps(open, key, token)
-    const steps = machine.withStep(found.steps, change)
-    await this.#send(open, this.#statements.keepSteps(key, { ...found, steps }))
+    const kept = { ...found, steps: machine.withStep(found.steps, change) }
+    const bare = { ...found, steps: machine.withStep(found.steps, { ...change, result: null }) }
+    const hasRoom = haveRoom(kept, this.#database.mostBytes)
+    await this.#send(open, this.#statements.keepSteps(key, hasRoom ? kept : bare))
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
@@ -228,6 +235,7 @@ export class InTransaction<Tx> {
 
   async #send(open: Open<Tx>, sent: Statement): Promise<unknown> {
     if (open.isOver()) throw unmarked()
+    mustFit(sizeOf(sent), this.#database.mostBytes)
     try {
       return await this.#run(open.tx, sent)
     } catch (error) {

@@ -14,7 +14,7 @@ import { isConflict, isLocked, MySqlStoreError } from '../errors.js'
 import type { Records } from '../rows/records.js'
 import type { Statements } from '../rows/statements.js'
 import { type AnyTransactions, type OpenedTransactions, opened } from './clients.js'
-import { InTransaction } from './in-transaction.js'
+import { InTransaction, type RunInTransaction } from './in-transaction.js'
 
 /** The application's transactions, with the statements of a run inside them. */
 export class OfApplication implements Transactions<unknown, unknown> {
@@ -25,7 +25,8 @@ export class OfApplication implements Transactions<unknown, unknown> {
   constructor(given: AnyTransactions, database: Database, statements: Statements, records: Records) {
     this.#client = opened(given)
     this.#database = database
-    this.inside = new InTransaction((tx, statement) => this.#client.run(tx, statement), statements, records)
+    const run: RunInTransaction<unknown> = (tx, statement) => this.#client.run(tx, statement)
+    this.inside = new InTransaction(run, database, statements, records)
   }
 
   transaction(work: (tx: unknown) => Promise<void>, options: unknown): Promise<unknown> {
