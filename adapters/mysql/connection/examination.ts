@@ -52,7 +52,8 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
 
 /** MySQL does not know all of them. */
 const VARIABLES = `SHOW SESSION VARIABLES WHERE Variable_name IN
-  ('version', 'autocommit', 'sql_mode', 'max_allowed_packet', 'innodb_snapshot_isolation', 'tx_isolation', 'transaction_isolation')`
+  ('version', 'autocommit', 'sql_mode', 'max_allowed_packet', 'innodb_snapshot_isolation', 'tx_isolation', 'transaction_isolation',
+  'log_bin', 'binlog_format')`
 
 const ENGINES = statement(
   `SELECT CONCAT(ENGINE) AS engine FROM information_schema.TABLES
@@ -69,6 +70,10 @@ function sessionFault(session: Readonly<Record<string, string | undefined>>): st
   if (other !== undefined) return `its \`sql_mode\` has ${other}, which changes what statements mean: remove it`
   if ((session.transaction_isolation ?? session.tx_isolation) === 'READ-UNCOMMITTED') {
     return 'its sessions read what was not committed (READ UNCOMMITTED), so they would replay answers that never were'
+  }
+  // A replica is read-only: what depends on that would not be done there.
+  if (session.log_bin === 'ON' && session.binlog_format === 'STATEMENT') {
+    return 'its binary log has statements, which a replica may carry out differently: set `binlog_format` to ROW or MIXED'
   }
   return null
 }

@@ -103,11 +103,10 @@ export class Records {
     return (await this.#database.write(written)) > 0
   }
 
-  /** `false`: there is a row. The unique index decides. */
+  /** `false`: there is a row, as the unique index decides; or the server is read-only, which the next read tells. */
   async #isInserted(statement: Statement): Promise<boolean> {
     try {
-      await this.#database.write(statement)
-      return true
+      return (await this.#database.write(statement)) > 0
     } catch (error) {
       if (isDuplicate(error)) return false
       throw error

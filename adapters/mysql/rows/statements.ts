@@ -35,15 +35,17 @@ export function statementsOn(prefix: string) {
   return { ...readingOf(tables), ...writingOf(tables), ...ofTransactions(tables), ...walkingOf(tables) }
 }
 
+/** A number or a word, by version. A server refuses writes when it is read-only, but not from users with a privilege. */
+const IS_PRIMARY = "CONCAT(@@GLOBAL.read_only) IN ('0', 'OFF')"
+const SERVER = `CONCAT(${NOW}) AS now, CASE WHEN ${IS_PRIMARY} THEN '0' ELSE '1' END AS read_only`
+
 function readingOf({ records }: Tables) {
-  // A number or a word, by version.
-  const readOnly = `CASE WHEN @@GLOBAL.read_only IN ('0', 'OFF') THEN '0' ELSE '1' END`
-  const clock = `(SELECT CONCAT(${NOW}) AS now, ${readOnly} AS read_only) c`
+  const clock = `(SELECT ${SERVER}) c`
   const from = `FROM ${clock} LEFT JOIN ${records} r ON r.id = ?`
   const body = 'CASE WHEN r.fingerprint = ? THEN r.body END AS body'
   const read = statement(`SELECT c.now, c.read_only, ${COLUMNS}, r.body, r.steps ${from}`)
   const readShown = statement(`SELECT c.now, c.read_only, ${COLUMNS}, ${body}, r.steps ${from}`)
-  const locked = `SELECT CONCAT(${NOW}) AS now, ${COLUMNS}, r.body, r.steps FROM ${records} r WHERE r.id = ? FOR UPDATE`
+  const locked = `SELECT ${SERVER}, ${COLUMNS}, r.body, r.steps FROM ${records} r WHERE r.id = ? FOR UPDATE`
   const lockAtOnce = statement(`${locked} NOWAIT`)
   return {
     /** The row of a key, with the time; a row without a record if there is none. */
@@ -63,7 +65,8 @@ function writingOf({ records }: Tables) {
     VALUES (?, ?, ${FORMAT}, 1, ${WRITTEN.map(() => '?').join(', ')})`,
   )
   const claim = statement(
-    `INSERT INTO ${records} (${claimed}) VALUES (?, ?, ${FORMAT}, 1, 'in-flight', ?, ?, 1, 0, ${NOW} + ?, ${NOW} + ?)`,
+    `INSERT INTO ${records} (${claimed})
+    SELECT ?, ?, ${FORMAT}, 1, 'in-flight', ?, ?, 1, 0, ${NOW} + ?, ${NOW} + ? FROM DUAL WHERE ${IS_PRIMARY}`,
   )
   const update = statement(
     `UPDATE ${records} SET format = ${FORMAT}, revision = revision + 1, ${WRITTEN.map((name) => `${name} = ?`).join(', ')}
@@ -71,13 +74,14 @@ function writingOf({ records }: Tables) {
   )
   const remove = statement(`DELETE FROM ${records} WHERE ${unchanged}`)
   const renew = statement(
-    `UPDATE ${records} SET revision = revision + 1, lease_until = ${NOW} + ?, expires_at = ${NOW} + ? WHERE ${OWNED}`,
+    `UPDATE ${records} SET revision = revision + 1, lease_until = ${NOW} + ?, expires_at = ${NOW} + ?
+    WHERE ${OWNED} AND ${IS_PRIMARY}`,
   )
-  const complete = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED}`)
+  const complete = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED} AND ${IS_PRIMARY}`)
   return {
     /** Writes a new row; fails if there is one. */
     insert: (key: string, record: StoredRecord) => insert(idOf(key), bytes(key), ...valuesOf(record)),
-    /** The same for a first claim, whose times are durations. */
+    /** The same for a first claim, whose times are durations; writes no row on a server that is read-only, as the next two. */
     claim: (key: string, { token, fingerprint, leaseUntil, expiresAt }: InFlight) =>
       claim(idOf(key), bytes(key), bytes(token), bytes(fingerprint), leaseUntil, expiresAt),
     /** Writes the record over the row that was read. */
@@ -88,8 +92,7 @@ function writingOf({ records }: Tables) {
     renew: (key: string, token: string, leaseMs: number, retentionMs: number) =>
       renew(leaseMs, retentionMs, idOf(key), bytes(token)),
     /** The owner's row is completed. */
-    complete: (key: string, { token, retentionMs, answer }: Completion) =>
-      complete(retentionMs, ...valuesOfAnswer(answer), idOf(key), bytes(token)),
+    complete: (key: string, completion: Completion) => complete(...valuesOfCompletion(key, completion)),
   }
 }
 
@@ -100,15 +103,16 @@ const COMPLETED = `state = 'completed', revision = revision + 1, uncertain = 0, 
 
 /** Those that are sent in a transaction of the application. */
 function ofTransactions({ records }: Tables) {
-  const bare = `SELECT CONCAT(${NOW}) AS now, ${COLUMNS} FROM ${records} r WHERE r.id = ? FOR UPDATE`
+  const bare = `SELECT ${SERVER}, ${COLUMNS} FROM ${records} r WHERE r.id = ? FOR UPDATE`
   const lock = statement(bare)
   const lockBareAtOnce = statement(`${bare} NOWAIT`)
   // As text, which every client returns alike.
   const lockWithSteps = statement(
-    `SELECT CONCAT(${NOW}) AS now, ${COLUMNS}, HEX(r.steps) AS steps FROM ${records} r WHERE r.id = ? FOR UPDATE`,
+    `SELECT ${SERVER}, ${COLUMNS}, HEX(r.steps) AS steps FROM ${records} r WHERE r.id = ? FOR UPDATE`,
   )
   const unsettle = statement(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = ?`)
   const keepSteps = statement(`UPDATE ${records} SET revision = revision + 1, steps = ? WHERE id = ?`)
+  const completeLocked = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED}`)
   const placeholder = statement(
     `INSERT INTO ${records} (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
     VALUES (?, ?, ${FORMAT}, 1, 'in-flight', ?, '', 1, 1, 0, ${NOW} + ${DAY_MS})`,
@@ -129,6 +133,8 @@ function ofTransactions({ records }: Tables) {
     unsettle: (key: string) => unsettle(idOf(key)),
     /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */
     placeholder: (key: string, token: string) => placeholder(idOf(key), bytes(key), bytes(token)),
+    /** The locked row of the owner is completed. */
+    completeLocked: (key: string, completion: Completion) => completeLocked(...valuesOfCompletion(key, completion)),
     /** The locked row is completed by another owner. */
     finish: (key: string, { token, fingerprint, attempt, retentionMs, answer }: Finish, lockedToken: string) =>
       finish(
@@ -189,6 +195,10 @@ function valuesOf(record: StoredRecord): StatementValue[] {
 function valuesOfAnswer({ body, ...head }: Answer): StatementValue[] {
   const inOne = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   return [head.status, bytes(asciiHeadOf(head)), inOne]
+}
+
+function valuesOfCompletion(key: string, { token, retentionMs, answer }: Completion): StatementValue[] {
+  return [retentionMs, ...valuesOfAnswer(answer), idOf(key), bytes(token)]
 }
 
 function valuesOfVersion({ token, revision, expiresAt }: Version): StatementValue[] {

@@ -118,7 +118,7 @@ export class InTransaction<Tx> {
     const open = this.#openOf(tx)
     await this.#mayComplete(open, completion.token, allowEmpty)
     await this.#lockOwned(open, key, completion.token)
-    await this.#send(open, this.#statements.complete(key, completion))
+    await this.#send(open, this.#statements.completeLocked(key, completion))
   }
 
   /**
@@ -164,7 +164,7 @@ export class InTransaction<Tx> {
     await this.#setMark(open, completion.token)
     await this.#checkMark(open, completion.token, notOpen)
     await this.#lockOwned(open, key, completion.token)
-    await this.#send(open, this.#statements.complete(key, completion))
+    await this.#send(open, this.#statements.completeLocked(key, completion))
   }
 
   async #mayComplete(open: Open<Tx>, token: string, allowEmpty: boolean): Promise<void> {

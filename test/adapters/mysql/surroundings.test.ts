@@ -6,6 +6,7 @@ import { MySqlStore } from 'once-per-key/mysql'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { versionFault } from '../../../adapters/mysql/connection/examination.js'
 import { IS_MYSQL, startMariaDb } from '../../support/mariadb-server.js'
+import { payoutServers } from '../../support/payout-servers.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { ISOLATION, openPool, openStore, storeOn } from './open-store.js'
 
@@ -85,15 +86,39 @@ describe('the first command says what is wrong, and nothing is changed:', () => 
     await expect(storeOn({ pool, prefix: 'other_' }).migrate()).rejects.toMatchObject({ code: 'permission_denied' })
   })
 
-  test('a server that is read-only, as a replica is: not even what it shows is believed', async () => {
+  // As root, whom a server does not refuse.
+  test.each<[string, (store: MySqlStore) => Promise<unknown>]>([
+    ['a first claim', (store) => store.begin('new', claimOf('t'))],
+    ['a claim', (store) => store.begin('k', claimOf('other'))],
+    ['a renewal', (store) => store.renew('k', { ...ownOf('t'), leaseMs: 30_000 })],
+    ['a completion', (store) => store.complete('k', { ...ownOf('t'), answer: ANSWER })],
+    [
+      'a release: not even what it shows is believed',
+      (store) => store.release('k', { ...ownOf('x'), failedMs: 1_000 }),
+    ],
+  ])('a server that is read-only, as a replica is, at %s', async (_name, command) => {
     await store.begin('k', claimOf('t'))
+    const before = await rows()
     await query('SET GLOBAL read_only = 1')
     try {
-      const record = store.release('k', { ...ownOf('other'), failedMs: 1_000 })
-      await expect(record).rejects.toMatchObject({ code: 'read_only' })
+      await expect(command(store)).rejects.toMatchObject({ code: 'read_only' })
     } finally {
       await query('SET GLOBAL read_only = 0')
     }
+    expect(await rows()).toEqual(before)
+  })
+
+  test('a binary log of statements, which a replica carries out by its own settings', async () => {
+    const logging = await startMariaDb({ log_bin: 'bin' })
+    onTestFinished(() => logging.close())
+    const uri = await logging.createDatabase('payments')
+    await storeWith('DO 0', uri).migrate()
+    const claiming = (sql: string) => claim(storeWith(sql, uri))
+    expect(await claiming("SET SESSION binlog_format = 'MIXED'")).toMatchObject({ acquired: true })
+    await expect(claiming("SET SESSION binlog_format = 'STATEMENT'")).rejects.toMatchObject({
+      code: 'database_unsuitable',
+      message: expect.stringContaining('binlog_format'),
+    })
   })
 
   // MariaDB tells the version that it was told to; MySQL its own.
@@ -142,6 +167,29 @@ test('a user needs four privileges on two tables, and no other', async () => {
   expect(await store.begin('few', claimOf('t2'))).toMatchObject({ acquired: false, record: { state: 'completed' } })
   await store.sweep()
 })
+
+test.each(['assumed', 'in-transaction'] as const)(
+  'a transaction on a server that has become read-only is rolled back (%s)',
+  async (effects) => {
+    const application = openPool(url)
+    onTestFinished(() => application.end())
+    const store = storeOn({ pool, transactions: application })
+    const { serve, errors, close } = payoutServers({ store, effects })
+    onTestFinished(close)
+    await query('CREATE TABLE IF NOT EXISTS effects (id INT) ENGINE = InnoDB')
+    onTestFinished(() => query('SET GLOBAL read_only = 0') as Promise<never>)
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await tx.query('INSERT INTO effects VALUES (1)')
+        await query('SET GLOBAL read_only = 1')
+        res.status(201).end()
+      })
+    })
+    expect((await post({ key: effects })).status).not.toBe(201)
+    expect(errors).toMatchObject([{ code: 'read_only' }])
+    expect(await query('SELECT * FROM effects')).toEqual([])
+  },
+)
 
 describe('a connection that the application gave back with an open transaction', () => {
   test.each(['START TRANSACTION', 'SET autocommit = 0'])('confirms nothing (%s)', async (sql) => {

@@ -72,9 +72,9 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'MySQL: a claim takes a key that is claimed',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    find: '${NOW} + ?, ${NOW} + ?)`,',
+    find: 'FROM DUAL WHERE ${IS_PRIMARY}`,',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    replace: '${NOW} + ?, ${NOW} + ?) ON DUPLICATE KEY UPDATE token = VALUES(token)`,',
+    replace: 'FROM DUAL WHERE ${IS_PRIMARY} ON DUPLICATE KEY UPDATE token = VALUES(token)`,',
     check: 'S5',
   },
   {
