@@ -24,7 +24,7 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
       Value,
     ]),
   )
-  const fault = versionFault(session.version ?? '') ?? sessionFault(session)
+  const fault = session.version === undefined ? UNREADABLE : (versionFault(session.version) ?? sessionFault(session))
   if (fault !== null) throw unsuitable(fault)
   const tables = (await send(literally(ENGINES(bytes(`${prefix}records`), bytes(`${prefix}sweeps`))))) as {
     engine: string
@@ -49,6 +49,9 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
     isolatesSnapshots: session.innodb_snapshot_isolation === 'ON',
   }
 }
+
+const UNREADABLE =
+  'the variables of its sessions cannot be read: leave `sql_select_limit` and `character_set_results` as they are by default'
 
 /** MySQL does not know all of them. */
 const VARIABLES = `SHOW SESSION VARIABLES WHERE Variable_name IN

@@ -4,7 +4,7 @@ import type { Answer, Completion, Finish, machine } from '../../../src/core/inde
 import { asciiHeadOf, columnsOf } from '../../sql/record-columns.js'
 import { bytes, type Statement, type StatementValue, statement } from '../statement.js'
 import { stepsOf } from './steps-column.js'
-import { FORMAT, NOW, tablesOf } from './table.js'
+import { FORMAT, NOW, STATES, tablesOf } from './table.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -66,7 +66,7 @@ function writingOf({ records }: Tables) {
   )
   const claim = statement(
     `INSERT INTO ${records} (${claimed})
-    SELECT ?, ?, ${FORMAT}, 1, 'in-flight', ?, ?, 1, 0, ${NOW} + ?, ${NOW} + ? FROM DUAL WHERE ${IS_PRIMARY}`,
+    SELECT ?, ?, ${FORMAT}, 1, ${STATES.inFlight}, ?, ?, 1, 0, ${NOW} + ?, ${NOW} + ? FROM DUAL WHERE ${IS_PRIMARY}`,
   )
   const update = statement(
     `UPDATE ${records} SET format = ${FORMAT}, revision = revision + 1, ${WRITTEN.map((name) => `${name} = ?`).join(', ')}
@@ -97,8 +97,8 @@ function writingOf({ records }: Tables) {
 }
 
 /** The owner's row. */
-const OWNED = `id = ? AND token = ? AND state = 'in-flight' AND format = ${FORMAT} AND expires_at > ${NOW}`
-const COMPLETED = `state = 'completed', revision = revision + 1, uncertain = 0, lease_until = NULL, expires_at = ${NOW} + ?,
+const OWNED = `id = ? AND token = ? AND state = ${STATES.inFlight} AND format = ${FORMAT} AND expires_at > ${NOW}`
+const COMPLETED = `state = ${STATES.completed}, revision = revision + 1, uncertain = 0, lease_until = NULL, expires_at = ${NOW} + ?,
     status = ?, head = ?, body = ?, steps = NULL`
 
 /** Those that are sent in a transaction of the application. */
@@ -115,7 +115,7 @@ function ofTransactions({ records }: Tables) {
   const completeLocked = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED}`)
   const placeholder = statement(
     `INSERT INTO ${records} (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
-    VALUES (?, ?, ${FORMAT}, 1, 'in-flight', ?, '', 1, 1, 0, ${NOW} + ${DAY_MS})`,
+    VALUES (?, ?, ${FORMAT}, 1, ${STATES.inFlight}, ?, '', 1, 1, 0, ${NOW} + ${DAY_MS})`,
   )
   const finish = statement(
     `UPDATE ${records} SET format = ${FORMAT}, ${COMPLETED}, token = ?, fingerprint = ?, attempt = ? WHERE id = ? AND token = ?`,

@@ -15,6 +15,13 @@ export function tablesOf(prefix: string) {
  */
 export const NOW = `(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)`
 
+/** As bytes: neither the database's character set nor the session's changes them. */
+export const STATES = {
+  inFlight: "_binary'in-flight'",
+  completed: "_binary'completed'",
+  failed: "_binary'failed'",
+} as const
+
 /**
  * The table, and a row with the progress of the sweep. Texts are bytes, so that no character set or collation makes two keys equal.
  * Only `id` is indexed: an index on another column would be written by each command, and locked in an order of its own. The
@@ -41,11 +48,11 @@ export function schemaStatements(prefix: string): readonly string[] {
   steps LONGBLOB,
   PRIMARY KEY (id),
   CONSTRAINT \`${prefix}format_1\` CHECK (format <> ${FORMAT} OR CASE state
-    WHEN 'in-flight' THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
+    WHEN ${STATES.inFlight} THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
       AND status IS NULL AND head IS NULL AND body IS NULL
-    WHEN 'completed' THEN fingerprint IS NOT NULL AND uncertain = 0 AND lease_until IS NULL
+    WHEN ${STATES.completed} THEN fingerprint IS NOT NULL AND uncertain = 0 AND lease_until IS NULL
       AND status IS NOT NULL AND head IS NOT NULL AND steps IS NULL
-    WHEN 'failed' THEN (fingerprint IS NOT NULL) = uncertain AND lease_until IS NULL
+    WHEN ${STATES.failed} THEN (fingerprint IS NOT NULL) = uncertain AND lease_until IS NULL
       AND status IS NULL AND head IS NULL AND body IS NULL
     ELSE 0
   END)

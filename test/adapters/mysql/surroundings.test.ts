@@ -31,6 +31,18 @@ describe('the first command says what is wrong, and nothing is changed:', () => 
     ['a read-only session', 'SET SESSION TRANSACTION READ ONLY', 'read_only', /primary/],
     ['no strict mode', "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION'", 'database_unsuitable', /STRICT_TRANS_TABLES/],
     ['dirty reads', `SET SESSION ${ISOLATION} = 'READ-UNCOMMITTED'`, 'database_unsuitable', /READ UNCOMMITTED/],
+    [
+      'rows that are left out',
+      'SET SESSION sql_select_limit = 1',
+      'database_unsuitable',
+      /cannot be read.*sql_select_limit/,
+    ],
+    [
+      'results of ucs2',
+      'SET SESSION character_set_results = ucs2',
+      'database_unsuitable',
+      /cannot be read.*_results/,
+    ],
     ['no autocommit', 'SET SESSION autocommit = 0', 'database_unsuitable', /autocommit/],
   ])('%s', async (_name, sql, code, message) => {
     const before = await rows()
@@ -246,6 +258,26 @@ test('errors contain neither a key nor an answer', async () => {
   const shown = JSON.stringify([error, error.cause, { ...error }, { ...(error.cause as object) }, error.stack])
   for (const secret of ['secret key', 'secret answer', Buffer.from('secret answer').toString('hex')])
     expect(shown.toLowerCase()).not.toContain(secret)
+})
+
+describe.each(['ucs2', 'utf16', 'utf32'])('texts of %s', (charset) => {
+  const works = async (store: MySqlStore) => {
+    const key = `${charset} é`
+    expect(await store.begin(key, claimOf('t'))).toMatchObject({ acquired: true })
+    expect(await store.complete(key, { ...ownOf('t'), answer: ANSWER })).toEqual({ ok: true })
+    expect(await store.begin(key, claimOf('t2'))).toMatchObject({ acquired: false, record: { state: 'completed' } })
+  }
+
+  test('may be the default of the database', async () => {
+    await query(`CREATE DATABASE in_${charset} CHARACTER SET ${charset}`)
+    const store = storeWith('DO 0', server.url(`in_${charset}`))
+    await store.migrate()
+    await works(store)
+  })
+
+  test('may be what the sessions compare', async () => {
+    await works(storeWith(`SET SESSION collation_connection = '${charset}_bin'`))
+  })
 })
 
 test('the schema for a migration tool may be run twice, and creates what `migrate` creates', async () => {

@@ -20,7 +20,7 @@ type Fault = (ground: Ground, choices: Choices) => unknown
 const FAULTS: readonly (readonly [name: string, fault: Fault])[] = [
   ['replies to COMMIT lost', ({ application }) => void application.dropReplyTo('COMMIT')],
   ['COMMITs lost', ({ application }) => void application.dropRequest('COMMIT')],
-  ['replies to completions lost', ({ application }) => void application.dropReplyTo("state = 'completed'")],
+  ['replies to completions lost', ({ application }) => void application.dropReplyTo("state = _binary'completed'")],
   ['replies to claims lost', ({ commands }) => void commands.dropReplyTo('INSERT')],
   ['commands torn', ({ commands }) => void commands.tearRequest('UPDATE')],
   ['connections of commands cut', ({ commands }) => commands.reset()],

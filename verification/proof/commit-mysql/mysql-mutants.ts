@@ -85,8 +85,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: an owner that was taken over completes the record',
-    find: "`id = ? AND token = ? AND state = 'in-flight'",
-    replace: "`id = ? AND (1 OR token = ?) AND state = 'in-flight'",
+    find: '`id = ? AND token = ? AND state = ',
+    replace: '`id = ? AND (1 OR token = ?) AND state = ',
     check: 'S6',
   },
   {

@@ -11,7 +11,7 @@ const DUPLICATES = 12
 const TEXTS = {
   mark: 'SAVEPOINT once_per_key',
   takesTheKey: 'INSERT INTO `once_per_key_records`',
-  completes: "state = 'completed'",
+  completes: "state = _binary'completed'",
   fence: 'NOWAIT',
   takesOver: 'WHERE id = ',
 } as const
