@@ -68,6 +68,8 @@ export class InTransaction<Tx> {
   readonly #records: Records
   readonly #open = new WeakMap<object, Open<Tx>>()
   readonly #marked = new WeakMap<Open<Tx>, Marked>()
+  /** Whether the store has seen, over its own pool, a row that one of these transactions has locked: both use one database. */
+  #isOneDatabase = false
 
   constructor(run: RunInTransaction<Tx>, database: Database, statements: Statements, records: Records) {
     this.#run = run
@@ -92,6 +94,12 @@ export class InTransaction<Tx> {
     const open = this.#openOf(tx)
     await this.#setMark(open, token)
     await this.#remember(open, { token })
+  }
+
+  /** Whether a locking read of a row that was changed since its snapshot would end the transaction: MySQL has no such thing. */
+  async isolatesSnapshots(tx: Tx): Promise<boolean> {
+    const [row] = await this.#rows(this.#openOf(tx), SNAPSHOTS())
+    return row !== undefined && valueIn(row) === 'ON'
   }
 
   /** Locks the record until the transaction ends, and makes it uncertain. Resolves with what it says of the step. */
@@ -142,6 +150,7 @@ export class InTransaction<Tx> {
       if (isLocked(error)) return 'taken'
       throw error
     }
+    if (found.version === null) await this.#mustBeSeen(key, entry.token)
     await this.#remember(open, {
       token: entry.token,
       taken: found.version ?? { token: placeholder, revision: 1, expiresAt: 0 },
@@ -180,6 +189,12 @@ export class InTransaction<Tx> {
     this.#marked.set(open, { ...known, writesBefore: await this.#writes(open) })
   }
 
+  /** Once: the row that is a lock must be one for the store too. */
+  async #mustBeSeen(key: string, token: string): Promise<void> {
+    this.#isOneDatabase ||= (await this.#records.findLast(key)) === 'locked'
+    if (!this.#isOneDatabase) owned(null, token)
+  }
+
   async #setMark(open: Open<Tx>, token: string): Promise<void> {
     await this.#send(open, statement(`SAVEPOINT ${markOf(token)}`)())
   }
@@ -194,7 +209,7 @@ export class InTransaction<Tx> {
   /** How many statements that write the session has been sent, whether they have met a row or not. */
   async #writes(open: Open<Tx>): Promise<number> {
     const rows = await this.#rows(open, WRITES())
-    return rows.reduce((sum, row) => sum + Number(String(row.Value ?? row.VARIABLE_VALUE)), 0)
+    return rows.reduce((sum, row) => sum + Number(valueIn(row)), 0)
   }
 
   /** In the marked transaction. */
@@ -262,6 +277,12 @@ const DOES_NOT_EXIST = 1305
 const WRITES =
   statement(`SHOW SESSION STATUS WHERE Variable_name IN ('Com_insert', 'Com_insert_select', 'Com_update', 'Com_update_multi',
   'Com_delete', 'Com_delete_multi', 'Com_replace', 'Com_replace_select', 'Com_load', 'Com_call_procedure')`)
+
+const SNAPSHOTS = statement("SHOW SESSION VARIABLES LIKE 'innodb_snapshot_isolation'")
+
+function valueIn(row: Readonly<Record<string, unknown>>): string {
+  return String(row.Value ?? row.VARIABLE_VALUE)
+}
 
 /** Its name says whose it is. */
 function markOf(token: string): string {

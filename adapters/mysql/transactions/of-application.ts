@@ -21,6 +21,8 @@ export class OfApplication implements Transactions<unknown, unknown> {
   readonly inside: InTransaction<unknown>
   readonly #client: OpenedTransactions<unknown, unknown>
   readonly #database: Database
+  /** Of the application's sessions, as the first transaction tells; `undefined`: there was none. */
+  #isolatesSnapshots: boolean | undefined
 
   constructor(given: AnyTransactions, database: Database, statements: Statements, records: Records) {
     this.#client = opened(given)
@@ -36,6 +38,7 @@ export class OfApplication implements Transactions<unknown, unknown> {
   /** Nothing bounds the inactivity of a session: both servers can only bound all of a session's transactions. */
   async mark(tx: unknown, token: string): Promise<boolean> {
     await this.inside.mark(tx, token)
+    this.#isolatesSnapshots ??= await this.inside.isolatesSnapshots(tx)
     return !this.needsRenewal(undefined)
   }
 
@@ -68,7 +71,7 @@ export class OfApplication implements Transactions<unknown, unknown> {
    * transaction that locks a row which has changed since its snapshot (`innodb_snapshot_isolation`, MariaDB's default from 11.6 on).
    */
   needsRenewal(_options: unknown): boolean {
-    return this.#database.last?.isolatesSnapshots !== false
+    return this.#isolatesSnapshots !== false || this.#database.last?.isolatesSnapshots !== false
   }
 
   /** A deadlock, which a Galera cluster reports at COMMIT, has rolled it back. Whatever else, the record is asked. */

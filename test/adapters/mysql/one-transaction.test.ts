@@ -1,10 +1,10 @@
 import type { PoolConnection } from 'mysql2/promise'
 import type { IdempotencyContext, IdempotencyOptions } from 'once-per-key'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../support/gate.js'
 import type { Handler } from '../../support/payout-servers.js'
 import { claimOf, ownOf } from '../claims.js'
-import { ISOLATION, SNAPSHOTS } from './open-store.js'
+import { ISOLATION, openPool, SNAPSHOTS, storeOn } from './open-store.js'
 import { onDatabase } from './served.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -15,7 +15,7 @@ const LEVELS = [
   ['SERIALIZABLE', `SET SESSION ${ISOLATION} = 'SERIALIZABLE'`],
 ] as const
 
-describe.each(LEVELS)('one transaction and no claim, at %s,', async (_level, session) => {
+describe.each(LEVELS)('one transaction and no claim, at %s,', async (level, session) => {
   const on = await onDatabase(session)
   const { store, insert, effects, record, types, errors, query, application } = on
   on.clears()
@@ -257,6 +257,28 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', async (_level, ses
     )
     expect(await post()).toMatchObject(SENT)
     expect(begun).toMatchObject({ acquired: false, record: { state: 'in-flight', leaseRemainingMs: 1 } })
+  })
+
+  test('on another database than the store, which has the same tables, is noticed, and nothing is committed', async () => {
+    const elsewhere = openPool(await on.database.createDatabase(`elsewhere_${level.replace(' ', '_')}`))
+    onTestFinished(() => elsewhere.end())
+    await storeOn({ pool: elsewhere }).migrate()
+    await elsewhere.query('CREATE TABLE effects (id VARCHAR(64) PRIMARY KEY) ENGINE = InnoDB')
+    const apart = storeOn({ pool: on.pool, transactions: elsewhere }) as unknown as typeof store
+    const post = await serve(
+      async (_req, res, context) => {
+        await apart.transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(201).end()
+        })
+      },
+      { store: apart },
+    )
+    for (let times = 0; times < 2; times++) {
+      expect(await post()).toMatchObject({ status: 500 })
+      expect(errors.splice(0)).toMatchObject([{ code: 'record_absent' }])
+    }
+    expect((await elsewhere.query('SELECT * FROM effects'))[0]).toEqual([])
   })
 
   test('of 40 attempts for 8 keys at once, each key has one effect, and nobody is told of a deadlock', async () => {

@@ -37,12 +37,7 @@ describe('the first command says what is wrong, and nothing is changed:', () => 
       'database_unsuitable',
       /cannot be read.*sql_select_limit/,
     ],
-    [
-      'results of ucs2',
-      'SET SESSION character_set_results = ucs2',
-      'database_unsuitable',
-      /cannot be read.*_results/,
-    ],
+    ['results of ucs2', 'SET SESSION character_set_results = ucs2', 'database_unsuitable', /cannot be read.*_results/],
     ['no autocommit', 'SET SESSION autocommit = 0', 'database_unsuitable', /autocommit/],
   ])('%s', async (_name, sql, code, message) => {
     const before = await rows()

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type PoolConnection as CallbackConnection, createPool as createCallbackPool } from 'mysql2'
 import type { PoolConnection } from 'mysql2/promise'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -321,6 +322,22 @@ describe.each(LEVELS)('a transaction at %s', async (_level, session) => {
       expect(await effects()).toEqual([])
     },
   )
+
+  test('may be longer than its lease is without a renewal', async () => {
+    const post = await serve(
+      async (_req, res, context) => {
+        await store.transaction(context, async (tx) => {
+          await insert(tx)
+          await tx.query('SELECT * FROM effects')
+          await pause(1_200)
+          res.status(201).json({ id: 'e1' })
+        })
+      },
+      { leaseMs: 2_400, storeTimeoutMs: 600, maxRunMs: 6_000 },
+    )
+    expect(await post()).toMatchObject(SENT)
+    expect(errors).toEqual([])
+  })
 
   test('on a callback pool gives its connections', async () => {
     const callbacks = createCallbackPool({ uri: url, connectionLimit: 2 })
