@@ -135,6 +135,16 @@ export function integer(row: Row, column: string): number {
   return value as number
 }
 
+/** For a walk through the rows, which passes over what cannot be read: `null`. */
+export function readableOrNull<Value>(read: () => Value): Value | null {
+  try {
+    return read()
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code === 'record_unreadable') return null
+    throw error
+  }
+}
+
 function isUncertain(row: Row): boolean {
   const { uncertain } = row
   if (uncertain !== 0 && uncertain !== 1) throw new DamagedRow('uncertain')

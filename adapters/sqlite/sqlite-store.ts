@@ -25,7 +25,7 @@ import {
   transactAtOnce,
   type Unclaimed,
 } from '../../src/core/index.js'
-import { integer } from '../sql/record-columns.js'
+import { integer, readableOrNull } from '../sql/record-columns.js'
 import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
 import { completeByHand, InTransaction } from './in-transaction.js'
@@ -216,7 +216,10 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     return this.#read((now) => {
       const rows = this.#connection.rows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
       const records = rows.filter(isKnownFormat).flatMap((row) => {
-        const found = listed(recordIn(row, now), now)
+        const found = listed(
+          readableOrNull(() => recordIn(row, now)),
+          now,
+        )
         return found === null ? [] : [{ key: String(row.key), ...found }]
       })
       return { records, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.key) }
@@ -229,7 +232,10 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
       const records = rows
         .filter((row) => isKnownFormat(row) && row.state !== 'completed')
         .flatMap((row) => {
-          const unknown = listedIfUnknown(recordIn(row, now), now)
+          const unknown = listedIfUnknown(
+            readableOrNull(() => recordIn(row, now)),
+            now,
+          )
           return unknown === null ? [] : [{ key: String(row.key), ...unknown }]
         })
       const last = rows.length < ROWS_A_LIST ? undefined : rows.at(-1)

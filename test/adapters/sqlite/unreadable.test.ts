@@ -27,6 +27,14 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
       expect(query('SELECT * FROM once_per_key_records')).toEqual(before)
     })
 
+    test('is passed over where the others are listed', async () => {
+      const { database, store } = openStore(driver)
+      await store.complete('acme:a', { ...ownOf('t1'), answer: { ...ANSWER, body: null } })
+      await store.begin('acme:b', claimOf('t1'))
+      database.exec("UPDATE once_per_key_records SET head = 'no JSON' WHERE key = 'acme:a'")
+      expect((await store.listScope('acme', null)).records).toMatchObject([{ key: 'acme:b' }])
+    })
+
     test('says nothing of what it holds', async () => {
       const { database, store } = openStore(driver)
       await store.complete('k', { ...ownOf('t1'), answer: ANSWER })
