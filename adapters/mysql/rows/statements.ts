@@ -148,7 +148,7 @@ const DAY_MS = 86_400_000
 
 function walkingOf({ records, sweeps }: Tables) {
   const walk = statement(
-    `SELECT CONCAT(${NOW}) AS now, HEX(r.id) AS id, CONVERT(r.name USING utf8mb4) AS name, ${COLUMNS}, r.body IS NULL AS bodiless
+    `SELECT CONCAT(${NOW}) AS now, HEX(r.id) AS id, HEX(r.name) AS name, ${COLUMNS}, r.body IS NULL AS bodiless
     FROM ${records} r WHERE r.id > ? ORDER BY r.id LIMIT ?`,
   )
   const expired = statement(

@@ -1,6 +1,8 @@
+import { Buffer } from 'node:buffer'
 import { type ListedRecords, listed, listedIfUnknown } from '../../../src/core/index.js'
+import { readableOrNull } from '../../sql/record-columns.js'
 import type { Pace } from '../../sql/sweep-timer.js'
-import type { Database, TextRow } from '../connection/database.js'
+import type { Database } from '../connection/database.js'
 import { isLocked } from '../errors.js'
 import { foundIn } from './record-row.js'
 import type { Statements } from './statements.js'
@@ -23,11 +25,11 @@ export class Walks {
   }
 
   listScope(scope: string, from: string | null): Promise<ListedRecords> {
-    return this.#list(from, (row) => (String(row.name).startsWith(`${scope}:`) ? listed : null))
+    return this.#list(from, listed, (key) => key.startsWith(`${scope}:`))
   }
 
   list(from: string | null): Promise<ListedRecords> {
-    return this.#list(from, () => listedIfUnknown)
+    return this.#list(from, listedIfUnknown, () => true)
   }
 
   /** Removes all expired rows now. Resolves with their number. */
@@ -69,15 +71,15 @@ export class Walks {
     }
   }
 
-  async #list(from: string | null, showing: (row: TextRow) => typeof listed | null): Promise<ListedRecords> {
+  async #list(from: string | null, show: typeof listed, isAsked: (key: string) => boolean): Promise<ListedRecords> {
     const rows = await this.#database.rows(this.#statements.walk(from ?? '', ROWS_A_LIST))
-    const records = rows
-      .filter(({ format }) => format === `${FORMAT}`)
-      .flatMap((row) => {
-        const { record, now } = foundIn({ ...row, body: row.bodiless === '1' ? null : NOT_READ, steps: null })
-        const shown = showing(row)?.(record, now) ?? null
-        return shown === null ? [] : [{ key: String(row.name), ...shown }]
-      })
+    const records = rows.flatMap((row) => {
+      const key = Buffer.from(String(row.name), 'hex').toString()
+      if (row.format !== `${FORMAT}` || !isAsked(key)) return []
+      const found = readableOrNull(() => foundIn({ ...row, body: row.bodiless === '1' ? null : NOT_READ, steps: null }))
+      const shown = found && show(found.record, found.now)
+      return shown === null ? [] : [{ key, ...shown }]
+    })
     return { records, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.id) }
   }
 }

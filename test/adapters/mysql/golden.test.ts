@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { beforeEach, describe, expect, test } from 'vitest'
-import { claimOf, ownOf } from '../claims.js'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { RECORDS } from '../records.js'
 import { openStore } from './open-store.js'
 
@@ -95,6 +95,18 @@ test.each([
     })
   } else await store.begin('k', claimOf('t', 'fingerprint')).catch(() => {})
   expect(await query('SELECT * FROM once_per_key_records')).toEqual(before)
+})
+
+test('a damaged record is passed over where the others are listed', async () => {
+  for (const key of ['acme:a', 'acme:b', 'other:a']) await store.begin(key, { ...claimOf(key), leaseMs: 1 })
+  await store.complete('acme:a', { ...ownOf('acme:a'), answer: ANSWER })
+  await query("UPDATE once_per_key_records SET head = '{' WHERE name = 'acme:a'")
+  await vi.waitFor(async () => {
+    const { records } = await store.list(null)
+    expect(records.map(({ key }) => key).sort()).toEqual(['acme:b', 'other:a'])
+  })
+  expect((await store.listScope('acme', null)).records).toMatchObject([{ key: 'acme:b' }])
+  expect((await store.listScope('other', null)).records).toMatchObject([{ key: 'other:a' }])
 })
 
 function insert(row: Readonly<Record<string, string | number | null>>): Promise<unknown> {

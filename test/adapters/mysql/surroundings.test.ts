@@ -275,6 +275,13 @@ describe.each(['ucs2', 'utf16', 'utf32'])('texts of %s', (charset) => {
   })
 })
 
+test('keys are listed as they are, whatever the sessions make of texts', async () => {
+  const narrow = openPool(url, { charset: 'latin1_swedish_ci' })
+  onTestFinished(() => narrow.end())
+  await store.begin('schön:kéy😀', claimOf('t'))
+  expect((await storeOn({ pool: narrow }).listScope('schön', null)).records).toMatchObject([{ key: 'schön:kéy😀' }])
+})
+
 test('the schema for a migration tool may be run twice, and creates what `migrate` creates', async () => {
   const other = openPool(await server.createDatabase('migrated'), { multipleStatements: true })
   onTestFinished(() => other.end())
