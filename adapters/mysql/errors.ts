@@ -60,10 +60,8 @@ export class MySqlStoreError extends Error {
 /** Before a statement is sent: the server ends the session of one that is too large, or the client does. */
 export function mustFit(bytes: number, mostBytes: number): void {
   if (bytes <= mostBytes) return
-  throw new MySqlStoreError(
-    'packet_too_large',
-    `The command has ${bytes} bytes, and the server's \`max_allowed_packet\` is ${mostBytes}: raise it, or lower \`maxAnswerBytes\`.`,
-  )
+  const sizes = `It has ${bytes} bytes, and may have ${mostBytes}.`
+  throw new MySqlStoreError('packet_too_large', `${ADVICE.packet_too_large} ${sizes}`)
 }
 
 /** The store's error for an error of the client, with advice. */
@@ -160,7 +158,7 @@ const NUMBERS: Readonly<Partial<Record<ClientsCode, readonly number[]>>> = {
   database_full: [1021, 1037, 1038, 1041, 1114, 1206],
 }
 
-const ADVICE: Readonly<Record<ClientsCode, string>> = {
+export const ADVICE: Readonly<Record<ClientsCode, string>> = {
   schema_missing:
     'The tables of the store do not exist in the database of this connection: call `await store.migrate()` when the process starts, or run ' +
     '`MySqlStore.schemaSql()` with your migration tool.',

@@ -28,6 +28,7 @@ import {
   type WithResult,
 } from '../../src/core/index.js'
 import { SweepTimer } from '../sql/sweep-timer.js'
+import { waitingReport } from '../sql/waiting-report.js'
 import { isEnded } from './connection/client.js'
 import { Database } from './connection/database.js'
 import { MySqlStoreError } from './errors.js'
@@ -63,13 +64,13 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   /** `undefined`: the application did not give `transactions`. */
   readonly #transactions: OfApplication | undefined
   readonly #listeners: ((event: StoreEvent) => void)[] = []
-  #waitingReportedAt = Number.NEGATIVE_INFINITY
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: MySqlStoreOptions<Given>) {
     const { pool, prefix, sweeps, transactions } = readOptions(options)
     this.place = prefix
-    this.#database = new Database(pool, prefix, (waiting) => this.#reportWaiting(waiting))
+    const report = waitingReport((event) => this.#emit(event), 'connectionLimit')
+    this.#database = new Database(pool, prefix, report)
     const statements = statementsOn(prefix)
     this.#records = new Records(this.#database, statements)
     this.#walks = new Walks(this.#database, statements)
@@ -265,20 +266,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     return reply
   }
 
-  #reportWaiting(waiting: number): void {
-    const now = performance.now()
-    if (now < this.#waitingReportedAt + WAITING_REPORT_EVERY_MS) return
-    this.#waitingReportedAt = now
-    this.#emit({ type: 'connections_exhausted', waiting, advice: POOL_ADVICE })
-  }
-
   #emit(event: StoreEvent): void {
     for (const emit of this.#listeners) emit(event)
   }
 }
-
-const WAITING_REPORT_EVERY_MS = 10_000
-
-const POOL_ADVICE =
-  'Give the store its own pool, from which no handler takes connections. If it has one, raise its `connectionLimit`, and find out ' +
-  'what keeps the database busy.'

@@ -65,8 +65,7 @@ function isSamePool(pool: unknown, transactions: unknown): boolean {
 
 /** The store changes its sessions, which are then not the application's. */
 const SAME_POOL =
-  'transactions: expected another pool than `pool`, which is for the store alone: handlers that wait in transactions would take the ' +
-  'connections of the commands that renew and end their runs'
+  'transactions: expected another pool than `pool`, whose connections handlers would take from the commands that end their runs'
 
 const DEFAULT_PREFIX = 'once_per_key_'
 

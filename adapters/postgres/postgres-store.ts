@@ -27,6 +27,7 @@ import {
   type WithResult,
   warnOnce,
 } from '../../src/core/index.js'
+import { waitingReport } from '../sql/waiting-report.js'
 import { isEnded } from './client.js'
 import { Database } from './database.js'
 import { PostgresStoreError } from './errors.js'
@@ -67,7 +68,6 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   /** `undefined`: the application did not give `transactions`. */
   readonly #transactions: InClientsTransaction<unknown, unknown> | undefined
   readonly #listeners: ((event: StoreEvent) => void)[] = []
-  #waitingReportedAt = Number.NEGATIVE_INFINITY
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: PostgresStoreOptions<Given>) {
@@ -75,7 +75,8 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     if ('pool' in client && client.pool === transactions) warnOnce('ONCE_PER_KEY_SHARED_POOL', SHARED_POOL)
     this.#schema = schema
     this.place = schema
-    this.#database = new Database(client, schema, (waiting) => this.#reportWaiting(waiting), prepares)
+    const report = waitingReport((event) => this.#emit(event), 'max')
+    this.#database = new Database(client, schema, report, prepares)
     this.#statements = statementsOf(schema)
     this.#transactions = transactions && transactionsOf(transactions, this.#statements, schema, prepares)
     this.unclaimed = transactions && unclaimedOn((statement) => this.#command(statement), this.#statements)
@@ -267,24 +268,11 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     }
   }
 
-  #reportWaiting(waiting: number): void {
-    const now = performance.now()
-    if (now < this.#waitingReportedAt + WAITING_REPORT_EVERY_MS) return
-    this.#waitingReportedAt = now
-    this.#emit({ type: 'connections_exhausted', waiting, advice: POOL_ADVICE })
-  }
-
   #emit(event: StoreEvent): void {
     for (const emit of this.#listeners) emit(event)
   }
 }
 
-const WAITING_REPORT_EVERY_MS = 10_000
-
 const SHARED_POOL =
   'The options `pool` and `transactions` of PostgresStore are the same pool: handlers that wait in transactions take the connections of ' +
   "the store's commands, which renew and end their runs. Give the store a small pool of its own. This is printed once."
-
-const POOL_ADVICE =
-  'Give the store its own pool, from which no handler takes connections. If it has one, raise its `max`, and find out ' +
-  'what keeps the database busy.'

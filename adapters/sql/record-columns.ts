@@ -135,6 +135,12 @@ export function integer(row: Row, column: string): number {
   return value as number
 }
 
+export const LATER_FORMAT = 'a later version of the library wrote it, in a format that this version does not know'
+
+export function unreadableBecause(because: string): string {
+  return `The record cannot be read, and was left unchanged: ${because}.`
+}
+
 /** For a walk through the rows, which passes over what cannot be read: `null`. */
 export function readableOrNull<Value>(read: () => Value): Value | null {
   try {

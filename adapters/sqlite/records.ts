@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { machine, StoredStep } from '../../src/core/index.js'
-import { columnsOf, DamagedRow, integer, recordOf, text } from '../sql/record-columns.js'
+import {
+  columnsOf,
+  DamagedRow,
+  integer,
+  LATER_FORMAT,
+  recordOf,
+  text,
+  unreadableBecause,
+} from '../sql/record-columns.js'
 import type { Row, SqliteValue } from './client.js'
 import type { Connection } from './connection.js'
 import { SqliteStoreError } from './errors.js'
@@ -86,7 +94,7 @@ export function recordIn(row: Row | undefined, now: number): StoredRecord | null
     if (row.format === CHECKED_FORMAT && row.checksum !== undefined) check(row)
     if (now >= integer(row, 'expires_at')) return null
     if (!isKnownFormat(row)) {
-      throw unreadable('a later version of the library wrote it, in a format that this version does not know')
+      throw unreadable(LATER_FORMAT)
     }
     return recordOf(row)
   })
@@ -144,5 +152,5 @@ function readable<Value>(read: () => Value): Value {
 }
 
 function unreadable(because: string): SqliteStoreError {
-  return new SqliteStoreError('record_unreadable', `The record cannot be read, and was left unchanged: ${because}.`)
+  return new SqliteStoreError('record_unreadable', unreadableBecause(because))
 }

@@ -1,4 +1,4 @@
-import { MySqlStoreError } from '../errors.js'
+import { ADVICE, MySqlStoreError } from '../errors.js'
 import { bytes, literally, statement } from '../statement.js'
 
 /** What a connection was found to be. */
@@ -30,12 +30,8 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
     engine: string
   }[]
   if (tables.length < 2) {
-    throw new MySqlStoreError(
-      'schema_missing',
-      `There are no tables ${prefix}records and ${prefix}sweeps in the database of this connection, or its user may not see them: call ` +
-        '`await store.migrate()` when the process starts, or run `MySqlStore.schemaSql()` with your migration tool; the user needs SELECT, ' +
-        'INSERT, UPDATE and DELETE on both.',
-    )
+    const seen = `${ADVICE.schema_missing} ${ADVICE.permission_denied}`
+    throw new MySqlStoreError('schema_missing', `${prefix}records, ${prefix}sweeps: ${seen}`)
   }
   const other = tables.find(({ engine }) => engine !== 'InnoDB')
   if (other !== undefined) {
@@ -50,8 +46,7 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
   }
 }
 
-const UNREADABLE =
-  'the variables of its sessions cannot be read: leave `sql_select_limit` and `character_set_results` as they are by default'
+const UNREADABLE = 'its sessions cannot be read: leave `sql_select_limit` and `character_set_results` at their defaults'
 
 /** MySQL does not know all of them. */
 const VARIABLES = `SHOW SESSION VARIABLES WHERE Variable_name IN
@@ -76,7 +71,7 @@ function sessionFault(session: Readonly<Record<string, string | undefined>>): st
   }
   // A replica is read-only: what depends on that would not be done there.
   if (session.log_bin === 'ON' && session.binlog_format === 'STATEMENT') {
-    return 'its binary log has statements, which a replica may carry out differently: set `binlog_format` to ROW or MIXED'
+    return 'its `binlog_format` is STATEMENT, which replicas carry out in their own way: use ROW or MIXED'
   }
   return null
 }

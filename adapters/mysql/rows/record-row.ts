@@ -1,5 +1,5 @@
 import type { machine } from '../../../src/core/index.js'
-import { DamagedRow, integer, type Row, recordOf } from '../../sql/record-columns.js'
+import { DamagedRow, integer, LATER_FORMAT, type Row, recordOf, unreadableBecause } from '../../sql/record-columns.js'
 import { MySqlStoreError } from '../errors.js'
 import type { Version } from './statements.js'
 import { withSteps } from './steps-column.js'
@@ -52,11 +52,11 @@ function found(row: Row): Found {
   const version = { token: String(row.token), revision: integer(row, 'revision'), expiresAt }
   if (now >= expiresAt) return { now, record: null, version }
   if (row.format !== FORMAT) {
-    throw unreadable('a later version of the library wrote it, in a format that this version does not know')
+    throw unreadable(LATER_FORMAT)
   }
   return { now, record: withSteps(recordOf(row), row), version }
 }
 
 function unreadable(because: string): MySqlStoreError {
-  return new MySqlStoreError('record_unreadable', `The record cannot be read, and was left unchanged: ${because}.`)
+  return new MySqlStoreError('record_unreadable', unreadableBecause(because))
 }
