@@ -30,8 +30,8 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
     engine: string
   }[]
   if (tables.length < 2) {
-    const seen = `${ADVICE.schema_missing} ${ADVICE.permission_denied}`
-    throw new MySqlStoreError('schema_missing', `${prefix}records, ${prefix}sweeps: ${seen}`)
+    const advice = `${ADVICE.schema_missing} ${ADVICE.permission_denied}`
+    throw new MySqlStoreError('schema_missing', `There are no ${prefix}records and ${prefix}sweeps. ${advice}`)
   }
   const other = tables.find(({ engine }) => engine !== 'InnoDB')
   if (other !== undefined) {
