@@ -13,16 +13,15 @@ export interface SchemaOptions {
 
 export interface MySqlStoreOptions<Given extends AnyTransactions = AnyTransactions> extends SchemaOptions {
   /**
-   * A pool of `mysql2` or `mysql2/promise` for the store alone, with some 2 to 5 connections to the primary: handlers that take every
-   * connection of a shared pool would starve the commands that end them, and the store sets `innodb_lock_wait_timeout` in
-   * its sessions. The application opens, configures and closes it.
+   * A pool of `mysql2` or `mysql2/promise` for the store alone, with some 2 to 5 connections to the primary: handlers would take
+   * those of a shared pool, and the store sets `innodb_lock_wait_timeout` in its sessions. The application opens, configures and
+   * closes it.
    */
   readonly pool: MySqlPool
 
   /**
    * How the application opens transactions: a pool of `mysql2`, or two functions of another client (`{ transaction, run }`).
-   * Required for `transaction` and `step`; `completeIn` needs only its `run`. Not the store's own pool: handlers
-   * waiting in transactions would starve other commands.
+   * Required for `transaction` and `step`; `completeIn` needs only its `run`. Not the store's own pool.
    * @default none: `transaction`, `step` and `completeIn` are misuse
    */
   readonly transactions?: Given | undefined
