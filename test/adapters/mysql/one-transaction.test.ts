@@ -158,9 +158,12 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', async (level, sess
         if (++turn > 1) return
         const [[row]] = (await tx.query('SELECT CONNECTION_ID() AS id')) as unknown as [[{ id: number }]]
         await query(`KILL CONNECTION ${row.id}`)
+        // Until it is rolled back its lock counts as another attempt's.
+        const open = `SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = ${row.id}`
+        while ((await query(open)).length > 0);
       }),
     )
-    expect((await post()).status).toBe(500)
+    expect((await post()).status).toBeGreaterThanOrEqual(500)
     expect(await post()).toMatchObject(SENT)
     expect(await effects()).toEqual(['e1'])
   })
