@@ -33,7 +33,7 @@ function ordinaryUser(folder: string): string[] {
 }
 
 function makeDatabase(binary: string, args: readonly string[], folder: string): void {
-  const options = { stdio: 'ignore', cwd: folder } as const
+  const options = { stdio: 'pipe', cwd: folder } as const // What it says is part of its error.
   if (binary === MYSQL) {
     const first = join(folder, 'first.sql')
     writeFileSync(first, `CREATE USER root@'127.0.0.1'; GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;`)
