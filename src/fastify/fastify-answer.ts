@@ -49,7 +49,7 @@ export class FastifyAnswer implements HeldAnswer {
   failed(error: unknown): void {
     if (!this.#isGiven) this.#run.willFailCertainly(isCertainFailure(error))
     else if (this.#isOut) this.#notSent(error)
-    else this.#returned()
+    else this.#run.stopped()
   }
 
   /**
@@ -58,7 +58,7 @@ export class FastifyAnswer implements HeldAnswer {
    */
   send(given: unknown, done: Done): void {
     if (this.#isGiven) {
-      this.#returned()
+      this.#run.stopped()
       if (given !== undefined) this.#reply.log.warn('a second answer was not sent: the first one is being stored')
       return
     }
@@ -73,11 +73,6 @@ export class FastifyAnswer implements HeldAnswer {
     // Nothing of it is sent with HEAD or 204, so it may as well have no end: Fastify does with it what it does.
     if (isStreamed(payload) && head.mayHaveBody) this.#collect(head, payload, done)
     else this.#settle(head, payload, done)
-  }
-
-  /** The handler has returned or thrown: it does not wait for the COMMIT of a transaction that is open. */
-  #returned(): void {
-    if (this.#entry !== undefined) void this.#run.fail()
   }
 
   #collect(head: ReplyHead, payload: Parameters<typeof streamOf>[0], done: Done): void {

@@ -67,7 +67,6 @@ class Execution<Req> implements HeldAnswer {
   /** The response's headers before the handler. */
   readonly #before: Headers | undefined
   #hasReturned = false
-  #isInTransaction = false
   /** A transaction's answer: nothing that the handler does later changes it. */
   #given: Given | undefined
   /** A transaction's answer that is being read. */
@@ -134,7 +133,7 @@ class Execution<Req> implements HeldAnswer {
 
   async #send({ response, bytes, settled }: Given): Promise<Response> {
     const { whenSettled } = settled
-    if (this.#hasReturned && this.#isInTransaction) void this.#run.fail() // The handler does not wait for the COMMIT.
+    this.#run.stopped()
     const now = await whenSettled
     return now.action === 'send' ? rebuilt(response, bytes, this.#extraHeaders) : this.#other(now)
   }
@@ -147,7 +146,6 @@ class Execution<Req> implements HeldAnswer {
 
   entered(): void {
     if (this.#hasReturned) throw transactionLate()
-    this.#isInTransaction = true
   }
 
   reset(): void {
@@ -184,9 +182,7 @@ class Execution<Req> implements HeldAnswer {
     return true
   }
 
-  left(): void {
-    this.#isInTransaction = false
-  }
+  left(): void {}
 }
 
 /**

@@ -38,7 +38,6 @@ export class KoaAnswer implements HeldAnswer {
   readonly #before: HeaderSnapshot
   /** The run has been settled with the answer in `ctx`. */
   #isGiven = false
-  #isInTransaction = false
   /** Koa's own fields when the handler's transaction was opened. */
   #notes: Readonly<Record<string, unknown>> = {}
 
@@ -61,7 +60,7 @@ export class KoaAnswer implements HeldAnswer {
       this.#ctx.app.emit('error', error, this.#ctx) // A transaction has committed the answer, so it is sent.
     }
     const { headerSent, res, respond } = this.#ctx
-    if (this.#isGiven) this.#returned()
+    if (this.#isGiven) this.#run.stopped()
     const isKoas = respond !== false && !headerSent && !res.writableEnded
     if (isKoas && !this.#isGiven) await this.#give(await this.#readBody())
   }
@@ -89,17 +88,12 @@ export class KoaAnswer implements HeldAnswer {
     if (this.#ctx.headerSent || body.kind !== 'whole') return
     const answer = this.#answer(body.bytes)
     const settled = this.#run.settle(answer)
-    this.#returned()
+    this.#run.stopped()
     if (!(settled instanceof Promise)) return
     const headers = snapshotOf(this.#ctx.res)
     this.#response.suspend()
     await settled
     if (this.#response.resume()) this.#send(answer, body.bytes, headers)
-  }
-
-  /** The handler has: it does not wait for the COMMIT of a transaction that is open. */
-  #returned(): void {
-    if (this.#isInTransaction) void this.#run.fail()
   }
 
   /** Koa may have ended the response meanwhile, for a time limit in front, and then does not end it again. */
@@ -150,7 +144,6 @@ export class KoaAnswer implements HeldAnswer {
   entered(): void {
     if (this.#isGiven) throw transactionLate()
     this.#response.entered()
-    this.#isInTransaction = true
     this.#notes = notesIn(this.#ctx.response)
   }
 
@@ -179,7 +172,6 @@ export class KoaAnswer implements HeldAnswer {
   }
 
   left(): void {
-    this.#isInTransaction = false
     this.#response.left()
   }
 }

@@ -132,7 +132,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
     if (done !== undefined) this.#res.once('finish', done)
     // A second end is ignored, and the end of an abandoned response must not change the answer that is being sent.
     this.#isEndDiscarded ||= this.#state === 'given'
-    if (!isFirst) return void this.#stopped()
+    if (!isFirst) return void this.#run.stopped() // As an error page does.
     this.#become('ended')
     this.#settle()
     if (!this.#sender.isGivenBack && !faked.nodesEndHasRun(this.#res)) faked.ended(this.#res) // Otherwise Node sets it.
@@ -158,7 +158,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
       case 'given':
       case 'ended':
         this.#hangsUp = true // The client gets the answer first.
-        this.#stopped()
+        this.#run.stopped()
         return
       case 'finished':
         this.#sender.outlet.destroy.call(this.#res, error)
@@ -216,11 +216,6 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
   }
 
   // --- what a transaction of the handler does
-
-  /** It answers again before the COMMIT, as an error page does: it does not wait for the transaction any more. */
-  #stopped(): void {
-    if (this.#entry !== undefined) void this.#run.fail()
-  }
 
   entered(): void {
     if (this.#state !== 'holding' || this.#head !== undefined) throw transactionLate()

@@ -33,7 +33,6 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   #settling: Settlings<RequestEnd> = undefined
   /** Whoever waits for an answer that was rolled back. */
   #discarded: Settlings<RequestEnd> = undefined
-  /** It was ended as a failure too, behind the answer of its open transaction. */
   hasStopped = false
   #response: HeldAnswer | undefined = undefined
 
@@ -102,7 +101,6 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   }
 
   failFor(settling: Settling<RequestEnd>): void {
-    this.hasStopped = this.#hasEnd
     if (this.#begins(settling)) this.#end(null, undefined)
   }
 
@@ -136,6 +134,10 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   }
 
   // --- in a transaction
+
+  stopped(): void {
+    this.hasStopped = true
+  }
 
   entered(): void {
     this.#response?.entered()

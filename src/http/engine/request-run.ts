@@ -30,15 +30,17 @@ export interface RequestRun {
    * Never throws, and never rejects.
    */
   settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<RequestEnd>
-  /**
-   * Ends the run without an answer: a failure that may have had its effect. Behind the answer of an open transaction it says that the
-   * handler has stopped: should that be rolled back, the client is told to retry. Never throws, and never rejects.
-   */
+  /** Ends the run without an answer: a failure that may have had its effect. Never throws, and never rejects. */
   fail(): MaybePromise<RequestEnd>
   /** `settle`, for whoever holds an object to be told: before this returns, if the store replies at once. */
   settleFor(settling: Settling<RequestEnd>, answer: Answer, confirmed?: boolean): void
   /** `fail`, in the same way. */
   failFor(settling: Settling<RequestEnd>): void
+  /**
+   * The handler has returned, thrown or answered again after its answer was given: it waits for no transaction. If one is open, and is
+   * rolled back, no other answer follows, and the client is told to retry.
+   */
+  stopped(): void
   /**
    * Whether the handler threw a `CertainFailure` that is being handled: then the run has certainly failed without
    * effect, whatever response is sent.

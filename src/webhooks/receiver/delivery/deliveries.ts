@@ -137,9 +137,8 @@ export class Deliveries<Req extends AnyRequest> {
     // A committed transaction completes the record, whatever the handler did afterwards.
     const answer = delivery.isAcknowledged ? ACKNOWLEDGED : ended
     // The record changes before the response is sent: a client that has seen it can send the event again at once.
-    const settling = run.settle(answer)
-    if (delivery.isInTransaction) void run.fail() // The handler does not wait for the COMMIT.
-    const settled = await settling
+    run.stopped()
+    const settled = await run.settle(answer)
     return settled.action === 'send' ? answer : this.#engine.answerFor(settled, req)
   }
 

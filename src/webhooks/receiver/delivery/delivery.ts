@@ -71,16 +71,13 @@ export const ACKNOWLEDGED: Answer = { status: 200, statusMessage: '', headers: [
 /** The answer inside a handler's transaction: the event counts as acknowledged once the transaction's work resolves. */
 export class HandledDelivery implements HeldAnswer {
   isAcknowledged = false
-  isInTransaction = false
   readonly #run: RequestRun
 
   constructor(run: RequestRun) {
     this.#run = run
   }
 
-  entered(): void {
-    this.isInTransaction = true
-  }
+  entered(): void {}
 
   reset(): void {
     this.isAcknowledged = false
@@ -96,7 +93,5 @@ export class HandledDelivery implements HeldAnswer {
     return true
   }
 
-  left(): void {
-    this.isInTransaction = false
-  }
+  left(): void {}
 }
