@@ -5,6 +5,7 @@ import {
   DamagedRow,
   integer,
   LATER_FORMAT,
+  readableOrNull,
   recordOf,
   text,
   unreadableBecause,
@@ -98,6 +99,11 @@ export function recordIn(row: Row | undefined, now: number): StoredRecord | null
     }
     return recordOf(row)
   })
+}
+
+/** For a list, which passes over what cannot be read. */
+export function recordOrNull(row: Row, now: number): StoredRecord | null {
+  return readableOrNull(() => recordIn(row, now))
 }
 
 /** In the order of the table's columns. */

@@ -25,12 +25,12 @@ import {
   transactAtOnce,
   type Unclaimed,
 } from '../../src/core/index.js'
-import { integer, readableOrNull } from '../sql/record-columns.js'
+import { integer } from '../sql/record-columns.js'
 import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
 import { completeByHand, InTransaction } from './in-transaction.js'
 import { readOptions, type SqliteStoreOptions } from './options.js'
-import { isKnownFormat, Records, recordIn } from './records.js'
+import { isKnownFormat, Records, recordOrNull } from './records.js'
 import { WaitingLine } from './waiting-line.js'
 
 type StoredRecord = machine.StoredRecord
@@ -216,10 +216,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     return this.#read((now) => {
       const rows = this.#connection.rows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
       const records = rows.filter(isKnownFormat).flatMap((row) => {
-        const found = listed(
-          readableOrNull(() => recordIn(row, now)),
-          now,
-        )
+        const found = listed(recordOrNull(row, now), now)
         return found === null ? [] : [{ key: String(row.key), ...found }]
       })
       return { records, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.key) }
@@ -232,10 +229,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
       const records = rows
         .filter((row) => isKnownFormat(row) && row.state !== 'completed')
         .flatMap((row) => {
-          const unknown = listedIfUnknown(
-            readableOrNull(() => recordIn(row, now)),
-            now,
-          )
+          const unknown = listedIfUnknown(recordOrNull(row, now), now)
           return unknown === null ? [] : [{ key: String(row.key), ...unknown }]
         })
       const last = rows.length < ROWS_A_LIST ? undefined : rows.at(-1)
