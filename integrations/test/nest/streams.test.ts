@@ -77,34 +77,24 @@ describe.each(PLACES)('$place', (place) => {
     await closed
   }
 
-  test.each(sources)('$source is read to its end though its client has left before it begins', async (source) => {
-    const { opened, open } = gate()
-    const begun = gate()
-    const serving = await serveSource(source, async function* () {
-      begun.open()
-      await opened
-      yield Buffer.from('a')
-      yield Buffer.from('b')
+  describe.each([
+    { when: 'has left before it begins', before: '', after: 'ab' },
+    { when: 'leaves meanwhile', before: 'a', after: 'b' },
+  ])('though its client $when', ({ before, after }) => {
+    test.each(sources)('$source is read to its end', async (source) => {
+      const { opened, open } = gate()
+      const begun = gate()
+      const serving = await serveSource(source, async function* () {
+        for (const part of before) yield Buffer.from(part)
+        begun.open()
+        await opened
+        for (const part of after) yield Buffer.from(part)
+      })
+      await leave(serving, begun.opened)
+      open()
+      await serving.service.idle()
+      expect(await serving.post()).toMatchObject({ text: 'ab', isReplay: true })
     })
-    await leave(serving, begun.opened)
-    open()
-    await serving.service.idle()
-    expect(await serving.post()).toMatchObject({ text: 'ab', isReplay: true })
-  })
-
-  test.each(sources)('$source is read to its end though its client leaves meanwhile', async (source) => {
-    const { opened, open } = gate()
-    const begun = gate()
-    const serving = await serveSource(source, async function* () {
-      yield Buffer.from('a')
-      begun.open()
-      await opened
-      yield Buffer.from('b')
-    })
-    await leave(serving, begun.opened)
-    open()
-    await serving.service.idle()
-    expect(await serving.post()).toMatchObject({ text: 'ab', isReplay: true })
   })
 
   test.each(sources)(

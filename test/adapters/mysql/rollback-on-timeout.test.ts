@@ -1,6 +1,7 @@
 import type { PoolConnection } from 'mysql2/promise'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Statement } from '../../../adapters/mysql/statement.js'
+import { transactionByHand } from '../../support/transaction-by-hand.js'
 import { claimOf, ownOf } from '../claims.js'
 import { openPool, storeOn } from './open-store.js'
 import { onDatabase } from './served.js'
@@ -19,19 +20,8 @@ async function meetingALock(text: string, lock: () => Promise<{ end(): Promise<v
   return storeOn({
     pool,
     transactions: {
-      async transaction(work: (tx: PoolConnection) => Promise<void>) {
-        const tx = await on.application.getConnection()
-        try {
-          await tx.query('START TRANSACTION')
-          await work(tx)
-          await tx.query('COMMIT')
-        } catch (error) {
-          await tx.query('ROLLBACK')
-          throw error
-        } finally {
-          tx.release()
-        }
-      },
+      transaction: async (work: (tx: PoolConnection) => Promise<void>) =>
+        transactionByHand(await on.application.getConnection(), work),
       async run(tx: PoolConnection, statement: Statement) {
         if (isMet || !statement.text.includes(text)) return run(tx, statement)
         isMet = true

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { inTime } from '../../support/in-time.js'
+import { transactionByHand } from '../../support/transaction-by-hand.js'
 import { BINDINGS } from './on-bindings.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
@@ -26,19 +27,7 @@ const store = storeOn({
       statements.push(text)
       return tx.query(text, [...values])
     },
-    async transaction(work) {
-      const tx = await narrow.connect()
-      try {
-        await tx.query('BEGIN')
-        await work(tx)
-        await tx.query('COMMIT')
-      } catch (error) {
-        await tx.query('ROLLBACK')
-        throw error
-      } finally {
-        tx.release()
-      }
-    },
+    transaction: async (work) => transactionByHand(await narrow.connect(), work),
   },
 })
 

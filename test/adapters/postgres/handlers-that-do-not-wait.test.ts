@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { gate } from '../../support/gate.js'
 import { inTime } from '../../support/in-time.js'
+import { transactionByHand } from '../../support/transaction-by-hand.js'
 import { BINDINGS } from './on-bindings.js'
 import { openStore, storeOn } from './open-store.js'
 
@@ -22,23 +23,12 @@ const store = storeOn({
   transactions: {
     run: (tx: PoolClient, { text, values }) => tx.query(text, [...values]),
     async transaction(work, options: { readonly retries?: boolean } | undefined) {
-      const tx = await pool.connect()
-      try {
-        for (let isLast = options?.retries !== true; ; isLast = true) {
-          await tx.query('BEGIN')
-          try {
-            await work(tx)
-            if ((await commits.shift()?.()) === 'refused') throw new Error('The COMMIT was refused.')
-            await tx.query('COMMIT')
-            return
-          } catch (error) {
-            await tx.query('ROLLBACK')
-            if (isLast) throw error
-          }
-        }
-      } finally {
-        tx.release()
-      }
+      const once = async () =>
+        transactionByHand(await pool.connect(), async (tx) => {
+          await work(tx)
+          if ((await commits.shift()?.()) === 'refused') throw new Error('The COMMIT was refused.')
+        })
+      await (options?.retries === true ? once().catch(once) : once())
     },
   },
 })

@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Gate, gate } from '../../support/gate.js'
 import { inTime } from '../../support/in-time.js'
+import { transactionByHand } from '../../support/transaction-by-hand.js'
 import { BINDINGS, type Handler } from './on-bindings.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
@@ -30,18 +31,8 @@ const store = storeOn({
       return tx.query(text, [...values])
     },
     async transaction(work) {
-      const tx = await application.connect()
       const hasPassed = limit.opened.then(() => Promise.reject(new Error('the limit has passed')))
-      try {
-        await tx.query('BEGIN')
-        await Promise.race([work(tx), hasPassed])
-        await tx.query('COMMIT')
-      } catch (error) {
-        await tx.query('ROLLBACK')
-        throw error
-      } finally {
-        tx.release()
-      }
+      await transactionByHand(await application.connect(), (tx) => Promise.race([work(tx), hasPassed]))
     },
   },
 })
