@@ -14,15 +14,16 @@ export function canBeHeld({ status, bodyUsed }: Response): boolean {
 }
 
 /** The head of a response as stored: with the headers that were set or changed after `before`, and those of the body. */
-export function headOf(
-  { status, statusText, headers }: Response,
-  before: Headers = new Headers(),
-): Omit<Answer, 'body'> {
+export function headOf({ status, statusText, headers }: Response, before: Headers | undefined): Omit<Answer, 'body'> {
+  const all = [...headers]
+  return { status, statusMessage: statusText, headers: before === undefined ? all : changedAfter(before, all) }
+}
+
+function changedAfter(before: Headers, headers: [string, string][]): [string, string][] {
   const cookies = before.getSetCookie()
-  const changed = [...headers].filter(([name, value]) =>
+  return headers.filter(([name, value]) =>
     name === 'set-cookie' ? !cookies.includes(value) : before.get(name) !== value || bodyHeaders.has(name),
   )
-  return { status, statusMessage: statusText, headers: changed }
 }
 
 /** Fetch §2.2.3: "A null body status is a status that is 101, 103, 204, 205, or 304." */
@@ -55,16 +56,15 @@ export function rebuilt(
 ): Response {
   const bytes = body !== null && 'byteLength' in body ? body : null
   const isEmpty = body === null || NULL_BODY.has(status) || bytes?.byteLength === 0
-  const init = { status, statusText, headers: new Headers(headers) } // @hono/node-server's Response would share them.
-  const response = new Response(isEmpty ? null : (body as Sendable), init)
   const held = { status, body: bytes }
-  for (const header of [...headers]) if (!fitsHeldBody(header, held)) response.headers.delete(header[0])
+  const own = new Headers() // @hono/node-server's Response would share those of the handler's.
+  for (const header of headers) if (fitsHeldBody(header, held)) own.append(header[0], header[1])
   for (const [name, value] of extraHeaders) {
     if (name === 'Link')
-      response.headers.append(name, value) // The handler may have links of its own.
-    else response.headers.set(name, value)
+      own.append(name, value) // The handler may have links of its own.
+    else own.set(name, value)
   }
-  return response
+  return new Response(isEmpty ? null : (body as Sendable), { status, statusText, headers: own })
 }
 
 /** Stores and streams never hold shared memory. */

@@ -6,6 +6,7 @@ import {
   mountedTwice,
   transactionLate,
   transactionStreamed,
+  whenever,
 } from '../core/index.js'
 import {
   type Decision,
@@ -131,11 +132,11 @@ class Execution<Req> implements HeldAnswer {
     return { response, bytes, settled: { whenSettled: this.#run.settle(answer) } }
   }
 
-  async #send({ response, bytes, settled }: Given): Promise<Response> {
-    const { whenSettled } = settled
+  #send({ response, bytes, settled }: Given): MaybePromise<Response> {
     this.#run.stopped()
-    const now = await whenSettled
-    return now.action === 'send' ? rebuilt(response, bytes, this.#extraHeaders) : this.#other(now)
+    return whenever(settled.whenSettled, (end) =>
+      end.action === 'send' ? rebuilt(response, bytes, this.#extraHeaders) : this.#other(end),
+    )
   }
 
   #other(decided: Other): Response {
@@ -198,7 +199,7 @@ export function respond<Req, Passed>(
   runs: (run: RequestRun) => Promise<Response> | Response,
 ): Promise<Response | Awaited<Passed>> {
   const responding = responded(engine, call, passes, runs)
-  waitFor(call, responding.then(nothing, nothing)) // A client that leaves must not end its handler.
+  waitFor(call, () => responding.then(nothing, nothing)) // A client that leaves must not end its handler.
   return responding
 }
 
@@ -210,17 +211,22 @@ async function responded<Req, Passed>(
 ): Promise<Response | Awaited<Passed>> {
   const { request } = call
   if (RUNNING.has(request)) throw mountedTwice()
-  const decision = await engine.decide(await factsOf(engine, call))
+  const decided = engine.decide(await factsOf(engine, call))
+  const decision = decided instanceof Promise ? await decided : decided
   switch (decision.action) {
     case 'bypass':
       return await passes()
     case 'execute':
-      waitFor(call, decision.run.ended())
+      waitFor(call, () => decision.run.ended())
       RUNNING.add(request)
-      return await execute(engine, decision, call, runs).finally(() => RUNNING.delete(request))
+      try {
+        return await execute(engine, decision, call, runs)
+      } finally {
+        RUNNING.delete(request)
+      }
     case 'reject':
       // The claim is given up after it.
-      if (decision.problem.code === 'store_unavailable') waitFor(call, engine.idle())
+      if (decision.problem.code === 'store_unavailable') waitFor(call, () => engine.idle())
       return otherResponse(engine, call, decision, decision.extraHeaders)
     case 'replay':
       return otherResponse(engine, call, decision, decision.extraHeaders)

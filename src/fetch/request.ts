@@ -27,7 +27,7 @@ export async function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>):
   const { request, asked } = call
   const { method } = request
   const rawHeaders = [...request.headers].flat()
-  const read = engine.readsBody({ method, rawHeaders }) ? await bodyOf(call, rawHeaders) : UNREAD
+  const read = engine.readsBody({ method, rawHeaders }) ? readBody(await bytesOf(call), call, rawHeaders) : UNREAD
   return {
     request: asked,
     method,
@@ -47,18 +47,24 @@ function targetOf({ url }: Request): string {
   return withoutFragment.slice(new URL(url).origin.length)
 }
 
-async function bodyOf(
-  { request, maxBodyBytes, keptBody }: Call<unknown>,
+/** `null`: it is too large; `undefined`: there is none. */
+function bytesOf({ request, maxBodyBytes, keptBody }: Call<unknown>): Promise<Uint8Array | null | undefined> {
+  return request.bodyUsed || request.body?.locked ? keptBytes(keptBody) : unreadBody(request, maxBodyBytes)
+}
+
+async function keptBytes(keptBody: Call<unknown>['keptBody']): Promise<Uint8Array> {
+  const bytes = keptBody === undefined ? null : await keptBody()
+  if (bytes === null) throw bodyConsumed()
+  return bytes
+}
+
+function readBody(
+  bytes: Uint8Array | null | undefined,
+  { maxBodyBytes }: Call<unknown>,
   rawHeaders: readonly string[],
-): Promise<ReadBody> {
-  if (request.bodyUsed || request.body?.locked) {
-    const bytes = keptBody === undefined ? null : await keptBody()
-    if (bytes === null) throw bodyConsumed()
-    return bytes.byteLength > maxBodyBytes ? TOO_LARGE : comparableBody(bytes, rawHeaders)
-  }
-  const bytes = await unreadBody(request, maxBodyBytes)
+): ReadBody {
   if (bytes === undefined) return EMPTY
-  return bytes === null ? TOO_LARGE : comparableBody(bytes, rawHeaders)
+  return bytes === null || bytes.byteLength > maxBodyBytes ? TOO_LARGE : comparableBody(bytes, rawHeaders)
 }
 
 const EMPTY: ReadBody = { body: undefined, bodyWasRead: true, bodyIsEmpty: true }

@@ -35,15 +35,17 @@ describe.each<[service: string, phase: Phase, floor: string, bytes: PerNode, pro
   ['express, memory', 'replay', 'express', { 24: 2_500, 26: 2_500, before: 1_000 }, NONE],
   ['express, redis', 'first', 'express, redis by hand', { 24: 9_000, 26: 9_200, before: 13_000 }, NONE],
   ['express, redis', 'replay', 'express, redis by hand', { 24: 7_700, 26: 8_400, before: 10_000 }, NONE],
-  ['fetch, memory', 'first', 'fetch', { 24: 36_000, 26: 35_000, before: 45_000 }, { 24: 43, 26: 43, before: 56 }],
-  ['fetch, memory', 'replay', 'fetch', { 24: 21_500, 26: 21_000, before: 26_000 }, { 24: 14, 26: 14, before: 14 }],
-  ['hono, memory', 'first', 'hono', { 24: 39_500, 26: 38_500, before: 49_000 }, { 24: 51, 26: 51, before: 64 }],
-  ['hono, memory', 'replay', 'hono', { 24: 24_500, 26: 24_000, before: 29_000 }, { 24: 17, 26: 17, before: 17 }],
+  ['fetch, memory', 'first', 'fetch', { 24: 31_500, 26: 29_000, before: 42_000 }, { 24: 29, 26: 29, before: 42 }],
+  ['fetch, memory', 'replay', 'fetch', { 24: 19_500, 26: 18_000, before: 24_500 }, { 24: 9, 26: 9, before: 9 }],
+  ['hono, memory', 'first', 'hono', { 24: 36_500, 26: 34_000, before: 47_000 }, { 24: 37, 26: 37, before: 50 }],
+  ['hono, memory', 'replay', 'hono', { 24: 22_500, 26: 20_500, before: 27_500 }, { 24: 12, 26: 12, before: 12 }],
 ])('%s, a %s request beside %s', (service, phase, floor, mostBytes, madePromises) => {
-  const promises = on(madePromises)
+  const most = on(madePromises)
 
-  test(`makes ${promises} promises more, and no timer`, async () => {
-    expect(await measured.costOver(floor, service, phase)).toMatchObject({ promises, timers: 0 })
+  test(`makes at most ${most} promises more, and no timer`, async () => {
+    const { promises, timers } = await measured.costOver(floor, service, phase)
+    expect(promises).toBeLessThanOrEqual(most) // Some are made by Node's streams: fewer since 26.12.
+    expect(timers).toBe(0)
   })
 
   test(`allocates at most ${on(mostBytes)} bytes more`, async () => {

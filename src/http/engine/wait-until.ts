@@ -4,13 +4,16 @@ import { warnOnce } from '../../core/events/warning.js'
 export type WaitUntil = (pending: Promise<void>) => void
 
 /**
- * Has the platform wait for what is pending, if it can. A `waitUntil` that fails (that of a Worker does where it is called without its
- * object) changes nothing else: the claim has its owner, and the client gets the answer.
+ * Has the platform wait for what is pending, if it can: only then is that asked for. A `waitUntil` that fails (that of a Worker does where
+ * it is called without its object) changes nothing else: the claim has its owner, and the client gets the answer.
  */
-export function waitFor({ waitUntil }: { readonly waitUntil?: WaitUntil | undefined }, pending: Promise<void>): void {
+export function waitFor(
+  { waitUntil }: { readonly waitUntil?: WaitUntil | undefined },
+  pending: () => Promise<void>,
+): void {
   if (waitUntil === undefined) return
   try {
-    Promise.resolve(waitUntil(pending)).catch(warn) // It may be an async function.
+    Promise.resolve(waitUntil(pending())).catch(warn) // It may be an async function.
   } catch (error) {
     warn(error)
   }

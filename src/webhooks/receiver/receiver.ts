@@ -99,7 +99,7 @@ export function receiverFor<Req extends AnyRequest>(
     const type = typeInPath?.(request.url) ?? null
     const delivery = fetchDelivery(request as Req & Request, waitUntil)
     const receiving = deliveries.during(async () => responseOf(await deliveries.answerTo(delivery, type)))
-    waitFor({ waitUntil }, receiving.then(nothing, nothing)) // A sender that leaves must not end the handler.
+    waitFor({ waitUntil }, () => receiving.then(nothing, nothing)) // A sender that leaves must not end the handler.
     return receiving
   }
   return Object.assign(receiver, { handle, fetch, idle: () => deliveries.idle() })

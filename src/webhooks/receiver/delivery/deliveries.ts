@@ -119,13 +119,13 @@ export class Deliveries<Req extends AnyRequest> {
     const decision = await this.#engine.claim(identity, delivery)
     switch (decision.action) {
       case 'execute':
-        waitFor(delivery, decision.run.ended())
+        waitFor(delivery, () => decision.run.ended())
         return this.#run(handler, event, decision.run, delivery.request)
       case 'replay':
         return this.#engine.answerFor(decision, delivery.request)
       case 'reject':
         // The claim is given up after it.
-        if (decision.problem.code === 'store_unavailable') waitFor(delivery, this.idle())
+        if (decision.problem.code === 'store_unavailable') waitFor(delivery, () => this.idle())
         return this.#engine.answerFor(decision, delivery.request)
     }
   }
