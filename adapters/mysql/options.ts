@@ -4,8 +4,8 @@ import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './
 
 export interface SchemaOptions {
   /**
-   * The prefix of the names of the store's tables. Stores with the same prefix, in the same database, share their records. Letters,
-   * digits and underscores.
+   * The prefix of the names of the store's tables. Stores with the same prefix, in the same database, share their
+   * records. Letters, digits and underscores.
    * @default 'once_per_key_'
    */
   readonly prefix?: string | undefined
@@ -13,22 +13,20 @@ export interface SchemaOptions {
 
 export interface MySqlStoreOptions<Given extends AnyTransactions = AnyTransactions> extends SchemaOptions {
   /**
-   * A pool of `mysql2` or `mysql2/promise` for the store alone, with some 2 to 5 connections to the primary: handlers would take
-   * those of a shared pool, and the store sets `innodb_lock_wait_timeout` in its sessions. The application opens, configures and
-   * closes it.
+   * A pool of `mysql2` or `mysql2/promise` for the store alone, with 2 to 5 connections to the primary: handlers would
+   * take those of a shared pool, and the store changes its sessions. The application opens and closes it.
    */
   readonly pool: MySqlPool
 
   /**
-   * How the application opens transactions: a pool of `mysql2`, or two functions of another client (`{ transaction, run }`).
-   * Required for `transaction` and `step`; `completeIn` needs only its `run`. Not the store's own pool.
+   * How the application opens transactions: another pool of `mysql2`, or `{ transaction, run }` of another client.
+   * `completeIn` needs only `run`.
    * @default none: `transaction`, `step` and `completeIn` are misuse
    */
   readonly transactions?: Given | undefined
 
   /**
-   * Whether this process removes expired rows in the background: in small steps, one process at a time. If not, call
-   * `sweep()`.
+   * Whether this process removes expired rows in the background. If not, call `sweep()`.
    * @default true
    */
   readonly sweeps?: boolean | undefined

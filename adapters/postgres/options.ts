@@ -4,8 +4,7 @@ import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './
 
 export interface SchemaOptions {
   /**
-   * The schema of the database that contains the records. Stores with the same schema share their records. Letters,
-   * digits and underscores.
+   * The schema that contains the records, which stores with the same schema share. Letters, digits and underscores.
    * @default 'once_per_key'
    */
   readonly schema?: string | undefined
@@ -13,24 +12,21 @@ export interface SchemaOptions {
 
 interface CommonOptions<Given> extends SchemaOptions {
   /**
-   * How the application opens transactions: a `pg` pool, or two functions of another client (`{ transaction, run }`).
-   * Required for `transaction` and `step`; `completeIn` needs only its `run`. Not the store's own pool: handlers
-   * waiting in transactions would starve other commands.
+   * How the application opens transactions: another `pg` pool, or `{ transaction, run }` of another client.
+   * `completeIn` needs only `run`.
    * @default none: `transaction`, `step` and `completeIn` are misuse
    */
   readonly transactions?: Given | undefined
 
   /**
-   * Whether this process removes expired rows in the background: in small steps, one process at a time. If not, call
-   * `sweep()`.
+   * Whether this process removes expired rows in the background. If not, call `sweep()`.
    * @default true
    */
   readonly sweeps?: boolean | undefined
 
   /**
-   * Whether statements on pools of `pg` are prepared, each once for a connection: that spares the database CPU. Not
-   * through a pooler that gives a session to each transaction and knows no prepared statements (PgBouncer before 1.21, or
-   * with `max_prepared_statements = 0`): there commands fail with `statement_unprepared`. `once-per-key doctor` says what it sees.
+   * Whether statements on pools of `pg` are prepared, which spares the database CPU. Not through a pooler without
+   * prepared statements (PgBouncer before 1.21, or with `max_prepared_statements = 0`).
    * @default false
    */
   readonly prepares?: boolean | undefined
@@ -40,8 +36,8 @@ export type PostgresStoreOptions<Given extends AnyTransactions = AnyTransactions
   (
     | {
         /**
-         * A `pg` pool for the store alone, with some 2 to 5 connections: handlers that take every connection of a
-         * shared pool would starve the commands that end them. The application opens, configures and closes it.
+         * A `pg` pool for the store alone, with 2 to 5 connections: handlers that take every connection of a shared
+         * pool would starve the commands that end them. The application opens and closes it.
          */
         readonly pool: PostgresPool
         readonly query?: never

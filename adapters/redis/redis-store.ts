@@ -54,16 +54,15 @@ import { type Shows, walk } from './walk.js'
 
 interface Prefix {
   /**
-   * The prefix of every key, to share a database with others: a word and a colon, for example `'payments:'`, or a text
-   * that ends with a character that no key part contains, for example `'shop:payments/'`. Any other could collide with
-   * another store's records.
+   * The prefix of every key: a word and a colon, such as `'payments:'`, or a text that ends with a character that no
+   * key part contains, such as `'shop:payments/'`. Any other could collide with another store's records.
    * @default 'once-per-key:'
    */
   readonly prefix?: string | undefined
 
   /**
-   * Accepts any prefix, even an empty one. Only for records that 0.1.0 wrote under such a prefix: make sure that no
-   * other store's keys begin with it, and that it followed by one of its namespaces is not another store's prefix.
+   * Accepts any prefix, even an empty one, for records that exist under it. Make sure that no other store's keys begin
+   * with it, and that no other store has it, followed by one of its namespaces, as its prefix.
    * @default false: two stores that share records give one merchant's answers to another
    */
   readonly prefixMayMeetOthers?: boolean | undefined

@@ -3,9 +3,8 @@ import { databaseFault, type SqliteDatabase } from './client.js'
 
 export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteDatabase> {
   /**
-   * An open `DatabaseSync` of `node:sqlite` (Node 22.13 or later), or an open `Database` of better-sqlite3, on a local
-   * file: on network file systems SQLite's guarantees do not hold, and an in-memory database keeps nothing. The store
-   * sets WAL and `synchronous = FULL` on it. The application opens and closes it.
+   * An open `DatabaseSync` of `node:sqlite` (Node 22.13 or later), or an open `Database` of better-sqlite3, of a file
+   * on a local disk. The application opens and closes it.
    */
   readonly database: Database
 
@@ -17,10 +16,9 @@ export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteData
   readonly prefix?: string | undefined
 
   /**
-   * How long a command waits for other writers of the file, in milliseconds: it blocks for the first few, then retries
-   * by a timer. Must be less than `storeTimeoutMs` of whatever uses the store, so that a command is not run after it
-   * was given up.
-   * @default 1_500: below the default of `storeTimeoutMs`, two seconds
+   * How long a command waits for other writers of the file. Less than `storeTimeoutMs`, so that no command runs after
+   * it was given up.
+   * @default 1_500: below the default of `storeTimeoutMs`
    */
   readonly busyTimeoutMs?: number | undefined
 
@@ -31,7 +29,7 @@ export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteData
   readonly sweeps?: boolean | undefined
 
   /**
-   * The clock, in milliseconds, the same for all processes that use the file.
+   * The clock, the same for all processes that use the file.
    * @default Date.now
    */
   readonly now?: (() => number) | undefined

@@ -30,8 +30,8 @@ const SECTIONS = [
   {
     title: 'Fetch and Hono',
     intro:
-      '`idempotency` of `once-per-key/fetch` and `once-per-key/hono` has one more option; that of [Fastify and Koa](frameworks.md) ' +
-      'has none. In Fetch, `scope` may be absent if each call of `once.handle` has one.',
+      '`idempotency` of `once-per-key/fetch` and `once-per-key/hono` has one more option. In Fetch, `scope` may be absent if each call ' +
+      'of `once.handle` has one.',
     types: [['src/fetch/options.ts', 'FetchIdempotencyOptions', ['maxBodyBytes']]],
   },
   {
@@ -72,9 +72,8 @@ const SECTIONS = [
   {
     title: 'webhookReceiver',
     intro:
-      'The options of `webhookReceiver({ … })`, [for webhooks](webhooks.md), of `once-per-key/receiver`. Without `parse`, that of ' +
-      "`once-per-key/webhooks` takes the payments service's events. It also takes `store`, `leaseMs`, `maxRunMs`, " +
-      '`storeTimeoutMs`, `effects`, `unknownOutcome`, `unknownRetentionMs`, `unconfirmedSuccess` and `retryAfterMs`, as above.',
+      'The options of `webhookReceiver({ … })`, [for webhooks](webhooks.md). It also takes `store`, `leaseMs`, `maxRunMs`, ' +
+      '`storeTimeoutMs`, `effects`, `maxStepBytes`, `unknownOutcome`, `unknownRetentionMs`, `clockSkewMs`, `unconfirmedSuccess` and `retryAfterMs`, as above.',
     types: [
       ['src/webhooks/receiver/receiver-options.ts', 'CommonReceiverOptions'],
       ['src/webhooks/receiver/receiver-options.ts', 'ParsedReceiverOptions'],
@@ -85,7 +84,7 @@ const SECTIONS = [
     intro:
       'The options of `runner({ … })`, [for jobs and messages](jobs.md). It also takes `store`, `leaseMs`, `maxRunMs`, ' +
       '`retentionMs`, `unknownRetentionMs`, `inFlightWaitMs`, `retryAfterMs`, `unknownOutcome`, `effects`, ' +
-      '`unconfirmedSuccess`, `storeTimeoutMs` and `storeFailure`, as above.',
+      '`unconfirmedSuccess`, `storeTimeoutMs`, `maxStepBytes`, `clockSkewMs` and `storeFailure`, as above.',
     types: [
       ['src/run/runner-options.ts', 'RunnerOptions'],
       ['src/run/runner.ts', 'CodecOptions'],

@@ -4,8 +4,8 @@ import { isOfTheOperation, type Problem } from './reply.js'
 export interface ClientOptions {
   /**
    * Where the keys of operations are stored: `localStorage` (survives a reload), `memoryKeys()`, an object with its
-   * three functions, or a function that returns the key of an operation. There is no default: if a key is lost with the
-   * page, a retry makes a second payment.
+   * three functions, or a function that returns the key of an operation. No default: if a key is lost with the page, a
+   * retry makes a second payment.
    */
   readonly keys: Keys
   /**
@@ -14,15 +14,14 @@ export interface ClientOptions {
    */
   readonly fetch?: typeof fetch
   /**
-   * The time limit of a try, including its body, in milliseconds.
+   * The time limit of a try, including its body.
    * @default 10_000
    */
   readonly tryTimeoutMs?: number
   /**
-   * The time limit of a call, including its pauses and the storage, in milliseconds. The default is longer than the middleware's lease
-   * (30 s), so that a call can survive a server's crash. If the server asks for a longer wait, the call ends at once
-   * with `unknown`.
-   * @default 60_000
+   * The time limit of a call, including its pauses and the storage. If the server asks for a longer wait, the call ends
+   * at once with `unknown`.
+   * @default 60_000: longer than the middleware's lease
    */
   readonly totalTimeoutMs?: number
   /**
@@ -31,18 +30,18 @@ export interface ClientOptions {
    */
   readonly maxTries?: number
   /**
-   * How long after its first try an operation may be tried again, in milliseconds: at most as long as the service keeps
-   * records, less five minutes. Later nothing is sent, because the service would run the operation anew, and the call ends
-   * with `unknown` and `problem.code` `key_expired`. Not for keys that a function makes.
+   * How long after its first try an operation may be tried again: at most as long as the service keeps records, less
+   * five minutes. Later nothing is sent, since it would run anew: the call ends with `unknown` and `problem.code`
+   * `key_expired`. Not for keys that a function makes.
    * @default 86_100_000 (23 hours and 55 minutes): what the middleware accepts by default
    */
   readonly expiresAfterMs?: number
   /**
    * Whether a refusal settles the operation although the end of an earlier try is unknown. By default: 400, 402, 409,
-   * 410 and 422, unless the middleware itself refused. The service claims a key before it refuses, so it would have
-   * replayed an earlier success. Use `() => false` for a service that claims later, or whose handlers do not check
-   * their books after an unknown outcome. It is not asked about the first try of a new key: there, each 400–499 except
-   * 408 and 499 counts as a refusal without effect. A handler that fails after `mayHaveEffect()` must answer with 5xx.
+   * 410 and 422, unless the middleware itself refused. Use `() => false` for a service that may refuse before it looks
+   * at the key, or whose handlers do not check their books after an unknown outcome. Not asked about the first try of a
+   * new key: there, each 400–499 except 408 and 499 counts as a refusal. So a handler that fails after
+   * `mayHaveEffect()` must answer with 5xx.
    */
   readonly settles?: (refusal: Response, problem: Problem | undefined) => boolean
 }

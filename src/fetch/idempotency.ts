@@ -15,8 +15,8 @@ export interface HandleTerms {
   /** Whose key it is; replaces the option `scope`. */
   readonly scope?: string
   /**
-   * Is given promises, which never reject, of all that must end before the platform may stop: the handler of a client that has
-   * left, and what is still to be stored. Workers and other platforms that stop after a response need it.
+   * Receives promises, which never reject, of all that must end before the platform may stop. Platforms that stop after
+   * a response, such as Workers, need it.
    */
   readonly waitUntil?: (pending: Promise<void>) => void
 }

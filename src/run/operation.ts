@@ -14,12 +14,9 @@ import {
 
 /** Identifies an operation, together with the runner's `name`. */
 export interface OperationName {
-  /**
-   * Whose key it is: the account, or any fixed word if there is only one, for example `'cron'`. 1 to 255 characters.
-   * Two scopes never share a key.
-   */
+  /** Whose key it is: the account, or any fixed word if there is only one, such as `'cron'`. 1 to 255 characters. */
   readonly scope: string
-  /** The same for each repeat, for example a message's id: 1 to 255 characters, no control characters. */
+  /** The same for each repeat, such as an order's id: 1 to 255 characters, no control characters. */
   readonly key: string
 }
 
@@ -30,14 +27,13 @@ export interface Operation<Input = unknown> extends OperationName {
    */
   readonly input: Input
   /**
-   * When the operation was created: a job's or a message's own time, never that of a delivery or an attempt. If it is so long
-   * ago that the record may be gone, a repeat is refused with `key_expired` (see `clockSkewMs`). Needs a store with `inspect`.
-   * @default unknown: nothing is checked, and after the retention a repeat runs anew
+   * When the operation was created: a job's or a message's own time, never that of a delivery. If that is longer ago
+   * than records are kept, and there is no record, it is refused with `key_expired`. Needs a store with `inspect`.
+   * @default unknown: after the retention a repeat runs anew
    */
   readonly firstSent?: Date | undefined
   /**
    * Ends only the wait for another attempt (`inFlightWaitMs`), within a second, with the signal's reason; never a run.
-   * If it is aborted before the call, nothing is claimed.
    */
   readonly signal?: AbortSignal | undefined
 }

@@ -15,28 +15,28 @@ import type { AnyCodec } from './results.js'
 /** The options that all runners share. All durations are integers, in milliseconds. */
 export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFault'> {
   /**
-   * Separates this runner's operations from other runners, from requests and from webhook events with the same scopes,
-   * keys and store: a word without a colon, a percent sign or a blank. Two runners with one name, even in different
-   * processes, share their operations.
+   * Separates this runner's operations from other runners, requests and webhook events in the same store: a word
+   * without a colon, a percent sign or a blank. Two runners with one name, even in different processes, share their
+   * operations.
    */
   readonly name: string
 
   /**
    * Whether an error that the function threw means that it certainly had no effect, so that its key is free. Not called
-   * for a `CertainFailure`, which means that anyway, nor after `mayHaveEffect()`.
+   * after `mayHaveEffect()`.
    * @default () => false: a call that timed out may have had its effect
    */
   readonly isCertainFailure?: (error: unknown) => boolean
 
   /**
    * A larger result is not kept: its caller gets it, and a repeat is refused with `answer_not_kept`.
-   * @default 1_048_576 (1 MiB): as for answers to requests
+   * @default 1_048_576 (1 MiB)
    */
   readonly maxAnswerBytes?: number
 
   /**
-   * Receives an event for everything that happens. A listener that throws changes nothing.
-   * @default none: a process warns once that its store failed, may drop records, or that a result could not be kept
+   * Receives an event for everything that happens.
+   * @default none: the process prints its warnings
    */
   readonly onEvent?: (event: RunnerEvent) => void
 }

@@ -36,9 +36,8 @@ import {
 /** Options for results that are not JSON. */
 export interface CodecOptions<Result, Encoded extends string | Uint8Array> {
   /**
-   * Converts results into text or bytes, and back: two synchronous functions, `encode` and `decode`, for example
-   * `serialize` and `deserialize` of `node:v8`. A stored result is decoded for as long as its record is kept, so
-   * `decode` must read what earlier versions have encoded.
+   * Converts results into text or bytes, and back: two synchronous functions, `encode` and `decode`. `decode` must read
+   * what earlier versions have encoded, for as long as records are kept.
    * @default JSON
    */
   readonly result: ResultCodec<Result, Encoded>

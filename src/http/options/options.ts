@@ -9,31 +9,29 @@ export type KeepHeader = (name: string, byDefault: boolean) => boolean
 /** The options of a request engine and of each binding. All durations are integers, in milliseconds. */
 export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, 'onEvent' | 'answerFault'> {
   /**
-   * Whose key it is: the merchant account that authentication found. There is no default, because a shared one leaks
-   * one merchant's answers to another; an application with a single tenant uses `singleTenant`. Anything but a string
-   * of 1 to 255 characters is passed to `next` as `scope_invalid`.
+   * Whose key it is: the merchant account that authentication found, 1 to 255 characters; anything else is misuse
+   * (`scope_invalid`). There is no default: a shared scope leaks one merchant's answers to another. With a single
+   * tenant, use `singleTenant`.
    */
   readonly scope: (request: Req) => string | null | undefined | Promise<string | null | undefined>
 
   /**
-   * A published text whose rules the API follows, as a preset of these options: `ietfDraft07`, `agenticCommerce` or
-   * `universalCommerce`. A single option wins over it, unless a rule of the text could not be kept: that is a mistake.
+   * A published text as a preset of these options: `ietfDraft07`, `agenticCommerce` or `universalCommerce`. A single
+   * option wins over it, unless a rule of the text could not be kept: that is a mistake.
    * @default none
    */
   readonly profile?: Profile
 
   /**
-   * The page that tells clients how to use keys: the `type` of each problem, and `Link: <…>; rel="describedby"`. The `code`
-   * tells problems apart.
+   * The page that tells clients how to use keys: the `type` of each problem, and `Link: <…>; rel="describedby"`.
    * @default none: `type` is a URN of the code
    */
   readonly documentation?: string
 
   /**
    * The header with the key. A value that is one RFC 8941 string (`"abc"`) is the same key as the bare `abc`; any other
-   * value, for example `"abc";a=1`, is used unchanged, with its quotes. The words `undefined`, `null`, `NaN` and
-   * `[object Object]` are not valid keys.
-   * @default 'Idempotency-Key': the name in the IETF draft and in most payment APIs
+   * is used unchanged. The words `undefined`, `null`, `NaN` and `[object Object]` are not valid.
+   * @default 'Idempotency-Key': as in the IETF draft
    */
   readonly header?: string
 
@@ -50,76 +48,71 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly methods?: readonly string[]
 
   /**
-   * Returns true for requests that are passed on unprotected, although their method is covered.
+   * Returns true for requests that pass unprotected, although their method is covered.
    * @default none
    */
   readonly skip?: (request: Req) => boolean | Promise<boolean>
 
   /**
-   * A deprecated place of the key: `bodyField('idempotencyKey', { deprecatedSince })`. If an SDK adds its own header to
-   * every call, set `whenBoth: 'field'`.
+   * A deprecated place of the key: `bodyField('idempotencyKey', { deprecatedSince })`.
    * @default none
    */
   readonly legacyKey?: LegacyKey
 
   /**
    * Replaces query and body in the fingerprint; method and path always count. Returns any JSON value, string or bytes.
-   * Needed for `multipart/*`, whose boundary differs between retries, and if the body is in another property than
-   * `req.body`. A body that nobody has read yet is misuse, unless this is `withoutBody((req) => …)`.
+   * Needed for `multipart/*`, and if the body is not in `req.body`. If nobody has read the body yet, it must be
+   * `withoutBody((req) => …)`.
    * @default the query as sent, and the body: JSON by value, Buffers and strings by their bytes
    */
   readonly fingerprint?: (request: Req) => unknown
 
   /**
-   * When the client first sent the operation, for example in `Repeatability-First-Sent`; `undefined` if it does not say. If
-   * that is so long ago that the record may be gone, the request is refused with 409 `key_expired` and not run; if its record
-   * is still there, it gets the answer. An invalid date, or one more than `clockSkewMs` in the future, is 400 `key_invalid`.
-   * Needs a store with `inspect`.
-   * @default none: nothing is checked, and a retry after the retention runs anew
+   * When the client first sent the operation, such as by `Repeatability-First-Sent`; `undefined` if it does not say. If
+   * that is longer ago than records are kept, and there is no record, the request is refused with 409 `key_expired`. An
+   * invalid date, or one more than `clockSkewMs` in the future, is 400 `key_invalid`. Needs a store with `inspect`.
+   * @default none: a retry after the retention runs anew
    */
   readonly firstSent?: (request: Req) => Date | undefined
 
   /**
-   * Whether an answer is a success, which is stored and never run again. Any other answer is a failure, which frees the
-   * key.
-   * @default status 200 to 399 except 307 and 308, which ask the client to repeat the request
+   * Whether an answer is a success, which is stored and never run again. Any other answer is a failure.
+   * @default status 200 to 399 except 307 and 308
    */
   readonly isSuccess?: (answer: Answer, request: Req) => boolean
 
   /**
    * Whether a failure certainly had no effect, so that its key is free for a corrected request. Called for answers that
-   * are neither a success nor a refusal, for example 503. (A refusal is 400 to 499 except 408 and 499, and is always
-   * certain.) Never called after `mayHaveEffect()`, or if there is no answer.
+   * are neither a success nor a refusal (400 to 499 except 408 and 499, always certain), and not after
+   * `mayHaveEffect()`.
    * @default () => false: a bank that timed out may have paid
    */
   readonly isCertainFailure?: (answer: Answer, request: Req) => boolean
 
   /**
-   * Whether a failure is kept, so that retries get it, and the key never runs again. Called for answers below 500 whose body is
-   * kept, after `isSuccess` said no; also if the outcome would be unknown. Effects in a store's `transaction` are rolled back
-   * all the same.
-   * @default () => false: a failure frees the key for a corrected request. A `profile` may say otherwise
+   * Whether a failure is kept, so that retries get it and the key never runs again. Called for answers below 500 whose
+   * body is kept, after `isSuccess` said no. Effects in a store's `transaction` are rolled back all the same.
+   * @default () => false, unless a `profile` says otherwise: the key is free for a corrected request
    */
   readonly keepFailure?: (answer: Answer, request: Req) => boolean
 
   /**
    * Which headers (names in lower case) a replay contains. Connection headers never are.
-   * @default all that the handler set, except `Date` and `Set-Cookie`, which belong to one moment and one session
+   * @default all that the handler set, except `Date` and `Set-Cookie`
    */
   readonly keepHeader?: KeepHeader
 
   /**
-   * A larger answer is streamed and not kept: its record completes without it, and a retry gets 409 `answer_not_kept`.
+   * A larger answer is not kept: a retry gets 409 `answer_not_kept`.
    * @default 1_048_576 (1 MiB): bounds the memory of a held response
    */
   readonly maxAnswerBytes?: number
 
   /**
-   * Whether an answer of this content type is sent as its handler writes it, in place of being held and kept; in place of another
-   * switch, let the handler choose a content type. It gets the header's value with its parameters:
-   * `(type) => type.startsWith('application/x-ndjson')`. The record completes without the answer, before the end is sent, and a retry
-   * gets 409 `answer_not_kept`. Event streams, and responses after `flushHeaders()`, are always sent so.
-   * @default none: any other answer is kept, so that a retry gets it
+   * Whether an answer of this content type is sent as its handler writes it, and not kept: `(type) =>
+   * type.startsWith('application/x-ndjson')`. A retry gets 409 `answer_not_kept`. Event streams, and responses after
+   * `flushHeaders()`, are always sent so.
+   * @default none
    */
   readonly streams?: (contentType: string, request: Req) => boolean
 
@@ -137,7 +130,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
 
   /**
    * Receives an event for everything that happens. A listener that throws changes nothing.
-   * @default none: a process warns once that its store failed, may drop records, or that a handler ran unprotected
+   * @default none: the process prints its warnings
    */
   readonly onEvent?: (event: IdempotencyEvent) => void
 }
@@ -184,10 +177,9 @@ export interface BodyFieldOptions {
   /** A page about it for clients: a `Link` with `rel="deprecation"` (RFC 9745 §3). */
   readonly link?: string
   /**
-   * What happens if both the header and the field are there and differ. `'reject'`: 400 `key_invalid`. `'field'`: the
-   * field wins; use it if an SDK adds its own header to every call, so that the field keeps working. `'header'`: the
-   * header wins; use it if clients identify the operation in the header and something else in the field.
-   * @default 'reject': two keys for one operation are a mistake, and a wrong guess would run it twice
+   * What happens if header and field differ. `'reject'`: 400 `key_invalid`. `'field'`: the field wins, for an SDK that
+   * adds its own header to every call. `'header'`: the header wins, for clients that use the field for something else.
+   * @default 'reject': a wrong guess would run one operation twice
    */
   readonly whenBoth?: 'reject' | 'field' | 'header'
 }

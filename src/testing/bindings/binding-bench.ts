@@ -15,20 +15,19 @@ import {
 /** What a framework is like, where frameworks differ. */
 export interface BindingLawsOptions {
   /**
-   * The framework joins header lines of one name, as Fetch does: two keys cannot be told from one with a comma in it.
+   * The framework joins header lines of one name, as Fetch does.
    * @default false
    */
   readonly joinsHeaderLines?: boolean
 
   /**
-   * An application has no error handler behind the library: what a handler throws is answered by the server.
+   * An application has no error handler: the server answers what a handler throws.
    * @default false
    */
   readonly hasNoErrorHandler?: boolean
 
   /**
-   * The binding never sees what a handler throws, only what the application answers, so a `CertainFailure` cannot be
-   * recognised.
+   * The binding never sees what a handler throws, so a `CertainFailure` cannot be recognised.
    * @default false
    */
   readonly hidesErrors?: boolean

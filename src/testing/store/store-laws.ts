@@ -24,26 +24,25 @@ export interface OpenedStore {
 
 export interface StoreLawsOptions {
   /**
-   * Whether the store has the optional operator's commands, `inspect` and `resolve`. If not, their laws are not
-   * registered, so no test passes without checking something.
+   * Whether the store has `inspect` and `resolve`. If not, their laws are not registered.
    * @default false: the four commands are a complete store
    */
   readonly operable?: boolean
 
   /**
-   * Whether the store has `list`, which is optional as well; its laws make use of `inspect` and `resolve`.
+   * Whether the store has `list`; its laws use `inspect` and `resolve`.
    * @default false
    */
   readonly listable?: boolean
 
   /**
-   * Whether the store has `forget` and `listScope`, which are optional as well; their laws make use of `inspect`.
+   * Whether the store has `forget` and `listScope`; their laws use `inspect`.
    * @default false
    */
   readonly forgetful?: boolean
 
   /**
-   * Whether the store has `step`, which is optional as well. Without it `context.step` is misuse, and everything else works.
+   * Whether the store has `step`.
    * @default false
    */
   readonly stepped?: boolean

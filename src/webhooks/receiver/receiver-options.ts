@@ -32,26 +32,24 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
     | 'retryAfterMs'
   > {
   /**
-   * Who owns the events: the sender, or the merchant account that subscribed. Either a name or a function of the
-   * request. Two sources never share a record, so ids need not be unique across them. Two receivers with the same store
-   * and the same source share their records: an event that one has handled is a repeat for the other. If the function
-   * returns anything but a string of 1 to 255 characters, that is misuse and is passed to `next` as `scope_invalid`.
+   * Who owns the events: the sender, or the merchant account that subscribed. A name of 1 to 255 characters, or a
+   * function of the request that returns one. Two sources never share a record. Two receivers with one store and one
+   * source do: an event that one has handled is a repeat for the other.
    */
   readonly source: Source<Req>
 
   /**
    * Checks that a delivery comes from its sender: `standardWebhooks(…)`, `hmacSha256(…)`, or a function of raw bytes
-   * and headers. `false` means 401. Any other value than true or false, and any throw, is passed to `next` as
-   * `verify_failed`, and no handler runs: a secret that cannot be fetched must not look like a forgery. If your library
-   * throws for a wrong signature, wrap it in a `try`.
+   * and headers. `false` means 401. Any value but true and false, and a throw, is misuse (`verify_failed`): if your
+   * library throws for a wrong signature, wrap it in a `try`.
    *
-   * There is no default. `verify: false` accepts unsigned deliveries: anybody who finds the URL can send events.
+   * `verify: false` accepts unsigned deliveries: anybody who finds the URL can send events.
    */
   readonly verify: Verify | false
 
   /**
    * How long the record of a handled event is kept. At least `maxRunMs + leaseMs`.
-   * @default 2_678_400_000 (31 days): the longest period in which a known sender retries by itself is 30 days
+   * @default 2_678_400_000 (31 days): known senders retry by themselves for at most 30 days
    */
   readonly retentionMs?: number
 
@@ -62,9 +60,8 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
   readonly maxBodyBytes?: number
 
   /**
-   * Receives an event for everything that happens, including why a delivery was refused. A listener that throws changes
-   * nothing.
-   * @default none: errors thrown by handlers go to `console.error`, and the process warns once per reason for a refusal
+   * Receives an event for everything that happens, including why a delivery was refused.
+   * @default none: the process prints its warnings, and what handlers throw
    */
   readonly onEvent?: (event: WebhookReceiverEvent) => void
 }
@@ -74,8 +71,6 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends An
   extends CommonReceiverOptions<Req> {
   /**
    * Reads a delivery. Handlers receive what it returns; TypeScript infers that type if `parse` is written before `on`.
-   * Every request that reaches the receiver counts as a delivery, whatever its path and content type: mount it at its
-   * own path.
    */
   readonly parse: Parse<Event>
 
@@ -83,18 +78,15 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends An
   readonly on: WebhookHandlers<Event>
 
   /**
-   * Handles events of types that have no handler in `on`.
-   *
-   * Without it they are acknowledged, with an event (`ignored`): such senders send many types, and disable a receiver
-   * that refuses them.
+   * Handles events of types that have no handler in `on`. Without it they are acknowledged, with an event (`ignored`).
    * @default none
    */
   readonly onUnknownEvent?: WebhookHandler<Event>
 
   /**
-   * When the event was created: its own time, never that of a delivery. If it is so long ago that an earlier delivery may be
-   * forgotten, the event is refused with 409 `key_expired` and not handled. An invalid date, or one more than `clockSkewMs` in
-   * the future, is 400 `event_invalid`. Needs a store with `inspect`.
+   * When the event was created: its own time, never that of a delivery. If that is longer ago than records are kept,
+   * and there is no record, the event is refused with 409 `key_expired`. An invalid date, or one more than
+   * `clockSkewMs` in the future, is 400 `event_invalid`. Needs a store with `inspect`.
    * @default none: nothing is checked
    */
   readonly firstSent?: (event: Event) => Date | undefined
