@@ -13,8 +13,7 @@ export interface MemoryStoreOptions {
 
   /**
    * The maximum size of uncertain failures: some 500 bytes each. They are kept until they expire, since a retry would
-   * run as if it were new. A claim is refused if it could not end as one, for lack of room or because its scope holds
-   * more than its share.
+   * run as if it were new. A claim that might find no room for one, or none in its scope's share, is refused.
    * @default half of maxBytes: a bank that is down must not take the room of answers
    */
   readonly maxUncertainBytes?: number

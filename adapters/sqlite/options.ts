@@ -18,7 +18,7 @@ export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteData
   /**
    * How long a command waits for other writers of the file. Less than `storeTimeoutMs`, so that no command runs after
    * it was given up.
-   * @default 1_500: below the default of `storeTimeoutMs`
+   * @default 1_500
    */
   readonly busyTimeoutMs?: number | undefined
 

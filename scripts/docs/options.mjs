@@ -82,9 +82,8 @@ const SECTIONS = [
   {
     title: 'runner',
     intro:
-      'The options of `runner({ … })`, [for jobs and messages](jobs.md). It also takes `store`, `leaseMs`, `maxRunMs`, ' +
-      '`retentionMs`, `unknownRetentionMs`, `inFlightWaitMs`, `retryAfterMs`, `unknownOutcome`, `effects`, ' +
-      '`unconfirmedSuccess`, `storeTimeoutMs`, `maxStepBytes`, `clockSkewMs` and `storeFailure`, as above.',
+      'The options of `runner({ … })`, [for jobs and messages](jobs.md). It also takes `store`, and the options above from ' +
+      '`leaseMs` to `storeFailure`.',
     types: [
       ['src/run/runner-options.ts', 'RunnerOptions'],
       ['src/run/runner.ts', 'CodecOptions'],

@@ -43,7 +43,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
 
   /**
    * The covered methods, in upper case.
-   * @default ['POST', 'PUT', 'PATCH', 'DELETE']: those that can have effects, so `app.put` is not silently unprotected
+   * @default ['POST', 'PUT', 'PATCH', 'DELETE']: those that can have effects
    */
   readonly methods?: readonly string[]
 

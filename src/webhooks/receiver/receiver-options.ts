@@ -33,8 +33,8 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
   > {
   /**
    * Who owns the events: the sender, or the merchant account that subscribed. A name of 1 to 255 characters, or a
-   * function of the request that returns one. Two sources never share a record. Two receivers with one store and one
-   * source do: an event that one has handled is a repeat for the other.
+   * function of the request that returns one. Receivers with one store and one source share their records: an event
+   * that one has handled is a repeat for the other.
    */
   readonly source: Source<Req>
 
