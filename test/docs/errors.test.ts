@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { problemOf } from '../../src/http/answer/problem.js'
 import { PROBLEM_CODES } from '../../src/http/options/problem.js'
 import { page, read } from './pages.js'
 
@@ -49,4 +50,17 @@ test('each heading is there once, so that a link to it is one', () => {
 
 test('each entry says what happened, in more than a word', () => {
   for (const entry of errors.split(/^### /m).slice(1)) expect(entry.length, entry).toBeGreaterThan(50)
+})
+
+test('the table of problems is the catalogue', () => {
+  const section = errors.slice(errors.indexOf('## Problems'), errors.indexOf('### `key_missing`'))
+  const rows = [...section.matchAll(/^\| (`.*`) \| (\d+) \| (.*?) ?\| `(true|false)` \|$/gm)]
+  const listed = rows.flatMap(([, codes = '', status, retryAfter, shouldRetry]) =>
+    [...codes.matchAll(/\w+/g)].map(([code]) => [code, Number(status), retryAfter !== '', shouldRetry === 'true']),
+  )
+  const catalogue = PROBLEM_CODES.map((code) => {
+    const { status, retryAfterSeconds } = problemOf(code, { retryAfterMs: 0, problemStatuses: {} })
+    return [code, status, retryAfterSeconds !== null, retryAfterSeconds !== null]
+  })
+  expect(listed).toEqual(catalogue)
 })
