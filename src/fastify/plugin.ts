@@ -57,9 +57,11 @@ function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyReques
   const engine = createRequestEngine<FastifyRequest>(options)
   const answers = new ProtectedAnswers(app)
   app.decorate('idempotency', controlsOf(engine))
-  app.addHook('preHandler', async (request, reply) => {
-    if (answers.has(request)) return // `reply.callNotFound()` in the handler runs the hooks again.
-    await answers.claim(engine, request, reply)
-    return reply.sent ? reply : undefined
+  // Not async: Fastify goes on when such a hook ends, also if the reply is not sent yet, because `onSend` waits or its client has left.
+  app.addHook('preHandler', (request, reply, goOn) => {
+    if (answers.has(request)) return goOn() // `reply.callNotFound()` in the handler runs the hooks again.
+    answers.claim(engine, request, reply).then((answered) => {
+      if (answered === null) goOn()
+    }, goOn)
   })
 }
