@@ -90,16 +90,17 @@ export class KoaAnswer implements HeldAnswer {
     const settled = this.#run.settle(answer)
     this.#run.stopped()
     if (!(settled instanceof Promise)) return
-    const headers = snapshotOf(this.#ctx.res)
+    const asGiven = new KoaHead(this.#ctx)
     this.#response.suspend()
     await settled
-    if (this.#response.resume()) this.#send(answer, body.bytes, headers)
+    const isEnded = this.#response.resume()
+    asGiven.restore()
+    if (isEnded) this.#send(answer, body.bytes)
   }
 
   /** Koa may have ended the response meanwhile, for a time limit in front, and then does not end it again. */
-  #send(answer: Answer, bytes: Uint8Array, headers: HeaderSnapshot): void {
+  #send(answer: Answer, bytes: Uint8Array): void {
     const { res } = this.#ctx
-    restore(headers, res)
     setHeaders(res, answer)
     res.statusCode = answer.status
     res.statusMessage = answer.statusMessage
@@ -150,9 +151,7 @@ export class KoaAnswer implements HeldAnswer {
   reset(): void {
     this.#isGiven = false
     this.#response.reset()
-    const { response } = this.#ctx
-    for (const name of Object.keys(notesIn(response))) Reflect.deleteProperty(response, name)
-    Object.assign(response, this.#notes)
+    restoreNotes(this.#ctx, this.#notes)
   }
 
   /** The answer is in `ctx`, if anything was set since. Synchronous, unless it is a stream. */
@@ -174,6 +173,36 @@ export class KoaAnswer implements HeldAnswer {
   left(): void {
     this.#response.left()
   }
+}
+
+/** What Koa sends, as it was when the answer was given: whatever is set while it is stored is undone. */
+class KoaHead {
+  readonly #ctx: Context
+  readonly #notes: Readonly<Record<string, unknown>>
+  readonly #headers: HeaderSnapshot
+  readonly #status: number
+  readonly #message: string
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx
+    this.#notes = notesIn(ctx.response)
+    this.#headers = snapshotOf(ctx.res)
+    this.#status = ctx.res.statusCode
+    this.#message = ctx.res.statusMessage
+  }
+
+  restore(): void {
+    const { res } = this.#ctx
+    restoreNotes(this.#ctx, this.#notes)
+    restore(this.#headers, res)
+    res.statusCode = this.#status
+    res.statusMessage = this.#message
+  }
+}
+
+function restoreNotes({ response }: Context, notes: Readonly<Record<string, unknown>>): void {
+  for (const name of Object.keys(notesIn(response))) Reflect.deleteProperty(response, name)
+  Object.assign(response, notes)
 }
 
 /** Koa's own fields of a response: its body, and whether status and body were set. */
