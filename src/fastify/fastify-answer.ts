@@ -84,7 +84,7 @@ export class FastifyAnswer implements HeldAnswer {
       raw.off('close', whenClosed)
       this.#safely(step)
     }
-    readResponseBody(streamOf(payload, closed.signal), this.#run, head.contentType).then(
+    readResponseBody(streamOf(payload, closed.signal), this.#run, head.contentType, head.length).then(
       (body) => over(() => this.#collected(head, body, done)),
       (error: Error) => over(() => this.#broken(error, done)),
     )

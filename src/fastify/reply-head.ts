@@ -37,6 +37,11 @@ export class ReplyHead {
     return this.headers['content-type']?.toString() ?? null
   }
 
+  /** As announced. */
+  get length(): string | undefined {
+    return this.headers['content-length']?.toString()
+  }
+
   /** What Node would throw for it; `null`: it can be sent. */
   fault(): Error | null {
     try {

@@ -18,7 +18,7 @@ import {
   type ResponseBody,
   readResponseBody,
 } from '../http/index.js'
-import { changedSince, type Head, isAscii, isRecoded } from '../node/head.js'
+import { changedSince, type Head, isAscii, isCutShort, isRecoded } from '../node/head.js'
 import { type HeaderSnapshot, headerOf, headersOf, restore, snapshotOf } from '../node/headers.js'
 import type { HeldResponse } from '../node/held-response.js'
 import { nothingThrown } from '../node/node-errors.js'
@@ -79,7 +79,7 @@ export class KoaAnswer implements HeldAnswer {
     const body = takeBody(this.#ctx)
     return body instanceof Uint8Array
       ? { kind: 'whole', bytes: body }
-      : readResponseBody(body, this.#run, this.#contentType())
+      : readResponseBody(body, this.#run, this.#contentType(), headerOf(this.#ctx.res, 'content-length')?.toString())
   }
 
   async #give(body: ResponseBody): Promise<void> {
@@ -131,9 +131,10 @@ export class KoaAnswer implements HeldAnswer {
     return [...headers.filter(([name]) => name.toLowerCase() !== 'content-type'), PHRASE_TYPE]
   }
 
-  #keeps({ byteLength }: Uint8Array): boolean {
-    const isPlain = !isRecoded(headerOf(this.#ctx.res, 'transfer-encoding'))
-    return isPlain && this.#run.keepsBody(byteLength, this.#contentType())
+  #keeps(bytes: Uint8Array): boolean {
+    const { req, res } = this.#ctx
+    const isWhole = !isCutShort(req, res, bytes) && !isRecoded(headerOf(res, 'transfer-encoding'))
+    return isWhole && this.#run.keepsBody(bytes.byteLength, this.#contentType())
   }
 
   #contentType(): string | null {

@@ -7,7 +7,7 @@ import type { RequestRun } from './request-run.js'
 export type ResponseBody =
   /** All of it. */
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
-  /** It is still being written, and is larger than the limit, or is an event stream. */
+  /** It is still being written, and is larger than the limit, or is an event stream; or it was cut off. */
   | {
       readonly kind: 'streaming'
       /** What was read of it. */
@@ -19,25 +19,34 @@ export type ResponseBody =
 export type Source = ReadableStreamDefaultReader<Uint8Array>
 export type Read = Awaited<ReturnType<Source['read']>>
 
-/** Reads a body to its end, or as long as it may be kept. Rejects with the error of its source. */
+/**
+ * Reads a body to its end, or as long as it may be kept. Rejects with the error of its source. `length`: what the head announces,
+ * where the server sends that as it is. A body with fewer bytes was cut off, for example by its upstream: it is sent so, which its
+ * client can tell, and not kept.
+ */
 export async function readResponseBody(
   body: ReadableStream<Uint8Array> | null,
   run: Pick<RequestRun, 'keepsBody'>,
   contentType: string | null,
+  length?: string,
 ): Promise<ResponseBody> {
   if (body === null) return { kind: 'whole', bytes: new Uint8Array(0) }
   const reader = body.getReader()
   const read = new Gathered()
   let next = reader.read()
+  let isOver = false
   while (run.keepsBody(read.byteLength, contentType)) {
     const { done, value } = await next
-    if (done) return { kind: 'whole', bytes: read.whole() }
+    isOver = done
+    if (done) break
     read.add(bytesIn(value))
     next = reader.read()
   }
-  // Too large. A body that was given in one piece has ended by now, unless its handler still writes it.
+  // If it is too large: a body that was given in one piece has ended by now, unless its handler still writes it.
+  isOver ||= await hasEnded(next)
   const bytes = read.whole()
-  return (await hasEnded(next)) ? { kind: 'whole', bytes } : { kind: 'streaming', bytes, reader, next }
+  const isCutOff = Number(length) > bytes.byteLength
+  return isOver && !isCutOff ? { kind: 'whole', bytes } : { kind: 'streaming', bytes, reader, next }
 }
 
 async function hasEnded(next: Promise<Read>): Promise<boolean> {
