@@ -7,8 +7,8 @@ export const CONNECT_MS = 5_000
 export const REPLY_MS = 7_000
 /** For drivers, which would answer at the same time otherwise: they say less than the engine. */
 export const DRIVER_MS = REPLY_MS + 500
-/** How long it waits for a client to close, in milliseconds. */
-const CLOSE_MS = 2_000
+/** How long it waits for a client to close, and then for the process to end, in milliseconds. */
+export const CLOSE_MS = 2_000
 
 /** What the promise resolves with. @throws an error that says what did not come in time. */
 export async function within<Result>(ms: number, promise: Promise<Result>, what: string): Promise<Result> {
@@ -26,8 +26,6 @@ export async function within<Result>(ms: number, promise: Promise<Result>, what:
 /** Closes a client, unless its server keeps it from that. */
 export async function closed(close: () => Promise<void>): Promise<void> {
   await within(CLOSE_MS, close(), 'The client did not close').catch(() => {})
-  // By then only what cannot be ended is left, such as a socket of a driver.
-  setTimeout(() => process.exit(), CLOSE_MS).unref()
 }
 
 /** Why it failed, in words: drivers leave the message of an error empty that stands for several, and keep causes apart. */

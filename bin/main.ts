@@ -2,7 +2,7 @@
 import { readCommandLine, UsageError } from './command-line.js'
 import { commands } from './commands.js'
 import { helpOf } from './help.js'
-import { closed, reasonOf } from './limits.js'
+import { CLOSE_MS, closed, reasonOf } from './limits.js'
 import { nameOf, openTarget, placesOf } from './target.js'
 import { withoutPasswords } from './without-passwords.js'
 
@@ -29,19 +29,33 @@ async function main(): Promise<number> {
 /** Whoever reads only the first lines, as `head` does, has read enough. */
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 3))
 
-/** Until it has said how it ended, it counts as failed: a process may also end because nothing is left to wait for. */
+/** Until it has said how it ended, it counts as failed: a process also ends because nothing is left to wait for. */
 process.exitCode = 3
+process.once('beforeExit', neverCame)
 
-main().then(
-  (code) => {
+main()
+  .then((code) => {
     process.exitCode = code
-  },
-  (error: unknown) => {
-    const isUsage = isMistaken(error)
-    console.error(`once-per-key: ${told(error)}${isUsage ? '\nTry: once-per-key --help' : ''}`)
-    process.exitCode = isUsage ? 2 : 3
-  },
-)
+  }, failed)
+  .finally(ended)
+
+function neverCame(): void {
+  failed(
+    new Error('It ended without a result: what it waited for never comes. With --store, see what the module awaits.'),
+  )
+}
+
+function failed(error: unknown): void {
+  const isUsage = isMistaken(error)
+  console.error(`once-per-key: ${told(error)}${isUsage ? '\nTry: once-per-key --help' : ''}`)
+  process.exitCode = isUsage ? 2 : 3
+}
+
+function ended(): void {
+  process.off('beforeExit', neverCame)
+  // By then only what nobody closes is left: a socket of a driver, or the client of a module that has no store.
+  setTimeout(() => process.exit(), CLOSE_MS).unref()
+}
 
 /** Also a name or a value that the library refuses: nothing was sent to the store. */
 function isMistaken(error: unknown): boolean {

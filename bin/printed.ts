@@ -12,7 +12,7 @@ function escapedInJson(sign: string): string {
 /** For people: columns as wide as they need be. Keys and scopes are a client's: what would steer a terminal is escaped. */
 export function printTable(titles: readonly string[], rows: readonly (readonly string[])[]): void {
   const shown = [titles, ...rows.map((row) => row.map(harmless))]
-  const widths = titles.map((_, column) => Math.max(...shown.map((row) => (row[column] ?? '').length)))
+  const widths = titles.map((_, column) => shown.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), 0))
   for (const row of shown)
     console.log(
       row

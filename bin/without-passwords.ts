@@ -1,5 +1,8 @@
-/** A scheme of one letter is a drive of Windows. */
-const URL_LIKE = /[a-z][a-z\d+.-]+:\//i
+/**
+ * At its beginning, with or without an option's name: within a text, such as an answer's, a URL is no place of records. A
+ * scheme of one letter is a drive of Windows.
+ */
+const URL_LIKE = /^\W*(?:\w[\w-]*=\W*)?[a-z][a-z\d+.-]+:\//i
 
 export function looksLikeUrl(text: string): boolean {
   return URL_LIKE.test(text)
@@ -11,7 +14,7 @@ export function looksLikeUrl(text: string): boolean {
  */
 export function withoutPasswords(message: string, given: readonly string[]): string {
   const words = given.filter(looksLikeUrl).flatMap((url) => passwordIn(url).match(/[\p{L}\p{N}_]+/gu) ?? [])
-  const shown = message.replace(/(\w+:\/+)\S*@/g, '$1…@')
+  const shown = message.replace(/(\w:\/+)\S*@/g, '$1…@')
   return words.reduce(
     (text, word) => text.replace(new RegExp(`(?<![\\p{L}\\p{N}_])${word}(?![\\p{L}\\p{N}_])`, 'giu'), '…'),
     shown,

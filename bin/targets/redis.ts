@@ -25,8 +25,7 @@ const OF_SERVER = {
 export async function openRedis(url: string, prefix = DEFAULT_PREFIX): Promise<RedisTarget> {
   const ioredis = await driver('ioredis', () => import('ioredis'))
   const redis = await connected(new ioredis.Redis(url, { lazyConnect: true, ...OF_SERVER }))
-  const isCluster = /^cluster_enabled:1/m.test(await redis.info('cluster'))
-  if (!isCluster) return target(redis, prefix, [redis])
+  if (!(await isCluster(redis))) return target(redis, prefix, [redis])
   const { host, port, username, password, tls } = redis.options
   redis.disconnect()
   const cluster = await connected(
@@ -37,6 +36,17 @@ export async function openRedis(url: string, prefix = DEFAULT_PREFIX): Promise<R
     }),
   )
   return target(cluster, prefix, cluster.nodes('master'))
+}
+
+/** Not guessed: a walk through one node of a cluster would miss what the others have. */
+async function isCluster(redis: Redis): Promise<boolean> {
+  try {
+    return /^cluster_enabled:1/m.test(await redis.info('cluster'))
+  } catch (error) {
+    redis.disconnect()
+    const wayOut = 'Allow INFO to this user, or give --store with a client of your own.'
+    throw new Error(`Redis does not say whether it is a cluster: ${reasonOf(error)}. ${wayOut}`, { cause: error })
+  }
 }
 
 /** @throws an error with the cause, which ioredis tells as an event: its promise says that the connection is closed. */
