@@ -59,9 +59,18 @@ export function sealedResult(result: Uint8Array, label: string, of: RecordOf, { 
 }
 
 /** @throws SealedStoreError */
-export function openedResult(result: Uint8Array, label: string, of: RecordOf, { keys }: ReadOptions): Uint8Array {
-  return open(result, boundToStep(of, label), keys)
+export function openedResult(result: Uint8Array, label: string, of: RecordOf, options: ReadOptions): Uint8Array {
+  if (!isText(result)) return open(result, boundToStep(of, label), options.keys)
+  if (options.unsealedMayBeReplayed) return result
+  throw unsealed()
 }
+
+/** A result is JSON, unless the application encodes it. A seal begins with its format, which is no sign of a text. */
+function isText(result: Uint8Array): boolean {
+  return (result[0] ?? 0) >= FIRST_SIGN
+}
+
+const FIRST_SIGN = 0x20
 
 /** Five members: no answer is bound to as many. */
 function boundToStep({ key, fingerprint, place }: RecordOf, label: string): () => string {
@@ -115,7 +124,7 @@ function lengthOf({ byteLength }: Uint8Array): Buffer {
 function unsealed(): SealedStoreError {
   return new SealedStoreError(
     'answer_unsealed',
-    'A stored answer is not sealed, so it was not replayed, and was left unchanged. If it was stored before sealing was switched ' +
+    'A stored answer, or the result of a step, is not sealed, so it was not used, and was left unchanged. If it was stored before sealing was switched ' +
       'on, set `unsealedMayBeReplayed` until `retentionMs` has passed. If not, find out who writes to the store.',
   )
 }

@@ -149,6 +149,17 @@ describe('an answer that is not sealed', () => {
   })
 })
 
+test('a step’s result that is not sealed is used only with `unsealedMayBeReplayed`', async () => {
+  const result = Buffer.from('"charge_7"')
+  const { inner, records, store } = opened()
+  await inner.begin('k', claimOf('dead'))
+  await inner.step?.('k', { ...ownOf('dead'), label: 'charge', order: 1, state: 'done', result, leaseMs: 1 })
+  await inner.release('k', { ...ownOf('dead'), uncertain: true, failedMs: 1 })
+  await expect(store.begin('k', claimOf('next'))).rejects.toMatchObject({ code: 'answer_unsealed' })
+  const lenient = opened({ unsealedMayBeReplayed: true }, records)
+  expect(await lenient.store.begin('k', claimOf('next'))).toMatchObject({ steps: [{ label: 'charge', result }] })
+})
+
 describe('keys', () => {
   test('rotate: the first one seals, and each of them opens', async () => {
     const { records, complete, replayed } = opened({ keys: [KEY] })
