@@ -77,7 +77,7 @@ function node(name: string, client: unknown, keyPrefix: string): Node {
 }
 
 /** ioredis adds it to keys, and to no pattern. */
-function keyPrefixOf(client: unknown): string {
+export function keyPrefixOf(client: unknown): string {
   return String((client as { readonly options?: { readonly keyPrefix?: unknown } }).options?.keyPrefix ?? '')
 }
 

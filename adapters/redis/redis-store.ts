@@ -24,6 +24,7 @@ import {
   type Arguments,
   EXPECTED_CLIENT,
   evaluate,
+  keyPrefixOf,
   misplacedClient,
   type Node,
   nodesOf,
@@ -90,7 +91,7 @@ export type RedisStoreOptions = Prefix &
  */
 export class RedisStore implements Store {
   readonly #send: SendCommand
-  /** The prefix. */
+  /** The prefix as Redis has it, behind that of the client: whoever looks from elsewhere, as operators do, finds the same. */
   readonly place: string
   readonly #prefix: string
   /** Every server that holds records. */
@@ -116,7 +117,7 @@ export class RedisStore implements Store {
     this.#nodes = async () =>
       client === undefined ? theOnlyServer(this.#send, prefix) : ((await nodesOf(client)) as Node[])
     this.#prefix = prefix
-    this.place = prefix
+    this.place = (client === undefined ? '' : keyPrefixOf(client)) + prefix
   }
 
   begin(key: string, claim: Claim): Promise<BeginReply> {

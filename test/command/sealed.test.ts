@@ -1,8 +1,11 @@
+import { Redis } from 'ioredis'
+import { RedisStore } from 'once-per-key/redis'
 import { newSealingKey, sealed } from 'once-per-key/sealed'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { ownOf } from '../adapters/claims.js'
 import { A_DRIVER } from '../adapters/sqlite/drivers.js'
 import { openStore } from '../adapters/sqlite/open-store.js'
+import { startRedis } from '../support/redis-server.js'
 import { build, command } from './built-command.js'
 
 // Real processes on a machine that may be busy.
@@ -46,6 +49,25 @@ test('with the keys it is written, and sealed', async () => {
   expect(resolved.exitCode).toBe(0)
   expect(await store.inspect('acme:lost')).toMatchObject({ answer: { status: 0, statusMessage: 'sealed' } })
   expect(await sealedStore.inspect?.('acme:lost')).toMatchObject({ answer: { status: 200 } })
+})
+
+test('behind the prefix of an ioredis client it is sealed as the service seals, and the service opens it', async () => {
+  const key = newSealingKey()
+  const server = await startRedis()
+  const client = new Redis(server.port, { keyPrefix: 'shop:' })
+  onTestFinished(async () => {
+    client.disconnect()
+    await server.close()
+  })
+  const store = sealed(new RedisStore({ client, prefix: 'pay:' }), { keys: [key] })
+  await store.complete('acme:paid', { ...ownOf('owner'), answer: ANSWER })
+  await store.release('acme:lost', LOST)
+  const at = ['--redis', server.url, '--prefix', 'shop:pay:']
+  const keys = { ONCE_PER_KEY_SEALING_KEYS: key }
+  const shown = await command(['inspect', 'acme', 'paid', '--show-body', ...at], keys)
+  expect([shown.exitCode, shown.stdout]).toEqual([0, expect.stringContaining('paid')])
+  expect((await command([...RESOLVE, '--body', '{}', ...at], keys)).exitCode).toBe(0)
+  expect(await store.inspect('acme:lost')).toMatchObject({ answer: { status: 200, body: Buffer.from('{}') } })
 })
 
 test('without an answer the outcome is settled as ever', async () => {
