@@ -62,12 +62,12 @@ export async function nodesOf(client: unknown): Promise<readonly Node[] | null> 
   const keyPrefix = keyPrefixOf(client)
   if (has(client as object, 'nodes')) {
     const masters = (client as IoredisCluster).nodes('master')
-    return inOrder(masters.map((each) => node(nameOf(each.options), each, keyPrefix)))
+    return covering(masters.map((each) => node(nameOf(each.options), each, keyPrefix)))
   }
   if ('slots' in (client as object)) {
     const { masters, nodeClient } = client as NodeRedisCluster
     const opened = masters.map(async (each) => node(nameOf(each), await nodeClient.call(client, each), keyPrefix))
-    return inOrder(await Promise.all(opened))
+    return covering(await Promise.all(opened))
   }
   return [node(THE_ONLY_ONE, client, keyPrefix)]
 }
@@ -101,8 +101,26 @@ function nameOf({ host, port }: Address): string {
   return `${host}:${port}`
 }
 
-function inOrder(nodes: readonly Node[]): readonly Node[] {
+const SLOTS = 16_384
+
+/** In order. A client hears of a new master only where it is redirected: one that it does not know yet is not passed over. */
+async function covering(nodes: readonly Node[]): Promise<readonly Node[]> {
+  const owned = (await Promise.all(nodes.map(slotsOf))).reduce((sum, slots) => sum + slots, 0)
+  if (owned < SLOTS) {
+    throw new TypeError(
+      `The client does not know every master of the cluster: those that it knows own ${owned} of ${SLOTS} slots. It hears of the ` +
+        'others as it sends commands for their keys: try again later, or connect it anew.',
+    )
+  }
   return nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** `CLUSTER NODES`: after seven fields, the ranges of slots; those in brackets are on their way. */
+async function slotsOf({ send }: Node): Promise<number> {
+  const told = String(await send('', ['CLUSTER', 'NODES']))
+  const [, ranges = ''] = /^\S+ \S+ \S*myself\S*(?: \S+){5}(.*)/m.exec(told) ?? []
+  const owned = [...ranges.matchAll(/ (\d+)(?:-(\d+))?(?= |$)/g)]
+  return owned.reduce((sum, [, first, last = first]) => sum + Number(last) - Number(first) + 1, 0)
 }
 
 /** By a `sendCommand`, which goes where a key is: in a cluster a walk would miss what the other servers have. */
@@ -136,6 +154,7 @@ interface IoredisMethods {
   evalshaBuffer(...args: (string | Buffer)[]): Promise<unknown>
   evalBuffer(...args: (string | Buffer)[]): Promise<unknown>
   info(section: string): Promise<unknown>
+  cluster(subcommand: string): Promise<unknown>
   scanBuffer(...args: (string | Buffer)[]): Promise<unknown>
 }
 
@@ -144,6 +163,7 @@ function senderOfIoredis(client: IoredisMethods): SendCommand {
     if (name === 'EVALSHA') return client.evalshaBuffer(...args)
     if (name === 'EVAL') return client.evalBuffer(...args)
     if (name === 'SCAN') return client.scanBuffer(...args)
+    if (name === 'CLUSTER') return client.cluster(String(args[0]))
     return client.info(String(args[0]))
   }
 }
