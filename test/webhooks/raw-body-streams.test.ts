@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
@@ -43,6 +44,24 @@ test.each([
   expect(await reading).toEqual({ kind: 'too_large' })
   req.destroy(new Error('reset'))
   await nextTurn()
+})
+
+test.each([
+  { name: 'is read', headers: {}, body: 'abc', kind: 'whole' },
+  {
+    name: 'that is too large is discarded',
+    headers: { 'content-length': '11' },
+    body: 'abcdefghijk',
+    kind: 'too_large',
+  },
+])('a stream that middleware has paused, to wait for something, $name', async (about) => {
+  const req = request(about.headers)
+  req.pause()
+  const ended = once(req, 'end')
+  const reading = readRawBody(req, 10)
+  req.end(about.body)
+  expect(await reading).toMatchObject({ kind: about.kind })
+  await ended
 })
 
 test('a stream that is read keeps no listener of the reader', async () => {

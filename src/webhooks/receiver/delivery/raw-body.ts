@@ -26,6 +26,7 @@ export async function readRawBody(req: IncomingMessage, maxBytes: number): Promi
   if (req.readableEnded) return { kind: 'whole', bytes: Buffer.alloc(0) }
   if (req.destroyed) return { kind: 'abandoned' }
   if (isEncoded(req.headers)) return { kind: 'encoded' }
+  req.resume() // Middleware that waits for something may have paused it; then no listener would make it flow.
   if (Number(req.headers['content-length']) > maxBytes) return discard(req)
   return readStream(req, maxBytes)
 }
