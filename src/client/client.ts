@@ -46,10 +46,11 @@ export function createClient(options: ClientOptions): Client {
 
   return {
     async send(operation, url, init = {}) {
+      const { body, signal } = init // First: of what fails here, nothing has begun.
       const request = repeatable(url, init)
       const call: Call = underWay.get(operation) ?? {
         request,
-        body: init.body,
+        body,
         stop: new AbortController(),
         waiting: 0,
         last: {},
@@ -57,9 +58,9 @@ export function createClient(options: ClientOptions): Client {
       underWay.set(operation, call)
       call.waiting++
       try {
-        const end = await within(rules.totalTimeoutMs, init.signal, async () => {
+        const end = await within(rules.totalTimeoutMs, signal, async () => {
           const [first, own] = await Promise.all([call.request, request])
-          if (first.head !== own.head || call.body !== init.body) {
+          if (first.head !== own.head || call.body !== body) {
             throw new TypeError('Another is in progress.')
           }
           call.end ??= carryOut(rules, operation, first, call)

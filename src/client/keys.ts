@@ -31,10 +31,10 @@ export function memoryKeys(): KeyStorage {
 }
 
 /**
- * The key of an operation; when it was chosen, just before the first try (absent: unknown); whether no earlier call can
- * have sent it.
+ * The key of an operation, if there is one: a storage may have lost it; when it was chosen, just before the first try (absent: unknown);
+ * whether no earlier call can have sent it.
  */
-export type Key = readonly [key: string, sentAt?: number, isNew?: boolean]
+export type Key = readonly [key: string | null | undefined, sentAt?: number, isNew?: boolean]
 
 /** The key of an operation, stored before it is returned. Rejects if nobody waits for it any more: then no key is stored. */
 export async function keyOf(keys: Keys, operation: string, signal: AbortSignal): Promise<Key> {
@@ -47,8 +47,8 @@ export async function keyOf(keys: Keys, operation: string, signal: AbortSignal):
     const own = [Date.now(), ...crypto.getRandomValues(new Uint32Array(4))].join('-')
     if (kept == null) await keys.setItem(name, own)
     // Without locks, another client may have stored its own meanwhile: the last one counts.
-    const key = kept ?? (await keys.getItem(name)) ?? own
-    return [key, +key.slice(0, 13), key === own] as const
+    const key = kept ?? (await keys.getItem(name))
+    return [key, +`${key}`.slice(0, 13), key === own] as const
   }
   // A silent storage must not hold the lock when its call has ended. Nobody reads what is returned then.
   const turn = () => within(2147483647, signal, find) as Promise<Key>

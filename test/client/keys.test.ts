@@ -77,6 +77,12 @@ describe('kept by functions that return promises, a key', () => {
     await expect(send()).rejects.toBe(full)
     expect(seen).toEqual([])
   })
+
+  test('that was not kept, without a word from the storage, is never sent: after a reload it would be another', async () => {
+    const { send, seen } = start([done], { keys: { getItem: () => null, setItem() {}, removeItem() {} } })
+    await expect(send()).rejects.toThrow('A key is missing.')
+    expect(seen).toEqual([])
+  })
 })
 
 describe('in a sandboxed frame, whose storage and locks are denied,', () => {
@@ -186,7 +192,9 @@ describe('two calls at once for one operation, such as a double click,', () => {
 
   test('share the key where a storage is slow', async () => {
     const slow = gate()
-    const keys = { getItem: () => slow.opened.then(() => null), setItem: vi.fn(), removeItem() {} }
+    const inner = trial.keyStorage()
+    const getItem = (name: string) => slow.opened.then(() => inner.getItem(name))
+    const keys = { ...inner, getItem, setItem: vi.fn(inner.setItem) }
     const { client, seen } = start([done], { keys })
     const { send } = client()
     const ends = [1, 2].map(() => send(OPERATION, URL_OF_PAYOUTS, { body: BODY }))

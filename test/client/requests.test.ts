@@ -91,6 +91,7 @@ describe('misuse rejects with a TypeError, and neither makes a key nor sends any
     { name: 'an address that is none', url: 'http://' },
     { name: 'a header that is none', init: { headers: { 'a b': 'c' } } },
     { name: 'a body where the method has none', init: { method: 'GET', body: '{}' } },
+    { name: 'null', init: null as never }, // Nothing is left behind that rejects unseen, either.
   ])('$name', async ({ url = 'http://127.0.0.1/', init = {} }) => {
     const fetch = vi.fn()
     const setItem = vi.fn()
