@@ -12,7 +12,8 @@ import { idempotency as onKoa } from 'once-per-key/koa'
 import { MemoryStore } from 'once-per-key/memory'
 import { expectOnce, type OnceApp } from 'once-per-key/testing'
 import supertest from 'supertest'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { gate } from '../support/gate.js'
 
 const ALL = ['first and repeat', 'race', 'other body', 'failure and retry', 'crash between effect and answer']
 const REQUEST = { path: '/payouts', body: { amount: 100 } }
@@ -165,6 +166,31 @@ describe('says in words what broke', () => {
     await breaks(app(true), expectations, /^the effect took place twice: the first attempt died after it.*deriveKey/s)
   })
 
+  test.each([
+    ['at once', 'never'],
+    ['once its effect has failed', 'after a failure'],
+  ])('a handler that does not answer, %s', async (_when, answers) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { pay, expectations } = payouts()
+    const hanging = gate()
+    const app = onFetch({ store: new MemoryStore(), scope: () => 'acme' })(async (_request, operation) => {
+      try {
+        if (answers !== 'never') return Response.json(pay(operation?.deriveKey('bank')), { status: 201 })
+      } catch {}
+      hanging.open()
+      return new Promise(() => {})
+    })
+    const broken = breaks(
+      (request: Request) => app(request),
+      expectations,
+      /^a request was not answered\..*30 seconds/s,
+    )
+    await hanging.opened
+    await vi.advanceTimersByTimeAsync(30_000)
+    await broken
+  })
+
   test('a request that does not succeed, and a `fail` that does nothing', async () => {
     const { app, expectations } = payouts({ required: true, header: 'X-Key' })
     await breaks(app(true), expectations, /^the first request was not carried out: .*key_missing/s)
@@ -193,6 +219,28 @@ describe('says in words what broke', () => {
   test.each([{}, undefined, null, 5])('an application of an unknown kind: %o', async (app) => {
     const error = await expectOnce(app as never, REQUEST).catch((error) => error)
     expect(error.message).toMatch(/^expectOnce cannot send to this application.*app\.callback\(\)/s)
+  })
+
+  test.each([
+    ['a text', '1'],
+    ['a bigint', 1n],
+    ['nothing', undefined],
+    ['no number', Number.NaN],
+  ])('`effects` that count in %s', async (_what, count) => {
+    const { app } = payouts()
+    const effects = () => count as number
+    await expect(expectOnce(app(true), REQUEST, { effects })).rejects.toThrow(
+      /^`effects` returned .* as a number\..*Number\(/,
+    )
+  })
+
+  test.each([
+    ['of another name, with which nothing would be counted', { effect: () => 1 }, 'effect: did you mean effects'],
+    ['of one request at once, which is no race', { atOnce: 1 }, 'atOnce: expected an integer from 2'],
+    ['of another kind', { fail: 'before' }, 'fail: expected a function'],
+  ])('an option %s', async (_what, options, message) => {
+    const { app } = payouts()
+    await expect(expectOnce(app(true), REQUEST, options as object)).rejects.toThrow(message)
   })
 
   test('a request that is missing', async () => {

@@ -155,7 +155,10 @@ async function crash(trial: Trial): Promise<void> {
 /** `null`: an attempt without an answer, as its client sees it when the connection breaks or a Fetch handler throws. */
 async function failing(trial: Trial, key: string, when: 'before' | 'after'): Promise<OnceAnswer | null> {
   await trial.fail?.(when)
-  const answer = await trial.send(key).catch(() => null)
+  const answer = await trial.send(key).catch((error) => {
+    if (error instanceof AssertionError) throw error
+    return null
+  })
   if (answer !== null && isSuccess(answer)) {
     broken(
       `the request was answered with a success, although \`fail("${when}")\` was called: the handler hides the failure, or \`fail\` does nothing.`,
@@ -176,6 +179,24 @@ async function retried(trial: Trial, key: string): Promise<OnceAnswer> {
     if (!isRefusedAs('in_flight', answer) || performance.now() > until) return answer
     await new Promise((resolve) => setTimeout(resolve, IN_FLIGHT_PAUSE_MS))
   }
+}
+
+const ANSWER_MS = 30_000
+
+/** The timer keeps the process alive: a handler that waits for nothing would end it without a word. */
+export async function inTime(answer: Promise<OnceAnswer>): Promise<OnceAnswer> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, ANSWER_MS, null)
+  })
+  const first = await Promise.race([answer, late]).finally(() => clearTimeout(timer))
+  if (first !== null) return first
+  broken(
+    'a request was not answered. Whatever becomes of the effect, the handler must respond or fail; on Express 4 an async handler passes its ' +
+      'error to `next`.',
+    `nothing within ${ANSWER_MS / 1_000} seconds`,
+    'an answer',
+  )
 }
 
 /** A success must be true. */

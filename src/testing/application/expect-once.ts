@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { CASES, type Trial } from './cases.js'
+import { checkOptions, kindOf, type OptionRule, optionRules } from '../../core/index.js'
+import { aHeaderName } from '../../http/index.js'
+import { CASES, inTime, type Trial } from './cases.js'
 import { type OnceApp, type OnceRequest, reach } from './reach.js'
 
 /** A request that the application carries out. */
@@ -55,7 +57,8 @@ export interface ExpectedOnce {
  *   fail: (when) => bank.failNext(when),
  * }))
  *
- * @throws AssertionError with the first promise that the application breaks, in words: "the handler ran twice: …".
+ * @throws AssertionError with the first promise that the application breaks, in words: "the handler ran twice: …". For misuse
+ * IdempotencyError `options_invalid`, or a TypeError.
  */
 export async function expectOnce(
   app: OnceApp,
@@ -66,13 +69,14 @@ export async function expectOnce(
     throw new TypeError(
       "expectOnce needs a request that the handler accepts, such as { path: '/payouts', body: { amount: 100 } }.",
     )
+  checkOptions('expectOnce()', options, options, RULES)
   const { send, close } = await reach(app)
   const { header = 'Idempotency-Key', effects, fail, atOnce = 5 } = options
   const other = 'otherBody' in options ? options.otherBody : changed(request.body)
   const trial: Trial = {
-    send: (key, body) => send(requestOf(request, header, key, body === 'other' ? other : request.body)),
+    send: (key, body) => inTime(send(requestOf(request, header, key, body === 'other' ? other : request.body))),
     newKey: () => randomUUID(),
-    effects: async () => (effects === undefined ? null : await effects()),
+    effects: async () => (effects === undefined ? null : counted(await effects())),
     fail,
     hasOther: other !== undefined,
     atOnce,
@@ -91,6 +95,23 @@ export async function expectOnce(
     await close()
   }
   return { checked, skipped }
+}
+
+const RULES: Readonly<Record<keyof ExpectOnceOptions, OptionRule>> = {
+  effects: optionRules.aFunction,
+  fail: optionRules.aFunction,
+  otherBody: () => null,
+  header: aHeaderName,
+  atOnce: optionRules.anInteger(2, 1_000),
+}
+
+/** A database may count in text or in a bigint: these would be compared, and added to, as what they are. */
+function counted(count: unknown): number {
+  if (Number.isFinite(count)) return count as number
+  throw new TypeError(
+    `\`effects\` returned ${kindOf(count)}: it must return how often the effect has taken place, as a number. Convert what a ` +
+      'database counts: Number(rows[0].count).',
+  )
 }
 
 function requestOf(
