@@ -100,7 +100,7 @@ function inputFingerprint(input: unknown): string {
 
 const anything: OptionRule = () => null
 const aSignal: OptionRule = (value) =>
-  typeof (value as Partial<AbortSignal> | null)?.aborted === 'boolean' ? null : 'an AbortSignal'
+  typeof (value as Partial<AbortSignal> | null)?.throwIfAborted === 'function' ? null : 'an AbortSignal'
 
 /** An operation also names its record, so its members are allowed. */
 const NAME_RULES = { scope: anything, key: anything, input: anything, firstSent: anything, signal: anything }
@@ -115,9 +115,15 @@ function mistakesInName(given: unknown, rules: Readonly<Record<string, OptionRul
   const { key } = given as Partial<OperationName>
   const mistakes = mistakesIn(given, given, rules, ['attempt'])
   const keyIs = typeof key === 'string' ? keyFault(key) : `it is ${kindOf(key)}`
-  const wayOut = typeof key === 'number' ? 'give it as text, String(id)' : 'give a longer one as its hash'
-  if (keyIs !== null) mistakes.push(`key: expected 1 to 255 characters, but ${keyIs}; ${wayOut}`)
+  if (keyIs !== null) mistakes.push(`key: expected 1 to 255 characters, but ${keyIs}; ${wayOutOfKey(key)}`)
   return mistakes
+}
+
+function wayOutOfKey(key: unknown): string {
+  if (typeof key === 'string' && key !== '') return 'give its hash'
+  return typeof key === 'number'
+    ? 'give it as text, String(id)'
+    : 'give what is the same in each repeat, such as the id of a message'
 }
 
 function refuse(of: string, mistakes: readonly string[]): void {

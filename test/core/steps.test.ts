@@ -167,6 +167,13 @@ describe('misuse', () => {
     expect(commands).toEqual(['begin'])
   })
 
+  test.each([null, {}, 7])('a codec that is %j: arguments_invalid', async (result) => {
+    const work = vi.fn()
+    const step = (await stage().run()).context.step('a', work, { result } as never)
+    await expect(step).rejects.toEqual(code('arguments_invalid'))
+    expect(work).not.toHaveBeenCalled()
+  })
+
   test('a label that is running, or has succeeded: step_repeated', async () => {
     const { context } = await stage().run()
     const both = [context.step('a', () => 1), context.step('a', () => 2)]

@@ -67,11 +67,11 @@ describe('an operation must say', () => {
   })
 
   test.each([
-    ['nothing', undefined, 'it is undefined'],
-    ['an empty string', '', 'it is empty'],
+    ['nothing', undefined, 'it is undefined; give what is the same in each repeat'],
+    ['an empty string', '', 'it is empty; give what is the same in each repeat'],
     ['a number', 7, 'give it as text, String(id)'],
-    ['300 characters', 'secret'.repeat(50), 'longer than 255'],
-    ['a control character', 'secret\n', 'a control character'],
+    ['300 characters', 'secret'.repeat(50), 'longer than 255 characters; give its hash'],
+    ['a control character', 'secret\n', 'a control character; give its hash'],
   ])('its key; seen: %s', async (_name, key, words) => {
     const { code, message } = await misuseOf({ ...OPERATION, key })
     expect(code).toBe('arguments_invalid')
@@ -86,6 +86,7 @@ describe('an operation must say', () => {
     expect(message).toContain('signal: expected an AbortSignal')
     expect(message).toContain('the second argument: expected a function; seen: a string')
     expect(await misuseOf(null)).toMatchObject({ code: 'arguments_invalid' })
+    expect(await misuseOf({ ...OPERATION, signal: { aborted: false } })).toMatchObject({ code: 'arguments_invalid' })
   })
 })
 

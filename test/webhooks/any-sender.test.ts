@@ -192,9 +192,15 @@ describe('parse', () => {
     expect({ sent: store.sent, errors }).toEqual({ sent: [], errors: [] })
   })
 
-  test.each(['', 'a\ud800'])('answers an id that can name nothing (%j): 400', async (id) => {
-    const { send } = await start({ options: { parse: (...sent) => ({ ...parse(...sent), id }) } })
-    expect(problemIn(await send())).toMatchObject({ status: 400, code: 'event_invalid' })
+  test.each([
+    ['', 'an empty string'],
+    ['a\ud800', 'a string with a lone surrogate'],
+    [7, 'a number'],
+  ])('answers an id that can name nothing (%j): 400, which says what was seen', async (id, seen) => {
+    const { send } = await start({ options: { parse: (...sent) => ({ ...parse(...sent), id: id as string }) } })
+    const reply = await send()
+    expect(problemIn(reply)).toMatchObject({ status: 400, code: 'event_invalid' })
+    expect(reply.json()).toMatchObject({ errors: [{ path: 'id', message: expect.stringMatching(`seen: ${seen}$`) }] })
   })
 
   test('throws an error with issues, as schemas do: 400, and its sender is told what is wrong', async () => {

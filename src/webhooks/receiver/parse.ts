@@ -60,8 +60,13 @@ function checked(answer: unknown): Delivered {
 
 function issuesWithId(id: unknown): WebhookEventIssue[] {
   if (typeof id === 'string' && id !== '' && id.isWellFormed()) return []
-  const seen = id === undefined ? 'nothing' : id === '' ? 'an empty string' : kindOf(id)
-  return [{ path: 'id', message: `expected a string that is not empty; seen: ${seen}` }]
+  return [{ path: 'id', message: `expected a string that is not empty; seen: ${seenAsId(id)}` }]
+}
+
+function seenAsId(id: unknown): string {
+  if (id === undefined) return 'nothing'
+  if (id === '') return 'an empty string'
+  return typeof id === 'string' ? 'a string with a lone surrogate' : kindOf(id)
 }
 
 function issuesWithType(type: unknown): WebhookEventIssue[] {

@@ -58,7 +58,7 @@ export function checkLabel(label: unknown, work: unknown, options: unknown): Giv
     )
   }
   const codec = (options as Partial<StepOptions<never>> | undefined)?.result
-  if (codec !== undefined && (typeof codec.encode !== 'function' || typeof codec.decode !== 'function')) {
+  if (codec !== undefined && (typeof codec?.encode !== 'function' || typeof codec.decode !== 'function')) {
     throw new IdempotencyError(
       'arguments_invalid',
       'The option `result` of step() needs two functions, `encode` and `decode`.',
