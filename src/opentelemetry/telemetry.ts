@@ -16,7 +16,7 @@ import {
   type UpDownCounter,
 } from '@opentelemetry/api'
 import { LRUCache } from 'lru-cache'
-import type { ClaimTrace, CommandTrace, EventTrace } from '../core/index.js'
+import { type ClaimTrace, type CommandTrace, type EventTrace, inItsWords, warnOnce } from '../core/index.js'
 
 interface ActiveRun {
   /** The context of its claim: the request's span is the active one. */
@@ -296,9 +296,28 @@ export function listen(listener: Listener): () => void {
     ['tracing:once-per-key:command:asyncEnd', commandEnded],
     ['once-per-key:event', (message) => listener.happened(message as EventTrace)],
   ]
-  for (const [channel, hear] of heard) subscribe(channel, hear)
+  const ends = heard.map(([channel, hear]) => {
+    const harmless = withoutThrow(hear)
+    subscribe(channel, harmless)
+    return () => unsubscribe(channel, harmless)
+  })
   return () => {
-    for (const [channel, hear] of heard) unsubscribe(channel, hear)
+    for (const end of ends) end()
+  }
+}
+
+/** A processor of spans or a sampler may throw. A channel passes that on as an uncaught exception, which ends the process and its runs. */
+function withoutThrow(hear: (message: unknown) => void): (message: unknown) => void {
+  return (message) => {
+    try {
+      hear(message)
+    } catch (error) {
+      warnOnce(
+        'ONCE_PER_KEY_TELEMETRY_FAILED',
+        `OpenTelemetry failed${inItsWords(error)}. The operation goes on, and is not measured in full: look at the processors and samplers ` +
+          'of the providers that instrument() uses. This is printed once.',
+      )
+    }
   }
 }
 
