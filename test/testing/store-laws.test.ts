@@ -1,7 +1,7 @@
 import type { Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { storeLaws } from 'once-per-key/testing'
-import { describe, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { mapStore } from '../support/map-store.js'
 
 describe('MemoryStore keeps every law', () => {
@@ -23,6 +23,13 @@ describe('MemoryStore keeps every law by the real clock', { concurrent: true }, 
     forgetful: true,
     stepped: true,
   })
+})
+
+test('an option of another name registers nothing: its laws would be left out without a word', () => {
+  const register = vi.fn()
+  const options = { operble: true } as object
+  expect(() => storeLaws(register, open(mapStore), options)).toThrow('operble: did you mean operable?')
+  expect(register).not.toHaveBeenCalled()
 })
 
 /** A store on a clock that can be moved. */

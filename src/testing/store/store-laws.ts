@@ -1,4 +1,4 @@
-import type { Store } from '../../core/index.js'
+import { checkOptions, optionRules, type Store } from '../../core/index.js'
 import { createBench } from '../bench.js'
 import { answerLaws } from './answer-laws.js'
 import { beginTable } from './begin-table.js'
@@ -102,10 +102,11 @@ export interface StoreLawsOptions {
 export function storeLaws(
   test: (name: string, fn: () => Promise<void>) => unknown,
   open: () => Promise<OpenedStore>,
-  { operable = false, listable = false, forgetful = false, stepped = false }: StoreLawsOptions = {},
+  options: StoreLawsOptions = {},
 ): void {
+  checkOptions('storeLaws()', options, options, RULES)
   for (const { name, holds, check } of LAWS) {
-    if (!{ everywhere: true, operable, listable, forgetful, stepped }[holds]) continue
+    if (holds !== 'everywhere' && options[holds] !== true) continue
     test(name, async () => {
       const { store, advance, close } = await open()
       try {
@@ -116,6 +117,10 @@ export function storeLaws(
     })
   }
 }
+
+const isToldSo = optionRules.oneOf(true, false)
+/** A mistyped name would leave out its laws without a word. */
+const RULES = { operable: isToldSo, listable: isToldSo, forgetful: isToldSo, stepped: isToldSo }
 
 const LAWS = [
   ...beginTable,
