@@ -13,9 +13,9 @@ export interface Client {
    * @param init as for `fetch`; the default method is `POST`. `signal` ends this call with `unknown`; the tries
    * go on while another call waits for them.
    * @throws TypeError for misuse: a stream as body, an `Idempotency-Key` header, the mode `no-cors`, what `fetch` would
-   * refuse, or a request that has another address, method, header or body object than the one in progress. Nothing was
-   * sent. An error of the storage is rethrown: if it could not store a new key, nothing was sent; if it could not remove
-   * one, the operation was refused.
+   * refuse, a request that has another address, method, header or body object than the one in progress, or a storage that
+   * does not return the key that it was given. Nothing was sent. An error of the storage is rethrown: if it could not store a
+   * new key, nothing was sent; if it could not remove one, the operation was refused.
    */
   send(operation: string, url: string | URL, init?: RequestInit): Promise<Outcome>
 
