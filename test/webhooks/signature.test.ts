@@ -63,7 +63,8 @@ describe('hmacSha256', () => {
   test('takes what was signed, and nothing that differs in one bit', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1 }), fc.string({ minLength: 1 }), fc.nat(), (bytes, secret, at) => {
-        const ofSecret = hmacSha256({ header: 'x-signature', secrets: [secret] })
+        const given = secret === secret.trim() ? secret : Buffer.from(secret)
+        const ofSecret = hmacSha256({ header: 'x-signature', secrets: [given] })
         const headers = { 'x-signature': hmac(secret, Buffer.from(bytes), 'hex') }
         expect(ofSecret(Buffer.from(bytes), headers)).toBe(true)
         const other = Buffer.from(bytes)
@@ -194,6 +195,17 @@ describe('the options', () => {
     {
       given: { header: 'x', secrets: [undefined] },
       mistakes: ['secrets[0]: expected a string or bytes; seen: undefined'],
+    },
+    {
+      given: { header: 'x', secrets: new Array(1) },
+      mistakes: ['secrets[0]: expected a string or bytes; seen: undefined'],
+    },
+    {
+      given: { header: 'x', secrets: ['hush\n', ' hush', Buffer.from('hush\n')] },
+      mistakes: [0, 1].map(
+        (index) =>
+          `secrets[${index}]: it begins or ends with white space, such as the line end of its file: trim it, or give it as bytes`,
+      ),
     },
     {
       given: { heade: 'x', encoding: 'hush', secret: 'hush', secrets: [1], prefix: 1 },

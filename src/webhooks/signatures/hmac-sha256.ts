@@ -73,6 +73,9 @@ export function keyOf(secret: unknown): Uint8Array | string {
     return `expected a string or bytes; seen: ${kindOf(secret)}`
   }
   if (secret.length === 0) return 'it is empty'
+  if (typeof secret === 'string' && secret !== secret.trim()) {
+    return 'it begins or ends with white space, such as the line end of its file: trim it, or give it as bytes'
+  }
   return Buffer.from(secret) // A copy, because the caller may overwrite its bytes later.
 }
 
@@ -114,7 +117,7 @@ export function stripeWebhooks(options: StripeOptions): VerifySignature {
 
 /** With an API key in its place each delivery would be refused. */
 function endpointKeyOf(secret: unknown): Uint8Array | string {
-  const isApiKey = /^[srp]k_/.test(String(secret))
+  const isApiKey = typeof secret === 'string' && /^[srp]k_/.test(secret)
   return isApiKey ? "expected the endpoint's signing secret (whsec_…), not an API key" : keyOf(secret)
 }
 

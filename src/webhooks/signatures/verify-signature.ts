@@ -49,7 +49,7 @@ export function withKeys<Options extends { readonly secrets: readonly unknown[] 
   terms: { readonly isOptional?: boolean; readonly more?: readonly string[] } = {},
 ): Omit<Options, 'secrets'> & { readonly secrets: readonly Uint8Array[] } {
   const { secrets, ...others } = Object(options) as Options
-  const keys = Array.isArray(secrets) ? secrets.map(keyOf) : []
+  const keys = Array.isArray(secrets) ? Array.from(secrets, (secret) => keyOf(secret)) : [] // With what its holes are.
   const more = keys.flatMap((key, index) => (typeof key === 'string' ? [`secrets[${index}]: ${key}`] : []))
   const required = ['header', ...(terms.isOptional ? [] : ['secrets'])]
   const allRules = { ...rules, secrets: someKeys('secret') }
