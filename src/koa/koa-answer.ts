@@ -52,7 +52,7 @@ export class KoaAnswer implements HeldAnswer {
   /** Rejects with what the handler threw, for the application's error handling. */
   async follow(next: Next): Promise<void> {
     try {
-      await next()
+      await this.#outlivingClient(next)
     } catch (thrown) {
       const error = thrown ?? nothingThrown(thrown)
       this.#run.willFailCertainly(isCertainFailure(error))
@@ -67,11 +67,26 @@ export class KoaAnswer implements HeldAnswer {
 
   async #readBody(): Promise<ResponseBody> {
     try {
-      return await this.#responseBody()
+      return await this.#outlivingClient(async () => this.#responseBody())
     } catch (error) {
       // Written below Koa meanwhile: no error page follows.
       if (this.#ctx.headerSent) this.#ctx.res.destroy()
       throw error
+    }
+  }
+
+  /** Koa's watcher of the connection would answer with an error page: a held response looks as if its client were there. */
+  async #outlivingClient<Result>(work: () => Promise<Result>): Promise<Result> {
+    const ctx = this.#ctx
+    const { onerror } = ctx
+    ctx.onerror = (error) => {
+      if (!error || error !== ctx.req.socket?.errored) onerror.call(ctx, error)
+      else ctx.app.emit('error', Object.assign(error, { headerSent: true }), ctx) // As Koa does for a client that has left.
+    }
+    try {
+      return await work()
+    } finally {
+      ctx.onerror = onerror
     }
   }
 
