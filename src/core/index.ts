@@ -30,6 +30,7 @@ export {
   type JsonInputOf,
   type JsonOf,
   looseJson,
+  parsedJson,
   strictJson,
 } from './json.js'
 export { type MaybePromise, whenever } from './maybe-promise.js'

@@ -61,6 +61,15 @@ export function looseJson(value: unknown): string {
   return jsonText(value, false)
 }
 
+/** @throws SyntaxError; not the parser's own, which would quote what is stored. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new SyntaxError('it is not JSON')
+  }
+}
+
 function jsonText(value: unknown, isStrict: boolean): string {
   const text: string | undefined = JSON.stringify(value, function (this: Holder, name, member: unknown) {
     const given = this[name]

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { type Answer, IdempotencyError, inItsWords, kindOf, looseJson, NOT_KEPT } from '../core/index.js'
+import { type Answer, IdempotencyError, inItsWords, kindOf, looseJson, NOT_KEPT, parsedJson } from '../core/index.js'
 
 /** Converts results that are not JSON into text or bytes and back. Both functions are synchronous. */
 export interface ResultCodec<Result, Encoded extends string | Uint8Array> {
@@ -79,5 +79,5 @@ const BYTES_TYPE = ['Content-Type', 'application/octet-stream'] as const
 /** JSON text is never empty, so an empty text represents `undefined`. */
 const AS_JSON: AnyCodec = {
   encode: looseJson,
-  decode: (text: string) => (text === '' ? undefined : JSON.parse(text)),
+  decode: (text: string) => (text === '' ? undefined : parsedJson(text)),
 }

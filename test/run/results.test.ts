@@ -175,4 +175,13 @@ describe('with a codec of one’s own', () => {
     })
     expect(await once(OPERATION, mustNotRun)).toBe('made')
   })
+
+  test('the error of one that is not JSON does not quote it', async () => {
+    const { given, once } = runnerOnTrial()
+    const asText = runner({ ...given, result: { encode: String, decode: String } })
+    await asText(OPERATION, async () => 'Ada Lovelace')
+    const error = (await rejection(once(OPERATION, mustNotRun))) as Error & { cause: Error }
+    expect(error).toMatchObject({ code: 'decode_failed', cause: { message: 'it is not JSON' } })
+    expect(error.message).not.toContain('Ada')
+  })
 })

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { IdempotencyError, inItsWords, kindOf } from '../../errors.js'
-import { looseJson } from '../../json.js'
+import { looseJson, parsedJson } from '../../json.js'
 import { derivedKey, type Identity } from '../../record/identity.js'
 import type { StepChange } from '../../record/record.js'
 
@@ -125,7 +125,7 @@ export class StepCodec {
     const own = Buffer.from(bytes)
     if (this.#codec !== undefined) return this.#codec.decode(own)
     const text = own.toString()
-    return text === '' ? undefined : JSON.parse(text) // JSON text is never empty.
+    return text === '' ? undefined : parsedJson(text) // JSON text is never empty.
   }
 }
 
