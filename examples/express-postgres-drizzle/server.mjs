@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { integer, pgTable, uuid } from 'drizzle-orm/pg-core'
 import express from 'express'
-import { idempotency, singleTenant } from 'once-per-key'
+import { contextOf, idempotency, singleTenant } from 'once-per-key'
 import { PostgresStore } from 'once-per-key/postgres'
 import { Pool } from 'pg'
 
@@ -32,8 +32,9 @@ const once = idempotency({ store, scope: singleTenant, required: true })
 const app = express()
 app.post('/payouts', express.json(), once, async (req, res) => {
   // The payout and the record of the key are committed together, or neither is.
-  await store.transaction(req.idempotency, async (tx) => {
-    const id = req.idempotency?.deriveKey('payout')
+  const context = contextOf(req)
+  await store.transaction(context, async (tx) => {
+    const id = context.deriveKey('payout')
     const [payout] = await tx.insert(payouts).values({ id, amount: req.body.amount }).returning()
     res.status(201).json(payout) // leaves after the COMMIT
   })

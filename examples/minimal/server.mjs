@@ -1,5 +1,5 @@
 import express from 'express'
-import { idempotency, singleTenant } from 'once-per-key'
+import { contextOf, idempotency, singleTenant } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
 
 const once = idempotency({
@@ -10,7 +10,7 @@ const once = idempotency({
 
 const app = express()
 app.post('/payouts', express.json(), once, async (req, res) => {
-  const id = req.idempotency?.deriveKey('payout') // the same UUID on every attempt
+  const id = contextOf(req).deriveKey('payout') // the same UUID on every attempt
   console.log(`paying ${req.body.amount} (${id})`) // replace it with the call to your bank
   res.status(201).json({ id, amount: req.body.amount })
 })

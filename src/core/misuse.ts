@@ -53,8 +53,9 @@ export function transactionUnanswered(): IdempotencyError {
   return new IdempotencyError(
     'transaction_unanswered',
     'The work of the transaction resolved without an answer, so it was rolled back: the answer is stored with the effects. ' +
-      'Move the line that sends it, such as `res.status(201).json(payout)`, to the end of the function that is passed to ' +
-      '`transaction`; in a Fetch handler, return the Response from it.',
+      'Move the line that sends it to the end of the function that is passed to `transaction`: `res.status(201).json(payout)`; on ' +
+      'Fastify `reply.code(201).send(payout)`; on Koa `ctx.body = payout`; on NestJS the same of the response that `@Res()` injects. On ' +
+      'Fetch and Hono, return the Response from it.',
   )
 }
 

@@ -184,7 +184,8 @@ export class RefusedError extends Error {
 const WORDS: Readonly<Record<RefusalCode, string>> = {
   in_flight: 'The operation is already running: another attempt holds its key. Try again later, with the same key.',
   mismatched:
-    'The key was used with another input. A new operation needs a new key; a repeat must have the same input.',
+    'The key was used with another input: that operation has run, or may have. A new operation needs a new key; a repeat must have the ' +
+    'same input.',
   answer_not_kept: 'The operation has run, but its result was not kept. It is not run again: check its effect.',
   outcome_unknown:
     'An earlier attempt may have had its effect, so the operation is not run again. Find out whether it had, and settle ' +

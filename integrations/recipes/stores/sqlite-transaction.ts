@@ -1,5 +1,5 @@
 import express from 'express'
-import { idempotency, singleTenant } from 'once-per-key'
+import { contextOf, idempotency, singleTenant } from 'once-per-key'
 import { database, store } from './sqlite.js'
 
 database.exec('CREATE TABLE IF NOT EXISTS payouts (id TEXT PRIMARY KEY, amount INTEGER)')
@@ -7,8 +7,9 @@ const once = idempotency({ store, scope: singleTenant, required: true })
 
 export const app = express()
 app.post('/payouts', express.json(), once, async (req, res) => {
-  const id = req.idempotency?.deriveKey('payout')
-  await store.transaction(req.idempotency, (tx) => {
+  const context = contextOf(req)
+  const id = context.deriveKey('payout')
+  await store.transaction(context, (tx) => {
     tx.prepare('INSERT INTO payouts VALUES (?, ?)').run(id, req.body.amount)
     res.status(201).json({ id }) // sent after the COMMIT
   })

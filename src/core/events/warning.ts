@@ -40,6 +40,13 @@ export function warnUnheard(event: EngineEvent | { readonly type: 'rejected' | '
       'A record was completed by hand in a transaction that was not committed: the client got 503, and the outcome is unknown. ' +
         `Call completeIn as the last statement, and end the response after the COMMIT. ${ONCE}`,
     )
+  } else if (event.type === 'failed' && event.because === 'no_transaction') {
+    warnOnce(
+      'ONCE_PER_KEY_TRANSACTION_MISSING',
+      "A success was sent outside of a transaction, but with effects: 'in-transaction' all effects are inside one: the client got 500 " +
+        'transaction_missing, and the outcome is unknown. Answer inside `store.transaction(context, work)`; where there is nothing to ' +
+        `write, with \`{ allowEmpty: true }\`. ${ONCE}`,
+    )
   } else if (event.type === 'evicted' && event.state === 'failed') {
     warnOnce(
       'ONCE_PER_KEY_UNKNOWN_OUTCOME_EVICTED',

@@ -62,7 +62,8 @@ export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
     status: 409,
     title: 'The idempotency key was used for another request',
     detail:
-      'Method, path, query or body differ from the first request with this key. Use a new key for a new operation.',
+      'Method, path, query or body differ from the first request with this key, which has run, or may have. Use a new key for a new ' +
+      'operation, never to repeat that one: to repeat it, send it unchanged.',
     retry: false,
   },
   answer_not_kept: {

@@ -3,9 +3,10 @@ import { type IdempotencyContext, type IdempotencyOptions, singleTenant } from '
 import { idempotency as onFetch, reply } from 'once-per-key/fetch'
 import { idempotency as onHono, reply as replyOfHono } from 'once-per-key/hono'
 import { runner } from 'once-per-key/run'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { gate } from '../../support/gate.js'
-import { DRIVER_NAMES } from './drivers.js'
+import { heardWarnings } from '../../support/warnings.js'
+import { DRIVER_NAMES, type DriverName } from './drivers.js'
 import { insert, served } from './served.js'
 
 const MODE: Partial<IdempotencyOptions> = { effects: 'in-transaction' }
@@ -199,3 +200,23 @@ describe.each(DRIVER_NAMES)('one transaction and no claim, on %s,', (driver) => 
     })
   })
 })
+
+test('without `onEvent`, successes without a transaction are told by one warning', async () => {
+  const { store } = await served(DRIVER_NAMES[0] as DriverName)
+  vi.resetModules()
+  const fresh = await import('once-per-key/run')
+  await printed() // What an earlier test has caused.
+  const warnings = heardWarnings()
+  const once = fresh.runner({ store, name: 'pay', effects: 'in-transaction' })
+  for (const key of ['a', 'b']) {
+    const run = once({ scope: 'acme', key, input: {} }, async () => 1)
+    await expect(run).rejects.toMatchObject({ code: 'transaction_missing' })
+  }
+  await printed()
+  expect(warnings.map(({ code }) => code)).toEqual(['ONCE_PER_KEY_TRANSACTION_MISSING'])
+})
+
+/** Node prints a warning later. */
+function printed(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
