@@ -63,6 +63,19 @@ function sealedCommands(
     )
   }
 
+  /** An owner that came too late need not see the other answer: a failure would let it send a success of its own. */
+  function toOwner(key: string, reply: MaybePromise<CommandReply>): MaybePromise<CommandReply> {
+    return whenever(reply, (known) => (known.ok ? known : { ok: false, record: openedOrNull(key, known.record) }))
+  }
+
+  function openedOrNull(key: string, record: IdempotencyRecord | null): IdempotencyRecord | null {
+    try {
+      return shown(key, record)
+    } catch {
+      return null
+    }
+  }
+
   /** What is written in a transaction is sealed by `around`. */
   function shownUnclaimed(unclaimed: Unclaimed): Unclaimed {
     return {
@@ -78,9 +91,9 @@ function sealedCommands(
     around: { store, toKeep, resultToKeep, resultToShow },
     begin: (key, claim) =>
       whenever(reply(key, store.begin(key, claim)), (known) => begun(key, claim.fingerprint, known)),
-    renew: (key, own) => reply(key, store.renew(key, own)),
+    renew: (key, own) => toOwner(key, store.renew(key, own)),
     complete: (key, own) =>
-      reply(key, store.complete(key, { ...own, answer: toKeep(key, own.fingerprint, own.answer) })),
+      toOwner(key, store.complete(key, { ...own, answer: toKeep(key, own.fingerprint, own.answer) })),
     release: (key, own) => reply(key, store.release(key, own)),
     ...(store.unclaimed && { unclaimed: shownUnclaimed(store.unclaimed) }),
     ...(step && { step: sealedStep(step, resultToKeep, reply) }),

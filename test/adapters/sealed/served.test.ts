@@ -8,6 +8,7 @@ import { PostgresStore } from 'once-per-key/postgres'
 import { newSealingKey, sealed } from 'once-per-key/sealed'
 import { Pool } from 'pg'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { gate } from '../../support/gate.js'
 import { newDatabase } from '../../support/postgres-server.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { DRIVER_NAMES } from '../sqlite/drivers.js'
@@ -85,6 +86,25 @@ describe('over a store that keeps answers in memory', () => {
     expect([status, JSON.parse(text).code, runs]).toEqual([503, 'store_unavailable', 0])
     expect(second.failures()[0]).toBe(code)
     expect(await first.post()).toEqual({ ...ANSWERED, replayed: 'true' })
+  })
+
+  test('an owner that comes too late sends no success of its own, also where it cannot open the other one', async () => {
+    let now = 1
+    const inner = new MemoryStore({ now: () => now })
+    const [entered, other] = [gate(), gate()]
+    const first = await served(sealed(inner, { keys: [KEY] }), async (res, context) => {
+      entered.open()
+      await other.opened
+      return pay(res, context)
+    })
+    const late = first.post()
+    await entered.opened
+    now += 60_000 // The store's clock: by the owner's own, its lease lives.
+    const second = await served(sealed(inner, { keys: [newSealingKey()] }), pay)
+    expect((await second.post()).status).toBe(201)
+    other.open()
+    const { status, text } = await late
+    expect([status, JSON.parse(text).code]).toEqual([409, 'in_flight'])
   })
 
   test('an answer for which there is no room is completed without it', async () => {
