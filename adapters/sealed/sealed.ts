@@ -63,19 +63,6 @@ function sealedCommands(
     )
   }
 
-  /** An owner that came too late need not see the other answer: a failure would let it send a success of its own. */
-  function toOwner(key: string, reply: MaybePromise<CommandReply>): MaybePromise<CommandReply> {
-    return whenever(reply, (known) => (known.ok ? known : { ok: false, record: openedOrNull(key, known.record) }))
-  }
-
-  function openedOrNull(key: string, record: IdempotencyRecord | null): IdempotencyRecord | null {
-    try {
-      return shown(key, record)
-    } catch {
-      return null
-    }
-  }
-
   /** What is written in a transaction is sealed by `around`. */
   function shownUnclaimed(unclaimed: Unclaimed): Unclaimed {
     return {
@@ -91,9 +78,11 @@ function sealedCommands(
     around: { store, toKeep, resultToKeep, resultToShow },
     begin: (key, claim) =>
       whenever(reply(key, store.begin(key, claim)), (known) => begun(key, claim.fingerprint, known)),
-    renew: (key, own) => toOwner(key, store.renew(key, own)),
-    complete: (key, own) =>
-      toOwner(key, store.complete(key, { ...own, answer: toKeep(key, own.fingerprint, own.answer) })),
+    renew: (key, own) => toOwner(store.renew(key, own), (record) => shown(key, record)),
+    complete: (key, own) => {
+      const answer = toKeep(key, own.fingerprint, own.answer)
+      return toOwner(store.complete(key, { ...own, answer }), (record) => shown(key, record))
+    },
     release: (key, own) => reply(key, store.release(key, own)),
     ...(store.unclaimed && { unclaimed: shownUnclaimed(store.unclaimed) }),
     ...(step && { step: sealedStep(step, resultToKeep, reply) }),
@@ -110,6 +99,20 @@ function sealedCommands(
           }),
       }),
   }
+}
+
+type Shown = IdempotencyRecord | null
+
+/** An owner that came too late need not see the other answer: a failure would let it send a success of its own. */
+function toOwner(reply: MaybePromise<CommandReply>, shown: (record: Shown) => Shown): MaybePromise<CommandReply> {
+  return whenever(reply, (known) => {
+    if (known.ok) return known
+    try {
+      return { ok: false, record: shown(known.record) }
+    } catch {
+      return { ok: false, record: null }
+    }
+  })
 }
 
 /** The results of steps are sealed as answers are, each for its label. */
