@@ -23,9 +23,9 @@ const FAST = { leaseMs: 400, storeTimeoutMs: 100 }
 type Handler = (res: Response, context: IdempotencyContext) => unknown
 
 /** A service over a store, and how to ask it. */
-async function served(store: Store, handler: Handler) {
+async function served(store: Store, handler: Handler, terms = FAST) {
   const events: IdempotencyEvent[] = []
-  const once = idempotency({ store, scope: singleTenant, onEvent: (event) => events.push(event), ...FAST })
+  const once = idempotency({ store, scope: singleTenant, onEvent: (event) => events.push(event), ...terms })
   const app = express().post('/payouts', express.json(), once, (req, res, next) => {
     Promise.resolve(handler(res, req.idempotency as IdempotencyContext)).catch(next)
   })
@@ -90,17 +90,19 @@ describe('over a store that keeps answers in memory', () => {
 
   test('an owner that comes too late sends no success of its own, also where it cannot open the other one', async () => {
     let now = 1
+    const terms = { leaseMs: 30_000, storeTimeoutMs: 2_000 }
     const inner = new MemoryStore({ now: () => now })
     const [entered, other] = [gate(), gate()]
-    const first = await served(sealed(inner, { keys: [KEY] }), async (res, context) => {
+    const waits: Handler = async (res, context) => {
       entered.open()
       await other.opened
       return pay(res, context)
-    })
+    }
+    const first = await served(sealed(inner, { keys: [KEY] }), waits, terms)
     const late = first.post()
     await entered.opened
-    now += 60_000 // The store's clock: by the owner's own, its lease lives.
-    const second = await served(sealed(inner, { keys: [newSealingKey()] }), pay)
+    now += terms.leaseMs // The store's clock: by the owner's own, its lease lives.
+    const second = await served(sealed(inner, { keys: [newSealingKey()] }), pay, terms)
     expect((await second.post()).status).toBe(201)
     other.open()
     const { status, text } = await late
