@@ -96,7 +96,7 @@ export function recordedIn(row: Row): RecordedResult {
   return text(row, 'reply') === 'recorded' ? { result: readBody(row.result) } : null
 }
 
-/** The last row contains the start of the next step. */
+/** The last row contains the start of the next step, and, from revision 3 on, the names of the records that could not be read. */
 export function readListed(rows: readonly Row[]): ListedRecords {
   const last = rows.at(-1)
   if (last === undefined) throw unexpected()
@@ -105,7 +105,10 @@ export function readListed(rows: readonly Row[]): ListedRecords {
     record: readRecord(row),
     retentionRemainingMs: integer(row, 'retention'),
   }))
-  return { records, next: last.block === null ? null : text(last, 'block') }
+  const reply = text(last, 'reply')
+  const unreadable: string[] = reply.startsWith('[') ? JSON.parse(reply) : []
+  const next = last.block === null ? null : text(last, 'block')
+  return { records, next, ...(unreadable.length > 0 && { unreadable }) }
 }
 
 function readRecord(row: Row): IdempotencyRecord {

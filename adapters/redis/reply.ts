@@ -16,6 +16,7 @@ import type {
  */
 type Reply = readonly unknown[]
 
+const UNREADABLE = -1
 const NONE = 0
 const OK = 1
 const RESTORED = 2
@@ -70,9 +71,10 @@ export function readInspected(reply: unknown): IdempotencyRecord | null {
   return { ...record, ...(steps.length > 0 && { steps }), ...rerun }
 }
 
-/** Of a walk; `null`: it is not listed, or it cannot be read. */
-export function readListed(reply: unknown): Omit<ListedRecord, 'key'> | null {
+/** Of a walk; `null`: it is not listed. */
+export function readListed(reply: unknown): Omit<ListedRecord, 'key'> | 'unreadable' | null {
   if (isNone(reply)) return null
+  if (!Array.isArray(reply) && integer(reply) === UNREADABLE) return 'unreadable'
   const [retentionRemainingMs, record] = fieldsOf(reply)
   return { record: readRecord(fieldsOf(record)), retentionRemainingMs: integer(retentionRemainingMs) }
 }

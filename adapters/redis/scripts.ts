@@ -299,7 +299,8 @@ export function script(text: string): Script {
 export const LISTED = script(`#!lua flags=no-writes
 ${RECORD}${NONE}
 local readable, record = pcall(read)
-if not readable or not record then return NONE end
+if not readable then return -1 end
+if not record then return NONE end
 local answer = record.answer
 local is_forgotten = answer and not answer.kept and answer.headers == '[]' and answer.status_message == ''
 return { redis.call('PTTL', key), shown(record, not is_forgotten and '') }

@@ -40,12 +40,16 @@ export async function walk(
   const pattern = `${(before + start).replace(/[\\*?[\]^-]/g, '\\$&')}*`
   const scan = ['SCAN', begun, 'MATCH', pattern, 'COUNT', `${KEYS_A_STEP}`, 'TYPE', 'string']
   const scanned = readScanned(await node.send(pattern, scan))
-  const listed = scanned.keys.map(async (key): Promise<ListedRecord | null> => {
-    const found = readListed(await runOn(node, script, key.slice(node.added.length)))
-    return found && { key: key.slice(before.length), ...found }
+  const records: ListedRecord[] = []
+  const unreadable: string[] = []
+  const looking = scanned.keys.map(async (redisKey) => {
+    const found = readListed(await runOn(node, script, redisKey.slice(node.added.length)))
+    const key = redisKey.slice(before.length)
+    if (found === 'unreadable') unreadable.push(key)
+    else if (found !== null) records.push({ key, ...found })
   })
-  const records = await Promise.all(listed)
-  return { records: records.filter((record) => record !== null), next: nextAfter(nodes, at, scanned.cursor) }
+  await Promise.all(looking)
+  return { records, next: nextAfter(nodes, at, scanned.cursor), ...(unreadable.length > 0 && { unreadable }) }
 }
 
 /** SCAN's cursor `0` means the end. */

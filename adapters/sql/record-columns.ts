@@ -1,4 +1,4 @@
-import type { Answer, machine } from '../../src/core/index.js'
+import type { Answer, ListedRecord, ListedRecords, machine } from '../../src/core/index.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -141,14 +141,25 @@ export function unreadableBecause(because: string): string {
   return `The record cannot be read, and was left unchanged: ${because}.`
 }
 
-/** For a walk through the rows, which passes over what cannot be read: `null`. */
-export function readableOrNull<Value>(read: () => Value): Value | null {
-  try {
-    return read()
-  } catch (error) {
-    if ((error as { readonly code?: unknown }).code === 'record_unreadable') return null
-    throw error
+/** A step of a walk through rows, which names apart what cannot be read. */
+export function listedIn(
+  rows: readonly Row[],
+  keyOf: (row: Row) => string,
+  show: (row: Row) => Omit<ListedRecord, 'key'> | null,
+): Omit<ListedRecords, 'next'> {
+  const records: ListedRecord[] = []
+  const unreadable: string[] = []
+  for (const row of rows) {
+    const key = keyOf(row)
+    try {
+      const shown = show(row)
+      if (shown !== null) records.push({ key, ...shown })
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code !== 'record_unreadable') throw error
+      unreadable.push(key)
+    }
   }
+  return unreadable.length === 0 ? { records } : { records, unreadable }
 }
 
 function isUncertain(row: Row): boolean {

@@ -5,7 +5,6 @@ import {
   DamagedRow,
   integer,
   LATER_FORMAT,
-  readableOrNull,
   recordOf,
   text,
   unreadableBecause,
@@ -101,11 +100,6 @@ export function recordIn(row: Row | undefined, now: number): StoredRecord | null
   })
 }
 
-/** For a list, which passes over what cannot be read. */
-export function recordOrNull(row: Row, now: number): StoredRecord | null {
-  return readableOrNull(() => recordIn(row, now))
-}
-
 /** In the order of the table's columns. */
 export function valuesOf(record: StoredRecord): SqliteValue[] {
   return [FORMAT, ...Object.values(columnsOf(record)), null]
@@ -121,7 +115,7 @@ function stepIn(row: Row): StoredStep {
   })
 }
 
-export function isKnownFormat({ format }: Row): boolean {
+function isKnownFormat({ format }: Row): boolean {
   return format === FORMAT || format === CHECKED_FORMAT
 }
 

@@ -25,15 +25,17 @@ import {
   transactAtOnce,
   type Unclaimed,
 } from '../../src/core/index.js'
-import { integer } from '../sql/record-columns.js'
+import { integer, listedIn, type Row } from '../sql/record-columns.js'
 import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
 import { completeByHand, InTransaction } from './in-transaction.js'
 import { readOptions, type SqliteStoreOptions } from './options.js'
-import { isKnownFormat, Records, recordOrNull } from './records.js'
+import { Records, recordIn } from './records.js'
 import { WaitingLine } from './waiting-line.js'
 
 type StoredRecord = machine.StoredRecord
+
+const keyOf = ({ key }: Row) => String(key)
 
 /** Turns a type that is a promise into `never`. */
 type Synchronous<Value> = Value extends PromiseLike<unknown> ? never : unknown
@@ -215,25 +217,18 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
     return this.#read((now) => {
       const rows = this.#connection.rows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
-      const records = rows.filter(isKnownFormat).flatMap((row) => {
-        const found = listed(recordOrNull(row, now), now)
-        return found === null ? [] : [{ key: String(row.key), ...found }]
-      })
-      return { records, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.key) }
+      const found = listedIn(rows, keyOf, (row) => listed(recordIn(row, now), now))
+      return { ...found, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.key) }
     })
   }
 
   async list(from: string | null): Promise<ListedRecords> {
     return this.#read((now) => {
       const rows = this.#connection.rows('list', Number(from ?? '0'), ROWS_A_LIST)
-      const records = rows
-        .filter((row) => isKnownFormat(row) && row.state !== 'completed')
-        .flatMap((row) => {
-          const unknown = listedIfUnknown(recordOrNull(row, now), now)
-          return unknown === null ? [] : [{ key: String(row.key), ...unknown }]
-        })
+      const open = rows.filter(({ state }) => state !== 'completed')
+      const found = listedIn(open, keyOf, (row) => listedIfUnknown(recordIn(row, now), now))
       const last = rows.length < ROWS_A_LIST ? undefined : rows.at(-1)
-      return { records, next: last === undefined ? null : `${integer(last, 'id')}` }
+      return { ...found, next: last === undefined ? null : `${integer(last, 'id')}` }
     })
   }
 

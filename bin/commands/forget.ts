@@ -27,14 +27,24 @@ async function ofScope(of: ScopeName, options: Options, { store }: Target): Prom
   const counted = await engineOf(store).forgetScope(of, { countsOnly })
   if (json) printJson(counted)
   else printCounts(counted, countsOnly)
-  return counted.left > 0 ? 1 : 0
+  return counted.left + counted.unreadable > 0 ? 1 : 0
 }
 
-function printCounts({ forgotten, left }: ForgottenScope, countsOnly: boolean): void {
+function printCounts({ forgotten, left, unreadable }: ForgottenScope, countsOnly: boolean): void {
   console.log(`Answers ${countsOnly ? 'that would be erased' : 'erased'}: ${forgotten}.`)
-  if (left === 0) return
-  console.log(`Records left: ${left}. They run, or their outcome is unknown: see once-per-key unknown, then repeat it.`)
+  if (left > 0) {
+    console.log(
+      `Records left: ${left}. They run, or their outcome is unknown: see once-per-key unknown, then repeat it.`,
+    )
+  }
+  if (unreadable > 0) {
+    console.log(`Records that could not be read: ${unreadable}. ${UNREADABLE}`)
+  }
 }
+
+const UNREADABLE =
+  'They are damaged, or a later version wrote them, and their answers may still be there: repeat it with the latest version; a damaged ' +
+  'record stays until its retention ends, or until you delete it by hand in the store.'
 
 async function ofKey(name: RecordName, options: Options, { store }: Target): Promise<number> {
   const { remove: removes = false, 'dry-run': isDryRun, yes, json } = options
@@ -52,7 +62,7 @@ async function ofKey(name: RecordName, options: Options, { store }: Target): Pro
     const forgotten = await engineOf(store).forget(name, record, { removes })
     if (!forgotten.ok) return unchanged(options, 'the record has changed meanwhile', { forgotten: 0 })
   }
-  if (json) printJson({ forgotten: 1, left: 0 })
+  if (json) printJson({ forgotten: 1, left: 0, unreadable: 0 })
   else
     console.log(isDryRun ? 'It would be done: nothing was changed.' : removes ? 'Removed: the key is new.' : 'Erased.')
   return 0

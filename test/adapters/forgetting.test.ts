@@ -23,6 +23,8 @@ interface Ground {
   readonly store: Store
   /** Makes copies of the record `big:0`, as `big:1` to `big:<copies>`. */
   copy(copies: number): Promise<unknown>
+  /** Makes a record one of a later version, with the same key. */
+  age(key: string): Promise<unknown>
   close(): Promise<unknown>
 }
 
@@ -36,6 +38,7 @@ async function onRedis(): Promise<Ground> {
   const copied = `for i = 1, ARGV[1] do redis.call('COPY', 'once-per-key:big:0', 'once-per-key:big:' .. i) end`
   return {
     store: new RedisStore({ client }),
+    age: (key) => client.set(`once-per-key:${key}`, '9'),
     copy: (copies) => client.eval(copied, 0, copies),
     async close() {
       client.disconnect()
@@ -50,6 +53,7 @@ async function onCluster(): Promise<Ground> {
   const store = new RedisStore({ client })
   return {
     store,
+    age: (key) => client.set(`once-per-key:${key}`, '9'),
     async copy(copies) {
       const text = await client.getBuffer('once-per-key:big:0')
       const set = (_: unknown, i: number) =>
@@ -71,6 +75,7 @@ async function onPostgres(): Promise<Ground> {
   const records = 'once_per_key.records'
   return {
     store,
+    age: (key) => pool.query(`UPDATE ${records} SET format = 9, state = 'paused' WHERE name = $1`, [key]),
     copy: (copies) =>
       pool.query(
         `${COPIES_BY_SQL(records, 'id, name', "sha256(convert_to('big:' || i, 'UTF8')), 'big:' || i")}
@@ -87,6 +92,9 @@ async function onSqlite(): Promise<Ground> {
   const database = openDatabase(A_DRIVER, join(folder, 'records.db'))
   return {
     store: new SqliteStore({ database, sweeps: false }),
+    async age(key) {
+      database.exec(`UPDATE once_per_key_records SET format = 9, state = 'paused' WHERE key = '${key}'`)
+    },
     async copy(copies) {
       database.exec(
         `WITH RECURSIVE counted(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM counted WHERE i < ${copies})
@@ -130,14 +138,14 @@ describe.each(Object.entries(GROUNDS))('on %s', (name, open) => {
 
     const engine = engineOn(store)
     const listed = vi.spyOn(store, 'listScope')
-    const counted = { forgotten: copies + 1, left: 2 }
+    const counted = { forgotten: copies + 1, left: 2, unreadable: 0 }
     expect(await engine.forgetScope({ scope: 'big' }, { countsOnly: true })).toEqual(counted)
     expect(listed.mock.calls.length).toBeGreaterThan(1)
     for (const { value } of listed.mock.settledResults) expect(value.records.length).toBeLessThan(3_000)
     expect(await store.inspect?.('big:1')).toMatchObject({ answer: { status: ANSWER.status } })
 
     expect(await engine.forgetScope({ scope: 'big' })).toEqual(counted)
-    expect(await engine.forgetScope({ scope: 'big' })).toEqual({ forgotten: 0, left: 2 })
+    expect(await engine.forgetScope({ scope: 'big' })).toEqual({ forgotten: 0, left: 2, unreadable: 0 })
     const answer = { status: 200, statusMessage: '', headers: [], body: null }
     for (const key of ['big:0', 'big:1', `big:${copies}`]) {
       const record = { state: 'completed', fingerprint: 'f', attempt: 1, answer }
@@ -147,7 +155,11 @@ describe.each(Object.entries(GROUNDS))('on %s', (name, open) => {
       expect(await store.inspect?.(key)).toMatchObject({ answer: { status: ANSWER.status } })
     expect(await store.renew('big:runs', { ...ownOf('runs'), leaseMs: 1 })).toEqual({ ok: true })
 
-    expect(await engine.forgetScope({ namespace: 'webhook', scope: 'big' })).toEqual({ forgotten: 1, left: 0 })
+    expect(await engine.forgetScope({ namespace: 'webhook', scope: 'big' })).toEqual({
+      forgotten: 1,
+      left: 0,
+      unreadable: 0,
+    })
   })
 
   test('a run that completes meanwhile is not lost, and none runs twice', async () => {
@@ -175,12 +187,24 @@ describe.each(Object.entries(GROUNDS))('on %s', (name, open) => {
     for (const reply of states) expect(reply).toEqual({ acquired: false, record: refused })
   })
 
+  test('records that cannot be read are counted: their answers may still be there', async () => {
+    const { store, age } = ground
+    for (const key of ['aged:0', 'aged:1', 'aged:2', 'agedx:0', 'webhook:aged:0'])
+      await store.complete(key, { ...ownOf('owner'), answer: ANSWER })
+    for (const key of ['aged:1', 'aged:2', 'agedx:0', 'webhook:aged:0']) await age(key)
+    expect(await engineOn(store).forgetScope({ scope: 'aged' })).toEqual({ forgotten: 1, left: 0, unreadable: 2 })
+  })
+
   test('a sealed answer is erased without its key', async () => {
     const store = sealed(ground.store as Required<Store>, { keys: [newSealingKey()] })
     await store.complete('sealed:0', { ...ownOf('owner'), answer: ANSWER })
     await store.complete('sealed:1', { ...ownOf('owner'), answer: { ...ANSWER, body: null } })
-    expect(await engineOn(ground.store).forgetScope({ scope: 'sealed' })).toEqual({ forgotten: 2, left: 0 })
-    expect(await engineOn(store).forgetScope({ scope: 'sealed' })).toEqual({ forgotten: 0, left: 0 })
+    expect(await engineOn(ground.store).forgetScope({ scope: 'sealed' })).toEqual({
+      forgotten: 2,
+      left: 0,
+      unreadable: 0,
+    })
+    expect(await engineOn(store).forgetScope({ scope: 'sealed' })).toEqual({ forgotten: 0, left: 0, unreadable: 0 })
     for (const key of ['sealed:0', 'sealed:1']) {
       expect(await store.inspect(key)).toMatchObject({ state: 'completed', answer: { headers: [], body: null } })
     }

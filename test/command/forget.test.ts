@@ -59,20 +59,34 @@ describe('forget', async () => {
       1,
       expect.stringMatching(/^Answers erased: 2\.\nRecords left: 2\. They run, or/),
     ])
-    expect(await json()).toEqual({ forgotten: 0, left: 2 })
+    expect(await json()).toEqual({ forgotten: 0, left: 2, unreadable: 0 })
     for (const key of ['acme:paid-1', 'acme:paid-2']) expect(await isErased(store, key)).toBe(true)
     for (const key of ['globex:paid-1', 'webhook:acme:event-1']) expect(await isErased(store, key)).toBe(false)
     expect(await store.begin('acme:paid-1', claimOf('later'))).toMatchObject({ acquired: false })
     expect(await client.pexpiretime('once-per-key:acme:paid-1')).toBe(expiresAt)
-    expect(await json('--namespace', 'webhook')).toEqual({ forgotten: 1, left: 0 })
+    expect(await json('--namespace', 'webhook')).toEqual({ forgotten: 1, left: 0, unreadable: 0 })
+  })
+
+  test('says how many records it could not read, and what to do', async () => {
+    await fill(store)
+    await client.del('once-per-key:acme:runs', 'once-per-key:acme:unknown')
+    await client.set('once-per-key:acme:paid-1', '9')
+    const { exitCode, stdout } = await forget('--yes')
+    expect([exitCode, stdout]).toEqual([
+      1,
+      expect.stringMatching(
+        /^Answers erased: 1\.\nRecords that could not be read: 1\. They are damaged, or a later version wrote them/,
+      ),
+    ])
+    expect(await json()).toEqual({ forgotten: 0, left: 0, unreadable: 1 })
   })
 
   test('erases one answer, or removes one record, by its name', async () => {
-    expect(await json('--key', 'paid-1')).toEqual({ forgotten: 1, left: 0 })
+    expect(await json('--key', 'paid-1')).toEqual({ forgotten: 1, left: 0, unreadable: 0 })
     expect([await isErased(store, 'acme:paid-1'), await isErased(store, 'acme:paid-2')]).toEqual([true, false])
     const dry = await forget('--key', 'paid-2', '--remove', '--dry-run', '--yes')
     expect([dry.exitCode, dry.stdout]).toEqual([0, 'It would be done: nothing was changed.\n'])
-    expect(await json('--key', 'paid-2', '--remove')).toEqual({ forgotten: 1, left: 0 })
+    expect(await json('--key', 'paid-2', '--remove')).toEqual({ forgotten: 1, left: 0, unreadable: 0 })
     expect(await store.begin('acme:paid-2', claimOf('later'))).toMatchObject({ acquired: true, attempt: 1 })
     const again = await forget('--key', 'paid-9', '--yes')
     expect([again.exitCode, again.stdout]).toEqual([1, 'Nothing was changed: there is no record.\n'])
@@ -166,7 +180,7 @@ test('forget reaches every master of a cluster, by the URL of one', async () => 
     for (const key of keys) await store.complete(key, { ...ownOf('owner'), answer: ANSWER })
     const url = `redis://127.0.0.1:${port}`
     const { stdout } = await command(['forget', '--scope', 'acme', '--yes', '--json', '--redis', url])
-    expect(JSON.parse(stdout)).toEqual({ forgotten: keys.length, left: 0 })
+    expect(JSON.parse(stdout)).toEqual({ forgotten: keys.length, left: 0, unreadable: 0 })
     for (const key of keys) expect(await isErased(store, key)).toBe(true)
   } finally {
     client.disconnect()

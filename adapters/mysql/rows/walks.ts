@@ -1,12 +1,11 @@
 import { Buffer } from 'node:buffer'
 import { type ListedRecords, listed, listedIfUnknown } from '../../../src/core/index.js'
-import { readableOrNull } from '../../sql/record-columns.js'
+import { listedIn, type Row } from '../../sql/record-columns.js'
 import type { Pace } from '../../sql/sweep-timer.js'
 import type { Database } from '../connection/database.js'
 import { isLocked } from '../errors.js'
 import { foundIn } from './record-row.js'
 import type { Statements } from './statements.js'
-import { FORMAT } from './table.js'
 
 const ROWS_A_LIST = 1_000
 const ROWS_A_SWEEP = 500
@@ -73,14 +72,13 @@ export class Walks {
 
   async #list(from: string | null, show: typeof listed, isAsked: (key: string) => boolean): Promise<ListedRecords> {
     const rows = await this.#database.rows(this.#statements.walk(from ?? '', ROWS_A_LIST))
-    const records = rows.flatMap((row) => {
-      const key = Buffer.from(String(row.name), 'hex').toString()
-      if (row.format !== `${FORMAT}` || !isAsked(key)) return []
-      const found = readableOrNull(() => foundIn({ ...row, body: row.bodiless === '1' ? null : NOT_READ, steps: null }))
-      const shown = found && show(found.record, found.now)
-      return shown === null ? [] : [{ key, ...shown }]
+    const keyOf = ({ name }: Row) => Buffer.from(String(name), 'hex').toString()
+    const asked = rows.filter((row) => isAsked(keyOf(row)))
+    const shown = listedIn(asked, keyOf, (row) => {
+      const { record, now } = foundIn({ ...row, body: row.bodiless === '1' ? null : NOT_READ, steps: null })
+      return show(record, now)
     })
-    return { records, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.id) }
+    return { ...shown, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.id) }
   }
 }
 

@@ -59,6 +59,9 @@ ${listing(schema, {
   columns: '\n  OUT status text, OUT head text, OUT body bytea,',
   isListed: 'starts_with(r.name, p_start)',
   more: FORGOTTEN_SHOWN,
+  unreadable: `
+    ELSIF now < r.expires_at AND starts_with(r.name, p_start) THEN
+      unread := unread || r.name;`,
 })}`
 }
 
@@ -75,9 +78,14 @@ interface Listing {
   readonly columns?: string
   readonly isListed: string
   readonly more?: string
+  /** What is done with a record of another format. */
+  readonly unreadable?: string
 }
 
-function listing(schema: string, { name, parameters = '', columns = '', isListed, more = '' }: Listing): string {
+function listing(
+  schema: string,
+  { name, parameters = '', columns = '', isListed, more = '', unreadable = '' }: Listing,
+): string {
   return `CREATE OR REPLACE FUNCTION ${schema}.${name}(
   ${parameters}p_from bigint, p_blocks bigint, OUT reply text, OUT name text, OUT fingerprint text, OUT attempt text,
   OUT uncertain text, OUT lease text, OUT retention text,${columns} OUT block text
@@ -86,15 +94,16 @@ AS $body$
 DECLARE
   ${NOW}${STRETCH(schema)}
   r ${schema}.records;
+  unread text[] := '{}';
 BEGIN
   FOR r IN SELECT t.* FROM ${schema}.records t WHERE t.ctid >= first AND t.ctid < beyond LOOP
     IF now < r.expires_at AND r.format = ${FORMAT} AND ${isListed} THEN${SHOWN_WITHOUT_ANSWER}${more}
       name := r.name;
       retention := ceil(extract(epoch FROM r.expires_at - now) * 1000)::bigint::text;
-      RETURN NEXT;
+      RETURN NEXT;${unreadable}
     END IF;
   END LOOP;
-  reply := 'stretch'; block := onward::text;
+  reply := to_json(unread)::text; block := onward::text;
   RETURN NEXT;
 END
 $body$;

@@ -92,8 +92,11 @@ function isStep(step: unknown): boolean {
 
 const OUTCOMES = new Set<unknown>(['none', 'failed', 'unknown'])
 
-function faultInList({ records, next }: Members): ReplyFault | null {
+function faultInList({ records, next, unreadable = [] }: Members): ReplyFault | null {
   if (next !== null && typeof next !== 'string') return fault('next', 'a string or null', next)
+  if (!Array.isArray(unreadable) || !unreadable.every((key) => typeof key === 'string')) {
+    return fault('unreadable', 'an array of strings', unreadable)
+  }
   if (!Array.isArray(records)) return fault('records', 'an array', records)
   for (const listed of records as readonly unknown[]) {
     if (!isObject(listed)) return fault('records', 'an array of objects', records)

@@ -114,6 +114,8 @@ export interface ForgottenScope {
   readonly forgotten: number
   /** The number of records that were left: their operation runs, its outcome is unknown, or they changed meanwhile. */
   readonly left: number
+  /** The number of records that the store could not read: their answers may still be there, until their retention ends. */
+  readonly unreadable: number
 }
 
 /** Few, so that requests in between find a connection. */
@@ -125,15 +127,21 @@ export async function forgetScope(of: ScopeName, countsOnly: boolean, core: Core
   const scope = storageScope(of)
   const forgotten = new Set<string>()
   const left = new Set<string>()
+  const unreadable = new Set<string>()
   for (let from: string | null = null; ; ) {
     const at: string | null = from
-    const { records, next }: ListedRecords = await ask('listScope', null, () => list(scope, at), core)
+    const {
+      records,
+      next,
+      unreadable: unread = [],
+    }: ListedRecords = await ask('listScope', null, () => list(scope, at), core)
+    for (const key of unread) if (isOf(of, recordName(key))) unreadable.add(key)
     const found = records.filter(({ key }) => isOf(of, recordName(key)))
     for (let i = 0; i < found.length; i += COMMANDS_AT_ONCE) {
       const some = found.slice(i, i + COMMANDS_AT_ONCE)
       await Promise.all(some.map((each) => forgetAnswer(each, countsOnly, { forgotten, left }, core)))
     }
-    if (next === null) return { forgotten: forgotten.size, left: left.size }
+    if (next === null) return { forgotten: forgotten.size, left: left.size, unreadable: unreadable.size }
     from = next
   }
 }

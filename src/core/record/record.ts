@@ -186,6 +186,8 @@ export interface ListedRecords {
   readonly records: readonly ListedRecord[]
   /** The start of the next step; `null` after the last. */
   readonly next: string | null
+  /** Of `listScope`: the storage keys of records that the step could not read; absent if there are none. */
+  readonly unreadable?: readonly string[]
 }
 
 /** In place of an answer that was not kept, when nothing of it is. */
