@@ -83,7 +83,7 @@ function sealedCommands(
       const answer = toKeep(key, own.fingerprint, own.answer)
       return toOwner(store.complete(key, { ...own, answer }), (record) => shown(key, record))
     },
-    release: (key, own) => reply(key, store.release(key, own)),
+    release: (key, own) => toOwner(store.release(key, own), (record) => shown(key, record)),
     ...(store.unclaimed && { unclaimed: shownUnclaimed(store.unclaimed) }),
     ...(step && { step: sealedStep(step, resultToKeep, reply) }),
     send: undefined, // The inner store's would keep and show answers as they are.
@@ -103,7 +103,10 @@ function sealedCommands(
 
 type Shown = IdempotencyRecord | null
 
-/** An owner that came too late need not see the other answer: a failure would let it send a success of its own. */
+/**
+ * An owner that came too late need not see the other answer: a failure would let it send a success of its own, and release again and
+ * again what is not its own.
+ */
 function toOwner(reply: MaybePromise<CommandReply>, shown: (record: Shown) => Shown): MaybePromise<CommandReply> {
   return whenever(reply, (known) => {
     if (known.ok) return known
