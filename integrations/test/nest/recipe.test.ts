@@ -8,6 +8,7 @@ import { idempotency, singleTenant } from 'once-per-key'
 import { RedisStore } from 'once-per-key/redis'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../../test/support/gate.js'
+import { newDatabase } from '../../../test/support/postgres-server.js'
 import { startRedis } from '../../../test/support/redis-server.js'
 import { runNode } from '../../../test/support/run-node.js'
 import { PLATFORMS, startNest } from './start-nest.js'
@@ -18,6 +19,7 @@ await recipe('integrations/recipes/nestjs/merchant.guard.ts')
 await recipe('integrations/recipes/nestjs/payouts.controller.ts')
 const { PaymentsModule } = await recipe('integrations/recipes/nestjs/payments.module.ts')
 const { RedisPaymentsModule } = await recipe('integrations/recipes/nestjs/redis-payments.module.ts')
+const { EntriesModule } = await recipe('integrations/recipes/nestjs/entries.module.ts')
 const { Bank } = (await recipe('integrations/recipes/nestjs/bank.ts')) as {
   readonly Bank: Type<{ transfers: unknown[]; transfer(amount: number): unknown }>
 }
@@ -115,6 +117,21 @@ describe.each(PLATFORMS)('the recipe for Nest on %s, with Redis', (platform) => 
       state: 'completed',
       answer: { status: 201 },
     })
+  })
+})
+
+describe.each(PLATFORMS)('the recipe for Nest on %s, in a transaction of Postgres', (platform) => {
+  test('an entry is made once, and its answer is sent after the COMMIT', async () => {
+    const { server, url } = await newDatabase()
+    const query = (sql: string) => server.run(sql, new URL(url).pathname.slice(1))
+    await query('CREATE TABLE entries (id bigint GENERATED ALWAYS AS IDENTITY, amount integer)')
+    vi.stubEnv('DATABASE_URL', url)
+    const { post } = await startNest(platform, EntriesModule)
+    const send = () => post('/entries', { amount: 100 }, { 'Idempotency-Key': 'k' })
+    const first = await send()
+    expect(first).toMatchObject({ status: 201, replayed: false, json: { id: '1' } })
+    expect(await send()).toEqual({ ...first, replayed: true })
+    expect(await query('SELECT amount FROM entries')).toEqual([{ amount: 100 }])
   })
 })
 
