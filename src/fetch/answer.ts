@@ -13,6 +13,14 @@ export function canBeHeld({ status, bodyUsed }: Response): boolean {
   return status >= 200 && status <= 599 && !bodyUsed
 }
 
+/**
+ * Whether the handler has written its answer below Fetch, to Node's own response: @hono/node-server sends nothing for a response with this
+ * header. Made anew, it would be sent.
+ */
+export function isSentBelow({ headers }: Response): boolean {
+  return headers.has('x-hono-already-sent')
+}
+
 /** The head of a response as stored: with the headers that were set or changed after `before`, and those of the body. */
 export function headOf({ status, statusText, headers }: Response, before: Headers | undefined): Omit<Answer, 'body'> {
   const all = [...headers]

@@ -22,7 +22,7 @@ import {
   streamedBody,
   waitFor,
 } from '../http/index.js'
-import { bodyOf, canBeHeld, headOf, isResponse, rebuilt, responseOf } from './answer.js'
+import { bodyOf, canBeHeld, headOf, isResponse, isSentBelow, rebuilt, responseOf } from './answer.js'
 import { type Call, factsOf } from './request.js'
 
 type Execute = Extract<Decision, { action: 'execute' }>
@@ -111,6 +111,10 @@ class Execution<Req> implements HeldAnswer {
       await this.#run.fail()
       return response
     }
+    if (isSentBelow(response)) {
+      await this.#run.settle({ ...this.#headOf(response), body: null }) // Nobody has seen it, and it may be a success.
+      return response
+    }
     const body = await this.#responseBody(response)
     if (body.kind === 'whole') return this.#send(this.#give(response, body.bytes))
     const stream = streamedBody(this.#run, this.#headOf(response), body, this.#call.request.signal)
@@ -169,6 +173,7 @@ class Execution<Req> implements HeldAnswer {
 
   /** It stays unread, for code that reads it later. */
   async #responded(value: Response): Promise<void> {
+    if (isSentBelow(value)) throw transactionStreamed()
     const copy = value.clone()
     this.#reading = copy
     const body = await this.#responseBody(copy)

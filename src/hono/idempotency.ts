@@ -8,6 +8,7 @@ import {
   createRequestEngine,
   type IdempotencyOptions,
   type Operator,
+  type RequestRun,
 } from '../http/index.js'
 
 declare module 'hono' {
@@ -70,14 +71,18 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
       waitUntil,
     }
     const passes = async (): Promise<undefined> => void (await next())
+    const wasFinalized = c.finalized
+    let isAnswered = false
     const response = await respond(engine, call, passes, async (run) => {
+      isAnswered = c.finalized && !wasFinalized
+      if (isAnswered) return failUnrun(run, c)
       c.set('idempotency', run.context)
       await next()
       if (!c.finalized) throw notFinalized()
       run.willFailCertainly(isCertainFailure(c.error)) // `app.onError` has handled it.
       return c.res
     })
-    if (response === undefined) return
+    if (response === undefined || isAnswered) return
     c.res = undefined // Otherwise Hono would merge its headers into the new ones.
     c.res = response
   }
@@ -93,6 +98,13 @@ const FOR = '`idempotency` of once-per-key/hono is middleware for Hono'
  */
 function headersBefore(c: Context): Headers {
   return new Headers(c.newResponse(null, 200).headers)
+}
+
+/** Somebody else has answered while the key was being claimed, for example a time limit in front: the handler must not run. */
+async function failUnrun(run: RequestRun, c: Context): Promise<Response> {
+  run.willFailCertainly(true)
+  await run.fail()
+  return c.newResponse(null, 200) // Nobody gets it.
 }
 
 /** As Hono without this middleware; `c.res` would be an empty 200. */
