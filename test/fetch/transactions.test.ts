@@ -1,3 +1,4 @@
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type IdempotencyContext, idempotency, singleTenant } from 'once-per-key/fetch'
 import type { Pool, PoolClient } from 'pg'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
@@ -96,6 +97,7 @@ describe('in a transaction of the handler’s', () => {
       answer: () => new Response('data: 1\n\n', { headers: { 'Content-Type': 'text/event-stream' } }),
       code: 'transaction_streamed',
     },
+    { what: 'what was written below Fetch', answer: () => RESPONSE_ALREADY_SENT, code: 'transaction_streamed' },
     {
       what: 'more than is kept',
       answer: () => new Response(new Uint8Array(2 ** 20 + 1)),
