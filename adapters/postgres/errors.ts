@@ -136,8 +136,8 @@ const ADVICE: Readonly<Record<PostgresStoreErrorCode, (schema: string) => string
   client_unsuitable: () => 'The client returned an unknown format.',
   database_failed: () => 'The database failed.',
   transaction_unmarked: () =>
-    'This is not the transaction that was opened for this run: use the `tx` that `work` received, and only while the ' +
-    'transaction is open.',
+    'This is not the transaction that was opened for this run, or a statement of the work has ended it: use the `tx` that `work` ' +
+    'received, only while the transaction is open, and leave COMMIT and ROLLBACK to the store.',
   transaction_taken: () => 'This transaction belongs to another run: give each run its own transaction.',
   nothing_written: () =>
     'Nothing was written in this transaction. Probably the writes went over another connection: use the `tx` that the work ' +
