@@ -83,10 +83,12 @@ function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOpti
       try {
         if (options?.isolation !== undefined)
           await sent(connection, `SET TRANSACTION ISOLATION LEVEL ${ISOLATION[options.isolation]}`)
+        await sent(connection, HOLD)
         await sent(connection, 'START TRANSACTION')
         await work(tx)
         await sent(connection, 'COMMIT')
         isGood = true
+        void sent(connection, LET_GO).catch(ignored) // It comes before anything else on the connection.
       } catch (error) {
         isGood = await rollsBack(connection, error)
         throw error
@@ -138,8 +140,16 @@ async function rollsBack(connection: Connection, error: unknown): Promise<boolea
   if ((error as { readonly fatal?: unknown } | null)?.fatal === true) return false
   try {
     await sent(connection, 'ROLLBACK')
+    await sent(connection, LET_GO)
     return true
   } catch (error) {
     return isRefusedStatement(error)
   }
 }
+
+/**
+ * A deadlock ends the transaction: where the work catches its error and goes on, what it writes then must not be committed one
+ * statement at a time.
+ */
+const HOLD = 'SET @once_per_key = @@autocommit, autocommit = 0'
+const LET_GO = 'SET autocommit = @once_per_key'

@@ -76,6 +76,47 @@ test.each([
   expect(await effects()).toEqual(['e1'])
 })
 
+test.each(['in-transaction', 'assumed'] as const)(
+  'what work writes behind a deadlock that it catches is not committed: %s',
+  async (way) => {
+    const { application, effects, insert, query, store } = on
+    await query('CREATE TABLE IF NOT EXISTS pairs (id INT PRIMARY KEY, n INT) ENGINE = InnoDB')
+    await query('REPLACE INTO pairs VALUES (1, 0), (2, 0)')
+    const update = (n: number, id: number) => `UPDATE pairs SET n = ${n} WHERE id = ${id}`
+    const other = await application.getConnection()
+    onTestFinished(() => other.destroy())
+    let runs = 0
+    const post = await on.serve(
+      (_req, res, context) =>
+        store.transaction(context, async (tx) => {
+          runs++
+          if (runs === 1) {
+            await other.query('START TRANSACTION')
+            // The one with more rows is not the victim.
+            await other.query(
+              "INSERT INTO effects VALUES ('x1'), ('x2'), ('x3'), ('x4'), ('x5'), ('x6'), ('x7'), ('x8')",
+            )
+            await other.query(update(1, 2))
+            await tx.query(update(2, 1))
+            const both = [other.query(update(1, 1)), tx.query(update(2, 2))]
+            const [, met] = await Promise.allSettled(both)
+            expect(met).toMatchObject({ status: 'rejected', reason: { errno: 1213 } })
+            await other.query('ROLLBACK')
+          }
+          await insert(tx, `e${runs}`)
+          res.status(201).json({ id: `e${runs}` })
+        }),
+      { effects: way },
+    )
+    expect(await post()).toMatchObject({ status: 500 })
+    expect(await effects()).toEqual([])
+    expect(await post()).toMatchObject({ status: 201, body: { id: 'e2' } })
+    expect(await effects()).toEqual(['e2'])
+    const [{ on: commits } = {}] = (await application.query('SELECT @@autocommit AS `on`'))[0] as { on: number }[]
+    expect(commits).toBe(1)
+  },
+)
+
 /** Locks the key as another attempt does. */
 function statementOf(key: string): string {
   return `INSERT INTO once_per_key_records (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
