@@ -330,8 +330,8 @@ function textIn(bytes: Uint8Array): string {
 function unmarked(cause?: unknown): MySqlStoreError {
   return new MySqlStoreError(
     'transaction_unmarked',
-    'The transaction that was opened for this run is no longer open: a statement of the work committed it (DDL does), rolled it ' +
-      'back, or met a deadlock, which rolls everything back. Leave COMMIT and ROLLBACK to the store, and rethrow errors of the database.',
+    'The transaction that was opened for this run is no longer open: a statement of the work committed it (DDL does) or rolled it back ' +
+      '(a deadlock does). Leave COMMIT and ROLLBACK to the store, and rethrow errors of the database.',
     { cause },
   )
 }
