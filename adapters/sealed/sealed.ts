@@ -10,6 +10,7 @@ import {
   type Unclaimed,
   whenever,
 } from '../../src/core/index.js'
+import type { SealedStoreError } from './errors.js'
 import { type ReadOptions, readOptions, type SealedOptions } from './options.js'
 import { openedAnswer, openedResult, sealedAnswer, sealedResult } from './sealed-answer.js'
 
@@ -83,7 +84,7 @@ function sealedCommands(
       const answer = toKeep(key, own.fingerprint, own.answer)
       return toOwner(store.complete(key, { ...own, answer }), (record) => shown(key, record))
     },
-    release: (key, own) => toOwner(store.release(key, own), (record) => shown(key, record)),
+    release: (key, own) => toOwner(store.release(key, own), (record) => shown(key, record), true),
     ...(store.unclaimed && { unclaimed: shownUnclaimed(store.unclaimed) }),
     ...(step && { step: sealedStep(step, resultToKeep, reply) }),
     send: undefined, // The inner store's would keep and show answers as they are.
@@ -105,14 +106,20 @@ type Shown = IdempotencyRecord | null
 
 /**
  * An owner that came too late need not see the other answer: a failure would let it send a success of its own, and release again and
- * again what is not its own.
+ * again what is not its own. `isProof`: the reply tells how a transaction ended whose COMMIT was not confirmed. Then only an answer whose
+ * key is missing is surely another attempt's.
  */
-function toOwner(reply: MaybePromise<CommandReply>, shown: (record: Shown) => Shown): MaybePromise<CommandReply> {
+function toOwner(
+  reply: MaybePromise<CommandReply>,
+  shown: (record: Shown) => Shown,
+  isProof = false,
+): MaybePromise<CommandReply> {
   return whenever(reply, (known) => {
     if (known.ok) return known
     try {
       return { ok: false, record: shown(known.record) }
-    } catch {
+    } catch (error) {
+      if (isProof && (error as Partial<SealedStoreError>).code !== 'seal_key_missing') throw error
       return { ok: false, record: null }
     }
   })
