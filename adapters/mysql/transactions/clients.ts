@@ -9,7 +9,6 @@ import {
   type MySqlPromisePool,
   sent,
 } from '../connection/client.js'
-import { isRefusedStatement } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
 
 /** How a client other than `mysql2` opens transactions and runs statements in them. */
@@ -88,7 +87,7 @@ function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOpti
         await work(tx)
         await sent(connection, 'COMMIT')
         isGood = true
-        void sent(connection, LET_GO).catch(ignored) // It comes before anything else on the connection.
+        void sent(connection, LET_GO).catch(() => connection.destroy()) // It comes before anything else on the connection.
       } catch (error) {
         isGood = await rollsBack(connection, error)
         throw error
@@ -135,15 +134,15 @@ const ISOLATION = {
   serializable: 'SERIALIZABLE',
 } as const
 
-/** Whether the rollback is certain: if not, the connection is closed, and the database rolls back. */
+/** Whether the rollback is certain, and the session as it was: if not, the connection is closed, and the database rolls back. */
 async function rollsBack(connection: Connection, error: unknown): Promise<boolean> {
   if ((error as { readonly fatal?: unknown } | null)?.fatal === true) return false
   try {
     await sent(connection, 'ROLLBACK')
     await sent(connection, LET_GO)
     return true
-  } catch (error) {
-    return isRefusedStatement(error)
+  } catch {
+    return false
   }
 }
 
@@ -152,4 +151,4 @@ async function rollsBack(connection: Connection, error: unknown): Promise<boolea
  * statement at a time.
  */
 const HOLD = 'SET @once_per_key = @@autocommit, autocommit = 0'
-const LET_GO = 'SET autocommit = @once_per_key'
+const LET_GO = 'SET autocommit = IFNULL(@once_per_key, 1)'

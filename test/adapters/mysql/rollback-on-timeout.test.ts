@@ -117,6 +117,35 @@ test.each(['in-transaction', 'assumed'] as const)(
   },
 )
 
+test.each([
+  ['NULL', 201],
+  ['NULL', 500],
+  ["'lost'", 201],
+  ["'lost'", 500],
+])(
+  'no session is given back that does not commit by itself: with %s for what it did, after a %i',
+  async (was, status) => {
+    const [pool, transactions] = [openPool(on.url), openPool(on.url, { connectionLimit: 1 })]
+    onTestFinished(async () => void (await Promise.all([pool.end(), transactions.end()])))
+    const store = storeOn({ pool, transactions })
+    const post = await on.serve(
+      (_req, res, context) =>
+        store.transaction(context, async (tx) => {
+          await tx.query(`SET @once_per_key = ${was}`)
+          await on.insert(tx, 'e1')
+          if (status === 500) throw new Error('The work failed.')
+          res.status(status).json({ id: 'e1' })
+        }),
+      { store },
+    )
+    expect(await post()).toMatchObject({ status })
+    const commits = () =>
+      transactions.query('SELECT @@autocommit AS `on`').then(([rows]) => (rows as { on: number }[])[0]?.on)
+    expect(await commits().catch(() => 'closed')).not.toBe(0)
+    expect(await commits()).toBe(1)
+  },
+)
+
 /** Locks the key as another attempt does. */
 function statementOf(key: string): string {
   return `INSERT INTO once_per_key_records (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
