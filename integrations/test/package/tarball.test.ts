@@ -70,6 +70,7 @@ const NAMES = {
     'namespaceFault',
     'operationTaken',
     'optionRules',
+    'parsedJson',
     'readAllowEmpty',
     'recordName',
     'refuseMount',

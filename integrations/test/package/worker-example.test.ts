@@ -58,7 +58,7 @@ describe('the example of a worker on a BullMQ queue, with the packed package', (
     onTestFinished(() => queue.close())
     await queue.add('payout', { merchant: 'acme', order: 'order-1001', amount: 9_900 }, { attempts: 5 })
     await vi.waitUntil(() => worker.said().includes('failed'), 20_000)
-    expect(worker.said()).toMatch(/^job \d+ failed: The key was used with another input\./m)
+    expect(worker.said()).toMatch(/^job \d+ failed: The key was used with another input:/m)
     expect(worker.said()).not.toContain('paying 9900')
   })
 
