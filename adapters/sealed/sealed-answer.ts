@@ -124,7 +124,7 @@ function lengthOf({ byteLength }: Uint8Array): Buffer {
 function unsealed(): SealedStoreError {
   return new SealedStoreError(
     'answer_unsealed',
-    'A stored answer, or the result of a step, is not sealed, so it was not used, and was left unchanged. If it was stored before sealing was switched ' +
-      'on, set `unsealedMayBeReplayed` until `retentionMs` has passed. If not, find out who writes to the store.',
+    'A stored answer, or the result of a step, is not sealed, so it was not used, and was left unchanged. If it was stored before ' +
+      'sealing was switched on, set `unsealedMayBeReplayed` until `retentionMs` has passed. If not, find out who writes to the store.',
   )
 }

@@ -63,7 +63,7 @@ export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
     title: 'The idempotency key was used for another request',
     detail:
       'Method, path, query or body differ from the first request with this key, which has run, or may have. Use a new key for a new ' +
-      'operation, never to repeat that one: to repeat it, send it unchanged.',
+      'operation. To repeat the first one, send it unchanged, with this key.',
     retry: false,
   },
   answer_not_kept: {
