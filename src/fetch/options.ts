@@ -1,8 +1,10 @@
 import { checkOptions, optionRules } from '../core/index.js'
 import { checkAreOptions, type IdempotencyOptions, mistakesInOptions } from '../http/index.js'
 
-/** Options whose functions receive the request, and the further arguments of the platform. */
-type Functions = 'scope' | 'skip' | 'fingerprint' | 'isSuccess' | 'isCertainFailure' | 'renderProblem'
+/** The options whose functions receive the request, and the further arguments of the platform: found, so that none is forgotten. */
+type Functions = {
+  [Name in keyof IdempotencyOptions]-?: IdempotencyOptions<1>[Name] extends IdempotencyOptions<2>[Name] ? never : Name
+}[keyof IdempotencyOptions]
 type Of<Name extends Functions> = NonNullable<IdempotencyOptions<Request>[Name]>
 // biome-ignore lint/suspicious/noExplicitAny: the platform's arguments, as the handler declares them
 type Called<Name extends Functions> = (...args: [...Parameters<Of<Name>>, ...rest: any[]]) => ReturnType<Of<Name>>
@@ -22,10 +24,16 @@ export interface FetchIdempotencyOptions extends Omit<IdempotencyOptions<Request
   readonly skip?: Called<'skip'>
   /** Replaces query and body in the fingerprint. */
   readonly fingerprint?: Called<'fingerprint'>
+  /** When the client first sent the operation; `undefined` if it does not say. */
+  readonly firstSent?: Called<'firstSent'>
   /** Whether an answer is a success, which is stored and never run again. */
   readonly isSuccess?: Called<'isSuccess'>
   /** Whether a failure certainly had no effect, so that its key is free for a corrected request. */
   readonly isCertainFailure?: Called<'isCertainFailure'>
+  /** Whether a failure is kept, so that retries get it and the key never runs again. */
+  readonly keepFailure?: Called<'keepFailure'>
+  /** Whether an answer of this content type is sent as its handler writes it, and not kept. */
+  readonly streams?: Called<'streams'>
   /** Replaces the format of a refusal's body. */
   readonly renderProblem?: Called<'renderProblem'>
   /**
@@ -72,8 +80,11 @@ const REQUEST_AT: Readonly<Record<Functions, 0 | 1>> = {
   scope: 0,
   skip: 0,
   fingerprint: 0,
+  firstSent: 0,
   isSuccess: 1,
   isCertainFailure: 1,
+  keepFailure: 1,
+  streams: 1,
   renderProblem: 1,
 }
 

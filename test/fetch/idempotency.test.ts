@@ -60,7 +60,10 @@ describe('once(handler)', () => {
       skip: (...args) => saw('skip', args, false),
       fingerprint: (...args) => saw('fingerprint', args, null),
       isSuccess: (_answer, ...args) => saw('isSuccess', args, false),
+      firstSent: (...args) => saw('firstSent', args, undefined),
       isCertainFailure: (_answer, ...args) => saw('isCertainFailure', args, false),
+      keepFailure: (_answer, ...args) => saw('keepFailure', args, false),
+      streams: (_type, ...args) => saw('streams', args, false),
       renderProblem: (problem, ...args) => saw('renderProblem', args, { body: { code: problem.code } }),
     }).once(
       async (request, _context, _extra: string) =>
@@ -68,14 +71,12 @@ describe('once(handler)', () => {
     )
     await handle(payout({ headers: { 'X-Status': '503' } }), 'extra')
     await handle(payout({ method: 'PUT' }), 'extra')
-    expect(new Map(seen)).toEqual(
-      new Map(
-        ['scope', 'skip', 'fingerprint', 'isSuccess', 'isCertainFailure', 'renderProblem'].map((name) => [
-          name,
-          'extra',
-        ]),
-      ),
-    )
+    await handle(payout({ headers: { 'X-Status': '402' }, key: 'another' }), 'extra')
+    const names = [
+      ...['scope', 'skip', 'fingerprint', 'firstSent'],
+      ...['isSuccess', 'isCertainFailure', 'keepFailure', 'streams', 'renderProblem'],
+    ]
+    expect(new Map(seen)).toEqual(new Map(names.map((name) => [name, 'extra'])))
   })
 
   test('needs the option `scope`', () => {
