@@ -159,7 +159,7 @@ describe('a step', () => {
 })
 
 describe('misuse', () => {
-  test.each(['', 'x'.repeat(101), 'a\nb', '\ud800', 7])('a label %j: label_invalid', async (label) => {
+  test.each(['', 'x'.repeat(101), 'a\nb', 'a\u0085b', '\ud800', 7])('a label %j: label_invalid', async (label) => {
     const { run, commands } = stage()
     const work = vi.fn()
     await expect((await run()).context.step(label as string, work)).rejects.toEqual(code('label_invalid'))

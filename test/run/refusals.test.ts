@@ -1,5 +1,6 @@
 import { CertainFailure } from 'once-per-key'
-import { RefusedError } from 'once-per-key/run'
+import { MemoryStore } from 'once-per-key/memory'
+import { type IdempotencyContext, RefusedError } from 'once-per-key/run'
 import { describe, expect, test } from 'vitest'
 import { TIMES } from '../support/engine-on-trial.js'
 import { failingStore } from '../support/failing-store.js'
@@ -81,6 +82,18 @@ test('a function may run without the store’s word, where the options say so', 
   store.next('begin', failBefore())
   expect(await once(OPERATION, async ({ attempt }) => attempt)).toBe(0)
   expect(types()).toContain('unprotected')
+  await once.idle()
+})
+
+test('a step of such a run is told that its outcome is unknown: an earlier attempt may have begun it', async () => {
+  const inner = new MemoryStore()
+  const store = Object.assign(failingStore(inner), { step: inner.step.bind(inner) })
+  const { once } = runnerOnTrial({ storeFailure: 'runUnprotected' }, store)
+  const charge = ({ step }: IdempotencyContext) => step('charge', ({ previousOutcome }) => previousOutcome)
+  const dies = (context: IdempotencyContext) => charge(context).then(() => Promise.reject(new Error('died')))
+  await rejection(once(OPERATION, dies))
+  store.next('begin', failBefore())
+  expect(await once(OPERATION, charge)).toBe('unknown')
   await once.idle()
 })
 

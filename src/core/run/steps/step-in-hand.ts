@@ -11,7 +11,8 @@ export interface StepInHand {
   readonly label: string
   /**
    * `'unknown'`: an earlier attempt, or an earlier call of this one, began the step, and left no result: check whether it
-   * had its effect before repeating it. `'none'`: it never began, or each beginning was taken back.
+   * had its effect before repeating it. `'none'`: it never began, or each beginning was taken back. Without a claim
+   * (`storeFailure: 'runUnprotected'`) always `'unknown'`.
    */
   readonly previousOutcome: 'none' | 'unknown'
   /** The run's signal. */
@@ -42,8 +43,7 @@ export interface ResultOfStep {
 }
 
 const MOST_CHARACTERS = 100
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are looked for
-const CONTROL = /[\u0000-\u001f\u007f]/
+const CONTROL = /\p{Cc}/u
 
 /** @throws IdempotencyError `label_invalid`, `arguments_invalid`: nothing was sent, and the work was not called. */
 export function checkLabel(label: unknown, work: unknown, options: unknown): GivenStep {

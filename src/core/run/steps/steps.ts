@@ -85,7 +85,8 @@ export class Steps {
     const given = checkLabel(label, work, options)
     const known = this.#stepToBegin(label)
     if (known.state === 'recorded') return this.#resume(label, known, given.codec)
-    const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'
+    // Without a record nobody knows what earlier attempts have begun.
+    const previousOutcome = known.state === 'begun' || !this.#run.isProtected ? 'unknown' : 'none'
     const before = known.state
     known.state = 'running'
     this.#running++
