@@ -81,6 +81,12 @@ test('without options, what needs them is skipped', async () => {
   })
 })
 
+test('a content type is the request’s own, however its name is written', async () => {
+  const { app } = payouts()
+  const request = { ...REQUEST, headers: { 'content-type': 'application/json; charset=utf-8' } }
+  expect((await expectOnce(app(true), request)).checked).toEqual(ALL.slice(0, 3))
+})
+
 test('with `unknownOutcome: "refuse"`, a refused retry is right', async () => {
   const { app, expectations } = payouts({ unknownOutcome: 'refuse', derives: false })
   expect((await expectOnce(app(true), REQUEST, expectations)).checked).toEqual(ALL)

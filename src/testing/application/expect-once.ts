@@ -121,10 +121,11 @@ function requestOf(
   body: unknown,
 ): OnceRequest {
   const isJson = body !== undefined && typeof body !== 'string'
+  const hasType = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
   return {
     method,
     path,
-    headers: { ...(isJson && { 'Content-Type': 'application/json' }), ...headers, [header]: key },
+    headers: { ...(isJson && !hasType && { 'Content-Type': 'application/json' }), ...headers, [header]: key },
     body: body === undefined ? null : isJson ? JSON.stringify(body) : (body as string),
   }
 }
