@@ -2,7 +2,6 @@ import type { OwnContext } from '../../calls/awaited.js'
 import type { Sender } from '../../calls/store-call.js'
 import type { Identity } from '../../record/identity.js'
 import type { StepChange } from '../../record/record.js'
-import type { SentTerms } from '../../store.js'
 
 /** The parts of a run that its steps use. */
 export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
@@ -31,41 +30,13 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
 }
 
 /** One change of a step, as it is sent, and sent again. */
-export class SentStep implements Sender {
+export interface SentStep extends Sender {
   readonly step: StepChange
-  readonly answer = null
-  readonly failure = null
-  readonly uncertain: boolean
-  readonly #run: RunOfSteps
+}
 
-  constructor(run: RunOfSteps, step: StepChange, uncertain: boolean) {
-    this.#run = run
-    this.step = step
-    this.uncertain = uncertain || run.uncertain
-  }
-
-  get identity(): Identity {
-    return this.#run.identity
-  }
-  get ownContext(): OwnContext | undefined {
-    return this.#run.ownContext
-  }
-  get recordKey(): string {
-    return this.#run.recordKey
-  }
-  get token(): string {
-    return this.#run.token
-  }
-  get scope(): string {
-    return this.#run.scope
-  }
-  get fingerprint(): string {
-    return this.#run.fingerprint
-  }
-  get attempt(): number {
-    return this.#run.attempt
-  }
-  get terms(): SentTerms {
-    return this.#run.terms
-  }
+export function sentStep(run: RunOfSteps, step: StepChange, isUncertain: boolean): SentStep {
+  const { identity, ownContext, recordKey, token, scope, fingerprint, attempt, terms } = run
+  const uncertain = isUncertain || run.uncertain
+  const own = { identity, ownContext, recordKey, token, scope, fingerprint, attempt, uncertain, terms }
+  return { ...own, step, answer: null, failure: null }
 }

@@ -15,7 +15,7 @@ import {
 import type { CommandReply, Step, StepChange } from '../../record/record.js'
 import type { Store } from '../../store.js'
 import type { CoreParts } from '../operation.js'
-import { type RunOfSteps, SentStep } from './sent-step.js'
+import { type RunOfSteps, type SentStep, sentStep } from './sent-step.js'
 import {
   checkLabel,
   type GivenStep,
@@ -255,7 +255,7 @@ export class Steps {
   ): Promise<CommandReply | null> {
     const run = this.#run
     const { calls } = this.#core
-    const sent = new SentStep(run, { label, order: ++this.#order, state, result }, this.#begun > 0)
+    const sent = sentStep(run, { label, order: ++this.#order, state, result }, this.#begun > 0)
     known.change = sent.step // Also a beginning: its mark may be lost with the record before its reply is here.
     const call = calls.send('step', sent)
     const whenReplied = call.whenReplied()
@@ -294,7 +294,7 @@ export class Steps {
   restored(but?: StepChange): void {
     for (const { change } of this.#known.values()) {
       if (change === undefined || change === but || change.state === 'undone') continue
-      const sent = new SentStep(this.#run, change, true)
+      const sent = sentStep(this.#run, change, true)
       const call = this.#core.calls.sendInBackground('step', sent)
       const replied = Promise.resolve(call.whenReplied()).then((reply) => {
         this.#onTheirWay.delete(replied)
