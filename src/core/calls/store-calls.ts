@@ -1,7 +1,7 @@
-import type { CommandName, Emit, UnclaimedCommandName } from '../events/events.js'
+import type { CommandName, Emit, OperatorCommandName, UnclaimedCommandName } from '../events/events.js'
 import { isCommandTraced, traceCommand } from '../events/trace.js'
 import { isThenable, type MaybePromise } from '../maybe-promise.js'
-import type { Store } from '../store.js'
+import type { SentOperation, Store } from '../store.js'
 import { type Backlog, backlogOf } from './backlog.js'
 import type { DeadlineQueue } from './deadlines.js'
 import { monotonicNow } from './deadlines.js'
@@ -12,6 +12,9 @@ import { type About, type Sender, StoreCall } from './store-call.js'
 const FIRST_PAUSE_MS = 100
 /** Bounds the wait for pending commands after the store is back. */
 const LONGEST_PAUSE_MS = 2_000
+
+const OF_NO_RECORD: About = { identity: { scope: '', key: '' } }
+
 /** Sends an engine's commands to its store, each with a time limit, and retries them in the background. */
 export class StoreCalls {
   readonly backlog: Backlog
@@ -83,15 +86,19 @@ export class StoreCalls {
     return call
   }
 
-  /** The same for a command of a run that claims nothing; `command` sends it. */
-  sendUnclaimed<Reply>(name: UnclaimedCommandName, by: Sender, command: () => MaybePromise<Reply>): StoreCall<Reply> {
-    return isCommandTraced()
-      ? traceCommand(name, by.identity, by, this.#emit, (heard) => this.ask(name, by, command, heard))
-      : this.ask(name, by, command, this.#emit)
+  /** The same for any other command, which `command` sends. `by`: `null` if it is about no single record; then it is not traced. */
+  ask<Reply>(
+    name: UnclaimedCommandName | OperatorCommandName,
+    by: (About & Partial<SentOperation>) | null,
+    command: () => MaybePromise<Reply>,
+    emit = this.#emit,
+  ): StoreCall<Reply> {
+    return by !== null && isCommandTraced()
+      ? traceCommand(name, by.identity, by, emit, (heard) => this.#ask(name, by, command, heard))
+      : this.#ask(name, by ?? OF_NO_RECORD, command, emit)
   }
 
-  /** The same for an operator's command. */
-  ask<Reply>(name: CommandName, about: About, command: () => MaybePromise<Reply>, emit: Emit): StoreCall<Reply> {
+  #ask<Reply>(name: CommandName, about: About, command: () => MaybePromise<Reply>, emit: Emit): StoreCall<Reply> {
     const call = new StoreCall<Reply>(name, about, this, emit, monotonicNow())
     try {
       const answer = command()

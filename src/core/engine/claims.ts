@@ -41,7 +41,7 @@ export class Claims {
     const { recordKey, token, fingerprint } = operation
     const looking = { token, fingerprint, unknownOutcome: terms.unknownOutcome }
     const unclaimed = options.store.unclaimed as Unclaimed
-    return calls.sendUnclaimed<BeginReply>('look', operation, () => unclaimed.look(recordKey, looking))
+    return calls.ask<BeginReply>('look', operation, () => unclaimed.look(recordKey, looking))
   }
 
   /** `null`: no usable reply. If the operation does not run, the claim must be given up. */

@@ -1,6 +1,5 @@
 import { IdempotencyError, kindOf } from '../errors.js'
 import { expired, isMismatch, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
-import { isCommandTraced, traceCommand } from '../events/trace.js'
 import { isThenable, type MaybePromise, whenever } from '../maybe-promise.js'
 import { longestRepeatMs, type RepeatOptions } from '../options/engine-options.js'
 import { firstSentFault, type Identity } from '../record/identity.js'
@@ -18,18 +17,13 @@ export function isLate({ firstSent }: Identity, options: RepeatOptions): boolean
 
 /** What became of an operation that is late: its answer or a mismatch, if its record is still there. Changes nothing. */
 export function lookUp(operation: Operation, core: CoreParts): MaybePromise<Found> {
-  const { calls, emit, options } = core
+  const { calls, options } = core
   const inspect = commandOf(options.store, 'inspect')
   const send = (): MaybePromise<Shown> => {
     const record = inspect(operation.recordKey)
     return isThenable(record) ? record.then((later) => ({ record: later })) : { record }
   }
-  const call = isCommandTraced()
-    ? traceCommand('inspect', operation.identity, operation, emit, (heard) =>
-        calls.ask('inspect', operation, send, heard),
-      )
-    : calls.ask('inspect', operation, send, emit)
-  return whenever(call.whenReplied(), (reply) => {
+  return whenever(calls.ask('inspect', operation, send).whenReplied(), (reply) => {
     if (reply === null) return { notRun: storeUnavailable(options), record: null }
     const { record } = reply
     const notRun = record === null ? expired() : whyNotRun(record, operation.identity, options)

@@ -1,6 +1,5 @@
 import { IdempotencyError } from '../errors.js'
 import type { Emit, OperatorCommandName as OperatorCommand, StoreFailure } from '../events/events.js'
-import { isCommandTraced, traceCommand } from '../events/trace.js'
 import type { MaybePromise } from '../maybe-promise.js'
 import { commandMissing } from '../misuse.js'
 import { type RecordName, recordName, storageKey, storageScope } from '../record/identity.js'
@@ -79,17 +78,10 @@ export async function ask<Reply>(
     if (event.type === 'store_failed') failure = event.error
     if (name !== null) emit(event)
   }
-  const about = { identity: name ?? NO_NAME }
-  const call =
-    isCommandTraced() && name !== null
-      ? traceCommand(command, name, {}, heard, (traced) => calls.ask(command, about, send, traced))
-      : calls.ask(command, about, send, heard)
-  const reply = await call.whenReplied()
+  const reply = await calls.ask(command, name && { identity: name }, send, heard).whenReplied()
   if (reply === null) throw storeFailed(command, failure)
   return reply
 }
-
-const NO_NAME = { scope: '', key: '' }
 
 const LISTS: { readonly [Name in OperatorCommand]?: string } = { list: 'listedIfUnknown', listScope: 'listed' }
 

@@ -227,7 +227,7 @@ export class LookedRun extends Run implements LookedKey {
   async #fence(): Promise<Fenced | null> {
     const { recordKey, token, fingerprint } = this
     const asked = () => this.#unclaimed.fence(recordKey, { token, fingerprint })
-    return this.core.calls.sendUnclaimed<Fenced>('fence', this, asked).whenReplied()
+    return this.core.calls.ask<Fenced>('fence', this, asked).whenReplied()
   }
 
   async #sendWithheld(): Promise<CommandReply | null> {
@@ -235,7 +235,7 @@ export class LookedRun extends Run implements LookedKey {
     const retentionMs = this.terms.unknownRetentionMs
     const own = { token, scope, fingerprint, attempt, seen: this.#seen, retentionMs }
     const sent = () => this.#unclaimed.withhold(recordKey, own)
-    return this.core.calls.sendUnclaimed<CommandReply>('withhold', this, sent).whenReplied()
+    return this.core.calls.ask<CommandReply>('withhold', this, sent).whenReplied()
   }
 
   /** Sends a command again, with growing pauses, until its reply is final or `maxRunMs` has passed: then `null`. */
