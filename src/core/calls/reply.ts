@@ -11,15 +11,8 @@ export interface ReplyFault {
 }
 
 /**
- * Whether a store's reply matches the interface. An invalid reply is a store failure, like a record that cannot be
- * read.
- */
-export function isReply(command: CommandName, reply: unknown, fingerprint?: string, faultIn?: AnswerFault): boolean {
-  return faultInReply(command, reply, fingerprint, faultIn) === null
-}
-
-/**
- * The first member that is wrong. `fingerprint`: the command's; an operator's command has none. `faultIn` checks an
+ * The first member of a store's reply that does not match the interface; then the reply is a store failure, like a record that cannot
+ * be read. `fingerprint`: the command's; an operator's command has none. `faultIn` checks an
  * answer with a body.
  */
 export function faultInReply(

@@ -5,7 +5,7 @@ import type { Hearing, SentOperation } from '../store.js'
 import { type OwnContext, waitBegan, waitEnded } from './awaited.js'
 import type { Backlog } from './backlog.js'
 import { Deadline, type DeadlineQueue } from './deadlines.js'
-import { type AnswerFault, isReply } from './reply.js'
+import { type AnswerFault, faultInReply } from './reply.js'
 
 /** The record of a command, as in events, and its fingerprint. */
 export interface About {
@@ -113,7 +113,7 @@ export class StoreCall<Reply> implements Hearing<Reply> {
   /** Why the reply is invalid, if it is. */
   #faultOf(reply: Reply): unknown {
     try {
-      return isReply(this.command, reply, this.#about.identity.fingerprint, this.#calls.answerFault)
+      return faultInReply(this.command, reply, this.#about.identity.fingerprint, this.#calls.answerFault) === null
         ? null
         : new TypeError(`The store returned an invalid reply to \`${this.command}\`.`)
     } catch (error) {
