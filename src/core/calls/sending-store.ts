@@ -1,4 +1,4 @@
-import { isThenable, type MaybePromise } from '../maybe-promise.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import type { Answer, CommandReply, StepChange } from '../record/record.js'
 import type { OwnersCommand, OwnersReply, SentOperation, Store } from '../store.js'
 import type { StoreCall } from './store-call.js'
@@ -26,7 +26,8 @@ export class SendingStore {
   send<Name extends SentCommand>(name: Name, operation: SentOperation, call: StoreCall<SentReply[Name]>): void {
     const store = this.#store
     if (name === 'step') {
-      this.#told(this.#step(operation as SentOperation & SendsStep), call as object as StoreCall<CommandReply>)
+      const stepping = call as object as StoreCall<CommandReply>
+      stepping.take(this.#step(operation as SentOperation & SendsStep))
       return
     }
     const command = store[name]
@@ -35,12 +36,7 @@ export class SendingStore {
       store.send?.(name as OwnersCommand, operation, call as object as StoreCall<never>)
       return
     }
-    this.#told(this.#ask(name as OwnersCommand, operation) as MaybePromise<SentReply[Name]>, call)
-  }
-
-  #told<Reply>(answer: MaybePromise<Reply>, call: StoreCall<Reply>): void {
-    if (isThenable(answer)) call.hearLater(answer)
-    else call.heard(answer)
+    call.take(this.#ask(name as OwnersCommand, operation) as MaybePromise<SentReply[Name]>)
   }
 
   #step(operation: SentOperation & SendsStep): MaybePromise<CommandReply> {

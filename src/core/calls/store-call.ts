@@ -1,5 +1,5 @@
 import { type CommandName, type Emit, storeFailure } from '../events/events.js'
-import type { MaybePromise } from '../maybe-promise.js'
+import { isThenable, type MaybePromise } from '../maybe-promise.js'
 import type { RecordName } from '../record/identity.js'
 import type { Hearing, SentOperation } from '../store.js'
 import { type OwnContext, waitBegan, waitEnded } from './awaited.js'
@@ -80,9 +80,13 @@ export class StoreCall<Reply> implements Hearing<Reply> {
     if (this.#pending !== undefined) this.#pending.onLateReply = hear
   }
 
-  /** Takes the store's promise of a reply. */
-  hearLater(answer: Promise<Reply>): void {
-    // A foreign one is wrapped in our own, as `await` does: a foreign `then` may throw, or call back twice.
+  /** Takes the store's reply, or its promise. */
+  take(answer: MaybePromise<Reply>): void {
+    if (!isThenable(answer)) {
+      this.heard(answer)
+      return
+    }
+    // A foreign promise is wrapped in our own, as `await` does: a foreign `then` may throw, or call back twice.
     Promise.resolve(answer).then(
       (reply) => this.heard(reply),
       (error) => this.failed(error),

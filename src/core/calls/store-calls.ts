@@ -1,6 +1,6 @@
 import type { CommandName, Emit, OperatorCommandName, UnclaimedCommandName } from '../events/events.js'
 import { isCommandTraced, traceCommand } from '../events/trace.js'
-import { isThenable, type MaybePromise } from '../maybe-promise.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import type { SentOperation, Store } from '../store.js'
 import { type Backlog, backlogOf } from './backlog.js'
 import type { DeadlineQueue } from './deadlines.js'
@@ -101,9 +101,7 @@ export class StoreCalls {
   #ask<Reply>(name: CommandName, about: About, command: () => MaybePromise<Reply>, emit: Emit): StoreCall<Reply> {
     const call = new StoreCall<Reply>(name, about, this, emit, monotonicNow())
     try {
-      const answer = command()
-      if (isThenable(answer)) call.hearLater(answer)
-      else call.heard(answer)
+      call.take(command())
     } catch (error) {
       call.failed(error)
     }
