@@ -10,7 +10,7 @@ import { type MaybePromise, whenever } from '../maybe-promise.js'
 import type { EngineOptions } from '../options/engine-options.js'
 import { resolveEngineOptions } from '../options/engine-rules.js'
 import type { Identity, RecordName } from '../record/identity.js'
-import type { Acquired, Answer, BeginReply, CommandReply, IdempotencyRecord } from '../record/record.js'
+import type { Answer, BeginReply, CommandReply, IdempotencyRecord } from '../record/record.js'
 import { Duplicates } from '../run/duplicates.js'
 import { LookedRun } from '../run/looked-run.js'
 import type { CoreParts } from '../run/operation.js'
@@ -212,7 +212,7 @@ class RecordEngine implements OperationEngine {
       return
     }
     if (reply.acquired) {
-      this.#begin(run, reply, claim.sentAt)
+      run.begin(reply, claim.sentAt)
       tellRun(claimant, run)
       return
     }
@@ -229,7 +229,7 @@ class RecordEngine implements OperationEngine {
     const finish = (waited: Waited): Claimed => {
       switch (waited.kind) {
         case 'acquired':
-          this.#begin(run, waited.reply, waited.sentAt)
+          run.begin(waited.reply, waited.sentAt)
           return { action: 'execute', run }
         case 'told':
           return this.#tell(waited.notRun, run.identity, waited.record)
@@ -241,10 +241,6 @@ class RecordEngine implements OperationEngine {
       const told = await waitForOwner(duplicate, duplicates, this.#claims, this.#core.options, finish)
       tellClaim(claimant, told)
     })
-  }
-
-  #begin(run: Run, acquired: Acquired, sentAt: number): void {
-    run.begin(acquired, sentAt)
   }
 
   /** Whether the claim was made is unknown, and the options say to run anyway. */

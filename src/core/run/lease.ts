@@ -43,7 +43,7 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   readonly #calls: StoreCalls
   readonly #deadlines: DeadlineQueue
   /** When `maxRunMs` ends. */
-  readonly #until: number
+  readonly until: number
   /** When the last command was sent that the store confirmed. Infinity: there is no lease that could lapse. */
   #confirmedAt: number
   /** When the next renewal is due. */
@@ -69,14 +69,10 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
     this.#calls = calls
     this.#deadlines = deadlines
     const since = Math.floor(sentAt) // V8 keeps small integers in place, and other numbers as objects.
-    this.#until = since + maxRunMs
+    this.until = since + maxRunMs
     this.#confirmedAt = isProtected ? since : Number.POSITIVE_INFINITY
     this.#renewAt = since + Math.floor(leaseMs / 3)
     deadlines.set(this, this.#renewAt)
-  }
-
-  get until(): number {
-    return this.#until
   }
 
   /**
@@ -147,8 +143,8 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
 
   #look(now: number): void {
     this.check(now)
-    if (now < this.#until && this.#renews && now >= this.#renewAt) this.#renewOrWait(now)
-    if (now >= this.#until) this.#leased.timeOver()
+    if (now < this.until && this.#renews && now >= this.#renewAt) this.#renewOrWait(now)
+    if (now >= this.until) this.#leased.timeOver()
     this.#schedule(now)
   }
 
@@ -192,11 +188,11 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   }
 
   #schedule(now: number): void {
-    const inTime = now < this.#until
+    const inTime = now < this.until
     const next = Math.min(
       inTime && this.#renews ? this.#renewAt : Number.POSITIVE_INFINITY,
       this.state === 'held' && !this.#isLocked ? this.#confirmedAt + this.#leaseMs : Number.POSITIVE_INFINITY,
-      inTime ? this.#until : Number.POSITIVE_INFINITY,
+      inTime ? this.until : Number.POSITIVE_INFINITY,
     )
     if (next < Number.POSITIVE_INFINITY) this.#deadlines.set(this, next)
     else this.#leased.leaseOver()

@@ -97,10 +97,7 @@ export class Run extends SteppedRecord {
    * Ends the run with an answer; the record is completed first. `mustBeConfirmed`: if the store does not confirm that
    * in time, a refusal is sent instead. Only the first end counts: later calls get its result.
    */
-  complete(
-    answer: Answer,
-    mustBeConfirmed = this.core.options.unconfirmedSuccess === 'withhold',
-  ): MaybePromise<RunEnd> {
+  complete(answer: Answer, mustBeConfirmed?: boolean): MaybePromise<RunEnd> {
     const promised = new PromisedEnd()
     this.completeFor(promised, answer, mustBeConfirmed)
     return promised.told

@@ -11,6 +11,7 @@ import {
 import type { Answer } from '../record/record.js'
 import type { Run } from '../run/run.js'
 import type { Completion, OfferedEnd, OpenTransaction } from '../run/run-end.js'
+import type { StepEnd } from '../run/steps/step-in-hand.js'
 import { OfferedEnds } from './offered-ends.js'
 import { WaitForClient, WorkCall, within } from './transaction-call.js'
 
@@ -342,6 +343,3 @@ export class RunTransaction implements OpenTransaction {
     if (settled !== undefined) this.#offered.tell(await settled)
   }
 }
-
-/** `unknown`: the reply to its COMMIT was lost. */
-export type StepEnd = 'committed' | 'unknown' | 'rolled back'

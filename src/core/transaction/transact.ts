@@ -5,9 +5,9 @@ import type { StepChange } from '../record/record.js'
 import { RUN } from '../run/context.js'
 import type { Run } from '../run/run.js'
 import type { Completion, Finish, LookedKey } from '../run/run-end.js'
-import type { RecordedResult } from '../run/steps/step-in-hand.js'
+import type { RecordedResult, StepEnd } from '../run/steps/step-in-hand.js'
 import type { Store } from '../store.js'
-import { RunTransaction, type StepEnd } from './run-transaction.js'
+import { RunTransaction } from './run-transaction.js'
 import { readResult, type WorkCall, within } from './transaction-call.js'
 
 /**

@@ -5,7 +5,7 @@ export const engineMutants: readonly Mutant[] = (
   [
     {
       name: 'a lease is never renewed',
-      find: 'if (now < this.#until && this.#renews && now >= this.#renewAt) this.#renewOrWait(now)',
+      find: 'if (now < this.until && this.#renews && now >= this.#renewAt) this.#renewOrWait(now)',
       replace: 'if (now >= this.#renewAt) this.#renewAt = now + this.#leaseMs / 3',
       check: 'S1',
     },
@@ -125,8 +125,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a handler that never ends keeps its lease for ever',
-      find: 'this.#until = since + maxRunMs',
-      replace: 'this.#until = Number.POSITIVE_INFINITY',
+      find: 'this.until = since + maxRunMs',
+      replace: 'this.until = Number.POSITIVE_INFINITY',
       check: 'L1',
     },
     {
