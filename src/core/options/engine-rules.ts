@@ -84,50 +84,26 @@ function mistakesInMode({ store, effects, storeFailure }: Mode): string[] {
 
 function mistakesInDurations(options: Readonly<Record<Duration, number | undefined>>): string[] {
   // Invalid values become NaN, so comparisons are false and no second mistake is reported.
-  const rightMs = (name: Duration) =>
-    ENGINE_RULES[name](options[name]) === null ? (options[name] as number) : Number.NaN
-  const leaseMs = rightMs('leaseMs')
-  const storeTimeoutMs = rightMs('storeTimeoutMs')
-  const maxRunMs = rightMs('maxRunMs')
-  const retentionMs = rightMs('retentionMs')
-  const unknownRetentionMs = rightMs('unknownRetentionMs')
-  const inFlightWaitMs = rightMs('inFlightWaitMs')
-  const clockSkewMs = rightMs('clockSkewMs')
-  const leastRetentionMs = Math.min(retentionMs, Number.isNaN(unknownRetentionMs) ? retentionMs : unknownRetentionMs)
-  const atLeast = (name: Duration, valueMs: number, bound: string, boundMs: number, why: string, wayOut: string) =>
-    valueMs < boundMs
-      ? [`${name}: ${valueMs} is less than ${bound} = ${boundMs}: ${why}. Raise ${name}, or ${wayOut}`]
+  const ms = (name: Duration) => (ENGINE_RULES[name](options[name]) === null ? (options[name] as number) : Number.NaN)
+  const atLeast = (name: Duration, bound: string, boundMs: number, why: string, wayOut: string) =>
+    ms(name) < boundMs
+      ? [`${name}: ${ms(name)} is less than ${bound} = ${boundMs}: ${why}. Raise ${name}, or ${wayOut}`]
       : []
+  const [leaseMs, maxRunMs, retentionMs] = [ms('leaseMs'), ms('maxRunMs'), ms('retentionMs')]
+  const unknownRetentionMs = Number.isNaN(ms('unknownRetentionMs')) ? retentionMs : ms('unknownRetentionMs')
+  const leastRetentionMs = Math.min(retentionMs, unknownRetentionMs)
+  const notInTime = 'a failed renewal could not be retried in time'
+  const lower = `lower storeTimeoutMs to ${Math.max(1, Math.floor(leaseMs / 4))}`
   return [
-    ...atLeast(
-      'leaseMs',
-      leaseMs,
-      '4 × storeTimeoutMs',
-      4 * storeTimeoutMs,
-      'a failed renewal could not be retried in time',
-      `lower storeTimeoutMs to ${Math.max(1, Math.floor(leaseMs / 4))}`,
+    ...atLeast('leaseMs', '4 × storeTimeoutMs', 4 * ms('storeTimeoutMs'), notInTime, lower),
+    ...atLeast('maxRunMs', 'leaseMs', leaseMs, 'a run lasts at least one lease', 'lower leaseMs'),
+    ...(['retentionMs', 'unknownRetentionMs'] as const).flatMap((name) =>
+      atLeast(name, 'maxRunMs + leaseMs', maxRunMs + leaseMs, 'a record must outlive its run', 'lower maxRunMs'),
     ),
-    ...atLeast('maxRunMs', maxRunMs, 'leaseMs', leaseMs, 'a run lasts at least one lease', 'lower leaseMs'),
-    ...atLeast(
-      'retentionMs',
-      retentionMs,
-      'maxRunMs + leaseMs',
-      maxRunMs + leaseMs,
-      'a record must outlive its run',
-      'lower maxRunMs',
-    ),
-    ...atLeast(
-      'unknownRetentionMs',
-      unknownRetentionMs,
-      'maxRunMs + leaseMs',
-      maxRunMs + leaseMs,
-      'a record must outlive its run',
-      'lower maxRunMs',
-    ),
-    ...atLeast('maxRunMs', maxRunMs, 'inFlightWaitMs', inFlightWaitMs, 'no run lasts longer', 'lower inFlightWaitMs'),
-    ...(clockSkewMs >= leastRetentionMs
+    ...atLeast('maxRunMs', 'inFlightWaitMs', ms('inFlightWaitMs'), 'no run lasts longer', 'lower inFlightWaitMs'),
+    ...(ms('clockSkewMs') >= leastRetentionMs
       ? [
-          `clockSkewMs: ${clockSkewMs} is not less than the retention, ${leastRetentionMs}: every operation would have expired`,
+          `clockSkewMs: ${ms('clockSkewMs')} is not less than the retention, ${leastRetentionMs}: every operation would have expired`,
         ]
       : []),
   ]
