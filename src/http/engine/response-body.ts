@@ -103,7 +103,7 @@ class StreamedBody {
     this.#held = held.bytes
     this.#next = held.next
     this.#signal = signal
-    const length = Number(lengthIn(head) ?? Number.POSITIVE_INFINITY)
+    const length = Number(headerIn(head, 'content-length') ?? Number.POSITIVE_INFINITY)
     this.#mayLeave = length > 0 ? length - 1 : Number.POSITIVE_INFINITY
     if (signal?.aborted) void this.clientLeft(signal.reason)
     else signal?.addEventListener('abort', this.#whenAborted, { once: true })
@@ -129,7 +129,7 @@ class StreamedBody {
     if (this.#isSwallowed) return
     this.#isSwallowed = true
     try {
-      if (isEventStream(contentTypeIn(this.#head))) await this.#source.cancel(reason)
+      if (isEventStream(headerIn(this.#head, 'content-type'))) await this.#source.cancel(reason)
       else await this.#readToEnd()
       await this.#settle()
     } catch {
@@ -188,10 +188,6 @@ class StreamedBody {
   }
 }
 
-function lengthIn(head: Omit<Answer, 'body'>): string | undefined {
-  return head.headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1]
-}
-
-function contentTypeIn(head: Omit<Answer, 'body'>): string | undefined {
-  return head.headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1]
+function headerIn({ headers }: Pick<Answer, 'headers'>, lowerCaseName: string): string | undefined {
+  return headers.find(([name]) => name.toLowerCase() === lowerCaseName)?.[1]
 }

@@ -1,6 +1,6 @@
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyOptions } from './options.js'
-import type { Problem, ProblemCode, RenderProblem } from './problem.js'
+import { ietfDraft, type Problem, type ProblemCode, type RenderProblem } from './problem.js'
 import { NO_TRAITS, type Profile, type ProfileName, type ProfileTraits } from './profile.js'
 
 /** Options that keep a rule of the text, or not. */
@@ -55,7 +55,7 @@ const theStatus = (code: ProblemCode, status: number, rule: string): Demand => (
 /** By name, so that an ES module and a CommonJS copy of a profile are the same. */
 const TERMS: Readonly<Record<ProfileName, Terms>> = {
   ietfDraft07: {
-    options: { problemStatuses: { key_missing: 400, in_flight: 409, mismatched: 422 }, keepFailure: keepResults },
+    options: { problemStatuses: ietfDraft, keepFailure: keepResults },
     traits: NO_TRAITS,
     demands: [usualHeader('§2: "The Idempotency-Key request header field"')],
   },

@@ -49,7 +49,8 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
   const whenBoth = legacyKey?.whenBoth ?? 'reject'
   const scopeOf = scopeReader(scope)
   const fingerprintOf = fingerprintReader(options)
-  const naming = namingBy(options)
+  // By the function, not by its result: a merchant may be named so.
+  const naming = { isOnlyScope: (scope as () => unknown) === singleTenant, keyPerPath: options.keyPerPath }
 
   return function identityOf(facts) {
     if (!methods.has(facts.method)) return BYPASS
@@ -103,11 +104,6 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
 interface Naming {
   readonly isOnlyScope: boolean
   readonly keyPerPath: boolean
-}
-
-function namingBy({ scope, keyPerPath }: Pick<ResolvedOptions<never>, 'scope' | 'keyPerPath'>): Naming {
-  // By the function, not by its result: a merchant may be named so.
-  return { isOnlyScope: (scope as () => unknown) === singleTenant, keyPerPath }
 }
 
 /** The key in its header, as it was sent; one in the body may have characters that no header can have. */
