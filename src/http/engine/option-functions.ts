@@ -28,36 +28,24 @@ export function optionFunctions<Req>(
 ): OptionFunctions<Req> {
   const { isSuccess, isCertainFailure, keepFailure, keepHeader, streams, renderProblem } = options
   return {
-    isSuccess: guarded('isSuccess', isSuccess && ((answer, request) => verdict(isSuccess(answer, request))), (answer) =>
-      isSuccessStatus(answer.status),
-    ),
-    isCertainFailure: guarded(
-      'isCertainFailure',
-      isCertainFailure && ((answer, request) => verdict(isCertainFailure(answer, request))),
-      () => false,
-    ),
-    keepFailure: guarded(
-      'keepFailure',
-      keepFailure && ((answer, request) => verdict(keepFailure(answer, request))),
-      () => false,
-    ),
-    keepHeader: guarded(
-      'keepHeader',
-      keepHeader && ((name, byDefault) => verdict(keepHeader(name, byDefault))),
-      (_name, byDefault) => byDefault,
-    ),
-    streams:
-      streams &&
-      guarded<[string, Req], boolean>(
-        'streams',
-        (type, request) => verdict(streams(type, request)),
-        () => false,
-      ),
+    isSuccess: judged('isSuccess', isSuccess, ({ status }) => isSuccessStatus(status)),
+    isCertainFailure: judged('isCertainFailure', isCertainFailure, () => false),
+    keepFailure: judged('keepFailure', keepFailure, () => false),
+    keepHeader: judged('keepHeader', keepHeader, (_name, byDefault) => byDefault),
+    streams: streams && judged('streams', streams, () => false),
     renderProblem: guarded(
       'renderProblem',
       renderProblem && ((problem, request) => problemAnswer(problem, rendering(renderProblem(problem, request)))),
       (problem) => problemAnswer(problem),
     ),
+  }
+
+  function judged<Args extends unknown[]>(
+    option: OptionName,
+    given: ((...args: Args) => boolean) | undefined,
+    byDefault: (...args: Args) => boolean,
+  ): (...args: Args) => boolean {
+    return guarded(option, given && ((...args) => verdict(given(...args))), byDefault)
   }
 
   function guarded<Args extends unknown[], Result>(
