@@ -209,17 +209,13 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
   }
 
   failed(error: unknown): void {
-    fail(error, this.request, this.#next)
+    // On plain node:http: what a handler throws synchronously. Without an error, `next` would call the handler again.
+    if (isCertainFailure(error)) reportCertainFailure(this.request, true)
+    this.#next(error ?? nothingThrown(error))
   }
 }
 
 const NONE: HeaderPairs = []
-
-function fail(error: unknown, req: IncomingMessage, next: Next): void {
-  // On plain node:http: what a handler throws synchronously. Without an error, `next` would call the handler again.
-  if (isCertainFailure(error)) reportCertainFailure(req, true)
-  next(error ?? nothingThrown(error))
-}
 
 /** While a `CertainFailure` of the handler is handled, whatever its response is. */
 export function reportCertainFailure(req: IncomingMessage & Extended, failsCertainly: boolean): void {
@@ -242,9 +238,8 @@ interface Extended {
  * If the response has ended, other middleware has responded, for example a time limit. If it has only begun, it can no
  * longer be held.
  */
-function refuseBegun(res: ServerResponse, next: (err?: unknown) => void): void {
-  if (res.writableEnded) return
-  next(responseBegun())
+function refuseBegun(res: ServerResponse, next: Next): void {
+  if (!res.writableEnded) next(responseBegun())
 }
 
 /**

@@ -189,8 +189,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'L2',
     'misuse goes unheard',
-    'reportCertainFailure(req, true)\n      next(error ?? nothingThrown(error))',
-    'reportCertainFailure(req, true)',
+    'reportCertainFailure(this.request, true)\n    this.#next(error ?? nothingThrown(error))',
+    'reportCertainFailure(this.request, true)',
   ),
   planted('L3', 'runs are never counted as over', '    this.#active--\n', ''),
   planted(
