@@ -28,19 +28,8 @@ import { type Call, factsOf } from './request.js'
 type Execute = Extract<Decision, { action: 'execute' }>
 /** What to send according to the record, instead of the handler's answer. */
 type Other = Exclude<RequestEnd, { action: 'send' }>
-
-/**
- * Runs a handler, and resolves with the response to send after its record was settled: the handler's own, or its
- * replacement. Rejects with what the handler threw; a thrown Response that will be sent counts as its answer.
- */
-export function execute<Req>(
-  engine: RequestEngine<Req>,
-  { run, extraHeaders }: Execute,
-  call: Call<Req>,
-  handler: (run: RequestRun) => Promise<Response> | Response,
-): Promise<Response> {
-  return new Execution(engine, run, extraHeaders ?? [], call).runs(handler)
-}
+/** A handler, as an execution calls it. */
+type Handler = (run: RequestRun) => Promise<Response> | Response
 
 function otherResponse<Req>(
   engine: RequestEngine<Req>,
@@ -73,7 +62,7 @@ class Execution<Req> implements HeldAnswer {
   /** A transaction's answer that is being read. */
   #reading: Response | undefined
 
-  constructor(engine: RequestEngine<Req>, run: RequestRun, extraHeaders: HeaderPairs, call: Call<Req>) {
+  constructor(engine: RequestEngine<Req>, { run, extraHeaders = [] }: Execute, call: Call<Req>) {
     this.#engine = engine
     this.#run = run
     this.#extraHeaders = extraHeaders
@@ -82,7 +71,11 @@ class Execution<Req> implements HeldAnswer {
     run.heldBy(this)
   }
 
-  async runs(handler: (run: RequestRun) => Promise<Response> | Response): Promise<Response> {
+  /**
+   * Runs a handler, and resolves with the response to send after its record was settled: the handler's own, or its
+   * replacement. Rejects with what the handler threw; a thrown Response that will be sent counts as its answer.
+   */
+  async runs(handler: Handler): Promise<Response> {
     try {
       const returned: unknown = await handler(this.#run)
       this.#hasReturned = true
@@ -201,7 +194,7 @@ export function respond<Req, Passed>(
   engine: RequestEngine<Req>,
   call: Call<Req>,
   passes: () => Passed,
-  runs: (run: RequestRun) => Promise<Response> | Response,
+  runs: Handler,
 ): Promise<Response | Awaited<Passed>> {
   const responding = responded(engine, call, passes, runs)
   waitFor(call, () => responding.then(nothing, nothing)) // A client that leaves must not end its handler.
@@ -212,7 +205,7 @@ async function responded<Req, Passed>(
   engine: RequestEngine<Req>,
   call: Call<Req>,
   passes: () => Passed,
-  runs: (run: RequestRun) => Promise<Response> | Response,
+  runs: Handler,
 ): Promise<Response | Awaited<Passed>> {
   const { request } = call
   if (RUNNING.has(request)) throw mountedTwice()
@@ -225,7 +218,7 @@ async function responded<Req, Passed>(
       waitFor(call, () => decision.run.ended())
       RUNNING.add(request)
       try {
-        return await execute(engine, decision, call, runs)
+        return await new Execution(engine, decision, call).runs(runs)
       } finally {
         RUNNING.delete(request)
       }
