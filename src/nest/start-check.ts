@@ -1,6 +1,6 @@
 import { type OnModuleInit, RequestMethod } from '@nestjs/common'
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core'
-import { IdempotencyError } from '../core/index.js'
+import { IdempotencyError, optionRules } from '../core/index.js'
 import { coveredMethods, mistakesInOptions } from '../http/index.js'
 import { IdempotencyInterceptor } from './interceptor.js'
 import { isMarked } from './nest-options.js'
@@ -49,10 +49,9 @@ export class StartCheck implements OnModuleInit {
   onModuleInit(): void {
     const mistakes = [...new Set(this.#mistakes())]
     if (mistakes.length === 0) return
-    const list = mistakes.map((mistake) => `\n  - ${mistake}`).join('')
     throw new IdempotencyError(
       'options_invalid',
-      `@Idempotent() and @Operation() do not protect what they mark:${list}`,
+      `@Idempotent() and @Operation() do not protect what they mark:${optionRules.bulleted(mistakes)}`,
     )
   }
 

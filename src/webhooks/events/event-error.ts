@@ -1,3 +1,5 @@
+import { optionRules } from '../../core/index.js'
+
 /** One problem with an event. */
 export interface WebhookEventIssue {
   /** Where it is, for example `payload.apps[2].hasApiKey`; empty for the event as a whole. */
@@ -35,5 +37,5 @@ export function writtenPath(path: readonly PropertyKey[]): string {
 function bulleted(issues: readonly WebhookEventIssue[]): string {
   const lines = issues.slice(0, MOST_LINES).map(({ path, message }) => `${path || 'the event'}: ${message}`)
   if (issues.length > lines.length) lines.push(`and ${issues.length - lines.length} more`)
-  return lines.map((line) => `\n  - ${line}`).join('')
+  return optionRules.bulleted(lines)
 }
