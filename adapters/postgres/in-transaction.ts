@@ -17,9 +17,6 @@ import { withoutValues } from './without-values.js'
 /** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
 export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
 
-/** As Postgres names them: 'read committed', 'repeatable read' or 'serializable'. */
-type IsolationLevel = string
-
 /**
  * The statements of a run inside the application's transaction. If one of them raises, the transaction cannot be
  * committed.
@@ -43,11 +40,12 @@ export class InTransaction<Tx> {
 
   /**
    * The first statement: marks the transaction as the run's. The database ends the session after `idleMs` of
-   * inactivity, so that a stalled owner does not lock the record forever.
+   * inactivity, so that a stalled owner does not lock the record forever. Resolves with whether it admits renewals:
+   * above READ COMMITTED they would end it.
    */
-  async mark(tx: Tx, token: string, idleMs: number): Promise<IsolationLevel> {
+  async mark(tx: Tx, token: string, idleMs: number): Promise<boolean> {
     const result = await this.#send(tx, this.#statements.mark(token, idleMs))
-    return text(rowOf(result), 'isolation')
+    return text(rowOf(result), 'isolation') === 'read committed'
   }
 
   /** Locks the record until the transaction ends, makes it uncertain, and reads the step of this label. */

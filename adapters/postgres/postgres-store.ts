@@ -212,8 +212,8 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     context: ActingContext | undefined,
     answer: GivenByHand<Answer>,
   ): Promise<void> {
-    const { inside } = this.#ofApplication()
-    await completeByHand(this, context, answer, (key, completion) => inside.completeByHand(tx, key, completion))
+    const transactions = this.#ofApplication()
+    await completeByHand(this, context, answer, (key, completion) => transactions.completeByHand(tx, key, completion))
   }
 
   async inspect(key: string): Promise<IdempotencyRecord | null> {

@@ -1,13 +1,4 @@
-import type {
-  Completion,
-  Entered,
-  Entry,
-  Finish,
-  RecordedResult,
-  StepChange,
-  Transactions,
-  Unclaimed,
-} from '../../src/core/index.js'
+import type { Transactions, Unclaimed } from '../../src/core/index.js'
 import { areFunctions, type TxOfFunctions } from '../sql/client-transactions.js'
 import {
   answered,
@@ -109,57 +100,31 @@ interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx, Optio
   runLast?(tx: Tx, statement: Statement): Promise<unknown>
 }
 
-export class InClientsTransaction<Tx, Options> implements Transactions<Tx, Options> {
+export class InClientsTransaction<Tx, Options> extends InTransaction<Tx> implements Transactions<Tx, Options> {
   readonly #client: OpenedTransactions<Tx, Options>
-  readonly #inside: InTransaction<Tx>
   readonly commitsWithLast: boolean
   /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
   #admitsRenewals = false
 
   constructor(client: OpenedTransactions<Tx, Options>, statements: Statements, schema: string) {
-    this.#client = client
     const runLast = client.runLast ?? client.run
-    this.#inside = new InTransaction(
+    super(
       (tx, statement) => client.run(tx, statement),
       statements,
       schema,
       (tx, statement) => runLast.call(client, tx, statement),
     )
+    this.#client = client
     this.commitsWithLast = client.runLast !== undefined
-  }
-
-  get inside(): InTransaction<Tx> {
-    return this.#inside
   }
 
   transaction(work: (tx: Tx) => Promise<void>, options: Options | undefined): Promise<unknown> {
     return this.#client.transaction(work, options)
   }
 
-  async mark(tx: Tx, token: string, idleMs: number): Promise<boolean> {
-    const isolation = await this.#inside.mark(tx, token, idleMs)
-    this.#admitsRenewals = isolation === 'read committed'
+  override async mark(tx: Tx, token: string, idleMs: number): Promise<boolean> {
+    this.#admitsRenewals = await super.mark(tx, token, idleMs)
     return this.#admitsRenewals
-  }
-
-  step(tx: Tx, recordKey: string, token: string, label: string): Promise<RecordedResult> {
-    return this.#inside.step(tx, recordKey, token, label)
-  }
-
-  stepDone(tx: Tx, recordKey: string, token: string, change: StepChange): Promise<void> {
-    return this.#inside.stepDone(tx, recordKey, token, change)
-  }
-
-  complete(tx: Tx, recordKey: string, completion: Completion, allowEmpty: boolean): Promise<void> {
-    return this.#inside.complete(tx, recordKey, completion, allowEmpty)
-  }
-
-  enter(tx: Tx, recordKey: string, entry: Entry): Promise<Entered> {
-    return this.#inside.enter(tx, recordKey, entry)
-  }
-
-  finish(tx: Tx, recordKey: string, finish: Finish, allowEmpty: boolean): Promise<void> {
-    return this.#inside.finish(tx, recordKey, finish, allowEmpty)
   }
 
   sessionEnd(tx: Tx): Promise<void> | undefined {
