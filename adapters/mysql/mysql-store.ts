@@ -213,9 +213,9 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     context: ActingContext | undefined,
     answer: GivenByHand<Answer>,
   ): Promise<void> {
-    const { inside } = this.#ofApplication()
+    const transactions = this.#ofApplication()
     await completeByHand(this, context, answer, (key, completion, isAwaited) =>
-      inside.completeByHand(tx, key, completion, isAwaited),
+      transactions.completeByHand(tx, key, completion, isAwaited),
     )
   }
 

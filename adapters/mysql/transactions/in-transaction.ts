@@ -30,7 +30,7 @@ import { haveRoom } from '../rows/steps-column.js'
 import { type Statement, sizeOf, statement } from '../statement.js'
 
 /** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
-export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
+type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
 
 type InFlight = Extract<machine.StoredRecord, { state: 'in-flight' }>
 
@@ -79,7 +79,7 @@ export class InTransaction<Tx> {
   }
 
   /** Runs the work of a transaction; after it nothing of ours is sent in it any more. */
-  async during(tx: Tx, work: () => Promise<void>): Promise<void> {
+  protected async during(tx: Tx, work: () => Promise<void>): Promise<void> {
     let isOver = false
     this.#open.set(tx as object, { tx, isOver: () => isOver })
     try {
@@ -90,14 +90,14 @@ export class InTransaction<Tx> {
   }
 
   /** The first statement: marks the transaction as the run's. */
-  async mark(tx: Tx, token: string): Promise<void> {
+  protected async markAs(tx: Tx, token: string): Promise<void> {
     const open = this.#openOf(tx)
     await this.#setMark(open, token)
     await this.#remember(open, { token })
   }
 
   /** Whether a locking read of a row that was changed since its snapshot would end the transaction: MySQL has no such thing. */
-  async isolatesSnapshots(tx: Tx): Promise<boolean> {
+  protected async isolatesSnapshots(tx: Tx): Promise<boolean> {
     const [row] = await this.#rows(this.#openOf(tx), SNAPSHOTS())
     return row !== undefined && valueIn(row) === 'ON'
   }
@@ -122,7 +122,7 @@ export class InTransaction<Tx> {
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
-  async complete(tx: Tx, key: string, completion: Completion, allowEmpty = false): Promise<void> {
+  async complete(tx: Tx, key: string, completion: Completion, allowEmpty: boolean): Promise<void> {
     const open = this.#openOf(tx)
     await this.#mayComplete(open, completion.token, allowEmpty)
     await this.#lockOwned(open, key, completion.token)
@@ -159,7 +159,7 @@ export class InTransaction<Tx> {
   }
 
   /** The last one: writes the completed record over the row that it has locked. */
-  async finish(tx: Tx, key: string, finish: Finish, allowEmpty = false): Promise<void> {
+  async finish(tx: Tx, key: string, finish: Finish, allowEmpty: boolean): Promise<void> {
     const open = this.#openOf(tx)
     await this.#mayComplete(open, finish.token, allowEmpty)
     const taken = this.#marked.get(open)?.taken

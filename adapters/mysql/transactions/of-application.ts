@@ -1,65 +1,34 @@
-import type {
-  Completion,
-  Entered,
-  Entry,
-  Finish,
-  RecordedResult,
-  StepChange,
-  Transactions,
-  Unclaimed,
-} from '../../../src/core/index.js'
-import { machine } from '../../../src/core/index.js'
+import { machine, type Transactions, type Unclaimed } from '../../../src/core/index.js'
 import type { Database } from '../connection/database.js'
 import { isConflict, isLocked, MySqlStoreError } from '../errors.js'
 import type { Records } from '../rows/records.js'
 import type { Statements } from '../rows/statements.js'
 import { type AnyTransactions, type OpenedTransactions, opened } from './clients.js'
-import { InTransaction, type RunInTransaction } from './in-transaction.js'
+import { InTransaction } from './in-transaction.js'
 
 /** The application's transactions, with the statements of a run inside them. */
-export class OfApplication implements Transactions<unknown, unknown> {
-  readonly inside: InTransaction<unknown>
+export class OfApplication extends InTransaction<unknown> implements Transactions<unknown, unknown> {
   readonly #client: OpenedTransactions<unknown, unknown>
   readonly #database: Database
   /** Of the application's sessions, as the first transaction tells; `undefined`: there was none. */
   #isolatesSnapshots: boolean | undefined
 
   constructor(given: AnyTransactions, database: Database, statements: Statements, records: Records) {
-    this.#client = opened(given)
+    const client = opened(given)
+    super((tx, statement) => client.run(tx, statement), database, statements, records)
+    this.#client = client
     this.#database = database
-    const run: RunInTransaction<unknown> = (tx, statement) => this.#client.run(tx, statement)
-    this.inside = new InTransaction(run, database, statements, records)
   }
 
   transaction(work: (tx: unknown) => Promise<void>, options: unknown): Promise<unknown> {
-    return this.#client.transaction((tx) => this.inside.during(tx, () => work(tx)), options)
+    return this.#client.transaction((tx) => this.during(tx, () => work(tx)), options)
   }
 
   /** Nothing bounds the inactivity of a session: both servers can only bound all of a session's transactions. */
   async mark(tx: unknown, token: string): Promise<boolean> {
-    await this.inside.mark(tx, token)
-    this.#isolatesSnapshots ??= await this.inside.isolatesSnapshots(tx)
+    await this.markAs(tx, token)
+    this.#isolatesSnapshots ??= await this.isolatesSnapshots(tx)
     return !this.needsRenewal(undefined)
-  }
-
-  step(tx: unknown, recordKey: string, token: string, label: string): Promise<RecordedResult> {
-    return this.inside.step(tx, recordKey, token, label)
-  }
-
-  stepDone(tx: unknown, recordKey: string, token: string, change: StepChange): Promise<void> {
-    return this.inside.stepDone(tx, recordKey, token, change)
-  }
-
-  complete(tx: unknown, recordKey: string, completion: Completion, allowEmpty: boolean): Promise<void> {
-    return this.inside.complete(tx, recordKey, completion, allowEmpty)
-  }
-
-  enter(tx: unknown, recordKey: string, entry: Entry): Promise<Entered> {
-    return this.inside.enter(tx, recordKey, entry)
-  }
-
-  finish(tx: unknown, recordKey: string, finish: Finish, allowEmpty: boolean): Promise<void> {
-    return this.inside.finish(tx, recordKey, finish, allowEmpty)
   }
 
   sessionEnd(tx: unknown): Promise<void> | undefined {
