@@ -60,7 +60,6 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   readonly place: string
   /** For `effects: 'in-transaction'`, which needs the option `transactions`. */
   readonly unclaimed: Unclaimed | undefined
-  readonly #schema: string
   readonly #database: Database
   readonly #statements: Statements
   readonly #sweeper: Sweeper
@@ -73,7 +72,6 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   constructor(options: PostgresStoreOptions<Given>) {
     const { client, schema, sweeps, prepares, transactions } = readOptions(options)
     if ('pool' in client && client.pool === transactions) warnOnce('ONCE_PER_KEY_SHARED_POOL', SHARED_POOL)
-    this.#schema = schema
     this.place = schema
     const report = waitingReport((event) => this.#emit(event), 'max')
     this.#database = new Database(client, schema, report, prepares)
@@ -109,7 +107,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
    */
   async migrate(): Promise<void> {
     if ((await this.#revision()) >= REVISION) return
-    await this.#database.rows({ text: migrationSql(this.#schema), values: [] })
+    await this.#database.rows({ text: migrationSql(this.place), values: [] })
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {

@@ -68,7 +68,6 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   readonly place: string
   /** For `effects: 'in-transaction'`. */
   readonly unclaimed: Unclaimed
-  readonly #prefix: string
   readonly #clock: () => number
   readonly #sweeps: boolean
 
@@ -76,7 +75,6 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   constructor(options: SqliteStoreOptions<Database>) {
     const { database, prefix, busyTimeoutMs, sweeps, now } = readOptions(options)
     this.#database = database
-    this.#prefix = prefix
     this.place = prefix
     this.#clock = now
     this.#connection = new Connection(database, prefix)
@@ -194,7 +192,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     context: ActingContext | undefined,
     answer: GivenByHand<Answer>,
   ): void {
-    const connection = tx === this.#database ? this.#connection : new Connection(tx, this.#prefix)
+    const connection = tx === this.#database ? this.#connection : new Connection(tx, this.place)
     const records = new Records(connection, this.#clock)
     completeByHandAtOnce(this, context, answer, (key, completion) =>
       completeByHand(connection, records, key, completion),
