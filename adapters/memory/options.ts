@@ -40,12 +40,12 @@ export interface MemoryStoreOptions {
 }
 
 const { aFunction, anInteger, oneOf } = optionRules
-const someBytes = anInteger(1, Number.MAX_SAFE_INTEGER)
+const someSize = anInteger(1, Number.MAX_SAFE_INTEGER)
 
 export const RULES = {
-  maxBytes: someBytes,
-  maxEntries: anInteger(1, Number.MAX_SAFE_INTEGER),
-  maxUncertainBytes: someBytes,
+  maxBytes: someSize,
+  maxEntries: someSize,
+  maxUncertainBytes: someSize,
   maxScopeShare: (value: unknown) =>
     typeof value === 'number' && value > 0 && value <= 1 ? null : 'a number above 0, and at most 1',
   whenFull: oneOf('refuse', 'evict'),

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRule } from '../../src/core/index.js'
+import { checkOptions, type OptionRule, optionRules } from '../../src/core/index.js'
 import { coreOf, EXPECTED_POOL, isPool, type MySqlPool } from './connection/client.js'
 import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './transactions/clients.js'
 
@@ -76,5 +76,5 @@ const RULES = {
   pool: (value: unknown) => (isPool(value) ? null : EXPECTED_POOL),
   prefix: aPrefix,
   transactions: (value: unknown) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
-  sweeps: (value: unknown) => (typeof value === 'boolean' ? null : 'true or false'),
+  sweeps: optionRules.oneOf(true, false),
 }

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRule } from '../../src/core/index.js'
+import { checkOptions, type OptionRule, optionRules } from '../../src/core/index.js'
 import { EXPECTED_POOL, isPool, type PostgresPool, type PostgresQuery } from './client.js'
 import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './transactions.js'
 
@@ -92,11 +92,11 @@ const aSchema: OptionRule = (value) =>
     ? null
     : 'a name of letters, digits and underscores, at most 63 of them, that does not begin with pg_'
 
-const aBoolean: OptionRule = (value) => (typeof value === 'boolean' ? null : 'true or false')
+const aBoolean = optionRules.oneOf(true, false)
 
 const RULES = {
   pool: (value: unknown) => (isPool(value) ? null : EXPECTED_POOL),
-  query: (value: unknown) => (typeof value === 'function' ? null : 'a function'),
+  query: optionRules.aFunction,
   schema: aSchema,
   transactions: (value: unknown) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
   sweeps: aBoolean,

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRule } from '../../src/core/index.js'
+import { checkOptions, type OptionRule, optionRules } from '../../src/core/index.js'
 import { databaseFault, type SqliteDatabase } from './client.js'
 
 export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteDatabase> {
@@ -65,6 +65,6 @@ const RULES: Readonly<Record<keyof SqliteStoreOptions, OptionRule>> = {
   database: databaseFault,
   prefix: aPrefix,
   busyTimeoutMs: someMs,
-  sweeps: (value) => (typeof value === 'boolean' ? null : 'true or false'),
-  now: (value) => (typeof value === 'function' ? null : 'a function'),
+  sweeps: optionRules.oneOf(true, false),
+  now: optionRules.aFunction,
 }
