@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { templateOf } from '../sql/client-transactions.js'
 
 /** A statement for a client, in two forms: a text with `?`, and the pieces of a tagged template. */
 export interface Statement {
@@ -15,11 +16,6 @@ export type StatementValue = Buffer | number | null
 export function statement(sql: string): (...values: StatementValue[]) => Statement {
   const strings = templateOf(sql.split('?'))
   return (...values) => ({ text: sql, values, strings })
-}
-
-/** One object per statement: clients may cache templates by identity. */
-function templateOf(pieces: readonly string[]): TemplateStringsArray {
-  return Object.freeze(Object.assign([...pieces], { raw: Object.freeze([...pieces]) }))
 }
 
 /** The whole statement as a text, in which nothing must be escaped. */

@@ -1,5 +1,6 @@
 import type { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
+import { templateOf } from '../sql/client-transactions.js'
 
 /** A statement for a client, in two forms: a text with `$1`, `$2` …, and the pieces of a tagged template. */
 export interface Statement {
@@ -33,9 +34,4 @@ export function call(routine: string, ...types: readonly ParameterType[]): (...v
   const text = pieces.reduce((sql, piece, i) => `${sql}$${i}${piece}`)
   const name = `once_per_key_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
   return (...values) => ({ text, values, name, strings })
-}
-
-/** One object per statement: clients cache templates by identity. */
-function templateOf(pieces: readonly string[]): TemplateStringsArray {
-  return Object.freeze(Object.assign([...pieces], { raw: Object.freeze([...pieces]) }))
 }

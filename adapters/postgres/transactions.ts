@@ -1,5 +1,5 @@
 import type { Transactions, Unclaimed } from '../../src/core/index.js'
-import { areFunctions, type TxOfFunctions } from '../sql/client-transactions.js'
+import { areFunctions, ISOLATION, type TxOfFunctions } from '../sql/client-transactions.js'
 import {
   answered,
   heedFromTheStart,
@@ -270,12 +270,6 @@ async function rollsBack(connection: PostgresConnection): Promise<boolean> {
 function beginOf({ isolation }: PoolTransactionOptions = {}): string {
   return isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${ISOLATION[isolation]}`
 }
-
-const ISOLATION = {
-  'read committed': 'READ COMMITTED',
-  'repeatable read': 'REPEATABLE READ',
-  serializable: 'SERIALIZABLE',
-} as const
 
 function commandOf(result: unknown): unknown {
   return (result as { readonly command?: unknown } | null)?.command

@@ -22,6 +22,18 @@ export function areFunctions(value: unknown): boolean {
   return typeof transaction === 'function' && typeof run === 'function'
 }
 
+/** The option `isolation`, in SQL. */
+export const ISOLATION = {
+  'read committed': 'READ COMMITTED',
+  'repeatable read': 'REPEATABLE READ',
+  serializable: 'SERIALIZABLE',
+} as const
+
+/** One object per statement: clients may cache templates by identity. */
+export function templateOf(pieces: readonly string[]): TemplateStringsArray {
+  return Object.freeze(Object.assign([...pieces], { raw: Object.freeze([...pieces]) }))
+}
+
 /** Clients return `{ rows }`, the rows alone, or a list that begins with the rows; `null`: something else. */
 export function rowsIn(result: unknown): readonly Readonly<Record<string, unknown>>[] | null {
   const rows = isObject(result) && 'rows' in result ? result.rows : result

@@ -1,4 +1,4 @@
-import { areFunctions, type TxOfFunctions } from '../../sql/client-transactions.js'
+import { areFunctions, ISOLATION, type TxOfFunctions } from '../../sql/client-transactions.js'
 import {
   type Connection,
   coreOf,
@@ -127,12 +127,6 @@ function endOf(connection: Connection): { readonly promise: Promise<void>; close
   connection.on('error', onEnd)
   return { promise, close: () => void connection.off('error', onEnd) }
 }
-
-const ISOLATION = {
-  'read committed': 'READ COMMITTED',
-  'repeatable read': 'REPEATABLE READ',
-  serializable: 'SERIALIZABLE',
-} as const
 
 /** Whether the rollback is certain, and the session as it was: if not, the connection is closed, and the database rolls back. */
 async function rollsBack(connection: Connection, error: unknown): Promise<boolean> {
