@@ -74,7 +74,8 @@ function sealedCommands(
   }
 
   const { begun, step, resultToKeep, resultToShow } = stepCommands(store, options)
-  const { inspect, resolve } = operatorCommands(store)
+  const inspect = store.inspect?.bind(store)
+  const resolve = store.resolve?.bind(store)
   return {
     around: { store, toKeep, resultToKeep, resultToShow },
     begin: (key, claim) =>
@@ -163,10 +164,3 @@ function sealedStep(
 }
 
 type StepCommand = NonNullable<Store['step']>
-
-function operatorCommands(store: Store): Pick<Store, 'inspect' | 'resolve'> {
-  return {
-    ...(store.inspect && { inspect: store.inspect.bind(store) }),
-    ...(store.resolve && { resolve: store.resolve.bind(store) }),
-  }
-}
