@@ -7,193 +7,183 @@ import { completed } from '../situations.js'
 const CROWD = 50
 
 /** Exclusive, and fenced: who owns a key, and who no longer does. */
-export const claimLaws: readonly Law[] = [
-  ...everywhere({
-    'exclusive: of 50 begins at once, one acquires': (bench) => oneOfACrowd(bench, { attempt: 1, outcome: 'none' }),
+export const claimLaws: readonly Law[] = everywhere({
+  'exclusive: of 50 begins at once, one acquires': (bench) => oneOfACrowd(bench, { attempt: 1, outcome: 'none' }),
 
-    'exclusive: a live lease keeps others out, however often they try': async (bench) => {
-      const owner = await bench.claimant().claims()
-      for (let i = 0; i < 5; i++) {
-        const begun = await bench.claimant().begin()
-        promised(begun, { acquired: false, record: bench.inFlight(owner) }, 'While a lease is live nobody else claims.')
+  'exclusive: a live lease keeps others out, however often they try': async (bench) => {
+    const owner = await bench.claimant().claims()
+    for (let i = 0; i < 5; i++) {
+      const begun = await bench.claimant().begin()
+      promised(begun, { acquired: false, record: bench.inFlight(owner) }, 'While a lease is live nobody else claims.')
+    }
+  },
+
+  'fenced: a command with a token that never claimed changes nothing': async (bench) => {
+    const owner = await bench.claimant().claims()
+    const stranger = bench.claimant({ attempt: 1 })
+    await stranger.complete(OTHER_ANSWER)
+    await stranger.release()
+    promised(await owner.complete(), { ok: true }, 'The owner stays the owner.')
+    promised(await bench.look(), completed(owner), "The owner's answer is the one that is stored.")
+  },
+
+  'exclusive: of 50 begins at once after a lapse, one takes over': async (bench) => {
+    await bench.claimant().claims({ leaseMs: bench.shortMs })
+    await bench.pass()
+    await oneOfACrowd(bench, { attempt: 2, outcome: 'unknown' })
+  },
+
+  'exclusive: of 50 begins at once after a failure, one claims': async (bench) => {
+    await (await bench.claimant().claims()).release()
+    await oneOfACrowd(bench, { attempt: 2, outcome: 'failed' })
+  },
+
+  'exclusive: a lease holds until its end': (bench) =>
+    bench.before(async (ms, early) => {
+      const key = `${bench.key}:${ms}`
+      await bench.claimant().claims({ key, leaseMs: ms })
+      await early()
+      const begun = await bench.claimant().begin({ key })
+      return () =>
+        promised({ acquired: begun.acquired }, { acquired: false }, 'Before leaseMs have passed nobody else claims.')
+    }),
+
+  'exclusive: a lease ends by itself': async (bench) => {
+    await bench.claimant().claims({ leaseMs: bench.shortMs })
+    await bench.pass()
+    const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
+    promised(await bench.claimant().begin(), due, 'Once leaseMs have passed another may take over.')
+  },
+
+  'exclusive: a lease of a day lasts a day, and a refused begin gets its remaining time': async (bench) => {
+    const owner = await bench.claimant().claims({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS })
+    const leftMs = await leaseLeftMs(bench)
+    promised(leftMs <= DAY_MS && leftMs > DAY_MS / 2, true, `Most of the day is left; seen: ${leftMs} ms.`)
+    await bench.leap(DAY_MS - 1)
+    const refused = { acquired: false, record: bench.inFlight(owner) }
+    promised(await bench.claimant().begin(), refused, 'A long lease is live until its end.')
+  },
+
+  'exclusive: a refused or stale command does not extend the lease': (bench) =>
+    bench.before(async (ms, early, late) => {
+      const key = `${bench.key}:${ms}`
+      await bench.claimant({ key }).claims({ leaseMs: ms })
+      await early()
+      const { acquired } = await bench.claimant({ key }).begin()
+      const { ok } = await bench.claimant({ key }).renew()
+      return async () => {
+        promised([acquired, ok], [false, false], 'While a lease is live nobody else has the key.')
+        await late()
+        const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
+        promised(await bench.claimant({ key }).begin(), due, 'The owner decides how long the lease is.')
       }
-    },
+    }),
 
-    'fenced: a command with a token that never claimed changes nothing': async (bench) => {
-      const owner = await bench.claimant().claims()
-      const stranger = bench.claimant({ attempt: 1 })
-      await stranger.complete(OTHER_ANSWER)
-      await stranger.release()
-      promised(await owner.complete(), { ok: true }, 'The owner stays the owner.')
-      promised(await bench.look(), completed(owner), "The owner's answer is the one that is stored.")
-    },
-  }),
+  'exclusive: renew starts the lease anew, as long as it says': async (bench) => {
+    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+    await owner.renew({ leaseMs: bench.longMs })
+    await bench.pass()
+    const refused = { acquired: false, record: bench.inFlight(owner) }
+    promised(await bench.claimant().begin(), refused, 'A renewed lease outlasts the previous one.')
+    await owner.renew({ leaseMs: bench.shortMs })
+    await bench.pass()
+    const { acquired } = await bench.claimant().begin()
+    promised({ acquired }, { acquired: true }, 'A renewed lease ends at its own time, even if that is earlier.')
+  },
 
-  ...everywhere({
-    'exclusive: of 50 begins at once after a lapse, one takes over': async (bench) => {
-      await bench.claimant().claims({ leaseMs: bench.shortMs })
-      await bench.pass()
-      await oneOfACrowd(bench, { attempt: 2, outcome: 'unknown' })
-    },
+  'exclusive: a begin that is sent again starts the lease anew': async (bench) => {
+    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+    await owner.begin({ leaseMs: bench.longMs })
+    await bench.pass()
+    const refused = { acquired: false, record: bench.inFlight(owner) }
+    promised(await bench.claimant().begin(), refused, 'The lease of a repeated begin starts at the repetition.')
+  },
 
-    'exclusive: of 50 begins at once after a failure, one claims': async (bench) => {
-      await (await bench.claimant().claims()).release()
-      await oneOfACrowd(bench, { attempt: 2, outcome: 'failed' })
-    },
+  'exclusive: the owner can renew a lapsed lease that nobody took over': async (bench) => {
+    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+    await bench.pass()
+    promised(await owner.renew(), { ok: true }, 'A lapse alone changes nothing.')
+    const refused = { acquired: false, record: bench.inFlight(owner) }
+    promised(await bench.claimant().begin(), refused, 'After the renewal the lease is live.')
+    promised(await owner.complete(), { ok: true }, 'Its owner completes.')
+  },
 
-    'exclusive: a lease holds until its end': (bench) =>
-      bench.before(async (ms, early) => {
-        const key = `${bench.key}:${ms}`
-        await bench.claimant().claims({ key, leaseMs: ms })
-        await early()
-        const begun = await bench.claimant().begin({ key })
-        return () =>
-          promised({ acquired: begun.acquired }, { acquired: false }, 'Before leaseMs have passed nobody else claims.')
-      }),
+  'fenced: after a takeover the former owner changes nothing': async (bench) => {
+    const [former, owner] = await formerAndOwner(bench)
+    const record = bench.inFlight(owner, { attempt: 2, uncertain: true })
+    const stale = { ok: false, record }
+    promised(await former.renew(), stale, 'renew of a former owner is stale.')
+    promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale.')
+    promised(await former.release(), stale, 'release of a former owner is stale.')
+    promised(await former.begin(), { acquired: false, record }, 'begin of a former owner is not acquired.')
+    promised(await bench.look(), record, 'The commands of a former owner change nothing.')
+    promised(await owner.complete(), { ok: true }, 'The owner stays the owner.')
+  },
 
-    'exclusive: a lease ends by itself': async (bench) => {
-      await bench.claimant().claims({ leaseMs: bench.shortMs })
-      await bench.pass()
-      const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
-      promised(await bench.claimant().begin(), due, 'Once leaseMs have passed another may take over.')
-    },
+  "fenced: after another's failure the former owner changes nothing": async (bench) => {
+    const [former, owner] = await formerAndOwner(bench)
+    await owner.release()
+    const record = { state: 'failed', fingerprint: owner.fingerprint, attempt: 2, uncertain: true } as const
+    const stale = { ok: false, record }
+    promised(await former.renew(), stale, 'renew of a former owner is stale.')
+    promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale.')
+    promised(await former.release(), stale, 'release of a former owner is stale.')
+    promised(await bench.look(), record, 'The commands of a former owner change nothing.')
+  },
 
-    'exclusive: a lease of a day lasts a day, and a refused begin gets its remaining time': async (bench) => {
-      const owner = await bench.claimant().claims({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS })
-      const leftMs = await leaseLeftMs(bench)
-      promised(leftMs <= DAY_MS && leftMs > DAY_MS / 2, true, `Most of the day is left; seen: ${leftMs} ms.`)
-      await bench.leap(DAY_MS - 1)
-      const refused = { acquired: false, record: bench.inFlight(owner) }
-      promised(await bench.claimant().begin(), refused, 'A long lease is live until its end.')
-    },
+  'fenced: once released, a token neither renews nor completes': async (bench) => {
+    const owner = await bench.claimant().claims()
+    await owner.release()
+    const record = { state: 'failed', fingerprint: null, attempt: 1, uncertain: false } as const
+    promised(await owner.renew(), { ok: false, record }, 'renew after the release is stale.')
+    promised(await owner.complete(), { ok: false, record }, 'complete after the release is stale.')
+    const next = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).claims()
+    const inFlight = bench.inFlight(next, { attempt: 2 })
+    promised(
+      await owner.complete(),
+      { ok: false, record: inFlight },
+      'A late completion does not affect a later attempt.',
+    )
+    promised(await owner.release(), { ok: false, record: inFlight }, 'A late release does not affect a later attempt.')
+  },
 
-    'exclusive: a refused or stale command does not extend the lease': (bench) =>
-      bench.before(async (ms, early, late) => {
-        const key = `${bench.key}:${ms}`
-        await bench.claimant({ key }).claims({ leaseMs: ms })
-        await early()
-        const { acquired } = await bench.claimant({ key }).begin()
-        const { ok } = await bench.claimant({ key }).renew()
-        return async () => {
-          promised([acquired, ok], [false, false], 'While a lease is live nobody else has the key.')
-          await late()
-          const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
-          promised(await bench.claimant({ key }).begin(), due, 'The owner decides how long the lease is.')
-        }
-      }),
+  "one answer: after another's completion a former owner gets that answer": async (bench) => {
+    const [former, owner] = await formerAndOwner(bench)
+    await owner.complete()
+    const stale = { ok: false, record: completed(owner, 2) }
+    promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale, with the answer.')
+    promised(await former.release(), stale, 'release of a former owner is stale, with the answer.')
+    promised(await former.renew(), stale, 'renew of a former owner is stale, with the answer.')
+    promised(await bench.look(), completed(owner, 2), 'The answer stays.')
+  },
 
-    'exclusive: renew starts the lease anew, as long as it says': async (bench) => {
-      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-      await owner.renew({ leaseMs: bench.longMs })
-      await bench.pass()
-      const refused = { acquired: false, record: bench.inFlight(owner) }
-      promised(await bench.claimant().begin(), refused, 'A renewed lease outlasts the previous one.')
-      await owner.renew({ leaseMs: bench.shortMs })
-      await bench.pass()
-      const { acquired } = await bench.claimant().begin()
-      promised({ acquired }, { acquired: true }, 'A renewed lease ends at its own time, even if that is earlier.')
-    },
+  'one answer: of 20 completions at once, one answer is stored and never changes': async (bench) => {
+    const owner = await bench.claimant().claims()
+    const answers = Array.from({ length: 20 }, (_, i) => ({ ...OTHER_ANSWER, status: 201 + i }))
+    const replies = await Promise.all(answers.map((answer) => owner.complete(answer)))
+    promised(
+      replies.every((reply) => reply.ok),
+      true,
+      'A completion that is sent again is confirmed again.',
+    )
+    const first = await bench.look()
+    await owner.complete()
+    await owner.release()
+    await owner.renew()
+    promised(await bench.look(), first, 'Once stored, the answer never changes.')
+  },
 
-    'exclusive: a begin that is sent again starts the lease anew': async (bench) => {
-      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-      await owner.begin({ leaseMs: bench.longMs })
-      await bench.pass()
-      const refused = { acquired: false, record: bench.inFlight(owner) }
-      promised(await bench.claimant().begin(), refused, 'The lease of a repeated begin starts at the repetition.')
-    },
-
-    'exclusive: the owner can renew a lapsed lease that nobody took over': async (bench) => {
-      const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-      await bench.pass()
-      promised(await owner.renew(), { ok: true }, 'A lapse alone changes nothing.')
-      const refused = { acquired: false, record: bench.inFlight(owner) }
-      promised(await bench.claimant().begin(), refused, 'After the renewal the lease is live.')
-      promised(await owner.complete(), { ok: true }, 'Its owner completes.')
-    },
-
-    'fenced: after a takeover the former owner changes nothing': async (bench) => {
-      const [former, owner] = await formerAndOwner(bench)
-      const record = bench.inFlight(owner, { attempt: 2, uncertain: true })
-      const stale = { ok: false, record }
-      promised(await former.renew(), stale, 'renew of a former owner is stale.')
-      promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale.')
-      promised(await former.release(), stale, 'release of a former owner is stale.')
-      promised(await former.begin(), { acquired: false, record }, 'begin of a former owner is not acquired.')
-      promised(await bench.look(), record, 'The commands of a former owner change nothing.')
-      promised(await owner.complete(), { ok: true }, 'The owner stays the owner.')
-    },
-
-    "fenced: after another's failure the former owner changes nothing": async (bench) => {
-      const [former, owner] = await formerAndOwner(bench)
-      await owner.release()
-      const record = { state: 'failed', fingerprint: owner.fingerprint, attempt: 2, uncertain: true } as const
-      const stale = { ok: false, record }
-      promised(await former.renew(), stale, 'renew of a former owner is stale.')
-      promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale.')
-      promised(await former.release(), stale, 'release of a former owner is stale.')
-      promised(await bench.look(), record, 'The commands of a former owner change nothing.')
-    },
-
-    'fenced: once released, a token neither renews nor completes': async (bench) => {
-      const owner = await bench.claimant().claims()
-      await owner.release()
-      const record = { state: 'failed', fingerprint: null, attempt: 1, uncertain: false } as const
-      promised(await owner.renew(), { ok: false, record }, 'renew after the release is stale.')
-      promised(await owner.complete(), { ok: false, record }, 'complete after the release is stale.')
-      const next = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).claims()
-      const inFlight = bench.inFlight(next, { attempt: 2 })
-      promised(
-        await owner.complete(),
-        { ok: false, record: inFlight },
-        'A late completion does not affect a later attempt.',
-      )
-      promised(
-        await owner.release(),
-        { ok: false, record: inFlight },
-        'A late release does not affect a later attempt.',
-      )
-    },
-
-    "one answer: after another's completion a former owner gets that answer": async (bench) => {
-      const [former, owner] = await formerAndOwner(bench)
-      await owner.complete()
-      const stale = { ok: false, record: completed(owner, 2) }
-      promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale, with the answer.')
-      promised(await former.release(), stale, 'release of a former owner is stale, with the answer.')
-      promised(await former.renew(), stale, 'renew of a former owner is stale, with the answer.')
-      promised(await bench.look(), completed(owner, 2), 'The answer stays.')
-    },
-  }),
-
-  ...everywhere({
-    'one answer: of 20 completions at once, one answer is stored and never changes': async (bench) => {
-      const owner = await bench.claimant().claims()
-      const answers = Array.from({ length: 20 }, (_, i) => ({ ...OTHER_ANSWER, status: 201 + i }))
-      const replies = await Promise.all(answers.map((answer) => owner.complete(answer)))
-      promised(
-        replies.every((reply) => reply.ok),
-        true,
-        'A completion that is sent again is confirmed again.',
-      )
-      const first = await bench.look()
-      await owner.complete()
-      await owner.release()
-      await owner.renew()
-      promised(await bench.look(), first, 'Once stored, the answer never changes.')
-    },
-
-    'one answer: each retry gets the answer': async (bench) => {
-      const owner = await bench.claimant().claims()
-      await owner.complete()
-      for (let i = 0; i < 3; i++) {
-        const { acquired, ...rest } = await bench.claimant().begin()
-        promised({ acquired }, { acquired: false }, 'A completed key is never claimed again.')
-        const answer = 'record' in rest && 'answer' in rest.record ? rest.record.answer : null
-        promised(answer, SEEN_ANSWER, 'A retry gets the answer.')
-      }
-    },
-  }),
-]
+  'one answer: each retry gets the answer': async (bench) => {
+    const owner = await bench.claimant().claims()
+    await owner.complete()
+    for (let i = 0; i < 3; i++) {
+      const { acquired, ...rest } = await bench.claimant().begin()
+      promised({ acquired }, { acquired: false }, 'A completed key is never claimed again.')
+      const answer = 'record' in rest && 'answer' in rest.record ? rest.record.answer : null
+      promised(answer, SEEN_ANSWER, 'A retry gets the answer.')
+    }
+  },
+})
 
 async function oneOfACrowd(bench: Bench, due: { attempt: number; outcome: string }): Promise<void> {
   const begun = await Promise.all(Array.from({ length: CROWD }, () => bench.claimant().begin()))
