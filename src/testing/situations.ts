@@ -98,3 +98,9 @@ export async function repeatEnd(met: Met): Promise<unknown> {
       return met.owner.renew()
   }
 }
+
+/** What a command that changes nothing has found is still there, with its token. */
+export async function checkUnchanged(bench: Bench, met: Met, name: string): Promise<void> {
+  promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
+  if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns it.`)
+}

@@ -2,7 +2,7 @@ import type { Forgetting } from '../../core/index.js'
 import type { Bench, Law } from '../bench.js'
 import { ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
 import { promised, type SeenAnswer, type SeenRecord } from '../seen.js'
-import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
+import { checkUnchanged, completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
 
 /** What can be forgotten: an operation whose outcome is known. */
 const SETTLED: Readonly<Record<SituationName, boolean>> = {
@@ -25,7 +25,7 @@ const FORGET_CELLS = Object.entries(SETTLED).flatMap(([situation, isSettled]) =>
     return forgetful(name, async (bench) => {
       const met = await SITUATIONS[situation as SituationName](bench)
       const done = await bench.forget(lookedAt(met, removes))
-      if (!isSettled) return checkUnchanged(bench, met, done, name)
+      if (!isSettled) return checkStale(bench, met, done, name)
       promised(done, { ok: true }, `${name}.`)
       if (removes) return checkNew(bench, name)
       const record = forgotten(met.record)
@@ -45,7 +45,7 @@ const OTHER_RECORD_CELLS = OTHERS.flatMap((other) =>
     const name = `forget${removes ? ', removing' : ''} (completed) of another ${Object.keys(other)[0]}: stale`
     return forgetful(name, async (bench) => {
       const met = await SITUATIONS.completed(bench)
-      await checkUnchanged(bench, met, await bench.forget({ ...lookedAt(met, removes), ...other }), name)
+      await checkStale(bench, met, await bench.forget({ ...lookedAt(met, removes), ...other }), name)
     })
   }),
 )
@@ -147,11 +147,10 @@ function unanswered(record: SeenRecord): SeenRecord {
   return record.state === 'completed' ? { ...record, answer: null } : record
 }
 
-async function checkUnchanged(bench: Bench, met: Met, done: unknown, name: string): Promise<void> {
+async function checkStale(bench: Bench, met: Met, done: unknown, name: string): Promise<void> {
   const shown = met.record && unanswered(met.record)
   promised(done, { ok: false, record: shown }, `${name}, and shows the current record, without its answer.`)
-  promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
-  if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns it.`)
+  await checkUnchanged(bench, met, name)
 }
 
 async function checkNew(bench: Bench, name: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { Answer } from '../../core/index.js'
 import type { Bench, Law } from '../bench.js'
 import { ANSWER, type Claimant, LONG_MS, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from '../claimant.js'
 import { promised, type SeenRecord, seenAnswer } from '../seen.js'
-import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
+import { checkUnchanged, completed, type Met, SITUATIONS, type SituationName } from '../situations.js'
 
 /** What can be resolved: an attempt that died or stalled, or a failure that may have had its effect. */
 export const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
@@ -23,8 +23,7 @@ const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation, prepare]): Law
   return operable(name, async (bench) => {
     const met = await prepare(bench)
     promised(await bench.inspect(), met.record, `${name}.`)
-    promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
-    if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns it.`)
+    await checkUnchanged(bench, met, name)
   })
 })
 
@@ -39,7 +38,7 @@ const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =
       const met = await prepare(bench)
       const attempt = attemptOf(met)
       const done = await bench.resolve(attempt, answer)
-      if (!isUnknown) return checkUnchanged(bench, met, done, name)
+      if (!isUnknown) return checkStale(bench, met, done, name)
       promised(done, { ok: true }, `${name}.`)
       const record = resolved(met, as as Outcome)
       promised(await bench.look(), record, `${name}, as the attempt that was settled.`)
@@ -61,7 +60,7 @@ const OTHER_ATTEMPT_CELLS = Object.keys(UNKNOWN).flatMap((situation) =>
     const name = `resolve (${situation}) of the attempt ${difference < 0 ? 'before' : 'after'}: stale`
     return operable(name, async (bench) => {
       const met = await prepare(bench)
-      await checkUnchanged(bench, met, await bench.resolve(attemptOf(met) + difference, ANSWER), name)
+      await checkStale(bench, met, await bench.resolve(attemptOf(met) + difference, ANSWER), name)
     })
   }),
 )
@@ -222,10 +221,9 @@ function resolved(met: Met, as: Outcome): SeenRecord {
   return { ...completed(met.owner, attempt), answer }
 }
 
-async function checkUnchanged(bench: Bench, met: Met, done: unknown, name: string): Promise<void> {
+async function checkStale(bench: Bench, met: Met, done: unknown, name: string): Promise<void> {
   promised(done, { ok: false, record: met.record }, `${name}, and shows the current record.`)
-  promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
-  if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns it.`)
+  await checkUnchanged(bench, met, name)
 }
 
 /** The retention of the records by default. */
@@ -238,8 +236,7 @@ const LIST_CELLS = Object.entries(UNKNOWN).map(([situation, isUnknown]): Law => 
     const found = await bench.list()
     const shown = found.map(({ record }) => record)
     promised(shown, isUnknown ? [met.record] : [], `${name}, since its outcome is ${isUnknown ? 'un' : ''}known.`)
-    promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
-    if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns it.`)
+    await checkUnchanged(bench, met, name)
   })
 })
 
