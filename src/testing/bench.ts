@@ -87,13 +87,12 @@ export function createBench(opened: Store, advance?: (ms: number) => unknown): B
     },
     async list(keys = [key]) {
       promised(typeof store.list, 'function', 'A store that is listable has `list`.')
-      const list = store.list as NonNullable<Store['list']>
-      return (await wholeWalk((from) => list(from))).filter(({ key: at }) => keys.includes(at))
+      const found = await wholeWalk((from) => store.list?.(from) as MaybePromise<ListedRecords>)
+      return found.filter(({ key: at }) => keys.includes(at))
     },
     async listScope(scope = key) {
       promised(typeof store.listScope, 'function', 'A forgetful store has `listScope`.')
-      const list = store.listScope as NonNullable<Store['listScope']>
-      return wholeWalk((from) => list(scope, from))
+      return wholeWalk((from) => store.listScope?.(scope, from) as MaybePromise<ListedRecords>)
     },
     async forget(forgetting, at = key) {
       promised(typeof store.forget, 'function', 'A forgetful store has `forget`.')
@@ -205,34 +204,25 @@ function heldToItsReplies(store: Store): Store {
     return reply
   }
 
-  async function inspected(key: string) {
-    const record = (await store.inspect?.(key)) as IdempotencyRecord | null
-    return held('inspect', { record }).record
-  }
-
-  const listed = async (from: string | null) => held('list', (await store.list?.(from)) as ListedRecords)
-
-  async function listedScope(scope: string, from: string | null) {
-    return held('listScope', (await store.listScope?.(scope, from)) as ListedRecords)
-  }
-
-  async function forgotten(key: string, forgetting: Forgetting) {
-    return held('forget', (await store.forget?.(key, forgetting)) as CommandReply)
-  }
-
-  const stepped: Store['step'] = async (key, own) =>
-    sent('step', own, () => store.step?.(key, own) as MaybePromise<CommandReply>)
-
   return {
     begin: (key, claim) => sent('begin', claim, () => store.begin(key, claim)),
     renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
     complete: (key, own) => sent('complete', own, () => store.complete(key, own)),
     release: (key, own) => sent('release', own, () => store.release(key, own)),
-    ...(store.step && { step: stepped }),
-    ...(store.inspect && { inspect: inspected }),
-    ...(store.list && { list: listed }),
-    ...(store.listScope && { listScope: listedScope }),
-    ...(store.forget && { forget: forgotten }),
+    ...(store.step && {
+      step: (key, own) => sent('step', own, () => store.step?.(key, own) as MaybePromise<CommandReply>),
+    }),
+    ...(store.inspect && {
+      inspect: async (key) =>
+        held('inspect', { record: (await store.inspect?.(key)) as IdempotencyRecord | null }).record,
+    }),
+    ...(store.list && { list: async (from) => held('list', (await store.list?.(from)) as ListedRecords) }),
+    ...(store.listScope && {
+      listScope: async (scope, from) => held('listScope', (await store.listScope?.(scope, from)) as ListedRecords),
+    }),
+    ...(store.forget && {
+      forget: async (key, forgetting) => held('forget', (await store.forget?.(key, forgetting)) as CommandReply),
+    }),
     ...(store.resolve && {
       resolve: (key, resolution) =>
         sent('resolve', resolution, () => store.resolve?.(key, resolution) as MaybePromise<CommandReply>),
