@@ -53,7 +53,6 @@ export class InTransaction<Tx> {
     return recordedIn(rowOf(await this.#send(tx, this.#statements.step(key, token, label))))
   }
 
-  /** Records the step's result. */
   async stepDone(tx: Tx, key: string, token: string, change: StepChange): Promise<void> {
     await this.#send(tx, this.#statements.stepDone(key, token, change))
   }
@@ -63,12 +62,11 @@ export class InTransaction<Tx> {
     await this.#send(tx, this.#statements.completeIn(key, completion, allowEmpty), this.#runLast)
   }
 
-  /** The first statement of a transaction that takes the key. */
   async enter(tx: Tx, key: string, entry: Entry): Promise<Entered> {
     return readEntered(rowOf(await this.#send(tx, this.#statements.enter(key, entry))))
   }
 
-  /** The last one: writes the completed record, which must not be there, or be the one that the look has shown. */
+  /** The last statement of one that takes the key: writes the completed record, which must not be there, or be the one that the look has shown. */
   async finish(tx: Tx, key: string, finish: Finish, allowEmpty = false): Promise<void> {
     try {
       await this.#send(tx, this.#statements.finish(key, finish, allowEmpty), this.#runLast)

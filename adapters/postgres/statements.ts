@@ -91,7 +91,6 @@ function insideOf(schema: string) {
     mark: (token: string, idleMs: number) => mark(token, `${idleMs}`),
     /** Locks the record and makes it uncertain. */
     step: (key: string, token: string, label: string) => step(key, token, asciiJson(label)),
-    /** Records its result. */
     stepDone: (key: string, token: string, { label, order, result }: StepChange) =>
       stepDone(key, token, asciiJson(label), `${order}`, bytesOf(result)),
     /** Completes the record in a marked transaction, which must have written something, unless `allowEmpty`. */

@@ -28,7 +28,6 @@ import { type Call, factsOf } from './request.js'
 type Execute = Extract<Decision, { action: 'execute' }>
 /** What to send according to the record, instead of the handler's answer. */
 type Other = Exclude<RequestEnd, { action: 'send' }>
-/** A handler, as an execution calls it. */
 type Handler = (run: RequestRun) => Promise<Response> | Response
 
 function otherResponse<Req>(

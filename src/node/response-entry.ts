@@ -20,7 +20,6 @@ export class ResponseEntry {
     this.#statusMessage = res.statusMessage
   }
 
-  /** Restores that state. */
   restore(): void {
     const res = this.#res
     this.isStreamed = false

@@ -2,7 +2,6 @@ import { Buffer } from 'node:buffer'
 import { awaited } from '../calls/awaited.js'
 import type { Answer, IdempotencyRecord } from '../record/record.js'
 
-/** A run that holds a key. */
 interface Holder {
   readonly fingerprint: string
   readonly attempt: number

@@ -14,11 +14,9 @@ import type { CoreParts } from './operation.js'
  */
 type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
 
-/** The owner of a lease. */
 export interface Leased {
   /** Where its request is told of something. */
   readonly ownContext: OwnContext | undefined
-  /** Sends a renewal. */
   renew(): StoreCall<CommandReply>
   /** A renewal was stale; `record` is the record that it found. */
   renewalRefused(record: IdempotencyRecord | null): void

@@ -206,12 +206,10 @@ export class Run extends SteppedRecord {
     return this.core.options.storeTimeoutMs
   }
 
-  /** How long the run may still last. */
   get remainingMs(): number {
     return Math.max(0, this.lease.until - monotonicNow())
   }
 
-  /** The store that keeps the record. */
   get keptIn(): Store {
     return this.core.options.store
   }

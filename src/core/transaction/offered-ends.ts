@@ -37,7 +37,6 @@ export class OfferedEnds {
   }
 }
 
-/** An end of the run, and the promise of its result. */
 class Offered {
   readonly end: OfferedEnd
   readonly told: Promise<RunEnd>

@@ -97,7 +97,6 @@ export function sendOpening(
   }
 }
 
-/** Sends the end of a stream. */
 export function sendEnd({ res, outlet }: Leaving, rest: Uint8Array): void {
   const held = faked.replaceSenders(res, outlet)
   if (rest.byteLength === 0) outlet.end.call(res)

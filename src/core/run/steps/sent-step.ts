@@ -12,7 +12,6 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   /** Its first end was given, or its time has ended. */
   readonly isEnding: boolean
   readonly isInTransaction: boolean
-  /** Checks whether the lease is still held. */
   holdsLease(): boolean
   /** How long the run may last, on the monotonic clock. */
   readonly until: number

@@ -25,7 +25,6 @@ export abstract class SteppedRecord extends OwnedRecord implements RunOfSteps {
     return this.#steps.step(label, work, options)
   }
 
-  /** A step whose result commits in a transaction. */
   stepInside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
     this.#steps ??= new Steps(this, this.core)
     return this.#steps.inside(label, work, options)
@@ -38,7 +37,6 @@ export abstract class SteppedRecord extends OwnedRecord implements RunOfSteps {
     this.#steps?.restored()
   }
 
-  /** Whether no step runs, and no result is on its way to the store. */
   protected get areStepsSettled(): boolean {
     return this.#steps === undefined || this.#steps.areSettled
   }

@@ -76,7 +76,6 @@ export class Steps {
     return this.#running === 0 && this.#onTheirWay.size === 0
   }
 
-  /** Calls `then` once they are settled. */
   whenSettled(then: () => void): void {
     this.#whenSettled = then
   }
