@@ -1,12 +1,18 @@
 import { IdempotencyError } from '../core/index.js'
-import { comparableBody, type ReadBody, type RequestEngine, type RequestFacts, unreadBody } from '../http/index.js'
+import {
+  comparableBody,
+  type ReadBody,
+  type RequestEngine,
+  type RequestFacts,
+  unreadBody,
+  type WaitUntil,
+} from '../http/index.js'
 
 /** A Fetch request, and what the option functions receive for it. */
 export interface Call<Req> {
   readonly request: Request
   readonly asked: Req
-  /** Is given promises, which never reject, of what must end before the platform may stop. */
-  readonly waitUntil?: ((pending: Promise<void>) => void) | undefined
+  readonly waitUntil?: WaitUntil | undefined
   /** The maximum size of its body for comparison, in bytes. */
   readonly maxBodyBytes: number
   /** A body that a framework has read and kept; `null`: its bytes were not kept. */

@@ -9,6 +9,7 @@ import {
   type IdempotencyOptions,
   type Operator,
   type RequestRun,
+  type WaitUntil,
 } from '../http/index.js'
 
 declare module 'hono' {
@@ -59,16 +60,14 @@ export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions
 
   const middleware: MiddlewareHandler<E> = async (c, next, ...more: readonly unknown[]) => {
     if (c?.req?.raw === undefined) return refuseMount(FOR, [c, next, ...more])
-    const headers = () => headersBefore(c)
-    const waitUntil = waitUntilOf(c)
     const call = {
       request: c.req.raw,
       asked: c,
       maxBodyBytes,
       keptBody: () => keptBody(c),
-      headers,
+      headers: () => headersBefore(c),
       sendsThrown: false, // Hono handles what is thrown only if it is an Error.
-      waitUntil,
+      waitUntil: waitUntilOf(c),
     }
     const passes = async (): Promise<undefined> => void (await next())
     const wasFinalized = c.finalized
@@ -119,7 +118,7 @@ async function keptBody({ req }: Context): Promise<Uint8Array | null> {
 }
 
 /** Workers and other platforms that stop after a response have one; otherwise Hono throws. */
-function waitUntilOf(c: Context): ((pending: Promise<void>) => void) | undefined {
+function waitUntilOf(c: Context): WaitUntil | undefined {
   try {
     const { executionCtx } = c
     return (pending) => executionCtx.waitUntil(pending)
