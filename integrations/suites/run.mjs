@@ -1,7 +1,7 @@
 // `npm run test:suites -- FOLDER…`, in `integrations`: runs the test suites of other projects, from checkouts of theirs with their
 // packages installed: as they are, with an empty middleware in front of every application that they make, and with the packed binding
-// in its place, without a key and with a key on every request. Prints for each a row of the table in docs/proof.md, and the tests that
-// passed with the empty middleware and not with the binding. It needs `npm run build` at the root.
+// in its place, without a key and with a key on every request. Prints for each a row of the table in verification/results.md, and the
+// tests that passed with the empty middleware and not with the binding. It needs `npm run build` at the root.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
