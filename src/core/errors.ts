@@ -35,9 +35,9 @@
  * - `arguments_invalid`: `inspect` or `resolve` was called without a record's name or an answer, or a runner's
  *   operation without a key; nothing was sent to the store. Or a `CertainFailure` was given a status that it cannot
  *   have.
- * - `command_missing`: the store has no `inspect`, no `resolve` or no `step`, which are optional. Nothing was sent to it.
- * - `store_failed`: the store failed, or did not reply in time. `inspect` changed nothing. Whether `resolve` did is
- *   unknown: inspect the record, or resolve it again, which changes nothing if it is already resolved.
+ * - `command_missing`: the store lacks an optional command, such as `inspect`, `resolve` or `step`. Nothing was sent to it.
+ * - `store_failed`: the store failed, or did not reply in time. `inspect` changed nothing; of a `step`, the work was not called. Whether
+ *   `resolve` changed the record is unknown: resolve it again, which changes nothing if it is already resolved.
  *
  * Transactions; for each of these codes, the call committed nothing:
  * - `context_missing`: `transaction`, `step` or `completeIn` received no context of a run; or `contextOf`, a request
