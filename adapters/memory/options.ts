@@ -2,8 +2,8 @@ import { optionRules } from '../../src/core/index.js'
 
 export interface MemoryStoreOptions {
   /**
-   * The maximum size of claims and answers. A claim beyond it is refused; the completion of an existing claim never is.
-   * Failures have their own budgets: uncertain ones `maxUncertainBytes`, certain ones an eighth of `maxBytes`.
+   * The maximum size of claims and answers. A claim beyond it is refused; a completion never is. Failures have budgets
+   * of their own: uncertain ones `maxUncertainBytes`, certain ones an eighth of `maxBytes`.
    * @default 134_217_728 (128 MiB)
    */
   readonly maxBytes?: number
@@ -12,15 +12,15 @@ export interface MemoryStoreOptions {
   readonly maxEntries?: number
 
   /**
-   * The maximum size of uncertain failures: some 500 bytes each. They are kept until they expire, since a retry would
-   * run as if it were new. A claim that might find no room for one, or none in its scope's share, is refused.
+   * The maximum size of uncertain failures, some 500 bytes each. They are kept until they expire, since without one a
+   * retry would run as new. A claim that might find no room for one, or none in its scope's share, is refused.
    * @default half of maxBytes: a bank that is down must not take the room of answers
    */
   readonly maxUncertainBytes?: number
 
   /**
    * The share of the store, above 0 and at most 1, that one scope may use while no other uses any. Otherwise it may
-   * claim while it holds no more than is still free. An answer that would exceed the share is not kept, with an event.
+   * claim while it holds no more than is still free. An answer beyond the share is not kept, with an event.
    * @default 0.5: no scope can fill the store for the others. With `scope: singleTenant`, 1
    */
   readonly maxScopeShare?: number

@@ -25,8 +25,8 @@ interface CommonOptions<Given> extends SchemaOptions {
   readonly sweeps?: boolean | undefined
 
   /**
-   * Whether statements on pools of `pg` are prepared, which spares the database CPU. Not through a pooler without
-   * prepared statements (PgBouncer before 1.21, or with `max_prepared_statements = 0`).
+   * Whether statements on pools of `pg` are prepared, which spares the database CPU. Not through PgBouncer before 1.21,
+   * or with `max_prepared_statements = 0`.
    * @default false
    */
   readonly prepares?: boolean | undefined
@@ -36,8 +36,8 @@ export type PostgresStoreOptions<Given extends AnyTransactions = AnyTransactions
   (
     | {
         /**
-         * A `pg` pool for the store alone, with 2 to 5 connections: handlers that take every connection of a shared
-         * pool would starve the commands that end them. The application opens and closes it.
+         * A `pg` pool for the store alone, with 2 to 5 connections: handlers that hold all of a shared pool would
+         * starve the commands that end them. The application opens and closes it.
          */
         readonly pool: PostgresPool
         readonly query?: never

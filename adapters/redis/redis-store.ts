@@ -56,14 +56,14 @@ import { type Shows, walk } from './walk.js'
 interface Prefix {
   /**
    * The prefix of every key: a word and a colon, such as `'payments:'`, or a text that ends with a character that no
-   * key part contains, such as `'shop:payments/'`. Any other could collide with another store's records.
+   * key part contains, such as `'shop:payments/'`. Another could meet another store's records.
    * @default 'once-per-key:'
    */
   readonly prefix?: string | undefined
 
   /**
-   * Accepts any prefix, even an empty one, for records that exist under it. Make sure that no other store's keys begin
-   * with it, and that no other store has it, followed by one of its namespaces, as its prefix.
+   * Accepts any prefix, even an empty one, for records that exist under it. No other store's keys may begin with it,
+   * and no other store's prefix may be this one with a namespace behind it.
    * @default false: two stores that share records give one merchant's answers to another
    */
   readonly prefixMayMeetOthers?: boolean | undefined

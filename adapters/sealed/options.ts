@@ -18,8 +18,8 @@ export interface SealedOptions {
   readonly compress?: boolean | undefined
 
   /**
-   * Replays answers, and hands over results of steps, that were stored before sealing was switched on. Anybody who can
-   * write to the store can then forge an answer: remove it after `retentionMs`.
+   * Replays answers, and uses results of steps, that were stored before sealing was switched on. Anybody who can write
+   * to the store can then forge an answer: remove it after `retentionMs`.
    * @default false: an unsealed answer is a store failure
    */
   readonly unsealedMayBeReplayed?: boolean | undefined

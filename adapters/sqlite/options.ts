@@ -3,8 +3,8 @@ import { databaseFault, type SqliteDatabase } from './client.js'
 
 export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteDatabase> {
   /**
-   * An open `DatabaseSync` of `node:sqlite` (Node 22.13 or later), or an open `Database` of better-sqlite3, of a file
-   * on a local disk. The application opens and closes it.
+   * An open `DatabaseSync` of `node:sqlite` (Node 22.13 or later) or `Database` of better-sqlite3, of a file on a local
+   * disk. The application opens and closes it.
    */
   readonly database: Database
 

@@ -136,7 +136,7 @@ const HEAD = `# Options
 <!-- Written by \`npm run docs:options\` from the docstrings. Do not edit. -->
 
 All durations are integers, in milliseconds. Mistakes are reported at construction, all of them in one
-[\`options_invalid\`](errors.md#options_invalid); an unknown name is a mistake.
+[\`options_invalid\`](errors.md#options_invalid); an unknown name is a mistake. What is neither required nor has a default may be left out.
 `
 
 const page = `${[HEAD, ...SECTIONS.filter(isThere).map(sectionOf)].join('\n')}`
@@ -165,7 +165,7 @@ function entryOf({ name, isRequired, others = [], text, byDefault }) {
   const or = others.map((other) => `, or \`${other}\``).join('')
   const lines = [`### \`${name}\`${isRequired ? ` (required${or})` : ''}`, '']
   if (text !== '') lines.push(text, '')
-  if (byDefault !== null) lines.push(`**Default:** ${byDefault}`, '')
+  if (byDefault !== null && byDefault !== 'none') lines.push(`**Default:** ${byDefault}`, '')
   return lines.join('\n')
 }
 

@@ -4,8 +4,8 @@ import { isOfTheOperation, type Problem } from './reply.js'
 export interface ClientOptions {
   /**
    * Where the keys of operations are stored: `localStorage` (survives a reload), `memoryKeys()`, an object with its
-   * three functions, or a function that returns the key of an operation. No default: if a key is lost with the page, a
-   * retry makes a second payment.
+   * three functions, or a function that returns an operation's key. No default: if a key is lost with the page, a retry
+   * pays a second time.
    */
   readonly keys: Keys
   /**
@@ -19,8 +19,8 @@ export interface ClientOptions {
    */
   readonly tryTimeoutMs?: number
   /**
-   * The time limit of a call, including its pauses and the storage. If the server asks for a longer wait, the call ends
-   * at once with `unknown`.
+   * The time limit of a call, with its pauses and the storage. If the server asks for a longer wait, the call ends at
+   * once with `unknown`.
    * @default 60_000: longer than the middleware's lease
    */
   readonly totalTimeoutMs?: number
@@ -31,8 +31,8 @@ export interface ClientOptions {
   readonly maxTries?: number
   /**
    * How long after its first try an operation may be tried again: at most as long as the service keeps records, less
-   * five minutes. Later nothing is sent, since it would run anew: the call ends with `unknown` and `problem.code`
-   * `key_expired`. Not for keys that a function makes.
+   * five minutes. Later nothing is sent: the call ends with `unknown` and `problem.code` `key_expired`. Not for keys
+   * that a function makes.
    * @default 86_100_000 (23 hours and 55 minutes): what the middleware accepts by default
    */
   readonly expiresAfterMs?: number

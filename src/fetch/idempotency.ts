@@ -15,8 +15,8 @@ export interface HandleTerms {
   /** Whose key it is; replaces the option `scope`. */
   readonly scope?: string
   /**
-   * Receives promises, which never reject, of all that must end before the platform may stop. Platforms that stop after
-   * a response, such as Workers, need it.
+   * Receives promises, which never reject, of all that must end before the platform stops. Needed where it stops after
+   * a response, as Workers do.
    */
   readonly waitUntil?: (pending: Promise<void>) => void
 }

@@ -37,7 +37,7 @@ export interface FetchIdempotencyOptions extends Omit<IdempotencyOptions<Request
   /** Replaces the format of a refusal's body. */
   readonly renderProblem?: Called<'renderProblem'>
   /**
-   * How much of a body is read for comparison, if there is a key. A larger one is refused with 413 `body_too_large`.
+   * How much of a body is read, if there is a key. A larger one gets 413 `body_too_large`.
    * @default 1_048_576 (1 MiB): it is held in memory
    */
   readonly maxBodyBytes?: number

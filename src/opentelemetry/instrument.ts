@@ -16,8 +16,8 @@ export interface InstrumentOptions {
    */
   readonly tracerProvider?: TracerProvider | undefined
   /**
-   * Adds scope and key to spans, each as its HMAC-SHA-256 with this secret, in hexadecimal digits:
-   * `once_per_key.scope.hash` and `once_per_key.key.hash`. At least 16 characters.
+   * Adds scope and key to spans, as their HMAC-SHA-256 with this secret, in hexadecimal: `once_per_key.scope.hash` and
+   * `once_per_key.key.hash`. At least 16 characters.
    * @default none: neither scope nor key leaves the process
    */
   readonly hashSecret?: string | undefined

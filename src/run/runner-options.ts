@@ -15,9 +15,8 @@ import type { AnyCodec } from './results.js'
 /** The options that all runners share. All durations are integers, in milliseconds. */
 export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFault'> {
   /**
-   * Separates this runner's operations from other runners, requests and webhook events in the same store: a word
-   * without a colon, a percent sign or a blank. Two runners with one name, even in different processes, share their
-   * operations.
+   * Separates this runner's operations from all others in the store: a word without a colon, a percent sign or a blank.
+   * Runners with one name, even in different processes, share their operations.
    */
   readonly name: string
 

@@ -37,7 +37,7 @@ import {
 export interface CodecOptions<Result, Encoded extends string | Uint8Array> {
   /**
    * Converts results into text or bytes, and back: two synchronous functions, `encode` and `decode`. `decode` must read
-   * what earlier versions have encoded, for as long as records are kept.
+   * what earlier versions encoded, as long as records are kept.
    * @default JSON
    */
   readonly result: ResultCodec<Result, Encoded>

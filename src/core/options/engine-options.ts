@@ -8,8 +8,8 @@ export interface EngineOptions {
   readonly store: Store
 
   /**
-   * How long an owner may be silent before another may take over. It is renewed while the handler runs, so it does not
-   * bound the handler. At least 4 × `storeTimeoutMs`.
+   * How long an owner may be silent before another may take over. Renewed while the handler runs, so it does not bound
+   * the handler. At least 4 × `storeTimeoutMs`.
    * @default 30_000: a crash blocks the key for half a minute; a garbage collection costs nothing
    */
   readonly leaseMs?: number
@@ -34,35 +34,35 @@ export interface EngineOptions {
   readonly unknownRetentionMs?: number
 
   /**
-   * How far the clock behind `firstSent` may differ from this machine's: an operation may be as old as the smaller of
-   * `retentionMs` and `unknownRetentionMs`, less this, before it is refused with `key_expired`. Less than both of them.
+   * How far the clock behind `firstSent` may differ from this machine's: an operation is refused with `key_expired`
+   * once it is older than the smaller of `retentionMs` and `unknownRetentionMs`, less this. Less than both of them.
    * @default 300_000 (5 minutes): as for signatures with a timestamp
    */
   readonly clockSkewMs?: number
 
   /**
    * How long a duplicate waits for the owner's answer before it is refused with `in_flight`. At most `maxRunMs`. At
-   * most 1,000 duplicates wait at a time, and one scope takes at most as many places as are still free.
+   * most 1,000 duplicates wait at a time, and a scope takes at most as many places as are still free.
    * @default 0: a waiting request holds a connection, and the client can wait instead
    */
   readonly inFlightWaitMs?: number
 
   /**
-   * The value of `Retry-After` for `store_unavailable`, and at first for `in_flight`, rounded up to seconds. For
-   * `in_flight` it grows to 8 s as the owner's lease passes; after a missed renewal it is the rest of the lease.
+   * `Retry-After` of `store_unavailable`, and at first of `in_flight`, rounded up to seconds. That of `in_flight` grows
+   * to 8 s as the owner's lease passes; after a missed renewal it is the rest of the lease.
    * @default 1_000: most handlers have ended by then
    */
   readonly retryAfterMs?: number
 
   /**
-   * What happens to a retry if an earlier attempt may have had its effect. `'rerun'`: the handler runs with
-   * `previousOutcome: 'unknown'`. `'refuse'`: 409 `outcome_unknown`.
+   * What a retry gets if an earlier attempt may have had its effect. `'rerun'`: the handler runs with `previousOutcome:
+   * 'unknown'`. `'refuse'`: 409 `outcome_unknown`.
    * @default 'rerun': most clients need a retry after a crash
    */
   readonly unknownOutcome?: 'rerun' | 'refuse'
 
   /**
-   * Where effects may come from. `'assumed'`: anywhere in a handler, so only a refusal certainly has no effect.
+   * Where effects may come from. `'assumed'`: anywhere in a handler, so only a refusal certainly has none.
    * `'declared'`: only after `mayHaveEffect()`, which each handler must call before its irrevocable step; a failure
    * without that call is certain. `'in-transaction'`: only inside the `transaction` of a Postgres, MySQL or SQLite
    * store: nothing is claimed before it, and no outcome is ever unknown; a success without it is withheld (500
@@ -93,8 +93,7 @@ export interface EngineOptions {
 
   /**
    * What happens if the store cannot confirm a claim. `'refuse'`: 503 `store_unavailable`. `'runUnprotected'`: the
-   * handler runs, with an event, and a retry may run it again; a duplicate that waits (`inFlightWaitMs`) is still
-   * refused.
+   * handler runs, with an event, and a retry may run it again; a waiting duplicate (`inFlightWaitMs`) is still refused.
    * @default 'refuse': a late payment is better than a double payment
    */
   readonly storeFailure?: 'refuse' | 'runUnprotected'

@@ -10,14 +10,14 @@ export type KeepHeader = (name: string, byDefault: boolean) => boolean
 export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, 'onEvent' | 'answerFault'> {
   /**
    * Whose key it is: the merchant account that authentication found, 1 to 255 characters; anything else is misuse
-   * (`scope_invalid`). There is no default: a shared scope leaks one merchant's answers to another. With a single
-   * tenant, use `singleTenant`.
+   * (`scope_invalid`). No default: a shared scope leaks one merchant's answers to another. With a single tenant, use
+   * `singleTenant`.
    */
   readonly scope: (request: Req) => string | null | undefined | Promise<string | null | undefined>
 
   /**
    * A published text as a preset of these options: `ietfDraft07`, `agenticCommerce` or `universalCommerce`. A single
-   * option wins over it, unless a rule of the text could not be kept: that is a mistake.
+   * option wins over it, unless it breaks a rule of the text: that is a mistake.
    * @default none
    */
   readonly profile?: Profile
@@ -29,8 +29,8 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly documentation?: string
 
   /**
-   * The header with the key. A value that is one RFC 8941 string (`"abc"`) is the same key as the bare `abc`; any other
-   * is used unchanged. The words `undefined`, `null`, `NaN` and `[object Object]` are not valid.
+   * The header with the key. A value that is one RFC 8941 string (`"abc"`) is the same key as the bare `abc`. The words
+   * `undefined`, `null`, `NaN` and `[object Object]` are not valid.
    * @default 'Idempotency-Key': as in the IETF draft
    */
   readonly header?: string
@@ -48,7 +48,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly methods?: readonly string[]
 
   /**
-   * Returns true for requests that pass unprotected, although their method is covered.
+   * Returns true for requests of a covered method that pass unprotected.
    * @default none
    */
   readonly skip?: (request: Req) => boolean | Promise<boolean>
@@ -60,8 +60,8 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly legacyKey?: LegacyKey
 
   /**
-   * Replaces query and body in the fingerprint; method and path always count. Returns any JSON value, string or bytes.
-   * Needed for `multipart/*`, and if the body is not in `req.body`. If nobody has read the body yet, it must be
+   * Replaces query and body in the fingerprint; method and path always count. Returns a JSON value, a string or bytes.
+   * Needed for `multipart/*`, and if the body is not in `req.body`. If nobody has read the body yet, use
    * `withoutBody((req) => …)`.
    * @default the query as sent, and the body: JSON by value, Buffers and strings by their bytes
    */
@@ -69,8 +69,8 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
 
   /**
    * When the client first sent the operation, such as by `Repeatability-First-Sent`; `undefined` if it does not say. If
-   * that is longer ago than records are kept, and there is no record, the request is refused with 409 `key_expired`. An
-   * invalid date, or one more than `clockSkewMs` in the future, is 400 `key_invalid`. Needs a store with `inspect`.
+   * that is longer ago than records are kept, and there is no record, the answer is 409 `key_expired`. An invalid date,
+   * or one more than `clockSkewMs` in the future, is 400 `key_invalid`. Needs a store with `inspect`.
    * @default none: a retry after the retention runs anew
    */
   readonly firstSent?: (request: Req) => Date | undefined
@@ -91,7 +91,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
 
   /**
    * Whether a failure is kept, so that retries get it and the key never runs again. Called for answers below 500 whose
-   * body is kept, after `isSuccess` said no. Effects in a store's `transaction` are rolled back all the same.
+   * body is kept, after `isSuccess` said no. A store's `transaction` is rolled back all the same.
    * @default () => false, unless a `profile` says otherwise: the key is free for a corrected request
    */
   readonly keepFailure?: (answer: Answer, request: Req) => boolean
@@ -111,7 +111,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   /**
    * Whether an answer of this content type is sent as its handler writes it, and not kept: `(type) =>
    * type.startsWith('application/x-ndjson')`. A retry gets 409 `answer_not_kept`. Event streams, and responses after
-   * `flushHeaders()`, are always sent so.
+   * `flushHeaders()`, always are.
    * @default none
    */
   readonly streams?: (contentType: string, request: Req) => boolean
@@ -177,8 +177,8 @@ export interface BodyFieldOptions {
   /** A page about it for clients: a `Link` with `rel="deprecation"` (RFC 9745 §3). */
   readonly link?: string
   /**
-   * What happens if header and field differ. `'reject'`: 400 `key_invalid`. `'field'`: the field wins, for an SDK that
-   * adds its own header to every call. `'header'`: the header wins, for clients that use the field for something else.
+   * Which wins if header and field differ. `'reject'`: neither, 400 `key_invalid`. `'field'`: for an SDK that adds its
+   * own header to every call. `'header'`: for clients that use the field for something else.
    * @default 'reject': a wrong guess would run one operation twice
    */
   readonly whenBoth?: 'reject' | 'field' | 'header'

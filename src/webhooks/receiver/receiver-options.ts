@@ -33,15 +33,14 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
   > {
   /**
    * Who owns the events: the sender, or the merchant account that subscribed. A name of 1 to 255 characters, or a
-   * function of the request that returns one. Receivers with one store and one source share their records: an event
-   * that one has handled is a repeat for the other.
+   * function of the request that returns one. Receivers with one store and one source share their records.
    */
   readonly source: Source<Req>
 
   /**
    * Checks that a delivery comes from its sender: `standardWebhooks(…)`, `hmacSha256(…)`, or a function of raw bytes
-   * and headers. `false` means 401. Any value but true and false, and a throw, is misuse (`verify_failed`): if your
-   * library throws for a wrong signature, wrap it in a `try`.
+   * and headers. `false` means 401. Any other value, and a throw, is misuse (`verify_failed`): if your library throws
+   * for a wrong signature, wrap it in a `try`.
    *
    * `verify: false` accepts unsigned deliveries: anybody who finds the URL can send events.
    */
@@ -84,9 +83,9 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends An
   readonly onUnknownEvent?: WebhookHandler<Event>
 
   /**
-   * When the event was created: its own time, never that of a delivery. If that is longer ago than records are kept,
-   * and there is no record, the event is refused with 409 `key_expired`. An invalid date, or one more than
-   * `clockSkewMs` in the future, is 400 `event_invalid`. Needs a store with `inspect`.
+   * When the event was created: its own time, never a delivery's. If that is longer ago than records are kept, and
+   * there is no record, the answer is 409 `key_expired`. An invalid date, or one more than `clockSkewMs` in the future,
+   * is 400 `event_invalid`. Needs a store with `inspect`.
    * @default none: nothing is checked
    */
   readonly firstSent?: (event: Event) => Date | undefined
