@@ -39,8 +39,8 @@ export interface WebhookReceiverOptions<Req extends AnyRequest = IncomingMessage
    *
    * Without it they are refused with 501 and an event (`rejected`, `event_unhandled`), as are events of a known type
    * that has no handler in `on`. Senders retry for days what was not acknowledged, so a handler that is deployed by
-   * then still receives them, and nothing is lost silently. Subscribe only to what you handle; to ignore the rest, say
-   * so: `onUnknownEvent: () => {}`.
+   * then still receives them, and nothing is lost silently. Subscribe only to what you handle. To ignore the rest, say
+   * so: `onUnknownEvent: () => {}`, and for each known type a handler in `on` that does nothing.
    * @default none
    */
   readonly onUnknownEvent?: WebhookHandler<UnknownEvent>
