@@ -22,7 +22,8 @@
  *   existing claim is released.
  * - `label_invalid`: `deriveKey` or `step` was called without a label, or `step` with one that is too long or has control
  *   characters. Nothing changed.
- * - `lease_lost`: a reason with which `signal` aborts. Another attempt may be running, or may have run.
+ * - `lease_lost`: a reason with which `signal` aborts, and a step or transaction that has not begun rejects. Another
+ *   attempt may be running, or may have run.
  * - `run_failed`: a reason with which `signal` aborts. The run ended as a failure before the handler did, and its key
  *   is being released.
  * - `store_full`: a store refused a claim because it has no room. Nothing ran, nothing was stored.
