@@ -14,7 +14,7 @@ describe('what the pages point to is there', () => {
 
   test.each(links)('$from: $path#$heading', ({ path, heading }) => {
     expect(existsSync(`${ROOT}${path}`)).toBe(true)
-    if (heading !== '') expect(headingsOf(page(path))).toContain(heading)
+    if (heading !== '') expect(headingsOf(read(path))).toContain(heading)
   })
 
   test('each page is linked from another', () => {
