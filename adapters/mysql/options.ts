@@ -4,8 +4,8 @@ import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './
 
 export interface SchemaOptions {
   /**
-   * The prefix of the names of the store's tables. Stores with the same prefix, in the same database, share their
-   * records. Letters, digits and underscores.
+   * The prefix of the tables' names. Stores with one prefix in one database share their records. Letters, digits and
+   * underscores.
    * @default 'once_per_key_'
    */
   readonly prefix?: string | undefined
@@ -14,7 +14,7 @@ export interface SchemaOptions {
 export interface MySqlStoreOptions<Given extends AnyTransactions = AnyTransactions> extends SchemaOptions {
   /**
    * A pool of `mysql2` or `mysql2/promise` for the store alone, with 2 to 5 connections to the primary: handlers would
-   * take those of a shared pool, and the store changes its sessions. The application opens and closes it.
+   * hold those of a shared pool, and the store changes its sessions. The application opens and closes it.
    */
   readonly pool: MySqlPool
 

@@ -4,7 +4,7 @@ import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './
 
 export interface SchemaOptions {
   /**
-   * The schema that contains the records, which stores with the same schema share. Letters, digits and underscores.
+   * The schema of the records, which stores with the same schema share. Letters, digits and underscores.
    * @default 'once_per_key'
    */
   readonly schema?: string | undefined

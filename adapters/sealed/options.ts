@@ -11,8 +11,8 @@ export interface SealedOptions {
   readonly keys: readonly (string | Uint8Array)[]
 
   /**
-   * Compresses answers before sealing, if that makes them smaller. Their length then reveals a little: do not use it if
-   * a client can put its own text beside a secret into one answer.
+   * Compresses answers that get smaller by it. Their length then reveals a little: do not use it if a client can put
+   * its own text beside a secret into one answer.
    * @default false
    */
   readonly compress?: boolean | undefined

@@ -9,15 +9,13 @@ export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteData
   readonly database: Database
 
   /**
-   * The prefix of the names of the store's tables. Stores with the same prefix share their records. Letters, digits and
-   * underscores.
+   * The prefix of the tables' names. Stores with one prefix share their records. Letters, digits and underscores.
    * @default 'once_per_key_'
    */
   readonly prefix?: string | undefined
 
   /**
-   * How long a command waits for other writers of the file. Less than `storeTimeoutMs`, so that no command runs after
-   * it was given up.
+   * How long a command waits for other writers of the file. Less than `storeTimeoutMs`.
    * @default 1_500
    */
   readonly busyTimeoutMs?: number | undefined

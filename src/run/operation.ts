@@ -32,9 +32,7 @@ export interface Operation<Input = unknown> extends OperationName {
    * @default unknown: after the retention a repeat runs anew
    */
   readonly firstSent?: Date | undefined
-  /**
-   * Ends only the wait for another attempt (`inFlightWaitMs`), within a second, with the signal's reason; never a run.
-   */
+  /** Ends the wait for another attempt (`inFlightWaitMs`), within a second, with the signal's reason; never a run. */
   readonly signal?: AbortSignal | undefined
 }
 

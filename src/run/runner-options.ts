@@ -21,8 +21,8 @@ export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFa
   readonly name: string
 
   /**
-   * Whether an error that the function threw means that it certainly had no effect, so that its key is free. Not called
-   * after `mayHaveEffect()`.
+   * Whether an error of the function means that it certainly had no effect, so that its key is free. Not called after
+   * `mayHaveEffect()`.
    * @default () => false: a call that timed out may have had its effect
    */
   readonly isCertainFailure?: (error: unknown) => boolean

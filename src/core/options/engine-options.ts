@@ -27,7 +27,7 @@ export interface EngineOptions {
   readonly retentionMs?: number
 
   /**
-   * How long a record with an unknown outcome is kept. After it the key is new, and a retry runs with `previousOutcome:
+   * How long a record with an unknown outcome is kept. After it the key is new: a retry runs with `previousOutcome:
    * 'none'`. At least `maxRunMs + leaseMs`.
    * @default 86_400_000 (24 hours), or the value of `retentionMs`
    */

@@ -29,8 +29,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly documentation?: string
 
   /**
-   * The header with the key. A value that is one RFC 8941 string (`"abc"`) is the same key as the bare `abc`. The words
-   * `undefined`, `null`, `NaN` and `[object Object]` are not valid.
+   * The header with the key. A value that is one RFC 8941 string (`"abc"`) is the same key as the bare `abc`.
    * @default 'Idempotency-Key': as in the IETF draft
    */
   readonly header?: string
@@ -82,9 +81,8 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly isSuccess?: (answer: Answer, request: Req) => boolean
 
   /**
-   * Whether a failure certainly had no effect, so that its key is free for a corrected request. Called for answers that
-   * are neither a success nor a refusal (400 to 499 except 408 and 499, always certain), and not after
-   * `mayHaveEffect()`.
+   * Whether a failure certainly had no effect, so that its key is free for a corrected request. Not called for 400 to
+   * 499 except 408 and 499, which always are certain, nor after `mayHaveEffect()`.
    * @default () => false: a bank that timed out may have paid
    */
   readonly isCertainFailure?: (answer: Answer, request: Req) => boolean
@@ -97,7 +95,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly keepFailure?: (answer: Answer, request: Req) => boolean
 
   /**
-   * Which headers (names in lower case) a replay contains. Connection headers never are.
+   * Which headers (names in lower case) a replay has. Those of the connection never are kept.
    * @default all that the handler set, except `Date` and `Set-Cookie`
    */
   readonly keepHeader?: KeepHeader

@@ -33,7 +33,7 @@ export interface BindingLawsOptions {
   readonly hidesErrors?: boolean
 
   /**
-   * The binding reads request bodies itself, up to 1 MiB unless told otherwise, and refuses longer ones.
+   * The binding reads request bodies itself, up to 1 MiB by default, and refuses longer ones.
    * @default false
    */
   readonly readsBodies?: boolean

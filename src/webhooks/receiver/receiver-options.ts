@@ -68,16 +68,14 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
 /** Options for any sender's events, for example Stripe's, GitHub's or Shopify's. */
 export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends AnyRequest = IncomingMessage>
   extends CommonReceiverOptions<Req> {
-  /**
-   * Reads a delivery. Handlers receive what it returns; TypeScript infers that type if `parse` is written before `on`.
-   */
+  /** Reads a delivery, and returns what handlers receive. Write it before `on`, so that TypeScript infers its type. */
   readonly parse: Parse<Event>
 
   /** A handler for each type of event, in a plain object. */
   readonly on: WebhookHandlers<Event>
 
   /**
-   * Handles events of types that have no handler in `on`. Without it they are acknowledged, with an event (`ignored`).
+   * Handles events without a handler in `on`. Otherwise these are acknowledged, with an event (`ignored`).
    * @default none
    */
   readonly onUnknownEvent?: WebhookHandler<Event>

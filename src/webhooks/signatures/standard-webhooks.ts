@@ -17,19 +17,18 @@ import {
 
 export interface StandardWebhooksOptions {
   /**
-   * As the sender shows them: `whsec_` and the base64 of at least 24 bytes, or only the base64. Several during a
-   * rotation.
+   * As the sender shows them: the base64 of at least 24 bytes, with or without `whsec_`. Several during a rotation.
    * @default none: only `publicKeys`
    */
   readonly secrets?: readonly string[]
   /**
-   * The sender's Ed25519 public keys (`v1a`): `whpk_` and the base64 of 32 bytes, or only the base64. Several during a
+   * The sender's Ed25519 public keys (`v1a`): the base64 of 32 bytes, with or without `whpk_`. Several during a
    * rotation. With both, a signature of either kind is enough.
    * @default none: only `secrets`
    */
   readonly publicKeys?: readonly string[]
   /**
-   * How far a delivery's timestamp may differ from this machine's clock, in either direction.
+   * How far a delivery's timestamp may differ from this machine's clock.
    * @default 300_000 (5 minutes), as in the standard's libraries
    */
   readonly toleranceMs?: number
