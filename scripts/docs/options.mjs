@@ -14,7 +14,7 @@ const PAGE = new URL('docs/options.md', ROOT)
 const SECTIONS = [
   {
     title: 'idempotency',
-    intro: 'The options of `idempotency({ store, scope, … })`.',
+    intro: 'The options of each framework, as in `idempotency({ store, scope, … })`.',
     types: [
       ['src/core/options/engine-options.ts', 'EngineOptions', ['store']],
       ['src/http/options/options.ts', 'IdempotencyOptions'],
@@ -24,14 +24,13 @@ const SECTIONS = [
   },
   {
     title: 'bodyField',
-    intro: 'The options of `bodyField(name, { … })`, for `legacyKey`.',
+    intro: 'For `legacyKey`: `bodyField(name, { … })`.',
     types: [['src/http/options/options.ts', 'BodyFieldOptions']],
   },
   {
     title: 'Fetch and Hono',
     intro:
-      '`idempotency` of `once-per-key/fetch` and `once-per-key/hono` has one more option. In Fetch, `scope` may be absent if each call ' +
-      'of `once.handle` has one.',
+      '`idempotency` of these entries has one more option. In Fetch, `scope` may be absent if each call of `once.handle` has one.',
     types: [['src/fetch/options.ts', 'FetchIdempotencyOptions', ['maxBodyBytes']]],
   },
   {
@@ -66,13 +65,13 @@ const SECTIONS = [
   },
   {
     title: 'sealed',
-    intro: 'The options of `sealed(store, { … })`. [About sealing](stores/sealed.md).',
+    intro: '`sealed(store, { … })`: [about sealing](stores/sealed.md).',
     types: [['adapters/sealed/options.ts', 'SealedOptions']],
   },
   {
     title: 'webhookReceiver',
     intro:
-      'The options of `webhookReceiver({ … })`, [for webhooks](webhooks.md). It also takes `store`, `leaseMs`, `maxRunMs`, ' +
+      '[About webhooks](webhooks.md). It also takes `store`, `leaseMs`, `maxRunMs`, ' +
       '`storeTimeoutMs`, `effects`, `maxStepBytes`, `unknownOutcome`, `unknownRetentionMs`, `clockSkewMs`, `unconfirmedSuccess` and `retryAfterMs`, as above.',
     types: [
       ['src/webhooks/receiver/receiver-options.ts', 'CommonReceiverOptions'],
@@ -82,8 +81,7 @@ const SECTIONS = [
   {
     title: 'runner',
     intro:
-      'The options of `runner({ … })`, [for jobs and messages](jobs.md). It also takes `store`, and the options above from ' +
-      '`leaseMs` to `storeFailure`.',
+      '[About jobs and messages](jobs.md). It also takes `store`, and the options above from `leaseMs` to `storeFailure`.',
     types: [
       ['src/run/runner-options.ts', 'RunnerOptions'],
       ['src/run/runner.ts', 'CodecOptions'],
@@ -99,34 +97,33 @@ const SECTIONS = [
   },
   {
     title: 'createClient',
-    intro:
-      'The options of `createClient({ … })`, [for clients](clients.md). A mistake throws a `TypeError` or a `RangeError`.',
+    intro: '[About clients](clients.md). A mistake throws a `TypeError` or a `RangeError`.',
     types: [['src/client/options.ts', 'ClientOptions']],
   },
   {
     title: 'instrument',
-    intro: 'The options of `instrument({ … })`, [for OpenTelemetry](observability.md#opentelemetry).',
+    intro: '[About OpenTelemetry](observability.md#opentelemetry).',
     types: [['src/opentelemetry/instrument.ts', 'InstrumentOptions']],
   },
   {
     title: 'standardWebhooks',
-    intro: 'The options of `standardWebhooks({ … })`, for `verify`.',
+    intro: 'For `verify` of webhooks.',
     types: [['src/webhooks/signatures/standard-webhooks.ts', 'StandardWebhooksOptions']],
   },
   {
     title: 'hmacSha256',
-    intro: 'The options of `hmacSha256({ … })`, for `verify`.',
+    intro: 'For `verify` of webhooks.',
     types: [['src/webhooks/signatures/hmac-sha256.ts', 'HmacSha256Options']],
   },
   {
     title: 'storeLaws',
-    intro: 'The last argument of `storeLaws(…)`, [for stores of your own](stores/your-own.md).',
+    intro: 'The last argument, [for stores of your own](stores/your-own.md).',
     types: [['src/testing/store/store-laws.ts', 'StoreLawsOptions']],
     without: ['effects'],
   },
   {
     title: 'bindingLaws',
-    intro: 'The last argument of `bindingLaws(…)`, [for bindings of your own](bindings.md#the-laws).',
+    intro: 'The last argument, [for bindings of your own](bindings.md#the-laws).',
     types: [['src/testing/bindings/binding-bench.ts', 'BindingLawsOptions']],
   },
 ]
