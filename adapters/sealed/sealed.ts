@@ -74,8 +74,7 @@ function sealedCommands(
   }
 
   const { begun, step, resultToKeep, resultToShow } = stepCommands(store, options)
-  const inspect = store.inspect?.bind(store)
-  const resolve = store.resolve?.bind(store)
+  const { inspect, resolve } = operatorCommands(store)
   return {
     around: { store, toKeep, resultToKeep, resultToShow },
     begin: (key, claim) =>
@@ -164,3 +163,10 @@ function sealedStep(
 }
 
 type StepCommand = NonNullable<Store['step']>
+
+function operatorCommands(store: Store): Pick<Store, 'inspect' | 'resolve'> {
+  return {
+    ...(store.inspect && { inspect: store.inspect.bind(store) }),
+    ...(store.resolve && { resolve: store.resolve.bind(store) }),
+  }
+}
