@@ -24,6 +24,14 @@ describe.each([
   })
 })
 
+test('a run that no claim protects sends its success: each retry would run again', async () => {
+  const { run, store } = engineOnTrial({ unconfirmedSuccess: 'withhold', storeFailure: 'runUnprotected' })
+  store.next('begin', failBefore())
+  const execution = await run()
+  store.next('complete', failBefore())
+  expect(outcomeOf(await execution.settle(answer()))).toBe('send')
+})
+
 test('a failure is sent although its release is not confirmed', async () => {
   const { run, store } = engineOnTrial({ unconfirmedSuccess: 'withhold' })
   store.next('release', failBefore())

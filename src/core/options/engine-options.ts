@@ -74,7 +74,7 @@ export interface EngineOptions {
   /**
    * What the client gets if the store does not confirm a success in time. `'send'`: its answer; the completion is
    * retried in the background. If the store stays away until the lease ends, another process may send a second success.
-   * `'withhold'`: 503 `store_unavailable`; a retry gets the answer once it is stored.
+   * `'withhold'`: 503 `store_unavailable`; a retry gets the answer once it is stored. A run that no claim protects sends it.
    * @default 'send': the operation was carried out, and its client should know
    */
   readonly unconfirmedSuccess?: 'send' | 'withhold'

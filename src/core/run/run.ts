@@ -117,7 +117,7 @@ export class Run extends SteppedRecord {
   completeFor(
     settling: Settling,
     answer: Answer,
-    mustBeConfirmed = this.core.options.unconfirmedSuccess === 'withhold',
+    mustBeConfirmed = this.withholds,
   ): void {
     if (this.#transaction !== undefined) {
       offer(this.#transaction, { answer }, settling)
@@ -138,7 +138,12 @@ export class Run extends SteppedRecord {
     if (this.#answerByHand !== undefined) return void this.#verify(this.#answerByHand)
     this.#stop(runFailed()) // First, because a time limit may have responded while the handler still runs.
     if (kept === undefined) this.#fail(how, because)
-    else this.keep(kept, this.core.options.unconfirmedSuccess === 'withhold')
+    else this.keep(kept, this.withholds)
+  }
+
+  /** Where no claim protects the run, a client that is told to retry would run it again, each time. */
+  protected get withholds(): boolean {
+    return this.isProtected && this.core.options.unconfirmedSuccess === 'withhold'
   }
 
   /** Whether this is the first end. In any case its result is told. */
