@@ -27,8 +27,8 @@ export interface Operation<Input = unknown> extends OperationName {
    */
   readonly input: Input
   /**
-   * When the operation was created: a job's or message's own time, never a delivery's. If that is longer ago than
-   * records are kept, and there is no record, it is refused with `key_expired`. Needs a store with `inspect`.
+   * When the operation was created, never a delivery's time. If that is longer ago than records are kept, and there is
+   * no record, it is refused with `key_expired`. Needs a store with `inspect`.
    * @default unknown: after the retention a repeat runs anew
    */
   readonly firstSent?: Date | undefined

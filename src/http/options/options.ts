@@ -23,7 +23,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly profile?: Profile
 
   /**
-   * The page that tells clients how to use keys: the `type` of each problem, and `Link: <…>; rel="describedby"`.
+   * The page that tells clients about keys: the `type` of each problem, and `Link: <…>; rel="describedby"`.
    * @default none: `type` is a URN of the code
    */
   readonly documentation?: string
@@ -75,7 +75,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly firstSent?: (request: Req) => Date | undefined
 
   /**
-   * Whether an answer is a success, which is stored and never run again. Any other answer is a failure.
+   * Whether an answer is a success, which is stored and never run again, or a failure.
    * @default status 200 to 399 except 307 and 308
    */
   readonly isSuccess?: (answer: Answer, request: Req) => boolean
@@ -168,11 +168,11 @@ export interface LegacyKey extends BodyFieldOptions {
 }
 
 export interface BodyFieldOptions {
-  /** Since when the field is deprecated: the `Deprecation` header (RFC 9745). */
+  /** Since when it is deprecated: the `Deprecation` header (RFC 9745). */
   readonly deprecatedSince: Date
-  /** When the field stops working: the `Sunset` header (RFC 8594). */
+  /** When it stops working: the `Sunset` header (RFC 8594). */
   readonly sunset?: Date
-  /** A page about it for clients: a `Link` with `rel="deprecation"` (RFC 9745 §3). */
+  /** A page about it: a `Link` with `rel="deprecation"` (RFC 9745 §3). */
   readonly link?: string
   /**
    * Which wins if header and field differ. `'reject'`: neither, 400 `key_invalid`. `'field'`: for an SDK that adds its

@@ -47,7 +47,7 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
   readonly verify: Verify | false
 
   /**
-   * How long the record of a handled event is kept. At least `maxRunMs + leaseMs`.
+   * How long a handled event is remembered. At least `maxRunMs + leaseMs`.
    * @default 2_678_400_000 (31 days): known senders retry by themselves for at most 30 days
    */
   readonly retentionMs?: number
@@ -59,7 +59,7 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
   readonly maxBodyBytes?: number
 
   /**
-   * Receives an event for everything that happens, including why a delivery was refused.
+   * Receives everything that happens, and why a delivery was refused.
    * @default none: the process prints its warnings, and what handlers throw
    */
   readonly onEvent?: (event: WebhookReceiverEvent) => void
