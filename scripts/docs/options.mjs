@@ -133,7 +133,7 @@ const HEAD = `# Options
 <!-- Written by \`npm run docs:options\` from the docstrings. Do not edit. -->
 
 All durations are integers, in milliseconds. Mistakes are reported at construction, all of them in one
-[\`options_invalid\`](errors.md#options_invalid); an unknown name is a mistake. What is neither required nor has a default may be left out.
+[\`options_invalid\`](errors.md#options_invalid); an unknown name is a mistake. What is not required may be left out.
 `
 
 const page = `${[HEAD, ...SECTIONS.filter(isThere).map(sectionOf)].join('\n')}`
