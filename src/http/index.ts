@@ -5,7 +5,6 @@ export {
   type ProblemEntry,
   type ProblemTerms,
   problemAnswer,
-  problemBody,
   problemCatalogue,
   problemFrom,
 } from './answer/problem.js'
@@ -32,6 +31,7 @@ export {
   type Problem,
   type ProblemCode,
   type ProblemStatuses,
+  problemBody,
   type Rejection,
   type RenderProblem,
 } from './options/problem.js'

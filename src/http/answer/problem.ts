@@ -1,6 +1,12 @@
 import { Buffer } from 'node:buffer'
 import type { Answer } from '../../core/record/record.js'
-import type { Problem, ProblemCode, ProblemStatuses, RenderProblem } from '../options/problem.js'
+import {
+  type Problem,
+  type ProblemCode,
+  type ProblemStatuses,
+  problemBody,
+  type RenderProblem,
+} from '../options/problem.js'
 
 /** An entry in a catalogue of problems. */
 export interface ProblemEntry {
@@ -149,15 +155,6 @@ export function problemFrom<Code extends string>(
     retryAfterSeconds: retryAfterMs === undefined ? null : Math.max(1, Math.ceil(retryAfterMs / 1_000)),
     shouldRetry: entry.retry,
   }
-}
-
-/**
- * The members of a problem's JSON. `message` is what many SDKs show of an error; RFC 9457 §3.2 allows additional
- * members.
- */
-export function problemBody({ type, title, status, detail, code, retentionSeconds }: Problem<string>) {
-  const more = retentionSeconds === undefined ? {} : { retentionSeconds }
-  return { type, title, status, detail, message: detail, code, ...more }
 }
 
 /** The problem as a response: `application/problem+json` (RFC 9457 §3), or the format of `rendered`. */

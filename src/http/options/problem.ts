@@ -37,6 +37,15 @@ export interface Problem<Code extends string = ProblemCode> {
   readonly documentation?: string | undefined
 }
 
+/**
+ * The members of a problem's JSON. `message` is what many SDKs show of an error; RFC 9457 §3.2 allows additional
+ * members.
+ */
+export function problemBody({ type, title, status, detail, code, retentionSeconds }: Problem<string>) {
+  const more = retentionSeconds === undefined ? {} : { retentionSeconds }
+  return { type, title, status, detail, message: detail, code, ...more }
+}
+
 /** Replaces the body of a problem; an object is sent as JSON. Status and headers stay the same. */
 export type RenderProblem<Req> = (
   problem: Problem,

@@ -1,6 +1,6 @@
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyOptions } from './options.js'
-import { ietfDraft, type Problem, type ProblemCode, type RenderProblem } from './problem.js'
+import { ietfDraft, type Problem, type ProblemCode, problemBody, type RenderProblem } from './problem.js'
 import { NO_TRAITS, type Profile, type ProfileName, type ProfileTraits } from './profile.js'
 
 /** Options that keep a rule of the text, or not. */
@@ -92,7 +92,7 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
     ],
   },
   universalCommerce: {
-    options: { retentionMs: 2 * DAY_MS, keepFailure: keepResults },
+    options: { retentionMs: 2 * DAY_MS, keepFailure: keepResults, renderProblem: universalProblem },
     traits: { keyPerPath: true, echoesKey: false },
     demands: [
       usualHeader('Headers'),
@@ -159,4 +159,9 @@ const AGENTIC_CODES: Partial<Record<ProblemCode, string>> = {
 function agenticProblem({ code, status, detail }: Problem): ReturnType<RenderProblem<never>> {
   const type = status < 500 ? 'invalid_request' : status === 503 ? 'service_unavailable' : 'processing_error'
   return { contentType: 'application/json', body: { type, code: AGENTIC_CODES[code] ?? code, message: detail } }
+}
+
+/** Universal commerce, error responses: "JSON body containing `code` and `content`". */
+function universalProblem(problem: Problem): ReturnType<RenderProblem<never>> {
+  return { body: { ...problemBody(problem), content: problem.detail } }
 }

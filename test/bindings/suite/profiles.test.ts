@@ -281,6 +281,14 @@ describe.each(FRAMEWORKS)('the Universal Commerce Protocol, on $name', (framewor
     expect([other.status, other.json(), runs()]).toMatchObject([409, { code: 'mismatched' }, 1])
   })
 
+  test('an error is JSON with `code` and `content`', async () => {
+    const { send } = await serve(framework, paid, { options: { ...options, required: true } })
+    expect((await send({ key: null })).json()).toMatchObject({
+      code: 'key_missing',
+      content: expect.stringMatching(/^Send/),
+    })
+  })
+
   test('on a storage failure: 503, and nothing runs', async () => {
     const store = failingStore()
     store.always('begin', failing)
