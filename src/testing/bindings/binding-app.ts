@@ -19,10 +19,11 @@ export interface BindingApp {
 export interface BindingOptions
   extends Omit<
     IdempotencyOptions<never>,
-    'scope' | 'skip' | 'fingerprint' | 'isSuccess' | 'isCertainFailure' | 'keepFailure' | 'renderProblem'
+    'scope' | 'skip' | 'fingerprint' | 'firstSent' | 'isSuccess' | 'isCertainFailure' | 'keepFailure' | 'renderProblem'
   > {
   readonly scope: (header: ReadHeader) => string | null | undefined | Promise<string>
   readonly skip?: (header: ReadHeader) => boolean
+  readonly firstSent?: (header: ReadHeader) => Date | undefined
   readonly isSuccess?: IdempotencyOptions<unknown>['isSuccess']
   readonly isCertainFailure?: IdempotencyOptions<unknown>['isCertainFailure']
   readonly keepFailure?: IdempotencyOptions<unknown>['keepFailure']
@@ -59,7 +60,7 @@ export function bindOptions<Req>(
   { options }: Pick<BindingApp, 'options'>,
   header: (request: Req, name: string) => string | null | undefined,
 ): IdempotencyOptions<Req> {
-  const { scope, skip, ...others } = options
+  const { scope, skip, firstSent, ...others } = options
   const reader =
     (request: Req): ReadHeader =>
     (name) =>
@@ -68,6 +69,7 @@ export function bindOptions<Req>(
     ...(others as Omit<IdempotencyOptions<Req>, 'scope'>),
     scope: (request) => scope(reader(request)),
     ...(skip && { skip: (request: Req) => skip(reader(request)) }),
+    ...(firstSent && { firstSent: (request: Req) => firstSent(reader(request)) }),
   }
 }
 
