@@ -1,8 +1,9 @@
+import { AsyncResource } from 'node:async_hooks'
 import { isBusy, storeError } from './errors.js'
 
 /** A command that another connection blocks. */
 interface Waiting {
-  /** Tries it again. */
+  /** Tries it again, in its own request's async context: it may be the application's work, and the timer is another's. */
   attempt(): void
   refuse(error: unknown): void
   readonly until: number
@@ -42,7 +43,8 @@ export class WaitingLine {
       }
     }
     return new Promise((resolve, reject) => {
-      this.#line.push({ attempt: () => resolve(command()), refuse: (error) => reject(storeError(error)), until })
+      const attempt = AsyncResource.bind(() => resolve(command()), 'once-per-key')
+      this.#line.push({ attempt, refuse: (error) => reject(storeError(error)), until })
       if (this.#line.length === 1) this.#tryIn(FIRST_PAUSE_MS)
     })
   }
