@@ -84,8 +84,7 @@ export class Steps {
     const given = checkLabel(label, work, options)
     const known = this.#stepToBegin(label)
     if (known.state === 'recorded') return this.#resume(label, known, given.codec)
-    // Without a record nobody knows what earlier attempts have begun.
-    const previousOutcome = known.state === 'begun' || !this.#run.isProtected ? 'unknown' : 'none'
+    const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'
     const before = known.state
     known.state = 'running'
     this.#running++
@@ -96,7 +95,8 @@ export class Steps {
       this.#settled()
       throw error
     }
-    return this.#call(label, known, given, previousOutcome)
+    // Without a record nobody knows what earlier attempts have begun.
+    return this.#call(label, known, given, this.#run.isProtected ? previousOutcome : 'unknown')
   }
 
   /** A step whose result commits in a transaction, without a mark before: its beginning needs no command. */
