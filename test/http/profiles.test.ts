@@ -73,6 +73,7 @@ describe('a profile', () => {
     [universalCommerce, { header: 'X-Key' }, 'header: the profile universalCommerce needs Idempotency-Key'],
     [universalCommerce, { retentionMs: DAY_MS - 1 }, 'retentionMs: the profile universalCommerce needs at least'],
     [universalCommerce, { problemStatuses: ietfDraft }, 'problemStatuses: the profile universalCommerce needs'],
+    [universalCommerce, { problemStatuses: { store_unavailable: 500 } }, 'needs store_unavailable: 503'],
     [
       universalCommerce,
       { storeFailure: 'runUnprotected' },

@@ -98,6 +98,7 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
       usualHeader('Headers'),
       keptForADay('Idempotency Key Requirements: "Minimum 24 hours"'),
       theStatus('mismatched', 409, 'Idempotency Key Requirements: "Reject with 409 Conflict"'),
+      theStatus('store_unavailable', 503, 'Idempotency Key Requirements: "reject request with 503"'),
       {
         option: 'storeFailure',
         keeps: ({ storeFailure }) => storeFailure !== 'runUnprotected',
