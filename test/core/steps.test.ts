@@ -167,6 +167,13 @@ describe('misuse', () => {
     expect(commands).toEqual(['begin'])
   })
 
+  test('a label of 100 characters is none, whichever characters', async () => {
+    const { context } = await stage().run()
+    expect(await context.step('€'.repeat(100), () => 1)).toBe(1)
+    expect(await context.step('🧾'.repeat(100), () => 2)).toBe(2)
+    await expect(context.step('🧾'.repeat(101), () => 3)).rejects.toEqual(code('label_invalid'))
+  })
+
   test.each([null, {}, 7])('a codec that is %j: arguments_invalid', async (result) => {
     const work = vi.fn()
     const step = (await stage().run()).context.step('a', work, { result } as never)

@@ -47,7 +47,7 @@ const CONTROL = /\p{Cc}/u
 
 /** @throws IdempotencyError `label_invalid`, `arguments_invalid`: nothing was sent, and the work was not called. */
 export function checkLabel(label: unknown, work: unknown, options: unknown): GivenStep {
-  if (typeof label !== 'string' || label === '' || label.length > MOST_CHARACTERS || CONTROL.test(label)) {
+  if (typeof label !== 'string' || label === '' || isTooLong(label) || CONTROL.test(label)) {
     throw labelInvalid(label)
   }
   if (!label.isWellFormed()) throw labelInvalid(label)
@@ -69,6 +69,11 @@ export function checkLabel(label: unknown, work: unknown, options: unknown): Giv
     codec: new StepCodec(codec),
     key: (identity) => derivedKey(identity, label),
   }
+}
+
+/** Counted as a key's characters are. */
+function isTooLong(label: string): boolean {
+  return label.length > MOST_CHARACTERS && [...label].length > MOST_CHARACTERS
 }
 
 function labelInvalid(label: unknown): IdempotencyError {
