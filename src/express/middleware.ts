@@ -26,6 +26,7 @@ import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
 import { sendAnswer } from '../node/sending/send.js'
 import { watchCertainFailures } from './certain-failures.js'
+import { type Parsed, parsedBody } from './parsed-body.js'
 
 declare global {
   namespace Express {
@@ -139,7 +140,7 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
   readonly #onAnswered: OnAnswered | undefined
 
   constructor(sender: Sender<Req>, req: Req, res: ServerResponse, next: Next, onAnswered: OnAnswered | undefined) {
-    super(req, req, req.originalUrl ?? req.url ?? '', req.body)
+    super(req, req, req.originalUrl ?? req.url ?? '', parsedBody(req))
     this.#sender = sender
     this.#res = res
     this.#next = next
@@ -227,10 +228,9 @@ type Next = (err?: unknown) => void
 /** The property with a request's run, used in this file only. */
 const RUN = Symbol('run')
 
-interface Extended {
+interface Extended extends Parsed {
   [RUN]?: RequestRun
   readonly originalUrl?: string
-  readonly body?: unknown
   idempotency?: IdempotencyContext | undefined
 }
 

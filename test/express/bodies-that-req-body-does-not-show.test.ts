@@ -1,6 +1,7 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import multer from 'multer'
 import {
+  bodyField,
   type IdempotencyEvent,
   type IdempotencyOptions,
   type IdempotencyRequest,
@@ -109,6 +110,53 @@ describe.each(VERSIONS)('on $version', ({ make }) => {
       expect(await send(body, 'application/x-www-form-urlencoded')).toMatchObject({ code: 'fingerprint_required' })
     }
     expect(runs()).toBe(0)
+  })
+
+  test.each([
+    {
+      name: 'JSON, beside a parser of forms',
+      parser: () => make.urlencoded({ extended: true }),
+      type: 'application/json',
+    },
+    { name: 'JSON of a type of its own', parser: () => make.json(), type: 'application/vnd.acme+json' },
+    { name: 'without a valid content type', parser: () => make.json(), type: 'json' },
+  ])('and never counts as the `{}` of a parser that leaves it alone: $name', async ({ parser, type }) => {
+    const { send, runs } = await start({ before: [parser(), keepRawBody] })
+    for (const amount of [1, 9999]) {
+      expect(await send(JSON.stringify({ amount }), type)).toMatchObject({ status: 500, code: 'fingerprint_required' })
+    }
+    expect(runs()).toBe(0)
+  })
+
+  test('a key in it is not missed', async () => {
+    const legacyKey = bodyField('idempotencyKey', { deprecatedSince: new Date(0) })
+    const { send, runs } = await start({ before: [make.urlencoded({ extended: true }), keepRawBody] }, { legacyKey })
+    const body = JSON.stringify({ idempotencyKey: 'order-2' })
+    expect(await send(body, 'application/json')).toMatchObject({ status: 500, code: 'body_not_parsed' })
+    expect(runs()).toBe(0)
+  })
+
+  test('an empty object that a parser has read counts as one, and so does what middleware leaves of a body', async () => {
+    const empties: RequestHandler = (req, _res, next) => {
+      req.body = {}
+      next()
+    }
+    const { send, runs } = await start({ before: [make.json(), empties] })
+    for (const body of ['{}', '{ }', '{"unknown":1}']) {
+      expect(await send(body, 'application/json')).toMatchObject({ status: 201 })
+    }
+    expect(runs()).toBe(1)
+  })
+
+  test('so does one that a parser of the application’s own has read', async () => {
+    const parses: RequestHandler = async (req, _res, next) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of req) chunks.push(chunk)
+      req.body = JSON.parse(Buffer.concat(chunks).toString())
+      next()
+    }
+    const { send } = await start({ before: [parses] })
+    expect(await send('{}', 'application/json')).toMatchObject({ status: 201 })
   })
 
   test('with one that returns `req.rawBody`, it counts', async () => {
