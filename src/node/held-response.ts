@@ -125,7 +125,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
       if (done !== undefined) process.nextTick(done, alreadyFinished())
       return
     }
-    if (this.#state === 'streaming' && this.#stream?.isContradicted) return void this.destroy(undefined)
+    if (this.#isContradicted) return void this.destroy(undefined)
     const isFirst = this.#state === 'holding' || this.#state === 'streaming'
     if (isFirst && last) this.#accept(last, encoding, 'end')
     else if (isFirst) this.#handOver('end')
@@ -136,6 +136,15 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
     this.#become('ended')
     this.#settle()
     if (!this.#sender.isGivenBack && !faked.nodesEndHasRun(this.#res)) faked.ended(this.#res) // Otherwise Node sets it.
+  }
+
+  /** A failure's status that is set after the head was handed over, as error handlers do, means that what was handed over is wrong. */
+  get #isContradicted(): boolean {
+    if (this.#state === 'streaming') return this.#stream?.isContradicted === true
+    const { statusCode } = this.#res
+    return (
+      this.#state === 'holding' && this.#head !== undefined && statusCode !== this.#head.status && statusCode >= 400
+    )
   }
 
   flushHeaders(): void {

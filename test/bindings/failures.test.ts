@@ -77,7 +77,7 @@ const TOLD: readonly Failure[] = [
   },
 ]
 
-/** Failures that end in a closed connection, as without the middleware. */
+/** Failures that end in a closed connection. */
 const CUT: readonly Failure[] = [
   {
     name: 'a sync throw after a partial write',
@@ -100,6 +100,22 @@ const CUT: readonly Failure[] = [
     fail(_req, res, next) {
       res.writeHead(200)
       setImmediate(() => next(new Error('no money')))
+    },
+  },
+  {
+    name: 'next(err) after a partial write, and an error handler that answers all the same',
+    onError: answerWith500,
+    fail(_req, res, next) {
+      res.write('half')
+      setImmediate(() => next(new Error('no money')))
+    },
+  },
+  {
+    name: 'next(err) after writeHead, and an error handler that answers all the same',
+    onError: answerWith500,
+    fail(_req, res, next) {
+      res.writeHead(200)
+      next(new Error('no money'))
     },
   },
   {
@@ -179,10 +195,10 @@ describe.each(BINDINGS_AND_STACKS)('$name', ({ binding, stack }) => {
     },
   )
 
-  test.each(CUT.filter(applies))('$name frees the key, and closes the connection', async ({ fail }) => {
+  test.each(CUT.filter(applies))('$name frees the key, and closes the connection', async ({ fail, onError }) => {
     let runs = 0
     const handler: Step = (req, res, next) => (++runs === 1 ? fail(req, res, next) : res.end('paid'))
-    const serving = await serve(binding, handler, { stack })
+    const serving = await serve(binding, handler, { stack, ...(onError && { onError }) })
 
     const retry = connectTo(serving.port)
     const cut = connectTo(serving.port)
@@ -223,6 +239,23 @@ describe.each(BINDINGS)('$name', (binding) => {
     expect(client.received()).toHaveLength(0)
     released.open()
     expect((await client.reply()).status).toBe(422)
+  })
+
+  test('another success’s status that is set behind the head changes nothing', async () => {
+    const handler: Step = (_req, res) => {
+      res.write('paid')
+      res.statusCode = 202
+      res.end()
+    }
+    const serving = await serve(binding, handler)
+    for (const replayed of [undefined, 'true']) {
+      const reply = await request(serving.port, { key: 'k' })
+      expect([reply.status, reply.body.toString(), reply.header('Idempotent-Replayed')]).toEqual([
+        200,
+        'paid',
+        replayed,
+      ])
+    }
   })
 
   test('isSuccess decides what is a failure', async () => {
