@@ -8,7 +8,7 @@ import { Room } from './room.js'
 type StoredRecord = machine.StoredRecord
 
 /** How much a store keeps, and how scopes share it. */
-export interface Bounds {
+interface Bounds {
   readonly maxBytes: number
   readonly maxEntries: number
   readonly maxUncertainBytes: number

@@ -6,10 +6,10 @@ import { type Examined, examined } from './examination.js'
 import { withoutValues } from './without-values.js'
 
 /** What a statement has returned that reads. */
-export type TextRow = Readonly<Record<string, unknown>>
+type TextRow = Readonly<Record<string, unknown>>
 
 /** What a statement has returned that writes. */
-export interface Written {
+interface Written {
   /** How many rows it found, or has written. */
   readonly affectedRows: number
   readonly serverStatus: number
