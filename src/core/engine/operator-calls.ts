@@ -11,9 +11,8 @@ import type { Store } from '../store.js'
 
 /** The current record; `null` if there is none. */
 export async function inspectRecord(name: RecordName, core: CoreParts): Promise<IdempotencyRecord | null> {
-  const inspect = commandOf(core.options.store, 'inspect')
   const recordKey = storageKey(name)
-  const { record } = await ask('inspect', name, async () => ({ record: await inspect(recordKey) }), core)
+  const { record } = await ask('inspect', name, async (inspect) => ({ record: await inspect(recordKey) }), core)
   return record
 }
 
@@ -26,10 +25,9 @@ export interface UnknownOutcome extends RecordName {
 
 /** All that the store keeps whose outcome is unknown, a bounded step after the other. */
 export async function* unknownOutcomes(core: CoreParts): AsyncGenerator<UnknownOutcome, void, undefined> {
-  const list = commandOf(core.options.store, 'list')
   for (let from: string | null = null; ; ) {
     const at: string | null = from
-    const { records, next }: ListedRecords = await ask('list', null, () => list(at), core)
+    const { records, next }: ListedRecords = await ask('list', null, (list) => list(at), core)
     for (const { key, ...rest } of records) {
       const name = recordName(key)
       if (name !== null) yield { ...name, ...rest }
@@ -47,14 +45,13 @@ export async function resolveRecord(
   core: CoreParts,
 ): Promise<CommandReply> {
   const { store, retentionMs } = core.options
-  const resolve = commandOf(store, 'resolve')
   const reruns = as === 'rerun'
   // A store without steps would read it as failed for certain.
-  if (reruns && store.step === undefined) throw commandMissing('step')
+  if (reruns && store.resolve !== undefined && store.step === undefined) throw commandMissing('step')
   const { scope, key } = name
   const answer = reruns ? null : as
   const resolution = { token: newToken(), attempt, answer, retentionMs, ...(reruns && { rerun: true }) }
-  const reply = await ask('resolve', name, () => resolve(storageKey(name), resolution), core)
+  const reply = await ask('resolve', name, (resolve) => resolve(storageKey(name), resolution), core)
   const settledAs = reruns ? 'rerun' : answer === null ? 'failed' : 'completed'
   if (reply.ok) core.emit({ type: 'resolved', scope, key, attempt, as: settledAs })
   return reply
@@ -67,18 +64,19 @@ export function commandOf<Name extends OperatorCommand>(store: Store, name: Name
 }
 
 /** `name`: the record that it is about; `null`: of no single one, and so told to nobody but whoever asks. */
-export async function ask<Reply>(
-  command: OperatorCommand,
+async function ask<Name extends OperatorCommand, Reply>(
+  command: Name,
   name: RecordName | null,
-  send: () => MaybePromise<Reply>,
-  { calls, emit }: CoreParts,
+  send: (command: NonNullable<Store[Name]>) => MaybePromise<Reply>,
+  { calls, emit, options }: CoreParts,
 ): Promise<Reply> {
+  const known = commandOf(options.store, command)
   let failure: StoreFailure | undefined
   const heard: Emit = (event) => {
     if (event.type === 'store_failed') failure = event.error
     if (name !== null) emit(event)
   }
-  const reply = await calls.ask(command, name && { identity: name }, send, heard).whenReplied()
+  const reply = await calls.ask(command, name && { identity: name }, () => send(known), heard).whenReplied()
   if (reply === null) throw storeFailed(command, failure)
   return reply
 }
@@ -115,18 +113,14 @@ const COMMANDS_AT_ONCE = 8
 
 /** Drops the answers of a scope, a bounded step after the other. `countsOnly`: changes nothing. */
 export async function forgetScope(of: ScopeName, countsOnly: boolean, core: CoreParts): Promise<ForgottenScope> {
-  const list = commandOf(core.options.store, 'listScope')
   const scope = storageScope(of)
   const forgotten = new Set<string>()
   const left = new Set<string>()
   const unreadable = new Set<string>()
   for (let from: string | null = null; ; ) {
     const at: string | null = from
-    const {
-      records,
-      next,
-      unreadable: unread = [],
-    }: ListedRecords = await ask('listScope', null, () => list(scope, at), core)
+    const step: ListedRecords = await ask('listScope', null, (list) => list(scope, at), core)
+    const { records, next, unreadable: unread = [] } = step
     for (const key of unread) if (isOf(of, recordName(key))) unreadable.add(key)
     const found = records.filter(({ key }) => isOf(of, recordName(key)))
     for (let i = 0; i < found.length; i += COMMANDS_AT_ONCE) {
@@ -145,8 +139,8 @@ export async function forgetRecord(
   removes: boolean,
   core: CoreParts,
 ): Promise<CommandReply> {
-  const forget = commandOf(core.options.store, 'forget')
-  return ask('forget', name, () => forget(storageKey(name), { state, attempt, fingerprint, removes }), core)
+  const forgetting = { state, attempt, fingerprint, removes }
+  return ask('forget', name, (forget) => forget(storageKey(name), forgetting), core)
 }
 
 /** A record of which something can be forgotten, if its outcome is known. */
