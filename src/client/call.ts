@@ -72,7 +72,8 @@ export async function carryOut(
   const endsAt = Date.now() + rules.totalTimeoutMs
   const { signal } = call.stop
   const [key, sentAt, isNew] = await keyOf(rules.keys, operation, signal)
-  if (!key) throw new TypeError('A key is missing.')
+  // Operations without a name would be one.
+  if (!operation || !key) throw new TypeError('A key is missing.')
   request.headers.set('Idempotency-Key', key)
   // OASIS Repeatable Requests 1.0: "the date and time at which the request was first created", as an HTTP date.
   if (sentAt) request.headers.set('Repeatability-First-Sent', new Date(sentAt).toUTCString())

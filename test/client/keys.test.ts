@@ -17,6 +17,12 @@ describe('a key', () => {
     expect(kept).toEqual([[`once-per-key:${OPERATION}`, seen[0]?.key]])
   })
 
+  test.each([undefined, ''])('of an operation without a name (%j) is never sent: all would share it', async (name) => {
+    const { client, seen } = start([done])
+    await expect(inTime(client().send(name as string, URL_OF_PAYOUTS))).rejects.toThrow('A key is missing.')
+    expect(seen).toEqual([])
+  })
+
   test('is another for another operation', async () => {
     const { send, seen } = start([done, done])
     await send({}, 'pay order-1001')
