@@ -40,7 +40,11 @@ export type IdempotencyPlugin = FastifyPluginCallback<IdempotencyOptions<Fastify
  */
 export const idempotency: IdempotencyPlugin = (app, options, loaded) => {
   if (typeof app?.addHook !== 'function') return refuseMount(FOR, [app, options, loaded])
-  protect(app, options)
+  try {
+    protect(app, options)
+  } catch (error) {
+    return loaded(error as Error) // What a plugin throws ends the process: Fastify waits for this call alone.
+  }
   loaded()
 }
 

@@ -47,6 +47,13 @@ test('the context of the run and the controls are typed', async () => {
   await app.idempotency.idle()
 })
 
+test('a mistake in its options rejects the registration: it does not end the process', async () => {
+  const app = fastify()
+  onTestFinished(() => app.close())
+  const registered = async () => await app.register(idempotency, {} as never)
+  await expect(registered).rejects.toMatchObject({ code: 'options_invalid' })
+})
+
 test('it protects the context that registers it, and those inside', async () => {
   const app = fastify()
   onTestFinished(() => app.close())
