@@ -58,7 +58,10 @@ describe('a store that answers a claim with what is no reply has failed: 503, an
         scope: 'acme',
         key: 'order-1',
         command: 'begin',
-        error: { name: 'TypeError', message: 'The store returned an invalid reply to `begin`.' },
+        error: {
+          name: 'TypeError',
+          message: expect.stringMatching(/^The store returned an invalid reply to `begin`: .*expected .+\.$/),
+        },
       },
     ])
     expect(store.names()).toEqual(['begin', 'release'])

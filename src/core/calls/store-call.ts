@@ -117,9 +117,11 @@ export class StoreCall<Reply> implements Hearing<Reply> {
   /** Why the reply is invalid, if it is. */
   #faultOf(reply: Reply): unknown {
     try {
-      return faultInReply(this.command, reply, this.#about.identity.fingerprint, this.#calls.answerFault) === null
-        ? null
-        : new TypeError(`The store returned an invalid reply to \`${this.command}\`.`)
+      const fault = faultInReply(this.command, reply, this.#about.identity.fingerprint, this.#calls.answerFault)
+      if (fault === null) return null
+      const { member, expected } = fault
+      const where = member === '' ? '' : `${member}: `
+      return new TypeError(`The store returned an invalid reply to \`${this.command}\`: ${where}expected ${expected}.`)
     } catch (error) {
       return error // Reading its properties threw.
     }

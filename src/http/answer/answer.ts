@@ -84,7 +84,8 @@ export function sendingFault(answer: Answer): string | null {
 }
 
 const SENDABLE =
-  'an answer that can be sent (a status from 200 to 599, no header of one connection, a Content-Length that is the body’s)'
+  'an answer that can be sent (a status from 200 to 599, no header of one connection, a Content-Length that is the body’s; ' +
+  'one that was stored sealed is opened by `sealed(store, { keys })`)'
 
 /** RFC 9112 §4: "reason-phrase = 1*( HTAB / SP / VCHAR / obs-text )". */
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -46,14 +46,23 @@ async function served(store: Store, handler: Handler, terms = FAST) {
     const text = await response.text()
     return { status: response.status, replayed: response.headers.get('idempotent-replayed'), text }
   }
-  const failures = () => events.flatMap((event) => (event.type === 'store_failed' ? [event.error.code] : []))
-  return { post, failures, once }
+  const errors = () => events.flatMap((event) => (event.type === 'store_failed' ? [event.error] : []))
+  const failures = () => errors().map(({ code }) => code)
+  return { post, errors, failures, once }
 }
 
 const ANSWERED = { status: 201, text: '{"iban":"DE99"}' }
 const pay: Handler = (res) => res.status(201).json({ iban: 'DE99' })
 
 describe('over a store that keeps answers in memory', () => {
+  test('a process without `sealed` refuses what was sealed, and says what opens it', async () => {
+    const inner = new MemoryStore()
+    await (await served(sealed(inner, { keys: [KEY] }), pay)).post()
+    const { post, errors } = await served(inner, pay)
+    expect((await post()).status).toBe(503)
+    expect(errors()[0]?.message).toContain('one that was stored sealed is opened by `sealed(store, { keys })`')
+  })
+
   test('a retry gets the answer, and an operator is shown it', async () => {
     const { post, once } = await served(sealed(new MemoryStore(), { keys: [KEY] }), pay)
     expect(await post()).toEqual({ ...ANSWERED, replayed: null })
