@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
-import { hmacSha256, standardWebhooks } from 'once-per-key/webhooks'
+import { hmacSha256, standardWebhooks, stripeWebhooks } from 'once-per-key/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { mistakesOf } from '../support/mistakes-of.js'
 
@@ -218,7 +218,7 @@ describe('the options', () => {
         'secrets[0]: expected a string or bytes; seen: a number',
       ],
     },
-    { given: null, mistakes: ['expected options, such as { header: … }; seen: null'] },
+    { given: null, mistakes: ['expected options, such as { secrets: … }; seen: null'] },
   ])('of hmacSha256 are refused, all mistakes at once: $mistakes', ({ given, mistakes }) => {
     expect(mistakesOf(() => hmacSha256(given as never))).toEqual(mistakes)
   })
@@ -242,6 +242,11 @@ describe('the options', () => {
     },
   ])('of standardWebhooks are refused, all mistakes at once: $mistakes', ({ given, mistakes }) => {
     expect(mistakesOf(() => standardWebhooks(given as never))).toEqual(mistakes)
+  })
+
+  test('of stripeWebhooks, with the secret in their place, are refused by what must be there', () => {
+    const mistakes = ['expected options, such as { secrets: … }; seen: a string']
+    expect(mistakesOf(() => stripeWebhooks('whsec_hush' as never))).toEqual(mistakes)
   })
 
   test('never show a secret', () => {

@@ -52,7 +52,7 @@ export function withKeys<Options extends { readonly secrets: readonly unknown[] 
   const keys = Array.isArray(secrets) ? Array.from(secrets, (secret) => keyOf(secret)) : [] // With what its holes are.
   const more = keys.flatMap((key, index) => (typeof key === 'string' ? [`secrets[${index}]: ${key}`] : []))
   const required = ['header', ...(terms.isOptional ? [] : ['secrets'])]
-  const allRules = { ...rules, secrets: someKeys('secret') }
+  const allRules = { secrets: someKeys('secret'), ...rules } // The first one is the example where no options are given.
   checkOptions(of, options, { ...others, secrets }, allRules, { required, more: [...more, ...(terms.more ?? [])] })
   return { ...others, secrets: keys as Uint8Array[] }
 }
