@@ -160,10 +160,10 @@ const NUMBERS: Readonly<Partial<Record<ClientsCode, readonly number[]>>> = {
 
 export const ADVICE: Readonly<Record<ClientsCode, string>> = {
   schema_missing:
-    'The tables of the store do not exist in the database of this connection: call `await store.migrate()` when the process starts, or run ' +
+    'There is no such database, or no tables of the store in it: call `await store.migrate()`, or run ' +
     '`MySqlStore.schemaSql()` with your migration tool.',
   permission_denied:
-    'The user needs SELECT, INSERT, UPDATE and DELETE on the tables of the store, and CREATE only for `migrate()`.',
+    'The user needs access to the database; on the tables of the store SELECT, INSERT, UPDATE and DELETE, and CREATE only for `migrate()`.',
   read_only: 'The session is read-only, or the server a replica: connect to the primary.',
   database_unsuitable: 'The database cannot keep records.',
   record_unreadable: 'The record cannot be read.',
