@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { RecordName } from 'once-per-key/core'
+import { singleTenant } from 'once-per-key/http'
 import { looksLikeUrl } from './without-passwords.js'
 
 /** The command line is not as the help says. Nothing was opened. */
@@ -147,7 +148,10 @@ function isCommand(word: string): word is CommandName {
 export function recordIn({ rest, options }: CommandLine): RecordName {
   const [scope, key, ...more] = rest
   if (scope === undefined || key === undefined || more.length > 0) {
-    throw new UsageError('A record is named by its scope and its key: once-per-key inspect acme order-1001 …')
+    throw new UsageError(
+      'A record is named by its scope and its key: once-per-key inspect acme order-1001 … ' +
+        `With singleTenant the scope is ${singleTenant()}.`,
+    )
   }
   const { namespace, path } = options
   return { scope, key, ...(namespace !== undefined && { namespace }), ...(path !== undefined && { path }) }

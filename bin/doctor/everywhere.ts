@@ -66,6 +66,11 @@ async function readable(target: Target): Promise<Finding> {
     }
     if (read >= MOST_READ) break
   }
+  if (read === 0 && target.kind === 'redis')
+    return green(
+      'records',
+      `none that begin with ${target.prefix}; if the store has another prefix, give it as --prefix`,
+    )
   const found = `${read - unreadable} of ${read} that were looked at can be read`
   if (unreadable === 0) return green('records', found)
   return red('records', found, `Retries of the others get 503: ${reason}`)

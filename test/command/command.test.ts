@@ -146,6 +146,13 @@ describe.each(Object.entries(STORES))('on %s', (kind, place) => {
   })
 })
 
+test('the doctor says so where nothing in Redis begins with the prefix', async () => {
+  const { stdout } = await command(['doctor', '--redis', (await redis).url, '--prefix', 'nobody:'])
+  expect(stdout).toContain(
+    'green   records: none that begin with nobody:; if the store has another prefix, give it as --prefix',
+  )
+})
+
 describe('answers that are sealed', () => {
   test('are shown where the keys are given, and what an operator says is sealed', async () => {
     const key = newSealingKey()
@@ -310,6 +317,7 @@ describe('the command line', () => {
 
   test.each([
     [['resolve', 'acme'], 'named by its scope and its key'],
+    [['inspect', 'order-1'], 'With singleTenant the scope is single-tenant.'],
     [['resolve', 'acme', 'k', '--failed', '--yes'], '--attempt'],
     [['resolve', 'acme', 'k', '--attempt', '1', '--yes'], 'either --failed or --completed'],
     [['resolve', 'acme', 'k', '--attempt', '1', '--failed', '--body', '{}', '--yes'], 'has no answer'],
