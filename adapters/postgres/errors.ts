@@ -1,4 +1,4 @@
-import { wordsOf } from '../sql/client-errors.js'
+import { isEndedByWork, wordsOf } from '../sql/client-errors.js'
 import { isLostConnection, isPoolTimeout, sqlStateOf } from './sql-state.js'
 
 /**
@@ -73,6 +73,7 @@ function codeOf(error: unknown): PostgresStoreErrorCode {
   const sqlState = sqlStateOf(error)
   if (sqlState === null) {
     if (isPoolTimeout(error)) return 'connections_exhausted'
+    if (isEndedByWork(error)) return 'transaction_unmarked'
     return isLostConnection(error) ? 'connection_lost' : 'database_failed'
   }
   return BY_SQL_STATE[sqlState] ?? BY_CLASS[sqlState.slice(0, 2)] ?? 'database_failed'

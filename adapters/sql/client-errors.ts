@@ -26,6 +26,11 @@ export function wordsOf(error: unknown): string {
   return innermost === undefined ? 'nothing.' : String(innermost.message)
 }
 
+/** Whether the client sends nothing in the transaction any more: Sequelize's words, where the work has called `commit` or `rollback`. */
+export function isEndedByWork(error: unknown): boolean {
+  return /has been called on this transaction/.test(wordsOf(error))
+}
+
 /** How often a statement is sent that the database rolls back each time, in favour of another one. */
 const MOST_TRIES = 10
 const FIRST_PAUSE_MS = 2

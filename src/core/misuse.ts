@@ -88,8 +88,8 @@ export function transactionAsynchronous(): IdempotencyError {
 export function transactionNotRun(): IdempotencyError {
   return new IdempotencyError(
     'transaction_not_run',
-    'The client reported a commit, but the work of the transaction was not called, or had failed. `transactions.transaction` ' +
-      'must call the work and, if it rejects, roll back and reject.',
+    'The client reported a commit, but the work of the transaction was not called, had failed, or had not ended. Leave the commit to ' +
+      'the store: no `trx.commit()` in the work. `transactions.transaction` must call the work and, if it rejects, roll back and reject.',
   )
 }
 

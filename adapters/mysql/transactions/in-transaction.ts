@@ -10,6 +10,7 @@ import {
   type RecordedResult,
   type StepChange,
 } from '../../../src/core/index.js'
+import { isEndedByWork } from '../../sql/client-errors.js'
 import { rowsIn } from '../../sql/client-transactions.js'
 import { NOTHING_WRITTEN_INSIDE, whyNotOwned } from '../../sql/ownership.js'
 import type { Database } from '../connection/database.js'
@@ -236,10 +237,7 @@ export class InTransaction<Tx> {
   async #rows(open: Open<Tx>, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const rows = rowsIn(await this.#send(open, sent))
     if (rows !== null) return rows
-    throw new MySqlStoreError(
-      'database_failed',
-      'The client returned an unknown format. Expected the rows, each an object.',
-    )
+    throw new MySqlStoreError('database_failed', 'The client returned no rows.')
   }
 
   #openOf(tx: Tx): Open<Tx> {
@@ -255,6 +253,7 @@ export class InTransaction<Tx> {
       return await this.#run(open.tx, sent)
     } catch (error) {
       withoutValues(error, sent)
+      if (isEndedByWork(error)) throw unmarked(error)
       const translated = storeError(error)
       throw OURS.has(translated.code) ? translated : error
     }
@@ -339,8 +338,7 @@ function unmarked(cause?: unknown): MySqlStoreError {
 function notOpen(cause?: unknown): MySqlStoreError {
   return new MySqlStoreError(
     'nothing_written',
-    'No transaction is open on this connection: complete the record as the last statement of the transaction with the effects, on its ' +
-      'connection.',
+    'No transaction is open on this connection: complete the record as the last statement of the one with the effects.',
     { cause },
   )
 }

@@ -10,6 +10,8 @@ export interface ClientOnTrial<Tx, Options> {
   query(tx: Tx, sql: string): PromiseLike<unknown>
   /** The client's own savepoint, or nested transaction: undone where the work rejects. */
   savepoint(tx: Tx, work: (inner: Tx) => Promise<void>): Promise<unknown>
+  /** The client's own call that commits, where what the work receives has one. */
+  commit?(tx: Tx): PromiseLike<unknown> | undefined
   /** Where an application finds the SQLSTATE of an error. */
   sqlStateOf(error: unknown): unknown
   /** It does so where a statement is sent in a session that the database has ended; the page says it. */

@@ -13,6 +13,7 @@ export async function open(): Promise<ClientOf<Recipe>> {
     },
     query: (tx, text) => tx.raw(text),
     savepoint: (tx, work) => tx.transaction(work),
+    commit: (tx) => tx.commit(),
     sqlStateOf: (error) => (error as { code?: unknown }).code,
     endsTheProcess: false,
     close: () => Promise.all([db.destroy(), pool.end()]),

@@ -14,6 +14,7 @@ export async function open(): Promise<ClientOf<Recipe>> {
     },
     query: (em, text) => em.execute(text),
     savepoint: (em, work) => em.transactional(work),
+    commit: (tx) => tx.commit(),
     sqlStateOf: (error) => (error as { code?: unknown }).code,
     endsTheProcess: false,
     close: () => Promise.all([orm.close(), pool.end()]),

@@ -222,7 +222,23 @@ export async function oneTransaction(way: 'directly' | 'through PgBouncer'): Pro
         )
         expect(await post()).toMatchObject({ status: 500, body: { failed: true } })
         expect(errors).toMatchObject([{ code: 'transaction_unmarked' }])
-        expect([await effects(), await record()]).toEqual([[], null])
+        expect(await effects()).toEqual([])
+        expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+      })
+
+      test('a work that commits by a call of the client leaves the outcome unknown', async ({ skip }) => {
+        const { commit } = client
+        if (commit === undefined) return skip()
+        const told: unknown[] = []
+        const { post } = await served((res, context) => {
+          told.push(context.previousOutcome)
+          return paying((tx) => told.length === 1 && commit(tx))(res, context)
+        })
+        expect(await post()).toMatchObject({ status: 500, body: { failed: true } })
+        expect(await effects()).toEqual(['e1'])
+        expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+        await post()
+        expect(told).toEqual(['none', 'unknown'])
       })
 
       test('a transaction in which nothing was written is rolled back, unless that is allowed', async () => {

@@ -14,6 +14,7 @@ export async function open(): Promise<ClientOf<Recipe>> {
     },
     query: (transaction, text) => sequelize.query(text, { transaction }),
     savepoint: (transaction, work) => sequelize.transaction({ transaction }, work),
+    commit: (tx) => tx.commit(),
     sqlStateOf: (error) => (error as { parent?: { code?: unknown } }).parent?.code,
     endsTheProcess: false,
     close: () => Promise.all([sequelize.close(), pool.end()]),

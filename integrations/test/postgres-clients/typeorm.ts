@@ -10,6 +10,7 @@ export async function open(): Promise<ClientOf<Recipe>> {
     isolation: { 'repeatable read': 'REPEATABLE READ', serializable: 'SERIALIZABLE' },
     query: (manager, text) => manager.query(text),
     savepoint: (manager, work) => manager.transaction(work),
+    commit: (tx) => tx.queryRunner?.commitTransaction(),
     sqlStateOf: (error) => (error as { driverError?: { code?: unknown } }).driverError?.code,
     endsTheProcess: false,
     close: () => Promise.all([dataSource.destroy(), pool.end()]),

@@ -35,7 +35,7 @@ export interface StoreFailure {
  * Uncertain:
  * - `status`: any other status that is not a success.
  * - `no_answer`: the response was destroyed or broken off; or a runner's function threw.
- * - `may_have_effect`: the handler had called `mayHaveEffect()`.
+ * - `may_have_effect`: the handler had called `mayHaveEffect()`, or the work of its transaction had ended that itself, as COMMIT does.
  * - `earlier_attempt`: the outcome of an earlier attempt is unknown.
  * - `no_transaction`: with `effects: 'in-transaction'`, it answered with a success without a transaction.
  */

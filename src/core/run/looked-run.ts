@@ -1,9 +1,10 @@
 import { monotonicNow } from '../calls/deadlines.js'
-import { tellNotRun } from '../events/events.js'
+import { type FailureReason, tellNotRun } from '../events/events.js'
 import {
   inFlight,
   type NotRun,
   type Refused,
+  type RunEnd,
   SEND,
   transactionMissing,
   unconfirmed,
@@ -31,6 +32,8 @@ export class LookedRun extends Run implements LookedKey {
   #hasEntered = false
   /** Another attempt has the key: the client gets what the record says. */
   #isRefused = false
+  /** What its work has written may be committed without a record. */
+  #mayHaveCommitted = false
   /** Its transaction may be tried again until then; `undefined`: it has not met another attempt yet. */
   #waitsUntil: number | undefined = undefined
 
@@ -103,6 +106,10 @@ export class LookedRun extends Run implements LookedKey {
     this.#isRefused = true
   }
 
+  endedByWork(): void {
+    this.#mayHaveCommitted = true
+  }
+
   /** By the record's token, once no transaction holds the key: only then the COMMIT that was sent is over. */
   override async outcomeOfCommit(): Promise<'committed' | 'rolled back' | Refused> {
     this.tell('completion_pending')
@@ -130,16 +137,16 @@ export class LookedRun extends Run implements LookedKey {
   // --- its end without a transaction
 
   protected override store(_answer: Answer): void {
-    void (this.#isRefused ? this.#fenced(null) : this.#withhold())
+    void (this.#isRefused ? this.#fenced(null) : this.#withhold('no_transaction', transactionMissing()))
   }
 
   protected override release(failure: Failure): void {
-    void this.#fenced(failure)
+    void (this.#mayHaveCommitted ? this.#withhold('may_have_effect', SEND) : this.#fenced(failure))
   }
 
   /** Its transaction was rolled back, or there was none, so the key is claimed for it. */
   protected override keep(failure: Answer, mustBeConfirmed: boolean): void {
-    void this.#keep(failure, mustBeConfirmed)
+    void (this.#mayHaveCommitted ? this.#withhold('may_have_effect', SEND) : this.#keep(failure, mustBeConfirmed))
   }
 
   async #keep(failure: Answer, mustBeConfirmed: boolean): Promise<void> {
@@ -191,29 +198,28 @@ export class LookedRun extends Run implements LookedKey {
     this.settle(notRun)
   }
 
-  /** A success of which nobody can see what it did: it is not sent, and the outcome becomes unknown. */
-  async #withhold(): Promise<void> {
+  /** Nobody can see what it did: the outcome becomes unknown, and what is sent is not its success. */
+  async #withhold(because: FailureReason, end: RunEnd): Promise<void> {
     const reply = await this.#sendWithheld()
     const { record } = reply === null || reply.ok ? { record: null } : reply
     const prevents = preventing(record)
     if (prevents !== null) return this.#settleAs(whyNotRun(prevents, this.identity, this.core.options), prevents)
-    if (reply?.ok === true) this.#withheld()
-    else if (record !== null) this.end()
-    else void this.#withholdAgain()
-    this.settle(reply === null ? unconfirmed(this.core.options) : transactionMissing())
+    if (reply?.ok === true || record !== null) this.#withheld(because)
+    else void this.#withholdAgain(because)
+    this.settle(reply === null ? unconfirmed(this.core.options) : end)
   }
 
-  async #withholdAgain(): Promise<void> {
+  async #withholdAgain(because: FailureReason): Promise<void> {
     const late = await this.#until(
       () => this.#sendWithheld(),
       (reply) => reply.ok || reply.record !== null,
     )
-    if (late?.ok === true) this.#withheld()
+    if (late?.ok === true) this.#withheld(because)
     else this.end()
   }
 
-  #withheld(): void {
-    this.#tellFailed({ uncertain: true, because: 'no_transaction' })
+  #withheld(because: FailureReason): void {
+    this.#tellFailed({ uncertain: true, because })
     this.end()
   }
 

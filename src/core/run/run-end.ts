@@ -40,6 +40,8 @@ export interface LookedKey {
   freed(): Promise<boolean>
   /** It stays with the other attempt: whatever the handler answers, its client gets what the record says. */
   refuse(): void
+  /** The work has ended its transaction itself: what it has written may be committed. */
+  endedByWork(): void
 }
 
 /** What a store needs to complete a record that no claim has made. */

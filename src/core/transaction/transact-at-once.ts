@@ -5,7 +5,7 @@ import type { Completion, Finish } from '../run/run-end.js'
 import type { RecordedResult } from '../run/steps/step-in-hand.js'
 import type { Store } from '../store.js'
 import { RunTransaction } from './run-transaction.js'
-import { finishOf, ROLL_BACK, usableRun } from './transact.js'
+import { finishOf, isEndByWork, ROLL_BACK, usableRun } from './transact.js'
 
 /** What a store provides if its transactions are synchronous, on one connection. */
 export interface SynchronousTransactions {
@@ -56,6 +56,7 @@ export async function transactAtOnce<Value>(
       }),
     )
   } catch (error) {
+    if (isEndByWork(error)) looked === undefined ? run.mayHaveEffect() : looked.endedByWork()
     await transaction.rolledBack()
     if (isTaken) looked?.refuse()
     if (!isRefused) throw error

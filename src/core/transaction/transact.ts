@@ -82,7 +82,7 @@ export async function transact<Tx, Value, Options>(
     const transaction = await RunTransaction.after(run)
     const way =
       looked === undefined
-        ? claimedWay(transaction, transactions, options, allowEmpty)
+        ? claimedWay(run, transaction, transactions, options, allowEmpty)
         : lookedWay(run, looked, transaction, transactions, allowEmpty)
     const done = await transactOnce(transaction, way, transactions, work, options)
     if (done !== TAKEN) return done.value
@@ -99,6 +99,8 @@ interface Way<Tx> {
   /** Resolves with whether the transaction may go on. */
   enters(tx: Tx, call: WorkCall): Promise<boolean>
   finishes(tx: Tx, completion: Completion): Promise<void>
+  /** The work has ended the transaction itself, so what it has written may be committed. */
+  endedByWork(): void
 }
 
 /** Another attempt has the key, so the transaction was rolled back. */
@@ -147,6 +149,7 @@ async function transactOnce<Tx, Value, Options>(
     // An error before the completion: there was no COMMIT.
     const isOpen = progress === 'completed' && (transaction.isGivenUp || transactions.leavesOpen(error))
     if (isOpen && (await transaction.resolve())) return { value: value as Value }
+    if (isEndByWork(error)) way.endedByWork()
     if (!isOpen) await transaction.rolledBack()
     if (progress === 'taken') return TAKEN
     throw error
@@ -157,6 +160,7 @@ async function transactOnce<Tx, Value, Options>(
 
 /** The key was claimed before: the transaction is marked, and completes the record that its token owns. */
 function claimedWay<Tx, Options>(
+  run: Run,
   transaction: RunTransaction,
   transactions: Transactions<Tx, Options>,
   options: Options | undefined,
@@ -168,6 +172,7 @@ function claimedWay<Tx, Options>(
       return true
     },
     finishes: (tx, completion) => transactions.complete(tx, transaction.recordKey, completion, allowEmpty),
+    endedByWork: () => run.mayHaveEffect(),
   }
 }
 
@@ -201,7 +206,14 @@ function lookedWay<Tx, Options>(
     },
     finishes: (tx, completion) =>
       finish.call(transactions, tx, recordKey, finishOf(run, looked, completion), allowEmpty),
+    endedByWork: () => looked.endedByWork(),
   }
+}
+
+/** The mark was gone before the completion, or the client told of a COMMIT before it, as Knex does if the work calls `trx.commit()`. */
+export function isEndByWork(error: unknown): boolean {
+  const code = (error as { readonly code?: unknown } | null)?.code
+  return code === 'transaction_unmarked' || code === 'transaction_not_run'
 }
 
 /** The completion of a record that no claim has made. */

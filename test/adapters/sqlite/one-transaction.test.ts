@@ -87,6 +87,27 @@ describe.each(DRIVER_NAMES)('one transaction and no claim, on %s,', (driver) => 
     expect(events).toMatchObject([{ type: 'failed', uncertain: true, because: 'no_transaction' }])
   })
 
+  test('what the work has committed itself leaves the outcome unknown', async () => {
+    const { store, serve, post, effects, errors, record, events } = await served(driver)
+    const told: unknown[] = []
+    await serve(async (res, context) => {
+      told.push(context.previousOutcome)
+      await store.transaction(context, (tx) => {
+        if (told.length > 1) return void res.status(402).json({})
+        insert(tx)
+        tx.exec('COMMIT')
+        res.status(201).json({ id: 'e1' })
+      })
+    }, MODE)
+    expect(await post()).toMatchObject({ status: 500 })
+    expect(errors).toMatchObject([{ code: 'transaction_unmarked' }])
+    expect(effects()).toEqual(['e1'])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true, attempt: 1 })
+    expect(events).toMatchObject([{ type: 'claimed' }, { type: 'failed', uncertain: true, because: 'may_have_effect' }])
+    await post()
+    expect(told).toEqual(['none', 'unknown'])
+  })
+
   test('a record that the leased way left as uncertain is followed', async () => {
     const { store, serve, post, record } = await served(driver)
     await serve(async (res) => res.status(500).json({}))

@@ -285,19 +285,25 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     expect(await record()).toBeNull()
   })
 
-  test('a handler that commits and begins again in the work is caught', async () => {
-    const { serve, store, insert, errors, record } = await at()
+  test('what the work has committed itself leaves the outcome unknown', async () => {
+    const { serve, store, insert, effects, errors, record } = await at()
+    const told: unknown[] = []
     const post = await serve(async (_req, res, context) => {
+      told.push(context.previousOutcome)
       await store.transaction(context, async (tx) => {
+        if (told.length > 1) return void res.status(402).json({})
+        await insert(tx)
         await tx.query('COMMIT')
         await tx.query('BEGIN')
-        await insert(tx)
         res.status(201).json({})
       })
     })
     expect(await post()).toMatchObject({ status: 500 })
     expect(errors).toMatchObject([{ code: 'transaction_unmarked' }])
-    expect(await record()).toBeNull()
+    expect(await effects()).toEqual(['e1'])
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true, attempt: 1 })
+    await post()
+    expect(told).toEqual(['none', 'unknown'])
   })
 
   test('an attempt whose session dies leaves nothing, and the next one runs at once', async () => {
