@@ -17,6 +17,7 @@ import type { Database } from '../connection/database.js'
 import { withoutValues } from '../connection/without-values.js'
 import {
   errorNumberOf,
+  isConflict,
   isDuplicate,
   isLocked,
   MySqlStoreError,
@@ -147,8 +148,8 @@ export class InTransaction<Tx> {
       else if (!isSame(await this.#lock(open, key, true), found.version)) return 'locked'
     } catch (error) {
       if (isDuplicate(error)) return 'locked'
-      // Not to be tried again: with `innodb_rollback_on_timeout` the transaction is no longer open.
-      if (isLocked(error)) return 'taken'
+      // Not to be tried again here: after a deadlock, and with `innodb_rollback_on_timeout`, the transaction is no longer open.
+      if (isLocked(error) || isConflict(error)) return 'taken'
       throw error
     }
     if (found.version === null) await this.#mustBeSeen(key, entry.token)

@@ -303,4 +303,20 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', async (level, sess
     expect(errors.filter(({ code }) => !['operation_taken', 'transaction_timed_out'].includes(`${code}`))).toEqual([])
     expect((await application.query('SELECT 1'))[0]).toHaveLength(1)
   })
+
+  test('of attempts at once that are rolled back in turn, none is told of a deadlock', async () => {
+    const runs = new Map<unknown, number>()
+    const post = await serve(async (_req, res, context) => {
+      const { key } = context
+      await store.transaction(context, async (tx) => {
+        await insert(tx, `${key}`)
+        const run = (runs.get(key) ?? 0) + 1
+        runs.set(key, run)
+        if (run < 4) return void res.status(402).json({})
+        res.status(201).json({ id: key })
+      })
+    })
+    for (let i = 0; i < 10; i++) await Promise.all(Array.from({ length: 6 }, () => post({ key: `key-${i}` })))
+    expect(errors.filter(({ code }) => !['operation_taken', 'transaction_timed_out'].includes(`${code}`))).toEqual([])
+  })
 })

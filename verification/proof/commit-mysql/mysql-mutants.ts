@@ -65,7 +65,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: a transaction that a time-out has rolled back is entered again',
-    find: "if (isLocked(error)) return 'taken'",
+    find: "if (isLocked(error) || isConflict(error)) return 'taken'",
     replace: "if (isLocked(error)) return 'locked'",
     check: 'S3',
   },
