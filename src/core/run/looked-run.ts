@@ -32,6 +32,8 @@ export class LookedRun extends Run implements LookedKey {
   #hasEntered = false
   /** Another attempt has the key: the client gets what the record says. */
   #isRefused = false
+  /** What that one has made, if that is known: it stays. */
+  #completed: IdempotencyRecord | undefined = undefined
   /** What its work has written may be committed without a record. */
   #mayHaveCommitted = false
   /** Its transaction may be tried again until then; `undefined`: it has not met another attempt yet. */
@@ -93,9 +95,11 @@ export class LookedRun extends Run implements LookedKey {
         await place.turn(until - monotonicNow())
         if (place.record !== undefined || !place.asks) continue
         const found = await this.#fence()
-        if (found === null || preventing(found.record) !== null) return false
-        if (!found.isTaken) return true
+        if (found?.record?.state === 'completed') place.record = found.record
+        else if (found === null || preventing(found.record) !== null) return false
+        else if (!found.isTaken) return true
       }
+      this.#completed = place.record
       return false
     } finally {
       duplicates.part(recordKey, identity.scope, place)
@@ -231,6 +235,8 @@ export class LookedRun extends Run implements LookedKey {
   // --- its commands
 
   async #fence(): Promise<Fenced | null> {
+    // Another duplicate that looks at the key in its transaction holds the lock for an instant, behind which no record is read.
+    if (this.#completed !== undefined) return { isTaken: false, record: this.#completed, isOwn: false }
     const { recordKey, token, fingerprint } = this
     const asked = () => this.#unclaimed.fence(recordKey, { token, fingerprint })
     return this.core.calls.ask<Fenced>('fence', this, asked).whenReplied()

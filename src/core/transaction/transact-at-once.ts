@@ -5,7 +5,8 @@ import type { Completion, Finish } from '../run/run-end.js'
 import type { RecordedResult } from '../run/steps/step-in-hand.js'
 import type { Store } from '../store.js'
 import { RunTransaction } from './run-transaction.js'
-import { finishOf, isEndByWork, ROLL_BACK, usableRun } from './transact.js'
+import { finishOf, ROLL_BACK, usableRun } from './transact.js'
+import { isEndByWork } from './transaction-call.js'
 
 /** What a store provides if its transactions are synchronous, on one connection. */
 export interface SynchronousTransactions {

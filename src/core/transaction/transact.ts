@@ -8,7 +8,7 @@ import type { Completion, Finish, LookedKey } from '../run/run-end.js'
 import type { RecordedResult, StepEnd } from '../run/steps/step-in-hand.js'
 import type { Store } from '../store.js'
 import { RunTransaction } from './run-transaction.js'
-import { readResult, type WorkCall, within } from './transaction-call.js'
+import { isEndByWork, readResult, type WorkCall, within } from './transaction-call.js'
 
 /**
  * What a store provides so that a run's effects and its record commit together: its client's transactions, and the
@@ -208,12 +208,6 @@ function lookedWay<Tx, Options>(
       finish.call(transactions, tx, recordKey, finishOf(run, looked, completion), allowEmpty),
     endedByWork: () => looked.endedByWork(),
   }
-}
-
-/** The mark was gone before the completion, or the client told of a COMMIT before it, as Knex does if the work calls `trx.commit()`. */
-export function isEndByWork(error: unknown): boolean {
-  const code = (error as { readonly code?: unknown } | null)?.code
-  return code === 'transaction_unmarked' || code === 'transaction_not_run'
 }
 
 /** The completion of a record that no claim has made. */

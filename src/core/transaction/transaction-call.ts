@@ -53,6 +53,12 @@ export async function within<Value>(
   return Promise.race([statement, late]).finally(() => clearTimeout(timer))
 }
 
+/** The mark was gone before the completion, or the client told of a COMMIT before it, as Knex does if the work calls `trx.commit()`. */
+export function isEndByWork(error: unknown): boolean {
+  const code = (error as { readonly code?: unknown } | null)?.code
+  return code === 'transaction_unmarked' || code === 'transaction_not_run'
+}
+
 /** Waiting for the client of a transaction, until it has settled or nobody waits for it any longer. */
 export class WaitForClient {
   /** Why nobody waits any longer; `undefined`: somebody does. */

@@ -652,6 +652,43 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     await narrow.end()
   })
 
+  test('a duplicate that has waited gets the answer, also while another one looks at the key in its transaction', async () => {
+    const { serve, store, insert, pool } = await at()
+    const [entered, looked, goOn, refused, answered] = [gate(), gate(), gate(), gate(), gate()]
+    let runs = 0
+    const handler: Parameters<typeof serve>[0] = async (_req, res, context) => {
+      runs += 1
+      if (runs === 2) looked.open()
+      try {
+        await store.transaction(context, async (tx) => {
+          await insert(tx)
+          entered.open()
+          await goOn.opened
+          res.status(201).json({ id: 'e1' })
+        })
+      } catch {
+        refused.open()
+        await answered.opened
+        res.end()
+      }
+    }
+    const options = { inFlightWaitMs: 9_000 }
+    const [one, other] = [await serve(handler, options), await serve(handler, options)]
+    const first = one()
+    await entered.opened
+    const duplicate = other()
+    await looked.opened
+    goOn.open()
+    expect(await first).toMatchObject({ status: 201 })
+    await refused.opened
+    const another = await pool.connect()
+    await another.query(`BEGIN; SELECT once_per_key.enter_v1('single-tenant:k', 'another', NULL, 1, false, 60000)`)
+    answered.open()
+    expect(await duplicate).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: true })
+    await another.query('ROLLBACK')
+    another.release()
+  })
+
   test('a waiting duplicate becomes the owner where the first one is rolled back', async () => {
     const { serve, store, insert, effects } = await at()
     const [entered, goOn, answered] = [gate(), gate(), gate()]
