@@ -34,6 +34,9 @@ LANGUAGE sql IMMUTABLE AS $body$ SELECT '${REVISION}' $body$;
 `
 }
 
+/** While a change of a table waits for a transaction that uses it, everybody else waits behind it: commands must get through in between. */
+const MIGRATION_WAITS = { lock: '100ms', pauseS: 0.4, turns: 40 }
+
 /**
  * The same as one statement in one transaction: if several processes start together, one runs it and the others wait.
  */
@@ -46,9 +49,20 @@ BEGIN
   IF to_regprocedure('${schema}.revision_v1()') IS NOT NULL THEN
     EXECUTE 'SELECT revision::integer FROM ${schema}.revision_v1()' INTO installed;
   END IF;
-  IF installed < ${REVISION} THEN
-    EXECUTE $sql$${schemaSql(name)}$sql$;
+  IF installed >= ${REVISION} THEN
+    RETURN;
   END IF;
+  FOR turn IN 1..${MIGRATION_WAITS.turns} LOOP
+    BEGIN
+      PERFORM set_config('lock_timeout', '${MIGRATION_WAITS.lock}', true);
+      EXECUTE $sql$${schemaSql(name)}$sql$;
+      RETURN;
+    EXCEPTION WHEN lock_not_available THEN
+      PERFORM pg_sleep(${MIGRATION_WAITS.pauseS});
+    END;
+  END LOOP;
+  RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
+    MESSAGE = 'once-per-key: a transaction, such as that of a backup, keeps using the tables: end it, and migrate again; nothing was changed';
 END
 $migration$`
 }
@@ -89,7 +103,12 @@ COMMENT ON TABLE ${schema}.records IS
 COMMENT ON COLUMN ${schema}.records.head IS 'The reason phrase and the headers of the answer, as JSON.';
 COMMENT ON COLUMN ${schema}.records.body IS 'NULL with state completed: the answer was not kept.';
 
-ALTER TABLE ${schema}.records ADD COLUMN IF NOT EXISTS has_steps boolean;
+-- Only where it is missing: else everybody would wait for this, and this for whoever reads.
+DO $column$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '${schema}.records'::regclass AND attname = 'has_steps') THEN
+    ALTER TABLE ${schema}.records ADD COLUMN IF NOT EXISTS has_steps boolean;
+  END IF;
+END $column$;
 
 CREATE TABLE IF NOT EXISTS ${schema}.steps (
   record bytea NOT NULL,
@@ -114,10 +133,14 @@ BEGIN
 END
 $body$;
 
-CREATE OR REPLACE TRIGGER steps_gone AFTER DELETE ON ${schema}.records
-  FOR EACH ROW WHEN (OLD.has_steps) EXECUTE FUNCTION ${schema}.steps_gone_v1();
-CREATE OR REPLACE TRIGGER steps_emptied AFTER TRUNCATE ON ${schema}.records
-  FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.steps_gone_v1();
+DO $triggers$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = '${schema}.records'::regclass AND tgname = 'steps_emptied') THEN
+    CREATE OR REPLACE TRIGGER steps_gone AFTER DELETE ON ${schema}.records
+      FOR EACH ROW WHEN (OLD.has_steps) EXECUTE FUNCTION ${schema}.steps_gone_v1();
+    CREATE OR REPLACE TRIGGER steps_emptied AFTER TRUNCATE ON ${schema}.records
+      FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.steps_gone_v1();
+  END IF;
+END $triggers$;
 
 COMMENT ON COLUMN ${schema}.steps.result IS 'NULL with state done: the result was not kept.';
 

@@ -14,7 +14,7 @@ const { server } = await openStore({})
 const DIGESTS: Readonly<Record<number, string>> = {
   1: 'dc43d220c6d2072bf7683e50554ff70e73e3179b422b5be1b19da630ed4d7424',
   2: '87189babbd73aa7f2aebea393200966fb2f07d77b4666b0ad39781761a31130c',
-  3: 'a70ed36a6c605513259a172071e52144c423a4947b4b40982293177a284273b1',
+  3: '98d2a00e299ae247c40b628f4d437b4f972065ec798b3d2ba14104b673fd7558',
 }
 
 async function inDatabase(name: string, work: (pool: Pool, url: string) => Promise<void>): Promise<void> {
@@ -94,6 +94,41 @@ describe('migrate()', () => {
       isOver = true
       await Promise.all(running)
       expect(commands).toBeGreaterThan(10)
+    }))
+
+  test('of a current schema, by its text too, waits for no open transaction', () =>
+    inDatabase('again_in_use', async (pool) => {
+      const store = storeOn({ pool })
+      await store.migrate()
+      await works(store)
+      const user = await pool.connect()
+      await user.query('BEGIN; SELECT FROM once_per_key.records; UPDATE once_per_key.records SET attempt = attempt')
+      await pool.query(PostgresStore.schemaSql())
+      await user.query('ROLLBACK')
+      user.release()
+    }))
+
+  test('of an earlier schema lets commands through while it waits for a transaction that uses the tables', () =>
+    inDatabase('in_use', async (pool) => {
+      const store = storeOn({ pool })
+      await store.migrate()
+      await pool.query(
+        'DROP FUNCTION once_per_key.revision_v1; ALTER TABLE once_per_key.records DROP has_steps CASCADE',
+      )
+      const backup = await pool.connect()
+      await backup.query('BEGIN; SELECT FROM once_per_key.records')
+      let isMigrated = false
+      const migrated = store.migrate().then(() => {
+        isMigrated = true
+      })
+      const waits = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'once_per_key.records'::regclass"
+      while ((await pool.query(waits)).rows.length === 0);
+      await pool.query('SELECT FROM once_per_key.records')
+      expect(isMigrated).toBe(false)
+      await backup.query('COMMIT')
+      backup.release()
+      await migrated
+      await works(store)
     }))
 
   test('makes stores in two schemas of one database, apart from each other', () =>
