@@ -110,8 +110,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'what a dead attempt has begun is called as new',
-    find: "known.state === 'begun' || !this.#run.isProtected ? 'unknown' : 'none'",
-    replace: "!this.#run.isProtected ? 'unknown' : 'none'",
+    find: "known.state === 'begun' ? 'unknown' : 'none'",
+    replace: "known.state === 'begun' ? 'none' : 'none'",
     check: 'S14',
   },
   {

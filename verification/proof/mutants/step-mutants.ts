@@ -55,8 +55,8 @@ export const stepsInPeace: readonly Planted[] = [
   },
   {
     name: 'a step that has left no result is told as new',
-    find: "const previousOutcome = known.state === 'begun' || !this.#run.isProtected ? 'unknown' : 'none'",
-    replace: "const previousOutcome = !this.#run.isProtected ? 'unknown' : 'none'",
+    find: "const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'",
+    replace: "const previousOutcome = known.state === 'begun' ? 'none' : 'none'",
     check: 'S14',
   },
   {
