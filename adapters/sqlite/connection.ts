@@ -14,6 +14,9 @@ import { SCHEMA_VERSION, schemaSql, statementsOn, stepsSql } from './table.js'
 
 const MARK = 'once_per_key_mark'
 
+/** How soon a rollback that was refused is tried again. */
+const ROLLBACK_MS = 10
+
 type StatementName = keyof ReturnType<typeof statementsOn>
 
 /**
@@ -28,6 +31,8 @@ export class Connection {
   readonly #prepared = new Map<string, SqliteStatement>()
   /** Whether the tables exist in the known version. */
   #isReady = false
+  /** A transaction of the store could not be rolled back, since a statement of the application was still being read. */
+  #isLeftOpen = false
   /** The connection's count of changed rows after the store's last command. */
   #ownChanges = 0
   /** The same count when the run's transaction began. */
@@ -42,12 +47,12 @@ export class Connection {
 
   /** Creates the tables if they do not exist. Safe from many processes at once: SQLite serializes them. */
   setUp(): void {
-    this.#settings.withShortWait(() => this.#ready())
+    this.#command(() => this.#ready())
   }
 
   /** Runs `work` in its own transaction, which excludes other writers. */
   write<Result>(work: () => Result): Result {
-    return this.#settings.withShortWait(() => {
+    return this.#command(() => {
       this.#ready()
       const result = this.#transaction('IMMEDIATE', work)
       this.#ownChanges = this.#changes()
@@ -57,7 +62,7 @@ export class Connection {
 
   /** Reads in its own transaction, which does not wait for writers. The file is not changed, unless it has no tables yet. */
   read<Result>(work: () => Result): Result {
-    return this.#settings.withShortWait(() => {
+    return this.#command(() => {
       this.#isReady ||= this.#transaction('DEFERRED', () => this.#hasTables() && this.#hasTable('steps'))
       if (!this.#isReady) this.#ready()
       return this.#transaction('DEFERRED', work)
@@ -84,7 +89,7 @@ export class Connection {
     try {
       this.#database.exec(`RELEASE ${MARK}`)
     } catch (error) {
-      throw unmarked(error)
+      throw resultCodeOf(error) === 'SQLITE_ERROR' ? unmarked(error) : storeError(error)
     }
     this.mark()
   }
@@ -113,6 +118,11 @@ export class Connection {
   change(name: StatementName, ...values: SqliteValue[]): number {
     const { changes } = this.#statement(this.#texts[name]).run(...values) as { readonly changes: number | bigint }
     return Number(changes)
+  }
+
+  #command<Result>(work: () => Result): Result {
+    this.#isLeftOpen &&= !this.#hasRolledBack()
+    return this.#settings.withShortWait(work)
   }
 
   #transaction<Result>(kind: 'IMMEDIATE' | 'DEFERRED', work: () => Result): Result {
@@ -145,9 +155,26 @@ export class Connection {
   }
 
   #rollBack(): void {
+    this.#isLeftOpen = !this.#hasRolledBack()
+    if (this.#isLeftOpen) this.#rollBackSoon()
+  }
+
+  #hasRolledBack(): boolean {
     try {
       this.#database.exec('ROLLBACK')
-    } catch {} // Some errors have already rolled it back; the first error is the relevant one.
+      return true
+    } catch (error) {
+      return storeError(error).code !== 'connection_in_use' // Some errors have already rolled it back.
+    }
+  }
+
+  /** Or what the application writes next would join it, and be lost. */
+  #rollBackSoon(): void {
+    setTimeout(() => {
+      if (!this.#isLeftOpen) return
+      this.#isLeftOpen = !this.#hasRolledBack()
+      if (this.#isLeftOpen) this.#rollBackSoon()
+    }, ROLLBACK_MS).unref()
   }
 
   /** Checked before each command that writes, because the application can change the settings at any time. */

@@ -11,7 +11,7 @@ import { type ResultCode, resultCodeOf, wordsOf } from './client.js'
  * - `database_full`: the disk or the database is full, or memory ran out.
  * - `read_only`: the file or the connection cannot be written to.
  * - `database_corrupt`: the file is damaged, or not a database.
- * - `database_unsuitable`: the database cannot be put into WAL mode, or not be made durable.
+ * - `database_unsuitable`: the database cannot be put into WAL mode, or not be made durable, or its file is no longer in its place.
  * - `schema_unknown`: the store's tables are of a later version of the library, or are not the store's.
  * - `record_unreadable`: a record is damaged, or of a later version's format. It was left unchanged.
  * - `database_failed`: any other error, for example of the disk; what was sent may have taken effect. `cause` has it.

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { prepared, type Row, type SqliteDatabase } from './client.js'
 import { SqliteStoreError } from './errors.js'
 
@@ -14,6 +15,11 @@ export class Settings {
   readonly #database: SqliteDatabase
   readonly #prepared = new Map<string, () => unknown>()
   #wasSet = false
+  /** The application's busy_timeout, while the store's is set. */
+  #applicationsWaitMs: number | undefined
+  /** Which file was opened; `null`: it cannot be told. */
+  #opened: string | null | undefined
+  #path = ''
 
   constructor(database: SqliteDatabase) {
     this.#database = database
@@ -25,6 +31,7 @@ export class Settings {
    * @throws SqliteStoreError `database_unsuitable`.
    */
   beDurable(): void {
+    this.#mustBeInPlace()
     if (this.#value('journal_mode') !== 'wal') {
       // Fails inside a transaction, where journal_mode would silently stay unchanged.
       this.#database.exec('BEGIN; COMMIT')
@@ -54,14 +61,33 @@ export class Settings {
 
   /** Restores the application's busy_timeout afterwards, for its own statements. */
   withShortWait<Result>(work: () => Result): Result {
-    const waitMs = Number(this.#value('busy_timeout'))
+    const waitMs = this.#applicationsWaitMs ?? Number(this.#value('busy_timeout'))
     if (waitMs <= SHORT_WAIT_MS) return work()
     this.#database.exec(`PRAGMA busy_timeout = ${SHORT_WAIT_MS}`)
+    this.#applicationsWaitMs = waitMs
     try {
       return work()
     } finally {
-      this.#database.exec(`PRAGMA busy_timeout = ${waitMs}`)
+      this.#restoreWait(waitMs)
     }
+  }
+
+  #restoreWait(waitMs: number): void {
+    try {
+      this.#database.exec(`PRAGMA busy_timeout = ${waitMs}`)
+      this.#applicationsWaitMs = undefined
+    } catch {} // A statement of the application is still being read: then with the next command.
+  }
+
+  /** What is written into a file without its name is lost with the last process that has opened it, and no other one sees it. */
+  #mustBeInPlace(): void {
+    if (this.#opened === undefined) {
+      const databases = prepared(this.#database, 'PRAGMA database_list').all() as readonly Row[]
+      this.#path = String(databases.find(({ name }) => name === 'main')?.file)
+      this.#opened = fileAt(this.#path)
+    }
+    if (this.#opened === null || fileAt(this.#path) === this.#opened) return
+    throw unsuitable('its file was moved, replaced or removed while it was open. Open it anew: restart the process')
   }
 
   #isFull(): boolean {
@@ -76,6 +102,15 @@ export class Settings {
       this.#prepared.set(pragma, get)
     }
     return get()
+  }
+}
+
+function fileAt(path: string): string | null {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev} ${ino}`
+  } catch {
+    return null
   }
 }
 

@@ -1,8 +1,10 @@
+import { copyFileSync, renameSync, rmSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { claimOf } from '../claims.js'
 import { COMMANDS, WRITES } from './commands.js'
 import { DRIVER_NAMES } from './drivers.js'
 import { openStore } from './open-store.js'
+import { insert, served } from './served.js'
 
 describe.each(DRIVER_NAMES)('on %s', (driver) => {
   describe('a transaction of the application’s on the connection', () => {
@@ -25,6 +27,37 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
       database.exec('ROLLBACK TO s; RELEASE s')
       expect(await store.begin('k', claimOf('t1'))).toMatchObject({ acquired: true })
     })
+  })
+
+  test('an iterator that the work has left open keeps no transaction open once it has ended', async () => {
+    const { database, store, serve, post, effects } = await served(driver)
+    let left: Iterator<unknown> | undefined
+    await serve(async (res, context) => {
+      await store.transaction(context, (tx) => {
+        insert(tx, `e${left}`)
+        left ??= (tx.prepare('SELECT 1 UNION SELECT 2') as unknown as Iterated).iterate()
+        left.next()
+        res.status(201).json({})
+      })
+    })
+    const { status } = await post()
+    left?.return?.()
+    await store.migrate()
+    insert(database, 'own')
+    expect(effects()).toEqual(status === 201 ? ['eundefined', 'own'] : ['own'])
+    expect(Object.values(database.prepare('PRAGMA busy_timeout').get() as object)).toEqual([BUSY_TIMEOUTS[driver]])
+  })
+
+  test.each<[string, (file: string) => void]>([
+    ['moved', (file) => renameSync(file, `${file}.old`)],
+    ['removed', (file) => rmSync(file)],
+    ['replaced', (file) => [copyFileSync(file, `${file}.new`), renameSync(`${file}.new`, file)]],
+  ])('a file that was %s while it is open is written no more', async (_how, change) => {
+    const { file, store } = openStore(driver)
+    await store.begin('k', claimOf('t1'))
+    change(file)
+    const refusal = { code: 'database_unsuitable', message: expect.stringContaining('moved, replaced or removed') }
+    await expect(store.begin('k2', claimOf('t1'))).rejects.toMatchObject(refusal)
   })
 
   describe('another connection that writes', () => {
@@ -106,3 +139,10 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
     await begun
   })
 })
+
+interface Iterated {
+  iterate(): Iterator<unknown>
+}
+
+/** As the drivers open a database. */
+const BUSY_TIMEOUTS = { 'node:sqlite': 0, 'better-sqlite3': 5_000 } as const
