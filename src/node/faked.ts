@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Outlet, type Senders, sendersOf } from './sending/outlet.js'
 
@@ -7,9 +7,12 @@ import { type Outlet, type Senders, sendersOf } from './sending/outlet.js'
  *
  * `res.writeHead`, `write`, `end`, `flushHeaders`
  *                        keep what the handler writes until its record is settled; of a stream, only the end.
+ * `res._send`            keeps what Node's own `write` and `end` would send before the record is settled: a firewall in the process
+ *                        may call them directly.
  * `res.destroy`          is a failure: the record is released before the connection closes. After the handler has ended
  *                        its response, the client gets the answer first.
- * `res.emit`             withholds 'close': a handler continues without its client, and its streams must be able to end.
+ * `res.emit`             withholds 'close': a handler continues without its client, and its streams must be able to end. The
+ *                        'prefinish' and 'finish' of such an `end` of Node's own are not the response's.
  * `res._header`          represents a head that was handed over: `headersSent` is true, and setters throw.
  * `res._headerSent`      is true meanwhile; otherwise Node would take `_header` for a head and send it.
  * `res.writableEnded`    is true once the handler has ended. Node's own `finished` stays false, because `server.close()`
@@ -32,6 +35,8 @@ import { type Outlet, type Senders, sendersOf } from './sending/outlet.js'
 
 /** What the functions call. */
 export interface Holder {
+  /** What Node's own functions send is on its way to the client. */
+  readonly isSending: boolean
   writeHead(status: number, reason: unknown, headers: unknown): void
   write(chunk: unknown, encoding: unknown, callback: unknown): boolean
   end(chunk: unknown, encoding: unknown, callback: unknown): void
@@ -49,6 +54,7 @@ export function hold(res: ServerResponse, holder: Holder): void {
   held.write = write
   held.end = end
   held.flushHeaders = flushHeaders
+  held._send = send
   held.destroy = destroy
   held.emit = emit
   held.__onFinished = null
@@ -143,6 +149,11 @@ export function nodesEndHasRun(res: ServerResponse): boolean {
   return fieldsOf(res).finished
 }
 
+/** It has run in place of the hold's: the response goes on. */
+export function nodesEndHasNotRun(res: ServerResponse): void {
+  fieldsOf(res).finished = false
+}
+
 export function hasTrailers(res: ServerResponse): boolean {
   return fieldsOf(res)._trailer !== ''
 }
@@ -206,6 +217,13 @@ function end(this: Held, chunk?: unknown, encoding?: unknown, callback?: unknown
 function flushHeaders(this: Held): void {
   this[HOLDER].flushHeaders()
 }
+
+function send(this: Held, ...args: [data: unknown, encoding?: unknown, callback?: unknown]): boolean {
+  const holder = this[HOLDER]
+  return holder.isSending ? NODES_SEND.apply(this, args) : holder.write(...args)
+}
+
+const { _send: NODES_SEND } = ServerResponse.prototype as unknown as { _send(this: Held, ...args: unknown[]): boolean }
 
 function destroy(this: Held, error?: Error): Held {
   this[HOLDER].destroy(error)

@@ -70,6 +70,11 @@ export function isAscii(statusMessage: string, headers: HeaderPairs): boolean {
 
 const NOT_ASCII = /[\x80-\xff]/
 
+/** A failure's status that is set after the head was handed over, as error handlers do, means that what was handed over is wrong. */
+export function hasFailed(head: Head | undefined, { statusCode }: ServerResponse): boolean {
+  return head !== undefined && statusCode !== head.status && statusCode >= 400
+}
+
 /** The handler announced more bytes than it wrote: it was cut off itself, for example by its upstream. */
 export function isCutShort(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
   return Number(headerOf(res, 'content-length')) > body.byteLength && mayHaveBody(req, res.statusCode)

@@ -4,7 +4,7 @@ import { type Settling, transactionLate } from '../core/index.js'
 import { isEventStream } from '../http/answer/answer.js'
 import type { HeaderPairs, HeldAnswer, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
-import { canStream, type Head, isCutShort, isRecoded, mayHaveBody, takeHead } from './head.js'
+import { canStream, type Head, hasFailed, isCutShort, isRecoded, mayHaveBody, takeHead } from './head.js'
 import { headerOf, headersOf } from './headers.js'
 import { bytesOf, HeldBody } from './held-body.js'
 import { HeldStream } from './held-stream.js'
@@ -55,6 +55,8 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
   #hangsUp = false
   /** The response was ended while its answer was `given`. */
   #isEndDiscarded = false
+  /** Node's own `end` was called in place of `end`, and its 'finish' is to come. */
+  #isEndedBelow = false
   /** The state before the handler's open transaction; `undefined` if none is open. Nothing is sent before it ends. */
   #entry: ResponseEntry | undefined
 
@@ -125,8 +127,9 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
       if (done !== undefined) process.nextTick(done, alreadyFinished())
       return
     }
-    if (this.#isContradicted) return void this.destroy(undefined)
     const isFirst = this.#state === 'holding' || this.#state === 'streaming'
+    if (isFirst && (this.#stream?.isContradicted ?? hasFailed(this.#head, this.#res)))
+      return void this.destroy(undefined)
     if (isFirst && last) this.#accept(last, encoding, 'end')
     else if (isFirst) this.#handOver('end')
     if (done !== undefined) this.#res.once('finish', done)
@@ -138,13 +141,31 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
     if (!this.#sender.isGivenBack && !faked.nodesEndHasRun(this.#res)) faked.ended(this.#res) // Otherwise Node sets it.
   }
 
-  /** A failure's status that is set after the head was handed over, as error handlers do, means that what was handed over is wrong. */
-  get #isContradicted(): boolean {
-    if (this.#state === 'streaming') return this.#stream?.isContradicted === true
-    const { statusCode } = this.#res
-    return (
-      this.#state === 'holding' && this.#head !== undefined && statusCode !== this.#head.status && statusCode >= 400
-    )
+  /** A head that is not held was written by Node's own `writeHead`. */
+  get isSending(): boolean {
+    return this.#stream !== undefined || this.#head === undefined || this.#sender.isLifted
+  }
+
+  /** Node's own `end` was called, by code that got it elsewhere than from `res`: that is the handler's end. */
+  #endsBelow(event: string | symbol): boolean {
+    if (event === 'finish' && this.#isEndedBelow) {
+      this.#isEndedBelow = false
+      return true
+    }
+    if (this.isSending || !faked.nodesEndHasRun(this.#res)) return false
+    this.#isEndedBelow = event !== 'finish'
+    faked.nodesEndHasNotRun(this.#res)
+    this.end(undefined, undefined, undefined)
+    return true
+  }
+
+  /** Without the handler's end, something else was sent below the hold: what the handler has done is not known. */
+  #finishes(): void {
+    const isHandlers = this.#state === 'ended' || this.#state === 'broken'
+    this.#become('finished')
+    if (isHandlers) return
+    this.#sender.lift()
+    void this.#run.fail()
   }
 
   flushHeaders(): void {
@@ -204,11 +225,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
   }
 
   #keeps(byteLength: number): boolean {
-    return this.#run.keepsBody(byteLength, this.#contentType())
-  }
-
-  #contentType(): unknown {
-    return headerOf(this.#res, 'content-type')
+    return this.#run.keepsBody(byteLength, headerOf(this.#res, 'content-type'))
   }
 
   // --- what a framework does that hands the answer to the run itself
@@ -255,12 +272,12 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
   // --- what its client does
 
   emit(event: string | symbol, args: unknown[]): boolean {
-    const { outlet } = this.#sender
     if (event === 'close' && !this.#sender.isLifted) return this.#clientLeaves()
-    if (event === 'finish') this.#become('finished')
+    if (this.#endsBelow(event)) return true
+    if (event === 'finish') this.#finishes()
     if (event === 'finish' || event === 'close') this.#sender.freeSocket()
     const given = event === 'socket' ? [this.#sender.take(args[0] as Socket)] : args
-    return outlet.emit.call(this.#res, event, ...given)
+    return this.#sender.outlet.emit.call(this.#res, event, ...given)
   }
 
   /** The connection closed before this response had its turn on it: from version 24, Node destroys such a response. */
@@ -277,7 +294,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
   #clientLeaves(): boolean {
     this.#stream?.clientLeft()
     const goesOn = this.#state === 'holding' || this.#state === 'streaming'
-    const hadListener = goesOn && isEventStream(this.#contentType()) && this.#sender.emitClose()
+    const hadListener = goesOn && isEventStream(headerOf(this.#res, 'content-type')) && this.#sender.emitClose()
     if (!hadListener) this.#sender.withholdClose()
     if (this.#state === 'broken') faked.destroyed(this.#res, true)
     return hadListener
