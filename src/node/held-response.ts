@@ -96,8 +96,8 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
       faked.begun(res)
       return
     }
-    // A wrapper of `write` may delay a stream's head: then it is Node that calls this.
-    if (this.#stream === undefined || res.headersSent) throw headersSent()
+    // A wrapper of `write` may delay a stream's head, and a hook on the head may send another answer: then Node's own is called.
+    if (!this.isSending || res.headersSent) throw headersSent()
     outlet.writeHead.call(res, status, reason, headers)
   }
 

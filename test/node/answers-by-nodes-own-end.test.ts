@@ -77,14 +77,38 @@ describe.each(Object.entries(STORES))('with a store that %s', (_, makeStore) => 
     await idle()
     expect(told).toEqual(['claimed', 'failed: no_answer'])
   })
+
+  test('a firewall that looks at each head can send another answer, and the record stands', async () => {
+    let isBlocked = true
+    const { port, told } = await serve(
+      makeStore(),
+      (_req, res) => void res.end('secret'),
+      (res) => {
+        const { writeHead } = res
+        res.writeHead = ((...args: [number]) => {
+          if (!isBlocked) return writeHead.apply(res, args)
+          isBlocked = false
+          block(res.req, res)
+          return res
+        }) as typeof writeHead
+      },
+    )
+
+    expect(await responses(port, 1)).toEqual([{ status: '403', body: '{"error":"blocked"}' }])
+    expect(await responses(port, 1)).toEqual([{ status: '200', body: 'secret' }])
+    expect(told).toEqual(['claimed', 'completed', 'replayed'])
+  })
 })
 
-async function serve(store: Store, handler: Handler) {
+async function serve(store: Store, handler: Handler, before: (res: ServerResponse) => void = () => {}) {
   const told: string[] = []
   const onEvent = (event: IdempotencyEvent) =>
     void told.push(event.type === 'failed' ? `failed: ${event.because}` : event.type)
   const protect = idempotency({ store, scope: singleTenant, onEvent })
-  const server = createServer((req, res) => protect(req, res, () => handler(req, res))).listen(0, '127.0.0.1')
+  const server = createServer((req, res) => {
+    before(res)
+    protect(req, res, () => handler(req, res))
+  }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
   return { port: (server.address() as AddressInfo).port, told, idle: protect.idle }

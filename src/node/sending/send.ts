@@ -145,7 +145,7 @@ function sendAll(
 ): void {
   if (isEndNodes(outlet)) {
     sendHead(res, head, outlet)
-    sendBody(res, body, outlet)
+    if (!faked.nodesEndHasRun(res)) sendBody(res, body, outlet) // A firewall in the process may have sent another answer.
     return
   }
   if (head.statusMessage === NO_REASON) sendHead(res, head, outlet) // Node sends an empty phrase only if writeHead has it.
