@@ -52,29 +52,11 @@ const UTF_8 = new TextEncoder()
 export async function readAtMost(body: ReadableStream<Uint8Array>, mostBytes: number): Promise<Uint8Array | null> {
   const reader = body.getReader()
   const read = new Gathered()
-  if (await gather(reader, read, mostBytes)) return read.whole()
-  leave(reader)
-  return null
-}
-
-export type Reader = ReadableStreamDefaultReader<Uint8Array>
-
-/** Reads until the end, or until there are more than so many bytes, or so many pieces. Resolves with whether it was the end. */
-export async function gather(
-  reader: Reader,
-  read: Gathered,
-  mostBytes: number,
-  mostPieces = Number.POSITIVE_INFINITY,
-): Promise<boolean> {
-  for (let pieces = 0; pieces < mostPieces && read.byteLength <= mostBytes; pieces++) {
-    const { done, value } = await reader.read()
-    if (done) return true
-    read.add(bytesIn(value))
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    read.add(bytesIn(next.value))
+    if (read.byteLength <= mostBytes) continue
+    reader.cancel().catch(() => {}) // It resolves when the request itself is read or cancelled.
+    return null
   }
-  return false
-}
-
-/** The promise resolves when the request itself is read or cancelled. */
-export function leave(reader: Reader): void {
-  reader.cancel().catch(() => {})
+  return read.whole()
 }

@@ -1,4 +1,4 @@
-import { bytesIn, Gathered, gather, leave, type Reader } from './gathered.js'
+import { bytesIn, Gathered } from './gathered.js'
 
 /**
  * The bytes of a request's body; `null`: there are more than so many; `undefined`: it has none. The request stays unread for its
@@ -9,9 +9,17 @@ export async function unreadBody(request: Request, mostBytes: number): Promise<U
   if (body === null) return undefined
   const reader = body.getReader()
   const read = new Gathered()
-  if (await gather(reader, read, mostBytes, MOST_PIECES)) return read.whole()
+  for (let pieces = 0; pieces < MOST_PIECES; pieces++) {
+    const { done, value } = await reader.read()
+    if (done) return read.whole()
+    read.add(bytesIn(value))
+    if (read.byteLength > mostBytes) {
+      leave(reader)
+      return null
+    }
+  }
   leave(reader)
-  return read.byteLength > mostBytes ? null : joinedBody(request, mostBytes)
+  return joinedBody(request, mostBytes)
 }
 
 /**
@@ -24,11 +32,20 @@ const MOST_PIECES = 4_096
 async function joinedBody(request: Request, mostBytes: number): Promise<Uint8Array | null> {
   const reader = (request.body as ReadableStream<Uint8Array>).getReader()
   const read = new Gathered()
-  const isWhole = await gather(reader, read, mostBytes)
-  const bytes = read.whole()
-  giveBody(request, isWhole ? bytes : rest(bytes, reader))
-  return isWhole ? bytes : null
+  while (read.byteLength <= mostBytes) {
+    const { done, value } = await reader.read()
+    if (done) {
+      const bytes = read.whole()
+      giveBody(request, bytes)
+      return bytes
+    }
+    read.add(bytesIn(value))
+  }
+  giveBody(request, rest(read.whole(), reader))
+  return null
 }
+
+type Reader = ReadableStreamDefaultReader<Uint8Array>
 
 /** What was read, and what follows, as fast as it is read. */
 function rest(bytes: Uint8Array, reader: Reader): ReadableStream<Uint8Array> {
@@ -69,3 +86,8 @@ function giveBody(request: Request, body: Uint8Array | ReadableStream<Uint8Array
 
 /** Streams of requests never hold shared memory. */
 type Sendable = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>
+
+/** The promise resolves when the request itself is read or cancelled. */
+function leave(reader: Reader): void {
+  reader.cancel().catch(() => {})
+}
