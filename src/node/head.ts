@@ -71,7 +71,7 @@ export function isAscii(statusMessage: string, headers: HeaderPairs): boolean {
 const NOT_ASCII = /[\x80-\xff]/
 
 /** A failure's status that is set after the head was handed over, as error handlers do, means that what was handed over is wrong. */
-export function hasFailed(head: Head | undefined, { statusCode }: ServerResponse): boolean {
+export function isWrong(head: Head | undefined, { statusCode }: ServerResponse): boolean {
   return head !== undefined && statusCode !== head.status && statusCode >= 400
 }
 

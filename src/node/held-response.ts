@@ -4,7 +4,7 @@ import { type Settling, transactionLate } from '../core/index.js'
 import { isEventStream } from '../http/answer/answer.js'
 import type { HeaderPairs, HeldAnswer, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
-import { canStream, type Head, hasFailed, isCutShort, isRecoded, mayHaveBody, takeHead } from './head.js'
+import { canStream, type Head, isCutShort, isRecoded, isWrong, mayHaveBody, takeHead } from './head.js'
 import { headerOf, headersOf } from './headers.js'
 import { bytesOf, HeldBody } from './held-body.js'
 import { HeldStream } from './held-stream.js'
@@ -128,8 +128,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
       return
     }
     const isFirst = this.#state === 'holding' || this.#state === 'streaming'
-    if (isFirst && (this.#stream?.isContradicted ?? hasFailed(this.#head, this.#res)))
-      return void this.destroy(undefined)
+    if (isFirst && (this.#stream?.isWrong ?? isWrong(this.#head, this.#res))) return void this.destroy(undefined)
     if (isFirst && last) this.#accept(last, encoding, 'end')
     else if (isFirst) this.#handOver('end')
     if (done !== undefined) this.#res.once('finish', done)

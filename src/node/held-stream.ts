@@ -48,7 +48,7 @@ export class HeldStream {
   }
 
   /** A status that is set after the head was sent, as error handlers do, means that what was sent is wrong. */
-  get isContradicted(): boolean {
+  get isWrong(): boolean {
     return this.#sender.res.statusCode !== this.#status
   }
 
