@@ -57,7 +57,7 @@ export function hold(res: ServerResponse, holder: Holder): void {
   held._send = send
   held.destroy = destroy
   held.emit = emit
-  held.__onFinished = null
+  if (held.__onFinished !== undefined) held.__onFinished = null
 }
 
 /** Called by a framework that watches `req.socket` for its handlers: it must not see that the client of a held response has left. */
@@ -218,12 +218,13 @@ function flushHeaders(this: Held): void {
   this[HOLDER].flushHeaders()
 }
 
-function send(this: Held, ...args: [data: unknown, encoding?: unknown, callback?: unknown]): boolean {
+function send(this: Held, data: unknown, encoding?: unknown, callback?: unknown, byteLength?: unknown): boolean {
   const holder = this[HOLDER]
-  return holder.isSending ? NODES_SEND.apply(this, args) : holder.write(...args)
+  if (!holder.isSending) return holder.write(data, encoding, callback)
+  return NODES_SEND.call(this, data, encoding, callback, byteLength)
 }
 
-const { _send: NODES_SEND } = ServerResponse.prototype as unknown as { _send(this: Held, ...args: unknown[]): boolean }
+const { _send: NODES_SEND } = ServerResponse.prototype as unknown as { readonly _send: typeof send }
 
 function destroy(this: Held, error?: Error): Held {
   this[HOLDER].destroy(error)
