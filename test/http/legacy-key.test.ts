@@ -57,6 +57,7 @@ describe('the key in a body field', () => {
     { name: 'an empty string', value: '' },
     { name: 'a quoted nothing', value: '""' },
     { name: '256 characters', value: 'x'.repeat(256) },
+    { name: '9 million characters in quotes', value: `"${'x'.repeat(9_000_000)}"` },
     { name: 'a control character', value: 'a\nb' },
     { name: 'half of a surrogate pair', value: 'a\ud800' },
     { name: 'the word undefined', value: 'undefined' },

@@ -83,7 +83,7 @@ export function storageScope({ namespace, scope }: Pick<RecordName, 'namespace' 
 export const SINGLE_TENANT = 'single tenant'
 
 /** "a string of at most 255 characters" (the payments service's limit; also that of most public payment APIs). */
-const MAX_CHARACTERS = 255
+export const MAX_CHARACTERS = 255
 const CONTROL_CHARACTER = /\p{Cc}/u
 
 /** What is wrong with a key, wherever it comes from, as a clause about it; `null`: nothing. */
@@ -118,8 +118,10 @@ export function namespaceFault(given: unknown): string | null {
     : 'a word that is empty, too long, or has a colon, a percent sign or a blank'
 }
 
+/** A character has at most two code units: of a text of megabytes, they are not counted. */
 function isTooLong(text: string): boolean {
-  return text.length > MAX_CHARACTERS && [...text].length > MAX_CHARACTERS
+  if (text.length <= MAX_CHARACTERS) return false
+  return text.length > 2 * MAX_CHARACTERS || [...text].length > MAX_CHARACTERS
 }
 
 /**

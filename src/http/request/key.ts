@@ -1,6 +1,6 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { kindOf } from '../../core/errors.js'
-import { isAccident, keyFault } from '../../core/record/identity.js'
+import { isAccident, keyFault, MAX_CHARACTERS } from '../../core/record/identity.js'
 import type { LegacyKey } from '../options/options.js'
 
 /** A key, or what is wrong with it, worded for the client. */
@@ -25,7 +25,8 @@ export function readKeyLines(lines: readonly string[], areJoined = false): KeyRe
  * unchanged, even if it begins with a quote: `"abc";a=1` is a key of nine characters, and `"ä"` of three.
  */
 export function readKey(text: string): KeyReading {
-  const key = RFC_8941_STRING.test(text) ? text.slice(1, -1).replace(/\\(["\\])/g, '$1') : text
+  const isString = text.length <= LONGEST_STRING && RFC_8941_STRING.test(text)
+  const key = isString ? text.slice(1, -1).replace(/\\(["\\])/g, '$1') : text
   const invalid = keyFault(key) ?? accident(key)
   return invalid === null ? { key } : { invalid }
 }
@@ -40,6 +41,8 @@ function accident(key: string): string | null {
 
 /** RFC 8941 §3.3.3: DQUOTE, then unescaped characters or an escaped quote or backslash, then DQUOTE. */
 const RFC_8941_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"$/
+/** One that is longer is too long as a key, too. A body's field may have megabytes, which overflow the expression's stack. */
+const LONGEST_STRING = 2 * MAX_CHARACTERS + 2
 /** What most clients send, for example a UUID: ASCII that does not begin with a quote. */
 const PLAIN_KEY = /^[\x21\x23-\x7e][\x20-\x7e]{0,254}$/
 const BEYOND_ASCII = /\P{ASCII}/u
