@@ -3,6 +3,7 @@ import { readCommandLine, UsageError } from './command-line.js'
 import { commands } from './commands.js'
 import { helpOf } from './help.js'
 import { CLOSE_MS, closed, reasonOf } from './limits.js'
+import { harmless } from './printed.js'
 import { nameOf, openTarget, placesOf } from './target.js'
 import { withoutPasswords } from './without-passwords.js'
 
@@ -47,7 +48,8 @@ function neverCame(): void {
 
 function failed(error: unknown): void {
   const isUsage = isMistaken(error)
-  console.error(`once-per-key: ${told(error)}${isUsage ? '\nTry: once-per-key --help' : ''}`)
+  const lines = told(error).split('\n').map(harmless) // A server chooses the words of its errors.
+  console.error(`once-per-key: ${lines.join('\n')}${isUsage ? '\nTry: once-per-key --help' : ''}`)
   process.exitCode = isUsage ? 2 : 3
 }
 

@@ -1,7 +1,9 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import { storageKey } from 'once-per-key/core'
 import { RedisStore } from 'once-per-key/redis'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ownOf } from '../adapters/claims.js'
 import { startRedis } from '../support/redis-server.js'
 import { build, command } from './built-command.js'
@@ -30,4 +32,20 @@ describe('a key that would steer a terminal', async () => {
     expect(table.stdout).toContain('\\u{202e}abc\\u{85}\\u{61c}\\u{2028}\\u{e0001}')
     for (const { stdout } of [json, table]) expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/u)
   })
+})
+
+test('an error of a server that would steer a terminal is escaped', async () => {
+  const replies = (sent: string) => (/evalsha/i.test(sent) ? '-ERR \u001b]0;title\u0007\u202eabc\r\n' : '+OK\r\n')
+  const server = createServer((socket) => {
+    socket
+      .on('error', () => {})
+      .on('data', (bytes) => {
+        for (const sent of String(bytes).split(/(?=\*\d+\r\n)/)) socket.write(replies(sent))
+      })
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const { stderr } = await command(['inspect', 'acme', 'order-1', '--redis', `redis://127.0.0.1:${port}`])
+  expect(stderr).toContain('ERR \\u{1b}]0;title\\u{7}\\u{202e}abc. Nothing changed.')
 })
