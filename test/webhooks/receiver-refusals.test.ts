@@ -271,12 +271,14 @@ describe('a bad envelope', () => {
     expect(reply.body.toString()).not.toMatch(/yes|hush/)
   })
 
-  test('is answered with the first hundred of many mistakes', async () => {
-    const { port } = await receive(express5)
+  test('is answered, and told of by its event, with the first hundred of many mistakes', async () => {
+    const { port, events } = await receive(express5)
     const reply = await deliver(port, {
       body: { ...event, payload: { users: Array.from({ length: 5_000 }, () => 1) } },
     })
-    expect((reply.json() as { errors: unknown[] }).errors).toHaveLength(100)
+    const { errors } = reply.json() as { errors: unknown[] }
+    expect(errors).toHaveLength(100)
+    expect(events).toEqual([expect.objectContaining({ code: 'event_invalid', issues: errors })])
   })
 })
 

@@ -80,8 +80,9 @@ export class Deliveries<Req extends AnyRequest> {
   }
 
   refused(code: Refused, about: AboutDelivery, issues?: readonly WebhookEventIssue[]): Answer {
-    this.emit({ type: 'rejected', code, ...about, ...(issues && { issues }) })
-    return refusalAnswer(code, issues)
+    const told = issues?.slice(0, MOST_ISSUES)
+    this.emit({ type: 'rejected', code, ...about, ...(told && { issues: told }) })
+    return refusalAnswer(code, told)
   }
 
   /** Counts a delivery as in progress for `idle()`: it may start a run even after its client has gone. */
@@ -168,6 +169,9 @@ export class Deliveries<Req extends AnyRequest> {
     throw new IdempotencyError('verify_failed', `verify() returned ${kindOf(verdict)}. ${VERIFY_WAY_OUT}`)
   }
 }
+
+/** If everything is wrong with a body, a log would have several times its size. */
+const MOST_ISSUES = 100
 
 type Refused = Exclude<ReceiverRefusalCode, 'handler_failed' | 'receiver_failed'>
 

@@ -17,8 +17,8 @@ export interface AboutDelivery {
 export type WebhookReceiverEvent =
   | IdempotencyEvent
   /**
-   * A delivery was refused before any handler ran. `issues`, for `event_invalid`, lists what is wrong, without values.
-   * If `verify` refused the delivery, nothing that it contains is included.
+   * A delivery was refused before any handler ran. `issues`, for `event_invalid`, lists the first hundred things that are wrong,
+   * without values. If `verify` refused the delivery, nothing that it contains is included.
    */
   | ({
       readonly type: 'rejected'

@@ -99,13 +99,10 @@ const CATALOGUE = {
   },
 } as const satisfies ProblemCatalogue
 
-/** Limits the list if everything is wrong with a body. */
-const MOST_ERRORS = 100
-
 /** A refusal as the response to send, in the shape of the engine's problems. */
 export function refusalAnswer(code: ReceiverRefusalCode, issues?: readonly WebhookEventIssue[]): Answer {
   const problem = problemFrom(CATALOGUE, code)
-  const errors = issues?.slice(0, MOST_ERRORS).map(({ path, message }) => ({ path, message }))
+  const errors = issues?.map(({ path, message }) => ({ path, message }))
   const answer = problemAnswer(problem, { body: { ...problemBody(problem), ...(errors && { errors }) } })
   return code === 'method_not_allowed' ? { ...answer, headers: [...answer.headers, ['Allow', 'POST']] } : answer
 }
