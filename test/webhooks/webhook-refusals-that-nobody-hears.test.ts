@@ -93,6 +93,20 @@ describe('without a listener', () => {
     expect(JSON.stringify(warnings)).not.toMatch(/hush|nobody.shows/)
   })
 
+  test('names that the sender chose begin no line of their own, steer no terminal, and are cut', async () => {
+    const warnings = heardWarnings()
+    const parse = () => {
+      throw Object.assign(new Error(), {
+        issues: [{ path: ['payload', '\n\u001b]0;\u202e'], message: 'x'.repeat(1_000) }],
+      })
+    }
+    await deliver(await silentReceiver({ parse } as never))
+    await printed()
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]?.message).toContain('payload.\\u{a}\\u{1b}]0;\\u{202e}: xxx')
+    expect(warnings[0]?.message.length).toBeLessThan(600)
+  })
+
   test('of a refused signature it is said what to compare', async () => {
     const warnings = heardWarnings()
     const port = await silentReceiver({ verify: () => false })

@@ -89,8 +89,15 @@ const ADVICE: Readonly<Record<string, string>> = {
 /** The first few issues and the type; neither contains a secret. */
 function whyIn(event: Extract<WebhookReceiverEvent, { type: 'rejected' }>): string {
   const { eventType, issues = [] } = event as { eventType?: string; issues?: readonly WebhookEventIssue[] }
-  const lines = issues.slice(0, MOST_ISSUES).map(({ path, message }) => `; ${path || 'the event'}: ${message}`)
-  return `${eventType === undefined ? '' : `, type ${JSON.stringify(eventType)}`}${lines.join('')}`
+  const lines = issues
+    .slice(0, MOST_ISSUES)
+    .map(({ path, message }) => `; ${`${path || 'the event'}: ${message}`.slice(0, MOST_CHARACTERS)}`)
+  return harmless(`${eventType === undefined ? '' : `, type ${JSON.stringify(eventType)}`}${lines.join('')}`)
+}
+
+/** Types and members are named by the sender: nothing of it begins another line of a log, or steers a terminal. */
+function harmless(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`)
 }
 
 const MOST_CHARACTERS = 255
