@@ -114,11 +114,7 @@ export class Run extends SteppedRecord {
   }
 
   /** `complete`, for whoever holds an object to be told: at once, if the store answers at once. */
-  completeFor(
-    settling: Settling,
-    answer: Answer,
-    mustBeConfirmed = this.withholds,
-  ): void {
+  completeFor(settling: Settling, answer: Answer, mustBeConfirmed = this.withholds): void {
     if (this.#transaction !== undefined) {
       offer(this.#transaction, { answer }, settling)
       return
