@@ -8,6 +8,7 @@ import {
 } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { gate } from '../support/gate.js'
 
 const TIMES = { leaseMs: 12_000, storeTimeoutMs: 1_000, maxRunMs: 60_000, retentionMs: 3_600_000 }
 const ANSWER = { status: 200, statusMessage: '', headers: [], body: Buffer.from('{}') }
@@ -147,6 +148,27 @@ describe('a step', () => {
     })
     await expect(outer).rejects.toThrow('no')
     expect(commands).not.toContain('outer undone')
+  })
+
+  test('beside which another began is taken back, and the outcome stays unknown', async () => {
+    const { run, inspect, commands } = stage()
+    const first = await run()
+    const begun = gate()
+    const charge = first.context.step('charge', async () => {
+      await begun.opened
+      throw new CertainFailure('declined')
+    })
+    const ship = first.context.step('ship', async () => {
+      begun.open()
+      await expect(charge).rejects.toThrow('declined')
+      return 'shipped'
+    })
+    expect(await ship).toBe('shipped')
+    expect(commands).toContain('charge undone')
+    await first.fail('certainly', 'certain_failure')
+    expect(await inspect()).toMatchObject({ uncertain: true, steps: [{ label: 'ship', state: 'done' }] })
+    const again = await run()
+    expect(await again.context.step('charge', ({ previousOutcome }) => previousOutcome)).toBe('none')
   })
 
   test('leaves the outcome of a failure unknown, however that is judged', async () => {

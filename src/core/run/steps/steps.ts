@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { awaited } from '../../calls/awaited.js'
 import { resultAsKept, resultAsShown } from '../../calls/sending-store.js'
 import type { StoreCall } from '../../calls/store-call.js'
@@ -42,6 +43,17 @@ interface KnownStep {
   change: StepChange | undefined
   readonly result: Uint8Array | null
 }
+
+/** The work of a step, while it is called. */
+interface StepWork {
+  /** The work inside which it is called. */
+  readonly around: StepWork | undefined
+  /** How many steps have begun inside it, and were not taken back. */
+  begun: number
+}
+
+/** Steps may run side by side, so nothing else tells which of them began inside another one. */
+const WORK = new AsyncLocalStorage<StepWork>()
 
 const MOST_STEPS = 100
 
@@ -110,6 +122,7 @@ export class Steps {
   #around(label: string, known: KnownStep, codec: StepCodec): StepsAround {
     const { recordKey, fingerprint } = this.#run
     const before = known.state
+    const around = WORK.getStore()
     known.state = 'running'
     this.#running++
     this.#isInside = true
@@ -128,10 +141,7 @@ export class Steps {
         this.#isInside = false
         known.state = { committed: 'done', unknown: 'begun', 'rolled back': before }[end] as StepState
         if (end === 'committed') this.#run.tellStep(wasFound ? 'step_resumed' : 'step_done', label)
-        if (end !== 'rolled back') {
-          this.#begun++
-          this.#run.setStepUncertain(true)
-        }
+        if (end !== 'rolled back') this.#count(1, around)
         this.#settled()
       },
     }
@@ -206,17 +216,17 @@ export class Steps {
     { work, codec, key }: GivenStep,
     previousOutcome: 'none' | 'unknown',
   ): Promise<unknown> {
-    const before = this.#begun++
-    this.#run.setStepUncertain(true)
+    const inside: StepWork = { around: WORK.getStore(), begun: 0 }
+    this.#count(1, inside.around)
     let value: unknown
     let encoded: ResultOfStep
     try {
-      value = await work({ key: key(this.#run.identity), label, previousOutcome, signal: this.#run.signal })
+      const step = { key: key(this.#run.identity), label, previousOutcome, signal: this.#run.signal }
+      value = await WORK.run(inside, () => work(step))
       encoded = codec.encoded(value)
     } catch (error) {
-      // What else began meanwhile may have begun inside it.
-      const isAlone = this.#begun === before + 1
-      if (isCertainFailure(error) && previousOutcome === 'none' && isAlone) await this.#takeBack(label, known)
+      const isAlone = inside.begun === 0
+      if (isCertainFailure(error) && previousOutcome === 'none' && isAlone) await this.#takeBack(label, known, inside)
       else known.state = 'begun'
       this.#settled()
       throw error
@@ -230,11 +240,17 @@ export class Steps {
     return encoded.value
   }
 
-  async #takeBack(label: string, known: KnownStep): Promise<void> {
-    this.#begun--
-    this.#run.setStepUncertain(this.#begun > 0)
+  async #takeBack(label: string, known: KnownStep, { around }: StepWork): Promise<void> {
+    this.#count(-1, around)
     if (this.#run.isProtected) await this.#send(label, 'undone', null, known, true)
     known.state = 'free'
+  }
+
+  /** `around`: the work inside which a step has begun, or was taken back. */
+  #count(by: 1 | -1, around: StepWork | undefined): void {
+    this.#begun += by
+    for (let work = around; work !== undefined; work = work.around) work.begun += by
+    this.#run.setStepUncertain(this.#begun > 0)
   }
 
   async #recordResult(label: string, known: KnownStep, { bytes }: ResultOfStep): Promise<void> {
