@@ -145,4 +145,4 @@ async function rollsBack(connection: Connection, error: unknown): Promise<boolea
  * statement at a time.
  */
 const HOLD = 'SET @once_per_key = @@autocommit, autocommit = 0'
-const LET_GO = 'SET autocommit = IFNULL(@once_per_key, 1)'
+const LET_GO = "SET autocommit = IF(CAST(@once_per_key AS CHAR) = '0', 0, 1)"
