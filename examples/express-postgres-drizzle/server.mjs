@@ -40,4 +40,7 @@ app.post('/payouts', express.json(), once, async (req, res) => {
   })
 })
 
-app.listen(process.env.PORT ?? 3000, () => console.log('ready'))
+app.listen(process.env.PORT ?? 3000, (error) => {
+  if (error) throw error // the port is taken
+  console.log('ready')
+})

@@ -15,4 +15,7 @@ app.post('/payouts', express.json(), once, async (req, res) => {
   res.status(201).json({ id, amount: req.body.amount })
 })
 
-app.listen(process.env.PORT ?? 3000, () => console.log('ready'))
+app.listen(process.env.PORT ?? 3000, (error) => {
+  if (error) throw error // the port is taken
+  console.log('ready')
+})

@@ -51,4 +51,7 @@ app.post('/payouts', express.json(), once, async (req, res) => {
   })
 })
 
-app.listen(Number(PORT), '127.0.0.1', () => console.log('listening'))
+app.listen(Number(PORT), '127.0.0.1', (error) => {
+  if (error) throw error
+  console.log('listening')
+})
