@@ -1,9 +1,12 @@
-import { agenticCommerce, ietfDraft, ietfDraft07, type Profile, universalCommerce } from 'once-per-key'
+import express, { type Express, type Request } from 'express'
+import { agenticCommerce, idempotency, ietfDraft, ietfDraft07, type Profile, universalCommerce } from 'once-per-key'
 import { recordName, storageKey } from 'once-per-key/core'
 import { createRequestEngine, type IdempotencyOptions, singleTenant } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { keepsBytes } from '../../examples/recipes/webhooks/keeps-bytes.js'
 import { resolveOptions } from '../../src/http/options/option-rules.js'
+import { listen } from '../support/bindings.js'
 import { engineOnTrial, outcomeOf } from '../support/engine-on-trial.js'
 import { answer } from '../support/request-facts.js'
 
@@ -251,16 +254,36 @@ describe('a key that belongs to its path', () => {
   })
 })
 
+/** An application behind a parser that keeps the bytes; all that is sent to it has one key. */
+async function served(application: Express) {
+  const { port, close } = await listen(application)
+  onTestFinished(close)
+  return async (path: string, body: string | null) => {
+    const headers = {
+      'Idempotency-Key': 'order-1',
+      ...(body !== null && { 'Content-Type': 'application/json' }),
+    }
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', headers, body })
+    const header = (name: string) => response.headers.get(name)
+    return { status: response.status, replayed: header('Idempotent-Replayed') }
+  }
+}
+
 describe('the Universal Commerce Protocol', () => {
-  test('payload matching: by the bytes of the body, where its digest is the fingerprint', async () => {
-    const { run, send } = engineOnTrial({
+  test('payload matching: by the bytes of the body, where they are the fingerprint', async () => {
+    const once = idempotency<Request & { rawBody?: Uint8Array }>({
+      store: new MemoryStore(),
+      scope: singleTenant,
       profile: universalCommerce,
-      retentionMs: 2 * DAY_MS,
-      fingerprint: ({ headers = [] }) => headers.find(([name]) => name === 'Content-Digest')?.[1],
+      fingerprint: (req) => req.rawBody ?? '',
     })
-    const digest = (of: string) => [['Content-Digest', `sha-256=:${of}:`]] as const
-    await (await run({ headers: digest('X48E9q') })).settle(answer())
-    expect((await send({ headers: digest('X48E9q') })).action).toBe('replay')
-    expect(outcomeOf(await send({ headers: digest('RK0qy1') }))).toBe('mismatched')
+    const send = await served(express().use(keepsBytes, once, (_req, res) => void res.json({})))
+    const sessions = '/checkout-sessions'
+    expect(await send(sessions, '{"quantity":1}')).toMatchObject({ status: 200, replayed: null })
+    expect(await send(sessions, '{"quantity":1}')).toMatchObject({ status: 200, replayed: 'true' })
+    expect(await send(sessions, '{"quantity": 1}')).toMatchObject({ status: 409 })
+    const cancel = `${sessions}/1/cancel` // An operation without a body, and so without a digest of it.
+    expect(await send(cancel, null)).toMatchObject({ status: 200, replayed: null })
+    expect(await send(cancel, null)).toMatchObject({ status: 200, replayed: 'true' })
   })
 })
