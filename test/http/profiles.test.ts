@@ -1,4 +1,4 @@
-import express, { type Express, type Request } from 'express'
+import express, { type Express, type Request, type RequestHandler } from 'express'
 import { agenticCommerce, idempotency, ietfDraft, ietfDraft07, type Profile, universalCommerce } from 'once-per-key'
 import { recordName, storageKey } from 'once-per-key/core'
 import { createRequestEngine, type IdempotencyOptions, singleTenant } from 'once-per-key/http'
@@ -258,16 +258,40 @@ describe('a key that belongs to its path', () => {
 async function served(application: Express) {
   const { port, close } = await listen(application)
   onTestFinished(close)
-  return async (path: string, body: string | null) => {
+  return async (path: string, body: string | null, more: Record<string, string> = {}) => {
     const headers = {
       'Idempotency-Key': 'order-1',
       ...(body !== null && { 'Content-Type': 'application/json' }),
+      ...more,
     }
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', headers, body })
     const header = (name: string) => response.headers.get(name)
-    return { status: response.status, replayed: header('Idempotent-Replayed') }
+    return { status: response.status, replayed: header('Idempotent-Replayed'), requestId: header('Request-Id') }
   }
 }
+
+describe('the Agentic Commerce Protocol', () => {
+  const once = () => idempotency({ store: new MemoryStore(), scope: singleTenant, profile: agenticCommerce })
+  const echo: RequestHandler = (req, res, next) => {
+    res.set('Request-Id', req.get('Request-Id'))
+    next()
+  }
+  const paid: RequestHandler = (_req, res) => void res.json({})
+
+  test('§3: a Request-Id is echoed', async () => {
+    const send = await served(express().use(echo, keepsBytes, once(), paid))
+    const sent = async (body: string, requestId: string) => send('/', body, { 'Request-Id': requestId })
+    expect(await sent('{}', 'a')).toEqual({ status: 200, replayed: null, requestId: 'a' })
+    expect(await sent('{}', 'b')).toEqual({ status: 200, replayed: 'true', requestId: 'b' })
+    expect(await sent('[]', 'c')).toEqual({ status: 422, replayed: null, requestId: 'c' })
+  })
+
+  test('§3: a Request-Id that the handler sets is part of its answer', async () => {
+    const send = await served(express().use(keepsBytes, once(), echo, paid))
+    for (const requestId of ['a', 'b'])
+      expect(await send('/', '{}', { 'Request-Id': requestId })).toMatchObject({ requestId: 'a' })
+  })
+})
 
 describe('the Universal Commerce Protocol', () => {
   test('payload matching: by the bytes of the body, where they are the fingerprint', async () => {
