@@ -71,7 +71,7 @@ describe('a profile', () => {
     [agenticCommerce, { unknownOutcome: 'refuse' }, "unknownOutcome: the profile agenticCommerce needs 'rerun'"],
     [agenticCommerce, { retentionMs: DAY_MS - 1 }, 'retentionMs: the profile agenticCommerce needs at least 86400000'],
     [agenticCommerce, { problemStatuses: { key_missing: 422 } }, 'the profile agenticCommerce needs key_missing: 400'],
-    [agenticCommerce, { problemStatuses: { mismatched: 409 } }, 'the profile agenticCommerce needs mismatched: 422'],
+    [agenticCommerce, { problemStatuses: { mismatched: 400 } }, 'needs mismatched: 422 or 409 (§6.4)'],
     [agenticCommerce, { problemStatuses: { in_flight: 425 } }, 'the profile agenticCommerce needs in_flight: 409'],
     [universalCommerce, { header: 'X-Key' }, 'header: the profile universalCommerce needs Idempotency-Key'],
     [universalCommerce, { retentionMs: DAY_MS - 1 }, 'retentionMs: the profile universalCommerce needs at least'],

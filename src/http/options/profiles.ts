@@ -46,10 +46,10 @@ const keptForADay = (rule: string): Demand => ({
   needs: `at least ${DAY_MS} (${rule})`,
 })
 
-const theStatus = (code: ProblemCode, status: number, rule: string): Demand => ({
+const theStatus = (code: ProblemCode, rule: string, ...statuses: readonly number[]): Demand => ({
   option: 'problemStatuses',
-  keeps: ({ problemStatuses }) => (problemStatuses?.[code] ?? status) === status,
-  needs: `${code}: ${status} (${rule})`,
+  keeps: ({ problemStatuses }) => statuses.includes(problemStatuses?.[code] ?? Number(statuses[0])),
+  needs: `${code}: ${statuses.join(' or ')} (${rule})`,
 })
 
 /** By name, so that an ES module and a CommonJS copy of a profile are the same. */
@@ -85,9 +85,10 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
         keeps: ({ unknownOutcome }) => unknownOutcome !== 'refuse',
         needs: '\'rerun\' (§6.5: "A retry with the same key after a 5xx MUST be processed as a fresh request")',
       },
-      theStatus('key_missing', 400, '§6.1'),
-      theStatus('mismatched', 422, '§6.4'),
-      theStatus('in_flight', 409, '§6.4'),
+      theStatus('key_missing', '§6.1', 400),
+      // OpenAI's launch checks ask for "idempotency_conflict with HTTP 409" (its commerce guide "Agentic commerce in production").
+      theStatus('mismatched', '§6.4', 422, 409),
+      theStatus('in_flight', '§6.4', 409),
       keptForADay('§6.6: "for at least 24 hours"'),
     ],
   },
@@ -97,8 +98,8 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
     demands: [
       usualHeader('Headers'),
       keptForADay('Idempotency Key Requirements: "Minimum 24 hours"'),
-      theStatus('mismatched', 409, 'Idempotency Key Requirements: "Reject with 409 Conflict"'),
-      theStatus('store_unavailable', 503, 'Idempotency Key Requirements: "reject request with 503"'),
+      theStatus('mismatched', 'Idempotency Key Requirements: "Reject with 409 Conflict"', 409),
+      theStatus('store_unavailable', 'Idempotency Key Requirements: "reject request with 503"', 503),
       {
         option: 'storeFailure',
         keeps: ({ storeFailure }) => storeFailure !== 'runUnprotected',

@@ -178,6 +178,14 @@ describe.each(FRAMEWORKS)('the Agentic Commerce Protocol, on $name', (framework)
     expect(other.json()).toEqual({ type: 'invalid_request', code: 'idempotency_conflict', message: expect.any(String) })
   })
 
+  test('§6.4: another body is 409 idempotency_conflict where the option says so', async () => {
+    const { send } = await serve(framework, paid, { options: { ...options, problemStatuses: { mismatched: 409 } } })
+    await send({ key })
+    const other = await send({ key, json: { amount: 7 } })
+    expect([other.status, other.header('Retry-After')]).toEqual([409, undefined])
+    expect(other.json()).toMatchObject({ type: 'invalid_request', code: 'idempotency_conflict' })
+  })
+
   test('§6.4: a request in flight is 409 idempotency_in_flight, with Retry-After', async () => {
     const { first, second, end } = await inFlight(framework, { options })
     expect(second.status).toBe(409)
