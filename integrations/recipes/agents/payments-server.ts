@@ -22,10 +22,10 @@ export function paymentsServer({ once, bank, account }: Parts): McpServer {
     {
       description:
         'Pays an open order, once. If a call fails or gives no result, call it again with exactly the same arguments: it pays no second time.',
-      inputSchema: {
+      inputSchema: z.object({
         order_id: z.string().min(1).max(255).describe('As list_orders shows it'),
         amount: z.number().int().positive(),
-      },
+      }),
       annotations: { idempotentHint: true },
     },
     async ({ order_id, amount }) => {
