@@ -299,7 +299,7 @@ describe('the Universal Commerce Protocol', () => {
       store: new MemoryStore(),
       scope: singleTenant,
       profile: universalCommerce,
-      fingerprint: (req) => req.rawBody ?? '',
+      fingerprint: (req) => req.rawBody ?? null,
     })
     const send = await served(express().use(keepsBytes, once, (_req, res) => void res.json({})))
     const sessions = '/checkout-sessions'
