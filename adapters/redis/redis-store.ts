@@ -287,9 +287,9 @@ function aPrefix(value: unknown): string | null {
   if (typeof value !== 'string') return 'a string'
   if (value.isWellFormed() && (A_WORD_AND_A_COLON.test(value) || ENDS_OUTSIDE_OF_PARTS.test(value))) return null
   return (
-    "a word and a colon, such as 'payments:', or a text that ends with another sign, such as 'shop:payments/': any other " +
-    'prefixes and namespaces make of their keys can begin with any other; where 0.1.0 has written records under it, add ' +
-    '`prefixMayMeetOthers: true`'
+    "a word and a colon, such as 'payments:', or a text that ends in another character, such as 'shop:payments/': another " +
+    'prefix or namespace could make the same keys. If records already have this prefix, and no other store shares the ' +
+    'server, add `prefixMayMeetOthers: true`'
   )
 }
 

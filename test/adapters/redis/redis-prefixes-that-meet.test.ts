@@ -40,7 +40,7 @@ test.each(MEETING)('the prefix %j, which could meet the records of another, is r
   const build = () => new RedisStore({ client: redis, prefix })
   expect(build).toThrow(expect.objectContaining({ code: 'options_invalid' }))
   expect(build).toThrow(
-    /prefix: expected a word and a colon, such as 'payments:', or a text that ends with another sign/,
+    /prefix: expected a word and a colon, such as 'payments:', or a text that ends in another character/,
   )
 })
 
