@@ -7,6 +7,7 @@ import {
   type MandateSetupStartedEvent,
   type MerchantUpdatedEvent,
   type UnknownEvent,
+  type WebhookEventIssue,
   type WebhookReceiverEvent,
   webhookReceiver,
 } from 'once-per-key/webhooks'
@@ -41,6 +42,19 @@ test('each handler gets the event of its type', () => {
   // @ts-expect-error verify is required
   const unsigned = () => webhookReceiver({ store, source: 'payments', on: {} })
   expectTypeOf(unsigned).toBeFunction()
+})
+
+test('an event of a refused delivery says which, and what is wrong', () => {
+  webhookReceiver({
+    ...rest,
+    on: {},
+    onEvent: (event) => {
+      if (event.type !== 'rejected') return
+      const { source, eventId, eventType, issues = [] } = event
+      expectTypeOf([source, eventId, eventType]).toEqualTypeOf<(string | undefined)[]>()
+      expectTypeOf(issues).toEqualTypeOf<readonly WebhookEventIssue[]>()
+    },
+  })
 })
 
 test('the request may be one of the application’s', () => {

@@ -104,6 +104,8 @@ export const receiver: WebhookReceiver = webhookReceiver({
     },
   },
   onUnknownEvent: ({ sentType }) => sentType.trim(),
+  onEvent: (event) =>
+    event.type === 'rejected' ? [event.code.trim(), event.eventId?.trim(), event.issues?.length] : [],
 })
 // @ts-expect-error no such type of event
 webhookReceiver({ store, source: 'payments', verify, on: { merchant_update: () => {} } })

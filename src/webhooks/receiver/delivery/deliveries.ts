@@ -16,6 +16,7 @@ import {
   createRequestEngine,
   type FirstSentReading,
   firstSentReader,
+  type IdempotencyEvent,
   type RequestEngine,
   type RequestRun,
   waitFor,
@@ -50,7 +51,8 @@ export class Deliveries<Req extends AnyRequest> {
     this.#sourceOf = sourceReader(source)
     this.#firstSentOf = firstSent && firstSentReader(firstSent, ofEngine.clockSkewMs)
     this.emit = safeListener(onEvent ?? printByDefault)
-    this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: this.emit, renderProblem: eventProblem })
+    const emit = this.emit as (event: IdempotencyEvent) => void // It rejects requests, and here it is only asked to claim.
+    this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: emit, renderProblem: eventProblem })
   }
 
   /** `typeOfPath`: the type in the path; `null` if it has none. Returns `null` if the client has gone. */

@@ -15,7 +15,7 @@ export interface AboutDelivery {
 
 /** What happened. Contains no payloads and no signatures. */
 export type WebhookReceiverEvent =
-  | IdempotencyEvent
+  | Exclude<IdempotencyEvent, { readonly type: 'rejected' }>
   /**
    * A delivery was refused before any handler ran. `issues`, for `event_invalid`, lists the first hundred things that are wrong,
    * without values. If `verify` refused the delivery, nothing that it contains is included.
@@ -88,7 +88,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** The first few issues and the type; neither contains a secret. */
 function whyIn(event: Extract<WebhookReceiverEvent, { type: 'rejected' }>): string {
-  const { eventType, issues = [] } = event as { eventType?: string; issues?: readonly WebhookEventIssue[] }
+  const { eventType, issues = [] } = event
   const lines = issues
     .slice(0, MOST_ISSUES)
     .map(({ path, message }) => `; ${`${path || 'the event'}: ${message}`.slice(0, MOST_CHARACTERS)}`)
