@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { z } from 'zod/v4'
-import { bare } from './schema-fields.js'
+import { bare, elementIn } from './schema-fields.js'
 
 /** What a schema takes, as JSON carries it: fields present, missing and null, and some that nobody knows. */
 export function sentFor(schema: z.core.$ZodType): fc.Arbitrary<unknown> {
@@ -9,7 +9,8 @@ export function sentFor(schema: z.core.$ZodType): fc.Arbitrary<unknown> {
 
 function valuesFor(schema: z.core.$ZodType): fc.Arbitrary<unknown> {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return fc.option(valuesFor(schema.unwrap()))
-  if (schema instanceof z.ZodArray) return fc.array(valuesFor(schema.element), { maxLength: 3 })
+  const element = elementIn(schema)
+  if (element !== null) return fc.array(valuesFor(element), { maxLength: 3 })
   if (schema instanceof z.ZodObject) return membersOf(schema.shape)
   if (schema instanceof z.ZodLiteral) return fc.constantFrom(...schema.values)
   if (schema instanceof z.ZodUnknown) return fc.jsonValue()

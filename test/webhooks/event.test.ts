@@ -89,12 +89,22 @@ describe('an error', () => {
     expect(errorOf(sent).issues).toEqual([{ path: '', message }])
   })
 
-  test('holds every problem, however many, and a message that one can read', () => {
+  test('holds the first thousand problems of a list, and a message that one can read', () => {
     const users = Array.from({ length: 5_000 }, () => 1)
-    const error = errorOf({ ...envelope, type: 'merchant_updated', payload: { users } })
-    expect(error.issues).toHaveLength(5_000)
+    const error = errorOf({ ...envelope, type: 'merchant_updated', payload: { users, appId: 1 } })
+    expect(error.issues.map(({ path }) => path)).toEqual([
+      'payload.appId',
+      ...Array.from({ length: 1_000 }, (_, index) => `payload.users[${index}]`),
+    ])
     expect(error.message.split('\n')).toHaveLength(102)
-    expect(error.message).toContain('and 4900 more')
+    expect(error.message).toContain('and 901 more')
+  })
+
+  test('holds hardly more where lists are in lists: half a million of them took seconds', () => {
+    const beneficiaries = Array.from({ length: 500 }, () => ({ types: Array.from({ length: 999 }, () => 1) }))
+    const error = errorOf({ ...envelope, type: 'merchant_updated', payload: { onboardingData: { beneficiaries } } })
+    expect(error.issues).toHaveLength(2 * 999)
+    expect(error.issues.at(-1)?.path).toBe('payload.onboardingData.beneficiaries[1].types[998]')
   })
 
   test('of the schema has the same problems and paths, inside another schema too', async () => {

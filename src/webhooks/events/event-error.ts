@@ -11,9 +11,9 @@ export interface WebhookEventIssue {
 const MOST_LINES = 100
 
 /**
- * An event that does not match its documentation. `issues` lists every problem, the message the first hundred; neither
- * contains values of the event. Check `code`, not `instanceof`: one process may load both an ES module and a CommonJS
- * copy of this class.
+ * An event that does not match its documentation. `issues` lists every problem (of a list, as far as the first
+ * thousand), the message the first hundred; neither contains values of the event. Check `code`, not `instanceof`: one
+ * process may load both an ES module and a CommonJS copy of this class.
  */
 export class WebhookEventError extends Error {
   override readonly name = 'WebhookEventError'

@@ -1,7 +1,7 @@
 import { z } from 'zod/v4'
 import { kindOf } from '../../core/index.js'
 import { WebhookEventError, writtenPath } from './event-error.js'
-import { envelopeSchema, type WebhookEnvelope } from './fields.js'
+import { addIssues, envelopeSchema, type WebhookEnvelope } from './fields.js'
 import { type MandateSetupStartedEvent, mandateSetupStartedEventSchema } from './mandate-setup-started.js'
 import { type MerchantUpdatedEvent, merchantUpdatedEventSchema } from './merchant-updated.js'
 
@@ -43,14 +43,12 @@ const unknownEventSchema = envelopeSchema.transform(
 /**
  * Parses what a sender delivered into an event. Fields that are not documented survive, at every level (except a member
  * named `__proto__`). An event of an unknown type becomes an `UnknownEvent`; one of a known type whose payload is wrong
- * is an error, never unknown. All problems are reported together.
+ * is an error, never unknown. All problems are reported together, of a list as far as the first thousand.
  */
 export const webhookEventSchema: z.ZodType<WebhookEvent, unknown> = z.unknown().transform((sent, context) => {
   const result = schemaFor(sent).safeParse(sent)
   if (result.success) return result.data
-  for (const issue of result.error.issues) {
-    context.issues.push({ ...issue, path: [...issue.path], input: sent } as z.core.$ZodRawIssue)
-  }
+  addIssues(context, result.error.issues, { path: [], input: sent })
   return z.NEVER
 })
 
