@@ -120,6 +120,13 @@ describe('an event of a type without a handler', () => {
     expect({ handled, sent: store.sent }).toEqual({ handled: [], sent: [] })
   })
 
+  test('is told with no more of its id and its type than fits into a line', async () => {
+    const endless = 'x'.repeat(1_000)
+    const { send, events } = await start()
+    expect((await send({ id: endless, type: endless })).status).toBe(200)
+    expect(events).toMatchObject([{ type: 'ignored', eventId: 'x'.repeat(255), eventType: 'x'.repeat(255) }])
+  })
+
   test('reaches `onUnknownEvent`, once', async () => {
     const seen: string[] = []
     const { send, events } = await start({

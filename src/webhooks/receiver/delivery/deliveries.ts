@@ -32,7 +32,7 @@ import {
   type WebhookHandler,
 } from '../receiver-options.js'
 import { ACKNOWLEDGED, type AnyRequest, type Delivery, HandledDelivery } from './delivery.js'
-import { type AboutDelivery, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
+import { type AboutDelivery, cut, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
 import { eventProblem, type ReceiverRefusalCode, refusalAnswer } from './refusal.js'
 
 /** Reads, verifies, claims and handles deliveries, in this order, and returns the response to each. */
@@ -103,13 +103,13 @@ export class Deliveries<Req extends AnyRequest> {
     delivery: Delivery<Req>,
     typeOfPath: string | null,
   ): Promise<Answer> {
-    const about = { source: scope, ...eventIn({ id, type }) }
+    const about = { source: scope, eventId: cut(id), eventType: cut(type) }
     if (typeOfPath !== null && typeOfPath !== type) return this.refused('type_disagrees', about)
     if (fingerprint === null) return this.refused('body_too_deep', about)
     const handler = this.#handlerOf(type)
     if (handler === undefined) {
       if (this.#options.sender.types !== null) return this.refused('event_unhandled', about)
-      this.emit({ type: 'ignored', source: scope, eventId: id, eventType: type })
+      this.emit({ type: 'ignored', ...about })
       return ACKNOWLEDGED
     }
 

@@ -25,7 +25,7 @@ export type WebhookReceiverEvent =
       readonly code: Exclude<ReceiverRefusalCode, 'handler_failed' | 'receiver_failed'>
       readonly issues?: readonly WebhookEventIssue[]
     } & AboutDelivery)
-  /** No handler exists for this type; it was acknowledged and nothing ran (only with `parse`). */
+  /** No handler exists for this type; it was acknowledged and nothing ran (only with `parse`). Id and type are cut as above. */
   | { readonly type: 'ignored'; readonly source: string; readonly eventId: string; readonly eventType: string }
   /** A handler threw; the sender got 500. */
   | {
@@ -42,9 +42,14 @@ export type WebhookReceiverEvent =
 export function eventIn(sent: unknown): Pick<AboutDelivery, 'eventId' | 'eventType'> {
   const { id, type } = (sent ?? {}) as { readonly id?: unknown; readonly type?: unknown }
   return {
-    ...(typeof id === 'string' && { eventId: id.slice(0, MOST_CHARACTERS) }),
-    ...(typeof type === 'string' && { eventType: type.slice(0, MOST_CHARACTERS) }),
+    ...(typeof id === 'string' && { eventId: cut(id) }),
+    ...(typeof type === 'string' && { eventType: cut(type) }),
   }
+}
+
+/** A sender's words, as far as they fit into a line of a log. */
+export function cut(text: string): string {
+  return text.slice(0, MOST_CHARACTERS)
 }
 
 /**
@@ -91,7 +96,7 @@ function whyIn(event: Extract<WebhookReceiverEvent, { type: 'rejected' }>): stri
   const { eventType, issues = [] } = event
   const lines = issues
     .slice(0, MOST_ISSUES)
-    .map(({ path, message }) => `; ${`${path || 'the event'}: ${message}`.slice(0, MOST_CHARACTERS)}`)
+    .map(({ path, message }) => `; ${cut(`${path || 'the event'}: ${message}`)}`)
   return harmless(`${eventType === undefined ? '' : `, type ${JSON.stringify(eventType)}`}${lines.join('')}`)
 }
 
