@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import express from 'express'
+import { idempotency, singleTenant } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
 import { hmacSha256, webhookReceiver } from 'once-per-key/receiver'
 import { webhookReceiver as documented } from 'once-per-key/webhooks'
@@ -15,9 +16,10 @@ const signature = (body: string) => createHmac('sha256', SECRET).update(body).di
 function start(handler: () => unknown = () => {}) {
   let runs = 0
   let verified = 0
+  const store = new MemoryStore()
   const verify = hmacSha256({ header: 'X-Signature', secrets: [SECRET] })
   const receiver = webhookReceiver({
-    store: new MemoryStore(),
+    store,
     source: (_: IncomingMessage | Request) => 'shop',
     verify(raw, headers) {
       verified++
@@ -36,7 +38,7 @@ function start(handler: () => unknown = () => {}) {
     maxBodyBytes: 1_000,
     onEvent: () => {},
   })
-  return { receiver, runs: () => runs, verified: () => verified }
+  return { receiver, store, runs: () => runs, verified: () => verified }
 }
 
 function delivery(body = EVENT, init: RequestInit = {}): Request {
@@ -89,6 +91,15 @@ test('a handler that throws is 500, and the next delivery runs', async () => {
   fails = false
   expect((await receiver.fetch(delivery())).status).toBe(200)
   expect(runs()).toBe(2)
+})
+
+test.each([204, 205, 304])('an operator’s answer with a status that has no body is sent: %i', async (status) => {
+  const { receiver, store } = start(() => Promise.reject(new Error('Nobody knows')))
+  expect((await receiver.fetch(delivery())).status).toBe(500)
+  const operator = idempotency({ store, scope: singleTenant })
+  const name = { namespace: 'webhook', scope: 'shop', key: 'evt_1', attempt: 1 } as const
+  expect(await operator.resolve(name, { completed: { status } })).toEqual({ ok: true })
+  expect((await receiver.fetch(delivery())).status).toBe(status)
 })
 
 test('the platform waits for a handler whose sender has left, and for what is still to be stored', async () => {

@@ -123,9 +123,13 @@ function targetOf(req: IncomingMessage): string {
 /** `null`: the sender has gone, and nobody reads it. */
 function responseOf(answer: Answer | null): Response {
   if (answer === null) return new Response(null, { status: 400 })
-  const { status, headers, body } = answer
-  return new Response(body as Uint8Array<ArrayBuffer> | null, { status, headers: headers as [string, string][] })
+  const { status, headers } = answer
+  const body = NULL_BODY.has(status) ? null : (answer.body as Uint8Array<ArrayBuffer> | null)
+  return new Response(body, { status, headers: headers as [string, string][] })
 }
+
+/** With any body, a `Response` of such a status is a TypeError (Fetch §2.2.3). An operator may have answered so. */
+const NULL_BODY = new Set([204, 205, 304])
 
 function nothing(): void {}
 
