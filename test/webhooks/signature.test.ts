@@ -177,6 +177,10 @@ describe('standardWebhooks', () => {
     const onWire = Buffer.from(id).toString('latin1')
     expect(verify(RAW, { ...headersOf(id), 'webhook-id': onWire })).toBe(true)
   })
+
+  test('refuses an id of which one byte in each character was signed, where a platform reads headers as UTF-8', () => {
+    expect(verify(RAW, { ...headersOf('msg_A'), 'webhook-id': 'msg_\u0141' })).toBe(false)
+  })
 })
 
 describe('the options', () => {

@@ -52,7 +52,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): VerifySignat
   return (raw, headers) => {
     const { id, timestamp, list } = signedHeaders(headers)
     if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof list !== 'string') return false
-    if (id === '' || !UNIX_SECONDS.test(timestamp)) return false
+    if (id === '' || BEYOND_LATIN_1.test(id) || !UNIX_SECONDS.test(timestamp)) return false
     if (!isRecent(timestamp, toleranceMs)) return false
     // Node reads headers as Latin-1: this restores the bytes that were signed.
     const head = Buffer.from(`${id}.${timestamp}.`, 'latin1')
@@ -63,6 +63,9 @@ export function standardWebhooks(options: StandardWebhooksOptions): VerifySignat
     )
   }
 }
+
+/** Some platforms read headers as UTF-8. Of such a character one byte would count: another id could pass for the signed one. */
+const BEYOND_LATIN_1 = /[\u0100-\uffff]/
 
 /** "space delimited list of signatures", each with its version; other versions use other keys. */
 function signaturesIn(list: string, version: string, form: RegExp): Buffer[] {
