@@ -87,3 +87,18 @@ test('GitHub’s and Shopify’s are verified by name', async () => {
   }
   expect(seen).toEqual(['c0ffee', ['acme.example', 7]])
 })
+
+test('Shopify’s are taken by Fetch too', async () => {
+  const seen: unknown[] = []
+  const fulfil = async (shop: string, order: number) => void seen.push([shop, order])
+  const receiver = shopifyReceiver({ store: new MemoryStore(), secret: 'shared', fulfil })
+  const body = JSON.stringify({ id: 7 })
+  const headers = {
+    'X-Shopify-Webhook-Id': 'w1',
+    'X-Shopify-Topic': 'orders/create',
+    'X-Shopify-Shop-Domain': 'acme.example',
+    'X-Shopify-Hmac-Sha256': createHmac('sha256', 'shared').update(body).digest('base64'),
+  }
+  const response = await receiver.fetch(new Request('http://test/shopify', { method: 'POST', body, headers }))
+  expect([response.status, seen]).toEqual([200, [['acme.example', 7]]])
+})

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Store } from 'once-per-key'
 import { shopifyWebhooks, type WebhookReceiver, webhookReceiver } from 'once-per-key/receiver'
 import { headerOf } from './header.js'
@@ -14,7 +15,7 @@ export interface ShopifyParts {
 export function shopifyReceiver({ store, secret, fulfil }: ShopifyParts): WebhookReceiver {
   return webhookReceiver({
     store,
-    source: (req) => headerOf(req.headers, 'x-shopify-shop-domain'),
+    source: (req: IncomingMessage | Request) => headerOf(req.headers, 'x-shopify-shop-domain'),
     verify: shopifyWebhooks({ secrets: [secret] }),
     parse: (raw, headers) => ({
       id: headerOf(headers, 'x-shopify-webhook-id'), // the same for each try
