@@ -1,7 +1,13 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import type { RequestListener } from 'node:http'
 import express from 'express'
+import fastify from 'fastify'
+import Koa from 'koa'
+import bodyParser from 'koa-bodyparser'
 import { MemoryStore } from 'once-per-key/memory'
-import { expect, test } from 'vitest'
+import { type WebhookReceiver, webhookReceiver } from 'once-per-key/receiver'
+import { describe, expect, test } from 'vitest'
+import { onFastify, onKoa } from '../../examples/recipes/webhooks/fastify-koa.js'
 import { githubReceiver } from '../../examples/recipes/webhooks/github.js'
 import { shopifyReceiver } from '../../examples/recipes/webhooks/shopify.js'
 import { type StandardParts, standardReceiver } from '../../examples/recipes/webhooks/standard.js'
@@ -101,4 +107,68 @@ test('Shopify’s are taken by Fetch too', async () => {
   }
   const response = await receiver.fetch(new Request('http://test/shopify', { method: 'POST', body, headers }))
   expect([response.status, seen]).toEqual([200, [['acme.example', 7]]])
+})
+
+describe('on a framework that responds by itself', () => {
+  /** Its first run fails: the sender must hear of it. */
+  function receiverOf(runs: string[]) {
+    return webhookReceiver({
+      store: new MemoryStore(),
+      source: 'shop',
+      verify: (raw, { 'x-signature': signature }) => signature === signatureOf(raw),
+      parse: (raw) => ({ id: 'evt_1', type: 'paid', payload: raw.length }),
+      on: {
+        async paid() {
+          await new Promise(setImmediate)
+          runs.push('ran')
+          if (runs.length === 1) throw new Error('The database is away')
+        },
+      },
+      onEvent: () => {},
+    })
+  }
+  const signatureOf = (raw: Buffer | string) => createHmac('sha256', 'shared').update(raw).digest('hex')
+
+  interface Framework {
+    readonly name: string
+    listener(receiver: WebhookReceiver): RequestListener | Promise<RequestListener>
+  }
+  const FRAMEWORKS: readonly Framework[] = [
+    {
+      name: 'Fastify',
+      async listener(receiver) {
+        const app = fastify()
+        app.register(onFastify('/hook', receiver))
+        app.post('/other', async (request, reply) => reply.code(201).send(request.body))
+        await app.ready()
+        return app.routing
+      },
+    },
+    {
+      name: 'Koa',
+      listener(receiver) {
+        const receive = onKoa(receiver)
+        const app = new Koa()
+        app.use((ctx, next) => (ctx.path === '/hook' ? receive(ctx as never, next) : next()))
+        app.use(bodyParser())
+        app.use((ctx) => {
+          ctx.status = 201
+          ctx.body = ctx.request.body
+        })
+        return app.callback()
+      },
+    },
+  ]
+
+  test.each(FRAMEWORKS)('the sender gets the receiver’s response: $name', async ({ listener }) => {
+    const runs: string[] = []
+    const { post } = await served(await listener(receiverOf(runs)))
+    const deliver = async () => {
+      const body = '{"amount": 1}'
+      const { status } = await post({ path: '/hook', key: null, body, headers: { 'X-Signature': signatureOf(body) } })
+      return status
+    }
+    expect([await deliver(), await deliver(), await deliver(), runs.length]).toEqual([500, 200, 200, 2])
+    expect(await post({ path: '/other', key: null, body: '{"a":1}' })).toMatchObject({ status: 201, text: '{"a":1}' })
+  })
 })

@@ -32,8 +32,8 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
     | 'retryAfterMs'
   > {
   /**
-   * Who owns the events: the sender, or the merchant account that subscribed. A name of 1 to 255 characters, or a
-   * function of the request that returns one. Receivers with one store and one source share their records.
+   * Who owns the events: the sender, or the subscribed merchant account. A name of 1 to 255 characters, or a function of
+   * the request (for `receiver.fetch` a Fetch one) that returns it. Receivers with one store and one source share records.
    */
   readonly source: Source<Req>
 

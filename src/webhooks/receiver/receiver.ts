@@ -108,7 +108,8 @@ export function receiverFor<Req extends AnyRequest>(
 const FOR = 'A webhook receiver is middleware for Express, Connect and node:http'
 const FETCH_FOR = '`receiver.fetch` takes a Request'
 const INSTEAD =
-  'On Fetch call `receiver.fetch(request)`, on Hono `receiver.fetch(c.req.raw)`; on Koa and Fastify pass the request and the response of node:http.'
+  'On Fetch call `receiver.fetch(request)`, on Hono `receiver.fetch(c.req.raw)`; on Koa `receiver(ctx.req, ctx.res)`, with `ctx.respond = false`; ' +
+  'on Fastify `receiver(request.raw, reply.raw)`, after `reply.hijack()`.'
 
 function isOfNode(res: ServerResponse | undefined): boolean {
   return typeof res?.setHeader === 'function'
