@@ -1,8 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type WebhookContext, webhookReceiver } from 'once-per-key/webhooks'
+import { type WebhookContext, type WebhookReceiverOptions, webhookReceiver } from 'once-per-key/webhooks'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { merchantUpdated } from '../../support/deliveries.js'
+import { gate } from '../../support/gate.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -19,9 +20,12 @@ afterEach(async () => {
   await idle()
 })
 
-async function receive(handler: (context: WebhookContext) => Promise<unknown>): Promise<void> {
+async function receive(
+  handler: (context: WebhookContext) => Promise<unknown>,
+  over: Pick<WebhookReceiverOptions, 'effects' | 'onEvent'> = { onEvent: () => {} },
+): Promise<void> {
   const on = { merchant_updated: (_event: unknown, context: WebhookContext) => handler(context) }
-  const receiver = webhookReceiver({ store, source: 'payments', verify: false, on, onEvent: () => {} })
+  const receiver = webhookReceiver({ store, source: 'payments', verify: false, on, ...over })
   idle = () => receiver.idle()
   server = createServer((req, res) => receiver(req, res))
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
@@ -91,4 +95,22 @@ test('a step of an event commits, and the event goes on', async () => {
   })
   expect(await deliver()).toBe(200)
   expect(await effects()).toBe(2)
+})
+
+test('without a claim, a duplicate that its transaction refuses is no failed handler', async () => {
+  const [entered, goOn] = [gate(), gate()]
+  const told: string[] = []
+  const work = (context: WebhookContext) =>
+    store.transaction(context, async (tx) => {
+      await tx.query("INSERT INTO effects VALUES ('e')")
+      entered.open()
+      await goOn.opened
+    })
+  await receive(work, { effects: 'in-transaction', onEvent: ({ type }) => void told.push(type) })
+  const first = deliver()
+  await entered.opened
+  expect(await deliver()).toBe(409)
+  goOn.open()
+  expect([await first, await deliver(), await effects()]).toEqual([200, 200, 1])
+  expect(told).toEqual(['claimed', 'in_flight', 'completed', 'replayed'])
 })

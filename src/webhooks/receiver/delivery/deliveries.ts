@@ -152,7 +152,7 @@ export class Deliveries<Req extends AnyRequest> {
       return ACKNOWLEDGED
     } catch (error) {
       if (isCertainFailure(error)) run.willFailCertainly(true)
-      this.emit({ type: 'handler_failed', scope, key, attempt, error })
+      if (!isTaken(error)) this.emit({ type: 'handler_failed', scope, key, attempt, error })
       return refusalAnswer('handler_failed')
     }
   }
@@ -169,6 +169,15 @@ export class Deliveries<Req extends AnyRequest> {
     }
     if (typeof verdict === 'boolean') return verdict
     throw new IdempotencyError('verify_failed', `verify() returned ${kindOf(verdict)}. ${VERIFY_WAY_OUT}`)
+  }
+}
+
+/** `transaction` found that another attempt has the event: nothing failed, and the sender is told what its record says. */
+function isTaken(error: unknown): boolean {
+  try {
+    return error instanceof Error && 'code' in error && error.code === 'operation_taken'
+  } catch {
+    return false // An application's error may have getters that throw.
   }
 }
 

@@ -27,7 +27,7 @@ export type WebhookReceiverEvent =
     } & AboutDelivery)
   /** No handler exists for this type; it was acknowledged and nothing ran (only with `parse`). Id and type are cut as above. */
   | { readonly type: 'ignored'; readonly source: string; readonly eventId: string; readonly eventType: string }
-  /** A handler threw; the sender got 500. */
+  /** A handler threw; the sender got 500. Not `operation_taken`, by which a duplicate ends with `effects: 'in-transaction'`. */
   | {
       readonly type: 'handler_failed'
       readonly scope: string
