@@ -1,7 +1,7 @@
 import { CertainFailure } from 'once-per-key'
 import type { Answer, Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { BINDINGS } from '../support/bindings.js'
 import { begin, deliver, merchantUpdated, receive } from '../support/deliveries.js'
 import { failingStore } from '../support/failing-store.js'
@@ -199,6 +199,18 @@ test('idle resolves when the last handler has ended', async () => {
   await first.reply()
   await ended
   expect(idle).toBe(true)
+})
+
+test('idle does not wait for a handler that never ends, once its lease has lapsed', async () => {
+  const never = gate()
+  onTestFinished(never.open)
+  const { port, receiver, seen } = await receive(express5, {
+    options: { storeTimeoutMs: 20, leaseMs: 80, maxRunMs: 80 },
+    handler: () => never.opened,
+  })
+  begin(port)
+  await seen('lease_lost')
+  await receiver.idle()
 })
 
 /** A store in which another attempt has taken the record over by the time that the handler ends. */

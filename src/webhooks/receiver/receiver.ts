@@ -81,7 +81,7 @@ export function receiverFor<Req extends AnyRequest>(
     if (!isOfNode(res)) return refuseMount(FOR, [req, res, next], INSTEAD)
     if (typeInPath === undefined) return handle(req, res, next)
     const type = typeInPath(targetOf(req))
-    if (type !== null) void deliveries.during(() => receive(deliveries, req as Req & IncomingMessage, res, next, type))
+    if (type !== null) void receive(deliveries, req as Req & IncomingMessage, res, next, type)
     else if (next !== undefined) next()
     else send(req, res, deliveries.refused('path_unknown', {}))
   }
@@ -89,7 +89,7 @@ export function receiverFor<Req extends AnyRequest>(
     // Connect treats anything with a `handle` as an application: it sets `route` to the mount path and calls `handle`.
     if (this === receiver && 'route' in receiver) receiver(req, res, next)
     else if (!isOfNode(res)) refuseMount(FOR, [req, res, next], INSTEAD)
-    else void deliveries.during(() => receive(deliveries, req as Req & IncomingMessage, res, next, null))
+    else void receive(deliveries, req as Req & IncomingMessage, res, next, null)
   }
   async function fetch(
     request: Request,
@@ -98,7 +98,7 @@ export function receiverFor<Req extends AnyRequest>(
     if (typeof request?.headers?.get !== 'function') refuseMount(FETCH_FOR, [request], INSTEAD)
     const type = typeInPath?.(request.url) ?? null
     const delivery = fetchDelivery(request as Req & Request, waitUntil)
-    const receiving = deliveries.during(async () => responseOf(await deliveries.answerTo(delivery, type)))
+    const receiving = deliveries.answerTo(delivery, type).then(responseOf)
     waitFor({ waitUntil }, () => receiving.then(nothing, nothing)) // A sender that leaves must not end the handler.
     return receiving
   }

@@ -55,8 +55,21 @@ export class Deliveries<Req extends AnyRequest> {
     this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: emit, renderProblem: eventProblem })
   }
 
-  /** `typeOfPath`: the type in the path; `null` if it has none. Returns `null` if the client has gone. */
+  /**
+   * `typeOfPath`: the type in the path; `null` if it has none. Returns `null` if the client has gone.
+   *
+   * Counts as in progress for `idle()`: it may start a run even after its client has gone. A handler counts until it ends or its
+   * lease is lost, since one may never end.
+   */
   async answerTo(delivery: Delivery<Req>, typeOfPath: string | null): Promise<Answer | null> {
+    const decided = await this.#engine.during(() => this.#decide(delivery, typeOfPath))
+    if (decided === null || !('run' in decided)) return decided
+    const running = this.#run(decided, delivery.request)
+    void this.#engine.during(() => Promise.race([running.then(nothing, nothing), lossOf(decided.run)]))
+    return running
+  }
+
+  async #decide(delivery: Delivery<Req>, typeOfPath: string | null): Promise<Answer | ToRun | null> {
     const { source, sender, maxBodyBytes } = this.#options
     const about: AboutDelivery = typeof source === 'string' ? { source } : {}
     if (delivery.method !== 'POST') return this.refused('method_not_allowed', about)
@@ -77,7 +90,7 @@ export class Deliveries<Req extends AnyRequest> {
       case 'event_invalid':
         return this.refused('event_invalid', { source: scope, ...eventIn(delivered.of) }, delivered.issues)
       case null:
-        return this.#answerToEvent(delivered, scope, delivery, typeOfPath)
+        return this.#decideOnEvent(delivered, scope, delivery, typeOfPath)
     }
   }
 
@@ -87,22 +100,17 @@ export class Deliveries<Req extends AnyRequest> {
     return refusalAnswer(code, told)
   }
 
-  /** Counts a delivery as in progress for `idle()`: it may start a run even after its client has gone. */
-  during<Result>(receiving: () => Promise<Result>): Promise<Result> {
-    return this.#engine.during(receiving) as Promise<Result>
-  }
-
   /** Resolves when no delivery is in progress, no run is active, and no completion is pending. */
   idle(): Promise<void> {
     return this.#engine.idle()
   }
 
-  async #answerToEvent(
+  async #decideOnEvent(
     { event, id, type, fingerprint }: Extract<Delivered, { refusal: null }>,
     scope: string,
     delivery: Delivery<Req>,
     typeOfPath: string | null,
-  ): Promise<Answer> {
+  ): Promise<Answer | ToRun> {
     const about = { source: scope, eventId: cut(id), eventType: cut(type) }
     if (typeOfPath !== null && typeOfPath !== type) return this.refused('type_disagrees', about)
     if (fingerprint === null) return this.refused('body_too_deep', about)
@@ -123,7 +131,7 @@ export class Deliveries<Req extends AnyRequest> {
     switch (decision.action) {
       case 'execute':
         waitFor(delivery, () => decision.run.ended())
-        return this.#run(handler, event, decision.run, delivery.request)
+        return { handler, event, run: decision.run }
       case 'replay':
         return this.#engine.answerFor(decision, delivery.request)
       case 'reject':
@@ -133,7 +141,7 @@ export class Deliveries<Req extends AnyRequest> {
     }
   }
 
-  async #run(handler: WebhookHandler<never>, event: object, run: RequestRun, req: Req): Promise<Answer> {
+  async #run({ handler, event, run }: ToRun, req: Req): Promise<Answer> {
     const delivery = new HandledDelivery(run)
     run.heldBy(delivery)
     const ended = await this.#endOf(handler, event, run)
@@ -170,6 +178,19 @@ export class Deliveries<Req extends AnyRequest> {
     if (typeof verdict === 'boolean') return verdict
     throw new IdempotencyError('verify_failed', `verify() returned ${kindOf(verdict)}. ${VERIFY_WAY_OUT}`)
   }
+}
+
+interface ToRun {
+  readonly handler: WebhookHandler<never>
+  readonly event: object
+  readonly run: RequestRun
+}
+
+function nothing(): void {}
+
+/** Resolves if the lease is lost. */
+function lossOf({ context: { signal } }: RequestRun): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
 /** `transaction` found that another attempt has the event: nothing failed, and the sender is told what its record says. */
