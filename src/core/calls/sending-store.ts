@@ -1,80 +1,59 @@
 import type { MaybePromise } from '../maybe-promise.js'
 import type { Answer, CommandReply, StepChange } from '../record/record.js'
 import type { OwnersCommand, OwnersReply, SentOperation, Store } from '../store.js'
-import type { StoreCall } from './store-call.js'
+import type { Sender, StoreCall } from './store-call.js'
 
-/** A command of a run: the four that `send` takes too, and that of a step, which needs a step. */
+/** A command of a run: the four that `send` takes too, and that of a step, for which a `SentStep` is sent. */
 export type SentCommand = OwnersCommand | 'step'
 
 export type SentReply = OwnersReply & { readonly step: CommandReply }
 
-interface SendsStep {
+/** One change of a step, as it is sent, and sent again. */
+export interface SentStep extends Sender {
   readonly step: StepChange
 }
 
-/** A store, as all of them are spoken to: a command is sent, and its call is told the reply. */
+/** Sends commands to a store, by its `send` if it has one, else by its methods. */
 export class SendingStore {
   readonly #store: Store
   /** The commands for which the store's `send` stands; `null`: it has none. */
-  readonly #spoken: Pick<Store, OwnersCommand> | null
+  readonly #besideSend: Pick<Store, OwnersCommand> | null
 
   constructor(store: Store) {
     this.#store = store
-    this.#spoken = commandsBesideSend(store)
+    this.#besideSend = commandsBesideSend(store)
   }
 
   send<Name extends SentCommand>(name: Name, operation: SentOperation, call: StoreCall<SentReply[Name]>): void {
     const store = this.#store
-    if (name === 'step') {
-      const stepping = call as object as StoreCall<CommandReply>
-      stepping.take(this.#step(operation as SentOperation & SendsStep))
-      return
-    }
-    const command = store[name]
     // One that was replaced, by a wrapper or a subclass, does what `send` would not: for example, it seals the answer.
-    if (this.#spoken !== null && command === this.#spoken[name as OwnersCommand]) {
-      store.send?.(name as OwnersCommand, operation, call as object as StoreCall<never>)
+    if (name !== 'step' && this.#besideSend !== null && store[name] === this.#besideSend[name as OwnersCommand]) {
+      store.send?.(name, operation, call as object as StoreCall<never>)
       return
     }
-    call.take(this.#ask(name as OwnersCommand, operation) as MaybePromise<SentReply[Name]>)
+    call.take(this.#ask(name, operation) as MaybePromise<SentReply[Name]>)
   }
 
-  #step(operation: SentOperation & SendsStep): MaybePromise<CommandReply> {
-    const { recordKey, token, scope, fingerprint, attempt, uncertain, terms } = operation
-    const own = { token, scope, fingerprint, attempt, uncertain, retentionMs: terms.unknownRetentionMs }
-    const { step } = this.#store
-    if (step === undefined) throw new TypeError('The store has no `step`.')
-    return step.call(this.#store, recordKey, { ...own, leaseMs: terms.leaseMs, ...operation.step })
-  }
-
-  #ask(name: OwnersCommand, operation: SentOperation): MaybePromise<OwnersReply[OwnersCommand]> {
+  #ask(name: SentCommand, operation: SentOperation): MaybePromise<SentReply[SentCommand]> {
     const store = this.#store
     const { recordKey, token, scope, fingerprint, attempt, uncertain, terms } = operation
     const { leaseMs, retentionMs, unknownRetentionMs, failedMs, unknownOutcome } = terms
+    // While it is in flight its outcome would be unknown if its owner died, so it is kept as long as those are.
+    const own = { token, scope, fingerprint, attempt, uncertain, retentionMs: unknownRetentionMs }
     switch (name) {
-      case 'begin':
-        return store.begin(recordKey, {
-          token,
-          scope,
-          fingerprint,
-          leaseMs,
-          retentionMs: unknownRetentionMs,
-          unknownOutcome,
-        })
-      case 'renew': {
-        // While it is in flight its outcome would be unknown if its owner died, so it is kept as long as those are.
-        const own = { token, scope, fingerprint, attempt, uncertain, retentionMs: unknownRetentionMs, leaseMs }
-        return store.renew(recordKey, own)
+      case 'begin': {
+        const claim = { token, scope, fingerprint, leaseMs, retentionMs: unknownRetentionMs, unknownOutcome }
+        return store.begin(recordKey, claim)
       }
-      case 'complete': {
-        const answer = operation.answer as NonNullable<SentOperation['answer']>
-        return store.complete(recordKey, { token, scope, fingerprint, attempt, uncertain, retentionMs, answer })
-      }
-      case 'release': {
-        const isUncertain = operation.failure?.uncertain === true
-        const own = { token, scope, fingerprint, attempt, uncertain: isUncertain, retentionMs: unknownRetentionMs }
-        return store.release(recordKey, { ...own, failedMs })
-      }
+      case 'renew':
+        return store.renew(recordKey, { ...own, leaseMs })
+      case 'complete':
+        return store.complete(recordKey, { ...own, retentionMs, answer: operation.answer as Answer })
+      case 'release':
+        return store.release(recordKey, { ...own, uncertain: operation.failure?.uncertain === true, failedMs })
+      case 'step':
+        if (store.step === undefined) throw new TypeError('The store has no `step`.')
+        return store.step(recordKey, { ...own, leaseMs, ...(operation as SentStep).step })
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { OwnContext } from '../../calls/awaited.js'
+import type { SentStep } from '../../calls/sending-store.js'
 import type { Sender } from '../../calls/store-call.js'
 import type { Identity } from '../../record/identity.js'
 import type { StepChange } from '../../record/record.js'
@@ -26,11 +27,6 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void
   /** Any failure from now on leaves the outcome unknown, or not any more. */
   setStepUncertain(may: boolean): void
-}
-
-/** One change of a step, as it is sent, and sent again. */
-export interface SentStep extends Sender {
-  readonly step: StepChange
 }
 
 export function sentStep(run: RunOfSteps, step: StepChange, isUncertain: boolean): SentStep {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { awaited } from '../../calls/awaited.js'
-import { resultAsKept, resultAsShown } from '../../calls/sending-store.js'
+import { resultAsKept, resultAsShown, type SentStep } from '../../calls/sending-store.js'
 import type { StoreCall } from '../../calls/store-call.js'
 import { isCertainFailure } from '../../errors.js'
 import {
@@ -16,7 +16,7 @@ import {
 import type { CommandReply, Step, StepChange } from '../../record/record.js'
 import type { Store } from '../../store.js'
 import type { CoreParts } from '../operation.js'
-import { type RunOfSteps, type SentStep, sentStep } from './sent-step.js'
+import { type RunOfSteps, sentStep } from './sent-step.js'
 import {
   checkLabel,
   type GivenStep,
