@@ -24,8 +24,7 @@ import {
   type ResumedStep,
   type StepCodec,
   type StepInHand,
-  StepInside,
-  type StepsAround,
+  type StepInside,
 } from './step-in-hand.js'
 
 /**
@@ -116,34 +115,41 @@ export class Steps {
     const { codec } = checkLabel(label, work, options)
     const known = this.#stepToBegin(label, true)
     if (known.state === 'recorded') return { recorded: this.#resume(label, known, codec) }
-    return new StepInside(this.#around(label, known, codec), codec)
+    return this.#begunInside(label, known, codec)
   }
 
-  #around(label: string, known: KnownStep, codec: StepCodec): StepsAround {
+  #begunInside(label: string, known: KnownStep, codec: StepCodec): StepInside {
     const { recordKey, fingerprint } = this.#run
     const before = known.state
     const around = WORK.getStore()
+    let value: unknown
+    let wasFound = false
     known.state = 'running'
     this.#running++
     this.#isInside = true
     return {
       ready: () => (this.#areConfirmed ? undefined : this.#confirmed()),
-      read: (result) => {
+      found: ({ result }) => {
         if (result === null) throw stepNotKept(label)
-        return codec.decoded(resultAsShown(this.#store, recordKey, fingerprint, label, result))
+        wasFound = true
+        value = codec.decoded(resultAsShown(this.#store, recordKey, fingerprint, label, result))
       },
-      change: (bytes) => {
-        const isKept = bytes.byteLength <= this.#core.options.maxStepBytes
-        const result = isKept ? resultAsKept(this.#store, recordKey, fingerprint, label, bytes) : null
+      made: (returned) => {
+        const encoded = codec.encoded(returned)
+        wasFound = false
+        value = encoded.value
+        const isKept = encoded.bytes.byteLength <= this.#core.options.maxStepBytes
+        const result = isKept ? resultAsKept(this.#store, recordKey, fingerprint, label, encoded.bytes) : null
         return { label, order: ++this.#order, state: 'done', result }
       },
-      over: (end, wasFound) => {
+      over: (end) => {
         this.#isInside = false
         known.state = { committed: 'done', unknown: 'begun', 'rolled back': before }[end] as StepState
         if (end === 'committed') this.#run.tellStep(wasFound ? 'step_resumed' : 'step_done', label)
         if (end !== 'rolled back') this.#count(1, around)
         this.#settled()
       },
+      result: () => value,
     }
   }
 
