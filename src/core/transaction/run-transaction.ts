@@ -28,10 +28,6 @@ type State = 'waiting' | 'open' | 'left behind' | 'over'
  * are offered to the transaction and settled afterwards. `transact.ts` calls these methods in order.
  */
 export class RunTransaction implements OpenTransaction {
-  readonly recordKey: string
-  readonly token: string
-  /** How long the session may be inactive before the database ends it, in milliseconds. */
-  readonly idleMs: number
   /** The record is completed in the transaction: until the transaction ends, the record's lock replaces the lease. */
   isCompleting = false
   readonly #run: Run
@@ -60,23 +56,10 @@ export class RunTransaction implements OpenTransaction {
     run.checkEntry()
     this.#holdsAnswer = kind === 'transaction'
     if (this.#holdsAnswer) run.source?.entered()
-    this.recordKey = run.recordKey
-    this.token = run.token
-    this.idleMs = run.leaseMs
     this.#run = run
     run.enter(this)
     waitBegan()
     this.#timer = setTimeout(() => this.#overdue(), run.remainingMs)
-  }
-
-  /**
-   * Opens it as soon as the work that an earlier one of the run left behind has settled.
-   *
-   * @throws IdempotencyError for misuse: nothing was sent.
-   */
-  static async after(run: Run): Promise<RunTransaction> {
-    for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
-    return new RunTransaction(run, 'transaction')
   }
 
   follow(): Promise<void> | undefined {
@@ -131,21 +114,6 @@ export class RunTransaction implements OpenTransaction {
     this.#isOverdue = true
     this.#wait.giveUp(transactionTimedOut('The transaction was not over within `maxRunMs`'))
     if (this.#state === 'left behind') void this.#endOverdue()
-  }
-
-  /**
-   * Called before BEGIN if a renewal would invalidate the transaction's snapshot: confirms one renewal, and stops
-   * further ones.
-   *
-   * @throws IdempotencyError `lease_lost`
-   */
-  async renew(): Promise<void> {
-    await this.#run.renewAndPause()
-  }
-
-  /** The database allows renewals until the record is completed. */
-  admitRenewals(): void {
-    this.#run.resumeRenewals()
   }
 
   /**

@@ -88,7 +88,7 @@ export async function stepAtOnce(
       await transaction.until(
         transactions.transaction(() => {
           transaction.beginAtOnce()
-          const { recordKey, token } = transaction
+          const { recordKey, token } = run
           const recorded = transactions.step(recordKey, token, label)
           if (recorded !== null) taken.found(recorded)
           else transactions.stepDone(recordKey, token, taken.made(settled(work())))

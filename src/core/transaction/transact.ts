@@ -79,7 +79,8 @@ export async function transact<Tx, Value, Options>(
   const run = usableRun(context, store)
   const { looked } = run
   for (;;) {
-    const transaction = await RunTransaction.after(run)
+    for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
+    const transaction = new RunTransaction(run, 'transaction')
     const way =
       looked === undefined
         ? claimedWay(run, transaction, transactions, options, allowEmpty)
@@ -168,10 +169,10 @@ function claimedWay<Tx, Options>(
 ): Way<Tx> {
   return {
     async enters(tx, call) {
-      if (await marked(tx, call, transaction, transactions, options)) transaction.admitRenewals()
+      if (await marked(tx, call, run, transaction, transactions, options)) run.resumeRenewals()
       return true
     },
-    finishes: (tx, completion) => transactions.complete(tx, transaction.recordKey, completion, allowEmpty),
+    finishes: (tx, completion) => transactions.complete(tx, run.recordKey, completion, allowEmpty),
     endedByWork: () => run.mayHaveEffect(),
   }
 }
@@ -220,13 +221,14 @@ export function finishOf({ fingerprint }: Run, { entry }: LookedKey, completion:
 async function marked<Tx, Options>(
   tx: Tx,
   call: WorkCall,
+  run: Run,
   transaction: RunTransaction,
   transactions: Transactions<Tx, Options>,
   options: Options | undefined,
 ): Promise<boolean> {
-  if (transactions.needsRenewal(options)) await transaction.renew()
+  if (transactions.needsRenewal(options)) await run.renewAndPause()
   transaction.stillOpen(call)
-  const admitsRenewals = await transaction.inTime(transactions.mark(tx, transaction.token, transaction.idleMs))
+  const admitsRenewals = await transaction.inTime(transactions.mark(tx, run.token, run.leaseMs))
   transaction.stillOpen(call)
   return admitsRenewals
 }
@@ -268,10 +270,10 @@ export async function step<Tx, Options>(
     let isDone = false
     const inside = async (tx: Tx, call: WorkCall): Promise<void> => {
       isDone = false
-      await marked(tx, call, transaction, transactions, clients as Options | undefined)
+      await marked(tx, call, run, transaction, transactions, clients as Options | undefined)
       await transaction.locking()
       transaction.stillOpen(call)
-      const { recordKey, token } = transaction
+      const { recordKey, token } = run
       const recorded = await transaction.inTime(transactions.step(tx, recordKey, token, label))
       transaction.stillOpen(call)
       void transactions.sessionEnd?.(tx)?.then(() => transaction.sessionEnded())
