@@ -258,7 +258,7 @@ export async function step<Tx, Options>(
   options: unknown,
 ): Promise<unknown> {
   const run = usableRun(context, store)
-  const { codec, clients } = readResult(options)
+  const { codec, clients } = readResult<Options>(options)
   for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
   const taken = run.stepInside(label, work, codec)
   if ('recorded' in taken) return taken.recorded
@@ -270,7 +270,7 @@ export async function step<Tx, Options>(
     let isDone = false
     const inside = async (tx: Tx, call: WorkCall): Promise<void> => {
       isDone = false
-      await marked(tx, call, run, transaction, transactions, clients as Options | undefined)
+      await marked(tx, call, run, transaction, transactions, clients)
       await transaction.locking()
       transaction.stillOpen(call)
       const { recordKey, token } = run
@@ -287,12 +287,7 @@ export async function step<Tx, Options>(
       isDone = true
     }
     try {
-      await transaction.until(
-        transactions.transaction(
-          (tx) => transaction.called((call) => inside(tx, call)),
-          clients as Options | undefined,
-        ),
-      )
+      await transaction.until(transactions.transaction((tx) => transaction.called((call) => inside(tx, call)), clients))
       if (!isDone) throw transactionNotRun()
       outcome = 'committed'
     } catch (error) {

@@ -95,23 +95,25 @@ export interface AllowEmpty {
 /** The client's options together with ours; where the client's are no object, one of them at a time. */
 export type WithAllowEmpty<Options> = Options extends object ? Options & AllowEmpty : Options | AllowEmpty
 
-/** Separates our option from the client's, which are left as they were without it. */
 export function readAllowEmpty(options: unknown): { readonly allowEmpty: boolean; readonly clients: unknown } {
-  if (typeof options !== 'object' || options === null || !('allowEmpty' in options)) {
-    return { allowEmpty: false, clients: options }
-  }
-  const { allowEmpty, ...rest } = options
-  return { allowEmpty: allowEmpty === true, clients: Object.keys(rest).length > 0 ? rest : undefined }
+  const { own, clients } = separated(options, 'allowEmpty')
+  return { allowEmpty: own === true, clients }
 }
 
 /** The client's options together with how the result of a step is converted. */
 export type WithResult<Options, Result> = (Options extends object ? Options : object) & StepOptions<Result>
 
+export function readResult<Options>(options: unknown): {
+  readonly codec: unknown
+  readonly clients: Options | undefined
+} {
+  const { own, clients } = separated(options, 'result')
+  return { codec: { result: own }, clients: clients as Options | undefined }
+}
+
 /** Separates our option from the client's, which are left as they were without it. */
-export function readResult(options: unknown): { readonly codec: unknown; readonly clients: unknown } {
-  if (typeof options !== 'object' || options === null || !('result' in options)) {
-    return { codec: undefined, clients: options }
-  }
-  const { result, ...rest } = options
-  return { codec: { result }, clients: Object.keys(rest).length > 0 ? rest : undefined }
+function separated(options: unknown, name: string): { readonly own: unknown; readonly clients: unknown } {
+  if (typeof options !== 'object' || options === null || !(name in options)) return { own: undefined, clients: options }
+  const { [name]: own, ...rest } = options as Readonly<Record<string, unknown>>
+  return { own, clients: Object.keys(rest).length > 0 ? rest : undefined }
 }
