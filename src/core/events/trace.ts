@@ -126,26 +126,40 @@ export function isClaimTraced(): boolean {
   return claims.hasSubscribers
 }
 
+/** As `traceSync` or `tracePromise` of the channel would, by what the claim returns. */
 export function traceClaim<Each extends Told>(
   { namespace, scope, key }: Identity,
   token: string,
   claim: () => MaybePromise<Each>,
 ): MaybePromise<Each> {
   const message: ClaimTrace = { namespace, scope, key, runId: runIdOf(token) }
-  return around(claims, message, claim, (told) => {
-    switch (told.action) {
-      case 'execute': {
-        const { attempt, previousOutcome, isProtected } = told.run
-        Object.assign(message, { outcome: isProtected ? 'run' : 'unprotected', attempt, previousOutcome })
-        break
-      }
-      case 'replay':
-        message.outcome = 'replay'
-        break
-      case 'refuse':
-        message.outcome = told.code
+  const told = claims.start.runStores(message, claim)
+  if (!(told instanceof Promise)) {
+    Object.assign(message, resultOf(told))
+    claims.end.publish(message)
+    return told
+  }
+  claims.end.publish(message)
+  const ended = (later: Each): void => {
+    Object.assign(message, resultOf(later))
+    claims.asyncStart.publish(message)
+    claims.asyncEnd.publish(message)
+  }
+  told.then(ended, () => {}) // Claims do not reject; if one did, whoever waits for it hears that.
+  return told
+}
+
+function resultOf(told: Told): Pick<ClaimTrace, 'outcome' | 'attempt' | 'previousOutcome'> {
+  switch (told.action) {
+    case 'execute': {
+      const { attempt, previousOutcome, isProtected } = told.run
+      return { outcome: isProtected ? 'run' : 'unprotected', attempt, previousOutcome }
     }
-  })
+    case 'replay':
+      return { outcome: 'replay' }
+    case 'refuse':
+      return { outcome: told.code }
+  }
 }
 
 /** A command that was sent; a `StoreCall`. */
@@ -206,29 +220,6 @@ function meaningOf(reply: Reply): Pick<CommandTrace, 'outcome' | 'attempt'> {
   }
   if ('ok' in reply) return { outcome: reply.ok ? 'ok' : 'refused' }
   return { outcome: 'ok', ...(reply.record !== null && { attempt: reply.record.attempt }) }
-}
-
-/** As `traceSync` or `tracePromise` of the channel, by what the claim returns. `tell` completes the message. */
-function around<Message extends object, Result>(
-  tracing: TracingChannel<object, Message>,
-  message: Message,
-  work: () => MaybePromise<Result>,
-  tell: (result: Result) => void,
-): MaybePromise<Result> {
-  const result = tracing.start.runStores(message, work)
-  if (result instanceof Promise) {
-    tracing.end.publish(message)
-    const ended = (later: Result): void => {
-      tell(later)
-      tracing.asyncStart.publish(message)
-      tracing.asyncEnd.publish(message)
-    }
-    result.then(ended, () => {}) // Claims do not reject; if one did, whoever waits for it hears that.
-  } else {
-    tell(result)
-    tracing.end.publish(message)
-  }
-  return result
 }
 
 /** Two runs differ in it, since their tokens do; it does not lead back to the token, which is 128 random bits. */
