@@ -181,7 +181,7 @@ export class LookedRun extends Run implements LookedKey {
     const notRun = this.#whyNotRun(found)
     if (notRun !== null) this.#settleAs(notRun, found?.record ?? null)
     else {
-      if (failure !== null) this.#tellFailed({ uncertain: false, because: failure.because })
+      if (failure !== null) this.tellFailed({ uncertain: false, because: failure.because })
       this.end()
       this.settle(SEND)
     }
@@ -223,13 +223,8 @@ export class LookedRun extends Run implements LookedKey {
   }
 
   #withheld(because: FailureReason): void {
-    this.#tellFailed({ uncertain: true, because })
+    this.tellFailed({ uncertain: true, because })
     this.end()
-  }
-
-  #tellFailed({ uncertain, because }: Failure): void {
-    const { scope, key } = this.identity
-    this.emit({ type: 'failed', scope, key, attempt: this.attempt, uncertain, because })
   }
 
   // --- its commands

@@ -168,12 +168,16 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     this.settle(SEND)
   }
 
-  #failed(reply: CommandReply, { uncertain, because }: Failure): RunEnd {
+  #failed(reply: CommandReply, failure: Failure): RunEnd {
     if (!reply.ok && this.isTaken(reply.record)) return this.lost(reply.record)
-    const { scope, key } = this.identity
-    if (reply.ok) this.emit({ type: 'failed', scope, key, attempt: this.attempt, uncertain, because })
+    if (reply.ok) this.tellFailed(failure)
     this.end()
     return SEND
+  }
+
+  protected tellFailed({ uncertain, because }: Failure): void {
+    const { scope, key } = this.identity
+    this.emit({ type: 'failed', scope, key, attempt: this.attempt, uncertain, because })
   }
 
   /**
