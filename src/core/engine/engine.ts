@@ -156,8 +156,7 @@ class RecordEngine implements OperationEngine {
       this.#claim(run, promised)
       return promised.told
     })
-    if (told instanceof Promise) void told.then((later) => tellClaim(claimant, later))
-    else tellClaim(claimant, told)
+    void whenever(told, (later) => tellClaim(claimant, later))
   }
 
   #claim(run: Run, claimant: Claimant): void {
@@ -280,18 +279,15 @@ class RecordEngine implements OperationEngine {
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {
     const { activity } = this.#core
     activity.start()
-    let result: MaybePromise<Result>
     try {
-      result = work()
+      const result = work()
+      if (result instanceof Promise) return result.finally(() => activity.end())
+      activity.end()
+      return result
     } catch (error) {
       activity.end()
       throw error
     }
-    if (!(result instanceof Promise)) {
-      activity.end()
-      return result
-    }
-    return result.finally(() => activity.end())
   }
 
   async idle(): Promise<void> {
