@@ -72,12 +72,12 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
   /** What to send is known: the end was stored, or need not be waited for. Told last. */
   protected abstract settle(settled: RunEnd): void
 
-  /** If false and the store does not confirm the completion in time, a refusal is sent instead of the answer. */
-  #mayBeUnconfirmed = false
+  /** If the store does not confirm the completion in time, a refusal is sent instead of the answer. */
+  #mustBeConfirmed = false
 
   protected store(answer: Answer, mustBeConfirmed: boolean): void {
     this.answer = answer
-    this.#mayBeUnconfirmed = !mustBeConfirmed
+    this.#mustBeConfirmed = mustBeConfirmed
     const call = this.core.calls.send('complete', this)
     if (call.reply === undefined) call.waiter = this
     else this.#stored(call)
@@ -109,7 +109,7 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     }
     this.#completeAgain(call)
     // Without a lease, only a confirmed success is sent: whoever took over may have sent another one.
-    this.settle(!this.#mayBeUnconfirmed || !this.lease.check() ? unconfirmed(this.core.options) : SEND)
+    this.settle(this.#mustBeConfirmed || !this.lease.check() ? unconfirmed(this.core.options) : SEND)
   }
 
   #completeAgain(call: StoreCall<CommandReply>): void {

@@ -37,8 +37,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'an unconfirmed success is sent without a lease',
-    find: 'this.settle(!this.#mayBeUnconfirmed || !this.lease.check() ?',
-    replace: 'this.settle(!this.#mayBeUnconfirmed ?',
+    find: 'this.settle(this.#mustBeConfirmed || !this.lease.check() ?',
+    replace: 'this.settle(this.#mustBeConfirmed ?',
     check: 'S3',
   },
   {

@@ -11,8 +11,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'an unconfirmed success is sent after the lease was lost',
-      find: 'this.settle(!this.#mayBeUnconfirmed || !this.lease.check() ?',
-      replace: 'this.settle(!this.#mayBeUnconfirmed ?',
+      find: 'this.settle(this.#mustBeConfirmed || !this.lease.check() ?',
+      replace: 'this.settle(this.#mustBeConfirmed ?',
       check: 'S2',
       // It takes a stall, a successor's success and an outage, one upon the other.
       scale: 0.1,
@@ -57,7 +57,7 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a success is not withheld where its storing is not confirmed',
-      find: 'this.settle(!this.#mayBeUnconfirmed || !this.lease.check() ?',
+      find: 'this.settle(this.#mustBeConfirmed || !this.lease.check() ?',
       replace: 'this.settle(!this.lease.check() ?',
       check: 'S3',
     },
