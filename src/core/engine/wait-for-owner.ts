@@ -91,7 +91,7 @@ async function untilTold(
     if (isInFlight(whyNotRun(record, identity, options))) continue
     // The others only receive final states that were shown in full.
     const isFinal = record.state === 'completed' || (record.state === 'failed' && record.uncertain)
-    if (isFinal && record.fingerprint === identity.fingerprint) place.tell(record)
+    if (isFinal && record.fingerprint === identity.fingerprint) place.line.tell(record)
     return toldBy(record)
   }
 

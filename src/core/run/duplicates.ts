@@ -103,7 +103,7 @@ class Line {
     this.first?.wake?.()
   }
 
-  /** Passes on the final state of the record. */
+  /** Passes the final state of the record on to everybody in line. */
   tell(record: IdempotencyRecord): void {
     for (const place of this.places) {
       place.record = withOwnBytes(record)
@@ -156,10 +156,5 @@ export class Place {
       this.wake = over
     })
     await awaited(turn)
-  }
-
-  /** Passes the record on to everybody in line. */
-  tell(record: IdempotencyRecord): void {
-    this.line.tell(record)
   }
 }
