@@ -88,17 +88,22 @@ const CONTROL_CHARACTER = /\p{Cc}/u
 
 /** What is wrong with a key, wherever it comes from, as a clause about it; `null`: nothing. */
 export function keyFault(key: string): string | null {
-  if (key === '') return 'it is empty'
-  if (isTooLong(key)) return `it is longer than ${MAX_CHARACTERS} characters`
-  if (CONTROL_CHARACTER.test(key)) return 'it contains a control character'
-  return key.isWellFormed() ? null : 'it contains a lone surrogate'
+  return nameFault(key, MAX_CHARACTERS)
+}
+
+/** The same for a name with another maximum length, such as a step's label. */
+export function nameFault(name: string, mostCharacters: number): string | null {
+  if (name === '') return 'it is empty'
+  if (isTooLong(name, mostCharacters)) return `it is longer than ${mostCharacters} characters`
+  if (CONTROL_CHARACTER.test(name)) return 'it contains a control character'
+  return name.isWellFormed() ? null : 'it contains a lone surrogate'
 }
 
 /** What is wrong with a scope, as a noun phrase after "seen"; `null`: nothing. */
 export function scopeFault(given: unknown): string | null {
   if (typeof given !== 'string') return kindOf(given)
   if (given === '') return 'an empty string'
-  if (isTooLong(given)) return `more than ${MAX_CHARACTERS} characters`
+  if (isTooLong(given, MAX_CHARACTERS)) return `more than ${MAX_CHARACTERS} characters`
   if (isAccident(given)) return `the word "${given}"`
   return given.isWellFormed() ? null : 'a string with a lone surrogate'
 }
@@ -119,9 +124,9 @@ export function namespaceFault(given: unknown): string | null {
 }
 
 /** A character has at most two code units: of a text of megabytes, they are not counted. */
-function isTooLong(text: string): boolean {
-  if (text.length <= MAX_CHARACTERS) return false
-  return text.length > 2 * MAX_CHARACTERS || [...text].length > MAX_CHARACTERS
+function isTooLong(text: string, mostCharacters: number): boolean {
+  if (text.length <= mostCharacters) return false
+  return text.length > 2 * mostCharacters || [...text].length > mostCharacters
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { IdempotencyError, inItsWords, kindOf } from '../../errors.js'
 import { looseJson, parsedJson } from '../../json.js'
-import { derivedKey, type Identity } from '../../record/identity.js'
+import { nameFault } from '../../record/identity.js'
 import type { StepChange } from '../../record/record.js'
 
 /** What the work of a step receives. */
@@ -33,7 +33,6 @@ export interface StepOptions<Result> {
 export interface GivenStep {
   readonly work: (step: StepInHand) => unknown
   readonly codec: StepCodec
-  key(identity: Identity): string
 }
 
 /** A result as it is kept, and as whoever has called gets it. */
@@ -43,14 +42,10 @@ export interface ResultOfStep {
 }
 
 const MOST_CHARACTERS = 100
-const CONTROL = /\p{Cc}/u
 
 /** @throws IdempotencyError `label_invalid`, `arguments_invalid`: nothing was sent, and the work was not called. */
-export function checkLabel(label: unknown, work: unknown, options: unknown): GivenStep {
-  if (typeof label !== 'string' || label === '' || isTooLong(label) || CONTROL.test(label)) {
-    throw labelInvalid(label)
-  }
-  if (!label.isWellFormed()) throw labelInvalid(label)
+export function checkStep(label: unknown, work: unknown, options: unknown): GivenStep {
+  if (typeof label !== 'string' || nameFault(label, MOST_CHARACTERS) !== null) throw labelInvalid(label)
   if (typeof work !== 'function') {
     throw new IdempotencyError(
       'arguments_invalid',
@@ -64,16 +59,7 @@ export function checkLabel(label: unknown, work: unknown, options: unknown): Giv
       'The option `result` of step() needs two functions, `encode` and `decode`.',
     )
   }
-  return {
-    work: work as GivenStep['work'],
-    codec: new StepCodec(codec),
-    key: (identity) => derivedKey(identity, label),
-  }
-}
-
-/** Counted as a key's characters are. */
-function isTooLong(label: string): boolean {
-  return label.length > MOST_CHARACTERS && [...label].length > MOST_CHARACTERS
+  return { work: work as GivenStep['work'], codec: new StepCodec(codec) }
 }
 
 function labelInvalid(label: unknown): IdempotencyError {

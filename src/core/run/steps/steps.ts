@@ -13,12 +13,13 @@ import {
   stepRepeated,
   storeFailedStep,
 } from '../../misuse.js'
+import { derivedKey } from '../../record/identity.js'
 import type { CommandReply, Step, StepChange } from '../../record/record.js'
 import type { Store } from '../../store.js'
 import type { CoreParts } from '../operation.js'
 import { type RunOfSteps, sentStep } from './sent-step.js'
 import {
-  checkLabel,
+  checkStep,
   type GivenStep,
   type ResultOfStep,
   type ResumedStep,
@@ -92,7 +93,7 @@ export class Steps {
   }
 
   async step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
-    const given = checkLabel(label, work, options)
+    const given = checkStep(label, work, options)
     const known = this.#stepToBegin(label)
     if (known.state === 'recorded') return this.#resume(label, known, given.codec)
     const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'
@@ -112,7 +113,7 @@ export class Steps {
 
   /** A step whose result commits in a transaction, without a mark before: its beginning needs no command. */
   inside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
-    const { codec } = checkLabel(label, work, options)
+    const { codec } = checkStep(label, work, options)
     const known = this.#stepToBegin(label, true)
     if (known.state === 'recorded') return { recorded: this.#resume(label, known, codec) }
     return this.#begunInside(label, known, codec)
@@ -219,7 +220,7 @@ export class Steps {
   async #call(
     label: string,
     known: KnownStep,
-    { work, codec, key }: GivenStep,
+    { work, codec }: GivenStep,
     previousOutcome: 'none' | 'unknown',
   ): Promise<unknown> {
     const inside: StepWork = { around: WORK.getStore(), begun: 0 }
@@ -227,7 +228,7 @@ export class Steps {
     let value: unknown
     let encoded: ResultOfStep
     try {
-      const step = { key: key(this.#run.identity), label, previousOutcome, signal: this.#run.signal }
+      const step = { key: derivedKey(this.#run.identity, label), label, previousOutcome, signal: this.#run.signal }
       value = await WORK.run(inside, () => work(step))
       encoded = codec.encoded(value)
     } catch (error) {
