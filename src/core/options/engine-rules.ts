@@ -66,47 +66,48 @@ export function mistakesInRelations(options: Readonly<Record<Duration, number | 
 type Mode = Partial<Pick<ResolvedEngineOptions, 'store' | 'effects' | 'storeFailure'>>
 
 function mistakesInMode({ store, effects, storeFailure }: Mode): string[] {
-  if (effects !== 'in-transaction') return []
-  return [
-    ...(aStore(store) === null && store?.unclaimed === undefined
-      ? [
-          "effects: 'in-transaction' needs a store whose transactions take the key: PostgresStore or MySqlStore with the option " +
-            '`transactions`, or SqliteStore. With any other store leave it out: the key is claimed before the handler runs',
-        ]
-      : []),
-    ...(storeFailure === 'runUnprotected'
-      ? [
-          "storeFailure: 'runUnprotected' contradicts effects: 'in-transaction': without the store there is no transaction. Leave it out",
-        ]
-      : []),
-  ]
+  const mistakes: string[] = []
+  if (effects !== 'in-transaction') return mistakes
+  if (aStore(store) === null && store?.unclaimed === undefined) {
+    mistakes.push(
+      "effects: 'in-transaction' needs a store whose transactions take the key: PostgresStore or MySqlStore with the option " +
+        '`transactions`, or SqliteStore. With any other store leave it out: the key is claimed before the handler runs',
+    )
+  }
+  if (storeFailure === 'runUnprotected') {
+    mistakes.push(
+      "storeFailure: 'runUnprotected' contradicts effects: 'in-transaction': without the store there is no transaction. Leave it out",
+    )
+  }
+  return mistakes
 }
 
 function mistakesInDurations(options: Readonly<Record<Duration, number | undefined>>): string[] {
   // Invalid values become NaN, so comparisons are false and no second mistake is reported.
   const ms = (name: Duration) => (ENGINE_RULES[name](options[name]) === null ? (options[name] as number) : Number.NaN)
-  const atLeast = (name: Duration, bound: string, boundMs: number, why: string, wayOut: string) =>
-    ms(name) < boundMs
-      ? [`${name}: ${ms(name)} is less than ${bound} = ${boundMs}: ${why}. Raise ${name}, or ${wayOut}`]
-      : []
+  const mistakes: string[] = []
+  const atLeast = (name: Duration, bound: string, boundMs: number, why: string, wayOut: string): void => {
+    if (ms(name) < boundMs) {
+      mistakes.push(`${name}: ${ms(name)} is less than ${bound} = ${boundMs}: ${why}. Raise ${name}, or ${wayOut}`)
+    }
+  }
   const [leaseMs, maxRunMs, retentionMs] = [ms('leaseMs'), ms('maxRunMs'), ms('retentionMs')]
   const unknownRetentionMs = Number.isNaN(ms('unknownRetentionMs')) ? retentionMs : ms('unknownRetentionMs')
   const leastRetentionMs = Math.min(retentionMs, unknownRetentionMs)
   const notInTime = 'a failed renewal could not be retried in time'
   const lower = `lower storeTimeoutMs to ${Math.max(1, Math.floor(leaseMs / 4))}`
-  return [
-    ...atLeast('leaseMs', '4 × storeTimeoutMs', 4 * ms('storeTimeoutMs'), notInTime, lower),
-    ...atLeast('maxRunMs', 'leaseMs', leaseMs, 'a run lasts at least one lease', 'lower leaseMs'),
-    ...(['retentionMs', 'unknownRetentionMs'] as const).flatMap((name) =>
-      atLeast(name, 'maxRunMs + leaseMs', maxRunMs + leaseMs, 'a record must outlive its run', 'lower maxRunMs'),
-    ),
-    ...atLeast('maxRunMs', 'inFlightWaitMs', ms('inFlightWaitMs'), 'no run lasts longer', 'lower inFlightWaitMs'),
-    ...(ms('clockSkewMs') >= leastRetentionMs
-      ? [
-          `clockSkewMs: ${ms('clockSkewMs')} is not less than the retention, ${leastRetentionMs}: every operation would have expired`,
-        ]
-      : []),
-  ]
+  atLeast('leaseMs', '4 × storeTimeoutMs', 4 * ms('storeTimeoutMs'), notInTime, lower)
+  atLeast('maxRunMs', 'leaseMs', leaseMs, 'a run lasts at least one lease', 'lower leaseMs')
+  for (const name of ['retentionMs', 'unknownRetentionMs'] as const) {
+    atLeast(name, 'maxRunMs + leaseMs', maxRunMs + leaseMs, 'a record must outlive its run', 'lower maxRunMs')
+  }
+  atLeast('maxRunMs', 'inFlightWaitMs', ms('inFlightWaitMs'), 'no run lasts longer', 'lower inFlightWaitMs')
+  if (ms('clockSkewMs') >= leastRetentionMs) {
+    mistakes.push(
+      `clockSkewMs: ${ms('clockSkewMs')} is not less than the retention, ${leastRetentionMs}: every operation would have expired`,
+    )
+  }
+  return mistakes
 }
 
 function aStore(value: unknown): string | null {
