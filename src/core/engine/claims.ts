@@ -5,7 +5,7 @@ import type { Refused, Replayed } from '../events/refusal.js'
 import { Promised } from '../maybe-promise.js'
 import type { BeginReply } from '../record/record.js'
 import type { CoreParts, Operation } from '../run/operation.js'
-import type { Run } from '../run/run.js'
+import type { ClaimedRun } from '../run/run-end.js'
 import type { Unclaimed } from '../store.js'
 
 export type Claim = StoreCall<BeginReply>
@@ -82,7 +82,7 @@ export class Claims {
 const GIVEN_UP = Object.freeze({ uncertain: false })
 
 /** The result of claiming an operation. */
-export type Claimed = { readonly action: 'execute'; readonly run: Run } | Replayed | Refused
+export type Claimed = { readonly action: 'execute'; readonly run: ClaimedRun } | Replayed | Refused
 
 /**
  * Whoever claims an operation: one of the two is called, at most once, last, and in the request's own async context. What
@@ -90,7 +90,7 @@ export type Claimed = { readonly action: 'execute'; readonly run: Run } | Replay
  */
 export interface Claimant {
   /** The operation must run. */
-  claimed(run: Run): void
+  claimed(run: ClaimedRun): void
   /** It has already run, or is refused. */
   refused(told: Replayed | Refused): void
   /** Whether nobody wants the answer any more. Called while a duplicate waits (`inFlightWaitMs`). */
@@ -106,7 +106,7 @@ export class PromisedClaim extends Promised<Claimed> implements Claimant {
     this.isAbandoned = isAbandoned
   }
 
-  claimed(run: Run): void {
+  claimed(run: ClaimedRun): void {
     this.tell({ action: 'execute', run })
   }
 
@@ -124,7 +124,7 @@ export function tellClaim(claimant: Claimant, told: Claimed): void {
   }
 }
 
-export function tellRun(claimant: Claimant, run: Run): void {
+export function tellRun(claimant: Claimant, run: ClaimedRun): void {
   try {
     claimant.claimed(run)
   } catch (error) {

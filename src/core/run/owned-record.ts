@@ -57,7 +57,6 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     this.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because: CLAIM_REASONS[previousOutcome] })
   }
 
-  /** `false`: nothing prevents another attempt from running at the same time. */
   get isProtected(): boolean {
     return this.attempt > 0
   }
@@ -236,7 +235,6 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     if (this.#whenEnded !== undefined) for (const resolve of this.#whenEnded) resolve()
   }
 
-  /** Resolves behind the last event of the run: nothing of it is pending any more. */
   ended(): Promise<void> {
     if (this.state === 'ended') return Promise.resolve()
     this.#whenEnded ??= []

@@ -2,10 +2,47 @@ import type { FailureReason } from '../events/events.js'
 import type { RunEnd } from '../events/refusal.js'
 import type { MaybePromise } from '../maybe-promise.js'
 import type { Entry } from '../record/looked.js'
-import type { Answer } from '../record/record.js'
+import type { Answer, PreviousOutcome } from '../record/record.js'
+import type { IdempotencyContext } from './context.js'
+import type { Settling } from './settling.js'
 
 /** Whether a failed run certainly had no effect. */
 export type FailureKind = 'certainly' | 'perhaps'
+
+/** One run of an operation, as a binding has it. Only its first end counts: later ones get its result. */
+export interface ClaimedRun {
+  /** What the handler receives. */
+  readonly context: IdempotencyContext
+  /** 1, 2, 3 …; 0: its claim is not confirmed. */
+  readonly attempt: number
+  readonly previousOutcome: PreviousOutcome
+  /** `false`: nothing prevents another attempt from running at the same time. */
+  readonly isProtected: boolean
+  /** Whether any failure would leave the outcome unknown. */
+  readonly isUncertain: boolean
+  readonly isInTransaction: boolean
+  /** The run if its transaction takes the key; `undefined`: the key was claimed before. */
+  readonly looked: LookedKey | undefined
+  /** Makes the answer; set by a binding. */
+  source: AnswerSource | undefined
+  /**
+   * Ends the run with an answer; the record is completed first. `mustBeConfirmed`: if the store does not confirm that
+   * in time, a refusal is sent instead.
+   */
+  complete(answer: Answer, mustBeConfirmed?: boolean): MaybePromise<RunEnd>
+  /**
+   * Ends the run as a failure, with its reason. It is certain only with `'certainly'`, without `mayHaveEffect()`, and
+   * if no earlier attempt may have had its effect. `kept`: the failure is what retries get, so that it completes the
+   * record, and nothing runs again.
+   */
+  fail(how: FailureKind, because: FailureReason, kept?: Answer): MaybePromise<RunEnd>
+  /** `complete`, for whoever holds an object to be told: at once, if the store answers at once. */
+  completeFor(settling: Settling, answer: Answer, mustBeConfirmed?: boolean): void
+  /** `fail`, in the same way. */
+  failFor(settling: Settling, how: FailureKind, because: FailureReason, kept?: Answer): void
+  /** Resolves behind the last event of the run: nothing of it is pending any more. */
+  ended(): Promise<void>
+}
 
 /** How a run is to end; `answer: null`: as a failure. */
 export type OfferedEnd =

@@ -9,12 +9,20 @@ import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from '../re
 import type { Store } from '../store.js'
 import { HandlerContext } from './context.js'
 import type { Failure } from './owned-record.js'
-import type { AnswerSource, Completion, FailureKind, LookedKey, OfferedEnd, OpenTransaction } from './run-end.js'
+import type {
+  AnswerSource,
+  ClaimedRun,
+  Completion,
+  FailureKind,
+  LookedKey,
+  OfferedEnd,
+  OpenTransaction,
+} from './run-end.js'
 import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from './settling.js'
 import { SteppedRecord } from './steps/stepped-record.js'
 
 /** One run of an operation, from its claim to its end. */
-export class Run extends SteppedRecord {
+export class Run extends SteppedRecord implements ClaimedRun {
   previousOutcome: PreviousOutcome = 'none'
   /** The context that the handler receives; made after its claim. */
   context!: HandlerContext
@@ -31,7 +39,6 @@ export class Run extends SteppedRecord {
   #abort: AbortController | undefined = undefined
   /** Why the handler should stop; the first reason counts. */
   #stopReason: IdempotencyError | undefined = undefined
-  /** Makes the answer; set by a binding. */
   source: AnswerSource | undefined = undefined
   /** The open transaction: ends are offered to it. */
   #transaction: OpenTransaction | undefined = undefined
@@ -70,7 +77,6 @@ export class Run extends SteppedRecord {
     this.#mayHaveHadEffect = true
   }
 
-  /** Whether any failure would leave the outcome unknown. */
   get isUncertain(): boolean {
     return this.uncertain || this.#mayHaveHadEffect
   }
@@ -93,27 +99,18 @@ export class Run extends SteppedRecord {
 
   // --- its end
 
-  /**
-   * Ends the run with an answer; the record is completed first. `mustBeConfirmed`: if the store does not confirm that
-   * in time, a refusal is sent instead. Only the first end counts: later calls get its result.
-   */
   complete(answer: Answer, mustBeConfirmed?: boolean): MaybePromise<RunEnd> {
     const promised = new PromisedEnd()
     this.completeFor(promised, answer, mustBeConfirmed)
     return promised.told
   }
 
-  /**
-   * Ends the run as a failure, with its reason. It is certain only with `'certainly'`, without `mayHaveEffect()`, and
-   * if no earlier attempt may have had its effect.
-   */
   fail(how: FailureKind, because: FailureReason, kept?: Answer): MaybePromise<RunEnd> {
     const promised = new PromisedEnd()
     this.failFor(promised, how, because, kept)
     return promised.told
   }
 
-  /** `complete`, for whoever holds an object to be told: at once, if the store answers at once. */
   completeFor(settling: Settling, answer: Answer, mustBeConfirmed = this.withholds): void {
     if (this.#transaction !== undefined) {
       offer(this.#transaction, { answer }, settling)
@@ -124,7 +121,6 @@ export class Run extends SteppedRecord {
     else this.store(answer, mustBeConfirmed)
   }
 
-  /** `fail`, in the same way. `kept`: the failure is what retries get, so that it completes the record, and nothing runs again. */
   failFor(settling: Settling, how: FailureKind, because: FailureReason, kept?: Answer): void {
     if (this.#transaction !== undefined) {
       offer(this.#transaction, { answer: null, how, because, kept }, settling)
@@ -224,7 +220,6 @@ export class Run extends SteppedRecord {
     return this.#transaction !== undefined
   }
 
-  /** The run if its transaction takes the key; `undefined`: the key was claimed before. */
   get looked(): LookedKey | undefined {
     return undefined
   }

@@ -5,8 +5,7 @@ import { type Refused, type Replayed, type RunEnd, unconfirmed } from '../../cor
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
-import type { Run } from '../../core/run/run.js'
-import type { AnswerSource } from '../../core/run/run-end.js'
+import type { AnswerSource, ClaimedRun } from '../../core/run/run-end.js'
 import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from '../../core/run/settling.js'
 import { isEventStream, storedAnswer } from '../answer/answer.js'
 import type { HeaderPairs } from '../request/facts.js'
@@ -18,7 +17,7 @@ import { readAnswer } from './resolution.js'
 export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settling<RunEnd> {
   readonly #rules: RequestRules<Req>
   /** The core's run; set when it is claimed. */
-  #run!: Run
+  #run!: ClaimedRun
   /** Dropped when it was told. */
   #asking: Asking | undefined
   #extraHeaders: HeaderPairs | undefined
@@ -45,7 +44,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
 
   // --- its claim
 
-  claimed(run: Run): void {
+  claimed(run: ClaimedRun): void {
     const asking = this.#asking
     this.#asking = undefined
     this.#run = run
