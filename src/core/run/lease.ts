@@ -2,6 +2,7 @@ import { awaited, type OwnContext } from '../calls/awaited.js'
 import { Deadline, type DeadlineQueue, monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall, Waiting } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
+import { leaseLost } from '../misuse.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
 import type { CoreParts } from './operation.js'
 
@@ -89,12 +90,29 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   }
 
   /** Stops renewals until `resume`. Resolves when none is being sent. */
-  async pause(): Promise<void> {
+  async #pause(): Promise<void> {
     this.#isPaused = true
     if (this.#renewal?.reply === undefined) await awaited(Promise.resolve(this.#renewal?.whenReplied()))
   }
 
-  /** Until `resume`, the lock of the record replaces the lease. */
+  /**
+   * Renews once more, and then not until `resume`.
+   *
+   * @throws IdempotencyError `lease_lost`: the store did not confirm the renewal.
+   */
+  async renewAndPause(): Promise<void> {
+    await this.#pause()
+    const reply = await awaited(Promise.resolve(this.#renew().whenReplied()))
+    if (reply?.ok !== true) throw leaseLost()
+  }
+
+  /** `lock`, as soon as no renewal is being sent. */
+  async pauseAndLock(): Promise<void> {
+    await this.#pause()
+    this.lock()
+  }
+
+  /** Until `resume`, the lock of the record replaces the lease, and nothing is renewed. */
   lock(): void {
     this.#isPaused = true
     this.#isLocked = true
@@ -112,13 +130,6 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
     this.#confirmedAt = Math.max(this.#confirmedAt, sentAt)
     this.#renewAt = Math.max(this.#renewAt, sentAt + this.#leaseMs / 3)
     this.#schedule(monotonicNow())
-  }
-
-  /** Renews now. Resolves with whether the store has confirmed it. */
-  async confirm(): Promise<boolean> {
-    const call = this.#renew()
-    const reply = await awaited(Promise.resolve(call.whenReplied()))
-    return reply?.ok === true
   }
 
   /** The run no longer has a record to renew, but continues: it may still end until `maxRunMs` has passed. */

@@ -4,7 +4,6 @@ import type { EngineEvent, FailureReason } from '../events/events.js'
 import { endAfterLoss, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'
 import { traceRunEnd } from '../events/trace.js'
 import { whenever } from '../maybe-promise.js'
-import { leaseLost } from '../misuse.js'
 import {
   type Acquired,
   type Answer,
@@ -31,7 +30,7 @@ export interface Failure {
  */
 export abstract class OwnedRecord extends Operation implements Leased, Waiting<CommandReply> {
   /** Set when it is claimed. */
-  protected lease!: Lease
+  lease!: Lease
   #whenEnded: (() => void)[] | undefined = undefined
 
   /** It may run: `sentAt` is when the claim was sent. `attempt` 0: without a record that anybody confirmed. */
@@ -255,25 +254,6 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
 
   renew(): StoreCall<CommandReply> {
     return this.core.calls.sendInBackground('renew', this)
-  }
-
-  /** @throws IdempotencyError `lease_lost`: the store did not confirm the renewal. */
-  async renewAndPause(): Promise<void> {
-    await this.lease.pause()
-    if (!(await this.lease.confirm())) throw leaseLost()
-  }
-
-  /**
-   * From now on the lock of a transaction replaces the lease: waits for a renewal that is being sent, and sends no
-   * more.
-   */
-  async lockLease(): Promise<void> {
-    await this.lease.pause()
-    this.lease.lock()
-  }
-
-  resumeRenewals(): void {
-    this.lease.resume()
   }
 
   abstract restored(): void

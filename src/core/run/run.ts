@@ -290,7 +290,7 @@ export class Run extends SteppedRecord implements ClaimedRun {
 
   /** The application's transaction was refused. */
   notCompletedByHand(): void {
-    if (this.#answerByHand === undefined) this.resumeRenewals() // Otherwise an earlier one may be open or committed.
+    if (this.#answerByHand === undefined) this.lease.resume() // Otherwise an earlier one may be open or committed.
   }
 
   completedByHand(answer: Answer): void {

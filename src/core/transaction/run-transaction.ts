@@ -196,7 +196,7 @@ export class RunTransaction implements OpenTransaction {
 
   /** Called before a statement that locks the record: waits for renewals to end; then the lock replaces the lease. */
   async locking(): Promise<void> {
-    await this.#run.lockLease()
+    await this.#run.lease.pauseAndLock()
     this.isCompleting = true
   }
 
@@ -283,7 +283,7 @@ export class RunTransaction implements OpenTransaction {
     this.isCompleting = false
     const isSeparate = this.#run.source?.leftBehind() ?? false
     this.#isHandlers = isSeparate && !this.#isResolving
-    this.#run.resumeRenewals()
+    this.#run.lease.resume()
     void call.settled.then(() => this.#workSettled())
   }
 
@@ -306,7 +306,7 @@ export class RunTransaction implements OpenTransaction {
     this.#run.left()
     if (this.#holdsAnswer) this.#run.source?.left()
     const settled = ends?.()
-    this.#run.resumeRenewals()
+    this.#run.lease.resume()
     this.#left?.resolve()
     if (settled !== undefined) this.#offered.tell(await settled)
   }

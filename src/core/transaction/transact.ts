@@ -169,7 +169,7 @@ function claimedWay<Tx, Options>(
 ): Way<Tx> {
   return {
     async enters(tx, call) {
-      if (await marked(tx, call, run, transaction, transactions, options)) run.resumeRenewals()
+      if (await marked(tx, call, run, transaction, transactions, options)) run.lease.resume()
       return true
     },
     finishes: (tx, completion) => transactions.complete(tx, run.recordKey, completion, allowEmpty),
@@ -226,7 +226,7 @@ async function marked<Tx, Options>(
   transactions: Transactions<Tx, Options>,
   options: Options | undefined,
 ): Promise<boolean> {
-  if (transactions.needsRenewal(options)) await run.renewAndPause()
+  if (transactions.needsRenewal(options)) await run.lease.renewAndPause()
   transaction.stillOpen(call)
   const admitsRenewals = await transaction.inTime(transactions.mark(tx, run.token, run.leaseMs))
   transaction.stillOpen(call)
@@ -320,7 +320,7 @@ export async function completeByHand(
   run.checkByHand()
   const given = run.answerByHand(answer)
   const completion = run.completionOf(given)
-  await run.lockLease()
+  await run.lease.pauseAndLock()
   let isUnknown = false
   try {
     await within(run.storeTimeoutMs, (async () => complete(run.recordKey, completion, () => !isUnknown))(), () => {

@@ -3,6 +3,7 @@ import type { SentStep } from '../../calls/sending-store.js'
 import type { Sender } from '../../calls/store-call.js'
 import type { Identity } from '../../record/identity.js'
 import type { StepChange } from '../../record/record.js'
+import type { Lease } from '../lease.js'
 
 /** The parts of a run that its steps use. */
 export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
@@ -13,13 +14,7 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   /** Its first end was given, or its time has ended. */
   readonly isEnding: boolean
   readonly isInTransaction: boolean
-  holdsLease(): boolean
-  /** How long the run may last, on the monotonic clock. */
-  readonly until: number
-  /** A command was confirmed that was sent then: it renews the lease. */
-  renewedAt(sentAt: number): void
-  /** A command has found that another attempt owns the record. */
-  taken(): void
+  readonly lease: Lease
   /** @throws IdempotencyError `effects_in_transaction`: nothing was sent. */
   mustBeClaimed(call: string): void
   /** @throws IdempotencyError: no transaction may begin. */

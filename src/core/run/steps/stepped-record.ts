@@ -45,22 +45,6 @@ export abstract class SteppedRecord extends OwnedRecord implements RunOfSteps {
     this.#steps?.whenSettled(then)
   }
 
-  holdsLease(): boolean {
-    return this.lease.check()
-  }
-
-  get until(): number {
-    return this.lease.until
-  }
-
-  renewedAt(sentAt: number): void {
-    this.lease.renewedAt(sentAt)
-  }
-
-  taken(): void {
-    if (!this.isEnding) this.lease.take()
-  }
-
   tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void {
     const { scope, key } = this.identity
     this.emit({ type, scope, key, attempt: this.attempt, label })

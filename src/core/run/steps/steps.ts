@@ -162,7 +162,7 @@ export class Steps {
     if (known?.state === 'running' || known?.state === 'done') throw stepRepeated(label)
     if (isInside) this.#run.checkEntry()
     else if (this.#run.isEnding) throw stepLate()
-    else if (!this.#run.holdsLease()) throw leaseLost()
+    else if (!this.#run.lease.check()) throw leaseLost()
     if (!isInside && this.#store.step === undefined) throw commandMissing('step')
     if (known !== undefined) return known
     if (this.#known.size >= MOST_STEPS) throw stepLimit(MOST_STEPS)
@@ -193,7 +193,7 @@ export class Steps {
     if (!this.#areConfirmed) await this.#confirmed()
     const reply = await this.#send(label, 'begun', null, known)
     if (reply === null) throw storeFailedStep()
-    if (!reply.ok || !this.#run.holdsLease()) throw leaseLost()
+    if (!reply.ok || !this.#run.lease.check()) throw leaseLost()
     if (this.#run.isEnding) throw stepLate()
   }
 
@@ -214,7 +214,7 @@ export class Steps {
     }
     clearTimeout(timer)
     if (first === 'late' || this.#hasGivenUp) throw storeFailedStep()
-    if (!this.#run.holdsLease()) throw leaseLost()
+    if (!this.#run.lease.check()) throw leaseLost()
   }
 
   async #call(
@@ -293,7 +293,7 @@ export class Steps {
   #sendAgain(sent: SentStep, call: StoreCall<CommandReply>): void {
     const { label } = sent.step
     if (sent.step.state === 'done') this.#run.tellStep('step_pending', label)
-    const late = this.#core.calls.sendAgain('step', sent, call, this.#run.until).then((reply) => {
+    const late = this.#core.calls.sendAgain('step', sent, call, this.#run.lease.until).then((reply) => {
       this.#onTheirWay.delete(late)
       if (reply === null) this.#hasGivenUp = true
       if (reply !== null) this.#heard(reply, call.sentAt, sent.step)
@@ -304,11 +304,12 @@ export class Steps {
   }
 
   #heard(reply: CommandReply, sentAt: number, change: StepChange): void {
+    const { lease, isEnding } = this.#run
     if (!reply.ok) {
-      this.#run.taken()
+      if (!isEnding) lease.take()
       return
     }
-    this.#run.renewedAt(sentAt)
+    lease.renewedAt(sentAt)
     if (reply.restored === true) this.restored(change)
   }
 
