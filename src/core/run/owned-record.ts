@@ -10,9 +10,13 @@ import {
   type CommandReply,
   type IdempotencyRecord,
   isSameAnswer,
+  type Step,
 } from '../record/record.js'
 import { Lease, type Leased } from './lease.js'
 import { Operation } from './operation.js'
+import type { RunOfSteps } from './steps/sent-step.js'
+import type { ResumedStep, StepInHand, StepInside } from './steps/step-in-hand.js'
+import { Steps } from './steps/steps.js'
 
 const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
 
@@ -28,9 +32,13 @@ export interface Failure {
  * background if the store does not confirm it in time; meanwhile the lease is renewed. It is over (`isOver`) when the
  * store has replied, or the run's time has ended.
  */
-export abstract class OwnedRecord extends Operation implements Leased, Waiting<CommandReply> {
+export abstract class OwnedRecord extends Operation implements Leased, RunOfSteps, Waiting<CommandReply> {
   /** Set when it is claimed. */
   lease!: Lease
+  /** The outcome of an earlier attempt is unknown: `uncertain` also says that a step of this one began. */
+  protected isEarlierUnknown = false
+  /** Made with its first step: an attempt without steps pays nothing for them. */
+  #steps: Steps | undefined = undefined
   #whenEnded: (() => void)[] | undefined = undefined
 
   /** It may run: `sentAt` is when the claim was sent. `attempt` 0: without a record that anybody confirmed. */
@@ -38,6 +46,7 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     this.keepOwnContext()
     this.attempt = attempt
     this.uncertain = uncertain
+    this.isEarlierUnknown = uncertain
     this.become('running')
     this.lease = new Lease(this, this.core, sentAt, this.isProtected)
     this.core.activity.start()
@@ -256,9 +265,53 @@ export abstract class OwnedRecord extends Operation implements Leased, Waiting<C
     return this.core.calls.sendInBackground('renew', this)
   }
 
-  abstract restored(): void
+  restored(): void {
+    this.#steps?.restored()
+  }
+
   abstract renewalRefused(record: IdempotencyRecord | null): void
   abstract leaseLost(reason: 'lapsed' | 'taken'): void
   abstract timeOver(): void
   abstract leaseOver(): void
+
+  // --- its steps
+
+  abstract readonly signal: AbortSignal
+  abstract readonly isEnding: boolean
+  abstract readonly isInTransaction: boolean
+  abstract mustBeClaimed(call: string): void
+  abstract checkEntry(): void
+
+  /** Earlier attempts have recorded these. */
+  protected recordedSteps(steps: readonly Step[]): void {
+    this.#steps = new Steps(this, this.core, steps)
+  }
+
+  /** A step of the operation: see `IdempotencyContext`. */
+  step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
+    this.#steps ??= new Steps(this, this.core)
+    return this.#steps.step(label, work, options)
+  }
+
+  stepInside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
+    this.#steps ??= new Steps(this, this.core)
+    return this.#steps.inside(label, work, options)
+  }
+
+  protected get areStepsSettled(): boolean {
+    return this.#steps === undefined || this.#steps.areSettled
+  }
+
+  protected whenStepsSettled(then: () => void): void {
+    this.#steps?.whenSettled(then)
+  }
+
+  tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void {
+    const { scope, key } = this.identity
+    this.emit({ type, scope, key, attempt: this.attempt, label })
+  }
+
+  setStepUncertain(may: boolean): void {
+    this.uncertain = this.isEarlierUnknown || may
+  }
 }

@@ -8,7 +8,7 @@ import { leaseLost, runFailed, transactionCommitted, transactionLate, transactio
 import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { Store } from '../store.js'
 import { HandlerContext } from './context.js'
-import type { Failure } from './owned-record.js'
+import { type Failure, OwnedRecord } from './owned-record.js'
 import type {
   AnswerSource,
   ClaimedRun,
@@ -19,10 +19,9 @@ import type {
   OpenTransaction,
 } from './run-end.js'
 import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from './settling.js'
-import { SteppedRecord } from './steps/stepped-record.js'
 
 /** One run of an operation, from its claim to its end. */
-export class Run extends SteppedRecord implements ClaimedRun {
+export class Run extends OwnedRecord implements ClaimedRun {
   previousOutcome: PreviousOutcome = 'none'
   /** The context that the handler receives; made after its claim. */
   context!: HandlerContext
@@ -65,7 +64,6 @@ export class Run extends SteppedRecord implements ClaimedRun {
   }
 
   #begin(attempt: number, uncertain: boolean, sentAt: number): void {
-    this.isEarlierUnknown = uncertain
     this.own(attempt, uncertain, sentAt)
     this.context = new HandlerContext(this)
   }
