@@ -53,7 +53,7 @@ export class LookedRun extends Run implements LookedKey {
   }
 
   get #unclaimed(): Unclaimed {
-    return this.keptIn.unclaimed as Unclaimed
+    return this.options.store.unclaimed as Unclaimed
   }
 
   // --- its transaction
@@ -63,8 +63,9 @@ export class LookedRun extends Run implements LookedKey {
   }
 
   get entry(): Entry {
-    const { token, attempt, leaseMs } = this
-    return { token, attempt, seen: this.#seen, uncertain: this.previousOutcome === 'unknown', idleMs: leaseMs }
+    const { token, attempt, options } = this
+    const uncertain = this.previousOutcome === 'unknown'
+    return { token, attempt, seen: this.#seen, uncertain, idleMs: options.leaseMs }
   }
 
   override checkEntry(): void {
@@ -82,13 +83,13 @@ export class LookedRun extends Run implements LookedKey {
 
   async freed(): Promise<boolean> {
     const { recordKey, fingerprint, identity } = this
-    const { duplicates, options } = this.core
+    const { duplicates } = this.core
     if (duplicates === undefined) return false
     duplicates.leave(recordKey, this)
     const place = duplicates.join(recordKey, fingerprint, identity.scope)
     if (place === null) return false
     // For all tries together: a record that has changed since the look keeps each of them out.
-    this.#waitsUntil ??= Math.min(monotonicNow() + options.inFlightWaitMs, this.lease.until)
+    this.#waitsUntil ??= Math.min(monotonicNow() + this.options.inFlightWaitMs, this.lease.until)
     const until = this.#waitsUntil
     try {
       while (place.record === undefined && monotonicNow() < until) {
@@ -123,7 +124,7 @@ export class LookedRun extends Run implements LookedKey {
     )
     if (found !== null) return found.isOwn ? 'committed' : 'rolled back'
     this.completionGivenUp()
-    const refused = unconfirmed(this.core.options)
+    const refused = unconfirmed(this.options)
     this.settle(refused)
     return refused
   }
@@ -159,7 +160,7 @@ export class LookedRun extends Run implements LookedKey {
     if (notRun !== null) return this.#settleAs(notRun, found?.record ?? null)
     const begun = await this.core.calls.send('begin', this).whenReplied()
     if (begun === null) return this.#giveUpClaim()
-    if (!begun.acquired) return this.#settleAs(whyNotRun(begun.record, this.identity, this.core.options), begun.record)
+    if (!begun.acquired) return this.#settleAs(whyNotRun(begun.record, this.identity, this.options), begun.record)
     this.attempt = begun.attempt
     this.entered()
     super.store(failure, mustBeConfirmed)
@@ -167,10 +168,10 @@ export class LookedRun extends Run implements LookedKey {
 
   /** Whether the key was claimed is unknown, and nothing of this run had an effect: its claim is released after it. */
   async #giveUpClaim(): Promise<void> {
-    const { calls, options } = this.core
+    const { calls } = this.core
     this.failure = { uncertain: false }
     const call = calls.send('release', this)
-    this.settle(unconfirmed(options))
+    this.settle(unconfirmed(this.options))
     if ((await call.whenReplied()) === null) await calls.sendAgain('release', this, call, this.lease.until)
     this.end()
   }
@@ -189,7 +190,7 @@ export class LookedRun extends Run implements LookedKey {
 
   /** `null`: nothing prevents what the handler has answered from being sent. */
   #whyNotRun(found: Fenced | null): NotRun | null {
-    const { options } = this.core
+    const { options } = this
     if (found === null) return unconfirmed(options)
     const record = preventing(found.record)
     if (!found.isTaken && record !== null) return whyNotRun(record, this.identity, options)
@@ -207,10 +208,10 @@ export class LookedRun extends Run implements LookedKey {
     const reply = await this.#sendWithheld()
     const { record } = reply === null || reply.ok ? { record: null } : reply
     const prevents = preventing(record)
-    if (prevents !== null) return this.#settleAs(whyNotRun(prevents, this.identity, this.core.options), prevents)
+    if (prevents !== null) return this.#settleAs(whyNotRun(prevents, this.identity, this.options), prevents)
     if (reply?.ok === true || record !== null) this.#withheld(because)
     else void this.#withholdAgain(because)
-    this.settle(reply === null ? unconfirmed(this.core.options) : end)
+    this.settle(reply === null ? unconfirmed(this.options) : end)
   }
 
   async #withholdAgain(because: FailureReason): Promise<void> {

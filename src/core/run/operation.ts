@@ -54,6 +54,10 @@ export class Operation implements SentOperation, Sender {
     return this.core.terms
   }
 
+  get options(): ResolvedEngineOptions {
+    return this.core.options
+  }
+
   get ownContext(): OwnContext | undefined {
     return this.#ownContext
   }

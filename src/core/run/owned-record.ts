@@ -116,7 +116,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
     }
     this.#completeAgain(call)
     // Without a lease, only a confirmed success is sent: whoever took over may have sent another one.
-    this.settle(this.#mustBeConfirmed || !this.lease.check() ? unconfirmed(this.core.options) : SEND)
+    this.settle(this.#mustBeConfirmed || !this.lease.check() ? unconfirmed(this.options) : SEND)
   }
 
   #completeAgain(call: StoreCall<CommandReply>): void {
@@ -210,7 +210,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
   protected lost(record: IdempotencyRecord | null): RunEnd {
     this.lease.take()
     this.end()
-    return endAfterLoss(record, this.identity, this.core.options)
+    return endAfterLoss(record, this.identity, this.options)
   }
 
   /**

@@ -6,7 +6,6 @@ import { type Refused, type RunEnd, SEND, unconfirmed } from '../events/refusal.
 import type { MaybePromise } from '../maybe-promise.js'
 import { leaseLost, runFailed, transactionCommitted, transactionLate, transactionNested } from '../misuse.js'
 import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
-import type { Store } from '../store.js'
 import { HandlerContext } from './context.js'
 import { type Failure, OwnedRecord } from './owned-record.js'
 import type {
@@ -133,7 +132,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
 
   /** Where no claim protects the run, a client that is told to retry would run it again, each time. */
   protected get withholds(): boolean {
-    return this.isProtected && this.core.options.unconfirmedSuccess === 'withhold'
+    return this.isProtected && this.options.unconfirmedSuccess === 'withhold'
   }
 
   /** Whether this is the first end. In any case its result is told. */
@@ -150,7 +149,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   }
 
   protected override settle(found: RunEnd): void {
-    const settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.core.options) : found
+    const settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.options) : found
     if (this.#isSentEarly) return
     this.#settled = settled
     this.#isEnding = true
@@ -185,28 +184,15 @@ export class Run extends OwnedRecord implements ClaimedRun {
     if (this.isEarlierUnknown) return { uncertain: true, because: 'earlier_attempt' }
     if (this.#mayHaveHadEffect || this.uncertain) return { uncertain: true, because: 'may_have_effect' }
     if (how === 'certainly') return { uncertain: false, because }
-    return this.core.options.effects === 'declared'
+    return this.options.effects === 'declared'
       ? { uncertain: false, because: 'declared' }
       : { uncertain: true, because }
   }
 
   // --- in a transaction
 
-  get leaseMs(): number {
-    return this.core.options.leaseMs
-  }
-
-  /** The time limit of a statement inside a transaction. */
-  get storeTimeoutMs(): number {
-    return this.core.options.storeTimeoutMs
-  }
-
   get remainingMs(): number {
     return Math.max(0, this.lease.until - monotonicNow())
-  }
-
-  get keptIn(): Store {
-    return this.core.options.store
   }
 
   /** An open transaction will end with a failure: its work should stop. */
@@ -253,8 +239,8 @@ export class Run extends OwnedRecord implements ClaimedRun {
 
   completionOf(answer: Answer): Completion {
     const { token, fingerprint, recordKey } = this
-    const { retentionMs } = this.core.options
-    return { token, retentionMs, answer: asKept(this.keptIn, recordKey, fingerprint, answer) }
+    const { store, retentionMs } = this.options
+    return { token, retentionMs, answer: asKept(store, recordKey, fingerprint, answer) }
   }
 
   /** @throws IdempotencyError `arguments_invalid`: the run cannot have this answer. */
@@ -275,7 +261,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
     const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
     if (reply === null) {
       this.completionGivenUp()
-      const refused = unconfirmed(this.core.options)
+      const refused = unconfirmed(this.options)
       this.settle(refused)
       return refused
     }
@@ -307,7 +293,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
     }
     this.tell(reply === null ? 'completion_given_up' : 'transaction_not_committed')
     this.end()
-    this.settle(unconfirmed(this.core.options))
+    this.settle(unconfirmed(this.options))
   }
 
   renewalRefused(record: IdempotencyRecord | null): void {

@@ -102,7 +102,7 @@ export class RunTransaction implements OpenTransaction {
 
   /** Settles as a statement of ours does, or rejects when its time limit has passed: nobody waits for the client either. */
   async inTime<Value>(statement: Promise<Value>): Promise<Value> {
-    return within(this.#run.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))
+    return within(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))
   }
 
   /** The database has ended the session that has locked the record. */

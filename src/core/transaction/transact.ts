@@ -228,7 +228,7 @@ async function marked<Tx, Options>(
 ): Promise<boolean> {
   if (transactions.needsRenewal(options)) await run.lease.renewAndPause()
   transaction.stillOpen(call)
-  const admitsRenewals = await transaction.inTime(transactions.mark(tx, run.token, run.leaseMs))
+  const admitsRenewals = await transaction.inTime(transactions.mark(tx, run.token, run.options.leaseMs))
   transaction.stillOpen(call)
   return admitsRenewals
 }
@@ -322,13 +322,14 @@ export async function completeByHand(
   const completion = run.completionOf(given)
   await run.lease.pauseAndLock()
   let isUnknown = false
+  const sent = async () => complete(run.recordKey, completion, () => !isUnknown)
   try {
-    await within(run.storeTimeoutMs, (async () => complete(run.recordKey, completion, () => !isUnknown))(), () => {
+    await within(run.options.storeTimeoutMs, sent(), () => {
       isUnknown = true
     })
   } catch (error) {
-    if (isUnknown)
-      run.completedByHand(given) // It may still arrive, and be committed: the record tells.
+    // It may still arrive, and be committed: the record tells.
+    if (isUnknown) run.completedByHand(given)
     else run.notCompletedByHand()
     throw error
   }
@@ -339,6 +340,6 @@ export async function completeByHand(
 export function usableRun(context: unknown, store: Store): Run {
   const run = (context as { readonly [RUN]?: Run } | null | undefined)?.[RUN]
   if (run === undefined) throw contextMissing(context)
-  if (!isKeptIn(run.keptIn, store)) throw contextForeign()
+  if (!isKeptIn(run.options.store, store)) throw contextForeign()
   return run
 }

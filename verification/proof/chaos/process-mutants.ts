@@ -28,7 +28,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'an owner that lost its lease sends its own answer',
-    find: 'return endAfterLoss(record, this.identity, this.core.options)',
+    find: 'return endAfterLoss(record, this.identity, this.options)',
     replace: 'return SEND',
     check: 'S3',
   },

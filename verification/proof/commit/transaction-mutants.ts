@@ -46,7 +46,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a statement in a transaction is waited for without a limit',
-    find: 'return within(this.#run.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))',
+    find: 'return within(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))',
     replace: 'return statement',
     check: 'L2',
   },

@@ -18,7 +18,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: "a stale owner's answer is sent",
-    find: 'return endAfterLoss(record, this.identity, this.core.options)',
+    find: 'return endAfterLoss(record, this.identity, this.options)',
     replace: 'return SEND',
     check: 'S3',
   },

@@ -26,7 +26,7 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: "a stale owner's answer is sent",
-      find: 'return endAfterLoss(record, this.identity, this.core.options)',
+      find: 'return endAfterLoss(record, this.identity, this.options)',
       replace: 'return SEND',
       check: 'S3',
     },
