@@ -24,12 +24,10 @@ export interface KeptResult {
 /** Encodes and decodes results. */
 export class Results {
   readonly #codec: AnyCodec
-  readonly #isJson: boolean
   readonly #maxAnswerBytes: number
 
   constructor(codec: AnyCodec | undefined, maxAnswerBytes: number) {
     this.#codec = codec ?? AS_JSON
-    this.#isJson = codec === undefined
     this.#maxAnswerBytes = maxAnswerBytes
   }
 
@@ -45,7 +43,7 @@ export class Results {
     if (body.byteLength > this.#maxAnswerBytes) {
       throw new RangeError(`it takes ${body.byteLength} bytes, more than maxAnswerBytes (${this.#maxAnswerBytes})`)
     }
-    const text = this.#isJson ? JSON_TYPE : TEXT_TYPE
+    const text = this.#codec === AS_JSON ? JSON_TYPE : TEXT_TYPE
     const answer = { ...NOT_KEPT, headers: [typeof encoded === 'string' ? text : BYTES_TYPE], body }
     return { answer, result: this.#decoded(answer) }
   }

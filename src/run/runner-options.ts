@@ -59,20 +59,14 @@ interface ResolvedRunnerOptions {
  */
 export function resolveRunnerOptions(given: GivenRunnerOptions): ResolvedRunnerOptions {
   const { name, result, isCertainFailure = () => false, maxAnswerBytes = 1_048_576, onEvent, ...others } = given ?? {}
-  const ofEngine = Object.fromEntries(Object.entries(others).filter(([option]) => SHARED.includes(option)))
+  const shared = Object.fromEntries(Object.entries(others).filter(([option]) => SHARED.includes(option)))
+  const ofEngine = shared as unknown as EngineOptions
   const values = { ...others, name, result, isCertainFailure, maxAnswerBytes, onEvent }
-  const more = mistakesInEngineOptions(ofEngine as unknown as EngineOptions)
+  const more = mistakesInEngineOptions(ofEngine)
   checkOptions('runner()', given, values, RULES, { required: ['name'], more })
   // No other namespace of the library, or of an application's engine, begins like this.
   const namespace = `run.${name}`
-  return {
-    namespace,
-    result,
-    isCertainFailure,
-    maxAnswerBytes,
-    onEvent,
-    ofEngine: ofEngine as unknown as EngineOptions,
-  }
+  return { namespace, result, isCertainFailure, maxAnswerBytes, onEvent, ofEngine }
 }
 
 const { aFunction, anInteger } = optionRules
