@@ -22,8 +22,8 @@ export type JsonInputOf<Type> = Type extends Nothing ? never : JsonOf<Type>
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined }
 
 /**
- * What the type of a result has besides itself: nothing, or what no value has. A type parameter is accepted, since what it
- * stands for is not known: it is checked at run time. (`any`, for which TypeScript tries it, is no flaw.)
+ * The type of a result if it is JSON, else one that has no values. A type parameter is accepted, because it is not known
+ * what it stands for: its values are checked at run time. (`any`, which TypeScript tries in its place, counts as JSON.)
  */
 export type AsResult<Type> = Type & ('flaw' extends Flaw<Type, JsonOf<Type>> ? NotJson : unknown)
 

@@ -63,9 +63,9 @@ export class Activity {
 }
 
 /**
- * The async context of a request: made where the request is, and entered where it is told of something by what is not its
- * own: a timer, a connection, another request. Otherwise what its handler and its listeners store in an AsyncLocalStorage,
- * such as the tenant, would be another request's.
+ * The async context of a request: captured while the request runs, and entered whenever a timer, a connection or another
+ * request tells it something. Otherwise its handler and its listeners would read another request's AsyncLocalStorage, such
+ * as its tenant.
  */
 export class OwnContext extends AsyncResource {
   constructor() {

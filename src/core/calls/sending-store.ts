@@ -58,7 +58,7 @@ export class SendingStore {
   }
 }
 
-/** What they were when the engine was made, where `send` is defined: on the store, or on a prototype of it. */
+/** The commands beside which `send` is defined, on the store or on a prototype of it, as they are when the engine is made. */
 function commandsBesideSend(store: Store): Pick<Store, OwnersCommand> | null {
   if (store.send === undefined) return null
   let place: Store | null = store

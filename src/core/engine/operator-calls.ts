@@ -63,7 +63,7 @@ export function commandOf<Name extends OperatorCommand>(store: Store, name: Name
   return command.bind(store) as NonNullable<Store[Name]>
 }
 
-/** `name`: the record that it is about; `null`: of no single one, and so told to nobody but whoever asks. */
+/** `name`: the record that the command is about; `null`: it is about several, so its failure is thrown and no event tells it. */
 async function ask<Name extends OperatorCommand, Reply>(
   command: Name,
   name: RecordName | null,

@@ -124,7 +124,7 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
     if (this.state !== 'ended') this.#look(monotonicNow())
   }
 
-  /** Another command, sent then, has renewed it. */
+  /** Another command, which was sent at this time, has renewed the lease. */
   renewedAt(sentAt: number): void {
     if (this.state !== 'held') return
     this.#confirmedAt = Math.max(this.#confirmedAt, sentAt)

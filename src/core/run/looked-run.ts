@@ -32,7 +32,7 @@ export class LookedRun extends Run implements LookedKey {
   #hasEntered = false
   /** Another attempt has the key: the client gets what the record says. */
   #isRefused = false
-  /** What that one has made, if that is known: it stays. */
+  /** The record that the other attempt has completed, once it was seen: it is final. */
   #completed: IdempotencyRecord | undefined = undefined
   /** What its work has written may be committed without a record. */
   #mayHaveCommitted = false
@@ -47,7 +47,7 @@ export class LookedRun extends Run implements LookedKey {
   /** Told when its transaction enters. */
   protected override tellClaimed(_acquired: unknown): void {}
 
-  /** Nobody has it before a transaction enters, so nothing is renewed. */
+  /** Nothing is held before a transaction enters, so nothing is renewed. */
   protected override holdKey(): void {
     this.lease.giveUp()
   }
@@ -115,7 +115,7 @@ export class LookedRun extends Run implements LookedKey {
     this.#mayHaveCommitted = true
   }
 
-  /** By the record's token, once no transaction holds the key: only then the COMMIT that was sent is over. */
+  /** Compares the record's token as soon as no transaction holds the key: until then the COMMIT may still be carried out. */
   override async outcomeOfCommit(): Promise<'committed' | 'rolled back' | Refused> {
     this.tell('completion_pending')
     const found = await this.#until(

@@ -41,7 +41,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
   #steps: Steps | undefined = undefined
   #whenEnded: (() => void)[] | undefined = undefined
 
-  /** It may run: `sentAt` is when the claim was sent. `attempt` 0: without a record that anybody confirmed. */
+  /** The run begins. `sentAt`: when its claim was sent. `attempt` 0: its claim was not confirmed. */
   protected own(attempt: number, uncertain: boolean, sentAt: number): void {
     this.keepOwnContext()
     this.attempt = attempt
@@ -90,7 +90,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
     else this.#stored(call)
   }
 
-  /** The same for a failure that retries get. */
+  /** Stores a failure that retries get. */
   protected keep(failure: Answer, mustBeConfirmed: boolean): void {
     this.store(failure, mustBeConfirmed)
   }
@@ -128,7 +128,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
     })
   }
 
-  /** The answer, of which no more copies are sent: whoever still holds the handler's context holds no answer with it. */
+  /** The answer, which is not sent again. It is dropped, because an application may hold the handler's context for long. */
   #answerSent(): Answer {
     const answer = this.answer as Answer
     this.answer = null

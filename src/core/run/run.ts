@@ -217,7 +217,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
     this.checkByHand()
   }
 
-  /** The same, but again as well, because the application's transaction may have been rolled back: the record tells. */
+  /** For a completion by hand, which may be repeated: the application may have rolled its first transaction back. */
   checkByHand(): void {
     if (this.#transaction !== undefined) throw transactionNested()
     if (this.#hasCommitted) throw transactionCommitted()

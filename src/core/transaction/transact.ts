@@ -177,7 +177,7 @@ function claimedWay<Tx, Options>(
   }
 }
 
-/** A fence holds the lock for an instant, so a lock that is taken where no record is, is tried once more. */
+/** A fence holds the lock for an instant: if the lock is taken although there is no record, it is tried once more. */
 const FENCE_MS = 10
 
 /** Nothing was claimed: the transaction takes the key. */

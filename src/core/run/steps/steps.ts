@@ -39,7 +39,7 @@ type StepState = 'free' | 'running' | 'begun' | 'recorded' | 'done'
 
 interface KnownStep {
   state: StepState
-  /** What was said of it last, by this run or an earlier one, to be sent again where the store has lost the record. */
+  /** Its last change, of this run or an earlier one: sent again if the store has lost the record. */
   change: StepChange | undefined
   readonly result: Uint8Array | null
 }
@@ -52,7 +52,7 @@ interface StepWork {
   begun: number
 }
 
-/** Steps may run side by side, so nothing else tells which of them began inside another one. */
+/** Steps may run side by side: only the async context shows which of them began inside another one. */
 const WORK = new AsyncLocalStorage<StepWork>()
 
 const MOST_STEPS = 100
@@ -68,7 +68,7 @@ export class Steps {
   /** `maxRunMs` was over before a result was confirmed: nothing tries to record it any more. */
   #hasGivenUp = false
   #running = 0
-  /** One is in a transaction, or waits for it. */
+  /** A step is in a transaction, or waits for one. */
   #isInside = false
   /** How many have begun, and were not taken back. */
   #begun = 0
