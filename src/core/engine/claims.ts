@@ -24,11 +24,12 @@ export class Claims {
    */
   send(operation: Operation, now: number): Claim | null {
     const { calls, emit } = this.#core
-    if (calls.backlog.mayClaim(now))
-      return this.#isLooking ? this.#look(operation) : calls.send('begin', operation, now)
-    const { scope, key } = operation.identity
-    emit({ type: 'store_paused', scope, key, unanswered: calls.backlog.unanswered })
-    return null
+    if (!calls.backlog.mayClaim(now)) {
+      const { scope, key } = operation.identity
+      emit({ type: 'store_paused', scope, key, unanswered: calls.backlog.unanswered })
+      return null
+    }
+    return this.#isLooking ? this.#look(operation) : calls.send('begin', operation, now)
   }
 
   /** With `effects: 'in-transaction'`, claims are looks. */

@@ -298,11 +298,11 @@ class RecordEngine implements OperationEngine {
 
 /** A claim whose reply has not come at once. */
 class PendingClaim implements Waiting<BeginReply> {
-  readonly #engine: Pick<RecordEngine, 'replied'>
+  readonly #engine: RecordEngine
   readonly #run: Run
   readonly #claimant: Claimant
 
-  constructor(engine: Pick<RecordEngine, 'replied'>, run: Run, claimant: Claimant) {
+  constructor(engine: RecordEngine, run: Run, claimant: Claimant) {
     this.#engine = engine
     this.#run = run
     this.#claimant = claimant

@@ -33,7 +33,7 @@ export function lookUp(operation: Operation, core: CoreParts): MaybePromise<Foun
 }
 
 /** What a look at the store has shown. */
-export interface Found {
+interface Found {
   readonly notRun: NotRun
   readonly record: IdempotencyRecord | null
 }

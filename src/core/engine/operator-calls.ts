@@ -25,16 +25,15 @@ export interface UnknownOutcome extends RecordName {
 
 /** All that the store keeps whose outcome is unknown, a bounded step after the other. */
 export async function* unknownOutcomes(core: CoreParts): AsyncGenerator<UnknownOutcome, void, undefined> {
-  for (let from: string | null = null; ; ) {
-    const at: string | null = from
-    const { records, next }: ListedRecords = await ask('list', null, (list) => list(at), core)
+  let from: string | null = null
+  do {
+    const { records, next }: ListedRecords = await ask('list', null, (list) => list(from), core)
     for (const { key, ...rest } of records) {
       const name = recordName(key)
       if (name !== null) yield { ...name, ...rest }
     }
-    if (next === null) return
     from = next
-  }
+  } while (from !== null)
 }
 
 /** Settles an unknown outcome: with an answer, or, `null`, as certainly failed; or lets it go on, with its steps. */
@@ -117,9 +116,9 @@ export async function forgetScope(of: ScopeName, countsOnly: boolean, core: Core
   const forgotten = new Set<string>()
   const left = new Set<string>()
   const unreadable = new Set<string>()
-  for (let from: string | null = null; ; ) {
-    const at: string | null = from
-    const step: ListedRecords = await ask('listScope', null, (list) => list(scope, at), core)
+  let from: string | null = null
+  do {
+    const step: ListedRecords = await ask('listScope', null, (list) => list(scope, from), core)
     const { records, next, unreadable: unread = [] } = step
     for (const key of unread) if (isOf(of, recordName(key))) unreadable.add(key)
     const found = records.filter(({ key }) => isOf(of, recordName(key)))
@@ -127,9 +126,9 @@ export async function forgetScope(of: ScopeName, countsOnly: boolean, core: Core
       const some = found.slice(i, i + COMMANDS_AT_ONCE)
       await Promise.all(some.map((each) => forgetAnswer(each, countsOnly, { forgotten, left }, core)))
     }
-    if (next === null) return { forgotten: forgotten.size, left: left.size, unreadable: unreadable.size }
     from = next
-  }
+  } while (from !== null)
+  return { forgotten: forgotten.size, left: left.size, unreadable: unreadable.size }
 }
 
 /** Drops the answer of a record, or, `removes`, the record: the one that was looked at. */
