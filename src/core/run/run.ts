@@ -149,8 +149,8 @@ export class Run extends OwnedRecord implements ClaimedRun {
   }
 
   protected override settle(found: RunEnd): void {
-    const settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.options) : found
     if (this.#isSentEarly) return
+    const settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.options) : found
     this.#settled = settled
     this.#isEnding = true
     const settling = this.#settling

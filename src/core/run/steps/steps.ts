@@ -280,8 +280,7 @@ export class Steps {
     const sent = sentStep(run, { label, order: ++this.#order, state, result }, this.#begun > 0)
     known.change = sent.step // Also a beginning: its mark may be lost with the record before its reply is here.
     const call = calls.send('step', sent)
-    const whenReplied = call.whenReplied()
-    const onItsWay = Promise.resolve(whenReplied)
+    const onItsWay = Promise.resolve(call.whenReplied())
     if (isRepeated) this.#onTheirWay.add(onItsWay)
     const reply = await onItsWay
     if (reply === null && isRepeated) this.#sendAgain(sent, call)
@@ -296,7 +295,7 @@ export class Steps {
     const late = this.#core.calls.sendAgain('step', sent, call, this.#run.lease.until).then((reply) => {
       this.#onTheirWay.delete(late)
       if (reply === null) this.#hasGivenUp = true
-      if (reply !== null) this.#heard(reply, call.sentAt, sent.step)
+      else this.#heard(reply, call.sentAt, sent.step)
       if (reply?.ok === true && sent.step.state === 'done') this.#run.tellStep('step_done', label)
       this.#look()
     })
