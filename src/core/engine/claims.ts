@@ -29,11 +29,11 @@ export class Claims {
       emit({ type: 'store_paused', scope, key, unanswered: calls.backlog.unanswered })
       return null
     }
-    return this.#isLooking ? this.#look(operation) : calls.send('begin', operation, now)
+    return this.areLooks ? this.#look(operation) : calls.send('begin', operation, now)
   }
 
-  /** With `effects: 'in-transaction'`, claims are looks. */
-  get #isLooking(): boolean {
+  /** With `effects: 'in-transaction'`, nothing is claimed before the transaction: the key is looked at. */
+  get areLooks(): boolean {
     return this.#core.options.effects === 'in-transaction'
   }
 
@@ -58,7 +58,7 @@ export class Claims {
    * that waited in the client's queue cannot hold the key.
    */
   giveUp(operation: Operation, claim: Claim | null): void {
-    if (claim === null || this.#isLooking) return
+    if (claim === null || this.areLooks) return
     if (!claim.isReplied) claim.onLateReply = (late) => void this.#free(operation, late?.acquired === true)
     void this.#free(operation, claim.reply?.acquired === true)
   }
