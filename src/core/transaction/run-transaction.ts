@@ -100,9 +100,16 @@ export class RunTransaction implements OpenTransaction {
     return this.#wait.givenUp !== undefined
   }
 
-  /** Settles as a statement of ours does, or rejects when its time limit has passed: nobody waits for the client either. */
-  async inTime<Value>(statement: Promise<Value>): Promise<Value> {
-    return within(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))
+  /**
+   * Settles as a statement of ours in this call does, or rejects when its time limit has passed: nobody waits for the client
+   * either.
+   *
+   * @throws IdempotencyError as `stillOpen` does, after the statement.
+   */
+  async inTime<Value>(call: WorkCall, statement: Promise<Value>): Promise<Value> {
+    const value = await within(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))
+    this.stillOpen(call)
+    return value
   }
 
   /** The database has ended the session that has locked the record. */
@@ -194,10 +201,15 @@ export class RunTransaction implements OpenTransaction {
     })
   }
 
-  /** Called before a statement that locks the record: waits for renewals to end; then the lock replaces the lease. */
-  async locking(): Promise<void> {
+  /**
+   * Called before a statement that locks the record: waits for renewals to end; then the lock replaces the lease.
+   *
+   * @throws IdempotencyError as `stillOpen` does.
+   */
+  async locking(call: WorkCall): Promise<void> {
     await this.#run.lease.pauseAndLock()
     this.isCompleting = true
+    this.stillOpen(call)
   }
 
   /** The COMMIT was confirmed: the record is completed, and the answer is sent. */

@@ -129,14 +129,12 @@ async function transactOnce<Tx, Value, Options>(
       progress = 'refused'
       throw ROLL_BACK
     }
-    await transaction.locking()
-    transaction.stillOpen(call)
+    await transaction.locking(call)
     if (transactions.commitsWithLast === true) progress = 'completed'
-    await transaction.inTime(way.finishes(tx, completion)).catch((error) => {
+    await transaction.inTime(call, way.finishes(tx, completion)).catch((error) => {
       if ((error as { readonly code?: unknown } | null)?.code === 'operation_taken') progress = 'taken'
       throw error
     })
-    transaction.stillOpen(call)
     progress = 'completed'
   }
   try {
@@ -193,15 +191,13 @@ function lookedWay<Tx, Options>(
   if (enter === undefined || finish === undefined) throw transactionsMissing('the store, with `enter` and `finish`,')
   return {
     async enters(tx, call) {
-      transaction.stillOpen(call)
       const { entry } = looked
-      let entered = await transaction.inTime(enter.call(transactions, tx, recordKey, entry))
+      let entered = await transaction.inTime(call, enter.call(transactions, tx, recordKey, entry))
       if (entered === 'locked') {
         await new Promise((resolve) => setTimeout(resolve, FENCE_MS))
         transaction.stillOpen(call)
-        entered = await transaction.inTime(enter.call(transactions, tx, recordKey, entry))
+        entered = await transaction.inTime(call, enter.call(transactions, tx, recordKey, entry))
       }
-      transaction.stillOpen(call)
       if (entered === 'entered') looked.entered()
       return entered === 'entered'
     },
@@ -228,9 +224,7 @@ async function marked<Tx, Options>(
 ): Promise<boolean> {
   if (transactions.needsRenewal(options)) await run.lease.renewAndPause()
   transaction.stillOpen(call)
-  const admitsRenewals = await transaction.inTime(transactions.mark(tx, run.token, run.options.leaseMs))
-  transaction.stillOpen(call)
-  return admitsRenewals
+  return transaction.inTime(call, transactions.mark(tx, run.token, run.options.leaseMs))
 }
 
 /**
@@ -271,19 +265,16 @@ export async function step<Tx, Options>(
     const inside = async (tx: Tx, call: WorkCall): Promise<void> => {
       isDone = false
       await marked(tx, call, run, transaction, transactions, clients)
-      await transaction.locking()
-      transaction.stillOpen(call)
+      await transaction.locking(call)
       const { recordKey, token } = run
-      const recorded = await transaction.inTime(transactions.step(tx, recordKey, token, label))
-      transaction.stillOpen(call)
+      const recorded = await transaction.inTime(call, transactions.step(tx, recordKey, token, label))
       void transactions.sessionEnd?.(tx)?.then(() => transaction.sessionEnded())
       if (recorded !== null) taken.found(recorded)
       else {
         const change = taken.made(await call.includes(async () => work(tx)))
         transaction.stillOpen(call)
-        await transaction.inTime(transactions.stepDone(tx, recordKey, token, change))
+        await transaction.inTime(call, transactions.stepDone(tx, recordKey, token, change))
       }
-      transaction.stillOpen(call)
       isDone = true
     }
     try {

@@ -46,8 +46,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a statement in a transaction is waited for without a limit',
-    find: 'return within(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))',
-    replace: 'return statement',
+    find: 'await within(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))',
+    replace: 'await statement',
     check: 'L2',
   },
   {
