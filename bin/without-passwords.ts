@@ -10,20 +10,35 @@ export function looksLikeUrl(text: string): boolean {
 
 /**
  * A message without what stands before the host of a URL, and without the passwords of `given`, of which drivers quote
- * parts: where a `/` or `@` of a password is not encoded, the rest of it is taken for a host.
+ * parts: where a `/` or `@` of a password is not encoded, the rest of it is taken for a host. In time that grows with the texts'
+ * length and no faster: a server chooses the words of its errors.
  */
 export function withoutPasswords(message: string, given: readonly string[]): string {
-  const words = given.filter(looksLikeUrl).flatMap((url) => passwordIn(url).match(/[\p{L}\p{N}_]+/gu) ?? [])
-  const shown = message.replace(/(\w:\/+)\S*@/g, '$1…@')
-  return words.reduce(
-    (text, word) => text.replace(new RegExp(`(?<![\\p{L}\\p{N}_])${word}(?![\\p{L}\\p{N}_])`, 'giu'), '…'),
-    shown,
+  const words = new Set(
+    given
+      .filter(looksLikeUrl)
+      .flatMap((url) => passwordIn(url).match(WORD) ?? [])
+      .map(inOneCase),
   )
+  return message.replace(/\S+/g, withoutUser).replace(WORD, (word) => (words.has(inOneCase(word)) ? '…' : word))
+}
+
+const WORD = /[\p{L}\p{N}_]+/gu
+
+/** Drivers write a host in small letters. */
+function inOneCase(word: string): string {
+  return word.toUpperCase().toLowerCase()
+}
+
+/** Up to the last `@`, since a password may have another one. */
+function withoutUser(text: string): string {
+  const end = text.lastIndexOf('@')
+  return end < 0 ? text : text.slice(0, end).replace(/(\w:\/+).*/, '$1…') + text.slice(end)
 }
 
 /** Without an `@`, all that is no port, since the shell may have cut the URL. */
 function passwordIn(url: string): string {
-  const [, behind = ''] = /:\/+[^:[]*:(.*)/s.exec(url) ?? []
+  const [, behind = ''] = /:\/[^:[]*:(.*)/s.exec(url) ?? []
   const end = behind.lastIndexOf('@')
   if (end >= 0) return behind.slice(0, end)
   return /^\d+(?:[/?#]|$)/.test(behind) ? '' : behind
