@@ -30,9 +30,14 @@ export async function closed(close: () => Promise<void>): Promise<void> {
 
 /** Why it failed, in words: drivers leave the message of an error empty that stands for several, and keep causes apart. */
 export function reasonOf(error: unknown): string {
-  const { errors, message, code } = error as { readonly errors?: unknown; readonly message?: unknown; code?: unknown }
+  // A module may throw anything.
+  const { errors, message, code, lastNodeError } = (error ?? {}) as {
+    readonly errors?: unknown
+    readonly message?: unknown
+    code?: unknown
+    lastNodeError?: unknown
+  }
   if (Array.isArray(errors) && errors.length > 0) return [...new Set(errors.map(reasonOf))].join('; ')
-  const { lastNodeError } = error as { readonly lastNodeError?: unknown }
   if (lastNodeError !== undefined) return `${message} ${reasonOf(lastNodeError)}`
   return String(message || code || error)
 }

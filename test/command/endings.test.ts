@@ -44,6 +44,7 @@ describe('a command that fails ends, and says why', async () => {
       3,
       /no settings/,
     ],
+    ['throws nothing that has words', 'throw undefined\n', 3, /^once-per-key: undefined$/m],
     ['awaits what never comes', 'await new Promise(() => {})\n', 3, /what it waited for never comes.*--store/],
   ])('where the module of its store %s', async (name, text, code, words) => {
     const file = join(folder, `${name.replaceAll(/\W/g, '-')}.mjs`)
@@ -72,7 +73,6 @@ describe('what is told of a failure', () => {
     expect(performance.now() - from).toBeLessThan(2_000) // It was some twenty seconds.
   })
 
-  test('keeps its words where an answer has a URL and the same words', () => {
   const MANY = 100_000
   const password = Array.from({ length: MANY }, (_, i) => `w${i}`).join('-')
   test.each([
@@ -94,6 +94,7 @@ describe('what is told of a failure', () => {
     )
   })
 
+  test('keeps its words where an answer has a URL and the same words', () => {
     const body = '{"receipt":"https://receipts.example/7","status":"store failed"}'
     const given = [`--body=${body}`, body, '--redis=redis://teller:pin@host', 'redis://teller:p1n@host']
     expect(withoutPasswords('The store failed: pin and p1n', given)).toBe('The store failed: … and …')
