@@ -39,7 +39,8 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
       `its tables are kept by ${other.engine}, which has no transactions: ALTER TABLE ${prefix}records ENGINE = InnoDB`,
     )
   }
-  await send(`SET SESSION innodb_lock_wait_timeout = ${WAIT_S}`)
+  // Safe updates would refuse the form of DELETE that names an index.
+  await send(`SET SESSION innodb_lock_wait_timeout = ${WAIT_S}, sql_safe_updates = 0`)
   return {
     mostBytes: Number(session.max_allowed_packet),
     isolatesSnapshots: session.innodb_snapshot_isolation === 'ON',

@@ -275,6 +275,29 @@ describe.each(['ucs2', 'utf16', 'utf32'])('texts of %s', (charset) => {
   })
 })
 
+test('a sweep removes rows in sessions of safe updates, too', async () => {
+  await query('DELETE FROM once_per_key_records')
+  await store.begin('expired', claimOf('t'))
+  await query('UPDATE once_per_key_records SET expires_at = 1')
+  expect(await storeWith('SET SESSION sql_safe_updates = 1').sweep()).toBe(1)
+})
+
+test('a sweep of a small table waits for no row that has not expired, and lets none wait', async () => {
+  await query('DELETE FROM once_per_key_records')
+  // In the order of the ids the held row is behind the others.
+  for (const key of ['a', 'b', 'c', 'z113']) await store.begin(key, claimOf('t'))
+  await query("UPDATE once_per_key_records SET expires_at = 1 WHERE name <> 'z113'")
+  const holding: PoolConnection = await pool.getConnection()
+  await holding.query('START TRANSACTION')
+  await holding.query("SELECT * FROM once_per_key_records WHERE id = UNHEX(SHA2('z113', 256)) FOR UPDATE")
+  try {
+    expect(await store.sweep()).toBe(3)
+  } finally {
+    await holding.query('ROLLBACK')
+    holding.release()
+  }
+})
+
 test('keys are listed as they are, whatever the sessions make of texts', async () => {
   const narrow = openPool(url, { charset: 'latin1_swedish_ci' })
   onTestFinished(() => narrow.end())
