@@ -13,7 +13,8 @@ export interface Examined {
 const WAIT_S = 1
 
 /**
- * Examines a session before its first command, and makes it wait for locks no longer than a command may.
+ * Examines a session before its first command, makes it wait for locks no longer than a command may, and return texts as they are:
+ * Shift JIS would return another character for a backslash.
  *
  * @throws MySqlStoreError `database_unsuitable`, `schema_missing`; an error of the client.
  */
@@ -40,7 +41,7 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
     )
   }
   // Safe updates would refuse the form of DELETE that names an index.
-  await send(`SET SESSION innodb_lock_wait_timeout = ${WAIT_S}, sql_safe_updates = 0`)
+  await send(`SET SESSION innodb_lock_wait_timeout = ${WAIT_S}, sql_safe_updates = 0, character_set_results = utf8mb4`)
   return {
     mostBytes: Number(session.max_allowed_packet),
     isolatesSnapshots: session.innodb_snapshot_isolation === 'ON',

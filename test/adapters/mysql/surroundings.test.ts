@@ -282,6 +282,15 @@ test('a sweep removes rows in sessions of safe updates, too', async () => {
   expect(await storeWith('SET SESSION sql_safe_updates = 1').sweep()).toBe(1)
 })
 
+test('a record is read as it was written by sessions of Shift JIS, in which a backslash is another character', async () => {
+  const narrow = openPool(url, { charset: 'SJIS_JAPANESE_CI' })
+  onTestFinished(() => narrow.end())
+  const store = storeOn({ pool: narrow })
+  const answer = { ...ANSWER, headers: [['ETag', '"v1"'] as const] }
+  await store.complete('sjis', { ...ownOf('t'), answer })
+  expect(await store.inspect('sjis')).toMatchObject({ answer: { headers: answer.headers } })
+})
+
 test('a sweep of a small table waits for no row that has not expired, and lets none wait', async () => {
   await query('DELETE FROM once_per_key_records')
   // In the order of the ids the held row is behind the others.
