@@ -1,4 +1,3 @@
-import type { RowDataPacket } from 'mysql2/promise'
 import type { Target } from './target.js'
 
 const KEYS_A_STEP = 500
@@ -28,11 +27,11 @@ export async function* keysOf(target: Target): AsyncGenerator<readonly string[]>
       const sql = `SELECT CONVERT(name USING utf8mb4) AS name, HEX(id) AS id FROM \`${target.prefix}records\`
         WHERE id > UNHEX(?) AND expires_at > UNIX_TIMESTAMP() * 1000 ORDER BY id LIMIT ${KEYS_A_STEP}`
       for (let after = ''; ; ) {
-        const [rows] = await target.pool.query<({ name: string; id: string } & RowDataPacket)[]>(sql, [after])
-        yield rows.map(({ name }) => name)
+        const rows = await target.rows(sql, [after])
+        yield rows.map(({ name }) => String(name))
         const last = rows.at(-1)
         if (last === undefined || rows.length < KEYS_A_STEP) return
-        after = last.id
+        after = String(last.id)
       }
     }
     case 'sqlite': {

@@ -1,4 +1,3 @@
-import type { RowDataPacket } from 'mysql2/promise'
 import type { MySqlTarget } from '../targets/mysql.js'
 import { clock, latency } from './everywhere.js'
 import { type Finding, green, red, unless, yellow } from './finding.js'
@@ -26,24 +25,18 @@ export async function examineMySql(target: MySqlTarget): Promise<{ findings: Fin
     connections(settings),
     idleTransactions(settings),
     await clock(async () => {
-      const [row] = await rowsOf(
-        target,
+      const [row] = await target.rows(
         "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000 AS ms",
       )
       return Number(row?.ms)
     }),
-    await latency(() => target.pool.query('SELECT 1')),
+    await latency(() => target.rows('SELECT 1')),
   ]
   return { findings, hasTables }
 }
 
-async function rowsOf({ pool }: MySqlTarget, sql: string): Promise<RowDataPacket[]> {
-  const [rows] = await pool.query<RowDataPacket[]>(sql)
-  return rows
-}
-
 async function settingsOf(target: MySqlTarget, sql: string): Promise<Settings> {
-  const rows = await rowsOf(target, sql)
+  const rows = await target.rows(sql)
   return Object.fromEntries(rows.map(({ Variable_name, Value }) => [Variable_name, String(Value)]))
 }
 
@@ -64,8 +57,7 @@ function role({ read_only }: Settings): Finding {
 
 /** A row counts as none once it has expired; but as long as nobody sweeps, the table grows. */
 async function sweeping(target: MySqlTarget): Promise<Finding> {
-  const [row] = await rowsOf(
-    target,
+  const [row] = await target.rows(
     `SELECT due_at = 0 AS never, due_at < (UNIX_TIMESTAMP() - 3600) * 1000 AS late FROM \`${target.prefix}sweeps\` WHERE id = 1`,
   )
   const found = row?.never !== 0 ? 'never swept by itself' : row.late ? 'nobody has swept for an hour' : 'swept'

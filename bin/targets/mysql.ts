@@ -1,13 +1,13 @@
-import type { Pool } from 'mysql2/promise'
+import type { RowDataPacket } from 'mysql2/promise'
 import { MySqlStore } from 'once-per-key/mysql'
 import { driver } from '../driver.js'
-import { CONNECT_MS, reasonOf } from '../limits.js'
+import { CONNECT_MS, DRIVER_MS, reasonOf } from '../limits.js'
 
 export interface MySqlTarget {
   readonly kind: 'mysql'
   readonly store: MySqlStore
   readonly prefix: string
-  readonly pool: Pool
+  rows(sql: string, values?: readonly unknown[]): Promise<readonly RowDataPacket[]>
   close(): Promise<void>
 }
 
@@ -21,5 +21,9 @@ export async function openMySql(uri: string, prefix = 'once_per_key_'): Promise<
   } catch (error) {
     throw new Error(`MySQL cannot be reached: ${reasonOf(error)}`, { cause: error })
   }
-  return { kind: 'mysql', store, prefix, pool, close: () => pool.end() }
+  const rows: MySqlTarget['rows'] = async (sql, values = []) => {
+    const [found] = await pool.query<RowDataPacket[]>({ sql, values: [...values], timeout: DRIVER_MS })
+    return found
+  }
+  return { kind: 'mysql', store, prefix, rows, close: () => pool.end() }
 }

@@ -1,7 +1,8 @@
 import { createPool } from 'mysql2/promise'
 import { MySqlStore } from 'once-per-key/mysql'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ANSWER, ownOf } from '../adapters/claims.js'
+import { startFaultProxy } from '../support/fault-proxy.js'
 import { newMariaDbDatabase } from '../support/mariadb-server.js'
 import { build, command } from './built-command.js'
 
@@ -9,7 +10,7 @@ import { build, command } from './built-command.js'
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
 beforeAll(build)
 
-const { url } = await newMariaDbDatabase()
+const { server, url } = await newMariaDbDatabase()
 const pool = createPool({ uri: url, connectionLimit: 2 })
 afterAll(() => pool.end())
 const store = new MySqlStore({ pool, sweeps: false })
@@ -49,6 +50,17 @@ describe('the command on MySQL', () => {
     expect((await store.inspect('acme:lost'))?.state).toBe('failed')
     expect(await run('forget', '--scope', 'acme', '--yes')).toMatchObject({ exitCode: 0 })
     expect(await store.inspect('acme:paid')).toMatchObject({ answer: { body: null } })
+  })
+
+  test.each([
+    ['at a command of the doctor', 'doctor', 'SHOW GLOBAL VARIABLES'],
+    ['at a walk', 'stats', 'CONVERT(name'],
+  ])('waits no longer than its limit for a server that falls silent, %s', async (_where, name, at) => {
+    const proxy = await startFaultProxy(server.port)
+    onTestFinished(() => proxy.close())
+    void proxy.hold(at)
+    const { exitCode, stderr } = await command([name, '--mysql', url.replace(`:${server.port}`, `:${proxy.port}`)])
+    expect([exitCode, stderr]).toEqual([3, expect.stringMatching(/^once-per-key: MySQL failed: .*timeout/)])
   })
 
   test('prints its SQL, and connects to nothing', async () => {
