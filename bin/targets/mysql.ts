@@ -11,6 +11,9 @@ export interface MySqlTarget {
   close(): Promise<void>
 }
 
+/** Whatever the application's URL says of its own rows. */
+const AS_USUAL = { rowsAsArray: false, nestTables: false, typeCast: true, bigNumberStrings: false }
+
 export async function openMySql(uri: string, prefix = 'once_per_key_'): Promise<MySqlTarget> {
   const { createPool } = await driver('mysql2', () => import('mysql2/promise'))
   const pool = createPool({ uri, connectionLimit: 1, connectTimeout: CONNECT_MS })
@@ -22,7 +25,8 @@ export async function openMySql(uri: string, prefix = 'once_per_key_'): Promise<
     throw new Error(`MySQL cannot be reached: ${reasonOf(error)}`, { cause: error })
   }
   const rows: MySqlTarget['rows'] = async (sql, values = []) => {
-    const [found] = await pool.query<RowDataPacket[]>({ sql, values: [...values], timeout: DRIVER_MS })
+    const options = { sql, values: [...values], timeout: DRIVER_MS, ...AS_USUAL }
+    const [found] = await pool.query<RowDataPacket[]>(options)
     return found
   }
   return { kind: 'mysql', store, prefix, rows, close: () => pool.end() }

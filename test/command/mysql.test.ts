@@ -52,6 +52,14 @@ describe('the command on MySQL', () => {
     expect(await store.inspect('acme:paid')).toMatchObject({ answer: { body: null } })
   })
 
+  test('looks at the server in the same way, whatever the URL says of the application’s rows', async () => {
+    const options = '?rowsAsArray=true&nestTables=true&bigNumberStrings=true&supportBigNumbers=true'
+    await pool.query('UPDATE once_per_key_sweeps SET due_at = (UNIX_TIMESTAMP() + 60) * 1000')
+    const { stdout } = await command(['doctor', '--mysql', `${url}${options}`])
+    expect(stdout).toMatch(/^green {3}role: primary$/m)
+    expect(stdout).toMatch(/^green {3}sweeping: swept$/m)
+  })
+
   test.each([
     ['at a command of the doctor', 'doctor', 'SHOW GLOBAL VARIABLES'],
     ['at a walk', 'stats', 'CONVERT(name'],
