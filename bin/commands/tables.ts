@@ -1,16 +1,20 @@
 import { MySqlStore } from 'once-per-key/mysql'
 import { PostgresStore } from 'once-per-key/postgres'
 import { type CommandLine, UsageError } from '../command-line.js'
+import { printJson } from '../printed.js'
 import type { Target } from '../target.js'
 
 export async function schema({ options }: CommandLine): Promise<number> {
-  process.stdout.write(sqlFor(options))
+  const sql = sqlFor(options)
+  if (options.json) printJson({ sql })
+  else process.stdout.write(sql)
   return 0
 }
 
-export async function migrate(_line: CommandLine, target: Target): Promise<number> {
+export async function migrate({ options }: CommandLine, target: Target): Promise<number> {
   if (target.kind === 'postgres' || target.kind === 'mysql' || target.kind === 'sqlite') await target.store.migrate()
-  console.log('The store is up to date.')
+  if (options.json) printJson({ migrated: true })
+  else console.log('The store is up to date.')
   return 0
 }
 

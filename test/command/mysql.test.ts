@@ -28,6 +28,7 @@ describe('the command on MySQL', () => {
       stdout: expect.stringMatching(/red .*tables: There are no/),
     })
     expect(await run('migrate')).toMatchObject({ exitCode: 0, stdout: 'The store is up to date.\n' })
+    expect(JSON.parse((await run('migrate', '--json')).stdout)).toEqual({ migrated: true })
     const { stdout } = await run('doctor', '--json')
     const findings = JSON.parse(stdout) as { color: string; about: string }[]
     expect(findings.filter(({ color }) => color === 'red').map(({ about }) => about)).toEqual(['durability'])
@@ -74,6 +75,8 @@ describe('the command on MySQL', () => {
   test('prints its SQL, and connects to nothing', async () => {
     const { stdout } = await command(['schema', '--for', 'mysql', '--prefix', 'pay_'])
     expect(stdout).toBe(MySqlStore.schemaSql({ prefix: 'pay_' }))
+    const { stdout: json } = await command(['schema', '--for', 'mysql', '--json'])
+    expect(JSON.parse(json)).toEqual({ sql: MySqlStore.schemaSql() })
     expect(await command(['schema', '--for', 'oracle'])).toMatchObject({ exitCode: 2 })
     expect(await command(['schema', '--for', 'mysql', '--schema', 'x'])).toMatchObject({ exitCode: 2 })
   })
