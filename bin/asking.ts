@@ -7,14 +7,14 @@ export function checkAskable({ yes }: Options): void {
   if (!yes && !process.stdin.isTTY) throw new UsageError('Nobody can be asked here: look at the record, and add --yes.')
 }
 
-/** Ctrl-C and Ctrl-D close the question without an answer, which is no. */
+/** Beside the output, which may be piped on. Ctrl-C and Ctrl-D close the question without an answer, which is no. */
 export async function agrees(question: string): Promise<boolean> {
-  const ask = createInterface({ input: process.stdin, output: process.stdout })
+  const ask = createInterface({ input: process.stdin, output: process.stderr })
   const said = await new Promise<string | null>((resolve) => {
     ask.once('close', () => resolve(null))
     ask.question(`\n${question} Type yes: `, resolve)
   })
-  if (said === null) console.log()
+  if (said === null) console.error()
   ask.close()
   return said?.trim().toLowerCase() === 'yes'
 }

@@ -29,7 +29,7 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
     return unchanged(options, `the answers of this store are sealed, and this one would not be: ${wayOut}`, NOT_SETTLED)
   }
   if (!options.yes) {
-    print(name, record, false)
+    if (!options.json) print(name, record, false)
     if (!(await agrees(QUESTIONS[kindOf(outcome)]))) return unchanged(options, SAID_NO, NOT_SETTLED)
   }
   const resolved = await operatorOf(store).resolve({ ...name, attempt }, outcome)

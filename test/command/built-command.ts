@@ -16,10 +16,15 @@ export function command(args: readonly string[], variables: Readonly<Record<stri
   return runNodeWith(variables, `--import=${WITH_SQLITE}`, PROGRAM, ...args)
 }
 
-/** Runs it in a terminal, by `script` of util-linux; `says` is typed when it asks. Resolves with all that was shown. */
-export async function commandInTerminal(args: readonly string[], says: string) {
+/**
+ * Runs it in a terminal, by `script` of util-linux; `says` is typed when it asks. Resolves with all that was shown; its output may go
+ * to a file.
+ */
+export async function commandInTerminal(args: readonly string[], says: string, outputTo = '/dev/stdout') {
   const line = [process.execPath, `--import=${WITH_SQLITE}`, PROGRAM, ...args].map((word) => `'${word}'`).join(' ')
-  const child = spawn('script', ['-qec', line, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn('script', ['-qec', `${line} > '${outputTo}'`, '/dev/null'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   let shown = ''
   let isAsked = false
   child.stdout.setEncoding('utf8').on('data', (text) => {

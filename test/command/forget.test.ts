@@ -1,7 +1,10 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { Cluster, Redis } from 'ioredis'
 import type { Store } from 'once-per-key/core'
 import { RedisStore } from 'once-per-key/redis'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ANSWER, claimOf, ownOf } from '../adapters/claims.js'
 import { startRedisCluster } from '../support/redis-cluster.js'
 import { startRedis } from '../support/redis-server.js'
@@ -136,6 +139,17 @@ describe('forget', async () => {
       expect(shown).toMatch(/state +failed[\s\S]*Settle it as failed: the next request runs\? Type yes:/)
       const claimed = await store.begin('acme:unknown', claimOf('next', 'other'))
       expect(claimed.acquired).toBe(says === 'YES')
+    })
+
+    test.each([
+      ['forget', ['forget', '--scope', 'acme', '--key', 'paid-1']],
+      ['resolve', ['resolve', 'acme', 'unknown', '--attempt', '1', '--failed']],
+    ])('%s --json asks beside its output, which is JSON alone', async (_name, args) => {
+      const file = join(mkdtempSync(join(tmpdir(), 'once-per-key-json-')), 'output')
+      onTestFinished(() => rmSync(dirname(file), { recursive: true }))
+      const { exitCode, isAsked } = await commandInTerminal([...args, '--json', ...at], 'no', file)
+      expect([isAsked, exitCode]).toEqual([true, 1])
+      expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ why: 'you said no' })
     })
 
     test('so does the removal of a record', async () => {
