@@ -54,28 +54,31 @@ const OPTIONS = {
 
 type OptionName = keyof typeof OPTIONS
 
-const OF_ALL: readonly OptionName[] = [
-  'redis',
-  'postgres',
-  'mysql',
-  'sqlite',
-  'store',
-  'prefix',
-  'schema',
-  'json',
-  'help',
-]
+const OF_ALL: readonly OptionName[] = ['json', 'help']
+const OF_STORES: readonly OptionName[] = ['redis', 'postgres', 'mysql', 'sqlite', 'store', 'prefix', 'schema']
 
 /** What each command takes besides. */
 const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
-  unknown: ['limit'],
-  inspect: ['namespace', 'path', 'show-body', 'derive'],
-  resolve: ['namespace', 'path', 'attempt', 'failed', 'completed', 'rerun', 'status', 'body', 'content-type', 'yes'],
-  forget: ['namespace', 'path', 'scope', 'key', 'remove', 'dry-run', 'yes'],
-  stats: [],
-  doctor: [],
-  schema: ['for'],
-  migrate: [],
+  unknown: [...OF_STORES, 'limit'],
+  inspect: [...OF_STORES, 'namespace', 'path', 'show-body', 'derive'],
+  resolve: [
+    ...OF_STORES,
+    'namespace',
+    'path',
+    'attempt',
+    'failed',
+    'completed',
+    'rerun',
+    'status',
+    'body',
+    'content-type',
+    'yes',
+  ],
+  forget: [...OF_STORES, 'namespace', 'path', 'scope', 'key', 'remove', 'dry-run', 'yes'],
+  stats: OF_STORES,
+  doctor: OF_STORES,
+  schema: ['for', 'prefix', 'schema'],
+  migrate: OF_STORES,
   seal: ['ids'],
 }
 
@@ -97,6 +100,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   if (command === undefined || command === 'help') return { command: undefined, rest, options: values, help: true }
   if (!isCommand(command)) throw new UsageError(noCommand(command))
   checkTaken(command, values)
+  checkWords(command, rest)
   checkPlaces(values)
   if (values.derive === '') throw new UsageError('--derive takes the label that the handler gave to deriveKey.')
   return { command, rest, options: values, help: values.help === true }
@@ -108,6 +112,15 @@ function checkTaken(command: CommandName, options: Options): void {
   const other = Object.keys(options).find((name) => !taken.includes(name))
   if (other !== undefined) throw new UsageError(`${command} has no --${other}: see once-per-key ${command} --help.`)
 }
+
+/** As `unknown acme`: it would list what is everybody's. Not repeated, as below. */
+function checkWords(command: CommandName, rest: readonly string[]): void {
+  if (rest.length === 0 || NAME_RECORDS.includes(command)) return
+  throw new UsageError(`${command} takes options alone, and no other word: see once-per-key ${command} --help.`)
+}
+
+/** They check their words themselves. */
+const NAME_RECORDS: readonly CommandName[] = ['inspect', 'resolve', 'forget']
 
 /** What is no word is not repeated: it may be a URL, with a password. */
 function noCommand(word: string): string {

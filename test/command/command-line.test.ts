@@ -20,8 +20,32 @@ test.each(['redis', 'postgres', 'sqlite', 'store'])(
   },
 )
 
+test.each(['unknown', 'stats', 'doctor', 'schema', 'migrate', 'seal'])(
+  '%s refuses a word that it does not know, and does not repeat it',
+  (name) => {
+    expect(() => readCommandLine([name, 'acme'])).toThrow(`${name} takes options alone`)
+    expect(() => readCommandLine([name, 'redis://me:secret@host'])).not.toThrow('secret')
+  },
+)
+
+test.each([
+  ['schema', 'mysql'],
+  ['schema', 'sqlite'],
+  ['seal', 'redis'],
+  ['seal', 'prefix'],
+])('%s, which opens no store, refuses --%s: it would print what is another store’s', (name, option) => {
+  expect(() => readCommandLine([name, `--${option}`, 'somewhere'])).toThrow(`${name} has no --${option}`)
+})
+
 test.each(COMMAND_NAMES)('%s takes each option that its help names', (name) => {
   for (const [option] of helpOf(name).matchAll(/--[a-z-]+/g)) {
-    expect(() => readCommandLine([name, option, 'value']), option).not.toThrow()
+    const isTaken = (args: string[]) => {
+      try {
+        return readCommandLine(args).command === name
+      } catch {
+        return false
+      }
+    }
+    expect(isTaken([name, option, 'value']) || isTaken([name, option]), option).toBe(true)
   }
 })
