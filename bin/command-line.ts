@@ -167,7 +167,14 @@ export function recordIn({ rest, options }: CommandLine): RecordName {
     )
   }
   const { namespace, path } = options
+  checkName({ scope, key, namespace, path })
   return { scope, key, ...(namespace !== undefined && { namespace }), ...(path !== undefined && { path }) }
+}
+
+/** An empty name is nobody's: to say that there is no record would mislead. @throws UsageError */
+export function checkName(parts: Readonly<Record<string, string | undefined>>): void {
+  const empty = Object.keys(parts).find((part) => parts[part] === '')
+  if (empty !== undefined) throw new UsageError(`The ${empty} is empty: is a variable of the shell not set?`)
 }
 
 /** An integer of at least 1; `undefined`: it was not given. */

@@ -1,6 +1,6 @@
 import type { ForgottenScope, IdempotencyRecord, RecordName, ScopeName } from 'once-per-key/core'
 import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.js'
-import { type CommandLine, type Options, UsageError } from '../command-line.js'
+import { type CommandLine, checkName, type Options, UsageError } from '../command-line.js'
 import { engineOf, recordOf } from '../operator.js'
 import { harmless, printJson } from '../printed.js'
 import type { Target } from '../target.js'
@@ -14,6 +14,7 @@ export async function forget({ rest, options }: CommandLine, target: Target): Pr
   }
   if (remove && key === undefined) throw new UsageError('--remove is for one key, by --key: it runs again.')
   if (path !== undefined && key === undefined) throw new UsageError('--path is for one key, by --key.')
+  checkName({ key, namespace, path })
   if (!isDryRun) checkAskable(options)
   const of = { scope, ...(namespace !== undefined && { namespace }) }
   if (key === undefined) return ofScope(of, options, target)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { COMMAND_NAMES, readCommandLine, UsageError } from '../../bin/command-line.js'
+import { COMMAND_NAMES, readCommandLine, recordIn, UsageError } from '../../bin/command-line.js'
 import { helpOf } from '../../bin/help.js'
 
 test('an option of another command is refused: nothing is settled where --dry-run was said', () => {
@@ -19,6 +19,15 @@ test.each(['redis', 'postgres', 'sqlite', 'store'])(
     expect(forgets).toThrow(`--${name} is empty`)
   },
 )
+
+test.each([
+  ['scope', ['', 'order-1']],
+  ['key', ['acme', '']],
+  ['namespace', ['acme', 'order-1', '--namespace', '']],
+  ['path', ['acme', 'order-1', '--path', '']],
+])('an empty %s is refused, and never told to have no record', (part, args) => {
+  expect(() => recordIn(readCommandLine(['inspect', ...args]))).toThrow(`The ${part} is empty`)
+})
 
 test.each(['unknown', 'stats', 'doctor', 'schema', 'migrate', 'seal'])(
   '%s refuses a word that it does not know, and does not repeat it',

@@ -111,6 +111,7 @@ describe('forget', async () => {
     [['forget'], 'Say whose answers'],
     [['forget', 'acme'], 'Say whose answers'],
     [['forget', '--scope', 'acme', '--remove', '--yes'], '--remove is for one key'],
+    [['forget', '--scope', 'acme', '--key', '', '--yes'], 'The key is empty'],
     [['forget', '--scope', 'acme'], 'add --yes'],
   ])('%j is refused, and changes nothing', async (args, words) => {
     const { exitCode, stderr } = await command([...args, ...at])
