@@ -203,7 +203,7 @@ test('idle resolves when the last handler has ended', async () => {
 
 test('idle does not wait for a handler that never ends, once its lease has lapsed', async () => {
   const never = gate()
-  onTestFinished(never.open)
+  onTestFinished(() => never.open())
   const { port, receiver, seen } = await receive(express5, {
     options: { storeTimeoutMs: 20, leaseMs: 80, maxRunMs: 80 },
     handler: () => never.opened,
