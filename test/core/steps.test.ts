@@ -357,6 +357,22 @@ describe('where the store is away', () => {
     )
   })
 
+  test('and has lost the record, which a mark restores that is answered too late: results are sent again all the same', async () => {
+    const store = new MemoryStore()
+    const { run, inspect, trouble, held } = stage({ storeTimeoutMs: 50 }, store)
+    const first = await run()
+    await first.context.step('charge', () => 1)
+    store.clear()
+    trouble.next = ['hang']
+    await expect(first.context.step('ship', () => 2)).rejects.toEqual(code('store_failed'))
+    for (const release of held) release()
+    const steps = expect.arrayContaining([
+      { label: 'charge', state: 'done' },
+      { label: 'ship', state: 'begun' },
+    ])
+    await vi.waitFor(async () => expect(await inspect()).toMatchObject({ state: 'in-flight', steps }))
+  })
+
   test('and has lost the record, with a mark that it has not confirmed yet: that is sent again too', async () => {
     const store = new MemoryStore()
     let confirm = (): void => {}

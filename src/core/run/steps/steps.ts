@@ -284,6 +284,8 @@ export class Steps {
     if (isRepeated) this.#onTheirWay.add(onItsWay)
     const reply = await onItsWay
     if (reply === null && isRepeated) this.#sendAgain(sent, call)
+    // Nobody waits for a late mark, but it may have restored the record.
+    if (reply === null && !isRepeated) call.onLateReply = (late) => late && this.#heard(late, call.sentAt, sent.step)
     if (isRepeated) this.#onTheirWay.delete(onItsWay)
     if (reply !== null) this.#heard(reply, call.sentAt, sent.step)
     return reply
