@@ -59,6 +59,8 @@ export type OfferedEnd =
 export interface OpenTransaction {
   /** The record is locked, which replaces the lease. */
   readonly isCompleting: boolean
+  /** It was rolled back, though its work still runs: nothing of it holds the record. */
+  readonly isLeftBehind: boolean
   /** Resolves with what to send, after the transaction has ended; never resolves if the end was discarded. */
   offer(end: OfferedEnd): Promise<RunEnd>
   /**

@@ -204,6 +204,10 @@ export class Run extends OwnedRecord implements ClaimedRun {
     return this.#transaction !== undefined
   }
 
+  get holdsTransaction(): boolean {
+    return this.#transaction?.isLeftBehind === false
+  }
+
   get looked(): LookedKey | undefined {
     return undefined
   }

@@ -62,8 +62,12 @@ export class RunTransaction implements OpenTransaction {
     this.#timer = setTimeout(() => this.#overdue(), run.remainingMs)
   }
 
+  get isLeftBehind(): boolean {
+    return this.#state === 'left behind'
+  }
+
   follow(): Promise<void> | undefined {
-    if (this.#state !== 'left behind') return undefined
+    if (!this.isLeftBehind) return undefined
     this.#followers++
     return this.#left?.over
   }

@@ -136,6 +136,25 @@ describe.each(BINDINGS)('with %s, work whose client has rejected its transaction
   })
 })
 
+describe.each(['transaction', 'step'] as const)('after a `%s` of the store whose work was left behind', (kind) => {
+  test('a step of the handler is done: nothing is open', async () => {
+    const [, serve] = BINDINGS[0] as (typeof BINDINGS)[number]
+    const left = workLeftBehind()
+    const { send } = await serve(store, SETTINGS, async (context, answer) => {
+      const work = left.of(answer)
+      const inside =
+        kind === 'step' ? store.step(context, 'write', (tx) => work(tx) as never) : store.transaction(context, work)
+      await expect(inside).rejects.toThrow('the limit has passed')
+      const noted = await context.step('note', () => 'done')
+      left.mayAnswer.open()
+      await left.hasAnswered.opened
+      throw new Error(noted)
+    })
+    await inTime(send(), 10_000)
+    expect(await query('SELECT state FROM once_per_key.steps')).toEqual([{ state: 'done' }])
+  })
+})
+
 describe.each(BINDINGS)('with %s and all effects in the transaction, such work', (_name, serve) => {
   const terms = { ...SETTINGS, effects: 'in-transaction' } as const
 

@@ -15,7 +15,7 @@ import { webhookReceiver } from 'once-per-key/webhooks'
 import { onTestFinished } from 'vitest'
 import { merchantUpdated } from '../../support/deliveries.js'
 
-type Context = Pick<IdempotencyContext, 'attempt' | 'previousOutcome' | 'signal'>
+type Context = Pick<IdempotencyContext, 'attempt' | 'previousOutcome' | 'signal' | 'step'>
 /** Answers the request in the framework's way; what it returns is returned, from work and handler alike. */
 type AnswerWith = (status: number, id: string) => unknown
 export type Handler = (context: Context, answer: AnswerWith) => Promise<unknown>

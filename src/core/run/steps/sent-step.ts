@@ -13,7 +13,8 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   readonly signal: AbortSignal
   /** Its first end was given, or its time has ended. */
   readonly isEnding: boolean
-  readonly isInTransaction: boolean
+  /** A transaction of the run is open, and was not rolled back. */
+  readonly holdsTransaction: boolean
   readonly lease: Lease
   /** @throws IdempotencyError `effects_in_transaction`: nothing was sent. */
   mustBeClaimed(call: string): void

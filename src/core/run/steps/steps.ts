@@ -157,7 +157,7 @@ export class Steps {
   /** @throws IdempotencyError for misuse, and `lease_lost`: nothing was sent. */
   #stepToBegin(label: string, isInside = false): KnownStep {
     this.#run.mustBeClaimed('step')
-    if (this.#run.isInTransaction || this.#isInside) throw stepInTransaction()
+    if (this.#run.holdsTransaction || this.#isInside) throw stepInTransaction()
     const known = this.#known.get(label)
     if (known?.state === 'running' || known?.state === 'done') throw stepRepeated(label)
     if (isInside) this.#run.checkEntry()
