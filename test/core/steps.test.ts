@@ -150,6 +150,25 @@ describe('a step', () => {
     expect(commands).not.toContain('outer undone')
   })
 
+  test('in which another is about to begin is not taken back, unless that one does not begin', async () => {
+    const { run, commands, trouble, held } = stage({ storeTimeoutMs: 50 })
+    const first = await run()
+    for (const [outer, inner, isRecorded] of [['a', 'b', true] as const, ['c', 'd', false] as const]) {
+      trouble.next = [undefined, isRecorded ? 'hang' : 'fail']
+      let later: Promise<unknown> = Promise.resolve()
+      const declined = first.context.step(outer, async () => {
+        later = first.context.step(inner, () => 1)
+        if (!isRecorded) await expect(later).rejects.toEqual(code('store_failed'))
+        throw new CertainFailure('no')
+      })
+      await expect(declined).rejects.toThrow('no')
+      held.shift()?.()
+      expect((await Promise.allSettled([later]))[0]?.status).toBe(isRecorded ? 'fulfilled' : 'rejected')
+    }
+    expect(commands).not.toContain('a undone')
+    expect(commands).toContain('c undone')
+  })
+
   test('beside which another began is taken back, and the outcome stays unknown', async () => {
     const { run, inspect, commands } = stage()
     const first = await run()

@@ -48,7 +48,7 @@ interface KnownStep {
 interface StepWork {
   /** The work inside which it is called. */
   readonly around: StepWork | undefined
-  /** How many steps have begun inside it, and were not taken back. */
+  /** How many steps have begun inside it, or are about to, and were not taken back. */
   begun: number
 }
 
@@ -98,12 +98,15 @@ export class Steps {
     if (known.state === 'recorded') return this.#resume(label, known, given.codec)
     const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'
     const before = known.state
+    const around = WORK.getStore()
     known.state = 'running'
     this.#running++
+    countInside(around, 1)
     try {
       await this.#recordBeginning(label, known)
     } catch (error) {
       known.state = before
+      countInside(around, -1)
       this.#settled()
       throw error
     }
@@ -127,6 +130,7 @@ export class Steps {
     let wasFound = false
     known.state = 'running'
     this.#running++
+    countInside(around, 1)
     this.#isInside = true
     return {
       ready: () => (this.#areConfirmed ? undefined : this.#confirmed()),
@@ -147,7 +151,8 @@ export class Steps {
         this.#isInside = false
         known.state = { committed: 'done', unknown: 'begun', 'rolled back': before }[end] as StepState
         if (end === 'committed') this.#run.tellStep(wasFound ? 'step_resumed' : 'step_done', label)
-        if (end !== 'rolled back') this.#count(1, around)
+        if (end === 'rolled back') countInside(around, -1)
+        else this.#count(1)
         this.#settled()
       },
       result: () => value,
@@ -224,7 +229,7 @@ export class Steps {
     previousOutcome: 'none' | 'unknown',
   ): Promise<unknown> {
     const inside: StepWork = { around: WORK.getStore(), begun: 0 }
-    this.#count(1, inside.around)
+    this.#count(1)
     let value: unknown
     let encoded: ResultOfStep
     try {
@@ -248,15 +253,15 @@ export class Steps {
   }
 
   async #takeBack(label: string, known: KnownStep, { around }: StepWork): Promise<void> {
-    this.#count(-1, around)
+    this.#count(-1)
+    countInside(around, -1)
     if (this.#run.isProtected) await this.#send(label, 'undone', null, known, true)
     known.state = 'free'
   }
 
-  /** `around`: the work inside which a step has begun, or was taken back. */
-  #count(by: 1 | -1, around: StepWork | undefined): void {
+  /** A step has begun, or was taken back. */
+  #count(by: 1 | -1): void {
     this.#begun += by
-    for (let work = around; work !== undefined; work = work.around) work.begun += by
     this.#run.setStepUncertain(this.#begun > 0)
   }
 
@@ -340,4 +345,9 @@ export class Steps {
     this.#whenSettled = undefined
     then?.()
   }
+}
+
+/** `around`: the work inside which a step is about to begin, or did not begin, or was taken back. */
+function countInside(around: StepWork | undefined, by: 1 | -1): void {
+  for (let work = around; work !== undefined; work = work.around) work.begun += by
 }
