@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { awaited } from '../../calls/awaited.js'
 import { resultAsKept, resultAsShown, type SentStep } from '../../calls/sending-store.js'
 import type { StoreCall } from '../../calls/store-call.js'
@@ -27,6 +26,7 @@ import {
   type StepInHand,
   type StepInside,
 } from './step-in-hand.js'
+import { countInside, StepWork } from './step-work.js'
 
 /**
  * - `free`: nobody has begun it, or each beginning was taken back.
@@ -43,17 +43,6 @@ interface KnownStep {
   change: StepChange | undefined
   readonly result: Uint8Array | null
 }
-
-/** The work of a step, while it is called. */
-interface StepWork {
-  /** The work inside which it is called. */
-  readonly around: StepWork | undefined
-  /** How many steps have begun inside it, or are about to, and were not taken back. */
-  begun: number
-}
-
-/** Steps may run side by side: only the async context shows which of them began inside another one. */
-const WORK = new AsyncLocalStorage<StepWork>()
 
 const MOST_STEPS = 100
 
@@ -98,7 +87,7 @@ export class Steps {
     if (known.state === 'recorded') return this.#resume(label, known, given.codec)
     const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'
     const before = known.state
-    const around = WORK.getStore()
+    const around = StepWork.current()
     known.state = 'running'
     this.#running++
     countInside(around, 1)
@@ -125,7 +114,7 @@ export class Steps {
   #begunInside(label: string, known: KnownStep, codec: StepCodec): StepInside {
     const { recordKey, fingerprint } = this.#run
     const before = known.state
-    const around = WORK.getStore()
+    const around = StepWork.current()
     let value: unknown
     let wasFound = false
     known.state = 'running'
@@ -228,13 +217,13 @@ export class Steps {
     { work, codec }: GivenStep,
     previousOutcome: 'none' | 'unknown',
   ): Promise<unknown> {
-    const inside: StepWork = { around: WORK.getStore(), begun: 0 }
+    const inside = new StepWork()
     this.#count(1)
     let value: unknown
     let encoded: ResultOfStep
     try {
       const step = { key: derivedKey(this.#run.identity, label), label, previousOutcome, signal: this.#run.signal }
-      value = await WORK.run(inside, () => work(step))
+      value = await inside.call(() => work(step))
       encoded = codec.encoded(value)
     } catch (error) {
       const isAlone = inside.begun === 0
@@ -345,9 +334,4 @@ export class Steps {
     this.#whenSettled = undefined
     then?.()
   }
-}
-
-/** `around`: the work inside which a step is about to begin, or did not begin, or was taken back. */
-function countInside(around: StepWork | undefined, by: 1 | -1): void {
-  for (let work = around; work !== undefined; work = work.around) work.begun += by
 }
