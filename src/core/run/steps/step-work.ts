@@ -3,20 +3,36 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 /** Steps may run side by side, so nothing else tells which of them begin inside another one. */
 const CALLED = new AsyncLocalStorage<StepWork>()
 
-/** The work of a step, while it is called. */
+/**
+ * The work of a step, while it is called. Whatever it starts runs in its async context, also when it is over: a job that starts the next
+ * one in a step would keep every job before it, if those were not skipped.
+ */
 export class StepWork {
   /** The work inside which it is called. */
-  readonly around: StepWork | undefined = StepWork.current()
+  around: StepWork | undefined = StepWork.current()
+  isOver = false
   /** How many steps have begun inside it, or are about to, and were not taken back. */
   begun = 0
 
-  /** The work inside which the caller runs. */
+  /** The work inside which the caller runs, if it is not over. */
   static current(): StepWork | undefined {
-    return CALLED.getStore()
+    const current = StepWork.#running(CALLED.getStore())
+    if (current !== undefined) current.around = StepWork.#running(current.around)
+    return current
   }
 
-  call<Result>(work: () => Result): Result {
-    return CALLED.run(this, work)
+  static #running(work: StepWork | undefined): StepWork | undefined {
+    let found = work
+    while (found?.isOver === true) found = found.around
+    return found
+  }
+
+  async call<Result>(work: () => Result): Promise<Awaited<Result>> {
+    try {
+      return await CALLED.run(this, work)
+    } finally {
+      this.isOver = true
+    }
   }
 }
 
