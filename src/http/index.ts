@@ -19,11 +19,16 @@ export { withoutBody } from './options/given-functions.js'
 export { aHeaderName, bodyHeaders } from './options/header-name.js'
 export { checkAreOptions, coveredMethods, mistakesInOptions } from './options/option-rules.js'
 export {
+  agenticCommerce,
   type BodyFieldOptions,
   bodyField,
   type IdempotencyOptions,
+  ietfDraft07,
   type KeepHeader,
   type LegacyKey,
+  type Profile,
+  type ProfileName,
+  universalCommerce,
 } from './options/options.js'
 export {
   type IdempotencyEvent,
@@ -35,7 +40,6 @@ export {
   type Rejection,
   type RenderProblem,
 } from './options/problem.js'
-export { agenticCommerce, ietfDraft07, type Profile, type ProfileName, universalCommerce } from './options/profile.js'
 export type { HeaderPairs, RequestFacts } from './request/facts.js'
 export { Gathered, readAtMost } from './request/gathered.js'
 export { comparableBody, type ReadBody } from './request/request-body.js'

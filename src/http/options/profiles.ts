@@ -1,7 +1,6 @@
 import type { Answer } from '../../core/record/record.js'
-import type { IdempotencyOptions } from './options.js'
+import { type IdempotencyOptions, NO_TRAITS, type Profile, type ProfileName, type ProfileTraits } from './options.js'
 import { ietfDraft, type Problem, type ProblemCode, problemBody, type RenderProblem } from './problem.js'
-import { NO_TRAITS, type Profile, type ProfileName, type ProfileTraits } from './profile.js'
 
 /** Options that keep a rule of the text, or not. */
 type Given = Partial<IdempotencyOptions<never>>
