@@ -26,7 +26,6 @@ import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
 import { sendAnswer } from '../node/sending/send.js'
 import { watchCertainFailures } from './certain-failures.js'
-import { type Parsed, parsedBody } from './parsed-body.js'
 
 declare global {
   namespace Express {
@@ -228,10 +227,30 @@ type Next = (err?: unknown) => void
 /** The property with a request's run, used in this file only. */
 const RUN = Symbol('run')
 
-interface Extended extends Parsed {
+/** What is read of a request besides Node's own properties, and what is added to it. */
+interface Extended {
   [RUN]?: RequestRun
-  readonly originalUrl?: string
   idempotency?: IdempotencyContext | undefined
+  readonly originalUrl?: string
+  readonly body?: unknown
+  /** Express 4: a parser has read the body. */
+  readonly _body?: boolean
+  /** Only Express 4's applications have `_router`. */
+  readonly app?: { readonly _router?: unknown }
+}
+
+/**
+ * What a parser made of the body. Express 4's parsers set `{}` on a request that they leave alone, and something else may have read its
+ * body, for example into `req.rawBody`: then `{}` would be the body of every such request. They mark those that they read. Without the
+ * mark `{}` is a body of two bytes, of a parser of the application's own.
+ */
+function parsedBody({ app, body, _body, headers }: IncomingMessage & Extended): unknown {
+  const isUnmarked = app?._router !== undefined && _body !== true && headers['content-length'] !== '2'
+  return isUnmarked && isEmptyObject(body) ? undefined : body
+}
+
+function isEmptyObject(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
 }
 
 /**
