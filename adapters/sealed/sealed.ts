@@ -74,7 +74,8 @@ function sealedCommands(
   }
 
   const { begun, step, resultToKeep, resultToShow } = stepCommands(store, options)
-  const { inspect, resolve } = operatorCommands(store)
+  const inspect = store.inspect?.bind(store)
+  const resolve = store.resolve?.bind(store)
   return {
     around: { store, toKeep, resultToKeep, resultToShow },
     begin: (key, claim) =>
@@ -94,9 +95,8 @@ function sealedCommands(
         // Sealing needs the fingerprint, to which the record is bound while the inspected attempt is the current one.
         resolve: (key: string, resolution: Resolution) =>
           whenever(inspect(key), (record) => {
-            const { answer } = resolution
-            const kept = answer && toKeep(key, record?.fingerprint ?? '', answer)
-            return reply(key, resolve(key, { ...resolution, answer: kept }))
+            const answer = resolution.answer && toKeep(key, record?.fingerprint ?? '', resolution.answer)
+            return reply(key, resolve(key, { ...resolution, answer }))
           }),
       }),
   }
@@ -163,10 +163,3 @@ function sealedStep(
 }
 
 type StepCommand = NonNullable<Store['step']>
-
-function operatorCommands(store: Store): Pick<Store, 'inspect' | 'resolve'> {
-  return {
-    ...(store.inspect && { inspect: store.inspect.bind(store) }),
-    ...(store.resolve && { resolve: store.resolve.bind(store) }),
-  }
-}
