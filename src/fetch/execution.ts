@@ -45,7 +45,7 @@ interface Given {
   readonly response: Response
   readonly bytes: Uint8Array
   /** The result, after the record was settled. */
-  readonly settled: { readonly whenSettled: RequestEnd | Promise<RequestEnd> }
+  readonly settled: MaybePromise<RequestEnd>
 }
 
 class Execution<Req> implements HeldAnswer {
@@ -125,12 +125,12 @@ class Execution<Req> implements HeldAnswer {
   #give(response: Response, bytes: Uint8Array): Given {
     const isKept = this.#run.keepsBody(bytes.byteLength, response.headers.get('Content-Type'))
     const answer: Answer = { ...this.#headOf(response), body: isKept ? bytes : null }
-    return { response, bytes, settled: { whenSettled: this.#run.settle(answer) } }
+    return { response, bytes, settled: this.#run.settle(answer) }
   }
 
   #send({ response, bytes, settled }: Given): MaybePromise<Response> {
     this.#run.stopped()
-    return whenever(settled.whenSettled, (end) =>
+    return whenever(settled, (end) =>
       end.action === 'send' ? rebuilt(response, bytes, this.#extraHeaders) : this.#other(end),
     )
   }
