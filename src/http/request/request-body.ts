@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { isWithoutBody } from '../options/given-functions.js'
 import type { ResolvedOptions } from '../options/options.js'
-import { contentTypeOf, hasMembers, headerLines, isJson, type RequestFacts } from './facts.js'
+import { contentTypeOf, firstHeaderLine, hasMembers, headerLines, isJson, type RequestFacts } from './facts.js'
 
 /** Whether what is decided on a request depends on its body: its fingerprint does, or the deprecated place of its key. */
 export function readsBody<Req>(
@@ -60,7 +60,7 @@ function malformed(bytes: Uint8Array): ReadBody {
 
 /** Where a body is announced, parsers give as bytes what has none. */
 function isAnnounced(rawHeaders: readonly string[]): boolean {
-  return [...headerLines(rawHeaders, 'content-length'), ...headerLines(rawHeaders, 'transfer-encoding')].length > 0
+  return ['content-length', 'transfer-encoding'].some((name) => firstHeaderLine(rawHeaders, name) !== undefined)
 }
 
 /** As in Express, whose parser counts the same way. */
