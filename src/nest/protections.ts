@@ -36,7 +36,8 @@ export class Protections {
   readonly service: IdempotencyService
   readonly #options: NestOptions
   readonly #host: HttpAdapterHost
-  readonly #root: Entry[] = []
+  /** Of the routes without options of their own. */
+  #root: Entry | undefined
   /** By controller, then by its handlers: several controllers may inherit one. */
   readonly #entries = new Map<object, Map<object, Entry>>()
   /** On Fastify. */
@@ -51,7 +52,7 @@ export class Protections {
     this.#host = host
     this.service = new IdempotencyService(operator, async () => {
       const entries = [...this.#entries.values()].flatMap((ofController) => [...ofController.values()])
-      await Promise.all([...new Set([...this.#root, ...entries])].map(({ controls }) => controls.idle()))
+      await Promise.all([...new Set(entries)].map(({ controls }) => controls.idle()))
     })
   }
 
@@ -82,9 +83,8 @@ export class Protections {
   }
 
   #rootEntry(): Entry {
-    const [entry = this.#made(this.#options)] = this.#root
-    this.#root[0] = entry
-    return entry
+    this.#root ??= this.#made(this.#options)
+    return this.#root
   }
 
   #made(options: NestOptions): Entry {
