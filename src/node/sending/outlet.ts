@@ -29,11 +29,11 @@ export function sendersOf({ writeHead, write, end, flushHeaders }: Senders): Sen
 
 /** If false, a wrapper of `end` may add to the body: then a length is only announced if the handler announced one. */
 export function isEndNodes({ end }: Pick<Outlet, 'end'>): boolean {
-  return end === NODES_END
+  return end === NODES.end
 }
 
 export function isWriteNodes({ write }: Pick<Outlet, 'write'>): boolean {
-  return write === NODES_WRITE
+  return write === NODES.write
 }
 
 const { writeHead, write, end, flushHeaders, destroy, emit, on } = ServerResponse.prototype
@@ -52,9 +52,6 @@ function isNodes(res: ServerResponse & Outlet): boolean {
     res.flush === undefined
   )
 }
-
-const NODES_END: unknown = ServerResponse.prototype.end
-const NODES_WRITE: unknown = ServerResponse.prototype.write
 
 /**
  * Wakes a handler that waits for 'drain'. compression keeps its listeners on its own stream, which its `on` returns.
