@@ -32,7 +32,7 @@ interface ActiveCommand {
 }
 
 /** Turns what the engines of the process publish into metrics and spans. */
-export class Telemetry implements Listener {
+export class Telemetry {
   readonly #metrics: Instruments
   readonly #tracer: Tracer
   readonly #hashesOf: ReturnType<typeof hasher>
@@ -274,27 +274,18 @@ function createInstruments(meter: Meter): Instruments {
 /** In seconds. Semantic conventions, db.client.operation.duration: "SHOULD be specified with ExplicitBucketBoundaries of […]". */
 const BOUNDARIES = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]
 
-/** Receives what the engines of the process publish. */
-export interface Listener {
-  claimStarted(claim: ClaimTrace): void
-  claimEnded(claim: ClaimTrace): void
-  commandStarted(command: CommandTrace): void
-  commandEnded(command: CommandTrace): void
-  happened(event: EventTrace): void
-}
-
-/** Subscribes a listener to everything. Returns a function that unsubscribes it. */
-export function listen(listener: Listener): () => void {
-  const claimEnded = whenKnown((claim: ClaimTrace) => listener.claimEnded(claim))
-  const commandEnded = whenKnown((command: CommandTrace) => listener.commandEnded(command))
+/** Subscribes it to everything that the engines of the process publish. Returns a function that unsubscribes it. */
+export function listen(telemetry: Telemetry): () => void {
+  const claimEnded = whenKnown((claim: ClaimTrace) => telemetry.claimEnded(claim))
+  const commandEnded = whenKnown((command: CommandTrace) => telemetry.commandEnded(command))
   const heard: readonly (readonly [channel: string, hear: (message: unknown) => void])[] = [
-    ['tracing:once-per-key:claim:start', (message) => listener.claimStarted(message as ClaimTrace)],
+    ['tracing:once-per-key:claim:start', (message) => telemetry.claimStarted(message as ClaimTrace)],
     ['tracing:once-per-key:claim:end', claimEnded],
     ['tracing:once-per-key:claim:asyncEnd', claimEnded],
-    ['tracing:once-per-key:command:start', (message) => listener.commandStarted(message as CommandTrace)],
+    ['tracing:once-per-key:command:start', (message) => telemetry.commandStarted(message as CommandTrace)],
     ['tracing:once-per-key:command:end', commandEnded],
     ['tracing:once-per-key:command:asyncEnd', commandEnded],
-    ['once-per-key:event', (message) => listener.happened(message as EventTrace)],
+    ['once-per-key:event', (message) => telemetry.happened(message as EventTrace)],
   ]
   const ends = heard.map(([channel, hear]) => {
     const harmless = withoutThrow(hear)
