@@ -1,4 +1,3 @@
-export { CertainFailure, type CertainFailureOptions } from '../core/index.js'
 export type {
   AppSettings,
   ClimateActionMode,
@@ -16,7 +15,6 @@ export {
   webhookEventSchema,
   webhookEventTypes,
 } from './events/event.js'
-export { WebhookEventError, type WebhookEventIssue } from './events/event-error.js'
 export { looksLikeEmailAddress, type WebhookEnvelope } from './events/fields.js'
 export type {
   MandateCreditor,
@@ -36,27 +34,6 @@ export type {
   MerchantUpdatedPayload,
 } from './events/merchant-updated.js'
 export type { Beneficiary, CompanyAddress, IdDoc, OnboardingData } from './events/onboarding-data.js'
-export type { AboutDelivery, WebhookReceiverEvent } from './receiver/delivery/receiver-event.js'
-export type { ReceiverRefusalCode } from './receiver/delivery/refusal.js'
+// In place of the receiver's two of the same names: here the payments service is the default.
 export { type WebhookHandlers, type WebhookReceiverOptions, webhookReceiver } from './receiver/documented-receiver.js'
-export type { Parse, ParsedEvent } from './receiver/parse.js'
-export type { Receive, WebhookReceiver } from './receiver/receiver.js'
-export type {
-  CommonReceiverOptions,
-  EventOfType,
-  ParsedReceiverOptions,
-  Verify,
-  WebhookContext,
-  WebhookHandler,
-} from './receiver/receiver-options.js'
-export {
-  githubWebhooks,
-  type HmacSha256Options,
-  hmacSha256,
-  type SenderSecrets,
-  type StripeOptions,
-  shopifyWebhooks,
-  stripeWebhooks,
-} from './signatures/hmac-sha256.js'
-export { type StandardWebhooksOptions, standardWebhooks } from './signatures/standard-webhooks.js'
-export type { VerifySignature } from './signatures/verify-signature.js'
+export * from './receiver/index.js'
