@@ -1,4 +1,4 @@
-import { type Fields, withCauses, wordsOf } from '../sql/client-errors.js'
+import { type Fields, withCauses, wordsOf } from '../sql/clients.js'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said

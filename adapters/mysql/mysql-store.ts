@@ -27,8 +27,8 @@ import {
   type WithAllowEmpty,
   type WithResult,
 } from '../../src/core/index.js'
+import { waitingReport } from '../sql/clients.js'
 import { SweepTimer } from '../sql/sweep-timer.js'
-import { waitingReport } from '../sql/waiting-report.js'
 import { isEnded } from './connection/client.js'
 import { Database } from './connection/database.js'
 import { MySqlStoreError } from './errors.js'

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { templateOf } from '../sql/client-transactions.js'
+import { templateOf } from '../sql/clients.js'
 
 /** A statement for a client, in two forms: a text with `?`, and the pieces of a tagged template. */
 export interface Statement {

@@ -1,4 +1,4 @@
-import { despiteConflicts } from '../sql/client-errors.js'
+import { despiteConflicts } from '../sql/clients.js'
 import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
 import { storeError } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'

@@ -1,4 +1,4 @@
-import { isEndedByWork, wordsOf } from '../sql/client-errors.js'
+import { isEndedByWork, wordsOf } from '../sql/clients.js'
 import { isLostConnection, isPoolTimeout, sqlStateOf } from './sql-state.js'
 
 /**

@@ -27,7 +27,7 @@ import {
   type WithResult,
   warnOnce,
 } from '../../src/core/index.js'
-import { waitingReport } from '../sql/waiting-report.js'
+import { waitingReport } from '../sql/clients.js'
 import { isEnded } from './client.js'
 import { Database } from './database.js'
 import { PostgresStoreError } from './errors.js'

@@ -13,7 +13,7 @@ import type {
   ShownStep,
   Step,
 } from '../../src/core/index.js'
-import { rowsIn } from '../sql/client-transactions.js'
+import { rowsIn } from '../sql/clients.js'
 import { headIn } from '../sql/record-columns.js'
 import { PostgresStoreError } from './errors.js'
 

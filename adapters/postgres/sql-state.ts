@@ -1,4 +1,4 @@
-import { withCauses } from '../sql/client-errors.js'
+import { withCauses } from '../sql/clients.js'
 
 /** The names of its code there (Prisma's adapters: `originalCode`). */
 const NAMES = ['originalCode', 'code', 'sqlState'] as const

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { templateOf } from '../sql/client-transactions.js'
+import { templateOf } from '../sql/clients.js'
 
 /** A statement for a client, in two forms: a text with `$1`, `$2` …, and the pieces of a tagged template. */
 export interface Statement {

@@ -1,5 +1,5 @@
 import type { Transactions, Unclaimed } from '../../src/core/index.js'
-import { areFunctions, ISOLATION, type TxOfFunctions } from '../sql/client-transactions.js'
+import { areFunctions, ISOLATION, type TxOfFunctions } from '../sql/clients.js'
 import {
   answered,
   heedFromTheStart,

@@ -1,4 +1,4 @@
-import { withCauses } from '../sql/client-errors.js'
+import { withCauses } from '../sql/clients.js'
 import { sqlStateOf } from './sql-state.js'
 import type { Statement } from './statement.js'
 

@@ -1,4 +1,4 @@
-import { despiteConflicts } from '../../sql/client-errors.js'
+import { despiteConflicts } from '../../sql/clients.js'
 import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, type MySqlPool, resetsOnRelease, sent } from './client.js'

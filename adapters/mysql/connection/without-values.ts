@@ -1,4 +1,4 @@
-import { type Fields, withCauses } from '../../sql/client-errors.js'
+import { type Fields, withCauses } from '../../sql/clients.js'
 import { errorNumberOf } from '../errors.js'
 import type { Statement } from '../statement.js'
 

@@ -1,4 +1,4 @@
-import { areFunctions, ISOLATION, type TxOfFunctions } from '../../sql/client-transactions.js'
+import { areFunctions, ISOLATION, type TxOfFunctions } from '../../sql/clients.js'
 import {
   type Connection,
   coreOf,

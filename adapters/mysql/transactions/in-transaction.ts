@@ -10,8 +10,7 @@ import {
   type RecordedResult,
   type StepChange,
 } from '../../../src/core/index.js'
-import { isEndedByWork } from '../../sql/client-errors.js'
-import { rowsIn } from '../../sql/client-transactions.js'
+import { isEndedByWork, rowsIn } from '../../sql/clients.js'
 import { NOTHING_WRITTEN_INSIDE, whyNotOwned } from '../../sql/ownership.js'
 import type { Database } from '../connection/database.js'
 import { withoutValues } from '../connection/without-values.js'

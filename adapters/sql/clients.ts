@@ -1,0 +1,124 @@
+import type { StoreEvent } from '../../src/core/index.js'
+
+// What the clients of MySQL and of Postgres have in common.
+
+// --- their errors
+
+/**
+ * Where clients put the database's own error (Sequelize: `parent`, TypeORM: `driverError`, Prisma: `meta`, others:
+ * `cause`).
+ */
+const INSIDE = ['cause', 'parent', 'original', 'driverError', 'meta', 'driverAdapterError'] as const
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** From the outermost to the innermost error; of an AggregateError (several addresses), only the first error. */
+export function withCauses(error: unknown): Fields[] {
+  const found: Fields[] = []
+  const waiting = [error]
+  while (waiting.length > 0 && found.length < 10) {
+    const next = waiting.shift()
+    if (typeof next !== 'object' || next === null || found.includes(next as Fields)) continue
+    const fields = next as Fields
+    found.push(fields)
+    waiting.push(...INSIDE.map((name) => fields[name]), Array.isArray(fields.errors) ? fields.errors[0] : undefined)
+  }
+  return found
+}
+
+/** What the client, or the database behind it, said. */
+export function wordsOf(error: unknown): string {
+  const innermost = withCauses(error).findLast(({ message }) => typeof message === 'string' && message !== '')
+  return innermost === undefined ? 'nothing.' : String(innermost.message)
+}
+
+/** Whether the client sends nothing in the transaction any more: Sequelize's words, where the work has called `commit` or `rollback`. */
+export function isEndedByWork(error: unknown): boolean {
+  return /has been called on this transaction/.test(wordsOf(error))
+}
+
+/** How often a statement is sent that the database rolls back each time, in favour of another one. */
+const MOST_TRIES = 10
+const FIRST_PAUSE_MS = 2
+
+/** Sends a statement again if it failed by a conflict with another one. Rejects with what `failed` makes of the last error. */
+export async function despiteConflicts<Result>(
+  send: () => Promise<Result>,
+  isConflict: (error: unknown) => boolean,
+  failed: (error: unknown) => Error,
+): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await send()
+    } catch (error) {
+      if (tries === MOST_TRIES || !isConflict(error)) throw failed(error)
+      // Random, so that conflicting commands do not conflict again.
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_PAUSE_MS * 2 ** tries))
+    }
+  }
+}
+
+const REPORTED_EVERY_MS = 10_000
+
+/** Reports commands that wait for a connection, at most each ten seconds. `most`: the client's name of the size of a pool. */
+export function waitingReport(emit: (event: StoreEvent) => void, most: string): (waiting: number) => void {
+  const advice =
+    `Give the store its own pool, from which no handler takes connections. If it has one, raise its \`${most}\`, and find out ` +
+    'what keeps the database busy.'
+  let reportedAt = Number.NEGATIVE_INFINITY
+  return (waiting) => {
+    const now = performance.now()
+    if (now < reportedAt + REPORTED_EVERY_MS) return
+    reportedAt = now
+    emit({ type: 'connections_exhausted', waiting, advice })
+  }
+}
+
+// --- their transactions and results
+
+/**
+ * The type of `tx`: the parameter of a client's `run`, or else what its `transaction` passes to the work; `Otherwise`: it is not two
+ * functions, but a pool.
+ */
+export type TxOfFunctions<Given, Otherwise> = Given extends { run(tx: infer OfRun, statement: infer _): unknown }
+  ? IsAny<OfRun> extends true
+    ? OfWork<Given>
+    : OfRun
+  : Otherwise
+
+type OfWork<Given> = Given extends { transaction(work: (tx: infer Tx) => Promise<void>, options?: infer _): unknown }
+  ? Tx
+  : never
+
+/** Whether a type is `any`: a parameter without a declared type, which tells nothing. */
+type IsAny<Type> = 0 extends 1 & Type ? true : false
+
+/** Whether they are the two functions of a client. */
+export function areFunctions(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { transaction, run } = value as { readonly transaction?: unknown; readonly run?: unknown }
+  return typeof transaction === 'function' && typeof run === 'function'
+}
+
+/** The option `isolation`, in SQL. */
+export const ISOLATION = {
+  'read committed': 'READ COMMITTED',
+  'repeatable read': 'REPEATABLE READ',
+  serializable: 'SERIALIZABLE',
+} as const
+
+/** One object per statement: clients may cache templates by identity. */
+export function templateOf(pieces: readonly string[]): TemplateStringsArray {
+  return Object.freeze(Object.assign([...pieces], { raw: Object.freeze([...pieces]) }))
+}
+
+/** Clients return `{ rows }`, the rows alone, or a list that begins with the rows; `null`: something else. */
+export function rowsIn(result: unknown): readonly Readonly<Record<string, unknown>>[] | null {
+  const rows = isObject(result) && 'rows' in result ? result.rows : result
+  const list = Array.isArray(rows) && Array.isArray(rows[0]) ? rows[0] : rows
+  return Array.isArray(list) && list.every(isObject) ? list : null
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
