@@ -36,7 +36,6 @@ import { type MySqlStoreOptions, readOptions, readPrefix, type SchemaOptions } f
 import { Records } from './rows/records.js'
 import { statementsOn } from './rows/statements.js'
 import { schemaSql, schemaStatements } from './rows/table.js'
-import { Turns } from './rows/turns.js'
 import { Walks } from './rows/walks.js'
 import type { AnyTransactions, TransactionOptionsOf, TxOf } from './transactions/clients.js'
 import { OfApplication, unclaimedOn } from './transactions/of-application.js'
@@ -57,7 +56,6 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   readonly unclaimed: Unclaimed | undefined
   readonly #database: Database
   readonly #records: Records
-  readonly #turns = new Turns()
   readonly #walks: Walks
   readonly #sweeps: boolean
   readonly #timer: SweepTimer
@@ -193,7 +191,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   async step(first: unknown, second: unknown, work?: unknown, options?: unknown): Promise<unknown> {
     if (typeof first === 'string') {
       const own = second as Parameters<typeof machine.step>[1]
-      return this.#turns.take(first, () => this.#records.step(first, own))
+      return this.#records.step(first, own)
     }
     return step(this, first, second as string, this.#ofApplication(), work as (tx: unknown) => unknown, options)
   }

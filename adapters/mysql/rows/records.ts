@@ -19,6 +19,7 @@ type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Chan
 export class Records {
   readonly #database: Database
   readonly #statements: Statements
+  readonly #turns = new Turns()
 
   constructor(database: Database, statements: Statements) {
     this.#database = database
@@ -83,7 +84,7 @@ export class Records {
       if (own.result === null || haveRoom(change.record, this.#database.mostBytes)) return change
       return machine.step(record, { ...own, result: null }, now)
     }
-    return this.change(key, command, own.fingerprint)
+    return this.#turns.take(key, () => this.change(key, command, own.fingerprint))
   }
 
   /** Whether the token's own row was in flight, and has a new lease. */
@@ -135,4 +136,33 @@ function heldBy(found: Found | undefined, { fingerprint }: Claim): BeginReply {
     uncertain: record !== null && record.state !== 'completed' && record.uncertain,
   }
   return { acquired: false, record: { state: 'in-flight', ...seen, leaseRemainingMs: 1 } }
+}
+
+/** How long a command that hangs keeps the next one waiting. */
+const LONGEST_TURN_MS = 500
+
+/**
+ * Sends commands for one record one after another. Steps of a run may run side by side, and each command of theirs that another one
+ * overtakes must read the row anew: many at once would overtake each other until their time limits.
+ */
+class Turns {
+  readonly #last = new Map<string, Promise<void>>()
+
+  async take<Reply>(key: string, command: () => Promise<Reply>): Promise<Reply> {
+    const before = this.#last.get(key)
+    let over!: () => void
+    const turn = new Promise<void>((resolve) => {
+      over = resolve
+    })
+    this.#last.set(key, turn)
+    await before
+    const timer = setTimeout(over, LONGEST_TURN_MS).unref()
+    try {
+      return await command()
+    } finally {
+      clearTimeout(timer)
+      over()
+      if (this.#last.get(key) === turn) this.#last.delete(key)
+    }
+  }
 }
