@@ -1,9 +1,8 @@
 import { despiteConflicts } from '../../sql/clients.js'
-import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError } from '../errors.js'
+import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError, withoutValues } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, type MySqlPool, resetsOnRelease, sent } from './client.js'
 import { type Examined, examined } from './examination.js'
-import { withoutValues } from './without-values.js'
 
 /** What a statement has returned that reads. */
 type TextRow = Readonly<Record<string, unknown>>

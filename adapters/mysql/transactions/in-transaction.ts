@@ -13,7 +13,6 @@ import {
 import { isEndedByWork, rowsIn } from '../../sql/clients.js'
 import { NOTHING_WRITTEN_INSIDE, whyNotOwned } from '../../sql/ownership.js'
 import type { Database } from '../connection/database.js'
-import { withoutValues } from '../connection/without-values.js'
 import {
   errorNumberOf,
   isConflict,
@@ -23,6 +22,7 @@ import {
   type MySqlStoreErrorCode,
   mustFit,
   storeError,
+  withoutValues,
 } from '../errors.js'
 import { type Found, foundIn } from '../rows/record-row.js'
 import type { Records } from '../rows/records.js'
