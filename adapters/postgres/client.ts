@@ -1,5 +1,4 @@
-import { PostgresStoreError } from './errors.js'
-import { isRefusedStatement } from './sql-state.js'
+import { isRefusedStatement, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './statement.js'
 
 /** A statement as the client gets it. With a `name`, it may be prepared under it. */

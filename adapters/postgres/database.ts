@@ -1,9 +1,7 @@
 import { despiteConflicts } from '../sql/clients.js'
 import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
-import { storeError } from './errors.js'
+import { isSerializationFailure, storeError, withoutValues } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'
-import { isSerializationFailure } from './sql-state.js'
-import { withoutValues } from './without-values.js'
 
 /**
  * Sends a statement, and retries it if the database rolled it back in favour of another one: under REPEATABLE READ and

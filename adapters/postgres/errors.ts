@@ -1,5 +1,5 @@
-import { isEndedByWork, wordsOf } from '../sql/clients.js'
-import { isLostConnection, isPoolTimeout, sqlStateOf } from './sql-state.js'
+import { isEndedByWork, withCauses, wordsOf } from '../sql/clients.js'
+import type { Statement } from './statement.js'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
@@ -150,4 +150,74 @@ const ADVICE: Readonly<Record<PostgresStoreErrorCode, (schema: string) => string
   record_taken: () => 'This run lost its lease, and another attempt owns the record.',
   record_ended: () => 'This run has already ended.',
   transaction_rolled_back: () => 'A statement in the transaction had failed, so its COMMIT rolled it back.',
+}
+
+/** Under which name clients put its code there (Prisma's adapters: `originalCode`). */
+const CODES = ['originalCode', 'code', 'sqlState'] as const
+
+/** The SQLSTATE of an error, wherever the client put it; `null` if the error is not the database's. */
+export function sqlStateOf(error: unknown): string | null {
+  for (const each of withCauses(error)) {
+    for (const name of CODES) {
+      const code = each[name]
+      if (typeof code === 'string' && isSqlState(code)) return code
+    }
+  }
+  return null
+}
+
+/** An error that rolled the command back, and that a retry of the same command may not meet. */
+export function isSerializationFailure(error: unknown): boolean {
+  const sqlState = sqlStateOf(error)
+  return sqlState === '40001' || sqlState === '40P01'
+}
+
+/** Whether the connection is still usable after this error: the database refused one statement. */
+export function isRefusedStatement(error: unknown): boolean {
+  const sqlState = sqlStateOf(error)
+  if (sqlState === null || /^(08|57P|58|XX)/.test(sqlState)) return false
+  return !withCauses(error).some(({ severity }) => severity === 'FATAL' || severity === 'PANIC')
+}
+
+export function isLostConnection(error: unknown): boolean {
+  return withCauses(error).some(
+    ({ code, message }) =>
+      (typeof code === 'string' &&
+        /^(connection_lost$|transaction_timed_out$|E(CONN|PIPE|TIMEDOUT|HOST|NET)|CONNECTION_)/.test(code)) ||
+      /connection (terminated|ended|closed)|terminating connection|not queryable/i.test(String(message)),
+  )
+}
+
+/** Thrown by `pg`'s pool if `connectionTimeoutMillis` is set. */
+function isPoolTimeout(error: unknown): boolean {
+  return withCauses(error).some(({ message }) => /timeout exceeded when trying to connect/i.test(String(message)))
+}
+
+/** Five digits and capitals, with at least one digit. Prisma's own codes (P1001 …) and Node's (EPIPE) look similar. */
+function isSqlState(code: string): boolean {
+  return /^(?=.*\d)[0-9A-Z]{5}$/.test(code) && !/^P[1-6]\d{3}$/.test(code)
+}
+
+/**
+ * Removes the values of a store's statement from a client's error, in place: some clients put them into the message, or
+ * into properties, and they contain a key and an answer. Classes, codes and causes stay. The database's `detail` never does: it
+ * shows the beginnings of long values, which no comparison with the whole value finds.
+ */
+export function withoutValues(error: unknown, { values }: Pick<Statement, 'values'>): void {
+  // A key and a token: errors that contain both contain the others too. A short key alone may be part of any word.
+  const names = values.slice(0, 2).filter((value) => typeof value === 'string' && !/^\d*$/.test(value)) as string[]
+  const hasThem = (text: string | readonly unknown[]) => names.length > 0 && names.every((name) => text.includes(name))
+  for (const each of withCauses(error)) {
+    if ('detail' in each) Reflect.set(each, 'detail', undefined)
+    const { message } = each
+    const told = `A statement of the store failed (SQLSTATE ${sqlStateOf(error) ?? 'unknown'}). Its values are left out.`
+    for (const name of Object.getOwnPropertyNames(each)) {
+      const value = each[name]
+      if (Array.isArray(value) && hasThem(value)) Reflect.set(each, name, [])
+      if (typeof value !== 'string' || !hasThem(value)) continue
+      // The stack begins with the message.
+      const shown = name === 'stack' ? value.replace(String(message), () => told) : told
+      Reflect.set(each, name, hasThem(shown) ? told : shown)
+    }
+  }
 }

@@ -7,12 +7,10 @@ import {
   type RecordedResult,
   type StepChange,
 } from '../../src/core/index.js'
-import { type PostgresStoreErrorCode, storeError } from './errors.js'
+import { type PostgresStoreErrorCode, sqlStateOf, storeError, withoutValues } from './errors.js'
 import { readEntered, recordedIn, rowOf, text } from './reply.js'
-import { sqlStateOf } from './sql-state.js'
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
-import { withoutValues } from './without-values.js'
 
 /** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
 export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>

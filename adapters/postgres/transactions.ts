@@ -12,10 +12,9 @@ import {
   type SentStatement,
   sendOn,
 } from './client.js'
-import { PostgresStoreError } from './errors.js'
+import { isLostConnection, isRefusedStatement, PostgresStoreError, sqlStateOf } from './errors.js'
 import { InTransaction } from './in-transaction.js'
 import { type Row, readDone, readFenced, readLooked } from './reply.js'
-import { isLostConnection, isRefusedStatement, sqlStateOf } from './sql-state.js'
 import type { Statement } from './statement.js'
 import type { Statements } from './statements.js'
 

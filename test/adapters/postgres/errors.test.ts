@@ -1,8 +1,12 @@
 import { inspect } from 'node:util'
 import { PostgresStore } from 'once-per-key/postgres'
 import { describe, expect, test } from 'vitest'
-import { storeError } from '../../../adapters/postgres/errors.js'
-import { isRefusedStatement, isSerializationFailure, sqlStateOf } from '../../../adapters/postgres/sql-state.js'
+import {
+  isRefusedStatement,
+  isSerializationFailure,
+  sqlStateOf,
+  storeError,
+} from '../../../adapters/postgres/errors.js'
 
 /** An error in the form of each client, with an SQLSTATE. */
 const SHAPES: Readonly<Record<string, (sqlState: string) => unknown>> = {
