@@ -1,5 +1,5 @@
 import { isRefusedStatement, PostgresStoreError } from './errors.js'
-import type { Statement, StatementValue } from './statement.js'
+import type { Statement, StatementValue } from './statements.js'
 
 /** A statement as the client gets it. With a `name`, it may be prepared under it. */
 export type SentStatement = Pick<Statement, 'text' | 'values'> & { readonly name?: string }

@@ -1,5 +1,5 @@
 import { isEndedByWork, withCauses, wordsOf } from '../sql/clients.js'
-import type { Statement } from './statement.js'
+import type { Statement } from './statements.js'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said

@@ -9,8 +9,7 @@ import {
 } from '../../src/core/index.js'
 import { type PostgresStoreErrorCode, sqlStateOf, storeError, withoutValues } from './errors.js'
 import { readEntered, recordedIn, rowOf, text } from './reply.js'
-import type { Statement } from './statement.js'
-import type { Statements } from './statements.js'
+import type { Statement, Statements } from './statements.js'
 
 /** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
 export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>

@@ -3,5 +3,5 @@ export type { PostgresConnection, PostgresPool, PostgresQuery } from './client.j
 export { PostgresStoreError, type PostgresStoreErrorCode } from './errors.js'
 export type { PostgresStoreOptions } from './options.js'
 export { PostgresStore } from './postgres-store.js'
-export type { Statement, StatementValue } from './statement.js'
+export type { Statement, StatementValue } from './statements.js'
 export type { AnyTransactions, PoolTransactionOptions, PostgresTransactions } from './transactions.js'

@@ -34,7 +34,7 @@ import { PostgresStoreError } from './errors.js'
 import { type PostgresStoreOptions, readOptions, readSchema, type SchemaOptions } from './options.js'
 import { integer, type Row, readBegun, readDone, readInspected, readListed } from './reply.js'
 import { migrationSql, REVISION, schemaSql } from './schema/schema.js'
-import type { Statement } from './statement.js'
+import type { Statement } from './statements.js'
 import { type Statements, statementsOf } from './statements.js'
 import { BLOCKS_A_STEP, Sweeper } from './sweeper.js'
 import {

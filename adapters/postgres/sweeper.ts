@@ -1,8 +1,7 @@
 import { type Pace, SweepTimer } from '../sql/sweep-timer.js'
 import type { PostgresStoreError } from './errors.js'
 import { type Row, text } from './reply.js'
-import type { Statement } from './statement.js'
-import type { Statements } from './statements.js'
+import type { Statement, Statements } from './statements.js'
 
 /** What a sweeper needs. */
 interface Sweeping {

@@ -15,8 +15,7 @@ import {
 import { isLostConnection, isRefusedStatement, PostgresStoreError, sqlStateOf } from './errors.js'
 import { InTransaction } from './in-transaction.js'
 import { type Row, readDone, readFenced, readLooked } from './reply.js'
-import type { Statement } from './statement.js'
-import type { Statements } from './statements.js'
+import type { Statement, Statements } from './statements.js'
 
 /** How a client other than `pg` opens transactions and runs statements in them. */
 export interface PostgresTransactions<Tx, Options> {

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { PostgresStore } from '../../adapters/postgres/index.js'
-import type { Statement } from '../../adapters/postgres/statement.js'
+import type { Statement } from '../../adapters/postgres/statements.js'
 import { statementsOf } from '../../adapters/postgres/statements.js'
 import type { PostgresServer } from './postgres-server.js'
 
