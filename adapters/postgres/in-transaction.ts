@@ -6,33 +6,44 @@ import {
   operationTaken,
   type RecordedResult,
   type StepChange,
+  type Transactions,
 } from '../../src/core/index.js'
-import { type PostgresStoreErrorCode, sqlStateOf, storeError, withoutValues } from './errors.js'
+import {
+  isRefusedStatement,
+  PostgresStoreError,
+  type PostgresStoreErrorCode,
+  sqlStateOf,
+  storeError,
+  withoutValues,
+} from './errors.js'
 import { readEntered, recordedIn, rowOf, text } from './reply.js'
 import type { Statement, Statements } from './statements.js'
-
-/** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
-export type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
+import type { OpenedTransactions } from './transactions.js'
 
 /**
- * The statements of a run inside the application's transaction. If one of them raises, the transaction cannot be
+ * A client's transactions, with the statements of a run inside them. If one of these raises, the transaction cannot be
  * committed.
  *
  * @throws PostgresStoreError with one of the codes for transactions; any other database error unchanged, so that the
  * code that opened the transaction can recognise a serialization failure and retry.
  */
-export class InTransaction<Tx> {
-  readonly #run: RunInTransaction<Tx>
-  readonly #runLast: RunInTransaction<Tx>
+export class InTransaction<Tx, Options> implements Transactions<Tx, Options> {
+  readonly #client: OpenedTransactions<Tx, Options>
   readonly #statements: Statements
   readonly #schema: string
+  readonly commitsWithLast: boolean
+  /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
+  #admitsRenewals = false
 
-  /** `runLast`: for the statement behind which only COMMIT comes. */
-  constructor(run: RunInTransaction<Tx>, statements: Statements, schema: string, runLast = run) {
-    this.#run = run
-    this.#runLast = runLast
+  constructor(client: OpenedTransactions<Tx, Options>, statements: Statements, schema: string) {
+    this.#client = client
     this.#statements = statements
     this.#schema = schema
+    this.commitsWithLast = client.runLast !== undefined
+  }
+
+  transaction(work: (tx: Tx) => Promise<void>, options: Options | undefined): Promise<unknown> {
+    return this.#client.transaction(work, options)
   }
 
   /**
@@ -42,7 +53,8 @@ export class InTransaction<Tx> {
    */
   async mark(tx: Tx, token: string, idleMs: number): Promise<boolean> {
     const result = await this.#send(tx, this.#statements.mark(token, idleMs))
-    return text(rowOf(result), 'isolation') === 'read committed'
+    this.#admitsRenewals = text(rowOf(result), 'isolation') === 'read committed'
+    return this.#admitsRenewals
   }
 
   /** Locks the record until the transaction ends, makes it uncertain, and reads the step of this label. */
@@ -56,7 +68,7 @@ export class InTransaction<Tx> {
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
   async complete(tx: Tx, key: string, completion: Completion, allowEmpty = false): Promise<void> {
-    await this.#send(tx, this.#statements.completeIn(key, completion, allowEmpty), this.#runLast)
+    await this.#send(tx, this.#statements.completeIn(key, completion, allowEmpty), this.#client.runLast)
   }
 
   async enter(tx: Tx, key: string, entry: Entry): Promise<Entered> {
@@ -66,7 +78,7 @@ export class InTransaction<Tx> {
   /** The last statement of one that takes the key: writes the completed record, which must not be there, or be the one that the look has shown. */
   async finish(tx: Tx, key: string, finish: Finish, allowEmpty = false): Promise<void> {
     try {
-      await this.#send(tx, this.#statements.finish(key, finish, allowEmpty), this.#runLast)
+      await this.#send(tx, this.#statements.finish(key, finish, allowEmpty), this.#client.runLast)
     } catch (error) {
       throw TAKEN.has(sqlStateOf(error)) ? operationTaken(error) : error
     }
@@ -77,9 +89,23 @@ export class InTransaction<Tx> {
     await this.#send(tx, this.#statements.completeByHand(key, completion))
   }
 
-  async #send(tx: Tx, statement: Statement, run = this.#run): Promise<unknown> {
+  sessionEnd(tx: Tx): Promise<void> | undefined {
+    return this.#client.sessionEnd?.(tx)
+  }
+
+  needsRenewal(options: Options | undefined): boolean {
+    return options !== undefined || !this.#admitsRenewals
+  }
+
+  /** After an error of the database itself the transaction is rolled back, unless the session may have ended. */
+  leavesOpen(error: unknown): boolean {
+    if (error instanceof PostgresStoreError) return error.code === 'connection_lost'
+    return !isRefusedStatement(error) || sqlStateOf(error) === STATEMENT_COMPLETION_UNKNOWN
+  }
+
+  async #send(tx: Tx, statement: Statement, run = this.#client.run): Promise<unknown> {
     try {
-      return await run(tx, statement)
+      return await run.call(this.#client, tx, statement)
     } catch (error) {
       withoutValues(error, statement)
       const translated = storeError(error, this.#schema)
@@ -87,6 +113,9 @@ export class InTransaction<Tx> {
     }
   }
 }
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const STATEMENT_COMPLETION_UNKNOWN = '40003'
 
 /** `unique_violation`: the record is there. `lock_not_available`: a command of a claimed run is writing it. */
 const TAKEN: ReadonlySet<string | null> = new Set(['23505', '55P03'])

@@ -31,20 +31,14 @@ import { waitingReport } from '../sql/clients.js'
 import { isEnded } from './client.js'
 import { Database } from './database.js'
 import { PostgresStoreError } from './errors.js'
+import { InTransaction } from './in-transaction.js'
 import { type PostgresStoreOptions, readOptions, readSchema, type SchemaOptions } from './options.js'
 import { integer, type Row, readBegun, readDone, readInspected, readListed } from './reply.js'
 import { migrationSql, REVISION, schemaSql } from './schema/schema.js'
 import type { Statement } from './statements.js'
 import { type Statements, statementsOf } from './statements.js'
 import { BLOCKS_A_STEP, Sweeper } from './sweeper.js'
-import {
-  type AnyTransactions,
-  type InClientsTransaction,
-  type TransactionOptionsOf,
-  type TxOf,
-  transactionsOf,
-  unclaimedOn,
-} from './transactions.js'
+import { type AnyTransactions, opened, type TransactionOptionsOf, type TxOf, unclaimedOn } from './transactions.js'
 
 /**
  * Keeps records in Postgres 14 or later, for many processes. Each record is a row, and each command a database
@@ -65,7 +59,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   readonly #sweeper: Sweeper
   readonly #sweeps: boolean
   /** `undefined`: the application did not give `transactions`. */
-  readonly #transactions: InClientsTransaction<unknown, unknown> | undefined
+  readonly #transactions: InTransaction<unknown, unknown> | undefined
   readonly #listeners: ((event: StoreEvent) => void)[] = []
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
@@ -76,7 +70,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     const report = waitingReport((event) => this.#emit(event), 'max')
     this.#database = new Database(client, schema, report, prepares)
     this.#statements = statementsOf(schema)
-    this.#transactions = transactions && transactionsOf(transactions, this.#statements, schema, prepares)
+    this.#transactions = transactions && new InTransaction(opened(transactions, prepares), this.#statements, schema)
     this.unclaimed = transactions && unclaimedOn((statement) => this.#command(statement), this.#statements)
     this.#sweeps = sweeps
     this.#sweeper = new Sweeper({
@@ -244,7 +238,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     this.#listeners.push(safeListener(listener))
   }
 
-  #ofApplication(): InClientsTransaction<unknown, unknown> {
+  #ofApplication(): InTransaction<unknown, unknown> {
     if (this.#transactions === undefined) throw transactionsMissing('the PostgresStore')
     return this.#transactions
   }

@@ -1,4 +1,4 @@
-import type { Transactions, Unclaimed } from '../../src/core/index.js'
+import type { Unclaimed } from '../../src/core/index.js'
 import { areFunctions, ISOLATION, type TxOfFunctions } from '../sql/clients.js'
 import {
   answered,
@@ -12,8 +12,7 @@ import {
   type SentStatement,
   sendOn,
 } from './client.js'
-import { isLostConnection, isRefusedStatement, PostgresStoreError, sqlStateOf } from './errors.js'
-import { InTransaction } from './in-transaction.js'
+import { isLostConnection, PostgresStoreError } from './errors.js'
 import { type Row, readDone, readFenced, readLooked } from './reply.js'
 import type { Statement, Statements } from './statements.js'
 
@@ -66,16 +65,6 @@ export function areTransactions(value: unknown): value is AnyTransactions {
   return isPool(value) || areFunctions(value)
 }
 
-/** A client's transactions, with the statements of a run inside them. */
-export function transactionsOf(
-  given: AnyTransactions,
-  statements: Statements,
-  schema: string,
-  prepares: boolean,
-): InClientsTransaction<unknown, unknown> {
-  return new InClientsTransaction(isPool(given) ? onPool(given, prepares) : given, statements, schema)
-}
-
 /** The commands of runs whose transactions take their keys, each sent outside of a transaction. */
 export function unclaimedOn(send: (statement: Statement) => Promise<Row>, statements: Statements): Unclaimed {
   return {
@@ -92,56 +81,16 @@ export function unclaimedOn(send: (statement: Statement) => Promise<Row>, statem
 }
 
 /** Those of a pool also tell when the database ends a session: no other client's do. */
-interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx, Options> {
+export interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx, Options> {
   sessionEnd?(tx: Tx): Promise<void> | undefined
   /** Runs the last statement, and may send COMMIT behind it: then `transaction` sends none. */
   runLast?(tx: Tx, statement: Statement): Promise<unknown>
 }
 
-export class InClientsTransaction<Tx, Options> extends InTransaction<Tx> implements Transactions<Tx, Options> {
-  readonly #client: OpenedTransactions<Tx, Options>
-  readonly commitsWithLast: boolean
-  /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
-  #admitsRenewals = false
-
-  constructor(client: OpenedTransactions<Tx, Options>, statements: Statements, schema: string) {
-    const runLast = client.runLast ?? client.run
-    super(
-      (tx, statement) => client.run(tx, statement),
-      statements,
-      schema,
-      (tx, statement) => runLast.call(client, tx, statement),
-    )
-    this.#client = client
-    this.commitsWithLast = client.runLast !== undefined
-  }
-
-  transaction(work: (tx: Tx) => Promise<void>, options: Options | undefined): Promise<unknown> {
-    return this.#client.transaction(work, options)
-  }
-
-  override async mark(tx: Tx, token: string, idleMs: number): Promise<boolean> {
-    this.#admitsRenewals = await super.mark(tx, token, idleMs)
-    return this.#admitsRenewals
-  }
-
-  sessionEnd(tx: Tx): Promise<void> | undefined {
-    return this.#client.sessionEnd?.(tx)
-  }
-
-  needsRenewal(options: Options | undefined): boolean {
-    return options !== undefined || !this.#admitsRenewals
-  }
-
-  /** After an error of the database itself the transaction is rolled back, unless the session may have ended. */
-  leavesOpen(error: unknown): boolean {
-    if (error instanceof PostgresStoreError) return error.code === 'connection_lost'
-    return !isRefusedStatement(error) || sqlStateOf(error) === STATEMENT_COMPLETION_UNKNOWN
-  }
+/** A client's transactions. */
+export function opened(given: AnyTransactions, prepares: boolean): OpenedTransactions<unknown, unknown> {
+  return (isPool(given) ? onPool(given, prepares) : given) as OpenedTransactions<unknown, unknown>
 }
-
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const STATEMENT_COMPLETION_UNKNOWN = '40003'
 
 /**
  * Transactions on connections of a pool of `pg`. Our first statement is sent together with BEGIN, and the last one with COMMIT: a round
@@ -149,16 +98,16 @@ const STATEMENT_COMPLETION_UNKNOWN = '40003'
  */
 function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<PostgresConnection, PoolTransactionOptions> {
   heedFromTheStart(pool)
-  const opened = new WeakMap<PostgresConnection, OnConnection>()
+  const open = new WeakMap<PostgresConnection, OnConnection>()
   return {
-    run: (tx, statement) => opened.get(tx)?.run(statement) ?? sendOn(tx, statement, prepares),
-    runLast: async (tx, statement) => opened.get(tx)?.runLast(statement),
-    sessionEnd: (tx) => opened.get(tx)?.end,
+    run: (tx, statement) => open.get(tx)?.run(statement) ?? sendOn(tx, statement, prepares),
+    runLast: async (tx, statement) => open.get(tx)?.runLast(statement),
+    sessionEnd: (tx) => open.get(tx)?.end,
 
     async transaction(work, options) {
       const connection = await pool.connect()
       const on = new OnConnection(connection, beginOf(options), prepares)
-      opened.set(connection, on)
+      open.set(connection, on)
       let isGood = false
       try {
         await on.begin()
@@ -170,7 +119,7 @@ function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<Postg
         throw error
       } finally {
         on.close()
-        opened.delete(connection)
+        open.delete(connection)
         connection.release(!isGood)
       }
     },

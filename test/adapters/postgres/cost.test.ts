@@ -1,8 +1,6 @@
-import type { PoolClient } from 'pg'
 import { describe, expect, test, vi } from 'vitest'
-import { InTransaction } from '../../../adapters/postgres/in-transaction.js'
-import { statementsOf } from '../../../adapters/postgres/statements.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
+import { insideOf } from './inside.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -51,11 +49,7 @@ describe('the table', () => {
     )
     const tx = await application.connect()
     tx.on('error', () => {})
-    const inside = new InTransaction<PoolClient>(
-      (client, { text, values }) => client.query(text, [...values]),
-      statementsOf('once_per_key'),
-      'once_per_key',
-    )
+    const inside = insideOf((client, { text, values }) => client.query(text, [...values]))
     for (let i = 0; i < 30; i++) {
       await query('TRUNCATE once_per_key.records')
       const others = Array.from({ length: 4 }, (_, n) => `other ${i} ${n}`)

@@ -1,9 +1,8 @@
 import type { PostgresStore } from 'once-per-key/postgres'
 import type { PoolClient } from 'pg'
 import { expect, test, vi } from 'vitest'
-import { InTransaction } from '../../../adapters/postgres/in-transaction.js'
-import { statementsOf } from '../../../adapters/postgres/statements.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
+import { insideOf } from './inside.js'
 import { openStore } from './open-store.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -12,11 +11,7 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 const { server, store, pool, query } = await openStore({ synchronous_commit: 'off', wal_writer_delay: '10s' })
 await query('CREATE TABLE others (id text)')
 
-const inside = new InTransaction<PoolClient>(
-  (tx, { text, values }) => tx.query(text, [...values]),
-  statementsOf('once_per_key'),
-  'once_per_key',
-)
+const inside = insideOf((tx, { text, values }) => tx.query(text, [...values]))
 
 const COMMANDS: Readonly<Record<string, (store: PostgresStore) => Promise<unknown>>> = {
   begin: (store) => store.begin('k', claimOf('t2')),

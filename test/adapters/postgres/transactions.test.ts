@@ -1,19 +1,15 @@
 import type { Completion, IdempotencyRecord } from 'once-per-key/core'
 import type { PoolClient } from 'pg'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { InTransaction } from '../../../adapters/postgres/in-transaction.js'
 import { statementsOf } from '../../../adapters/postgres/statements.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
+import { insideOf } from './inside.js'
 import { openPool, openStore } from './open-store.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const { server, store, pool, query, url } = await openStore({})
-const inside = new InTransaction<PoolClient>(
-  (tx, { text, values }) => tx.query(text, [...values]),
-  statementsOf('once_per_key'),
-  'once_per_key',
-)
+const inside = insideOf((tx, { text, values }) => tx.query(text, [...values]))
 const COMPLETION: Completion = { token: 't1', retentionMs: 3_600_000, answer: ANSWER }
 
 let tx: PoolClient
@@ -472,11 +468,8 @@ test('a database without the schema says so', async () => {
 })
 
 test('each statement stands as a template too, for clients that take those', async () => {
-  const byTemplate = new InTransaction<PoolClient>(
-    (tx, { strings, values }) =>
-      tx.query(String.raw({ raw: strings.raw }, ...strings.map((_, i) => `$${i + 1}`)), [...values]),
-    statementsOf('once_per_key'),
-    'once_per_key',
+  const byTemplate = insideOf((tx, { strings, values }) =>
+    tx.query(String.raw({ raw: strings.raw }, ...strings.map((_, i) => `$${i + 1}`)), [...values]),
   )
   await byTemplate.mark(tx, 't1', 30_000)
   await byTemplate.step(tx, 'k', 't1', 'reserve')
