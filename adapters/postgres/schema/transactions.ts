@@ -55,25 +55,18 @@ ${inside(schema, {
     ON CONFLICT (record, label) DO UPDATE SET
       step_order = excluded.step_order, state = excluded.state, result = excluded.result
     WHERE s.state <> 'done';`,
-})}${inside(schema, {
-  name: 'complete_in_v1',
-  parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
-  check: MARKED + WRITTEN,
-  change: COMPLETED,
-  after: DROPPED(schema),
-})}${inside(schema, {
-  name: 'complete_in_empty_v1',
-  parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
-  check: MARKED,
-  change: COMPLETED,
-  after: DROPPED(schema),
-})}${inside(schema, {
-  name: 'complete_by_hand_v1',
-  parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
-  check: WRITTEN,
-  change: COMPLETED,
-  after: DROPPED(schema),
-})}`
+})}${completing(schema, 'complete_in_v1', MARKED + WRITTEN)}${completing(schema, 'complete_in_empty_v1', MARKED)}${completing(schema, 'complete_by_hand_v1', WRITTEN)}`
+}
+
+/** The last statement of a transaction, by what it checks before. */
+function completing(schema: string, name: string, check: string): string {
+  return inside(schema, {
+    name,
+    parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
+    check,
+    change: COMPLETED,
+    after: DROPPED(schema),
+  })
 }
 
 /** The variables of the following. */

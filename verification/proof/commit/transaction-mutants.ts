@@ -34,8 +34,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a transaction in which nothing was written commits',
-    find: 'check: MARKED + WRITTEN,',
-    replace: 'check: MARKED,',
+    find: "'complete_in_v1', MARKED + WRITTEN)",
+    replace: "'complete_in_v1', MARKED)",
     check: 'S3',
   },
   {
