@@ -19,7 +19,7 @@ import {
   readResponseBody,
 } from '../http/index.js'
 import { changedSince, type Head, isAscii, isCutShort, isRecoded } from '../node/head.js'
-import { type HeaderSnapshot, headerOf, headersOf, restore, snapshotOf } from '../node/headers.js'
+import { EarlierHead, type HeaderSnapshot, headerOf, headersOf, snapshotOf } from '../node/headers.js'
 import type { HeldResponse } from '../node/held-response.js'
 import { nothingThrown } from '../node/node-errors.js'
 import { bufferOf, isStreamed, payloadOf, streamOf } from '../node/payload.js'
@@ -105,10 +105,13 @@ export class KoaAnswer implements HeldAnswer {
     const settled = this.#run.settle(answer)
     this.#run.stopped()
     if (!(settled instanceof Promise)) return
-    const asGiven = new KoaHead(this.#ctx)
+    // Whatever is set while it is stored is undone.
+    const asGiven = new EarlierHead(this.#ctx.res)
+    const notes = notesIn(this.#ctx.response)
     this.#response.suspend()
     await settled
     const isEnded = this.#response.resume()
+    restoreNotes(this.#ctx, notes)
     asGiven.restore()
     if (isEnded) this.#send(answer, body.bytes)
   }
@@ -188,31 +191,6 @@ export class KoaAnswer implements HeldAnswer {
 
   left(): void {
     this.#response.left()
-  }
-}
-
-/** What Koa sends, as it was when the answer was given: whatever is set while it is stored is undone. */
-class KoaHead {
-  readonly #ctx: Context
-  readonly #notes: Readonly<Record<string, unknown>>
-  readonly #headers: HeaderSnapshot
-  readonly #status: number
-  readonly #message: string
-
-  constructor(ctx: Context) {
-    this.#ctx = ctx
-    this.#notes = notesIn(ctx.response)
-    this.#headers = snapshotOf(ctx.res)
-    this.#status = ctx.res.statusCode
-    this.#message = ctx.res.statusMessage
-  }
-
-  restore(): void {
-    const { res } = this.#ctx
-    restoreNotes(this.#ctx, this.#notes)
-    restore(this.#headers, res)
-    res.statusCode = this.#status
-    res.statusMessage = this.#message
   }
 }
 

@@ -57,6 +57,29 @@ export function restore(before: HeaderSnapshot, res: ServerResponse): void {
   res.statusMessage = ''
 }
 
+/** The head of a response as it was at one moment. */
+export class EarlierHead {
+  readonly #res: ServerResponse
+  readonly #headers: HeaderSnapshot
+  readonly #status: number
+  readonly #statusMessage: string
+
+  constructor(res: ServerResponse) {
+    this.#res = res
+    this.#headers = snapshotOf(res)
+    this.#status = res.statusCode
+    this.#statusMessage = res.statusMessage
+  }
+
+  /** Undoes all changes since. */
+  restore(): void {
+    const res = this.#res
+    restore(this.#headers, res)
+    res.statusCode = this.#status
+    res.statusMessage = this.#statusMessage
+  }
+}
+
 export function isSame(a: OutgoingHttpHeader | undefined, b: OutgoingHttpHeader): boolean {
   if (!Array.isArray(a) || !Array.isArray(b)) return a === b
   return a.length === b.length && a.every((line, i) => line === b[i])

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { transactionStreamed } from '../core/index.js'
 import * as faked from './faked.js'
-import { type HeaderSnapshot, restore, snapshotOf } from './headers.js'
+import { EarlierHead } from './headers.js'
 import type { Callback } from './node-errors.js'
 
 /** The state of a response when the handler's transaction was opened: what is written afterwards may be discarded. */
@@ -9,24 +9,17 @@ export class ResponseEntry {
   /** More was written than can be kept, or it must be sent before its end. Those bytes are dropped. */
   isStreamed = false
   readonly #res: ServerResponse
-  readonly #headers: HeaderSnapshot
-  readonly #status: number
-  readonly #statusMessage: string
+  readonly #head: EarlierHead
 
   constructor(res: ServerResponse) {
     this.#res = res
-    this.#headers = snapshotOf(res)
-    this.#status = res.statusCode
-    this.#statusMessage = res.statusMessage
+    this.#head = new EarlierHead(res)
   }
 
   restore(): void {
-    const res = this.#res
     this.isStreamed = false
-    faked.notBegun(res)
-    restore(this.#headers, res)
-    res.statusCode = this.#status
-    res.statusMessage = this.#statusMessage
+    faked.notBegun(this.#res)
+    this.#head.restore()
   }
 
   /** Nothing may be sent before the COMMIT: the transaction will be refused. */
