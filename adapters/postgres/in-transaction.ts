@@ -75,7 +75,7 @@ export class InTransaction<Tx, Options> implements Transactions<Tx, Options> {
     return readEntered(rowOf(await this.#send(tx, this.#statements.enter(key, entry))))
   }
 
-  /** The last statement of one that takes the key: writes the completed record, which must not be there, or be the one that the look has shown. */
+  /** The last statement of a transaction that takes the key. It writes the completed record, only over the one that the look has shown. */
   async finish(tx: Tx, key: string, finish: Finish, allowEmpty = false): Promise<void> {
     try {
       await this.#send(tx, this.#statements.finish(key, finish, allowEmpty), this.#client.runLast)

@@ -70,7 +70,7 @@ export class FastifyAnswer implements HeldAnswer {
     const payload = opened(this.#reply, given)
     const head = new ReplyHead(this.#reply)
     this.#isGiven = true
-    // Nothing of it is sent with HEAD or 204, so it may as well have no end: Fastify does with it what it does.
+    // With HEAD and 204 nothing of it is sent, so it is not read: it may have no end.
     if (isStreamed(payload) && head.mayHaveBody) this.#collect(head, payload, done)
     else this.#settle(head, payload, done)
   }

@@ -47,7 +47,7 @@ const IS_FREE = `(r.state = 'failed' OR (r.state = 'in-flight' AND now >= r.leas
 /** An owner died or stalled, or an attempt failed and may have had its effect. */
 const IS_UNCERTAIN = `(r.state = 'in-flight' OR r.uncertain)`
 
-/** Whether a transaction holds a lapsed record is found as \`begin\` does: then its outcome is not unknown. */
+/** Finds out, as `begin` does, whether a transaction holds a lapsed record: then its outcome is not unknown. */
 function look(schema: string): string {
   return `
 CREATE OR REPLACE FUNCTION ${schema}.look_v1(
@@ -164,7 +164,7 @@ $body$;
 
 /**
  * Two statements: the lock, then the read. In one, the read would show the state from before the lock. At READ COMMITTED each has a
- * snapshot of its own; above, the caller sends the second one itself (\`again\`): whoever held the lock before the first has ended by then.
+ * snapshot of its own; above, the caller sends the second one itself (`again`): whoever held the lock before the first has ended by then.
  */
 function fence(schema: string): string {
   return `
