@@ -65,6 +65,23 @@ export function mustFit(bytes: number, mostBytes: number): void {
   throw new MySqlStoreError('packet_too_large', `${ADVICE.packet_too_large} ${sizes}`)
 }
 
+export function unmarked(cause?: unknown): MySqlStoreError {
+  return new MySqlStoreError(
+    'transaction_unmarked',
+    'The transaction that was opened for this run is no longer open: a statement of the work committed it (DDL does) or rolled it back ' +
+      '(a deadlock does). Leave COMMIT and ROLLBACK to the store, and rethrow errors of the database.',
+    { cause },
+  )
+}
+
+export function notOpen(cause?: unknown): MySqlStoreError {
+  return new MySqlStoreError(
+    'nothing_written',
+    'No transaction is open on this connection: complete the record as the last statement of the one with the effects.',
+    { cause },
+  )
+}
+
 /** The store's error for an error of the client, with advice. */
 export function storeError(error: unknown): MySqlStoreError {
   if (error instanceof MySqlStoreError) return error

@@ -33,12 +33,12 @@ import { isEnded } from './connection/client.js'
 import { Database } from './connection/database.js'
 import { MySqlStoreError } from './errors.js'
 import { type MySqlStoreOptions, readOptions, readPrefix, type SchemaOptions } from './options.js'
-import { Records } from './rows/records.js'
+import { Records, unclaimedOn } from './rows/records.js'
 import { statementsOn } from './rows/statements.js'
 import { schemaSql, schemaStatements } from './rows/table.js'
 import { Walks } from './rows/walks.js'
 import type { AnyTransactions, TransactionOptionsOf, TxOf } from './transactions/clients.js'
-import { OfApplication, unclaimedOn } from './transactions/of-application.js'
+import { InTransaction } from './transactions/in-transaction.js'
 
 /**
  * Keeps records in MySQL 8.0.19 or later, or in MariaDB 10.6 or later, for many processes. Each record is a row, and each statement a
@@ -60,7 +60,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   readonly #sweeps: boolean
   readonly #timer: SweepTimer
   /** `undefined`: the application did not give `transactions`. */
-  readonly #transactions: OfApplication | undefined
+  readonly #transactions: InTransaction | undefined
   readonly #listeners: ((event: StoreEvent) => void)[] = []
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
@@ -72,7 +72,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     const statements = statementsOn(prefix)
     this.#records = new Records(this.#database, statements)
     this.#walks = new Walks(this.#database, statements)
-    this.#transactions = transactions && new OfApplication(transactions, this.#database, statements, this.#records)
+    this.#transactions = transactions && new InTransaction(transactions, this.#database, statements, this.#records)
     this.unclaimed = transactions && unclaimedOn(this.#records)
     this.#sweeps = sweeps
     this.#timer = new SweepTimer({
@@ -247,7 +247,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     this.#listeners.push(safeListener(listener))
   }
 
-  #ofApplication(): OfApplication {
+  #ofApplication(): InTransaction {
     if (this.#transactions === undefined) throw transactionsMissing('the MySqlStore')
     return this.#transactions
   }

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { machine } from '../../../src/core/index.js'
 import { DamagedRow, integer, LATER_FORMAT, type Row, recordOf, unreadableBecause } from '../../sql/record-columns.js'
 import { MySqlStoreError } from '../errors.js'
@@ -59,4 +60,23 @@ function found(row: Row): Found {
 
 function unreadable(because: string): MySqlStoreError {
   return new MySqlStoreError('record_unreadable', unreadableBecause(because))
+}
+
+/** Some clients return text as bytes. */
+export function withTexts(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(row).map(([name, value]) => [
+    name,
+    value instanceof Uint8Array ? textIn(value) : value,
+  ])
+  return { ...Object.fromEntries(entries), body: null, steps: null }
+}
+
+export function withBytes(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { steps } = row
+  const hexadecimal = steps instanceof Uint8Array ? textIn(steps) : steps
+  return { ...withTexts(row), steps: typeof hexadecimal === 'string' ? Buffer.from(hexadecimal, 'hex') : null }
+}
+
+function textIn(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes)
 }

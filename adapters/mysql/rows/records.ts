@@ -1,4 +1,11 @@
-import { type BeginReply, type Claim, type CommandReply, type Completion, machine } from '../../../src/core/index.js'
+import {
+  type BeginReply,
+  type Claim,
+  type CommandReply,
+  type Completion,
+  machine,
+  type Unclaimed,
+} from '../../../src/core/index.js'
 import type { Database } from '../connection/database.js'
 import { isDuplicate, isLocked, MySqlStoreError } from '../errors.js'
 import type { Statement } from '../statement.js'
@@ -136,6 +143,36 @@ function heldBy(found: Found | undefined, { fingerprint }: Claim): BeginReply {
     uncertain: record !== null && record.state !== 'completed' && record.uncertain,
   }
   return { acquired: false, record: { state: 'in-flight', ...seen, leaseRemainingMs: 1 } }
+}
+
+/** The commands of runs whose transactions take their keys, each outside of a transaction. */
+export function unclaimedOn(records: Records): Unclaimed {
+  return {
+    async look(key, looking) {
+      const found = await records.find(key, looking.fingerprint)
+      const looked = machine.look(found.record, looking, found.now)
+      if (!isLapsed(found) || looked.acquired || looked.record.state !== 'in-flight') return looked
+      if ((await records.findLast(key)) !== 'locked') return looked
+      return { acquired: false, record: { ...looked.record, leaseRemainingMs: 1 } }
+    },
+
+    async fence(key, { token }) {
+      const found = await records.findLast(key)
+      if (found === 'locked') return { isTaken: true, record: null, isOwn: false }
+      const { record, now } = found
+      return { isTaken: false, record: machine.peek(record, now).reply, isOwn: record?.token === token }
+    },
+
+    async withhold(key, own) {
+      try {
+        if ((await records.findLast(key)) === 'locked') return { ok: false, record: null }
+        return await records.change(key, (record, now) => machine.withhold(record, own, now), own.fingerprint)
+      } catch (error) {
+        if (isLocked(error)) return { ok: false, record: null }
+        throw error
+      }
+    },
+  }
 }
 
 /** How long a command that hangs keeps the next one waiting. */

@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import {
   type Completion,
@@ -9,6 +8,7 @@ import {
   operationTaken,
   type RecordedResult,
   type StepChange,
+  type Transactions,
 } from '../../../src/core/index.js'
 import { isEndedByWork, rowsIn } from '../../sql/clients.js'
 import { NOTHING_WRITTEN_INSIDE, whyNotOwned } from '../../sql/ownership.js'
@@ -21,17 +21,17 @@ import {
   MySqlStoreError,
   type MySqlStoreErrorCode,
   mustFit,
+  notOpen,
   storeError,
+  unmarked,
   withoutValues,
 } from '../errors.js'
-import { type Found, foundIn } from '../rows/record-row.js'
+import { type Found, foundIn, withBytes, withTexts } from '../rows/record-row.js'
 import type { Records } from '../rows/records.js'
 import type { Statements, Version } from '../rows/statements.js'
 import { haveRoom } from '../rows/steps-column.js'
 import { type Statement, sizeOf, statement } from '../statement.js'
-
-/** Runs a statement in the client's transaction `tx`, and resolves with what the client returns. */
-type RunInTransaction<Tx> = (tx: Tx, statement: Statement) => Promise<unknown>
+import { type AnyTransactions, type OpenedTransactions, opened } from './clients.js'
 
 type InFlight = Extract<machine.StoredRecord, { state: 'in-flight' }>
 
@@ -39,8 +39,8 @@ type InFlight = Extract<machine.StoredRecord, { state: 'in-flight' }>
  * A transaction as long as somebody waits for our statements in it. What we send takes several: the next one must not follow where the
  * client has been told to roll back, or it would be committed alone, or in another transaction on the same connection.
  */
-interface Open<Tx> {
-  readonly tx: Tx
+interface Open {
+  readonly tx: unknown
   isOver(): boolean
 }
 
@@ -54,7 +54,8 @@ interface Marked {
 }
 
 /**
- * The statements of a run inside the application's transaction. If one of them rejects, the transaction must not be committed.
+ * The application's transactions, with the statements of a run inside them. If one of these rejects, the transaction must not be
+ * committed.
  *
  * The mark is a savepoint: COMMIT and ROLLBACK drop it, whoever sends them, as does the database when it rolls back a deadlock, and a
  * statement that commits implicitly. So it proves that this is still the transaction that was opened for the run.
@@ -62,25 +63,31 @@ interface Marked {
  * @throws MySqlStoreError with one of the codes for transactions; any other database error unchanged, so that the
  * code that opened the transaction can recognise a deadlock and retry.
  */
-export class InTransaction<Tx> {
-  readonly #run: RunInTransaction<Tx>
+export class InTransaction implements Transactions<unknown, unknown> {
+  readonly #client: OpenedTransactions<unknown, unknown>
   readonly #database: Database
   readonly #statements: Statements
   readonly #records: Records
-  readonly #open = new WeakMap<object, Open<Tx>>()
-  readonly #marked = new WeakMap<Open<Tx>, Marked>()
+  readonly #open = new WeakMap<object, Open>()
+  readonly #marked = new WeakMap<Open, Marked>()
   /** Whether the store has seen, over its own pool, a row that one of these transactions has locked: both use one database. */
   #isOneDatabase = false
+  /** Of the application's sessions, as the first transaction tells; `undefined`: there was none. */
+  #isolatesSnapshots: boolean | undefined
 
-  constructor(run: RunInTransaction<Tx>, database: Database, statements: Statements, records: Records) {
-    this.#run = run
+  constructor(given: AnyTransactions, database: Database, statements: Statements, records: Records) {
+    this.#client = opened(given)
     this.#database = database
     this.#statements = statements
     this.#records = records
   }
 
-  /** Runs the work of a transaction; after it nothing of ours is sent in it any more. */
-  protected async during(tx: Tx, work: () => Promise<void>): Promise<void> {
+  transaction(work: (tx: unknown) => Promise<void>, options: unknown): Promise<unknown> {
+    return this.#client.transaction((tx) => this.#during(tx, () => work(tx)), options)
+  }
+
+  /** After the work nothing of ours is sent in its transaction any more. */
+  async #during(tx: unknown, work: () => Promise<void>): Promise<void> {
     let isOver = false
     this.#open.set(tx as object, { tx, isOver: () => isOver })
     try {
@@ -90,21 +97,26 @@ export class InTransaction<Tx> {
     }
   }
 
-  /** The first statement: marks the transaction as the run's. */
-  protected async markAs(tx: Tx, token: string): Promise<void> {
+  /**
+   * The first statement: marks the transaction as the run's. Nothing bounds the inactivity of a session: both servers can only bound
+   * all of a session's transactions.
+   */
+  async mark(tx: unknown, token: string): Promise<boolean> {
     const open = this.#openOf(tx)
     await this.#setMark(open, token)
     await this.#remember(open, { token })
+    this.#isolatesSnapshots ??= await this.#doesIsolateSnapshots(open)
+    return !this.needsRenewal(undefined)
   }
 
   /** Whether a locking read of a row that was changed since its snapshot would end the transaction: MySQL has no such thing. */
-  protected async isolatesSnapshots(tx: Tx): Promise<boolean> {
-    const [row] = await this.#rows(this.#openOf(tx), SNAPSHOTS())
+  async #doesIsolateSnapshots(open: Open): Promise<boolean> {
+    const [row] = await this.#rows(open, SNAPSHOTS())
     return row !== undefined && valueIn(row) === 'ON'
   }
 
   /** Locks the record until the transaction ends, and makes it uncertain. Resolves with what it says of the step. */
-  async step(tx: Tx, key: string, token: string, label: string): Promise<RecordedResult> {
+  async step(tx: unknown, key: string, token: string, label: string): Promise<RecordedResult> {
     const open = this.#openOf(tx)
     const { steps } = await this.#ownedWithSteps(open, key, token)
     await this.#send(open, this.#statements.unsettle(key))
@@ -113,7 +125,7 @@ export class InTransaction<Tx> {
   }
 
   /** Records its result; one for which there is no room is done, and not kept. */
-  async stepDone(tx: Tx, key: string, token: string, change: StepChange): Promise<void> {
+  async stepDone(tx: unknown, key: string, token: string, change: StepChange): Promise<void> {
     const open = this.#openOf(tx)
     const found = await this.#ownedWithSteps(open, key, token)
     const kept = { ...found, steps: machine.withStep(found.steps, change) }
@@ -123,7 +135,7 @@ export class InTransaction<Tx> {
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
-  async complete(tx: Tx, key: string, completion: Completion, allowEmpty: boolean): Promise<void> {
+  async complete(tx: unknown, key: string, completion: Completion, allowEmpty: boolean): Promise<void> {
     const open = this.#openOf(tx)
     await this.#mayComplete(open, completion.token, allowEmpty)
     await this.#lockOwned(open, key, completion.token)
@@ -135,7 +147,7 @@ export class InTransaction<Tx> {
    * found one, that. Whether the key is free is asked outside of the transaction: inside, a locking read of a row that is absent
    * would lock its neighbours too, and any other could read the past.
    */
-  async enter(tx: Tx, key: string, entry: Entry): Promise<Entered> {
+  async enter(tx: unknown, key: string, entry: Entry): Promise<Entered> {
     const open = this.#openOf(tx)
     const found = await this.#records.findLast(key)
     if (found === 'locked') return 'locked'
@@ -160,7 +172,7 @@ export class InTransaction<Tx> {
   }
 
   /** The last one: writes the completed record over the row that it has locked. */
-  async finish(tx: Tx, key: string, finish: Finish, allowEmpty: boolean): Promise<void> {
+  async finish(tx: unknown, key: string, finish: Finish, allowEmpty: boolean): Promise<void> {
     const open = this.#openOf(tx)
     await this.#mayComplete(open, finish.token, allowEmpty)
     const taken = this.#marked.get(open)?.taken
@@ -169,15 +181,32 @@ export class InTransaction<Tx> {
   }
 
   /** The same for a transaction that the application opened. Whether it has written something cannot be seen. */
-  async completeByHand(tx: Tx, key: string, completion: Completion, isAwaited: () => boolean): Promise<void> {
-    const open: Open<Tx> = { tx, isOver: () => !isAwaited() }
+  async completeByHand(tx: unknown, key: string, completion: Completion, isAwaited: () => boolean): Promise<void> {
+    const open: Open = { tx, isOver: () => !isAwaited() }
     await this.#setMark(open, completion.token)
     await this.#checkMark(open, completion.token, notOpen)
     await this.#lockOwned(open, key, completion.token)
     await this.#send(open, this.#statements.completeLocked(key, completion))
   }
 
-  async #mayComplete(open: Open<Tx>, token: string, allowEmpty: boolean): Promise<void> {
+  sessionEnd(tx: unknown): Promise<void> | undefined {
+    return this.#client.sessionEnd?.(tx)
+  }
+
+  /**
+   * At any level of isolation a locking read reads what was committed last, so renewals do no harm; unless the server ends a
+   * transaction that locks a row which has changed since its snapshot (`innodb_snapshot_isolation`, MariaDB's default from 11.6 on).
+   */
+  needsRenewal(_options: unknown): boolean {
+    return this.#isolatesSnapshots !== false || this.#database.last?.isolatesSnapshots !== false
+  }
+
+  /** A deadlock, which a Galera cluster reports at COMMIT, has rolled it back. Whatever else, the record is asked. */
+  leavesOpen(error: unknown): boolean {
+    return error instanceof MySqlStoreError ? error.code === 'connection_lost' : !isConflict(error)
+  }
+
+  async #mayComplete(open: Open, token: string, allowEmpty: boolean): Promise<void> {
     const marked = this.#marked.get(open)
     if (marked?.token !== token) throw unmarked()
     if (!allowEmpty && (await this.#writes(open)) === marked.writesBefore) {
@@ -186,7 +215,7 @@ export class InTransaction<Tx> {
     await this.#checkMark(open, token)
   }
 
-  async #remember(open: Open<Tx>, known: Omit<Marked, 'writesBefore'>): Promise<void> {
+  async #remember(open: Open, known: Omit<Marked, 'writesBefore'>): Promise<void> {
     this.#marked.set(open, { ...known, writesBefore: await this.#writes(open) })
   }
 
@@ -196,25 +225,25 @@ export class InTransaction<Tx> {
     if (!this.#isOneDatabase) owned(null, token)
   }
 
-  async #setMark(open: Open<Tx>, token: string): Promise<void> {
+  async #setMark(open: Open, token: string): Promise<void> {
     await this.#send(open, statement(`SAVEPOINT ${markOf(token)}`)())
   }
 
   /** It is dropped, so that it can be checked once. */
-  async #checkMark(open: Open<Tx>, token: string, error = unmarked): Promise<void> {
+  async #checkMark(open: Open, token: string, error = unmarked): Promise<void> {
     await this.#send(open, statement(`RELEASE SAVEPOINT ${markOf(token)}`)()).catch((cause) => {
       throw errorNumberOf(cause) === DOES_NOT_EXIST ? error(cause) : cause
     })
   }
 
   /** How many statements that write the session has been sent, whether they have met a row or not. */
-  async #writes(open: Open<Tx>): Promise<number> {
+  async #writes(open: Open): Promise<number> {
     const rows = await this.#rows(open, WRITES())
     return rows.reduce((sum, row) => sum + Number(valueIn(row)), 0)
   }
 
   /** In the marked transaction. */
-  async #ownedWithSteps(open: Open<Tx>, key: string, token: string): Promise<InFlight> {
+  async #ownedWithSteps(open: Open, key: string, token: string): Promise<InFlight> {
     await this.#checkMark(open, token)
     await this.#setMark(open, token)
     const [row] = await this.#rows(open, this.#statements.lockWithSteps(key))
@@ -222,35 +251,35 @@ export class InTransaction<Tx> {
     return owned(found.record, token)
   }
 
-  async #lockOwned(open: Open<Tx>, key: string, token: string): Promise<void> {
+  async #lockOwned(open: Open, key: string, token: string): Promise<void> {
     const { record } = await this.#lock(open, key, false)
     owned(record, token)
   }
 
   /** The row as last committed, without its answer and its steps. */
-  async #lock(open: Open<Tx>, key: string, atOnce: boolean): Promise<Found> {
+  async #lock(open: Open, key: string, atOnce: boolean): Promise<Found> {
     const { lock, lockBareAtOnce } = this.#statements
     const [row] = await this.#rows(open, atOnce ? lockBareAtOnce(key) : lock(key))
     return row === undefined ? ABSENT : foundIn(withTexts(row))
   }
 
-  async #rows(open: Open<Tx>, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  async #rows(open: Open, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const rows = rowsIn(await this.#send(open, sent))
     if (rows !== null) return rows
     throw new MySqlStoreError('database_failed', 'The client returned no rows.')
   }
 
-  #openOf(tx: Tx): Open<Tx> {
+  #openOf(tx: unknown): Open {
     const open = this.#open.get(tx as object)
     if (open === undefined) throw unmarked()
     return open
   }
 
-  async #send(open: Open<Tx>, sent: Statement): Promise<unknown> {
+  async #send(open: Open, sent: Statement): Promise<unknown> {
     if (open.isOver()) throw unmarked()
     mustFit(sizeOf(sent), this.#database.mostBytes)
     try {
-      return await this.#run(open.tx, sent)
+      return await this.#client.run(open.tx, sent)
     } catch (error) {
       withoutValues(error, sent)
       if (isEndedByWork(error)) throw unmarked(error)
@@ -301,44 +330,8 @@ function isSame({ version }: Found, taken: Version | undefined): boolean {
   return version !== null && version.token === taken?.token && version.revision === taken.revision
 }
 
-/** Some clients return text as bytes. */
-function withTexts(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const entries = Object.entries(row).map(([name, value]) => [
-    name,
-    value instanceof Uint8Array ? textIn(value) : value,
-  ])
-  return { ...Object.fromEntries(entries), body: null, steps: null }
-}
-
-function withBytes(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const { steps } = row
-  const hexadecimal = steps instanceof Uint8Array ? textIn(steps) : steps
-  return { ...withTexts(row), steps: typeof hexadecimal === 'string' ? Buffer.from(hexadecimal, 'hex') : null }
-}
-
 function owned(record: machine.StoredRecord | null, token: string): InFlight {
   const fault = whyNotOwned(record, token)
   if (fault !== null) throw new MySqlStoreError(fault.code, fault.message)
   return record as InFlight
-}
-
-function textIn(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes)
-}
-
-function unmarked(cause?: unknown): MySqlStoreError {
-  return new MySqlStoreError(
-    'transaction_unmarked',
-    'The transaction that was opened for this run is no longer open: a statement of the work committed it (DDL does) or rolled it back ' +
-      '(a deadlock does). Leave COMMIT and ROLLBACK to the store, and rethrow errors of the database.',
-    { cause },
-  )
-}
-
-function notOpen(cause?: unknown): MySqlStoreError {
-  return new MySqlStoreError(
-    'nothing_written',
-    'No transaction is open on this connection: complete the record as the last statement of the one with the effects.',
-    { cause },
-  )
 }
