@@ -8,6 +8,12 @@ import { sendStored, sentAsStored } from './reply-head.js'
 /** What the entry of Fastify declares for all requests; the binding of Nest does not. */
 type Protected = FastifyRequest & { idempotency: IdempotencyContext | undefined }
 
+/** What was sent in place of the handler's answer. */
+export interface Answered {
+  readonly answer: Answer
+  readonly isReplay: boolean
+}
+
 /** The answers of requests whose handlers run, in the context of an application. Made before its routes, whose hooks it adds. */
 export class ProtectedAnswers {
   readonly #answers = new WeakMap<FastifyRequest, FastifyAnswer>()
@@ -43,7 +49,7 @@ export class ProtectedAnswers {
     engine: RequestEngine<FastifyRequest>,
     given: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<{ readonly answer: Answer; readonly isReplay: boolean } | null> {
+  ): Promise<Answered | null> {
     const request = given as Protected
     if (request.idempotency !== undefined) throw mountedTwice()
     if (reply.raw.headersSent) throw responseBegun()

@@ -1,18 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Answer, isCertainFailure } from '../core/index.js'
+import { isCertainFailure } from '../core/index.js'
 import { protectionBy, reportCertainFailure } from '../express/middleware.js'
-import type { ProtectedAnswers } from '../fastify/protected-answers.js'
+import type { Answered, ProtectedAnswers } from '../fastify/protected-answers.js'
 import { type Controls, controlsOf, createRequestEngine, type RequestEngine } from '../http/index.js'
 import { outliveRequest } from '../node/faked.js'
 import type { NestOptions } from './nest-options.js'
-
-/** What was sent in place of the handler's answer. */
-export interface Answered {
-  readonly answer: Answer
-  readonly isReplay: boolean
-}
 
 /** A request as an interceptor gets it, of either platform. */
 export interface Call {

@@ -10,7 +10,8 @@ import {
 } from '@nestjs/common'
 import { type Observable, of, tap } from 'rxjs'
 import { type Answer, IdempotencyError } from '../core/index.js'
-import type { Answered, Call } from './entries.js'
+import type { Answered } from '../fastify/protected-answers.js'
+import type { Call } from './entries.js'
 import { Protections } from './protections.js'
 
 /** Nest's name for what `@Header()` sets. */
