@@ -12,8 +12,9 @@ import {
 } from '../http/index.js'
 import { isRecoded } from '../node/head.js'
 import { isSame } from '../node/headers.js'
+import { bufferOf } from '../node/held-body.js'
 import type { HeldResponse } from '../node/held-response.js'
-import { bufferOf, isStreamed, isTaken, payloadOf, streamOf } from '../node/payload.js'
+import { isStreamed, isTaken, payloadOf, streamOf } from '../node/payload.js'
 import { ReplyHead } from './reply-head.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>

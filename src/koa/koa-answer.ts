@@ -20,9 +20,10 @@ import {
 } from '../http/index.js'
 import { changedSince, type Head, isAscii, isCutShort, isRecoded } from '../node/head.js'
 import { EarlierHead, type HeaderSnapshot, headerOf, headersOf, snapshotOf } from '../node/headers.js'
+import { bufferOf } from '../node/held-body.js'
 import type { HeldResponse } from '../node/held-response.js'
 import { nothingThrown } from '../node/node-errors.js'
-import { bufferOf, isStreamed, payloadOf, streamOf } from '../node/payload.js'
+import { isStreamed, payloadOf, streamOf } from '../node/payload.js'
 import { asOnWire, setHeaders } from '../node/sending/wire-head.js'
 
 /**

@@ -62,8 +62,13 @@ export function viewOf(chunk: unknown, encoding: unknown): Buffer {
   if (typeof chunk === 'string') {
     return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
   }
-  if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  if (chunk instanceof Uint8Array) return bufferOf(chunk)
   throw invalidChunk()
+}
+
+/** The same bytes, as a Buffer. */
+export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
 }
 
 const NO_BYTES = Buffer.alloc(0)

@@ -1,8 +1,9 @@
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import { addAbortSignal, finished, PassThrough, Readable } from 'node:stream'
 import type { ReadableStream as NodesReadableStream } from 'node:stream/web'
 import type { ResponseBody } from '../http/index.js'
+import { bufferOf } from './held-body.js'
 import { invalidChunk } from './node-errors.js'
 
 type Streaming = Extract<ResponseBody, { kind: 'streaming' }>
@@ -126,8 +127,4 @@ function restOf({ bytes, reader, next }: Streaming, res: ServerResponse): Readab
       closed(error)
     },
   })
-}
-
-export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength)
 }

@@ -5,6 +5,7 @@ import { bodyHeaders, type HeaderPairs } from '../../http/index.js'
 import * as faked from '../faked.js'
 import { type Head, isCutShort, mayHaveBody, NO_REASON } from '../head.js'
 import { headerOf, isHttp1, restore, snapshotOf } from '../headers.js'
+import { bufferOf } from '../held-body.js'
 import type { Callback } from '../node-errors.js'
 import { isEndNodes, isWriteNodes, type Outlet, outletOf, type Senders } from './outlet.js'
 import { setHeaders } from './wire-head.js'
@@ -167,9 +168,9 @@ function holdAgain(res: ServerResponse, held: Senders): void {
  * where the `100 Continue` of its own request would otherwise come in between.
  */
 function sendBody(res: ServerResponse, body: Uint8Array, outlet: Pick<Outlet, 'end'>): void {
-  const { buffer, byteOffset, byteLength } = body
+  const { byteLength } = body
   if (byteLength === 0) return void outlet.end.call(res)
-  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(buffer, byteOffset, byteLength)
+  const bytes = Buffer.isBuffer(body) ? body : bufferOf(body)
   const asText = isEndNodes(outlet) && (res.socket === null || (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)))
   if (asText) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
   else outlet.end.call(res, bytes)

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Answer, IdempotencyError } from '../../../core/index.js'
 import { type HeldAnswer, type RequestRun, readAtMost, type WaitUntil } from '../../../http/index.js'
+import { bufferOf } from '../../../node/held-body.js'
 import { isEncoded, type RawBody, readRawBody } from './raw-body.js'
 
 /** What a receiver's functions get: Node's request, or Fetch's. */
@@ -51,7 +52,7 @@ async function readFetchBody(request: Request, headers: IncomingHttpHeaders, max
   try {
     const bytes = await readAtMost(request.body, maxBytes)
     if (bytes === null) return { kind: 'too_large' }
-    return { kind: 'whole', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) }
+    return { kind: 'whole', bytes: bufferOf(bytes) }
   } catch {
     return { kind: 'abandoned' } // The connection broke.
   }

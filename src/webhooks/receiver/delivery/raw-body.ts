@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { IdempotencyError } from '../../../core/index.js'
 import { Gathered } from '../../../http/index.js'
+import { bufferOf } from '../../../node/held-body.js'
 
 /** A body's raw bytes, or why there are none. */
 export type RawBody =
@@ -37,7 +38,7 @@ export function isEncoded({ 'content-encoding': coding = 'identity' }: IncomingH
 
 function bytesOf(value: unknown): Buffer | null {
   if (typeof value === 'string') return Buffer.from(value)
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : null
+  return value instanceof Uint8Array ? bufferOf(value) : null
 }
 
 function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
@@ -53,10 +54,7 @@ function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
       if (read.byteLength + bytes.byteLength > maxBytes) finish(discard(req))
       else read.add(bytes)
     }
-    const onEnd = () => {
-      const { buffer, byteOffset, byteLength } = read.whole()
-      finish({ kind: 'whole', bytes: Buffer.from(buffer, byteOffset, byteLength) })
-    }
+    const onEnd = () => finish({ kind: 'whole', bytes: bufferOf(read.whole()) })
     const onGone = () => finish({ kind: 'abandoned' })
     req.on('data', onChunk).on('end', onEnd).on('close', onGone).on('error', onGone)
   })
