@@ -26,9 +26,14 @@ export interface Law {
   readonly check: (bench: Bench) => Promise<void>
 }
 
+/** Makes laws for such stores. */
+export function lawFor(holds: Law['holds']): (name: string, check: Law['check']) => Law {
+  return (name, check) => ({ name, holds, check })
+}
+
 /** Laws for every store. */
 export function everywhere(laws: Readonly<Record<string, Law['check']>>): Law[] {
-  return Object.entries(laws).map(([name, check]) => ({ name, holds: 'everywhere', check }))
+  return Object.entries(laws).map(([name, check]) => lawFor('everywhere')(name, check))
 }
 
 export const DAY_MS = 86_400_000

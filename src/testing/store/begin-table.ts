@@ -1,7 +1,9 @@
-import type { Bench, Law } from '../bench.js'
+import { type Bench, type Law, lawFor } from '../bench.js'
 import { type Claimant, OTHER_FINGERPRINT } from '../claimant.js'
 import { promised, type SeenBegun } from '../seen.js'
 import { type Met, repeatEnd, SITUATIONS, type SituationName, shownTo } from '../situations.js'
+
+const law = lawFor('everywhere')
 
 type Result =
   /** Not acquired: the record is shown and stays unchanged. */
@@ -70,18 +72,14 @@ export const beginTable: readonly Law[] = Object.entries(TABLE).flatMap(([situat
   return ASKERS.map(([column, asker, ask]): Law => {
     const result = row[column]
     const name = `begin (${situation}) by ${asker}: ${inWords(result)}`
-    return {
-      name,
-      holds: 'everywhere',
-      async check(bench) {
-        const met = await prepare(bench)
-        const claimant = ask(bench, met)
-        const begun = await claimant.begin()
-        if (result === 'refused') await checkRefused(bench, met, claimant, begun, name)
-        else if (result === 'again') await checkAgain(bench, met, begun, name)
-        else await checkAcquired(bench, met, claimant, begun, result, name)
-      },
-    }
+    return law(name, async (bench) => {
+      const met = await prepare(bench)
+      const claimant = ask(bench, met)
+      const begun = await claimant.begin()
+      if (result === 'refused') await checkRefused(bench, met, claimant, begun, name)
+      else if (result === 'again') await checkAgain(bench, met, begun, name)
+      else await checkAcquired(bench, met, claimant, begun, result, name)
+    })
   })
 })
 

@@ -1,8 +1,10 @@
 import type { Forgetting } from '../../core/index.js'
-import type { Bench, Law } from '../bench.js'
+import { type Bench, type Law, lawFor } from '../bench.js'
 import { ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
 import { promised, type SeenAnswer, type SeenRecord } from '../seen.js'
 import { checkUnchanged, completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
+
+const forgetful = lawFor('forgetful')
 
 /** What can be forgotten: an operation whose outcome is known. */
 const SETTLED: Readonly<Record<SituationName, boolean>> = {
@@ -123,10 +125,6 @@ const LAWS: readonly Law[] = [
 ]
 
 export const forgetLaws: readonly Law[] = [...FORGET_CELLS, ...OTHER_RECORD_CELLS, ...LIST_CELLS, ...LAWS]
-
-function forgetful(name: string, check: Law['check']): Law {
-  return { name, holds: 'forgetful', check }
-}
 
 /** The same bench, with a key within its scope. */
 function within(bench: Bench, name: string): Bench {

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer } from '../../core/index.js'
-import type { Bench, Law } from '../bench.js'
+import { type Bench, type Law, lawFor } from '../bench.js'
 import { ANSWER, type Claimant, LONG_MS, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from '../claimant.js'
 import { promised, type SeenRecord, seenAnswer } from '../seen.js'
 import { checkUnchanged, completed, type Met, SITUATIONS, type SituationName } from '../situations.js'
+
+const operable = lawFor('operable')
+const listable = lawFor('listable')
 
 /** What can be resolved: an attempt that died or stalled, or a failure that may have had its effect. */
 export const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
@@ -190,10 +193,6 @@ const LAWS: readonly Law[] = [
 
 export const operatorLaws: readonly Law[] = [...INSPECT_CELLS, ...RESOLVE_CELLS, ...OTHER_ATTEMPT_CELLS, ...LAWS]
 
-function operable(name: string, check: Law['check']): Law {
-  return { name, holds: 'operable', check }
-}
-
 /** The same law for both outcomes: an answer to keep, or none. */
 function eitherWay(name: string, check: (bench: Bench, answer: Answer | null) => Promise<void>): Law[] {
   return [ANSWER, null].map((answer) => operable(`${name} (${stateOf(answer)})`, (bench) => check(bench, answer)))
@@ -287,10 +286,6 @@ const LISTED_LAWS: readonly Law[] = [
 ]
 
 export const listLaws: readonly Law[] = [...LIST_CELLS, ...LISTED_LAWS]
-
-function listable(name: string, check: Law['check']): Law {
-  return { name, holds: 'listable', check }
-}
 
 /** A first attempt that failed, and may have had its effect. */
 async function lost(bench: Bench, key: string): Promise<void> {

@@ -1,7 +1,9 @@
-import type { Bench, Law } from '../bench.js'
+import { type Bench, type Law, lawFor } from '../bench.js'
 import { type Claimant, OTHER_ANSWER, SEEN_ANSWER } from '../claimant.js'
 import { promised, type SeenRecord } from '../seen.js'
 import { completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
+
+const law = lawFor('everywhere')
 
 type Command = 'renew' | 'complete' | 'release' | 'release as uncertain'
 /** `'ends'`: the command does its work. `'repeats'`: ok, and nothing changes. `'stale'`: nothing changes. */
@@ -34,21 +36,17 @@ const OWN_CELLS = Object.entries(OWN).flatMap(([situation, row]) =>
     const name = `${command} (own, ${situation}): ${IN_WORDS[result]}`
     // Sent again with another answer: the first answer stays.
     const answer = result === 'repeats' ? OTHER_ANSWER : undefined
-    return {
-      name,
-      holds: 'everywhere',
-      async check(bench) {
-        const met = await prepare(bench)
-        const done = await send(met.owner, command, answer)
-        if (result === 'ends') {
-          promised(done, { ok: true }, `${name}.`)
-          promised(await bench.look(), afterEnd(bench, met, command), `${name}, and the record shows it.`)
-        } else {
-          promised(done, result === 'stale' ? { ok: false, record: met.record } : { ok: true }, `${name}.`)
-          promised(await bench.look(), met.record, `${name}, and changes nothing.`)
-        }
-      },
-    }
+    return law(name, async (bench) => {
+      const met = await prepare(bench)
+      const done = await send(met.owner, command, answer)
+      if (result === 'ends') {
+        promised(done, { ok: true }, `${name}.`)
+        promised(await bench.look(), afterEnd(bench, met, command), `${name}, and the record shows it.`)
+      } else {
+        promised(done, result === 'stale' ? { ok: false, record: met.record } : { ok: true }, `${name}.`)
+        promised(await bench.look(), met.record, `${name}, and changes nothing.`)
+      }
+    })
   }),
 )
 
@@ -56,17 +54,13 @@ const ANOTHERS_CELLS = Object.keys(OWN).flatMap((situation) =>
   COMMANDS.map((command): Law => {
     const prepare = SITUATIONS[situation as SituationName]
     const name = `${command} (another's, ${situation}): stale`
-    return {
-      name,
-      holds: 'everywhere',
-      async check(bench) {
-        const met = await prepare(bench)
-        const stranger = bench.claimant({ attempt: 7 })
-        promised(await send(stranger, command, OTHER_ANSWER), { ok: false, record: met.record }, `${name}.`)
-        promised(await bench.look(), met.record, `${name}, and changes nothing.`)
-        promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns the record.`)
-      },
-    }
+    return law(name, async (bench) => {
+      const met = await prepare(bench)
+      const stranger = bench.claimant({ attempt: 7 })
+      promised(await send(stranger, command, OTHER_ANSWER), { ok: false, record: met.record }, `${name}.`)
+      promised(await bench.look(), met.record, `${name}, and changes nothing.`)
+      promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns the record.`)
+    })
   }),
 )
 
@@ -75,18 +69,14 @@ const NONE_CELLS = COMMANDS.flatMap((command) =>
     const written = { renew: 'restores the claim', complete: 'writes the answer' }
     const result = command in written ? written[command as keyof typeof written] : 'writes the tombstone'
     const name = `${command} (none${uncertain ? ', of an uncertain attempt' : ''}): ${result}`
-    return {
-      name,
-      holds: 'everywhere',
-      async check(bench) {
-        const owner = bench.claimant({ attempt: 3, uncertain })
-        promised(await send(owner, command), { ok: true }, `${name}.`)
-        const becomes = uncertain || command === 'release as uncertain'
-        const record = afterCommand(bench, owner, command, 3, becomes)
-        promised(await bench.look(), record, `${name}, with the attempt and uncertainty that the owner sent.`)
-        promised(await repeatEnd({ owner, record }), { ok: true }, `${name}, and the owner owns the record.`)
-      },
-    }
+    return law(name, async (bench) => {
+      const owner = bench.claimant({ attempt: 3, uncertain })
+      promised(await send(owner, command), { ok: true }, `${name}.`)
+      const becomes = uncertain || command === 'release as uncertain'
+      const record = afterCommand(bench, owner, command, 3, becomes)
+      promised(await bench.look(), record, `${name}, with the attempt and uncertainty that the owner sent.`)
+      promised(await repeatEnd({ owner, record }), { ok: true }, `${name}, and the owner owns the record.`)
+    })
   }),
 )
 

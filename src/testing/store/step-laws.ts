@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer'
-import type { Bench, Law } from '../bench.js'
-import type { Claimant } from '../claimant.js'
-import { ANSWER } from '../claimant.js'
+import { type Law, lawFor } from '../bench.js'
+import { ANSWER, type Claimant } from '../claimant.js'
 import { promised } from '../seen.js'
+
+const stepped = lawFor('stepped')
 
 const OK = { ok: true }
 const CHARGED = 'charge done "ch_1"'
@@ -140,8 +141,4 @@ export const stepLaws: readonly Law[] = [
 async function charged(owner: Claimant, terms = {}): Promise<void> {
   promised(await owner.step('charge', 'begun', 1, null, terms), OK, 'A step can be begun.')
   promised(await owner.step('charge', 'done', 2, '"ch_1"', terms), OK, 'A step can be done.')
-}
-
-function stepped(name: string, check: (bench: Bench) => Promise<void>): Law {
-  return { name, holds: 'stepped', check }
 }
