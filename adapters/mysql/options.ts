@@ -32,7 +32,7 @@ export interface MySqlStoreOptions<Given extends AnyTransactions = AnyTransactio
   readonly sweeps?: boolean | undefined
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly pool: MySqlPool
   readonly prefix: string
   readonly sweeps: boolean

@@ -137,7 +137,7 @@ export function answered<Result>(query: Promise<Result>): Promise<Result> {
 }
 
 /** Without a listener, a broken connection would crash the process; its statement fails anyway. */
-export function ignored(): void {}
+function ignored(): void {}
 
 /** The members of `pg`'s protocol object that a pipeline uses; its native client has none. */
 interface Protocol {

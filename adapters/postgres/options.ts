@@ -49,7 +49,7 @@ export type PostgresStoreOptions<Given extends AnyTransactions = AnyTransactions
       }
   )
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery }
   readonly schema: string
   readonly sweeps: boolean

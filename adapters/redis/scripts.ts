@@ -121,7 +121,7 @@ end
 const ALLOW_OOM = `#!lua flags=allow-oom
 `
 
-export const DONE = `
+const DONE = `
 local OK = 1
 
 local RESTORED = 2
@@ -227,7 +227,7 @@ end
 return OK
 `)
 
-export const NONE = `
+const NONE = `
 local NONE = 0
 `
 
@@ -291,7 +291,7 @@ end
 return OK
 `)
 
-export function script(text: string): Script {
+function script(text: string): Script {
   return { text, sha1: hash('sha1', text, 'hex') }
 }
 

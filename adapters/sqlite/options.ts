@@ -33,7 +33,7 @@ export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteData
   readonly now?: (() => number) | undefined
 }
 
-export type ReadOptions<Database extends SqliteDatabase> = {
+type ReadOptions<Database extends SqliteDatabase> = {
   readonly [Name in keyof SqliteStoreOptions]-?: NonNullable<SqliteStoreOptions<Database>[Name]>
 }
 

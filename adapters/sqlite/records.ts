@@ -101,7 +101,7 @@ export function recordIn(row: Row | undefined, now: number): StoredRecord | null
 }
 
 /** In the order of the table's columns. */
-export function valuesOf(record: StoredRecord): SqliteValue[] {
+function valuesOf(record: StoredRecord): SqliteValue[] {
   return [FORMAT, ...Object.values(columnsOf(record)), null]
 }
 

@@ -8,7 +8,7 @@ export const FORMAT = 1
 export const CHECKED_FORMAT = 2
 
 /** The qualified names of the tables, for SQL: in the opened file, not in an attached one. */
-export function tablesOf(prefix: string) {
+function tablesOf(prefix: string) {
   return {
     records: `main."${prefix}records"`,
     schema: `main."${prefix}schema"`,

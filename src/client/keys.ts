@@ -34,7 +34,7 @@ export function memoryKeys(): KeyStorage {
  * The key of an operation, if there is one: a storage may have lost it; when it was chosen, just before the first try (absent: unknown);
  * whether no earlier call can have sent it.
  */
-export type Key = readonly [key: string | null | undefined, sentAt?: number, isNew?: boolean]
+type Key = readonly [key: string | null | undefined, sentAt?: number, isNew?: boolean]
 
 /** The key of an operation, stored before it is returned. Rejects if nobody waits for it any more: then no key is stored. */
 export async function keyOf(keys: Keys, operation: string, signal: AbortSignal): Promise<Key> {

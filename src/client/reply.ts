@@ -16,7 +16,7 @@ export interface Reply {
   readonly cause?: unknown
 }
 
-export type Answered = Reply & { readonly response: Response }
+type Answered = Reply & { readonly response: Response }
 
 const LONGEST_BACKOFF_MS = 8_000
 const HALF_FIRST_BACKOFF_MS = 250

@@ -45,7 +45,7 @@ function rawHeadersOf(req: IncomingMessage): readonly string[] {
 }
 
 /** A response of Node, and the request that it answers. */
-export interface Holding<Req> {
+interface Holding<Req> {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   /** The request as the framework has it. */

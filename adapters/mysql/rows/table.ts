@@ -2,7 +2,7 @@
 export const FORMAT = 1
 
 /** The revision of the tables, incremented with each change. */
-export const REVISION = 1
+const REVISION = 1
 
 /** The names of the tables, for SQL. The option's rule guarantees that they need no escaping. */
 export function tablesOf(prefix: string) {

@@ -71,7 +71,7 @@ $migration$`
  * The table, and a row with the progress of the sweep. Half of each page stays free and only `id` is indexed, so
  * updates stay within their page and no index grows. The checks are those of format 1, and apply to every writer.
  */
-export function tables(schema: string): string {
+function tables(schema: string): string {
   return `
 CREATE TABLE IF NOT EXISTS ${schema}.records (
   id bytea PRIMARY KEY,

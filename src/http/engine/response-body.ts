@@ -16,8 +16,8 @@ export type ResponseBody =
       readonly next: Promise<Read>
     }
 
-export type Source = ReadableStreamDefaultReader<Uint8Array>
-export type Read = Awaited<ReturnType<Source['read']>>
+type Source = ReadableStreamDefaultReader<Uint8Array>
+type Read = Awaited<ReturnType<Source['read']>>
 
 /**
  * Reads a body to its end, or as long as it may be kept. Rejects with the error of its source. `length`: what the head announces,

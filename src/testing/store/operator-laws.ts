@@ -9,7 +9,7 @@ const operable = lawFor('operable')
 const listable = lawFor('listable')
 
 /** What can be resolved: an attempt that died or stalled, or a failure that may have had its effect. */
-export const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
+const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
   none: false,
   'in-flight, lease live': false,
   'in-flight, lease lapsed': true,

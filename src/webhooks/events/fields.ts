@@ -53,7 +53,7 @@ function openObject<Shape extends Readonly<Record<string, z.ZodType>>>(shape: Sh
 }
 
 /** A message with the kind of the value, never its content. Always English, whatever language zod is set to. */
-export function expected(what: string): (issue: { readonly input?: unknown }) => string {
+function expected(what: string): (issue: { readonly input?: unknown }) => string {
   return ({ input }) => `expected ${what}; seen: ${input === undefined ? 'nothing' : kindOf(input)}`
 }
 

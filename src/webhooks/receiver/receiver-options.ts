@@ -214,7 +214,7 @@ const RULES = { ...OWN_RULES, ...Object.fromEntries(SHARED.map((name) => [name, 
 export type Verify = (raw: Buffer, headers: IncomingHttpHeaders) => boolean | Promise<boolean>
 
 /** Who owns the events of a request: a name, or a function of the request. */
-export type Source<Req extends AnyRequest> = string | Scope<Req>
+type Source<Req extends AnyRequest> = string | Scope<Req>
 
 /**
  * Returns a reader of the source, which follows the rules of a scope: no value is coerced.

@@ -68,7 +68,7 @@ const RULES: Readonly<Record<string, OptionRule>> = {
 }
 
 /** Returns the key, or what is wrong with the secret. */
-export function keyOf(secret: unknown): Uint8Array | string {
+function keyOf(secret: unknown): Uint8Array | string {
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
     return `expected a string or bytes; seen: ${kindOf(secret)}`
   }
