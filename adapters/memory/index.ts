@@ -1,1 +1,2 @@
-export { MemoryStore, type MemoryStoreOptions } from './memory-store.js'
+export { MemoryStore } from './memory-store.js'
+export type { MemoryStoreOptions } from './options.js'

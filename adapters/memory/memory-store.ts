@@ -33,8 +33,6 @@ type Completed = Extract<StoredRecord, { state: 'completed' }>
 /** The scope of a command, if it has one. */
 type Sender = { readonly scope?: string }
 
-export type { MemoryStoreOptions }
-
 /** Operators only replace existing records, which keep their scope. */
 const NOBODY: Sender = {}
 
