@@ -55,17 +55,15 @@ export interface Node {
   readonly added: string
 }
 
-/** Every server that holds keys, in the order of their names; `null`: no client that is known. */
-export async function nodesOf(client: unknown): Promise<readonly Node[] | null> {
-  const send = senderOf(client)
-  if (send === null) return null
+/** Every server that holds keys, in the order of their names. */
+export async function nodesOf(client: object): Promise<readonly Node[]> {
   const keyPrefix = keyPrefixOf(client)
-  if (has(client as object, 'nodes')) {
+  if (has(client, 'nodes')) {
     const masters = (client as IoredisCluster).nodes('master')
     return covering(masters.map((each) => node(nameOf(each.options), each, keyPrefix)))
   }
-  if ('slots' in (client as object)) {
-    const { masters, nodeClient } = client as NodeRedisCluster
+  if ('slots' in client) {
+    const { masters, nodeClient } = client as object as NodeRedisCluster
     const opened = masters.map(async (each) => node(nameOf(each), await nodeClient.call(client, each), keyPrefix))
     return covering(await Promise.all(opened))
   }
@@ -81,7 +79,7 @@ export function keyPrefixOf(client: unknown): string {
   return String((client as { readonly options?: { readonly keyPrefix?: unknown } }).options?.keyPrefix ?? '')
 }
 
-export const THE_ONLY_ONE = 'server'
+const THE_ONLY_ONE = 'server'
 
 interface Address {
   readonly host?: string

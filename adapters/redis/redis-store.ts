@@ -113,8 +113,7 @@ export class RedisStore implements Store {
     const more = client !== undefined && sendCommand !== undefined ? [ONE_TOO_MANY] : []
     checkOptions('RedisStore', given, values, rules, { required: Object.keys(values), more })
     this.#send = sendCommand === undefined ? (senderOf(client) as SendCommand) : promising(sendCommand)
-    this.#nodes = async () =>
-      client === undefined ? theOnlyServer(this.#send, prefix) : ((await nodesOf(client)) as Node[])
+    this.#nodes = () => (client === undefined ? theOnlyServer(this.#send, prefix) : nodesOf(client))
     this.#prefix = prefix
     this.place = (client === undefined ? '' : keyPrefixOf(client)) + prefix
   }

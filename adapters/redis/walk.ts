@@ -1,5 +1,5 @@
 import type { ListedRecord, ListedRecords } from '../../src/core/index.js'
-import { type Node, THE_ONLY_ONE } from './client.js'
+import type { Node } from './client.js'
 import { readListed, readScanned } from './reply.js'
 import type { Script } from './scripts.js'
 
@@ -49,12 +49,11 @@ export async function walk(
     else if (found !== null) records.push({ key, ...found })
   })
   await Promise.all(looking)
-  return { records, next: nextAfter(nodes, at, scanned.cursor), ...(unreadable.length > 0 && { unreadable }) }
+  return { records, next: nextAfter(node, nodes[at + 1], scanned.cursor), ...(unreadable.length > 0 && { unreadable }) }
 }
 
 /** SCAN's cursor `0` means the end. */
-function nextAfter(nodes: readonly Node[], at: number, cursor: string): string | null {
-  if (cursor !== '0') return `${nodes[at]?.name ?? THE_ONLY_ONE} ${cursor}`
-  const next = nodes[at + 1]
+function nextAfter(node: Node, next: Node | undefined, cursor: string): string | null {
+  if (cursor !== '0') return `${node.name} ${cursor}`
   return next === undefined ? null : `${next.name} 0`
 }
