@@ -46,6 +46,11 @@ export class FastifyAnswer implements HeldAnswer {
     run.heldBy(this)
   }
 
+  /** Of a run that goes on, an earlier `CertainFailure` says nothing. */
+  called(): void {
+    this.#run.willFailCertainly(false)
+  }
+
   /** In `onError`. */
   failed(error: unknown): void {
     if (!this.#isGiven) this.#run.willFailCertainly(isCertainFailure(error))

@@ -36,6 +36,11 @@ export class ProtectedAnswers {
     return this.#answers.has(request)
   }
 
+  /** The handler is called, perhaps again after it has thrown. */
+  called(request: FastifyRequest): void {
+    this.#answers.get(request)?.called()
+  }
+
   /** The handler has thrown. */
   failed(request: FastifyRequest, error: unknown): void {
     this.#answers.get(request)?.failed(error)

@@ -25,6 +25,8 @@ export interface Entry {
    * belong to the handler's answer, and not to a refusal.
    */
   claim(call: Call, own: readonly string[]): Promise<Answered | null>
+  /** The handler is called; again, where an interceptor around tries once more after a failure. */
+  called(call: Call): void
   /** The handler has thrown. */
   failed(call: Call, error: unknown): void
   /** The handler has returned a `StreamableFile`. */
@@ -56,6 +58,7 @@ export function expressEntry(options: NestOptions): Entry {
         response.once('close', () => response.end()) // Of events: Nest stops their source, which does not end then.
         return answered
       }),
+    called: ({ request }) => reportCertainFailure(request, false),
     failed: ({ request }, error) => reportCertainFailure(request, isCertainFailure(error)),
     sends({ request, response }, source) {
       // Nest may pipe it through another stream, which does not tell that it has closed.
@@ -87,6 +90,7 @@ export function fastifyEntry(options: NestOptions, answers: ProtectedAnswers): E
   return {
     controls: controlsOf(engine),
     claim: ({ request, response }, own) => claimOnce(request, () => claimed(request, response, own)),
+    called: ({ request }) => answers.called(request),
     failed: ({ request }, error) => answers.failed(request, error),
     sends() {}, // Fastify looks at how it ends.
   }

@@ -37,6 +37,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       own.map(({ name }) => name),
     )
     if (answered !== null) return insteadOfRun(answered)
+    entry.called(call)
     return next.handle().pipe(
       tap({
         next: (value) => value instanceof StreamableFile && entry.sends(call, value.getStream()),

@@ -253,6 +253,18 @@ describe.each(PLACES)('$place', (place) => {
     expect(attempts).toEqual([1, 1])
   })
 
+  test('an interceptor that calls the handler again after a CertainFailure makes an answer', async () => {
+    let calls = 0
+    const handle = () => {
+      if (++calls === 1) throw new CertainFailure('The card was declined.')
+      return { paid: calls }
+    }
+    const again = { intercept: (_: ExecutionContext, next: CallHandler) => next.handle().pipe(retry(1)) }
+    const { post } = await serve(place, [payouts(handle)], { before: (app) => app.useGlobalInterceptors(again) })
+    expect(await post()).toMatchObject({ status: 201, json: { paid: 2 }, isReplay: false })
+    expect(await post()).toMatchObject({ status: 201, json: { paid: 2 }, isReplay: true })
+  })
+
   test('an interceptor that tries again runs nothing that was refused, and nothing without a scope', async () => {
     const handle = vi.fn(() => ({ paid: true }))
     const again = { intercept: (_: ExecutionContext, next: CallHandler) => next.handle().pipe(retry(2)) }
