@@ -222,6 +222,12 @@ export function reportCertainFailure(req: IncomingMessage & Extended, failsCerta
   req[RUN]?.willFailCertainly(failsCertainly)
 }
 
+/** The handler sends a stream as its success: should that break, the response is not the handler's refusal. */
+export function reportSending(req: IncomingMessage & Extended): void {
+  const run = req[RUN]
+  if (run?.maySendParts) run.context.mayHaveEffect() // All effects of another are in its transaction.
+}
+
 type Next = (err?: unknown) => void
 
 /** The property with a request's run, used in this file only. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isCertainFailure } from '../core/index.js'
-import { protectionBy, reportCertainFailure } from '../express/middleware.js'
+import { protectionBy, reportCertainFailure, reportSending } from '../express/middleware.js'
 import type { Answered, ProtectedAnswers } from '../fastify/protected-answers.js'
 import { type Controls, controlsOf, createRequestEngine, type RequestEngine } from '../http/index.js'
 import { outliveRequest } from '../node/faked.js'
@@ -54,7 +54,7 @@ export function expressEntry(options: NestOptions): Entry {
         const answered = await withoutRun(claimed(request, response, next), putBack)
         if (request.idempotency === undefined) return answered
         outliveRequest(response)
-        response.on('pipe', (source: Readable) => breakWith(source, response))
+        response.on('pipe', (source: Readable) => breakWith(source, request, response))
         response.once('close', () => response.end()) // Of events: Nest stops their source, which does not end then.
         return answered
       }),
@@ -62,7 +62,7 @@ export function expressEntry(options: NestOptions): Entry {
     failed: ({ request }, error) => reportCertainFailure(request, isCertainFailure(error)),
     sends({ request, response }, source) {
       // Nest may pipe it through another stream, which does not tell that it has closed.
-      if (request.idempotency !== undefined) breakWith(source, response)
+      if (request.idempotency !== undefined) breakWith(source, request, response)
     },
   }
 
@@ -172,8 +172,12 @@ const SILENT = {
   render: ignore,
 }
 
-/** A stream that breaks takes the response with it, before Nest ends that: its first half would pass for an answer. */
-function breakWith(source: Readable, response: ServerResponse): void {
+/**
+ * A stream that breaks takes the response with it, before Nest ends that: its first half would pass for an answer. One that breaks before
+ * its first byte, or has broken before, Nest answers with 400, which would pass for the handler's refusal.
+ */
+function breakWith(source: Readable, request: IncomingMessage, response: ServerResponse): void {
+  if (response.statusCode < 400) reportSending(request)
   source.prependOnceListener('error', (error) => {
     if (response.headersSent) response.destroy(error)
   })

@@ -117,6 +117,42 @@ describe.each(PLACES)('$place', (place) => {
     },
   )
 
+  test.each(sources)('$source that breaks before its first byte leaves the outcome unknown', async (source) => {
+    const serving = await serveSource(source, async function* () {
+      yield await Promise.reject(new Error('The file is missing'))
+    })
+    expect((await serving.post()).status).toBeGreaterThanOrEqual(400)
+    expect(await serving.record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('a StreamableFile that has broken before it is returned leaves the outcome unknown', async () => {
+    const source = Readable.from([]).on('error', () => {})
+    const closed = gate()
+    source.once('close', closed.open).destroy(new Error('The file is missing'))
+    await closed.opened
+    const { post, record } = await serveSource(
+      { returned: () => new common.StreamableFile(source) },
+      async function* () {},
+    )
+    await post().catch(() => 'cut')
+    expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('a StreamableFile with the status of a refusal is one', async () => {
+    class Payouts {
+      create(response: { status(code: number): unknown }) {
+        response.status(422)
+        return new common.StreamableFile(Readable.from(['no']))
+      }
+    }
+    common.Controller('payouts')(Payouts)
+    decorate(Payouts, 'create', [common.Post(), entry.Idempotent()], [common.Res({ passthrough: true })])
+    const { app, post } = await serve(place, [Payouts as Type])
+    expect(await post()).toMatchObject({ status: 422, text: 'no' })
+    const service = app.get(entry.IdempotencyService) as IdempotencyService
+    expect(await service.inspect({ scope: 'acme', key: 'k' })).toMatchObject({ state: 'failed', uncertain: false })
+  })
+
   test('an Observable goes on though its client has left', async () => {
     const { opened, open } = gate()
     const begun = gate()
