@@ -153,6 +153,8 @@ function sent({ raw }: FastifyReply): Promise<void> {
  */
 function silence(response: ServerResponse): void {
   Object.assign(response, SILENT)
+  const { statusCode } = response
+  Object.defineProperty(response, 'statusCode', { get: () => statusCode, set() {} }) // Of what was sent, for access logs.
 }
 
 function ignore<This>(this: This): This {

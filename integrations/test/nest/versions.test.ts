@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { ArgumentsHost, CallHandler, CanActivate, ExecutionContext, Type } from '@nestjs/common'
 import { CertainFailure } from 'once-per-key'
@@ -236,6 +237,27 @@ describe.each(PLACES)('$place', (place) => {
     expect(await post('/payouts', { body: { amount: 2 } })).toMatchObject({ status: 409, json: { code: 'mismatched' } })
     expect(seen).toEqual([{ paid: true }, { changed: true }, 409])
     expect(filtered).toEqual([409])
+  })
+
+  test('what a filter makes of a refusal that was sent is not the status in an access log', async () => {
+    const logged: number[] = []
+    const filter = {
+      catch(_error: unknown, host: ArgumentsHost) {
+        host.switchToHttp().getResponse().status(418).send({ message: 'filtered' })
+      },
+    }
+    common.Catch()(filter.constructor)
+    const { post } = await serve(place, [payouts(() => ({ paid: true }))], {
+      before: (app) =>
+        app.useGlobalFilters(filter).use((_request: unknown, response: ServerResponse, next: () => void) => {
+          response.once('finish', () => logged.push(response.statusCode))
+          next()
+        }),
+    })
+    await post()
+    await post()
+    await post('/payouts', { body: { amount: 2 } })
+    expect(logged).toEqual([201, 201, 409])
   })
 
   test('an interceptor that calls the handler again does so in one run', async () => {
