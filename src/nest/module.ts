@@ -14,7 +14,7 @@ import {
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core'
 import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
 import { IdempotencyInterceptor } from './interceptor.js'
-import { isMarked, type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
+import { isMarked, type NestOptions, noteMark, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 import { IdempotencyService, Protections } from './protections.js'
 import { StartCheck } from './start-check.js'
 
@@ -90,7 +90,7 @@ Inject(Protections)(IdempotencyModule, undefined, 0)
  * }
  */
 export function Idempotent(options: OwnOptions = {}): ClassDecorator & MethodDecorator {
-  return applyDecorators(SetMetadata(OWN_OPTIONS, options), UseInterceptors(IdempotencyInterceptor))
+  return applyDecorators(SetMetadata(OWN_OPTIONS, options), UseInterceptors(IdempotencyInterceptor), noteMark)
 }
 
 /**

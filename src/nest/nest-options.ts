@@ -30,3 +30,21 @@ export const OWN_OPTIONS = 'once-per-key: options'
 export function isMarked(...targets: readonly object[]): boolean {
   return targets.some((target) => Reflect.hasMetadata(OWN_OPTIONS, target))
 }
+
+/** In the metadata of a class, by the method's name: another decorator may replace the method, and with it what is said of it. */
+const MARK = 'once-per-key: mark'
+
+/** A decorator. */
+export function noteMark(target: object, name?: string | symbol): void {
+  if (name !== undefined) Reflect.defineMetadata(MARK, true, target, name)
+}
+
+/** Whether `@Idempotent()` was on the method that this prototype has, which is no longer marked. */
+export function hasLostMark(prototype: object, name: string): boolean {
+  const own = Reflect.getOwnPropertyDescriptor(prototype, name)
+  if (own === undefined) {
+    const parent = Reflect.getPrototypeOf(prototype)
+    return parent !== null && hasLostMark(parent, name)
+  }
+  return Reflect.hasOwnMetadata(MARK, prototype, name) && !isMarked(own.value)
+}

@@ -3,7 +3,7 @@ import { MetadataScanner, type ModulesContainer } from '@nestjs/core'
 import { IdempotencyError, optionRules } from '../core/index.js'
 import { coveredMethods, mistakesInOptions } from '../http/index.js'
 import { IdempotencyInterceptor } from './interceptor.js'
-import { isMarked } from './nest-options.js'
+import { hasLostMark, isMarked } from './nest-options.js'
 import type { Protections } from './protections.js'
 
 /** Nest's names for what decorators say of a class or a method. */
@@ -63,7 +63,8 @@ export class StartCheck implements OnModuleInit {
       const { protections } = (injectables.get(IdempotencyInterceptor)?.instance ??
         {}) as Partial<IdempotencyInterceptor>
       for (const place of placesIn(controllers)) {
-        if (!isMarked(place.handler, place.type)) yield* this.#unmarked(place)
+        if (hasLostMark(place.type.prototype, place.name)) yield lost(place)
+        else if (!isMarked(place.handler, place.type)) yield* this.#unmarked(place)
         else if (!Reflect.hasMetadata(ROUTE, place.handler)) yield* ofNoRoute(place)
         else if (protections === this.#protections) yield* this.#ofRoute(place)
       }
@@ -97,6 +98,13 @@ export class StartCheck implements OnModuleInit {
     if (!isMarked(place.handler, place.type) && !this.#takesOperation(place)) return
     yield `${isMarked(place.type) ? place.type.name : nameOf(place)}: it is no controller's. ${USE_RUNNER}`
   }
+}
+
+function lost(place: Place): string {
+  return (
+    `${nameOf(place)}: another decorator has replaced the method, and dropped what @Idempotent() had said of it. Move @Idempotent() above ` +
+    'that one'
+  )
 }
 
 function* ofNoRoute(place: Place): Generator<string> {

@@ -77,5 +77,6 @@ export function decorate(
 ): void {
   const descriptor = Object.getOwnPropertyDescriptor(type.prototype, name) as PropertyDescriptor
   for (const decorator of [...methods].reverse()) decorator(type.prototype, name, descriptor)
+  Object.defineProperty(type.prototype, name, descriptor)
   args.forEach((decorator, i) => void decorator(type.prototype, name, i))
 }

@@ -95,6 +95,26 @@ describe.each(PLACES)('$place', (place) => {
     )
   })
 
+  test('a mark that is lost, since a decorator above it replaces the method, is told', async () => {
+    const replaces: MethodDecorator = (_type, _name, descriptor) => {
+      const method = descriptor.value as unknown as (...args: unknown[]) => unknown
+      descriptor.value = ((...args: unknown[]) => method(...args)) as never
+    }
+    const create = [common.Post(), replaces, entry.Idempotent()]
+    const fine = [common.Post('fine'), entry.Idempotent(), replaces]
+    const message = await said({ controllers: [payments({ create, fine })] })
+    expect(message).toContain('\n  - Payments.create: another decorator has replaced the method')
+    expect(message).not.toContain('Payments.fine')
+  })
+
+  test('a method without a mark may replace one that has it, in a subclass', async () => {
+    const base = made('Base', { create: [common.Post(), entry.Idempotent()] })
+    const type = payments({ create: [common.Post()] })
+    Object.setPrototypeOf(type.prototype, base.prototype)
+    Object.setPrototypeOf(type, base)
+    expect(await said({ controllers: [type] })).toBe('nothing')
+  })
+
   test('a mark on what only reads is harmless', async () => {
     await expect(said({ controllers: [payments({ look: [common.Get(), entry.Idempotent()] })] })).resolves.toBe(
       'nothing',
