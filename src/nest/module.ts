@@ -47,6 +47,7 @@ export class IdempotencyModule extends ConfigurableModuleClass implements NestMo
 
   /** Nest calls it before it registers routes. */
   configure(): void {
+    if (!(#protections in this)) throw madePerRequest() // Nest has not made it, and will for each request.
     this.#protections.attach()
   }
 
@@ -54,6 +55,14 @@ export class IdempotencyModule extends ConfigurableModuleClass implements NestMo
   async onApplicationShutdown(): Promise<void> {
     await this.#protections.service.idle()
   }
+}
+
+function madePerRequest(): IdempotencyError {
+  return new IdempotencyError(
+    'options_invalid',
+    'The options of IdempotencyModule.forRootAsync depend on a provider that is made for each request, and so would its store be. ' +
+      'Inject providers of the application, and take from the request in `scope: (request) => …` and the like.',
+  )
 }
 
 // As decorators do, which the language has not had in this form.

@@ -234,6 +234,20 @@ describe.each(PLACES)('$place', (place) => {
     })
   })
 
+  test('options that depend on a provider of each request are told', async () => {
+    const perRequest = entry.IdempotencyModule.forRootAsync({
+      inject: ['REQUEST'], // Nest's name for it.
+      useFactory: () => ({ store: new MemoryStore(), scope: () => 'acme' }),
+    })
+    class Root {}
+    common.Module({ imports: [perRequest] })(Root)
+    const app = await created(Root)
+    await expect(app.init()).rejects.toMatchObject({
+      code: 'options_invalid',
+      message: expect.stringContaining('made for each request'),
+    })
+  })
+
   test.each([
     ['@Idempotent() without the module', [], 'Import IdempotencyModule.forRoot({ store, scope }) in the root module'],
     [
