@@ -64,9 +64,27 @@ export function idempotency(options: IdempotencyOptions<Context>): Middleware {
 
 const FOR = '`idempotency` of once-per-key/koa is middleware for Koa'
 
-/** Koa's body parsers keep the body there. */
+interface Parsed {
+  readonly body?: unknown
+  /** Of `koa-bodyparser` and `@koa/bodyparser`: the text; `undefined`: the parser has left the body alone. */
+  readonly rawBody?: unknown
+}
+
+/**
+ * Koa's body parsers keep the body there. Those that have `rawBody` set `{}` also on a request that they leave alone, whose body something
+ * else may have read, perhaps into `rawBody`: then `{}` would be the body of every such request.
+ */
 function bodyOf({ request }: Context): unknown {
-  return (request as { readonly body?: unknown }).body
+  const { body, rawBody } = request as Parsed
+  if (!('rawBody' in request) || !isEmptyObject(body)) return body
+  return rawBody === undefined || HAS_CONTENT.test(String(rawBody)) ? undefined : body
+}
+
+/** More than an empty object or form has. */
+const HAS_CONTENT = /[^\s{}&=]/
+
+function isEmptyObject(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
 }
 
 /** The answer was stored, but could not be sent. */
