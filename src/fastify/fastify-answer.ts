@@ -14,6 +14,7 @@ import { isRecoded } from '../node/head.js'
 import { isSame } from '../node/headers.js'
 import { bufferOf } from '../node/held-body.js'
 import type { HeldResponse } from '../node/held-response.js'
+import { failsToSend } from '../node/hold.js'
 import { isStreamed, isTaken, payloadOf, streamOf } from '../node/payload.js'
 import { ReplyHead } from './reply-head.js'
 
@@ -116,6 +117,7 @@ export class FastifyAnswer implements HeldAnswer {
     this.#isGiven = false
     if (raw.writableEnded) return
     if (raw.headersSent) throw error
+    if (this.#entry === undefined) failsToSend(this.#run, error)
     done(error)
   }
 

@@ -22,6 +22,7 @@ import { changedSince, type Head, isAscii, isCutShort, isRecoded } from '../node
 import { EarlierHead, type HeaderSnapshot, headerOf, headersOf, snapshotOf } from '../node/headers.js'
 import { bufferOf } from '../node/held-body.js'
 import type { HeldResponse } from '../node/held-response.js'
+import { failsToSend } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import { isStreamed, payloadOf, streamOf } from '../node/payload.js'
 import { asOnWire, setHeaders } from '../node/sending/wire-head.js'
@@ -72,6 +73,7 @@ export class KoaAnswer implements HeldAnswer {
     } catch (error) {
       // Written below Koa meanwhile: no error page follows.
       if (this.#ctx.headerSent) this.#ctx.res.destroy()
+      failsToSend(this.#run, error)
       throw error
     }
   }

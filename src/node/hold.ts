@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { IdempotencyError, type MaybePromise } from '../core/index.js'
+import { IdempotencyError, isCertainFailure, type MaybePromise } from '../core/index.js'
 import type { HeaderPairs, RequestEnd, RequestEngine, RequestFacts, RequestRun } from '../http/index.js'
 import { HeldResponse } from './held-response.js'
 import type { Other, ResponseSender } from './sending/response-sender.js'
@@ -84,6 +84,11 @@ export async function hold<Req>(
 export function failUnrun(run: RequestRun): MaybePromise<RequestEnd> {
   run.willFailCertainly(true)
   return run.fail()
+}
+
+/** What a handler sends has failed before its first byte: whatever error page follows, the handler has not refused. */
+export function failsToSend(run: RequestRun, error: unknown): void {
+  if (run.maySendParts && !isCertainFailure(error)) run.context.mayHaveEffect() // All effects of another are in its transaction.
 }
 
 /**

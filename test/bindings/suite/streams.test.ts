@@ -231,6 +231,22 @@ describe.each(FRAMEWORKS)('$name', (framework) => {
     expect(serving.events.map(({ type }) => type)).toEqual(['claimed', 'failed', 'claimed', 'completed'])
   })
 
+  test('a source that breaks before anything has left is no refusal, whatever the error handler answers', async () => {
+    const broken = async function* () {
+      yield chunk(1, 1)
+      throw new Error('The source broke')
+    }
+    const serving = await serve(framework, () => ({ stream: broken(), headers: OCTETS }), {
+      onError: () => ({ status: 404, text: 'The file is missing' }),
+    })
+    await serving
+      .open()
+      .reply()
+      .catch(() => 'cut')
+    await serving.once.idle()
+    expect(serving.events).toMatchObject([{ type: 'claimed' }, { type: 'failed', uncertain: true }])
+  })
+
   test('the end of a stream whose record is not confirmed never leaves', async () => {
     const store = failingStore()
     const leaving = gate()
