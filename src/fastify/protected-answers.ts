@@ -3,7 +3,7 @@ import { type Answer, type IdempotencyContext, mountedTwice } from '../core/inde
 import type { RequestEngine } from '../http/index.js'
 import { hold, NodeFacts, responseBegun } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
-import { sendStored, sentAsStored } from './reply-head.js'
+import { notSentAsStored, sendStored, sentAsStored } from './reply-head.js'
 
 /** What the entry of Fastify declares for all requests; the binding of Nest does not. */
 type Protected = FastifyRequest & { idempotency: IdempotencyContext | undefined }
@@ -21,7 +21,8 @@ export class ProtectedAnswers {
   constructor(app: FastifyInstance) {
     app.decorateRequest('idempotency', undefined)
     // It runs before the error handler, which may answer with any status.
-    app.addHook('onError', (request, _reply, error, done) => {
+    app.addHook('onError', (request, reply, error, done) => {
+      notSentAsStored(reply)
       this.failed(request, error)
       done()
     })

@@ -113,6 +113,11 @@ export function sendStored(reply: FastifyReply, answer: Answer, extraHeaders: He
   return reply.send(reply.request.method === 'HEAD' ? Readable.from([]) : undefined)
 }
 
+/** An error page takes its place. */
+export function notSentAsStored(reply: FastifyReply): void {
+  if (TYPES.delete(reply)) reply.removeHeader('Idempotent-Replayed')
+}
+
 /** In `onSend`: such an answer has its own content type again. */
 export function sentAsStored<Payload>(reply: FastifyReply, payload: Payload): Payload {
   if (!TYPES.has(reply)) return payload

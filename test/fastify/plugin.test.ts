@@ -83,6 +83,24 @@ test('what later hooks of onSend do to an answer is not stored, and is done to a
   expect([replay.body, replay.headers.get('X-Try'), replay.replayed]).toEqual(['paid ✓', '2', 'true'])
 })
 
+test('an error page in place of a replay, for a hook of onSend that has failed, is none, and has its own content type', async () => {
+  const app = fastify()
+  onTestFinished(() => app.close())
+  await app.register(idempotency, { store: new MemoryStore(), scope: singleTenant })
+  let failures = 0
+  app.addHook('onSend', async (request) => {
+    if (request.headers['x-fails'] !== undefined && failures++ === 0) throw new Error('The session store is away')
+  })
+  app.post('/payouts', (_request, reply) => reply.type('text/html').send('<b>paid</b>'))
+  const post = (headers: Record<string, string> = {}) =>
+    app.inject({ method: 'POST', url: '/payouts', headers: { 'idempotency-key': 'k', ...headers } })
+  await post()
+  const { statusCode, headers } = await post({ 'x-fails': 'once' })
+  expect([statusCode, headers['content-type']]).toEqual([500, 'application/json; charset=utf-8'])
+  expect(headers).not.toHaveProperty('idempotent-replayed')
+  expect(await post()).toMatchObject({ body: '<b>paid</b>', headers: { 'idempotent-replayed': 'true' } })
+})
+
 test('an async handler that returns nothing after reply.send has answered once', async () => {
   const { post, types } = await serve(async (_request, reply) => {
     reply.send({ paid: true })
