@@ -51,6 +51,8 @@ export async function openTarget({ command, options }: CommandLine, needs: Needs
     )
   }
   checkTaken(given[0] as Kind, options)
+  checkUrl('postgres', postgres)
+  checkUrl('mysql', mysql)
   if (store !== undefined && needs !== 'store')
     throw new UsageError(`${command} needs --redis, --postgres, --mysql or --sqlite.`)
   if (redis !== undefined && needs === 'tables')
@@ -91,6 +93,12 @@ function checkTaken(kind: Kind, options: Options): void {
     (name) => options[name] !== undefined && !TAKES[kind].includes(name),
   )
   if (other !== undefined) throw new UsageError(`--${other} is not for --${kind}: see once-per-key --help.`)
+}
+
+/** The drivers take a host without a scheme for a database of another host. A path is a folder of sockets. */
+function checkUrl(kind: 'postgres' | 'mysql', place: string | undefined): void {
+  if (place === undefined || /^(?:\w+:\/\/|socket:|\/)/.test(place)) return
+  throw new UsageError(`--${kind} takes a URL, such as ${kind}://host/database.`)
 }
 
 function placesIn(options: Options): Places {

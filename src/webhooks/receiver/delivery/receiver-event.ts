@@ -87,6 +87,8 @@ function warnOfRefusal(reason: string, why = ''): void {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
+  path_unknown: 'Mount the receiver where the sender delivers, or serve one URL for all types with `receiver.handle`. ',
+  mismatched: 'Another event has been received under its id: see what `source` tells apart. ',
   signature_refused:
     "Compare the secret with the sender's for this endpoint, see that the receiver gets the raw bytes, and check this machine's clock. ",
 }
