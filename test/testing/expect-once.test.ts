@@ -15,7 +15,14 @@ import supertest from 'supertest'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../support/gate.js'
 
-const ALL = ['first and repeat', 'race', 'other body', 'failure and retry', 'crash between effect and answer']
+const ALL = [
+  'first and repeat',
+  'race',
+  'other body',
+  'failure and retry',
+  'crash between effect and answer',
+  'other body after a crash',
+]
 const REQUEST = { path: '/payouts', body: { amount: 100 } }
 
 interface Faults {
@@ -25,12 +32,21 @@ interface Faults {
   readonly believes?: boolean
   /** Answered where the bank is closed; `breaks`: no failure is answered. */
   readonly closedStatus?: number | 'breaks'
+  /** Answered where the bank's answer is lost. */
+  readonly lostStatus?: number
+  /** Undoes what the bank has done, where its answer is lost. */
+  readonly undoes?: boolean
+  /** Its bank knows a payment by the client's key alone. */
+  readonly passesKey?: boolean
 }
 
 function payouts({
   derives = true,
   believes = false,
   closedStatus = 502,
+  lostStatus = 502,
+  undoes = false,
+  passesKey = false,
   ...options
 }: Partial<IdempotencyOptions> & Faults = {}) {
   const paid: string[] = []
@@ -50,11 +66,20 @@ function payouts({
       .use(protect ? once : (_req, _res, next) => next())
       .post('/payouts', (req, res) => {
         if (believes && req.idempotency?.previousOutcome === 'unknown') res.sendStatus(201)
-        else res.status(201).json(pay(derives ? req.idempotency?.deriveKey('bank') : undefined))
+        else
+          res
+            .status(201)
+            .json(
+              pay(passesKey ? req.get('Idempotency-Key') : derives ? req.idempotency?.deriveKey('bank') : undefined),
+            )
       })
       .use((error: Error, _req: unknown, res: express.Response, _next: unknown) => {
         if (closedStatus === 'breaks') res.destroy()
-        else res.sendStatus(error.message === 'the bank is closed' ? closedStatus : 502)
+        else if (error.message === 'the bank is closed') res.sendStatus(closedStatus)
+        else {
+          if (undoes) paid.pop()
+          res.sendStatus(lostStatus)
+        }
       })
   return {
     app,
@@ -100,6 +125,22 @@ test('an answer that is not kept is right where the handler has run once', async
 test('a refusal that a protocol keeps is right; it was no effect', async () => {
   const { app, expectations } = payouts({ closedStatus: 402, isSuccess: ({ status }) => status < 500 })
   expect((await expectOnce(app(true), REQUEST, expectations)).checked).toEqual(ALL)
+})
+
+test.each([
+  ['that was undone', { undoes: true }],
+  ['that the bank recognises by the client’s key, whatever the body', { passesKey: true }],
+])('a certain failure is right after an effect %s', async (_which, faults) => {
+  const { app, expectations } = payouts({ lostStatus: 400, ...faults })
+  expect((await expectOnce(app(true), REQUEST, expectations)).checked).toEqual(ALL)
+})
+
+test('without a count of effects, nothing says that one was not undone', async () => {
+  const { app, expectations } = payouts({ lostStatus: 400 })
+  expect(await expectOnce(app(true), REQUEST, { fail: expectations.fail })).toEqual({
+    checked: ALL.slice(0, 5),
+    skipped: ALL.slice(5),
+  })
 })
 
 test('a connection that breaks is an attempt without an answer', async () => {
@@ -170,6 +211,18 @@ describe('says in words what broke', () => {
   test('an effect that is repeated after a crash', async () => {
     const { app, expectations } = payouts({ derives: false })
     await breaks(app(true), expectations, /^the effect took place twice: the first attempt died after it.*deriveKey/s)
+  })
+
+  test.each([
+    ['a status of the client’s mistakes', { lostStatus: 400 }],
+    ['an `isCertainFailure` that is sure of all', { isCertainFailure: () => true }],
+  ])('an effect that was hidden by %s', async (_what, faults) => {
+    const { app, expectations } = payouts(faults)
+    await breaks(
+      app(true),
+      expectations,
+      /^the effect took place twice under one key: after `fail\("after"\)` it had taken place, but the outcome was certain/,
+    )
   })
 
   test.each([

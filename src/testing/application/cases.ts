@@ -7,6 +7,7 @@ export interface Trial {
   newKey(): string
   /** `null` where the application does not say. */
   effects(): Promise<number | null>
+  readonly countsEffects: boolean
   readonly fail: ((when: 'before' | 'after') => void | Promise<void>) | undefined
   readonly hasOther: boolean
   readonly atOnce: number
@@ -28,6 +29,11 @@ export const CASES: readonly Case[] = [
   { name: 'other body', isPossible: ({ hasOther }) => hasOther, run: otherBody },
   { name: 'failure and retry', isPossible: canFail, run: failure },
   { name: 'crash between effect and answer', isPossible: canFail, run: crash },
+  {
+    name: 'other body after a crash',
+    isPossible: (trial) => canFail(trial) && trial.hasOther && trial.countsEffects,
+    run: otherAfterCrash,
+  },
 ]
 
 const CAUSES = 'Is the route behind the middleware, and do both requests have one scope?'
@@ -150,6 +156,27 @@ async function crash(trial: Trial): Promise<void> {
     )
   }
   tookPlace(before, after, 'the retry after a crash')
+}
+
+/**
+ * While an outcome is unknown, the key is bound to its body; after a certain failure it is free. The count tells a handler that has undone
+ * its effect, or another side that removes the duplicate, from one that has hidden it.
+ */
+async function otherAfterCrash(trial: Trial): Promise<void> {
+  const key = trial.newKey()
+  const before = (await trial.effects()) ?? 0
+  const failed = await failing(trial, key, 'after')
+  if ((await trial.effects()) !== before + 1) return
+  const other = await trial.send(key, 'other')
+  const after = (await trial.effects()) ?? 0
+  if (after <= before + 1) return
+  broken(
+    `the effect took place ${times(after - before)} under one key: after \`fail("after")\` it had taken place, but the outcome was certain, ` +
+      'so the key was free, and a corrected request was carried out. Where the effect may have taken place, answer with 5xx or let the ' +
+      'error pass, and let `isCertainFailure` return false.',
+    `${failed === null ? 'no answer' : brief(failed)}; then, to another body, ${brief(other)}`,
+    'a failure with 5xx; then 409 or 422',
+  )
 }
 
 /** `null`: an attempt without an answer, as its client sees it when the connection breaks or a Fetch handler throws. */

@@ -25,7 +25,7 @@ export interface ExpectOnceOptions {
   /**
    * Makes the next effect fail: `'before'` it takes place, or `'after'`, as if the process died before it could answer: by a throw, or by
    * breaking the connection.
-   * @default none: "failure and retry" and "crash" are skipped
+   * @default none: what follows a failure or a crash is skipped
    */
   readonly fail?: (when: 'before' | 'after') => void | Promise<void>
 
@@ -42,13 +42,13 @@ export interface ExpectOnceOptions {
 /** What was tried. */
 export interface ExpectedOnce {
   readonly checked: readonly string[]
-  /** What could not be tried without the options `fail` or `otherBody`. */
+  /** What could not be tried without the options `effects`, `fail` or `otherBody`. */
   readonly skipped: readonly string[]
 }
 
 /**
  * Tries on an application's own handler what clients do: a first request, its repeat, several at once, another body under the key, a
- * retry after a failure, and after a crash between the effect and the answer. Each with keys of its own, so it can be called on any
+ * retry after a failure, and a retry and another body after a crash between the effect and the answer. Each with keys of its own, so it can be called on any
  * application that may carry the request out a few times. Works in vitest, jest and node:test.
  *
  * @example
@@ -77,6 +77,7 @@ export async function expectOnce(
     send: (key, body) => inTime(send(requestOf(request, header, key, body === 'other' ? other : request.body))),
     newKey: () => randomUUID(),
     effects: async () => (effects === undefined ? null : counted(await effects())),
+    countsEffects: effects !== undefined,
     fail,
     hasOther: other !== undefined,
     atOnce,
