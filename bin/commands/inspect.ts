@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { derivedKey, type IdempotencyRecord, type RecordName } from 'once-per-key/core'
+import { type Answer, derivedKey, type IdempotencyRecord, type RecordName } from 'once-per-key/core'
 import { type CommandLine, recordIn } from '../command-line.js'
 import { recordOf } from '../operator.js'
 import { type Facts, harmless, inWords, printFacts, printJson } from '../printed.js'
@@ -82,7 +82,9 @@ function meaningOf(record: IdempotencyRecord): string {
         ? `it runs; its lease lasts ${inWords(record.leaseRemainingMs)} more`
         : `unknown: its owner has been silent for ${inWords(-record.leaseRemainingMs)} past its lease`
     case 'completed':
-      return 'it succeeded; retries get its answer'
+      return record.answer?.body === null
+        ? 'it succeeded; retries get 409 answer_not_kept'
+        : 'it succeeded; retries get its answer'
     case 'failed':
       return record.uncertain
         ? record.rerun === true
@@ -97,6 +99,12 @@ function asJson(record: IdempotencyRecord, showsBody: boolean): object {
   if (record.state === 'in-flight') return { ...record, leaseEndsAt: leaseEndOf(record) }
   if (record.state !== 'completed' || record.answer === null) return record
   const { body, ...head } = record.answer
+  if (body === null && isPlaceholder(head)) return { ...record, answer: { bodyBytes: null } }
   const shown = showsBody && body !== null ? { bodyBase64: Buffer.from(body).toString('base64') } : {}
   return { ...record, answer: { ...head, bodyBytes: body?.byteLength ?? null, ...shown } }
+}
+
+/** What stands in place of an answer that was erased, or never given: its status was nobody's. */
+function isPlaceholder({ statusMessage, headers }: Omit<Answer, 'body'>): boolean {
+  return statusMessage === '' && headers.length === 0
 }

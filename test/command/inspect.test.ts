@@ -4,7 +4,7 @@ import { idempotency } from 'once-per-key'
 import { RedisStore } from 'once-per-key/redis'
 import { runner } from 'once-per-key/run'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { claimOf, ownOf } from '../adapters/claims.js'
+import { ANSWER, claimOf, ownOf } from '../adapters/claims.js'
 import { listen } from '../support/bindings.js'
 import { startRedis } from '../support/redis-server.js'
 import { build, command } from './built-command.js'
@@ -141,4 +141,29 @@ test('resolve --json names the attempt too', async () => {
     ...at,
   ])
   expect(JSON.parse(stdout)).toEqual({ settled: true, attempt: 1 })
+})
+
+test.each([
+  ['erased', ['forget', '--scope', 'acme', '--yes']],
+  ['never given', ['resolve', 'acme', 'order-1', '--attempt', '1', '--completed', '--yes']],
+])('of an answer that was %s it tells what retries get, and no status', async (how, settle) => {
+  const { store, at } = await onRedis()
+  const own = ownOf('owner')
+  if (how === 'erased') await store.complete('acme:order-1', { ...own, answer: { ...ANSWER, status: 201 } })
+  else await store.release('acme:order-1', { ...own, uncertain: true, failedMs: 1 })
+  expect((await command([...settle, ...at])).exitCode).toBe(0)
+  const { stdout } = await command([...INSPECT, ...at])
+  expect(stdout).toMatch(/^means +it succeeded; retries get 409 answer_not_kept$/m)
+  expect(stdout).not.toMatch(/^status/m)
+  const json = JSON.parse((await command([...INSPECT, '--json', ...at])).stdout)
+  expect(json).toMatchObject({ state: 'completed', answer: { bodyBytes: null } })
+  expect(json.answer).not.toHaveProperty('status')
+})
+
+test('an answer that was too large to keep is shown with its own status', async () => {
+  const { store, at } = await onRedis()
+  const answer = { ...ANSWER, status: 201, body: null }
+  await store.complete('acme:order-1', { ...ownOf('owner'), answer })
+  const json = JSON.parse((await command([...INSPECT, '--json', ...at])).stdout)
+  expect(json.answer).toMatchObject({ status: 201, bodyBytes: null })
 })
