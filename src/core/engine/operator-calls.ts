@@ -112,23 +112,38 @@ const COMMANDS_AT_ONCE = 8
 
 /** Drops the answers of a scope, a bounded step after the other. `countsOnly`: changes nothing. */
 export async function forgetScope(of: ScopeName, countsOnly: boolean, core: CoreParts): Promise<ForgottenScope> {
-  const scope = storageScope(of)
   const forgotten = new Set<string>()
   const left = new Set<string>()
   const unreadable = new Set<string>()
+  for await (const { records, unread } of stepsThrough(of, core)) {
+    for (const key of unread) unreadable.add(key)
+    for (let i = 0; i < records.length; i += COMMANDS_AT_ONCE) {
+      const some = records.slice(i, i + COMMANDS_AT_ONCE)
+      await Promise.all(some.map((each) => forgetAnswer(each, countsOnly, { forgotten, left }, core)))
+    }
+  }
+  return { forgotten: forgotten.size, left: left.size, unreadable: unreadable.size }
+}
+
+/** The records of a scope as a store shows them, a bounded step after the other. */
+async function* stepsThrough(of: ScopeName, core: CoreParts): AsyncGenerator<StepThrough, void, undefined> {
+  const scope = storageScope(of)
   let from: string | null = null
   do {
     const step: ListedRecords = await ask('listScope', null, (list) => list(scope, from), core)
-    const { records, next, unreadable: unread = [] } = step
-    for (const key of unread) if (isOf(of, recordName(key))) unreadable.add(key)
-    const found = records.filter(({ key }) => isOf(of, recordName(key)))
-    for (let i = 0; i < found.length; i += COMMANDS_AT_ONCE) {
-      const some = found.slice(i, i + COMMANDS_AT_ONCE)
-      await Promise.all(some.map((each) => forgetAnswer(each, countsOnly, { forgotten, left }, core)))
+    const { records, next, unreadable = [] } = step
+    yield {
+      records: records.filter(({ key }) => isOf(of, recordName(key))),
+      unread: unreadable.filter((key) => isOf(of, recordName(key))),
     }
     from = next
   } while (from !== null)
-  return { forgotten: forgotten.size, left: left.size, unreadable: unreadable.size }
+}
+
+interface StepThrough {
+  readonly records: readonly ListedRecord[]
+  /** The storage keys of records that could not be read. */
+  readonly unread: readonly string[]
 }
 
 /** Drops the answer of a record, or, `removes`, the record: the one that was looked at. */
