@@ -10,6 +10,7 @@ export class UsageError extends Error {
 
 export const COMMAND_NAMES = [
   'unknown',
+  'list',
   'inspect',
   'resolve',
   'forget',
@@ -60,6 +61,7 @@ const OF_STORES: readonly OptionName[] = ['redis', 'postgres', 'mysql', 'sqlite'
 /** What each command takes besides. */
 const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
   unknown: [...OF_STORES, 'limit'],
+  list: [...OF_STORES, 'namespace', 'scope', 'limit'],
   inspect: [...OF_STORES, 'namespace', 'path', 'show-body', 'derive'],
   resolve: [
     ...OF_STORES,

@@ -2,6 +2,7 @@ import type { CommandLine, CommandName } from './command-line.js'
 import { doctor } from './commands/doctor.js'
 import { forget } from './commands/forget.js'
 import { inspect } from './commands/inspect.js'
+import { list } from './commands/list.js'
 import { resolve } from './commands/resolve.js'
 import { seal } from './commands/seal.js'
 import { stats } from './commands/stats.js'
@@ -16,6 +17,7 @@ export type Command =
 
 export const commands: Readonly<Record<CommandName, Command>> = {
   unknown: { needs: 'store', run: unknown },
+  list: { needs: 'store', run: list },
   inspect: { needs: 'store', run: inspect },
   resolve: { needs: 'store', run: resolve },
   forget: { needs: 'store', run: forget },

@@ -22,6 +22,13 @@ It reads all records, in small steps.
 
   once-per-key unknown --postgres "$DATABASE_URL"
   once-per-key unknown --redis redis://localhost --limit 20 --json`,
+  list: `once-per-key list --scope SCOPE [--namespace NAME] [--limit N] [--json]
+
+Lists the records of a scope, and which of them have an answer that forget would erase. Oldest first. Changes nothing.
+It reads all records, in small steps.
+Exit code 1: some could not be read.
+
+  once-per-key list --scope acme --redis redis://localhost`,
   inspect: `once-per-key inspect SCOPE KEY [--namespace NAME] [--path PATH] [--derive LABEL] [--show-body] [--json]
 
 Shows the current record of a key. Changes nothing. Shows the body only with --show-body.
@@ -91,6 +98,7 @@ Prints a new key for sealed answers, followed by its id. With --ids: prints only
 const SUMMARY = `once-per-key COMMAND …
 
   unknown     lists the records whose outcome is unknown
+  list        lists the records of a scope
   inspect     shows the record of a key
   resolve     settles an unknown outcome
   forget      erases stored answers

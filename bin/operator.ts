@@ -37,6 +37,6 @@ export function recordOf(store: Store, name: RecordName): Promise<IdempotencyRec
   return engineOf(store).inspect(name)
 }
 
-export function engineOf(store: Store): Pick<OperationEngine, 'inspect' | 'forget' | 'forgetScope'> {
+export function engineOf(store: Store): Pick<OperationEngine, 'inspect' | 'recordsOf' | 'forget' | 'forgetScope'> {
   return createOperationEngine({ store, ...TERMS })
 }

@@ -75,7 +75,7 @@ function leaseEndOf(record: IdempotencyRecord): string | undefined {
   return record.state === 'in-flight' ? new Date(Date.now() + record.leaseRemainingMs).toISOString() : undefined
 }
 
-function meaningOf(record: IdempotencyRecord): string {
+export function meaningOf(record: IdempotencyRecord): string {
   switch (record.state) {
     case 'in-flight':
       return record.leaseRemainingMs > 0

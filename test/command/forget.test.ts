@@ -70,6 +70,48 @@ describe('forget', async () => {
     expect(await json('--namespace', 'webhook')).toEqual({ forgotten: 1, left: 0, unreadable: 0 })
   })
 
+  test('list shows what a scope has, and which answers would be erased', async () => {
+    await forget('--key', 'paid-1', '--yes')
+    const list = (...args: string[]) => command(['list', '--scope', 'acme', ...args, ...at])
+    const { exitCode, stdout, stderr } = await list()
+    const [title, ...lines] = stdout.trimEnd().split('\n')
+    expect([exitCode, stderr, title?.split(/ {2,}/)]).toEqual([0, '', ['key', 'attempt', 'means', 'kept for']])
+    expect(lines.map((line) => line.split(/ {2,}/).filter((_, i) => i === 0 || i === 2)).sort()).toEqual([
+      ['5 in all.'],
+      ['failed', 'it failed without effect; the key is free'],
+      ['paid-1', 'it succeeded; retries get 409 answer_not_kept'],
+      ['paid-2', 'it succeeded; forget would erase its answer'],
+      ['runs', expect.stringMatching(/^it runs; /)],
+      ['unknown', 'unknown: it failed, and may have had its effect'],
+    ])
+
+    const { total, records } = JSON.parse((await list('--json', '--limit', '4')).stdout)
+    expect([total, records.length]).toEqual([5, 4])
+    const event = JSON.parse((await list('--json', '--namespace', 'webhook')).stdout)
+    const retentionRemainingMs = expect.any(Number)
+    expect(event).toEqual({
+      total: 1,
+      records: [
+        {
+          namespace: 'webhook',
+          scope: 'acme',
+          key: 'event-1',
+          state: 'completed',
+          fingerprint: 'f',
+          attempt: 1,
+          hasAnswer: true,
+          retentionRemainingMs,
+        },
+      ],
+    })
+  })
+
+  test('list says which records could not be read', async () => {
+    await client.set('once-per-key:acme:paid-1', '9')
+    const { exitCode, stdout } = await command(['list', '--scope', 'acme', ...at])
+    expect([exitCode, stdout]).toEqual([1, expect.stringMatching(/^paid-1 +it could not be read$/m)])
+  })
+
   test('says how many records it could not read, and what to do', async () => {
     await fill(store)
     await client.del('once-per-key:acme:runs', 'once-per-key:acme:unknown')
@@ -108,6 +150,8 @@ describe('forget', async () => {
   })
 
   test.each([
+    [['list'], 'Say whose records'],
+    [['list', 'acme'], 'Say whose records'],
     [['forget'], 'Say whose answers'],
     [['forget', 'acme'], 'Say whose answers'],
     [['forget', '--scope', 'acme', '--remove', '--yes'], '--remove is for one key'],

@@ -52,3 +52,24 @@ test('a walk through a scope reads no body of an answer that has headers: a stor
   const found = listed({ ...(record as machine.StoredRecord & { state: 'completed' }), answer }, 0)
   expect(found?.record).toMatchObject({ answer: null })
 })
+
+test('recordsOf shows the records of a scope without their answers, also what could not be read', async () => {
+  const store = new MemoryStore()
+  await store.complete(KEY, { ...ownOf('owner'), answer: ANSWER })
+  await store.complete('acme-2:order-1', { ...ownOf('owner'), answer: ANSWER })
+  const walk = store.listScope.bind(store)
+  const spoilt: Store = Object.assign(store, {
+    listScope: (scope: string) => ({ ...walk(scope), unreadable: ['acme:order-2', 'acme-2:order-2'] }),
+  })
+  const found: object[] = []
+  for await (const each of engineOn(spoilt).recordsOf(SCOPE)) found.push(each)
+  expect(found).toMatchObject([
+    {
+      scope: 'acme',
+      key: 'order-1',
+      record: { state: 'completed', answer: null },
+      retentionRemainingMs: expect.any(Number),
+    },
+    { scope: 'acme', key: 'order-2', record: null, retentionRemainingMs: null },
+  ])
+})

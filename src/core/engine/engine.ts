@@ -23,8 +23,10 @@ import {
   forgetRecord,
   forgetScope,
   inspectRecord,
+  recordsOf,
   resolveRecord,
   type ScopeName,
+  type ScopeRecord,
   type UnknownOutcome,
   unknownOutcomes,
 } from './operator-calls.js'
@@ -65,6 +67,12 @@ export interface OperationEngine {
    * @throws IdempotencyError `command_missing`, for your own store without `list`; `store_failed`. Nothing changed.
    */
   unknown(): AsyncIterable<UnknownOutcome>
+  /**
+   * All records of a scope, in the same way, without their answers.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `listScope`; `store_failed`. Nothing changed.
+   */
+  recordsOf(of: ScopeName): AsyncIterable<ScopeRecord>
   /**
    * Drops the answers of a scope, in bounded steps: its keys stay used, and a repetition is refused with
    * `answer_not_kept`. Leaves what runs and what has an unknown outcome. With `countsOnly` nothing changes.
@@ -265,6 +273,10 @@ class RecordEngine implements OperationEngine {
 
   unknown(): AsyncIterable<UnknownOutcome> {
     return unknownOutcomes(this.#core)
+  }
+
+  recordsOf(of: ScopeName): AsyncIterable<ScopeRecord> {
+    return recordsOf(of, this.#core)
   }
 
   forgetScope(of: ScopeName, { countsOnly = false } = {}): Promise<ForgottenScope> {

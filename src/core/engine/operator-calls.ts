@@ -97,6 +97,22 @@ function storeFailed(command: OperatorCommand, cause: StoreFailure | undefined):
 /** Whose records: those of requests, or, with a namespace, those of other operations. */
 export type ScopeName = Pick<RecordName, 'namespace' | 'scope'>
 
+/** A record of a scope. */
+export interface ScopeRecord extends RecordName {
+  /** Without its answer: `answer: null`, unless nothing of it is kept. `null`: the store could not read the record. */
+  readonly record: IdempotencyRecord | null
+  /** What is left of the time for which it is kept; `null`: it could not be read. */
+  readonly retentionRemainingMs: number | null
+}
+
+/** All records of a scope. */
+export async function* recordsOf(of: ScopeName, core: CoreParts): AsyncGenerator<ScopeRecord, void, undefined> {
+  for await (const { records, unread } of stepsThrough(of, core)) {
+    for (const { key, ...rest } of records) yield { ...(recordName(key) as RecordName), ...rest }
+    for (const key of unread) yield { ...(recordName(key) as RecordName), record: null, retentionRemainingMs: null }
+  }
+}
+
 /** What became of a scope's answers. */
 export interface ForgottenScope {
   /** The number of answers that are not kept any more. */

@@ -1,0 +1,47 @@
+import type { IdempotencyRecord, ScopeRecord } from 'once-per-key/core'
+import { type CommandLine, UsageError } from '../command-line.js'
+import { type Columns, oldestOf, printOldest } from '../oldest.js'
+import { engineOf } from '../operator.js'
+import { inWords, printJson } from '../printed.js'
+import { type Target, tellPrefix } from '../target.js'
+import { meaningOf } from './inspect.js'
+
+/** Lists the records of a scope, the oldest first: also which answers `forget` would erase. */
+export async function list({ rest, options }: CommandLine, target: Target): Promise<number> {
+  const { scope, namespace, json } = options
+  if (scope === undefined || scope === '' || rest.length > 0) {
+    throw new UsageError('Say whose records: once-per-key list --scope SCOPE …')
+  }
+  const of = { scope, ...(namespace !== undefined && { namespace }) }
+  const { total, shown } = await oldestOf(engineOf(target.store).recordsOf(of), options)
+  if (total === 0) tellPrefix(target, options)
+  if (json) printJson({ total, records: shown.map(asJson) })
+  else if (total === 0) console.log('The scope has no records.')
+  else printOldest(COLUMNS, total, shown)
+  return shown.some(({ record }) => record === null) ? 1 : 0
+}
+
+const COLUMNS: Columns<ScopeRecord> = [
+  ['key', ({ key }) => key],
+  ['path', ({ path = '' }) => path],
+  ['attempt', ({ record }) => `${record?.attempt ?? ''}`],
+  [
+    'means',
+    ({ record }) => (record === null ? 'it could not be read' : hasAnswer(record) ? HAS_ANSWER : meaningOf(record)),
+  ],
+  ['kept for', ({ retentionRemainingMs }) => (retentionRemainingMs === null ? '' : inWords(retentionRemainingMs))],
+]
+
+const HAS_ANSWER = 'it succeeded; forget would erase its answer'
+
+/** A walk shows an answer that is kept as `null`, and one of which nothing is kept as that. */
+function hasAnswer(record: IdempotencyRecord): boolean {
+  return record.state === 'completed' && record.answer === null
+}
+
+function asJson({ record, retentionRemainingMs, ...name }: ScopeRecord): object {
+  if (record === null) return { ...name, state: 'unreadable' }
+  if (record.state !== 'completed') return { ...name, ...record, retentionRemainingMs }
+  const { answer: _, ...shown } = record
+  return { ...name, ...shown, hasAnswer: hasAnswer(record), retentionRemainingMs }
+}
