@@ -12,7 +12,7 @@ const SHARED = ['test/*/**/*.test.ts', 'verification/bench/**/*.test.ts']
 export const ALONE = [
   'test/core/{execution-lease,execution-pending,trace}.test.ts',
   'test/core/{duplicates-in-one-process,given-up-before-the-limit}.test.ts',
-  'test/core/silent-servers.test.ts',
+  'test/core/{silent-servers,steps-that-nobody-awaits}.test.ts',
   'test/adapters/postgres/shared-pool.test.ts',
   'test/fetch/idempotency.test.ts',
   'test/recipes/stores.test.ts',

@@ -17,6 +17,7 @@ import { Operation } from './operation.js'
 import type { RunOfSteps } from './steps/sent-step.js'
 import type { ResumedStep, StepInHand, StepInside } from './steps/step-in-hand.js'
 import { Steps } from './steps/steps.js'
+import { warnUnawaitedStep } from './steps/unawaited-step.js'
 
 const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
 
@@ -304,6 +305,12 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
 
   protected whenStepsSettled(then: () => void): void {
     this.#steps?.whenSettled(then)
+  }
+
+  /** The run has completed: the result of a step that is still running is recorded nowhere. */
+  protected warnOfRunningSteps(): void {
+    if (this.#steps === undefined) return
+    for (const label of this.#steps.runningLabels()) warnUnawaitedStep(label)
   }
 
   tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void {

@@ -114,6 +114,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
       return
     }
     if (!this.#begins(settling)) return
+    this.warnOfRunningSteps()
     if (this.#answerByHand !== undefined) void this.#verify(this.#answerByHand)
     else this.store(answer, mustBeConfirmed)
   }

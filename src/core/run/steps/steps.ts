@@ -81,6 +81,11 @@ export class Steps {
     this.#whenSettled = then
   }
 
+  runningLabels(): readonly string[] {
+    if (this.#running === 0) return []
+    return [...this.#known].filter(([, { state }]) => state === 'running').map(([label]) => label)
+  }
+
   async step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
     const given = checkStep(label, work, options)
     const known = this.#stepToBegin(label)
