@@ -72,7 +72,12 @@ export interface Middleware extends Operator {
  */
 export function idempotency<Req extends IncomingMessage = IdempotencyRequest>(
   options: IdempotencyOptions<Req>,
+): Middleware
+export function idempotency<Req extends IncomingMessage>(
+  options: IdempotencyOptions<Req>,
+  ...plugin: readonly unknown[]
 ): Middleware {
+  if (typeof plugin[1] === 'function') return refuseMount(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
   const engine = createRequestEngine<Req>(options)
   const protect = protectionBy(engine)
   // Express takes a function of four parameters for an error handler.

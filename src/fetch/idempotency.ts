@@ -49,7 +49,9 @@ export interface Once extends Operator {
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function idempotency(options: FetchIdempotencyOptions): Once {
+export function idempotency(options: FetchIdempotencyOptions): Once
+export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonly unknown[]): Once {
+  if (typeof plugin[1] === 'function') return refuseMount(PLUGIN, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
   const engine = createRequestEngine<Asked>(engineOptions(options))
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
 
@@ -90,6 +92,7 @@ export function idempotency(options: FetchIdempotencyOptions): Once {
 
 const WRAPS =
   '`once(handler)` of once-per-key/fetch takes a function that gets a Request and returns a Response, and is no middleware itself'
+const PLUGIN = '`idempotency` of once-per-key/fetch takes options, and returns what wraps handlers'
 const FOR = 'A handler that `once` of once-per-key/fetch has made takes a Request'
 
 async function refuseCall(...args: readonly unknown[]): Promise<never> {

@@ -52,7 +52,12 @@ export interface Middleware<E extends Env> extends MiddlewareHandler<E>, Operato
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
 // biome-ignore lint/suspicious/noExplicitAny: as in Hono, where a middleware fits any application
-export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions<E>): Middleware<E> {
+export function idempotency<E extends Env = any>(options: HonoIdempotencyOptions<E>): Middleware<E>
+export function idempotency<E extends Env>(
+  options: HonoIdempotencyOptions<E>,
+  ...plugin: readonly unknown[]
+): Middleware<E> {
+  if (typeof plugin[1] === 'function') return refuseMount(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
   checkAreOptions(options)
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, ...given } = options
   checkMaxBodyBytes(maxBodyBytes, given)

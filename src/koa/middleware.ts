@@ -34,7 +34,9 @@ export interface Middleware extends Operator {
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function idempotency(options: IdempotencyOptions<Context>): Middleware {
+export function idempotency(options: IdempotencyOptions<Context>): Middleware
+export function idempotency(options: IdempotencyOptions<Context>, ...plugin: readonly unknown[]): Middleware {
+  if (typeof plugin[1] === 'function') return refuseMount(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
   const engine = createRequestEngine<Context>(options)
 
   async function protect(ctx: Context, next: Next, ...more: readonly unknown[]): Promise<void> {

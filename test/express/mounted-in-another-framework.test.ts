@@ -85,6 +85,19 @@ describe('Fastify does not start with a plugin that is that of', () => {
   })
 })
 
+describe('Fastify rejects, and does not end the process, where it registers the function itself, of', () => {
+  const functions: Readonly<Record<string, unknown>> = {
+    Express: idempotency,
+    Fetch: ofFetch,
+    Hono: ofHono,
+    Koa: ofKoa,
+  }
+  test.each(Object.keys(functions))('%s', async (name) => {
+    const app = fastify()
+    await expect(app.register(functions[name] as never, options())).rejects.toMatchObject(told(name))
+  })
+})
+
 describe('Hono hands its error to onError, and no handler runs, with that of', () => {
   test.each(foreignTo('Hono'))('%s', async (name) => {
     const app = new Hono().post('/payouts', mountedOf(name), (c) => c.text(`paid ${++runs}`))
