@@ -33,7 +33,7 @@ export interface PostgresTransactions<Tx, Options> {
 /** The options of a transaction on a `pg` pool. */
 export interface PoolTransactionOptions {
   /** @default the database's own: READ COMMITTED unless it was changed */
-  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable' | undefined
 }
 
 /** The types that the option `transactions` accepts. */

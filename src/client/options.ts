@@ -12,30 +12,30 @@ export interface ClientOptions {
    * The function that sends a try.
    * @default the global `fetch`
    */
-  readonly fetch?: typeof fetch
+  readonly fetch?: typeof fetch | undefined
   /**
    * The time limit of a try, including its body.
    * @default 10_000
    */
-  readonly tryTimeoutMs?: number
+  readonly tryTimeoutMs?: number | undefined
   /**
    * The time limit of a call, with its pauses and the storage. If the server asks for a longer wait, the call ends at
    * once with `unknown`.
    * @default 60_000: longer than the middleware's lease
    */
-  readonly totalTimeoutMs?: number
+  readonly totalTimeoutMs?: number | undefined
   /**
    * The maximum number of tries in a call.
    * @default 8
    */
-  readonly maxTries?: number
+  readonly maxTries?: number | undefined
   /**
    * How long after its first try an operation may be tried again: at most as long as the service keeps records, less
    * five minutes. Later nothing is sent: the call ends with `unknown` and `problem.code` `key_expired`. Not for keys
    * that a function makes.
    * @default 86_100_000 (23 hours and 55 minutes): what the middleware accepts by default
    */
-  readonly expiresAfterMs?: number
+  readonly expiresAfterMs?: number | undefined
   /**
    * Whether a refusal settles the operation although the end of an earlier try is unknown. By default: 400, 402, 409,
    * 410 and 422, unless the middleware itself refused. Use `() => false` for a service that may refuse before it looks
@@ -43,10 +43,10 @@ export interface ClientOptions {
    * new key: there, each 400–499 except 408 and 499 is a refusal. So a handler that fails after `mayHaveEffect()` must
    * answer with 5xx.
    */
-  readonly settles?: (refusal: Response, problem: Problem | undefined) => boolean
+  readonly settles?: ((refusal: Response, problem: Problem | undefined) => boolean) | undefined
 }
 
-export type Rules = Required<ClientOptions>
+export type Rules = { readonly [Name in keyof ClientOptions]-?: Exclude<ClientOptions[Name], undefined> }
 
 /** @throws TypeError, RangeError for invalid options. */
 export function rulesOf({

@@ -182,7 +182,7 @@ export interface CertainFailureOptions {
    * except 408 and 499.
    * @default 422: the request was understood and refused
    */
-  readonly status?: number
+  readonly status?: number | undefined
   /** The cause of the failure. */
   readonly cause?: unknown
 }

@@ -18,7 +18,7 @@ export interface HandleTerms {
    * Receives promises, which never reject, of all that must end before the platform stops. Needed where it stops after
    * a response, as Workers do.
    */
-  readonly waitUntil?: (pending: Promise<void>) => void
+  readonly waitUntil?: ((pending: Promise<void>) => void) | undefined
 }
 
 /** `once(handler)` returns a handler for the platform; `inspect` and `resolve` are for operators. */

@@ -19,28 +19,28 @@ export interface FetchIdempotencyOptions extends Omit<IdempotencyOptions<Request
    * scope. There is no default, because a shared one leaks one merchant's answers to another; an application with a
    * single tenant uses `singleTenant`.
    */
-  readonly scope?: Called<'scope'>
+  readonly scope?: Called<'scope'> | undefined
   /** Returns true for requests that are passed on unprotected, although their method is covered. */
-  readonly skip?: Called<'skip'>
+  readonly skip?: Called<'skip'> | undefined
   /** Replaces query and body in the fingerprint. */
-  readonly fingerprint?: Called<'fingerprint'>
+  readonly fingerprint?: Called<'fingerprint'> | undefined
   /** When the client first sent the operation; `undefined` if it does not say. */
-  readonly firstSent?: Called<'firstSent'>
+  readonly firstSent?: Called<'firstSent'> | undefined
   /** Whether an answer is a success, which is stored and never run again. */
-  readonly isSuccess?: Called<'isSuccess'>
+  readonly isSuccess?: Called<'isSuccess'> | undefined
   /** Whether a failure certainly had no effect, so that its key is free for a corrected request. */
-  readonly isCertainFailure?: Called<'isCertainFailure'>
+  readonly isCertainFailure?: Called<'isCertainFailure'> | undefined
   /** Whether a failure is kept, so that retries get it and the key never runs again. */
-  readonly keepFailure?: Called<'keepFailure'>
+  readonly keepFailure?: Called<'keepFailure'> | undefined
   /** Whether an answer of this content type is sent as its handler writes it, and not kept. */
-  readonly streams?: Called<'streams'>
+  readonly streams?: Called<'streams'> | undefined
   /** Replaces the format of a refusal's body. */
-  readonly renderProblem?: Called<'renderProblem'>
+  readonly renderProblem?: Called<'renderProblem'> | undefined
   /**
    * How much of a body is read, if there is a key. A larger one gets 413 `body_too_large`.
    * @default 1_048_576 (1 MiB): it is held in memory
    */
-  readonly maxBodyBytes?: number
+  readonly maxBodyBytes?: number | undefined
 }
 
 /** One call, as the option functions receive it. */

@@ -26,7 +26,7 @@ export interface HonoIdempotencyOptions<E extends Env> extends IdempotencyOption
    * `skip` returns true, the request passes.
    * @default 1_048_576 (1 MiB): it is held in memory
    */
-  readonly maxBodyBytes?: number
+  readonly maxBodyBytes?: number | undefined
 }
 
 /** Middleware for Hono; `inspect` and `resolve` are for operators. */

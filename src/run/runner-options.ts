@@ -25,19 +25,19 @@ export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFa
    * `mayHaveEffect()`.
    * @default () => false: a call that timed out may have had its effect
    */
-  readonly isCertainFailure?: (error: unknown) => boolean
+  readonly isCertainFailure?: ((error: unknown) => boolean) | undefined
 
   /**
    * A larger result is not kept: its caller gets it, and a repeat is refused with `answer_not_kept`.
    * @default 1_048_576 (1 MiB)
    */
-  readonly maxAnswerBytes?: number
+  readonly maxAnswerBytes?: number | undefined
 
   /**
    * Receives an event for everything that happens.
    * @default none: the process prints its warnings
    */
-  readonly onEvent?: (event: RunnerEvent) => void
+  readonly onEvent?: ((event: RunnerEvent) => void) | undefined
 }
 
 export type GivenRunnerOptions = RunnerOptions & { readonly result?: AnyCodec | undefined }

@@ -80,7 +80,7 @@ export interface Setting {
   readonly options?: Partial<CommonReceiverOptions> & {
     readonly parse?: Parse<ParsedEvent> | undefined
     readonly on?: object
-    readonly onUnknownEvent?: WebhookHandler<never>
+    readonly onUnknownEvent?: WebhookHandler<never> | undefined
   }
   readonly handler?: (event: MerchantUpdatedEvent, context: WebhookContext) => unknown
   /** Mounted before the receiver. */

@@ -29,7 +29,7 @@ export interface MySqlTransactions<Tx, Options> {
 /** The options of a transaction on a pool of `mysql2`. */
 export interface PoolTransactionOptions {
   /** @default the session's own: REPEATABLE READ unless it was changed */
-  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable' | undefined
 }
 
 /** The types that the option `transactions` accepts. */

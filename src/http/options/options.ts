@@ -1,4 +1,4 @@
-import { ENGINE_DEFAULTS, type EngineOptions } from '../../core/options/engine-options.js'
+import { ENGINE_DEFAULTS, type EngineOptions, type Resolved } from '../../core/options/engine-options.js'
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyEvent, ProblemStatuses, RenderProblem } from './problem.js'
 
@@ -19,43 +19,43 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
    * option wins over it, unless it breaks a rule of the text: that is a mistake.
    * @default none
    */
-  readonly profile?: Profile
+  readonly profile?: Profile | undefined
 
   /**
    * The page that tells clients about keys: the `type` of each problem, and `Link: <…>; rel="describedby"`.
    * @default none: `type` is a URN of the code
    */
-  readonly documentation?: string
+  readonly documentation?: string | undefined
 
   /**
    * The header with the key. A value that is one RFC 8941 string (`"abc"`) is the same key as the bare `abc`.
    * @default 'Idempotency-Key': as in the IETF draft
    */
-  readonly header?: string
+  readonly header?: string | undefined
 
   /**
    * Whether a request without a key is refused with 400 `key_missing`.
    * @default false: clients that do not know the header keep working
    */
-  readonly required?: boolean
+  readonly required?: boolean | undefined
 
   /**
    * The covered methods, in upper case.
    * @default ['POST', 'PUT', 'PATCH', 'DELETE']: those that can have effects
    */
-  readonly methods?: readonly string[]
+  readonly methods?: readonly string[] | undefined
 
   /**
    * Returns true for requests of a covered method that pass unprotected.
    * @default none
    */
-  readonly skip?: (request: Req) => boolean | Promise<boolean>
+  readonly skip?: ((request: Req) => boolean | Promise<boolean>) | undefined
 
   /**
    * A deprecated place of the key: `bodyField('idempotencyKey', { deprecatedSince })`.
    * @default none
    */
-  readonly legacyKey?: LegacyKey
+  readonly legacyKey?: LegacyKey | undefined
 
   /**
    * Replaces query and body in the fingerprint; method and path always count. Returns a JSON value, a string or bytes.
@@ -63,7 +63,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
    * `withoutBody((req) => …)`.
    * @default the query as sent, and the body: JSON by value, Buffers and strings by their bytes
    */
-  readonly fingerprint?: (request: Req) => unknown
+  readonly fingerprint?: ((request: Req) => unknown) | undefined
 
   /**
    * When the client first sent the operation, such as by `Repeatability-First-Sent`; `undefined` if it does not say. If
@@ -71,39 +71,39 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
    * or one more than `clockSkewMs` in the future, is 400 `key_invalid`. Needs a store with `inspect`.
    * @default none: a retry after the retention runs anew
    */
-  readonly firstSent?: (request: Req) => Date | undefined
+  readonly firstSent?: ((request: Req) => Date | undefined) | undefined
 
   /**
    * Whether an answer is a success, which is stored and never run again, or a failure.
    * @default status 200 to 399 except 307 and 308
    */
-  readonly isSuccess?: (answer: Answer, request: Req) => boolean
+  readonly isSuccess?: ((answer: Answer, request: Req) => boolean) | undefined
 
   /**
    * Whether a failure certainly had no effect, so that its key is free for a corrected request. Not called for 400 to
    * 499 except 408 and 499, which always are certain, nor after `mayHaveEffect()`.
    * @default () => false: a bank that timed out may have paid
    */
-  readonly isCertainFailure?: (answer: Answer, request: Req) => boolean
+  readonly isCertainFailure?: ((answer: Answer, request: Req) => boolean) | undefined
 
   /**
    * Whether a failure is kept, so that retries get it and the key never runs again. Called for answers below 500 whose
    * body is kept, after `isSuccess` said no. A store's `transaction` is rolled back all the same.
    * @default () => false, unless a `profile` says otherwise: the key is free for a corrected request
    */
-  readonly keepFailure?: (answer: Answer, request: Req) => boolean
+  readonly keepFailure?: ((answer: Answer, request: Req) => boolean) | undefined
 
   /**
    * Which headers (names in lower case) a replay has. Those of the connection never are kept.
    * @default all that the handler set, except `Date` and `Set-Cookie`
    */
-  readonly keepHeader?: KeepHeader
+  readonly keepHeader?: KeepHeader | undefined
 
   /**
    * A larger answer is not kept: a retry gets 409 `answer_not_kept`.
    * @default 1_048_576 (1 MiB): bounds the memory of a held response
    */
-  readonly maxAnswerBytes?: number
+  readonly maxAnswerBytes?: number | undefined
 
   /**
    * Whether an answer of this content type is sent as its handler writes it, and not kept: `(type) =>
@@ -111,25 +111,25 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
    * `flushHeaders()`, always are.
    * @default none
    */
-  readonly streams?: (contentType: string, request: Req) => boolean
+  readonly streams?: ((contentType: string, request: Req) => boolean) | undefined
 
   /**
    * Replaces the format of a refusal's body.
    * @default application/problem+json (RFC 9457)
    */
-  readonly renderProblem?: RenderProblem<Req>
+  readonly renderProblem?: RenderProblem<Req> | undefined
 
   /**
    * Replaces the statuses of refusals, by code; `ietfDraft` has those of the IETF draft.
    * @default the catalogue's: 400, 409, 413, 415 and 503
    */
-  readonly problemStatuses?: ProblemStatuses
+  readonly problemStatuses?: ProblemStatuses | undefined
 
   /**
    * Receives an event for everything that happens. A listener that throws changes nothing.
    * @default none: the process prints its warnings
    */
-  readonly onEvent?: (event: IdempotencyEvent) => void
+  readonly onEvent?: ((event: IdempotencyEvent) => void) | undefined
 }
 
 type Optional =
@@ -147,7 +147,7 @@ type Optional =
   | 'renderProblem'
   | 'onEvent'
 
-export type ResolvedOptions<Req> = Required<Omit<IdempotencyOptions<Req>, Optional>> &
+export type ResolvedOptions<Req> = Resolved<Omit<IdempotencyOptions<Req>, Optional>> &
   Pick<IdempotencyOptions<Req>, Optional> &
   ProfileTraits
 
@@ -180,15 +180,15 @@ export interface BodyFieldOptions {
   /** Since when it is deprecated: the `Deprecation` header (RFC 9745). */
   readonly deprecatedSince: Date
   /** When it stops working: the `Sunset` header (RFC 8594). */
-  readonly sunset?: Date
+  readonly sunset?: Date | undefined
   /** A page about it: a `Link` with `rel="deprecation"` (RFC 9745 §3). */
-  readonly link?: string
+  readonly link?: string | undefined
   /**
    * Which wins if header and field differ. `'reject'`: neither, 400 `key_invalid`. `'field'`: for an SDK that adds its
    * own header to every call. `'header'`: for clients that use the field for something else.
    * @default 'reject': a wrong guess would run one operation twice
    */
-  readonly whenBoth?: 'reject' | 'field' | 'header'
+  readonly whenBoth?: 'reject' | 'field' | 'header' | undefined
 }
 
 /**

@@ -7,10 +7,10 @@ import { type OnceApp, type OnceRequest, reach } from './reach.js'
 /** A request that the application carries out. */
 export interface ExpectOnceRequest {
   /** @default 'POST' */
-  readonly method?: string
+  readonly method?: string | undefined
   readonly path: string
   /** All but the key: what authenticates, for example. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** A string as it is, anything else as JSON. */
   readonly body?: unknown
 }
@@ -20,23 +20,23 @@ export interface ExpectOnceOptions {
    * How often the effect has taken place: the rows of a table, the calls that a bank of the test has received.
    * @default none: whether the handler ran is read from the answers alone
    */
-  readonly effects?: () => number | Promise<number>
+  readonly effects?: (() => number | Promise<number>) | undefined
 
   /**
    * Makes the next effect fail: `'before'` it takes place, or `'after'`, as if the process died before it could answer: by a throw, or by
    * breaking the connection.
    * @default none: what follows a failure or a crash is skipped
    */
-  readonly fail?: (when: 'before' | 'after') => void | Promise<void>
+  readonly fail?: ((when: 'before' | 'after') => void | Promise<void>) | undefined
 
   /** Another valid body for the same key. @default the body with a number, or else a string, changed */
   readonly otherBody?: unknown
 
   /** @default 'Idempotency-Key' */
-  readonly header?: string
+  readonly header?: string | undefined
 
   /** How many identical requests are sent at once. @default 5 */
-  readonly atOnce?: number
+  readonly atOnce?: number | undefined
 }
 
 /** What was tried. */

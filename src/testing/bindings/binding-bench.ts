@@ -18,25 +18,25 @@ export interface BindingLawsOptions {
    * The framework joins header lines of one name, as Fetch does.
    * @default false
    */
-  readonly joinsHeaderLines?: boolean
+  readonly joinsHeaderLines?: boolean | undefined
 
   /**
    * An application has no error handler: the server answers what a handler throws.
    * @default false
    */
-  readonly hasNoErrorHandler?: boolean
+  readonly hasNoErrorHandler?: boolean | undefined
 
   /**
    * The binding never sees what a handler throws, so a `CertainFailure` cannot be recognised.
    * @default false
    */
-  readonly hidesErrors?: boolean
+  readonly hidesErrors?: boolean | undefined
 
   /**
    * The binding reads request bodies itself, up to 1 MiB by default, and refuses longer ones.
    * @default false
    */
-  readonly readsBodies?: boolean
+  readonly readsBodies?: boolean | undefined
 }
 
 /** One promise of a binding, and its check. */

@@ -27,25 +27,25 @@ export interface StoreLawsOptions {
    * Whether the store has `inspect` and `resolve`. If not, their laws are not registered.
    * @default false: the four commands are a complete store
    */
-  readonly operable?: boolean
+  readonly operable?: boolean | undefined
 
   /**
    * Whether the store has `list`; its laws use `inspect` and `resolve`.
    * @default false
    */
-  readonly listable?: boolean
+  readonly listable?: boolean | undefined
 
   /**
    * Whether the store has `forget` and `listScope`; their laws use `inspect`.
    * @default false
    */
-  readonly forgetful?: boolean
+  readonly forgetful?: boolean | undefined
 
   /**
    * Whether the store has `step`.
    * @default false
    */
-  readonly stepped?: boolean
+  readonly stepped?: boolean | undefined
 }
 
 /**

@@ -43,7 +43,7 @@ export interface WebhookReceiverOptions<Req extends AnyRequest = IncomingMessage
    * so: `onUnknownEvent: () => {}`, and for each known type a handler in `on` that does nothing.
    * @default none
    */
-  readonly onUnknownEvent?: WebhookHandler<UnknownEvent>
+  readonly onUnknownEvent?: WebhookHandler<UnknownEvent> | undefined
 
   /**
    * When the event was created: its own time, never that of a delivery. If it is so long ago that an earlier delivery may be
@@ -51,7 +51,7 @@ export interface WebhookReceiverOptions<Req extends AnyRequest = IncomingMessage
    * the future, is 400 `event_invalid`. Needs a store with `inspect`.
    * @default none: nothing is checked
    */
-  readonly firstSent?: (event: WebhookEvent) => Date | undefined
+  readonly firstSent?: ((event: WebhookEvent) => Date | undefined) | undefined
 }
 
 /**

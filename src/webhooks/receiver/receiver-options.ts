@@ -50,19 +50,19 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
    * How long a handled event is remembered. At least `maxRunMs + leaseMs`.
    * @default 2_678_400_000 (31 days): known senders retry by themselves for at most 30 days
    */
-  readonly retentionMs?: number
+  readonly retentionMs?: number | undefined
 
   /**
    * A larger body is refused with 413.
    * @default 1_048_576 (1 MiB): some hundred times the size of a large event
    */
-  readonly maxBodyBytes?: number
+  readonly maxBodyBytes?: number | undefined
 
   /**
    * Receives everything that happens, and why a delivery was refused.
    * @default none: the process prints its warnings, and what handlers throw
    */
-  readonly onEvent?: (event: WebhookReceiverEvent) => void
+  readonly onEvent?: ((event: WebhookReceiverEvent) => void) | undefined
 }
 
 /** Options for any sender's events, for example Stripe's, GitHub's or Shopify's. */
@@ -78,7 +78,7 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends An
    * Handles events without a handler in `on`. Otherwise these are acknowledged, with an event (`ignored`).
    * @default none
    */
-  readonly onUnknownEvent?: WebhookHandler<Event>
+  readonly onUnknownEvent?: WebhookHandler<Event> | undefined
 
   /**
    * When the event was created: its own time, never a delivery's. If that is longer ago than records are kept, and
@@ -86,14 +86,14 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends An
    * is 400 `event_invalid`. Needs a store with `inspect`.
    * @default none: nothing is checked
    */
-  readonly firstSent?: (event: Event) => Date | undefined
+  readonly firstSent?: ((event: Event) => Date | undefined) | undefined
 }
 
 export interface GivenReceiverOptions<Req extends AnyRequest> extends CommonReceiverOptions<Req> {
   readonly parse?: Parse<ParsedEvent> | undefined
   readonly on: object
-  readonly onUnknownEvent?: WebhookHandler<never>
-  readonly firstSent?: FirstSentOf
+  readonly onUnknownEvent?: WebhookHandler<never> | undefined
+  readonly firstSent?: FirstSentOf | undefined
 }
 
 export interface ResolvedReceiverOptions<Req extends AnyRequest>

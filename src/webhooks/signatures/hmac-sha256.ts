@@ -20,12 +20,12 @@ export interface HmacSha256Options {
    * The encoding of the signature.
    * @default 'hex': the most common one
    */
-  readonly encoding?: 'hex' | 'base64'
+  readonly encoding?: 'hex' | 'base64' | undefined
   /**
    * The text before the signature, for example `'sha256='`.
    * @default '': nothing
    */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
 }
 
 /**
@@ -49,7 +49,12 @@ function hmacOf({
   secrets,
   encoding,
   prefix,
-}: Required<HmacSha256Options> & { readonly secrets: readonly Uint8Array[] }): VerifySignature {
+}: {
+  readonly header: string
+  readonly secrets: readonly Uint8Array[]
+  readonly encoding: 'hex' | 'base64'
+  readonly prefix: string
+}): VerifySignature {
   const name = header.toLowerCase()
   const form = encoding === 'hex' ? HEX_SHA256 : BASE64_SHA256
 
@@ -89,7 +94,7 @@ export interface StripeOptions extends SenderSecrets {
    * How far a delivery's timestamp may differ from this machine's clock, in either direction. Stripe signs each retry anew.
    * @default 300_000 (5 minutes), as in Stripe's libraries
    */
-  readonly toleranceMs?: number
+  readonly toleranceMs?: number | undefined
 }
 
 /**

@@ -20,18 +20,18 @@ export interface StandardWebhooksOptions {
    * As the sender shows them: the base64 of at least 24 bytes, with or without `whsec_`. Several during a rotation.
    * @default none: only `publicKeys`
    */
-  readonly secrets?: readonly string[]
+  readonly secrets?: readonly string[] | undefined
   /**
    * The sender's Ed25519 public keys (`v1a`): the base64 of 32 bytes, with or without `whpk_`. Several during a
    * rotation. With both, a signature of either kind is enough.
    * @default none: only `secrets`
    */
-  readonly publicKeys?: readonly string[]
+  readonly publicKeys?: readonly string[] | undefined
   /**
    * How far a delivery's timestamp may differ from this machine's clock.
    * @default 300_000 (5 minutes), as in the standard's libraries
    */
-  readonly toleranceMs?: number
+  readonly toleranceMs?: number | undefined
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Random } from './random.js'
 
 /** What one world is like: the options of its engines, who lives in it, and what may go wrong, and how often. */
 export interface Setting {
-  readonly options: Required<
+  readonly options: Resolved<
     Pick<
       IdempotencyOptions,
       | 'leaseMs'
@@ -152,3 +152,6 @@ function faultsOf({ between, chance, pick }: Random, storeTimeoutMs: number): Fa
     recordDamaged: sometimes(0.3),
   }
 }
+
+/** Each of them given. */
+type Resolved<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> }
