@@ -308,11 +308,7 @@ describe('the command line', () => {
     [['unknown', '--nonsense'], 2, '--nonsense'],
     [['unknown'], 2, 'Say where the records are'],
     [['unknown', '--redis', 'a', '--sqlite', 'b'], 2, '2 given'],
-    [
-      ['unknown', '--postgres', 'localhost/payments'],
-      2,
-      '--postgres takes a URL, such as postgres://host/database',
-    ],
+    [['unknown', '--postgres', 'localhost/payments'], 2, '--postgres takes a URL, such as postgres://host/database'],
     [['unknown', '--mysql', 'localhost'], 2, '--mysql takes a URL, such as mysql://host/database'],
     [['migrate', '--redis', 'redis://127.0.0.1:1'], 2, 'Redis has no tables'],
     [['unknown', '--sqlite', '/nowhere/at/all.db'], 3, 'There is no file'],
