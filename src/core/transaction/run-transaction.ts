@@ -140,8 +140,15 @@ export class RunTransaction implements OpenTransaction {
       await before?.settled
       this.stillOpen(call)
       this.beginAtOnce()
+      if (before !== undefined) this.#unlocked()
       await inside(call)
     })
+  }
+
+  /** The transaction of the earlier call has ended, and its lock: the lease counts again. */
+  #unlocked(): void {
+    this.isCompleting = false
+    this.#run.lease.resume()
   }
 
   /** The same for a client that calls the work once, and synchronously. */

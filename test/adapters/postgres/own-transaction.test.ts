@@ -244,6 +244,44 @@ describe('a transaction', () => {
     expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
   })
 
+  test('that its client tries again can lose its lease: the lock of the first try has ended', async () => {
+    const retrying = storeOn({
+      pool,
+      transactions: {
+        run: (tx: PoolClient, { text, values }) => tx.query(text, [...values]),
+        async transaction(work) {
+          const tx = await application.connect()
+          try {
+            for (const end of ['ROLLBACK', 'COMMIT']) {
+              await tx.query('BEGIN ISOLATION LEVEL SERIALIZABLE') // Where no renewals are sent.
+              await work(tx)
+              await tx.query(end)
+            }
+          } finally {
+            tx.release()
+          }
+        },
+      },
+    })
+    const reasons: unknown[] = []
+    await serve(
+      async (_req, res, context) => {
+        let calls = 0
+        await retrying.transaction(context, async (tx) => {
+          await insert(tx)
+          await tx.query('SET LOCAL idle_in_transaction_session_timeout = 0')
+          if (++calls === 2) await once(context.signal, 'abort')
+          reasons.push(context.signal.reason?.code)
+          res.status(201).json({})
+        })
+      },
+      { ...FAST, maxRunMs: 20_000, store: retrying },
+    )
+    expect(await post()).toMatchObject({ status: 201 })
+    expect(reasons).toEqual([undefined, 'lease_lost'])
+    expect(await effects()).toHaveLength(1)
+  })
+
   test.each<[string, (res: Response) => Promise<unknown>]>([
     ["'finish'", (res) => once(res.status(201).end('x'), 'finish')],
     ["the callback of 'end'", (res) => new Promise<void>((resolve) => void res.status(201).end('x', resolve))],
