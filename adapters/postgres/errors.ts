@@ -27,7 +27,7 @@ import type { Statement } from './statements.js'
  * - `record_absent`: there is no record: its retention has ended, or this is another database.
  * - `record_taken`: another attempt owns the record.
  * - `record_ended`: the run has already ended.
- * - `transaction_rolled_back`: a statement in it had failed, so its COMMIT rolled it back.
+ * - `transaction_rolled_back`: a statement in it had failed, so its COMMIT rolled it back; or its session had ended before.
  */
 export type PostgresStoreErrorCode =
   | 'schema_missing'

@@ -135,9 +135,11 @@ class OnConnection {
   readonly #pipes: boolean
   readonly #prepares: boolean
   #hasBegun = false
+  /** Why the database has ended the session. */
+  #endedBy: { readonly error: unknown } | undefined
   /** The COMMIT that was sent with the last statement: its tag, or why it failed. */
   #commit: PipedResult | undefined
-  #onEnd!: () => void
+  #onEnd!: (error: unknown) => void
 
   constructor(connection: PostgresConnection, begin: string, prepares: boolean) {
     this.#connection = connection
@@ -145,7 +147,10 @@ class OnConnection {
     this.#pipes = pipes(connection)
     this.#prepares = prepares
     this.end = new Promise((resolve) => {
-      this.#onEnd = resolve
+      this.#onEnd = (error) => {
+        this.#endedBy ??= { error }
+        resolve()
+      }
     })
     connection.on('error', this.#onEnd)
   }
@@ -173,6 +178,7 @@ class OnConnection {
 
   /** The last statement, and COMMIT behind it; if it fails, COMMIT is not carried out. */
   async runLast(statement: Statement): Promise<unknown> {
+    if (this.#endedBy !== undefined) throw sessionEnded(this.#endedBy.error)
     if (!this.#pipes) return this.run(statement)
     const [result, commit] = await answered(piped(this.#connection, [this.#named(statement), COMMIT]))
     this.#commit = commit
@@ -220,6 +226,15 @@ function beginOf({ isolation }: PoolTransactionOptions = {}): string {
 
 function commandOf(result: unknown): unknown {
   return (result as { readonly command?: unknown } | null)?.command
+}
+
+/** No COMMIT was sent: unlike a connection that breaks behind it, that leaves nothing open. */
+function sessionEnded(cause: unknown): PostgresStoreError {
+  return new PostgresStoreError(
+    'transaction_rolled_back',
+    'The database rolled the transaction back, because its session had ended before the record was completed.',
+    { cause },
+  )
 }
 
 /** The database replied ROLLBACK to COMMIT, without an error, because a statement of the transaction had failed. */

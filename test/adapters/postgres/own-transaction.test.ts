@@ -556,6 +556,29 @@ describe('a transaction', () => {
     expect(errors).toMatchObject([{ name: 'IdempotencyError', code }])
     expect(await effects()).toEqual([])
   })
+
+  test('whose session ends before its completion is rolled back for certain: another one may follow', async () => {
+    const rejected: unknown[] = []
+    await serve(async (_req, res, context) => {
+      const attempted = (isFirst: boolean) =>
+        store.transaction(context, async (tx) => {
+          await insert(tx)
+          if (isFirst) {
+            const { rows } = await tx.query('SELECT pg_backend_pid() AS pid')
+            const ended = once(tx, 'error')
+            await query('SELECT pg_terminate_backend($1)', [rows[0].pid])
+            await ended
+          }
+          res.status(201).json({ isFirst })
+        })
+      await attempted(true).catch((error) => rejected.push([error.code, error.cause.code]))
+      await attempted(false)
+    })
+    expect(await post()).toMatchObject({ status: 201, body: { isFirst: false } })
+    expect(rejected).toEqual([['transaction_rolled_back', '57P01']])
+    expect(await effects()).toHaveLength(1)
+    expect(events.map(({ type }) => type)).toEqual(['claimed', 'completed'])
+  })
 })
 
 describe('a step', () => {
