@@ -74,8 +74,9 @@ function node(name: string, client: unknown, keyPrefix: string): Node {
   return { name, send: senderOf(client) as SendCommand, keyPrefix, added: keyPrefixOf(client) }
 }
 
-/** ioredis adds it to keys, and to no pattern. */
+/** ioredis adds it to keys, and to no pattern. node-redis adds its own to neither where a command is sent as it is. */
 export function keyPrefixOf(client: unknown): string {
+  if (!isIoredis(client)) return ''
   return String((client as { readonly options?: { readonly keyPrefix?: unknown } }).options?.keyPrefix ?? '')
 }
 
@@ -134,8 +135,7 @@ export function senderOf(client: unknown): SendCommand | null {
   if (typeof client !== 'object' || client === null) return null
   // Checked first, because ioredis also has a sendCommand, with another meaning. Its pipelines look like a client but
   // return no replies.
-  if (has(client, 'evalshaBuffer'))
-    return 'isPipeline' in client ? null : senderOfIoredis(client as unknown as IoredisMethods)
+  if (isIoredis(client)) return 'isPipeline' in client ? null : senderOfIoredis(client as unknown as IoredisMethods)
   // Before version 5 there was no type mapping: replies would lose bytes. A pool has idleClients.
   if (!has(client, 'sendCommand') || !has(client, 'withTypeMapping') || 'idleClients' in client) return null
   const redis = client as NodeRedis
@@ -164,6 +164,10 @@ function senderOfIoredis(client: IoredisMethods): SendCommand {
     if (name === 'CLUSTER') return client.cluster(String(args[0]))
     return client.info(String(args[0]))
   }
+}
+
+function isIoredis(client: unknown): boolean {
+  return has(client as object, 'evalshaBuffer')
 }
 
 /** RESP's type bytes: strings are decoded as UTF-8 unless mapped to Buffers. */

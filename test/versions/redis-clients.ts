@@ -17,6 +17,7 @@ export const SINGLE: Readonly<Record<string, OpenClient>> = {
   'node-redis 6, commandOptions.typeMapping': nodeRedis((port) =>
     nodeRedis6.createClient({ url: url(port), commandOptions: { typeMapping: TYPE_MAPPING } }),
   ),
+  'node-redis 6, keyPrefix': nodeRedis((port) => nodeRedis6.createClient({ url: url(port), keyPrefix: 'node:' })),
   'node-redis 6, disableOfflineQueue': nodeRedis((port) =>
     nodeRedis6.createClient({ url: url(port), disableOfflineQueue: true }),
   ),
@@ -34,6 +35,9 @@ export const CLUSTER: Readonly<Record<string, OpenClient>> = {
     (port) => new Cluster6(nodes(port), { enableAutoPipelining: true, scaleReads: 'slave' }),
   ),
   'node-redis 6': nodeRedis((port) => nodeRedis6.createCluster({ rootNodes: [{ url: url(port) }] })),
+  'node-redis 6, keyPrefix': nodeRedis((port) =>
+    nodeRedis6.createCluster({ rootNodes: [{ url: url(port) }], keyPrefix: 'node:' }),
+  ),
   'node-redis 6, useReplicas, RESP 2': nodeRedis((port) =>
     nodeRedis6.createCluster({ rootNodes: [{ url: url(port) }], useReplicas: true, RESP: 2 }),
   ),
