@@ -111,7 +111,9 @@ export class StoreCalls {
 
   /**
    * Sends a command again, with growing pauses, after it was not answered in time; the last time at `until`. Only one
-   * copy at a time: the next one follows when the previous one has failed or was lost. A late reply to any copy counts.
+   * copy at a time: the next one follows when the previous one has failed or was lost. Each that was lost is given twice
+   * as long as the one before: where one of several servers hangs, the others answer, and the client keeps every copy,
+   * with its answer. A late reply to any copy counts.
    * `null`: no reply came.
    */
   sendAgain<Name extends SentCommand>(
@@ -146,13 +148,15 @@ export class StoreCalls {
       const again = async (): Promise<void> => {
         let copy = first
         let pauseMs = FIRST_PAUSE_MS
+        let lostAfterMs = this.timeoutMs
         for (let leftMs = until - monotonicNow(); leftMs > 0 && !isOver; leftMs = until - monotonicNow()) {
           await rest(Math.min(pauseMs, leftMs))
           if (isOver) return
           const isLast = monotonicNow() >= until
-          const isOut = !copy.isReplied && !this.isLost(copy)
+          const isOut = !copy.isReplied && !this.backlog.isLost(copy, isLast ? this.timeoutMs : lostAfterMs)
           pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
           if (isOut) continue
+          if (!copy.isReplied) lostAfterMs *= 2
           copy = this.sendInBackground(name, by, tell)
           copy.onLateReply = hear
           const reply = await copy.whenReplied()
