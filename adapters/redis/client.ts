@@ -198,7 +198,10 @@ export function evaluate<Result>(
   })
 }
 
-/** What the application's function throws counts as rejected, and what it returns as resolved. */
+/**
+ * What the application's function throws counts as rejected, and what it returns as resolved. Clients throw too: ioredis's
+ * cluster, with auto-pipelining, for a slot that no server is known to have.
+ */
 export function promising(sendCommand: SendCommand): SendCommand {
   return (key, args) => {
     try {

@@ -112,7 +112,7 @@ export class RedisStore implements Store {
     const rules = prefixMayMeetOthers === true ? { ...RULES, prefix: optionRules.aString } : RULES
     const more = client !== undefined && sendCommand !== undefined ? [ONE_TOO_MANY] : []
     checkOptions('RedisStore', given, values, rules, { required: Object.keys(values), more })
-    this.#send = sendCommand === undefined ? (senderOf(client) as SendCommand) : promising(sendCommand)
+    this.#send = promising(sendCommand ?? (senderOf(client) as SendCommand))
     this.#nodes = () => (client === undefined ? theOnlyServer(this.#send, prefix) : nodesOf(client))
     this.#prefix = prefix
     this.place = (client === undefined ? '' : keyPrefixOf(client)) + prefix
