@@ -229,8 +229,7 @@ export function reportCertainFailure(req: IncomingMessage & Extended, failsCerta
 
 /** The handler sends a stream as its success: should that break, the response is not the handler's refusal. */
 export function reportSending(req: IncomingMessage & Extended): void {
-  const run = req[RUN]
-  if (run?.maySendParts) run.context.mayHaveEffect() // All effects of another are in its transaction.
+  req[RUN]?.willNotRefuse()
 }
 
 type Next = (err?: unknown) => void

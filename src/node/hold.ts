@@ -88,7 +88,8 @@ export function failUnrun(run: RequestRun): MaybePromise<RequestEnd> {
 
 /** What a handler sends has failed before its first byte: whatever error page follows, the handler has not refused. */
 export function failsToSend(run: RequestRun, error: unknown): void {
-  if (run.maySendParts && !isCertainFailure(error)) run.context.mayHaveEffect() // All effects of another are in its transaction.
+  run.willFailCertainly(isCertainFailure(error))
+  run.willNotRefuse()
 }
 
 /**

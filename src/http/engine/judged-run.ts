@@ -25,6 +25,8 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   #request: Req | undefined
   /** The handler threw a `CertainFailure`, which is being handled. */
   #failsCertainly = false
+  /** The handler has returned what to send: a status of another answer is no refusal of the handler's. */
+  #willNotRefuse = false
   /** A first end was given. */
   #hasEnd = false
   /** Its result, once it is known, and whoever waits for it. */
@@ -124,6 +126,10 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     this.#failsCertainly = does
   }
 
+  willNotRefuse(): void {
+    this.#willNotRefuse = true
+  }
+
   ended(): Promise<void> {
     return this.#run.ended()
   }
@@ -177,7 +183,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     const run = this.#run
     const request = this.#request as Req
     const { functions } = this.#rules
-    const judged = judge(answer, request, run.isUncertain, this.#failsCertainly, functions)
+    const judged = judge(answer, request, run.isUncertain, this.#failsCertainly, !this.#willNotRefuse, functions)
     const kept = judged === 'success' ? undefined : keptFailure(answer, request, functions)
     if (!run.isInTransaction) this.#request = undefined
     if (judged === 'success') {
@@ -208,19 +214,20 @@ type JudgedEnd = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly b
 /**
  * Judges a run by its answer (`null` if it has none). A failure is uncertain unless something shows that it is certain.
  * `isUncertain`: any failure leaves the outcome unknown, so `isCertainFailure` is not called. `failsCertainly`: the handler
- * threw a `CertainFailure`.
+ * threw a `CertainFailure`. `mayRefuse`: a status is the handler's refusal.
  */
 function judge<Req>(
   answer: Answer | null,
   request: Req,
   isUncertain: boolean,
   failsCertainly: boolean,
+  mayRefuse: boolean,
   functions: Pick<OptionFunctions<Req>, 'isSuccess' | 'isCertainFailure'>,
 ): JudgedEnd {
   if (failsCertainly) return { how: 'certainly', because: 'certain_failure' }
   if (answer === null) return { how: 'perhaps', because: 'no_answer' }
   if (functions.isSuccess(answer, request)) return 'success'
-  if (isRefusalStatus(answer.status)) return { how: 'certainly', because: 'refused' }
+  if (mayRefuse && isRefusalStatus(answer.status)) return { how: 'certainly', because: 'refused' }
   if (!isUncertain && functions.isCertainFailure(answer, request)) {
     return { how: 'certainly', because: 'judged_certain' }
   }

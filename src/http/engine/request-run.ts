@@ -47,6 +47,11 @@ export interface RequestRun {
    */
   willFailCertainly(does: boolean): void
   /**
+   * The handler has returned what to send: should that fail before its first byte, the error page that follows is judged as any other
+   * answer, but its status is no refusal of the handler's.
+   */
+  willNotRefuse(): void
+  /**
    * Resolves when nothing of the run is pending any more, after its last event: for platforms that stop after a response. It
    * may be later than what `settle` says: a completion that the store does not confirm in time is tried again.
    */

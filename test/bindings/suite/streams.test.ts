@@ -247,6 +247,23 @@ describe.each(FRAMEWORKS)('$name', (framework) => {
     expect(serving.events).toMatchObject([{ type: 'claimed' }, { type: 'failed', uncertain: true }])
   })
 
+  test("with effects: 'declared', such a failure is as certain as any other", async () => {
+    const broken = async function* () {
+      yield chunk(1, 1)
+      throw new Error('The source broke')
+    }
+    const serving = await serve(framework, () => ({ stream: broken(), headers: OCTETS }), {
+      onError: () => ({ status: 404, text: 'The file is missing' }),
+      options: { effects: 'declared' },
+    })
+    await serving
+      .open()
+      .reply()
+      .catch(() => 'cut')
+    await serving.once.idle()
+    expect(serving.events).toMatchObject([{ type: 'claimed' }, { type: 'failed', uncertain: false }])
+  })
+
   test('the end of a stream whose record is not confirmed never leaves', async () => {
     const store = failingStore()
     const leaving = gate()
