@@ -1,5 +1,5 @@
 import { CertainFailure } from 'once-per-key'
-import type { Answer, Store } from 'once-per-key/core'
+import type { Answer, Store, Unclaimed } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { BINDINGS } from '../support/bindings.js'
@@ -211,6 +211,23 @@ test('idle does not wait for a handler that never ends, once its lease has lapse
   begin(port)
   await seen('lease_lost')
   await receiver.idle()
+})
+
+test('idle does not wait for a handler that never ends, once a run without a claim is over', async () => {
+  const look = async () => ({ acquired: true, attempt: 1, previousOutcome: 'none', seen: null }) as const
+  const store = Object.assign(new MemoryStore() as Store, { unclaimed: { look } as Partial<Unclaimed> as Unclaimed })
+  const called = gate()
+  const { port, receiver, handled } = await receive(express5, {
+    options: { store, effects: 'in-transaction', storeTimeoutMs: 20, leaseMs: 80, maxRunMs: 80 },
+    handler() {
+      called.open()
+      return new Promise(() => {})
+    },
+  })
+  begin(port)
+  await called.opened
+  await receiver.idle()
+  expect(handled[0]?.context.signal.reason).toMatchObject({ code: 'run_failed' })
 })
 
 /** A store in which another attempt has taken the record over by the time that the handler ends. */

@@ -320,6 +320,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   /** `maxRunMs` has passed and the lease is gone: nothing waits for the handler any longer. */
   leaseOver(): void {
     if (this.#isEnding || this.#transaction?.isCompleting === true) return
+    this.#stop(runFailed()) // Where there was no lease that could be lost.
     this.end()
     this.source?.timeOver()
   }
