@@ -213,6 +213,19 @@ test('idle does not wait for a handler that never ends, once its lease has lapse
   await receiver.idle()
 })
 
+test('idle does not wait for a handler that never ends, and has blocked the process past its lease', async () => {
+  const { port, receiver, seen } = await receive(express5, {
+    options: { storeTimeoutMs: 20, leaseMs: 80, maxRunMs: 80 },
+    handler() {
+      for (const until = performance.now() + 100; performance.now() < until; );
+      return new Promise(() => {})
+    },
+  })
+  begin(port)
+  await seen('lease_lost')
+  await receiver.idle()
+})
+
 test('idle does not wait for a handler that never ends, once a run without a claim is over', async () => {
   const look = async () => ({ acquired: true, attempt: 1, previousOutcome: 'none', seen: null }) as const
   const store = Object.assign(new MemoryStore() as Store, { unclaimed: { look } as Partial<Unclaimed> as Unclaimed })

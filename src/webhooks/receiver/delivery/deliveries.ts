@@ -188,9 +188,12 @@ interface ToRun {
 
 function nothing(): void {}
 
-/** Resolves if the lease is lost. */
+/** Resolves if the lease is lost; a handler that has blocked the process may have lost it before it returns. */
 function lossOf({ context: { signal } }: RequestRun): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
 }
 
 /** `transaction` found that another attempt has the event: nothing failed, and the sender is told what its record says. */
