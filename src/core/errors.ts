@@ -215,6 +215,11 @@ export class CertainFailure extends Error {
   get statusCode(): number {
     return this.status
   }
+
+  /** As http-errors says that clients may see the message: Nest 12 reads no status from an error without it, and Koa no message. */
+  get expose(): boolean {
+    return true
+  }
 }
 
 /** Checks the code: one process may load both an ES module and a CommonJS copy of the class. */

@@ -3,7 +3,13 @@ import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import Koa, { type Context } from 'koa'
-import { type IdempotencyContext, type IdempotencyEvent, idempotency, singleTenant } from 'once-per-key/koa'
+import {
+  CertainFailure,
+  type IdempotencyContext,
+  type IdempotencyEvent,
+  idempotency,
+  singleTenant,
+} from 'once-per-key/koa'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { A_DRIVER } from '../adapters/sqlite/drivers.js'
@@ -156,6 +162,13 @@ describe('an error', () => {
     const { post, events } = await serve((ctx) => ctx.throw(status, 'no'))
     expect((await post()).status).toBe(status)
     expect(events).toContainEqual(expect.objectContaining({ type: 'failed', because }))
+  })
+
+  test('that is a CertainFailure is answered with its status and its message', async () => {
+    const { post } = await serve(() => {
+      throw new CertainFailure('The card was declined.', { status: 402 })
+    })
+    expect(await post()).toMatchObject({ status: 402, body: 'The card was declined.' })
   })
 
   test('is judged by what an error handler before the middleware answers', async () => {

@@ -179,6 +179,14 @@ describe.each(PLACES)('$place', (place) => {
     expect(seen).toEqual(['none', 'failed', 'unknown'])
   })
 
+  test('without a filter, a CertainFailure is answered with its status and its message', async () => {
+    const decline = () => {
+      throw new CertainFailure('The card was declined.', { status: 402 })
+    }
+    const { post } = await serve(place, [payouts(decline)])
+    expect(await post()).toMatchObject({ status: 402, json: { message: 'The card was declined.' } })
+  })
+
   test('a CertainFailure is certain, whatever a filter answers', async () => {
     const seen: unknown[] = []
     const handle = (operation: IdempotencyContext) => {
