@@ -55,7 +55,7 @@ Optional()(IdempotencyInterceptor, undefined, 0)
 /** Interceptors around this one see a value of the kind that they are used to, or an exception; it is sent already. */
 function insteadOfRun({ answer, isReplay }: Answered): Observable<unknown> {
   const content = contentOf(answer)
-  if (isReplay) return of(content)
+  if (isReplay && answer.status < 400) return of(content)
   throw new HttpException((content ?? {}) as object, answer.status)
 }
 

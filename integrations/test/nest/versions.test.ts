@@ -247,6 +247,32 @@ describe.each(PLACES)('$place', (place) => {
     expect(filtered).toEqual([409])
   })
 
+  test('interceptors around the replay of a failure that is kept see an exception, as at first', async () => {
+    const seen: unknown[] = []
+    const watch = {
+      intercept: (_: ExecutionContext, next: CallHandler) =>
+        next.handle().pipe(
+          tap({
+            next: (value) => seen.push(value),
+            error: (error) => seen.push([error.getStatus(), error.getResponse()]),
+          }),
+        ),
+    }
+    const decline = () => {
+      throw new common.HttpException({ code: 'declined' }, 402)
+    }
+    const options: Partial<NestOptions> = { isSuccess: ({ status }) => status < 500 }
+    const { post } = await serve(place, [payouts(decline, { options })], {
+      before: (app) => app.useGlobalInterceptors(watch),
+    })
+    expect(await post()).toMatchObject({ status: 402, json: { code: 'declined' }, isReplay: false })
+    expect(await post()).toMatchObject({ status: 402, json: { code: 'declined' }, isReplay: true })
+    expect(seen).toEqual([
+      [402, { code: 'declined' }],
+      [402, { code: 'declined' }],
+    ])
+  })
+
   test('what a filter makes of a refusal that was sent is not the status in an access log', async () => {
     const logged: number[] = []
     const filter = {
