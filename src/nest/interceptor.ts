@@ -74,7 +74,8 @@ function withoutModule(): IdempotencyError {
   return new IdempotencyError(
     'options_invalid',
     '@Idempotent() is used, and IdempotencyModule is not there. Import IdempotencyModule.forRoot({ store, scope }) in the root module; with ' +
-      '`isGlobal: false`, in each module whose controllers use @Idempotent().',
+      '`isGlobal: false`, in each module whose controllers use @Idempotent(). If it is imported, the process has loaded two copies of ' +
+      'once-per-key, such as one by `import` and one by `require`: take both from one.',
   )
 }
 

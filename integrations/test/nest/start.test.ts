@@ -250,6 +250,7 @@ describe.each(PLACES)('$place', (place) => {
 
   test.each([
     ['@Idempotent() without the module', [], 'Import IdempotencyModule.forRoot({ store, scope }) in the root module'],
+    ['@Idempotent() of another copy of the package than the module', [], 'two copies of once-per-key'],
     [
       'the module without forRoot',
       [entry.IdempotencyModule],
