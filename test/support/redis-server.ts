@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,8 +29,10 @@ export async function startRedis(...extraArgs: readonly string[]): Promise<Redis
 
   async function start(): Promise<void> {
     const args = ['--port', `${port}`, '--dir', folder, '--save', '', '--appendonly', 'yes', '--appendfsync', 'always']
-    child = spawn(program, [...args, ...extraArgs], { stdio: 'ignore' })
-    await accepting(port, child)
+    const log = openSync(join(folder, 'log'), 'a')
+    child = spawn(program, [...args, ...extraArgs], { stdio: ['ignore', log, log] })
+    closeSync(log)
+    await accepting(port, child, folder)
   }
 
   async function stop(): Promise<void> {
@@ -76,7 +78,7 @@ export function redisBinary(): string {
   return binary
 }
 
-async function accepting(port: number, child: ChildProcess): Promise<void> {
+async function accepting(port: number, child: ChildProcess, folder: string): Promise<void> {
   while (child.exitCode === null) {
     const socket = connect(port, '127.0.0.1')
     const [event] = await Promise.race([once(socket, 'connect').then(() => ['connect']), once(socket, 'error')])
@@ -89,5 +91,5 @@ async function accepting(port: number, child: ChildProcess): Promise<void> {
     socket.destroy()
     if (String(answer).startsWith('+PONG')) return
   }
-  throw new Error(`redis-server exited with code ${child.exitCode} before it was ready.`)
+  throw new Error(`redis-server exited with code ${child.exitCode}: ${readFileSync(join(folder, 'log'), 'utf8')}`)
 }
