@@ -304,7 +304,7 @@ describe('the command line', () => {
     [[], 0, 'once-per-key COMMAND'],
     [['--help'], 0, 'lists the records whose outcome is unknown'],
     [['resolve', '--help'], 0, 'once-per-key resolve acme order-1001 --attempt 1'],
-    [['erase'], 2, 'There is no command "erase". There are unknown, inspect, resolve, forget,'],
+    [['erase'], 2, 'There is no command "erase". There are unknown, list, inspect, resolve, forget,'],
     [['unknown', '--nonsense'], 2, '--nonsense'],
     [['unknown'], 2, 'Say where the records are'],
     [['unknown', '--redis', 'a', '--sqlite', 'b'], 2, '2 given'],

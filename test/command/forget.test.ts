@@ -151,7 +151,7 @@ describe('forget', async () => {
 
   test.each([
     [['list'], 'Say whose records'],
-    [['list', 'acme'], 'Say whose records'],
+    [['list', 'acme'], 'list takes options alone'],
     [['forget'], 'Say whose answers'],
     [['forget', 'acme'], 'Say whose answers'],
     [['forget', '--scope', 'acme', '--remove', '--yes'], '--remove is for one key'],

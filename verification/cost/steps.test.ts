@@ -17,6 +17,7 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 interface Counted {
   readonly store: Store
   heard(): Promise<number> | undefined
+  close?(): Promise<void>
 }
 
 const OPENED: Readonly<Record<string, () => Promise<Counted>>> = {
@@ -24,24 +25,23 @@ const OPENED: Readonly<Record<string, () => Promise<Counted>>> = {
   async redis() {
     const server = await startRedis('--appendonly', 'no')
     const client = new Redis(server.port)
-    afterAll(async () => {
-      client.disconnect()
-      await server.close()
-    })
     const calls = async () => {
       const stats = await client.info('commandstats')
       return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0)
     }
-    return { store: new RedisStore({ client }), heard: calls }
+    const close = async () => {
+      client.disconnect()
+      await server.close()
+    }
+    return { store: new RedisStore({ client }), heard: calls, close }
   },
   async postgres() {
     const { url } = await newDatabase()
     const pool = new pg.Pool({ connectionString: url, max: 1 })
-    afterAll(() => pool.end())
     const trips = countTrips(pool)
     const store = new PostgresStore({ pool, sweeps: false })
     await store.migrate()
-    return { store, heard: async () => trips() }
+    return { store, heard: async () => trips(), close: () => pool.end() }
   },
 }
 
@@ -54,6 +54,7 @@ describe.each(Object.keys(OPENED))('on %s', (name) => {
     once = runner({ store: counted.store, name: 'jobs', onEvent: () => {} })
     await run('what is sent once', (context) => context.step('charge', () => 1))
   })
+  afterAll(() => counted.close?.())
 
   const run = (key: string, work: (context: IdempotencyContext) => unknown) =>
     once({ scope: 'acme', key, input: null }, async (context) => (await work(context)) as number)
