@@ -290,15 +290,18 @@ class RecordEngine implements OperationEngine {
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {
     const { activity } = this.#core
     activity.start()
+    let result: MaybePromise<Result>
     try {
-      const result = work()
-      if (result instanceof Promise) return result.finally(() => activity.end())
-      activity.end()
-      return result
+      result = work()
     } catch (error) {
       activity.end()
       throw error
     }
+    if (!(result instanceof Promise)) {
+      activity.end()
+      return result
+    }
+    return result.finally(() => activity.end())
   }
 
   async idle(): Promise<void> {

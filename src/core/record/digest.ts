@@ -54,21 +54,31 @@ export function fingerprintOf(value: unknown): string {
  * named `ignoredMember` does not count.
  */
 export function digestOf(value: unknown, ignoredMember?: string, kind?: string, target = ''): string | Undigestible {
-  // The length marks the end of the target, so no prefix begins with another one.
-  const prefix = kind === undefined ? '' : `${kind} ${target.length} ${target}\n`
   // A lone surrogate has no UTF-8 form: such a string is hashed as JSON.
   if (value instanceof Uint8Array || (typeof value === 'string' && value.isWellFormed())) {
+    const prefix = kind === undefined ? '' : `${kind} ${target.length} ${target}\n`
     return FORMAT + createHash('sha256').update(`${prefix}bytes\n`).update(value).digest('base64url')
   }
   const digest = unused ?? new Digest()
   unused = undefined // Until it is free again: a `toJSON` may ask for a fingerprint.
   try {
-    digest.add(`${prefix}json\n`)
+    if (kind !== undefined) addPrefix(digest, kind, target)
+    digest.add('json\n')
     return addCanonical(digest, value, 0, ignoredMember) ? FORMAT + digest.end() : (digest.fault ?? TOO_DEEP)
   } finally {
     digest.reset()
     unused = digest
   }
+}
+
+/** The length marks the end of the target, so no prefix begins with another one. */
+function addPrefix(digest: Digest, kind: string, target: string): void {
+  digest.add(kind)
+  digest.add(' ')
+  digest.add(String(target.length))
+  digest.add(' ')
+  digest.add(target)
+  digest.add('\n')
 }
 
 const TOO_DEEP: Undigestible = { fault: 'too_deep' }
