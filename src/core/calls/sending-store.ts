@@ -38,8 +38,8 @@ export class SendingStore {
     const store = this.#store
     const { recordKey, token, scope, fingerprint, attempt, uncertain, terms } = operation
     const { leaseMs, retentionMs, unknownRetentionMs, failedMs, unknownOutcome } = terms
-    // Written out, each: what is copied from one object into another costs each request some 100 bytes.
     switch (name) {
+      // Each request sends these two. They copy no other object, which would cost some 100 bytes each.
       case 'begin':
         return store.begin(recordKey, {
           token,
@@ -53,19 +53,22 @@ export class SendingStore {
         const answer = operation.answer as Answer
         return store.complete(recordKey, { token, scope, fingerprint, attempt, uncertain, retentionMs, answer })
       }
-    }
-    // While it is in flight its outcome would be unknown if its owner died, so it is kept as long as those are.
-    const own = { token, scope, fingerprint, attempt, uncertain, retentionMs: unknownRetentionMs }
-    switch (name) {
       case 'renew':
-        return store.renew(recordKey, { ...own, leaseMs })
-      case 'release':
-        return store.release(recordKey, { ...own, uncertain: operation.failure?.uncertain === true, failedMs })
+        return store.renew(recordKey, { ...ownOf(operation), leaseMs })
+      case 'release': {
+        const isUncertain = operation.failure?.uncertain === true
+        return store.release(recordKey, { ...ownOf(operation), uncertain: isUncertain, failedMs })
+      }
       case 'step':
         if (store.step === undefined) throw new TypeError('The store has no `step`.')
-        return store.step(recordKey, { ...own, leaseMs, ...(operation as SentStep).step })
+        return store.step(recordKey, { ...ownOf(operation), leaseMs, ...(operation as SentStep).step })
     }
   }
+}
+
+/** While it is in flight its outcome would be unknown if its owner died, so it is kept as long as those are. */
+function ownOf({ token, scope, fingerprint, attempt, uncertain, terms }: SentOperation) {
+  return { token, scope, fingerprint, attempt, uncertain, retentionMs: terms.unknownRetentionMs }
 }
 
 /** The commands beside which `send` is defined, on the store or on a prototype of it, as they are when the engine is made. */
