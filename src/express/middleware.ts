@@ -20,7 +20,7 @@ import {
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
 import { HeldResponse } from '../node/held-response.js'
-import { failUnrun, NodeFacts, responseBegun } from '../node/hold.js'
+import { failUnrun, isEmptyObject, NodeFacts, responseBegun } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
@@ -257,10 +257,6 @@ interface Extended {
 function parsedBody({ app, body, _body, headers }: IncomingMessage & Extended): unknown {
   const isUnmarked = app?._router !== undefined && _body !== true && headers['content-length'] !== '2'
   return isUnmarked && isEmptyObject(body) ? undefined : body
-}
-
-function isEmptyObject(body: unknown): boolean {
-  return typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
 }
 
 /**

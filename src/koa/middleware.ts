@@ -1,7 +1,7 @@
 import type { Context, Next } from 'koa'
 import { type IdempotencyContext, mountedTwice, refuseMount } from '../core/index.js'
 import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
-import { hold, isAnswered, NodeFacts } from '../node/hold.js'
+import { hold, isAnswered, isEmptyObject, NodeFacts } from '../node/hold.js'
 import { KoaAnswer, put } from './koa-answer.js'
 
 declare module 'koa' {
@@ -84,10 +84,6 @@ function bodyOf({ request }: Context): unknown {
 
 /** More than an empty object or form has. */
 const HAS_CONTENT = /[^\s{}&=]/
-
-function isEmptyObject(body: unknown): boolean {
-  return typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
-}
 
 /** The answer was stored, but could not be sent. */
 function onError(ctx: Context): (error: unknown) => void {

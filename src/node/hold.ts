@@ -44,6 +44,11 @@ function rawHeadersOf(req: IncomingMessage): readonly string[] {
   return Object.entries(req.headers).flatMap(([name, value]) => [name, String(value)])
 }
 
+/** What old body parsers set on a request that they leave alone. */
+export function isEmptyObject(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
+}
+
 /** A response of Node, and the request that it answers. */
 interface Holding<Req> {
   readonly req: IncomingMessage
