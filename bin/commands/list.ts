@@ -7,9 +7,9 @@ import { type Target, tellPrefix } from '../target.js'
 import { meaningOf } from './inspect.js'
 
 /** Lists the records of a scope, the oldest first: also which answers `forget` would erase. */
-export async function list({ rest, options }: CommandLine, target: Target): Promise<number> {
+export async function list({ options }: CommandLine, target: Target): Promise<number> {
   const { scope, namespace, json } = options
-  if (scope === undefined || scope === '' || rest.length > 0) {
+  if (scope === undefined || scope === '') {
     throw new UsageError('Say whose records: once-per-key list --scope SCOPE …')
   }
   const of = { scope, ...(namespace !== undefined && { namespace }) }

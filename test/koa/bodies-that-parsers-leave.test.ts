@@ -1,11 +1,10 @@
-import { once as event } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import Koa from 'koa'
 import bodyParser from 'koa-bodyparser'
 import { idempotency, singleTenant } from 'once-per-key/koa'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { listen } from '../support/bindings.js'
 
 // koa-bodyparser sets `{}` on a request whose content type it does not know, although something else has read its body.
 
@@ -28,14 +27,9 @@ async function serve(elsewhere: string | null) {
   app.use((ctx) => {
     ctx.body = { paid: true }
   })
-  const server = app.listen(0, '127.0.0.1')
-  await event(server, 'listening')
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await once.idle()
-  })
-  const { port } = server.address() as AddressInfo
+  const { port, close } = await listen(app.callback())
+  onTestFinished(close)
+  onTestFinished(() => once.idle())
   async function post({ type, body }: Sent) {
     const headers = { 'Idempotency-Key': 'k', ...(type !== '' && { 'Content-Type': type }) }
     const sent = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: Buffer.from(body) })
