@@ -11,8 +11,10 @@ const CRASH: DemoSwitch<'true' | 'held'> = {
   code: 'crash_invalid',
   title: 'The demo crash is not valid',
 }
-/** A crash costs the clients of its key this long. */
+/** A crash costs the clients of its key about this long. */
 const LEASE_MS = 3_000
+/** The longest that a claim may be under way: by so much its lease may end later in the store than where it was sent. */
+const STORE_TIMEOUT_MS = LEASE_MS / 4
 
 export const checkDemoCrash = checkSwitch(CRASH)
 
@@ -35,7 +37,7 @@ export async function untilEndOfTransaction(req: Request): Promise<void> {
  */
 export function mortal<Req>(options: IdempotencyOptions<Req>): IdempotencyOptions<Req> {
   const { store, onEvent, effects } = options
-  const terms = { ...options, leaseMs: LEASE_MS, maxRunMs: LEASE_MS, storeTimeoutMs: LEASE_MS / 4 }
+  const terms = { ...options, leaseMs: LEASE_MS, maxRunMs: LEASE_MS, storeTimeoutMs: STORE_TIMEOUT_MS }
   if (effects === 'in-transaction') return { ...terms, onEvent() {} }
   return {
     ...terms,
@@ -60,9 +62,13 @@ function isOfTheDead(event: IdempotencyEvent): boolean {
   return event.type === 'lease_lost' || (event.type === 'store_failed' && event.command === 'renew')
 }
 
-/** Never answers. When the lease is over, or would be, the connection breaks, as it does when a process is gone. */
+/**
+ * Never answers. When the lease is over in the store too, or would be, the connection breaks, as it does when a process is
+ * gone: the next attempt runs at once.
+ */
 export async function die(req: Request, res: Response): Promise<void> {
   await endOfLease(req)
+  await setTimeout(STORE_TIMEOUT_MS, undefined, { ref: false })
   res.destroy()
 }
 
