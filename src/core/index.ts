@@ -60,32 +60,32 @@ export {
   storageKey,
 } from './record/identity.js'
 export type { Entered, Entry, Fenced, Free, Looked, Looking, Withheld } from './record/looked.js'
-export type {
-  Answer,
-  BeginReply,
-  Claim,
-  CommandReply,
-  Forgetting,
-  GivenAnswer,
-  GivenByHand,
-  IdempotencyRecord,
-  ListedRecord,
-  ListedRecords,
-  Ownership,
-  PreviousOutcome,
-  Resolution,
-  ShownStep,
-  Step,
-  StepChange,
+export {
+  type Answer,
+  type BeginReply,
+  type Claim,
+  type CommandReply,
+  type Forgetting,
+  type GivenAnswer,
+  type GivenByHand,
+  type IdempotencyRecord,
+  type ListedRecord,
+  type ListedRecords,
+  NOT_KEPT,
+  type Ownership,
+  type PreviousOutcome,
+  type Resolution,
+  type ShownStep,
+  type Step,
+  type StepChange,
 } from './record/record.js'
-export { NOT_KEPT } from './record/record.js'
 export { listed, listedIfUnknown } from './record/shown.js'
 export type { StoredStep } from './record/steps.js'
 export * as machine from './record/whole-machine.js'
 export { type ActingContext, carryRun, contextOf, type IdempotencyContext, type StepOf } from './run/context.js'
 export type { AnswerSource, ClaimedRun as Run, Completion, FailureKind, Finish } from './run/run-end.js'
 export type { Settling } from './run/settling.js'
-export type { RecordedResult, StepInHand, StepOptions } from './run/steps/step-in-hand.js'
+export type { RecordedResult, StepInHand, StepOptions } from './run/step.js'
 export type {
   Around,
   Hearing,

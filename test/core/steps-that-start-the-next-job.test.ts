@@ -2,7 +2,7 @@ import { queryObjects } from 'node:v8'
 import { MemoryStore } from 'once-per-key/memory'
 import { runner } from 'once-per-key/run'
 import { expect, test } from 'vitest'
-import { StepWork } from '../../src/core/run/steps/step-work.js'
+import { StepWork } from '../../src/core/run/step.js'
 
 const JOBS = 300
 

@@ -2,7 +2,7 @@ import { IdempotencyError } from '../errors.js'
 import type { AsResult, JsonOf } from '../json.js'
 import { derivedKey, type Identity } from '../record/identity.js'
 import type { PreviousOutcome } from '../record/record.js'
-import type { StepInHand, StepOptions } from './steps/step-in-hand.js'
+import type { StepInHand, StepOptions } from './step.js'
 
 /** What a handler receives about its run. */
 export interface IdempotencyContext {

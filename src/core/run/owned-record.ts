@@ -14,10 +14,8 @@ import {
 } from '../record/record.js'
 import { Lease, type Leased } from './lease.js'
 import { Operation } from './operation.js'
-import type { RunOfSteps } from './steps/sent-step.js'
-import type { ResumedStep, StepInHand, StepInside } from './steps/step-in-hand.js'
-import { Steps } from './steps/steps.js'
-import { warnUnawaitedStep } from './steps/unawaited-step.js'
+import { type ResumedStep, type RunOfSteps, type StepInHand, type StepInside, warnUnawaitedStep } from './step.js'
+import { Steps } from './steps.js'
 
 const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
 

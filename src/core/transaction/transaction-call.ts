@@ -1,6 +1,6 @@
 import type { IdempotencyError } from '../errors.js'
 import { transactionTimedOut } from '../misuse.js'
-import type { StepOptions } from '../run/steps/step-in-hand.js'
+import type { StepOptions } from '../run/step.js'
 
 /** One call by the client, which may go on when the client has stopped waiting for it. */
 export class WorkCall {

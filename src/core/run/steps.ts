@@ -1,7 +1,7 @@
-import { awaited } from '../../calls/awaited.js'
-import { resultAsKept, resultAsShown, type SentStep } from '../../calls/sending-store.js'
-import type { StoreCall } from '../../calls/store-call.js'
-import { isCertainFailure } from '../../errors.js'
+import { awaited } from '../calls/awaited.js'
+import { resultAsKept, resultAsShown, type SentStep } from '../calls/sending-store.js'
+import type { StoreCall } from '../calls/store-call.js'
+import { isCertainFailure } from '../errors.js'
 import {
   commandMissing,
   leaseLost,
@@ -11,22 +11,24 @@ import {
   stepNotKept,
   stepRepeated,
   storeFailedStep,
-} from '../../misuse.js'
-import { derivedKey } from '../../record/identity.js'
-import type { CommandReply, Step, StepChange } from '../../record/record.js'
-import type { Store } from '../../store.js'
-import type { CoreParts } from '../operation.js'
-import { type RunOfSteps, sentStep } from './sent-step.js'
+} from '../misuse.js'
+import { derivedKey } from '../record/identity.js'
+import type { CommandReply, Step, StepChange } from '../record/record.js'
+import type { Store } from '../store.js'
+import type { CoreParts } from './operation.js'
 import {
   checkStep,
+  countInside,
   type GivenStep,
   type ResultOfStep,
   type ResumedStep,
+  type RunOfSteps,
   type StepCodec,
   type StepInHand,
   type StepInside,
-} from './step-in-hand.js'
-import { countInside, StepWork } from './step-work.js'
+  StepWork,
+  sentStep,
+} from './step.js'
 
 /**
  * - `free`: nobody has begun it, or each beginning was taken back.

@@ -1,8 +1,14 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { Buffer } from 'node:buffer'
-import { IdempotencyError, inItsWords, kindOf } from '../../errors.js'
-import { looseJson, parsedJson } from '../../json.js'
-import { nameFault } from '../../record/identity.js'
-import type { StepChange } from '../../record/record.js'
+import type { OwnContext } from '../calls/awaited.js'
+import type { SentStep } from '../calls/sending-store.js'
+import type { Sender } from '../calls/store-call.js'
+import { IdempotencyError, inItsWords, kindOf } from '../errors.js'
+import { warnOnce } from '../events/warning.js'
+import { looseJson, parsedJson } from '../json.js'
+import { type Identity, nameFault } from '../record/identity.js'
+import type { StepChange } from '../record/record.js'
+import type { Lease } from './lease.js'
 
 /** What the work of a step receives. */
 export interface StepInHand {
@@ -147,3 +153,89 @@ export interface StepInside {
 export interface ResumedStep {
   readonly recorded: unknown
 }
+
+/** Steps may run side by side, so nothing else tells which of them begin inside another one. */
+const CALLED = new AsyncLocalStorage<StepWork>()
+
+/**
+ * The work of a step, while it is called. Whatever it starts runs in its async context, also when it is over: a job that starts the next
+ * one in a step would keep every job before it, if those were not skipped.
+ */
+export class StepWork {
+  /** The work inside which it is called. */
+  around: StepWork | undefined = StepWork.current()
+  isOver = false
+  /** How many steps have begun inside it, or are about to, and were not taken back. */
+  begun = 0
+
+  /** The work inside which the caller runs, if it is not over. */
+  static current(): StepWork | undefined {
+    const current = StepWork.#running(CALLED.getStore())
+    if (current !== undefined) current.around = StepWork.#running(current.around)
+    return current
+  }
+
+  static #running(work: StepWork | undefined): StepWork | undefined {
+    let found = work
+    while (found?.isOver === true) found = found.around
+    return found
+  }
+
+  async call<Result>(work: () => Result): Promise<Awaited<Result>> {
+    try {
+      return await CALLED.run(this, work)
+    } finally {
+      this.isOver = true
+    }
+  }
+}
+
+/** `around`: the work inside which a step is about to begin, or did not begin, or was taken back. */
+export function countInside(around: StepWork | undefined, by: 1 | -1): void {
+  for (let work = around; work !== undefined; work = work.around) work.begun += by
+}
+
+/** The parts of a run that its steps use. */
+export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
+  readonly identity: Identity
+  readonly ownContext: OwnContext | undefined
+  readonly isProtected: boolean
+  readonly signal: AbortSignal
+  /** Its first end was given, or its time has ended. */
+  readonly isEnding: boolean
+  /** A transaction of the run is open, and was not rolled back. */
+  readonly holdsTransaction: boolean
+  readonly lease: Lease
+  /** @throws IdempotencyError `effects_in_transaction`: nothing was sent. */
+  mustBeClaimed(call: string): void
+  /** @throws IdempotencyError: no transaction may begin. */
+  checkEntry(): void
+  tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void
+  /** Any failure from now on leaves the outcome unknown, or not any more. */
+  setStepUncertain(may: boolean): void
+}
+
+export function sentStep(run: RunOfSteps, step: StepChange, isUncertain: boolean): SentStep {
+  const { identity, ownContext, recordKey, token, scope, fingerprint, attempt, terms } = run
+  const uncertain = isUncertain || run.uncertain
+  const own = { identity, ownContext, recordKey, token, scope, fingerprint, attempt, uncertain, terms }
+  return { ...own, step, answer: null, failure: null }
+}
+
+/**
+ * Nothing else tells of a forgotten `await`. It is no misuse: a time limit of the handler's own may have answered on purpose. Only a few
+ * labels are told, since one may contain what a client sends.
+ */
+export function warnUnawaitedStep(label: string): void {
+  if (unawaited.size === MOST_LABELS) return
+  unawaited.add(label)
+  warnOnce(
+    'ONCE_PER_KEY_STEP_NOT_AWAITED',
+    `A run has completed while its step ${JSON.stringify(label)} was running: the step's result is not recorded, and if it fails, nothing ` +
+      'repeats it. Unless that is meant, await each `context.step` before the answer. This is printed once for each label.',
+    label,
+  )
+}
+
+const MOST_LABELS = 20
+const unawaited = new Set<string>()
