@@ -83,8 +83,7 @@ export { listed, listedIfUnknown } from './record/shown.js'
 export type { StoredStep } from './record/steps.js'
 export * as machine from './record/whole-machine.js'
 export { type ActingContext, carryRun, contextOf, type IdempotencyContext, type StepOf } from './run/context.js'
-export type { AnswerSource, ClaimedRun as Run, Completion, FailureKind, Finish } from './run/run-end.js'
-export type { Settling } from './run/settling.js'
+export type { AnswerSource, ClaimedRun as Run, Completion, FailureKind, Finish, Settling } from './run/run-end.js'
 export type { RecordedResult, StepInHand, StepOptions } from './run/step.js'
 export type {
   Around,

@@ -1,10 +1,10 @@
+import { rethrow } from '../calls/awaited.js'
 import type { FailureReason } from '../events/events.js'
 import type { RunEnd } from '../events/refusal.js'
-import type { MaybePromise } from '../maybe-promise.js'
+import { type MaybePromise, Promised } from '../maybe-promise.js'
 import type { Entry } from '../record/looked.js'
 import type { Answer, PreviousOutcome } from '../record/record.js'
 import type { IdempotencyContext } from './context.js'
-import type { Settling } from './settling.js'
 
 /** Whether a failed run certainly had no effect. */
 export type FailureKind = 'certainly' | 'perhaps'
@@ -129,4 +129,89 @@ export interface AnswerSource {
    * @throws IdempotencyError `arguments_invalid`.
    */
   answerOf(given: unknown): Answer
+}
+
+/** Whoever ends a run: is told what to send, at most once, last, and in the request's own async context. */
+export interface Settling<End = RunEnd> {
+  settled(end: End): void
+}
+
+/** Those who wait for one end: mostly one. */
+export type Settlings<End> = Settling<End> | readonly Settling<End>[] | undefined
+
+export function withAnother<End>(settlings: Settlings<End>, another: Settling<End>): Settlings<End> {
+  return settlings === undefined ? another : [settlings, another].flat()
+}
+
+export function tellEnd<End>(settlings: Settlings<End>, end: End): void {
+  if (isList(settlings)) for (const each of settlings) tellOne(each, end)
+  else if (settlings !== undefined) tellOne(settlings, end)
+}
+
+function isList<End>(settlings: Settlings<End>): settlings is readonly Settling<End>[] {
+  return Array.isArray(settlings)
+}
+
+function tellOne<End>(settling: Settling<End>, end: End): void {
+  try {
+    settling.settled(end)
+  } catch (error) {
+    rethrow(error)
+  }
+}
+
+/** For whoever waits for the end by a promise. */
+export class PromisedEnd<End = RunEnd> extends Promised<End> implements Settling<End> {
+  settled(end: End): void {
+    this.tell(end)
+  }
+}
+
+/** The ends of the run that are offered to an open transaction, until its outcome is known. */
+export class OfferedEnds {
+  #first: Offered | undefined
+  /** The failure that was offered behind a success: it counts if the success is discarded. */
+  #failure: Offered | undefined
+
+  get end(): OfferedEnd | undefined {
+    return this.#first?.end
+  }
+
+  get areFailed(): boolean {
+    return this.#first?.end.answer === null
+  }
+
+  /** Resolves with what to send; never if the end was discarded. */
+  add(end: OfferedEnd): Promise<RunEnd> {
+    if (this.#first === undefined) this.#first = new Offered(end)
+    else if (end.answer === null && !this.areFailed) {
+      this.#failure ??= new Offered(end)
+      return this.#failure.told
+    }
+    return this.#first.told
+  }
+
+  /** The transaction was rolled back, and a success with it. */
+  discard(): void {
+    this.#first = this.#failure
+    this.#failure = undefined
+  }
+
+  tell(settled: RunEnd): void {
+    this.#first?.tell(settled)
+    this.#failure?.tell(settled)
+  }
+}
+
+class Offered {
+  readonly end: OfferedEnd
+  readonly told: Promise<RunEnd>
+  tell!: (settled: RunEnd) => void
+
+  constructor(end: OfferedEnd) {
+    this.end = end
+    this.told = new Promise((resolve) => {
+      this.tell = resolve
+    })
+  }
 }

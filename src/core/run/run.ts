@@ -8,16 +8,20 @@ import { leaseLost, runFailed, transactionCommitted, transactionLate, transactio
 import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import { HandlerContext } from './context.js'
 import { type Failure, OwnedRecord } from './owned-record.js'
-import type {
-  AnswerSource,
-  ClaimedRun,
-  Completion,
-  FailureKind,
-  LookedKey,
-  OfferedEnd,
-  OpenTransaction,
+import {
+  type AnswerSource,
+  type ClaimedRun,
+  type Completion,
+  type FailureKind,
+  type LookedKey,
+  type OfferedEnd,
+  type OpenTransaction,
+  PromisedEnd,
+  type Settling,
+  type Settlings,
+  tellEnd,
+  withAnother,
 } from './run-end.js'
-import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from './settling.js'
 
 /** One run of an operation, from its claim to its end. */
 export class Run extends OwnedRecord implements ClaimedRun {

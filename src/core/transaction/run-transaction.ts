@@ -10,9 +10,8 @@ import {
 } from '../misuse.js'
 import type { Answer } from '../record/record.js'
 import type { Run } from '../run/run.js'
-import type { Completion, OfferedEnd, OpenTransaction } from '../run/run-end.js'
+import { type Completion, type OfferedEnd, OfferedEnds, type OpenTransaction } from '../run/run-end.js'
 import type { StepEnd } from '../run/step.js'
-import { OfferedEnds } from './offered-ends.js'
 import { WaitForClient, WorkCall, within } from './transaction-call.js'
 
 /**

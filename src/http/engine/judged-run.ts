@@ -5,8 +5,15 @@ import { type Refused, type Replayed, type RunEnd, unconfirmed } from '../../cor
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
-import type { AnswerSource, ClaimedRun } from '../../core/run/run-end.js'
-import { PromisedEnd, type Settling, type Settlings, tellEnd, withAnother } from '../../core/run/settling.js'
+import {
+  type AnswerSource,
+  type ClaimedRun,
+  PromisedEnd,
+  type Settling,
+  type Settlings,
+  tellEnd,
+  withAnother,
+} from '../../core/run/run-end.js'
 import { isEventStream, storedAnswer } from '../answer/answer.js'
 import type { HeaderPairs } from '../request/facts.js'
 import type { OptionFunctions, RequestRules } from './option-functions.js'

@@ -1,8 +1,7 @@
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
-import type { AnswerSource } from '../../core/run/run-end.js'
-import type { Settling } from '../../core/run/settling.js'
+import type { AnswerSource, Settling } from '../../core/run/run-end.js'
 import type { Problem } from '../options/problem.js'
 import type { HeaderPairs } from '../request/facts.js'
 
