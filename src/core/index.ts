@@ -78,9 +78,9 @@ export {
   type ShownStep,
   type Step,
   type StepChange,
+  type StoredStep,
 } from './record/record.js'
 export { listed, listedIfUnknown } from './record/shown.js'
-export type { StoredStep } from './record/steps.js'
 export * as machine from './record/whole-machine.js'
 export { type ActingContext, carryRun, contextOf, type IdempotencyContext, type StepOf } from './run/context.js'
 export type { AnswerSource, ClaimedRun as Run, Completion, FailureKind, Finish, Settling } from './run/run-end.js'

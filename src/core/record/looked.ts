@@ -1,6 +1,5 @@
 import { begin, type Change, peek, type StoredRecord } from './machine.js'
-import type { Acquired, Claim, CommandReply, IdempotencyRecord } from './record.js'
-import { handedOver, having } from './steps.js'
+import { type Acquired, type Claim, type CommandReply, handedOver, having, type IdempotencyRecord } from './record.js'
 
 /** What a run that claims nothing is looked for with. */
 export type Looking = Pick<Claim, 'token' | 'fingerprint' | 'unknownOutcome'>

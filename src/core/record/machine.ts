@@ -62,18 +62,23 @@
  *    has never begun, or each beginning was taken back.
  * 9. *Apart.* One record per (scope, key): no command sees another's.
  */
-import type {
-  Answer,
-  BeginReply,
-  Claim,
-  CommandReply,
-  IdempotencyRecord,
-  Ownership,
-  PreviousOutcome,
-  Resolution,
-  StepChange,
+import {
+  type Answer,
+  type BeginReply,
+  type Claim,
+  type CommandReply,
+  changed,
+  handedOver,
+  having,
+  type IdempotencyRecord,
+  type Ownership,
+  type PreviousOutcome,
+  type Resolution,
+  type StepChange,
+  type StoredSteps,
+  seenOf,
+  told,
 } from './record.js'
-import { changed, handedOver, having, type StoredSteps, seenOf, told } from './steps.js'
 
 /** What a store keeps: the record, and its private fields. Times are of the store's own clock, in milliseconds. */
 export type StoredRecord = (
