@@ -19,10 +19,11 @@ export {
   type Refusal,
   type StoreFailure,
   safely as safeListener,
+  warnOnce,
+  warnUnheard,
 } from './events/events.js'
 export type { RefusalCode, Refused, Replayed, RunEnd } from './events/refusal.js'
 export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './events/trace.js'
-export { warnOnce, warnUnheard } from './events/warning.js'
 export {
   type AsInput,
   type AsResult,

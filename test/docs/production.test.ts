@@ -98,7 +98,7 @@ test('the page lists each warning that the library prints, and whether a listene
 
 /** The default listeners of an engine, of a runner, and of a webhook receiver. */
 const SILENCED_BY_A_LISTENER = [
-  'src/core/events/warning.ts',
+  'src/core/events/events.ts',
   'src/run/runner-options.ts',
   'src/webhooks/receiver/delivery/receiver-event.ts',
 ]

@@ -1,4 +1,4 @@
-import { warnOnce } from '../../core/events/warning.js'
+import { warnOnce } from '../../core/events/events.js'
 
 /** Is given promises, which never reject, of what must end before the platform may stop. */
 export type WaitUntil = (pending: Promise<void>) => void
