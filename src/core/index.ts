@@ -43,8 +43,7 @@ export {
   transactionStreamed,
   transactionsMissing,
 } from './misuse.js'
-export type { EngineOptions } from './options/engine-options.js'
-export { mistakesInEngineOptions } from './options/engine-rules.js'
+export { type EngineOptions, mistakesInEngineOptions } from './options/engine-options.js'
 export * as optionRules from './options/validation.js'
 export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as OptionRule } from './options/validation.js'
 export { fingerprintOf } from './record/digest.js'

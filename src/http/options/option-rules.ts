@@ -1,5 +1,8 @@
-import type { EngineOptions } from '../../core/options/engine-options.js'
-import { ENGINE_RULES as ALL_ENGINE_RULES, mistakesInRelations } from '../../core/options/engine-rules.js'
+import {
+  ENGINE_RULES as ALL_ENGINE_RULES,
+  type EngineOptions,
+  mistakesInRelations,
+} from '../../core/options/engine-options.js'
 import {
   aFunction,
   anInteger,
