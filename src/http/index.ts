@@ -9,12 +9,20 @@ export {
   problemFrom,
 } from './answer/problem.js'
 export { isReply, type Reply, reply } from './answer/reply.js'
-export { type Controls, controlsOf, type Operator } from './engine/operator.js'
+export { type AttemptName, type Controls, controlsOf, type KnownOutcome, type Operator } from './engine/operator.js'
 export { type Asker, createRequestEngine, type RequestEngine } from './engine/request-engine.js'
-export type { Asking, Decision, HeldAnswer, Rejected, Replay, RequestEnd, RequestRun } from './engine/request-run.js'
-export type { AttemptName, KnownOutcome } from './engine/resolution.js'
+export {
+  type Asking,
+  type Decision,
+  type HeldAnswer,
+  type Rejected,
+  type Replay,
+  type RequestEnd,
+  type RequestRun,
+  type WaitUntil,
+  waitFor,
+} from './engine/request-run.js'
 export { type ResponseBody, readResponseBody, streamedBody } from './engine/response-body.js'
-export { type WaitUntil, waitFor } from './engine/wait-until.js'
 export { withoutBody } from './options/given-functions.js'
 export { aHeaderName, bodyHeaders } from './options/header-name.js'
 export { checkAreOptions, coveredMethods, mistakesInOptions } from './options/option-rules.js'

@@ -16,9 +16,9 @@ import {
 } from '../../core/run/run-end.js'
 import { isEventStream, storedAnswer } from '../answer/answer.js'
 import type { HeaderPairs } from '../request/facts.js'
+import { readAnswer } from './operator.js'
 import type { OptionFunctions, RequestRules } from './option-functions.js'
 import type { Asking, HeldAnswer, RequestEnd, RequestRun } from './request-run.js'
-import { readAnswer } from './resolution.js'
 
 /** The claim of a request and, once it is claimed, its run: judges the handler's answer by the options. */
 export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settling<RunEnd> {

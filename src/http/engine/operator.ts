@@ -1,10 +1,19 @@
+import { Buffer } from 'node:buffer'
 import type { OperationEngine } from '../../core/engine/engine.js'
 import type { UnknownOutcome } from '../../core/engine/operator-calls.js'
-import type { RecordName } from '../../core/record/identity.js'
-import type { CommandReply, IdempotencyRecord } from '../../core/record/record.js'
-import { storedAnswer } from '../answer/answer.js'
+import { IdempotencyError, kindOf } from '../../core/errors.js'
+import { anInteger, bulleted, mistakesIn, type Rule } from '../../core/options/validation.js'
+import { keyFault, namespaceFault, type RecordName, scopeFault } from '../../core/record/identity.js'
+import {
+  type Answer,
+  type CommandReply,
+  type GivenAnswer,
+  type IdempotencyRecord,
+  NOT_KEPT,
+} from '../../core/record/record.js'
+import { isSuccessStatus, storedAnswer } from '../answer/answer.js'
+import { isHeaderName } from '../options/header-name.js'
 import type { RequestRules } from './option-functions.js'
-import { type AttemptName, type KnownOutcome, readName, readResolution } from './resolution.js'
 
 /** Commands with which an operator inspects and settles records. */
 export interface Operator {
@@ -96,3 +105,165 @@ export function controlsOf(engine: Controls): Controls {
     resolve: (name, as) => engine.resolve(name, as),
   }
 }
+
+/** The attempt that an operator has inspected and resolves. */
+export interface AttemptName extends RecordName {
+  /** As `inspect` showed it: a later attempt must not be resolved by what was seen of this one. */
+  readonly attempt: number
+}
+
+/**
+ * How an attempt ended, as an operator found out. `'failed'`: it had no effect, and the key becomes free. `completed`:
+ * it had its effect; retries get the given answer or, without one, 409 `answer_not_kept`. `'rerun'`: it is not known, and
+ * the next request goes on with its recorded steps, even under `unknownOutcome: 'refuse'`; told `'unknown'`.
+ */
+export type KnownOutcome = 'failed' | 'completed' | 'rerun' | { readonly completed: GivenAnswer }
+
+/**
+ * Reads and checks the name of a record.
+ *
+ * @throws IdempotencyError `arguments_invalid`, which lists every mistake.
+ */
+export function readName(given: RecordName): RecordName {
+  refuse('inspect()', mistakesInName(given, []))
+  return nameOf(given)
+}
+
+/** The name, the attempt, and the answer to keep; `null`: it failed; `'rerun'`: it goes on. */
+export function readResolution(
+  given: AttemptName,
+  as: KnownOutcome,
+  maxAnswerBytes: number,
+): { readonly name: RecordName; readonly attempt: number; readonly answer: Answer | null | 'rerun' } {
+  const bytes = bytesIn(as)
+  refuse('resolve()', [...mistakesInName(given, ['attempt']), ...mistakesInOutcome(as, bytes, maxAnswerBytes)])
+  return { name: nameOf(given), attempt: given.attempt, answer: answerIn(as, bytes) }
+}
+
+/**
+ * Reads and checks an answer that was given by hand, in a transaction.
+ *
+ * @throws IdempotencyError `arguments_invalid`, which lists every mistake.
+ */
+export function readAnswer(given: unknown, maxAnswerBytes: number): Answer {
+  const as = { completed: given as GivenAnswer }
+  const bytes = bytesIn(as)
+  refuse('completeIn()', mistakesInOutcome(as, bytes, maxAnswerBytes))
+  return answerIn(as, bytes) as Answer
+}
+
+function refuse(of: string, mistakes: readonly string[]): void {
+  if (mistakes.length === 0) return
+  throw new IdempotencyError(
+    'arguments_invalid',
+    `The arguments of ${of} are invalid, and nothing was sent:${bulleted(mistakes)}`,
+  )
+}
+
+function nameOf({ scope, key, namespace, path }: RecordName): RecordName {
+  return { scope, key, ...(namespace !== undefined && { namespace }), ...(path !== undefined && { path }) }
+}
+
+const anything: Rule = () => null
+
+const aNamespace: Rule = (value) =>
+  namespaceFault(value) === null ? null : "a word without a colon, such as 'webhook'"
+
+const aPath: Rule = (value) =>
+  typeof value === 'string' && value.startsWith('/') && value.isWellFormed()
+    ? null
+    : "the path that the key belongs to, such as '/checkout_sessions'"
+
+const NAME_RULES = {
+  scope: anything,
+  key: anything,
+  namespace: aNamespace,
+  path: aPath,
+  attempt: anInteger(0, 2 ** 52),
+}
+
+/** Scope and key are checked separately, because messages must not quote them. */
+function mistakesInName(given: unknown, required: readonly string[]): string[] {
+  if (typeof given !== 'object' || given === null)
+    return [`the record: expected { scope, key }; seen: ${kindOf(given)}`]
+  const { scope, key, ...rest } = given as Partial<AttemptName>
+  const mistakes = mistakesIn(given, rest, NAME_RULES, required)
+  const scopeIs = scopeFault(scope)
+  if (scopeIs !== null) mistakes.push(`scope: expected what the option \`scope\` returns; seen: ${scopeIs}`)
+  const keyIs = typeof key === 'string' ? keyFault(key) : `it is ${kindOf(key)}`
+  if (keyIs !== null) mistakes.push(`key: expected an idempotency key, but ${keyIs}`)
+  return mistakes
+}
+
+const ANSWER_RULES = {
+  status: (value: unknown) =>
+    Number.isInteger(value) && isSuccessStatus(value as number)
+      ? null
+      : "a success (200 to 399 except 307 and 308); resolve an attempt without effect as 'failed'",
+  body: anything,
+  headers: someHeaders,
+}
+
+function mistakesInOutcome(as: unknown, bytes: Uint8Array | null, maxAnswerBytes: number): string[] {
+  if (as === 'failed' || as === 'completed' || as === 'rerun') return []
+  const given = answerGiven(as)
+  if (given === null)
+    return [`the outcome: expected 'failed', 'completed', 'rerun' or { completed: { status, body, headers } }`]
+  const mistakes = mistakesIn(given, { status: given.status, headers: given.headers }, ANSWER_RULES, ['status'])
+  if (bytes === null) {
+    mistakes.push("body: expected a string, bytes, or an object as JSON; if it is unknown, resolve as 'completed'")
+  } else if (bytes.byteLength > maxAnswerBytes) {
+    mistakes.push(`body: expected at most ${maxAnswerBytes} bytes (maxAnswerBytes); seen: ${bytes.byteLength}`)
+  }
+  return mistakes
+}
+
+function answerGiven(as: unknown): GivenAnswer | null {
+  const completed = typeof as === 'object' && as !== null ? (as as { completed?: unknown }).completed : undefined
+  return typeof completed === 'object' && completed !== null ? (completed as GivenAnswer) : null
+}
+
+/** RFC 9110 §5.5, "field-value", with the non-ASCII bytes that Node sends as Latin-1. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+function someHeaders(value: unknown): string | null {
+  const right =
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).every(
+      ([name, values]) =>
+        isHeaderName(name) &&
+        [values].flat().every((one: unknown) => typeof one === 'string' && HEADER_VALUE.test(one)),
+    )
+  return right ? null : "an object of headers, such as { Location: '/payouts/1' }"
+}
+
+/** `null` if there is no answer, or no body that can be sent. */
+function bytesIn(as: unknown): Uint8Array | null {
+  const { body } = answerGiven(as) ?? {}
+  if (body === undefined || typeof body === 'string') return Buffer.from(body ?? '')
+  if (body instanceof Uint8Array) return body
+  if (typeof body !== 'object' || body === null) return null
+  try {
+    const json: string | undefined = JSON.stringify(body)
+    return json === undefined ? null : Buffer.from(json)
+  } catch {
+    return null
+  }
+}
+
+function answerIn(as: KnownOutcome, bytes: Uint8Array | null): Answer | null | 'rerun' {
+  if (as === 'failed') return null
+  if (as === 'rerun') return as
+  if (as === 'completed') return NOT_KEPT
+  const { status, body, headers = {} } = as.completed
+  const pairs = Object.entries(headers).flatMap(([name, values]) =>
+    [values].flat().map((value) => [name, value] as const),
+  )
+  const counted = pairs.filter(([name]) => name.toLowerCase() !== 'content-length')
+  const hasType = counted.some(([name]) => name.toLowerCase() === 'content-type')
+  const isJson = typeof body === 'object' && !(body instanceof Uint8Array)
+  return { status, statusMessage: '', headers: isJson && !hasType ? [JSON_TYPE, ...counted] : counted, body: bytes }
+}
+
+const JSON_TYPE = ['Content-Type', 'application/json; charset=utf-8'] as const
