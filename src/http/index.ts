@@ -1,5 +1,5 @@
 export type { UnknownOutcome } from '../core/engine/operator-calls.js'
-export { fitsHeldBody } from './answer/answer.js'
+export { fitsHeldBody, isReply, type Reply, reply } from './answer/answer.js'
 export {
   type ProblemCatalogue,
   type ProblemEntry,
@@ -8,7 +8,6 @@ export {
   problemCatalogue,
   problemFrom,
 } from './answer/problem.js'
-export { isReply, type Reply, reply } from './answer/reply.js'
 export { type AttemptName, type Controls, controlsOf, type KnownOutcome, type Operator } from './engine/operator.js'
 export { type Asker, createRequestEngine, type RequestEngine } from './engine/request-engine.js'
 export {
@@ -23,7 +22,6 @@ export {
   waitFor,
 } from './engine/request-run.js'
 export { type ResponseBody, readResponseBody, streamedBody } from './engine/response-body.js'
-export { withoutBody } from './options/given-functions.js'
 export { aHeaderName, bodyHeaders } from './options/header-name.js'
 export { checkAreOptions, coveredMethods, mistakesInOptions } from './options/option-rules.js'
 export {
@@ -37,6 +35,7 @@ export {
   type Profile,
   type ProfileName,
   universalCommerce,
+  withoutBody,
 } from './options/options.js'
 export {
   type IdempotencyEvent,
@@ -49,9 +48,13 @@ export {
   type RenderProblem,
 } from './options/problem.js'
 export type { HeaderPairs, RequestFacts } from './request/facts.js'
-export { Gathered, readAtMost } from './request/gathered.js'
-export { comparableBody, type ReadBody } from './request/request-body.js'
+export { comparableBody, Gathered, type ReadBody, readAtMost, unreadBody } from './request/request-body.js'
 export { requestFingerprint } from './request/request-fingerprint.js'
-export { type FirstSentReading, firstSentReader } from './request/request-identity.js'
-export { type Scope, type ScopeWords, scopeReader, singleTenant } from './request/scope.js'
-export { unreadBody } from './request/unread-body.js'
+export {
+  type FirstSentReading,
+  firstSentReader,
+  type Scope,
+  type ScopeWords,
+  scopeReader,
+  singleTenant,
+} from './request/request-identity.js'

@@ -1,6 +1,6 @@
 import type { Answer } from '../../core/record/record.js'
 import { isEventStream } from '../answer/answer.js'
-import { bytesIn, Gathered } from '../request/gathered.js'
+import { bytesIn, Gathered } from '../request/request-body.js'
 import type { RequestRun } from './request-run.js'
 
 /** The part of a body that was read. */

@@ -2,15 +2,13 @@ import { Buffer } from 'node:buffer'
 import { IdempotencyError, inItsWords, kindOf } from '../../core/errors.js'
 import { ignoreRejection, type MaybePromise, whenever } from '../../core/maybe-promise.js'
 import { ENGINE_DEFAULTS } from '../../core/options/engine-options.js'
-import { firstSentFault, type Identity } from '../../core/record/identity.js'
-import { callOption } from '../options/given-functions.js'
-import type { LegacyKey, ResolvedOptions } from '../options/options.js'
+import { firstSentFault, type Identity, scopeFault } from '../../core/record/identity.js'
+import { callOption, type LegacyKey, type ResolvedOptions } from '../options/options.js'
 import type { Rejection } from '../options/problem.js'
 import { contentTypeOf, type HeaderPairs, hasMembers, headerLines, type RequestFacts } from './facts.js'
 import { deprecationHeaders, type KeyReading, readKeyLines, readLegacyKey } from './key.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
 import { fingerprintReader, pathOf, type Unreadable } from './request-fingerprint.js'
-import { scopeReader, singleTenant } from './scope.js'
 import { bodyNotParsed, isUnseen } from './sent-body.js'
 
 /** What a request is: not covered, refused, or an operation with an identity. */
@@ -251,4 +249,51 @@ function failed(what: string, cause?: unknown): IdempotencyError {
       'date refuses the request.',
     { cause },
   )
+}
+
+/**
+ * The scope of an application with a single tenant. It must be chosen explicitly: as a default it would leak one
+ * merchant's answers to another.
+ */
+export function singleTenant(): string {
+  return 'single-tenant'
+}
+
+/** An option function that returns the account whose key it is. */
+export type Scope<Req> = (request: Req) => string | null | undefined | Promise<string | null | undefined>
+
+/** How error messages refer to a scope. */
+export interface ScopeWords {
+  readonly option: string
+  /** What to do about a wrong one, in sentences. */
+  readonly wayOut: string
+}
+
+/**
+ * Returns a reader of the scope, by an application's option. No value is coerced. `words` is for a binding or a
+ * receiver whose option has another name.
+ *
+ * The reader throws IdempotencyError (or rejects with it) `scope_invalid`: nothing ran and nothing was stored.
+ */
+export function scopeReader<Req>(
+  scope: Scope<Req>,
+  { option, wayOut }: ScopeWords = OF_REQUESTS,
+): (request: Req) => MaybePromise<string> {
+  const checked = (given: unknown): string => {
+    const fault = scopeFault(given)
+    if (fault === null) return given as string
+    const isNumber = Number.isFinite(given) || typeof given === 'bigint'
+    const its = isNumber ? `${fault}: return String(id)` : fault
+    throw new IdempotencyError('scope_invalid', `${option}() returned ${its}. ${wayOut}`)
+  }
+  const failed = (cause: unknown) =>
+    new IdempotencyError('scope_invalid', `${option}() failed${inItsWords(cause)}. ${wayOut}`, { cause })
+  return (request) => callOption(scope, request, checked, failed)
+}
+
+const OF_REQUESTS: ScopeWords = {
+  option: 'scope',
+  wayOut:
+    'It must return the account whose key this is, as a string of 1 to 255 characters: mount authentication before the ' +
+    'middleware, and respond there to requests without an account. An application with a single tenant uses `scope: singleTenant`.',
 }
