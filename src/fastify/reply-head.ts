@@ -7,7 +7,7 @@ import { bodyHeaders, type HeaderPairs } from '../http/index.js'
 import { type Head, isAscii, mayHaveBody } from '../node/head.js'
 import { type Headers as AllHeaders, type HeaderSnapshot, isSame, restore, snapshotOf } from '../node/headers.js'
 import { bufferOf } from '../node/held-body.js'
-import { asOnWire } from '../node/sending/wire-head.js'
+import { asOnWire } from '../node/sending/send.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>
 

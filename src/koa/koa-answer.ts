@@ -25,7 +25,7 @@ import type { HeldResponse } from '../node/held-response.js'
 import { failsToSend } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import { isStreamed, payloadOf, streamOf } from '../node/payload.js'
-import { asOnWire, setHeaders } from '../node/sending/wire-head.js'
+import { asOnWire, setHeaders } from '../node/sending/send.js'
 
 /**
  * The answer of a Koa handler: it is in `ctx` when the handler has returned, and Koa writes it to the held response

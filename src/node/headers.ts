@@ -1,5 +1,7 @@
 import { type IncomingMessage, type OutgoingHttpHeader, ServerResponse } from 'node:http'
-import { IdempotencyError } from '../core/index.js'
+import { IdempotencyError, transactionStreamed } from '../core/index.js'
+import * as faked from './faked.js'
+import type { Callback } from './node-errors.js'
 
 /** A response's current headers: from the name in lower case to the name as written and the value. */
 export type Headers = Readonly<Record<string, readonly [name: string, value: OutgoingHttpHeader]>>
@@ -104,4 +106,35 @@ export function refuseUnlessHttp1(res: ServerResponse): void {
     'The response is not from node:http or node:https (for example, from HTTP/2 or a mock), so it cannot be held until it is ' +
       'stored. Serve HTTP/1.1, and terminate HTTP/2 at the proxy.',
   )
+}
+
+/** The state of a response when the handler's transaction was opened: what is written afterwards may be discarded. */
+export class ResponseEntry {
+  /** More was written than can be kept, or it must be sent before its end. Those bytes are dropped. */
+  isStreamed = false
+  readonly #res: ServerResponse
+  readonly #head: EarlierHead
+
+  constructor(res: ServerResponse) {
+    this.#res = res
+    this.#head = new EarlierHead(res)
+  }
+
+  restore(): void {
+    this.isStreamed = false
+    faked.notBegun(this.#res)
+    this.#head.restore()
+  }
+
+  /** Nothing may be sent before the COMMIT: the transaction will be refused. */
+  drop(done: Callback | undefined): boolean {
+    this.isStreamed = true
+    if (done !== undefined) process.nextTick(done)
+    return true
+  }
+
+  /** @throws IdempotencyError `transaction_streamed` */
+  refuseStream(): void {
+    if (this.isStreamed) throw transactionStreamed()
+  }
 }

@@ -5,15 +5,14 @@ import { isEventStream } from '../http/answer/answer.js'
 import type { HeaderPairs, HeldAnswer, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
 import { canStream, type Head, isCutShort, isRecoded, isWrong, mayHaveBody, takeHead } from './head.js'
-import { headerOf, headersOf } from './headers.js'
+import { headerOf, headersOf, ResponseEntry } from './headers.js'
 import { bytesOf, HeldBody } from './held-body.js'
 import { HeldStream } from './held-stream.js'
 import { alreadyFinished, type Callback, callbackOf, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
-import { ResponseEntry } from './response-entry.js'
 import { isEndNodes, isWriteNodes } from './sending/outlet.js'
 import { type Binding, ResponseSender } from './sending/response-sender.js'
+import { asOnWire, type Beginning } from './sending/send.js'
 import type { HangUp } from './sending/socket-view.js'
-import { asOnWire, type Beginning } from './sending/wire-head.js'
 
 /**
  * - `holding`: what the handler writes is kept. Next: `streaming`, `given`, `ended` or `broken`.

@@ -1,11 +1,188 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { HeaderPairs, RequestEnd } from '../../http/index.js'
 import * as faked from '../faked.js'
 import type { Head } from '../head.js'
-import { type HeaderSnapshot, restore, snapshotOf } from '../headers.js'
-import { HeldClient } from './held-client.js'
+import { type HeaderSnapshot, refuseUnlessHttp1, restore, snapshotOf } from '../headers.js'
+import { type Outlet, outletOf } from './outlet.js'
 import { sendEnd, sendWhole } from './send.js'
-import type { Hanging } from './socket-view.js'
+import { type Hanging, SocketViews } from './socket-view.js'
+
+/**
+ * The client of a held response: its disconnection, which the handler does not see, and its socket, in place of which the
+ * handler sees one that outlives it.
+ */
+export class HeldClient {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly outlet: Outlet
+  /** Node's own. Some adapters have none. */
+  readonly socket: Socket
+  readonly #response: Hanging
+  readonly #ofRequest: SocketViews | undefined
+  /** A pipelined response has none at first. */
+  #ofResponse: SocketViews | undefined
+  /** What the handler sees as `req.socket` while the response is held. */
+  #shown: Socket
+  /** Node's own. */
+  #destroyRequest: IncomingMessage['destroy'] | undefined
+  /** The client has left, and 'close' waits for the handler's end. */
+  #isCloseWithheld = false
+  /** The response is Node's again: its socket, and its events. */
+  #isLifted = false
+  /** The answer was sent, or the connection closed: Node's own socket is shown from now on. */
+  #isSocketFree = false
+  /** Called if the connection closes before the response has had its turn on it. */
+  #whenClosed: (() => void) | undefined
+
+  constructor(req: IncomingMessage, res: ServerResponse, response: Hanging) {
+    refuseUnlessHttp1(res)
+    this.req = req
+    this.res = res
+    this.outlet = outletOf(res)
+    this.socket = req.socket
+    this.#response = response
+    this.#ofRequest = this.socket && SocketViews.of(this.socket, response)
+    this.#shown = this.#ofRequest?.guarded ?? this.socket
+    faked.socketOfRequest(req, this.#shown)
+    if (res.socket !== null) this.#hide(res.socket)
+    if (faked.isClosed(res)) this.withholdClose() // The client left while its key was being claimed.
+  }
+
+  get isLifted(): boolean {
+    return this.#isLifted
+  }
+
+  /** Whether nothing that is sent arrives any more. */
+  get isGone(): boolean {
+    return this.#isCloseWithheld || this.socket?.writable === false
+  }
+
+  /** Whether Node destroyed the response because the connection closed before its turn, and not its handler. */
+  isAborted(error: NodeJS.ErrnoException | undefined): boolean {
+    return this.res.socket === null && this.socket?.destroyed && error?.code === 'ECONNRESET'
+  }
+
+  /** A pipelined response has got its turn. Returns what replaces the socket. */
+  take(socket: Socket): Socket {
+    if (this.#whenClosed !== undefined) this.socket.off('close', this.#whenClosed)
+    return this.#isLifted ? socket : this.#hide(socket)
+  }
+
+  /** Returns what is shown in its place as `res.socket`. */
+  #hide(socket: Socket): Socket {
+    this.#ofResponse = socket === this.socket ? this.#ofRequest : SocketViews.of(socket, this.#response)
+    const { outliving } = this.#ofResponse as SocketViews
+    faked.socketOfResponse(this.res, outliving)
+    return outliving
+  }
+
+  /** Node does not notify a response that waits for its turn. */
+  onceClosed(stream: { clientLeft(): void }): void {
+    this.#whenClosed = () => stream.clientLeft()
+    this.socket?.once('close', this.#whenClosed)
+  }
+
+  /** The client has left before the handler ended. Reverts what Node has just set. */
+  withholdClose(): void {
+    this.#isCloseWithheld = true
+    faked.closed(this.res, false)
+  }
+
+  /** Emits what was withheld: if the handler has ended, the response counts as finished, and for watchers as closed. */
+  closeIfLeft(hasEnded: boolean): void {
+    if (!this.#isCloseWithheld) return
+    this.#isCloseWithheld = false
+    this.lift()
+    // Later, as Node does: a handler may add listeners after its end.
+    process.nextTick(emitWithheld, this.res, hasEnded)
+  }
+
+  /** The client left before it was known that the handler waits for that. */
+  emitCloseIfLeft(): void {
+    if (!this.#isCloseWithheld) return
+    this.#isCloseWithheld = false
+    faked.closed(this.res, true)
+    this.emitClose()
+  }
+
+  /** The client has left, and the handler waits for that. Hanging up still means the response. */
+  emitClose(): boolean {
+    this.lift()
+    this.showSocket()
+    const hadListener = this.outlet.emit.call(this.res, 'close')
+    this.hideSocket()
+    return hadListener
+  }
+
+  // --- its socket
+
+  /** From now on the response is Node's again. */
+  lift(): void {
+    if (this.#isLifted) return
+    this.#isLifted = true
+    this.#showOfResponse(true)
+    this.#ofRequest?.reveal()
+    this.#ofResponse?.reveal()
+  }
+
+  /** Hooks on the head, and code that counts a socket's requests, compare it with the socket that they know. */
+  showSocket(): void {
+    const { socket } = this.req
+    if (socket !== this.socket) this.#shown = socket
+    faked.socketOfRequest(this.req, this.socket)
+    this.#showOfResponse(true)
+  }
+
+  /** From now on hanging up closes the real connection. */
+  freeSocket(): void {
+    if (this.#isSocketFree) return
+    this.#isSocketFree = true
+    this.showSocket()
+    this.#ofRequest?.free()
+    if (this.#ofResponse !== this.#ofRequest) this.#ofResponse?.free()
+  }
+
+  /** After the hooks: hanging up means the response again. */
+  hideSocket(): void {
+    if (this.#isSocketFree) return
+    faked.socketOfRequest(this.req, this.#shown)
+    this.#showOfResponse(false)
+  }
+
+  #showOfResponse(isOwn: boolean): void {
+    const views = this.#ofResponse
+    if (views === undefined) return
+    const [from, to] = isOwn ? [views.outliving, views.socket] : [views.socket, views.outliving]
+    if (this.res.socket === from) faked.socketOfResponse(this.res, to)
+  }
+
+  /** The framework stops what a handler sends when it sees by `req.socket` that the client has left: it must see one that outlives it. */
+  outliveRequest(): void {
+    const views = this.#ofRequest
+    if (views === undefined || this.req.socket !== views.guarded) return
+    this.#destroyRequest = this.req.destroy
+    faked.destroyOfRequest(this.req, this)
+    faked.socketOfRequest(this.req, views.outliving)
+  }
+
+  /** Node destroys the request of a client that has left, and closes its socket unless that is closed already: it must see that it is. */
+  destroyRequest(error: Error | undefined): void {
+    const { req } = this
+    const { socket } = req
+    const guarded = this.#ofRequest?.guarded as Socket
+    if (socket === this.#ofRequest?.outliving) faked.socketOfRequest(req, guarded)
+    this.#destroyRequest?.call(req, error)
+    if (req.socket === guarded) faked.socketOfRequest(req, socket)
+  }
+}
+
+function emitWithheld(res: ServerResponse, hasEnded: boolean): void {
+  // Node listens too, and would detach a socket from a response that never had one.
+  if (hasEnded && res.socket !== null) res.emit('finish')
+  faked.closed(res, true)
+  res.emit('close')
+}
 
 /** What to send according to the record, instead of the handler's answer. */
 export type Other = Exclude<RequestEnd, { action: 'send' }>
