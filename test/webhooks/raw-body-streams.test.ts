@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { readRawBody } from '../../src/webhooks/receiver/delivery/raw-body.js'
+import { readRawBody } from '../../src/webhooks/receiver/delivery/delivery.js'
 import { footprint } from '../../verification/proof/soak/footprint.js'
 
 /** A request whose end is the test's to choose. */
