@@ -1,10 +1,3 @@
-export type {
-  AppSettings,
-  ClimateActionMode,
-  EmailNotification,
-  NotificationSettings,
-  WebhookFailureNotification,
-} from './events/app-settings.js'
 export {
   isKnownEvent,
   type KnownWebhookEvent,
@@ -24,7 +17,10 @@ export type {
   MandateSignature,
 } from './events/mandate-setup-started.js'
 export type {
+  AppSettings,
   BlacklistedProviders,
+  ClimateActionMode,
+  EmailNotification,
   MarketCapabilities,
   MerchantAddress,
   MerchantApp,
@@ -32,6 +28,8 @@ export type {
   MerchantPlan,
   MerchantUpdatedEvent,
   MerchantUpdatedPayload,
+  NotificationSettings,
+  WebhookFailureNotification,
 } from './events/merchant-updated.js'
 export type { Beneficiary, CompanyAddress, IdDoc, OnboardingData } from './events/onboarding-data.js'
 // In place of the receiver's two of the same names: here the payments service is the default.
