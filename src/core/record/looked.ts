@@ -1,5 +1,12 @@
 import { begin, type Change, peek, type StoredRecord } from './machine.js'
-import { type Acquired, type Claim, type CommandReply, handedOver, having, type IdempotencyRecord } from './record.js'
+import {
+  type Acquired,
+  type Claim,
+  type CommandReply,
+  type IdempotencyRecord,
+  stepsHandedOver,
+  withSteps,
+} from './record.js'
 
 /** What a run that claims nothing is looked for with. */
 export type Looking = Pick<Claim, 'token' | 'fingerprint' | 'unknownOutcome'>
@@ -82,5 +89,5 @@ export function withhold(stored: StoredRecord | null, own: Withheld, now: number
     uncertain: true,
     expiresAt: now + retentionMs,
   } as const
-  return { record: having(failed, isUncertain ? handedOver(record.steps) : undefined), reply: { ok: true } }
+  return { record: withSteps(failed, isUncertain ? stepsHandedOver(record.steps) : undefined), reply: { ok: true } }
 }

@@ -223,7 +223,7 @@ export interface StoredStep {
 export type StoredSteps = readonly StoredStep[] | undefined
 
 /** A record, or a reply, with its steps; itself if there are none, so that nothing is allocated for them. */
-export function having<Each extends object, OfStep>(
+export function withSteps<Each extends object, OfStep>(
   each: Each,
   steps: readonly OfStep[] | undefined,
 ): Each & { readonly steps?: readonly OfStep[] } {
@@ -234,7 +234,10 @@ export function having<Each extends object, OfStep>(
  * The same steps with this change in them; `null`: a later one of the same owner has arrived before it, or the result is
  * recorded. A result is final: nobody who was told of it begins its step again, and what comes is late.
  */
-export function changed(steps: StoredSteps, { label, order, state, result }: StepChange): readonly StoredStep[] | null {
+export function stepsWith(
+  steps: StoredSteps,
+  { label, order, state, result }: StepChange,
+): readonly StoredStep[] | null {
   const before = steps?.find((step) => step.label === label)
   if (before !== undefined && before.order > order) return null
   if (before?.state === 'done') return null
@@ -243,16 +246,16 @@ export function changed(steps: StoredSteps, { label, order, state, result }: Ste
 }
 
 /** What a next owner finds: what was taken back has never begun. */
-export function handedOver(steps: StoredSteps): StoredSteps {
+export function stepsHandedOver(steps: StoredSteps): StoredSteps {
   return steps?.filter(({ state }) => state !== 'undone').map((step) => ({ ...step, order: 0 }))
 }
 
 /** As an owner is told them. */
-export function told(steps: StoredSteps): readonly Step[] | undefined {
+export function stepsTold(steps: StoredSteps): readonly Step[] | undefined {
   return steps?.flatMap(({ label, state, result }) => (state === 'undone' ? [] : [{ label, state, result }]))
 }
 
 /** As an operator is shown them. */
-export function seenOf(steps: StoredSteps): readonly ShownStep[] | undefined {
-  return told(steps)?.map(({ label, state }) => ({ label, state }))
+export function stepsSeen(steps: StoredSteps): readonly ShownStep[] | undefined {
+  return stepsTold(steps)?.map(({ label, state }) => ({ label, state }))
 }
