@@ -1,4 +1,5 @@
-import { isRefusedStatement, PostgresStoreError } from './errors.js'
+import { staysReadOnly } from '../sql/clients.js'
+import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './statements.js'
 
 /** A statement as the client gets it. With a `name`, it may be prepared under it. */
@@ -68,13 +69,18 @@ export function sendOver(pool: PostgresPool, onWait: (waiting: number) => void, 
       isGood = true
       return result
     } catch (error) {
-      isGood = isRefusedStatement(error)
+      isGood = isRefusedStatement(error) && !isDemoted(connection, error)
       throw error
     } finally {
       connection.release(!isGood)
       connection.off('error', ignored)
     }
   }
+}
+
+/** Whether the connection is to a server that is no primary any more: another connection may be to the new one. */
+export function isDemoted(connection: PostgresConnection, error: unknown): boolean {
+  return isReadOnly(error) && staysReadOnly(connection)
 }
 
 /** Sends a statement over a connection of `pg`. */

@@ -79,13 +79,15 @@ function codeOf(error: unknown): PostgresStoreErrorCode {
   return BY_SQL_STATE[sqlState] ?? BY_CLASS[sqlState.slice(0, 2)] ?? 'database_failed'
 }
 
+const READ_ONLY = '25006'
+
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html; codes with `OP` are the schema's own. */
 const BY_SQL_STATE: Readonly<Record<string, PostgresStoreErrorCode>> = {
   '3F000': 'schema_missing',
   '42883': 'schema_missing',
   '42P01': 'schema_missing',
   '42501': 'permission_denied',
-  '25006': 'read_only',
+  [READ_ONLY]: 'read_only',
   '55P03': 'record_locked',
   '40001': 'contended',
   '40P01': 'contended',
@@ -177,6 +179,10 @@ export function isRefusedStatement(error: unknown): boolean {
   const sqlState = sqlStateOf(error)
   if (sqlState === null || /^(08|57P|58|XX)/.test(sqlState)) return false
   return !withCauses(error).some(({ severity }) => severity === 'FATAL' || severity === 'PANIC')
+}
+
+export function isReadOnly(error: unknown): boolean {
+  return sqlStateOf(error) === READ_ONLY
 }
 
 export function isLostConnection(error: unknown): boolean {

@@ -3,6 +3,7 @@ import { areFunctions, ISOLATION, type TxOfFunctions } from '../sql/clients.js'
 import {
   answered,
   heedFromTheStart,
+  isDemoted,
   isPool,
   type PipedResult,
   type PostgresConnection,
@@ -115,7 +116,8 @@ function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<Postg
         await on.commit()
         isGood = true
       } catch (error) {
-        isGood = on.isOver || (!isLostConnection(error) && (await rollsBack(connection)))
+        isGood =
+          on.isOver || (!isLostConnection(error) && !isDemoted(connection, error) && (await rollsBack(connection)))
         throw error
       } finally {
         on.close()

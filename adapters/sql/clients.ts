@@ -74,6 +74,25 @@ export function waitingReport(emit: (event: StoreEvent) => void, most: string): 
   }
 }
 
+// --- their sessions
+
+/** Soon after a failover, and rare enough where the database stays read-only. */
+const READ_ONLY_MS = 1_000
+
+/** When a connection was first found to be read-only. */
+const READ_ONLY_SINCE = new WeakMap<object, number>()
+
+/**
+ * Called where a session was found to be read-only; whether it has been for long. A server that is demoted in a planned failover keeps
+ * its sessions: without a new one, a pool in use would never reach the new primary.
+ */
+export function staysReadOnly(connection: object): boolean {
+  const now = performance.now()
+  const since = READ_ONLY_SINCE.get(connection) ?? now
+  READ_ONLY_SINCE.set(connection, since)
+  return now >= since + READ_ONLY_MS
+}
+
 // --- their transactions and results
 
 /**
