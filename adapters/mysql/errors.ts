@@ -152,6 +152,11 @@ export function isRefusedStatement(error: unknown): boolean {
   return !withCauses(error).some(({ fatal }) => fatal === true)
 }
 
+/** Whether the server writes nothing in this session. */
+export function isReadOnly(error: unknown): boolean {
+  return storeError(error).code === 'read_only'
+}
+
 /** Of mysql2's pool: `waitForConnections: false`, or its `queueLimit`. */
 function isPoolsRefusal(error: unknown): boolean {
   return withCauses(error).some(({ message }) => /No connections available|Queue limit reached/.test(String(message)))

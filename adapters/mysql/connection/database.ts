@@ -1,5 +1,13 @@
-import { despiteConflicts } from '../../sql/clients.js'
-import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError, withoutValues } from '../errors.js'
+import { despiteConflicts, staysReadOnly } from '../../sql/clients.js'
+import {
+  isConflict,
+  isReadOnly,
+  isRefusedStatement,
+  MySqlStoreError,
+  mustFit,
+  storeError,
+  withoutValues,
+} from '../errors.js'
 import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, type MySqlPool, resetsOnRelease, sent } from './client.js'
 import { type Examined, examined } from './examination.js'
@@ -82,11 +90,11 @@ export class Database {
     let isGood = false
     try {
       const result = await send(connection, examines ? await this.#examine(connection) : undefined)
-      isGood = true
+      isGood = !(saysReadOnly(result) && staysReadOnly(connection))
       return result
     } catch (error) {
       withoutValues(error, statement)
-      isGood = isRefusedStatement(error)
+      isGood = isRefusedStatement(error) && !(isReadOnly(error) && staysReadOnly(connection))
       throw error
     } finally {
       connection.off('error', ignored)
@@ -112,6 +120,11 @@ async function answered(connection: Connection, sql: string, found: Examined | u
   const { serverStatus = 0 } = result as Partial<Written>
   if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw notCommitted()
   return result
+}
+
+/** Whether it is a row that says so of the server: it writes all the same for a user with a privilege. */
+function saysReadOnly(result: unknown): boolean {
+  return Array.isArray(result) && result[0]?.read_only === '1'
 }
 
 /** The connection is then closed, which rolls back. */
