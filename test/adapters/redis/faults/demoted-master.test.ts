@@ -1,9 +1,11 @@
+import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import net from 'node:net'
 import { Redis, type RedisOptions } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { startRedis } from '../../../support/redis-server.js'
+import { SENTINEL_NAME, startSentinel } from '../redis-sentinel.js'
 
 const CLAIM = { scope: '', fingerprint: 'f', leaseMs: 10_000, retentionMs: 60_000, unknownOutcome: 'rerun' } as const
 
@@ -50,3 +52,42 @@ test('a client that reconnects on READONLY finds the new master, and loses no cl
   })
   expect(await begin('a')).toEqual({ acquired: true, attempt: 1, previousOutcome: 'none' })
 })
+
+/** A master that was only paused goes on where it was. Sentinels demote it ten seconds later. */
+async function behindAPause(options: Pick<RedisOptions, 'failoverDetector'>) {
+  const first = await startRedis()
+  const second = await startRedis('--replicaof', '127.0.0.1', `${first.port}`)
+  const sentinel = await startSentinel(first.port, 1, { 'down-after-milliseconds': 300, 'failover-timeout': 1_500 })
+  const [client, asking, next] = [
+    new Redis({ sentinels: [{ host: '127.0.0.1', port: sentinel.port }], name: SENTINEL_NAME, ...options }),
+    new Redis(sentinel.port),
+    new Redis(second.port),
+  ]
+  onTestFinished(async () => {
+    for (const each of [client, asking, next]) each.disconnect()
+    await Promise.all([first.close(), second.close(), sentinel.close()])
+  })
+  const comes = (look: () => Promise<void>) => vi.waitFor(look, { timeout: 20_000, interval: 50 })
+  await comes(async () => expect(await asking.call('SENTINEL', 'replicas', SENTINEL_NAME)).toHaveLength(1))
+  await comes(async () => expect(await next.info('replication')).toContain('master_link_status:up'))
+  const store = new RedisStore({ client })
+  expect(await store.begin('before', { ...CLAIM, token: 'a' })).toMatchObject({ acquired: true })
+
+  const left = options.failoverDetector === true ? once(client, 'ready') : undefined
+  first.signal('SIGSTOP')
+  await comes(async () =>
+    expect(await asking.call('SENTINEL', 'get-master-addr-by-name', SENTINEL_NAME)).toContain(`${second.port}`),
+  )
+  await left
+  first.signal('SIGCONT')
+  expect(await store.begin('behind', { ...CLAIM, token: 'b' })).toMatchObject({ acquired: true })
+  return { isKept: (await next.exists('once-per-key:behind')) === 1 }
+}
+
+test('ioredis stays with a master that was only paused, which confirms what is lost', async () => {
+  expect(await behindAPause({})).toEqual({ isKept: false })
+}, 60_000)
+
+test('with `failoverDetector` it has left it', async () => {
+  expect(await behindAPause({ failoverDetector: true })).toEqual({ isKept: true })
+}, 60_000)
