@@ -27,8 +27,12 @@ async function main(): Promise<number> {
   }
 }
 
-/** Whoever reads only the first lines, as `head` does, has read enough. */
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 3))
+/** Whoever reads only the first lines, as `head` does, has read enough: what was to be done is done all the same. */
+for (const output of [process.stdout, process.stderr]) {
+  output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.exit(3)
+  })
+}
 
 /** Until it has said how it ended, it counts as failed: a process also ends because nothing is left to wait for. */
 process.exitCode = 3

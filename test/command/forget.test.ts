@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Cluster, Redis } from 'ioredis'
@@ -201,6 +203,18 @@ describe('forget', async () => {
       const args = ['forget', '--scope', 'acme', '--key', 'paid-1', '--remove', ...at]
       const { exitCode, shown } = await commandInTerminal(args, 'yes')
       expect([exitCode, shown]).toEqual([0, expect.stringContaining('Removed: the key is new.')])
+      expect(await store.inspect('acme:paid-1')).toBeNull()
+    })
+
+    test('a reader of its output that leaves early, as `head` does, keeps nothing from being done', async () => {
+      const pipe = join(mkdtempSync(join(tmpdir(), 'once-per-key-pipe-')), 'output')
+      onTestFinished(() => rmSync(dirname(pipe), { recursive: true }))
+      execFileSync('mkfifo', [pipe])
+      const left = open(pipe).then((reader) => reader.close())
+      const args = ['forget', '--scope', 'acme', '--key', 'paid-1', '--remove', ...at]
+      const { exitCode, isAsked } = await commandInTerminal(args, 'yes', pipe)
+      await left
+      expect([isAsked, exitCode]).toEqual([true, 0])
       expect(await store.inspect('acme:paid-1')).toBeNull()
     })
 
