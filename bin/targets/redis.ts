@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
+import { UsageError } from '../command-line.js'
 import { driver } from '../driver.js'
 import { CONNECT_MS, DRIVER_MS, reasonOf, within } from '../limits.js'
 
@@ -24,8 +25,13 @@ const OF_SERVER = {
 
 export async function openRedis(url: string, prefix = DEFAULT_PREFIX): Promise<RedisTarget> {
   const ioredis = await driver('ioredis', () => import('ioredis'))
-  const redis = await connected(new ioredis.Redis(url, { lazyConnect: true, ...OF_SERVER }))
-  if (!(await isCluster(redis))) return target(redis, prefix, [redis])
+  const unconnected = new ioredis.Redis(url, { lazyConnect: true, ...OF_SERVER })
+  checkDatabase(unconnected)
+  const redis = await connected(unconnected)
+  if (!(await isCluster(redis))) {
+    await selected(redis)
+    return target(redis, prefix, [redis])
+  }
   const { host, port, username, password, tls } = redis.options
   redis.disconnect()
   const cluster = await connected(
@@ -36,6 +42,24 @@ export async function openRedis(url: string, prefix = DEFAULT_PREFIX): Promise<R
     }),
   )
   return target(cluster, prefix, cluster.nodes('master'))
+}
+
+/** @throws UsageError */
+function checkDatabase({ options: { db = 0 } }: Redis): void {
+  if (Number.isNaN(db))
+    throw new UsageError('--redis: what follows the host is the number of a database, as in redis://host/2.')
+}
+
+/** ioredis stays in database 0 where it may not have the one of the URL: other records would be changed than were meant. */
+async function selected(redis: Redis): Promise<void> {
+  const { db = 0 } = redis.options
+  if (db === 0) return
+  try {
+    await redis.select(db)
+  } catch (error) {
+    redis.disconnect()
+    throw new Error(`Redis does not give its database ${db}: ${reasonOf(error)}`, { cause: error })
+  }
 }
 
 /** Not guessed: a walk through one node of a cluster would miss what the others have. */

@@ -84,6 +84,30 @@ test('a master behind a sentinel is reached by the application’s own client', 
   }
 })
 
+describe('a database of a Redis server', async () => {
+  const server = await startRedis()
+  const client = new Redis(server.port)
+  await new RedisStore({ client }).release('acme:lost-0', LOST)
+  client.disconnect()
+  afterAll(() => server.close())
+
+  test('is that of the URL', async () => {
+    expect(await unknownAt('--redis', `${server.url}/0`)).toEqual(['acme:lost-0'])
+    const { exitCode, stdout } = await command(['stats', '--json', '--redis', `${server.url}/2`])
+    expect([exitCode, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ records: 0 })])
+  })
+
+  test.each([
+    ['does not have', '/99', 3, /^once-per-key: Redis does not give its database 99: .*out of range$/m],
+    ['cannot have', '/payments', 2, /^once-per-key: --redis: what follows the host is the number of a database/],
+  ])('that it %s is never taken for database 0', async (_which, path, code, words) => {
+    const args = ['resolve', 'acme', 'lost-0', '--attempt', '1', '--failed', '--yes']
+    const { exitCode, stdout, stderr } = await command([...args, '--redis', server.url + path])
+    expect([exitCode, stdout, stderr]).toEqual([code, '', expect.stringMatching(words)])
+    expect(await unknownAt('--redis', server.url)).toEqual(['acme:lost-0'])
+  })
+})
+
 describe('a password of the environment', async () => {
   const server = await startRedis()
   const { port } = server
