@@ -97,7 +97,8 @@ export interface CommandLine {
 
 /** @throws UsageError */
 export function readCommandLine(args: readonly string[]): CommandLine {
-  const { values, positionals } = parsed(args)
+  const { values, positionals, tokens } = parsed(args)
+  checkOnce(tokens)
   const [command, ...rest] = positionals
   if (command === undefined || command === 'help') return { command: undefined, rest, options: values, help: true }
   if (!isCommand(command)) throw new UsageError(noCommand(command))
@@ -149,10 +150,17 @@ export function checkGiven(name: string, place: string | undefined): void {
 
 function parsed(args: readonly string[]) {
   try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true, tokens: true })
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
+}
+
+/** The last one alone would count: of two scopes, the first one's answers would stay, as if they had been erased. */
+function checkOnce(tokens: ReturnType<typeof parsed>['tokens']): void {
+  const given = tokens.flatMap((token) => (token.kind === 'option' && token.value !== undefined ? [token.name] : []))
+  const twice = given.find((name, i) => given.indexOf(name) < i)
+  if (twice !== undefined) throw new UsageError(`--${twice} is given twice: which one is meant?`)
 }
 
 function isCommand(word: string): word is CommandName {

@@ -11,6 +11,13 @@ test('an option of another command is refused: nothing is settled where --dry-ru
   expect(() => readCommandLine(['forget', '--scope', 'acme', '--limit', '5'])).toThrow('forget has no --limit')
 })
 
+test('an option with a value is refused where it is given twice: the first one would be ignored', () => {
+  const forgets = () => readCommandLine(['forget', '--scope', 'acme', '--scope=globex', '--yes'])
+  expect(forgets).toThrow(UsageError)
+  expect(forgets).toThrow('--scope is given twice')
+  expect(readCommandLine(['forget', '--scope', 'acme', '--yes', '--yes']).options.yes).toBe(true)
+})
+
 test.each(['redis', 'postgres', 'sqlite', 'store'])(
   'an empty --%s is refused: it may be a variable that is not set',
   (name) => {
