@@ -38,6 +38,12 @@ for (const output of [process.stdout, process.stderr]) {
 process.exitCode = 3
 process.once('beforeExit', neverCame)
 
+/** Of a client of a --store module, which nobody waits for: Node would print it with a URL's password, and end with code 1. */
+process.on('uncaughtException', (error) => {
+  failed(error)
+  process.exit()
+})
+
 main()
   .then((code) => {
     process.exitCode = code

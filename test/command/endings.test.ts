@@ -36,6 +36,10 @@ describe('a command that fails ends, and says why', async () => {
   })
 
   const CLIENT = `import { Redis } from 'ioredis'\nconst client = new Redis('${server.url}')\n`
+  const FAILS_MEANWHILE = `
+    setTimeout(() => Promise.reject(new Error('cannot reach redis://teller:pin@host')))
+    export const store = { begin() {}, renew() {}, complete() {}, release() {}, inspect: () => new Promise(() => {}) }
+  `
   test.each([
     ['exports no store, and has opened a client', `${CLIENT}await client.ping()\n`, 2, /exports no `store`/],
     [
@@ -45,6 +49,7 @@ describe('a command that fails ends, and says why', async () => {
       /no settings/,
     ],
     ['throws nothing that has words', 'throw undefined\n', 3, /^once-per-key: undefined$/m],
+    ['has a client that fails meanwhile', FAILS_MEANWHILE, 3, /^once-per-key: cannot reach redis:\/\/…@host\n$/],
     ['awaits what never comes', 'await new Promise(() => {})\n', 3, /what it waited for never comes.*--store/],
   ])('where the module of its store %s', async (name, text, code, words) => {
     const file = join(folder, `${name.replaceAll(/\W/g, '-')}.mjs`)
