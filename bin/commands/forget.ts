@@ -3,7 +3,7 @@ import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.j
 import { type CommandLine, checkName, type Options, UsageError } from '../command-line.js'
 import { engineOf, recordOf } from '../operator.js'
 import { harmless, printJson } from '../printed.js'
-import type { Target } from '../target.js'
+import { type Target, tellPrefix } from '../target.js'
 import { print } from './inspect.js'
 
 /** Erases stored answers: of a scope, or of one key. */
@@ -21,11 +21,12 @@ export async function forget({ rest, options }: CommandLine, target: Target): Pr
   return ofKey({ ...of, key, ...(path !== undefined && { path }) }, options, target)
 }
 
-async function ofScope(of: ScopeName, options: Options, { store }: Target): Promise<number> {
+async function ofScope(of: ScopeName, options: Options, target: Target): Promise<number> {
   const { 'dry-run': countsOnly = false, yes, json } = options
   const question = `Erase the answers of the scope ${harmless(JSON.stringify(of.scope))}? Their retries get 409 answer_not_kept.`
   if (!countsOnly && !yes && !(await agrees(question))) return unchanged(options, SAID_NO, { forgotten: 0 })
-  const counted = await engineOf(store).forgetScope(of, { countsOnly })
+  const counted = await engineOf(target.store).forgetScope(of, { countsOnly })
+  if (counted.forgotten + counted.left + counted.unreadable === 0) tellPrefix(target, options)
   if (json) printJson(counted)
   else printCounts(counted, countsOnly)
   return counted.left + counted.unreadable > 0 ? 1 : 0
@@ -47,9 +48,11 @@ const UNREADABLE =
   'They are damaged, or a later version wrote them, and their answers may still be there: repeat it with the latest version; a damaged ' +
   'record stays until its retention ends, or until you delete it by hand in the store.'
 
-async function ofKey(name: RecordName, options: Options, { store }: Target): Promise<number> {
+async function ofKey(name: RecordName, options: Options, target: Target): Promise<number> {
   const { remove: removes = false, 'dry-run': isDryRun, yes, json } = options
+  const { store } = target
   const record = await recordOf(store, name)
+  if (record === null) tellPrefix(target, options)
   const why = whyNot(record, removes)
   if (record === null || record.state === 'in-flight' || why !== null) {
     return unchanged(options, why ?? NO_RECORD, { forgotten: 0 })

@@ -2,7 +2,7 @@ import type { CommandLine } from '../command-line.js'
 import { keysOf } from '../keys.js'
 import { operatorOf } from '../operator.js'
 import { printFacts, printJson } from '../printed.js'
-import type { Target } from '../target.js'
+import { type Target, tellPrefix } from '../target.js'
 
 export async function stats({ options }: CommandLine, target: Target): Promise<number> {
   const unknown = { 'in-flight': 0, failed: 0 }
@@ -17,6 +17,7 @@ export async function stats({ options }: CommandLine, target: Target): Promise<n
     ownersLost: unknown['in-flight'],
     failedPerhaps: unknown.failed,
   }
+  if (records === 0) tellPrefix(target, options)
   if (options.json) printJson(counted)
   else
     printFacts({

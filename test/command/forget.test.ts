@@ -108,6 +108,17 @@ describe('forget', async () => {
     })
   })
 
+  test.each([
+    ['forget of a scope', ['forget', '--scope', 'acme', '--yes']],
+    ['forget of a key', ['forget', '--scope', 'acme', '--key', 'paid-1', '--yes']],
+    ['stats', ['stats']],
+  ])('%s says where it looked, where nothing is found: the store may have another prefix', async (_name, args) => {
+    expect((await command([...args, ...at])).stderr).toBe('')
+    await client.flushall()
+    expect((await command([...args, ...at])).stderr).toContain('Only keys that begin with once-per-key: count.')
+    expect((await command([...args, ...at, '--prefix', 'once-per-key:'])).stderr).toBe('')
+  })
+
   test('list says which records could not be read', async () => {
     await client.set('once-per-key:acme:paid-1', '9')
     const { exitCode, stdout } = await command(['list', '--scope', 'acme', ...at])
