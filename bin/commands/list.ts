@@ -16,10 +16,14 @@ export async function list({ options }: CommandLine, target: Target): Promise<nu
   const { total, shown } = await oldestOf(engineOf(target.store).recordsOf(of), options)
   if (total === 0) tellPrefix(target, options)
   if (json) printJson({ total, records: shown.map(asJson) })
-  else if (total === 0) console.log('The scope has no records.')
+  else if (total === 0)
+    console.log(namespace === undefined ? NO_REQUESTS : 'The scope has no records in that namespace.')
   else printOldest(COLUMNS, total, shown)
   return shown.some(({ record }) => record === null) ? 1 : 0
 }
+
+const NO_REQUESTS =
+  'The scope has no records of requests. For a runner say --namespace run.NAME, and for webhooks’ events --namespace webhook.'
 
 const COLUMNS: Columns<ScopeRecord> = [
   ['key', ({ key }) => key],

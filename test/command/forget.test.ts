@@ -89,6 +89,9 @@ describe('forget', async () => {
 
     const { total, records } = JSON.parse((await list('--json', '--limit', '4')).stdout)
     expect([total, records.length]).toEqual([5, 4])
+    await client.del('once-per-key:globex:paid-1')
+    const none = await command(['list', '--scope', 'globex', ...at])
+    expect(none.stdout).toMatch(/^The scope has no records of requests\. For a runner say --namespace run\.NAME/)
     const event = JSON.parse((await list('--json', '--namespace', 'webhook')).stdout)
     const retentionRemainingMs = expect.any(Number)
     expect(event).toEqual({
