@@ -53,6 +53,14 @@ describe('an error of the store', () => {
     expect(JSON.stringify(events)).not.toContain(SECRET)
   })
 
+  test('that has no message is told by its class', async () => {
+    class TimeoutError extends Error {}
+    const { store, send, events } = engineOnTrial()
+    store.next('begin', failBefore(new TimeoutError()))
+    await send()
+    expect(events[0]).toHaveProperty('error', { name: 'Error', message: 'TimeoutError, without a message' })
+  })
+
   test('whose code is no text is told without it', async () => {
     const { store, send, events } = engineOnTrial()
     store.next('begin', failBefore(Object.assign(new Error('down'), { code: { secret: SECRET } })))

@@ -166,7 +166,9 @@ export function storeFailure(error: unknown): StoreFailure {
   try {
     if (error instanceof Error) {
       const { name, message, code } = error as { name: string; message: string; code?: unknown }
-      return { name, message, ...(typeof code === 'string' && { code }) }
+      // node-redis's TimeoutError has no other words, nor has an AggregateError of Node's.
+      const words = message === '' ? `${error.constructor.name}, without a message` : message
+      return { name, message: words, ...(typeof code === 'string' && { code }) }
     }
   } catch {} // Reading its properties threw.
   return { name: 'Error', message: 'The store threw something that is not an Error.' }
