@@ -80,7 +80,8 @@ export async function carryOut(
   let mayHaveHappened = !isNew // A try with an unknown end may have been made before a reload.
 
   for (let tries = 1; !signal.aborted; tries++) {
-    if (sentAt && Date.now() - sentAt > rules.expiresAfterMs) {
+    // NaN where the time is not known, so that the comparison is false.
+    if (Date.now() - (sentAt as number) > rules.expiresAfterMs) {
       call.last = { problem: { code: 'key_expired' } }
       return
     }
@@ -95,7 +96,7 @@ export async function carryOut(
       const code = problem?.code
       if (signal.aborted || !isCertainRefusal(last) || code === 'outcome_unknown') return
       // If an earlier try may have had its effect, only a refusal that also covers that try settles the operation.
-      if (mayHaveHappened && (code === 'key_expired' || !rules.settles(response, problem))) return
+      if (mayHaveHappened && (code === 'key_expired' || rules.settles(response, problem) !== true)) return
       await forgetKey(rules.keys, operation)
       return { outcome: 'refused' }
     }

@@ -61,7 +61,7 @@ export function createClient(options: ClientOptions): Client {
         const end = await within(rules.totalTimeoutMs, signal, async () => {
           const [first, own] = await Promise.all([call.request, request])
           if (first.head !== own.head || call.body !== body) {
-            throw new TypeError('Another is in progress.')
+            throw new TypeError('One is in progress.')
           }
           call.end ??= carryOut(rules, operation, first, call)
           return call.end

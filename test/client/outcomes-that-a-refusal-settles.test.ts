@@ -1,4 +1,4 @@
-import { createClient } from 'once-per-key/client'
+import { type ClientOptions, createClient } from 'once-per-key/client'
 import { MemoryStore } from 'once-per-key/memory'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { payoutsApp } from '../../examples/recipes/payouts-app.js'
@@ -42,8 +42,16 @@ test('where the answer of a success was lost, a changed body settles nothing', a
   expect(keys.all.size).toBe(1)
 })
 
+test('a `settles` that does not say true settles nothing: a promise is no word', async () => {
+  const { post, lose, keys, bank } = await start({ settles: (async () => false) as never })
+  bank.transfer.mockRejectedValue(Object.assign(new Error('The account is closed'), { status: 422 }))
+  lose(['its reply'])
+  expect(await post()).toMatchObject({ outcome: 'unknown', response: { status: 422 } })
+  expect(keys.all.size).toBe(1)
+})
+
 /** A client, and a service with the middleware, apart by a network that loses what it is told to lose. */
-async function start() {
+async function start(options: Partial<ClientOptions> = {}) {
   const bank = { transfer: vi.fn(async () => ({ id: 'po_1' })) }
   const { app } = payoutsApp({ store: new MemoryStore(), bank })
   const service = await listen(app)
@@ -55,7 +63,7 @@ async function start() {
   const keys = keyStorage()
   const random = vi.spyOn(Math, 'random').mockReturnValue(0) // no pause
   onTestFinished(() => random.mockRestore())
-  const client = createClient({ keys, maxTries: 3 })
+  const client = createClient({ keys, maxTries: 3, ...options })
   const headers = { Authorization: 'Bearer demo_acme', 'Content-Type': 'application/json' }
   const url = `http://127.0.0.1:${proxy.port}/payouts`
   return {
