@@ -3,9 +3,9 @@ import { controlsOf, createRequestEngine, type Operator } from '../http/index.js
 import { respond } from './execution.js'
 import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
 
-/** A handler; `idempotency` is absent if the request had no key, or is not covered. */
-export type FetchHandler<Rest extends readonly unknown[] = readonly []> = (
-  request: Request,
+/** A handler; `idempotency` is absent if the request had no key, or is not covered. A platform may have its own `Req`. */
+export type FetchHandler<Rest extends readonly unknown[] = readonly [], Req extends Request = Request> = (
+  request: Req,
   idempotency: IdempotencyContext | undefined,
   ...rest: Rest
 ) => Response | Promise<Response>
@@ -24,14 +24,20 @@ export interface HandleTerms {
 /** `once(handler)` returns a handler for the platform; `inspect` and `resolve` are for operators. */
 export interface Once extends Operator {
   /** Protects a handler. After `idempotency`, it receives the further arguments of the platform. */
-  <Rest extends readonly unknown[]>(handler: FetchHandler<Rest>): (request: Request, ...rest: Rest) => Promise<Response>
+  <Rest extends readonly unknown[], Req extends Request = Request>(
+    handler: FetchHandler<Rest, Req>,
+  ): (request: Req, ...rest: Rest) => Promise<Response>
   /**
    * Handles one request: with the handler, or instead of it. The handler receives the same request object.
    *
    * Rejects with what the handler threw, after its record was released, and with an IdempotencyError for misuse: then
    * the handler did not run, and nothing was stored.
    */
-  handle(request: Request, handler: FetchHandler, terms?: HandleTerms): Promise<Response>
+  handle<Req extends Request>(
+    request: Req,
+    handler: FetchHandler<readonly [], Req>,
+    terms?: HandleTerms,
+  ): Promise<Response>
   /**
    * Resolves when no run is active and no completion is pending. Call it after the server has stopped and before
    * closing the store's client.
@@ -55,33 +61,37 @@ export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonl
   const engine = createRequestEngine<Asked>(engineOptions(options))
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
 
-  function answer(asked: Asked, handler: FetchHandler, waitUntil?: HandleTerms['waitUntil']): Promise<Response> {
+  function answer(asked: Asked, handler: Handler, waitUntil?: HandleTerms['waitUntil']): Promise<Response> {
     const { request } = asked
     const call = { request, asked, maxBodyBytes, sendsThrown: true, waitUntil }
     return respond(
       engine,
       call,
-      () => handler(request, undefined),
-      ({ context }) => handler(request, context),
+      () => handler(undefined),
+      ({ context }) => handler(context),
     )
   }
 
-  function once<Rest extends readonly unknown[]>(
-    handler: FetchHandler<Rest>,
+  function once<Rest extends readonly unknown[], Req extends Request>(
+    handler: FetchHandler<Rest, Req>,
     ...more: readonly unknown[]
-  ): (request: Request, ...rest: Rest) => Promise<Response> {
+  ): (request: Req, ...rest: Rest) => Promise<Response> {
     if (typeof handler !== 'function') return refuseMount(WRAPS, [handler, ...more]) as never
     if (options.scope === undefined) throw scopeMissing()
     return (request, ...rest) =>
       isRequest(request)
-        ? answer({ request, rest }, (same, context) => handler(same, context, ...rest))
+        ? answer({ request, rest }, (context) => handler(request, context, ...rest))
         : refuseCall(request, ...rest)
   }
 
-  function handle(request: Request, handler: FetchHandler, terms: HandleTerms = {}): Promise<Response> {
+  function handle<Req extends Request>(
+    request: Req,
+    handler: FetchHandler<readonly [], Req>,
+    terms: HandleTerms = {},
+  ): Promise<Response> {
     if (!isRequest(request)) return refuseCall(request)
     const told = 'scope' in terms ? { scope: terms.scope as string } : undefined
-    return answer({ request, rest: [], told }, handler, terms.waitUntil)
+    return answer({ request, rest: [], told }, (context) => handler(request, context), terms.waitUntil)
   }
 
   return Object.assign(once, {
@@ -89,6 +99,9 @@ export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonl
     ...controlsOf(engine),
   })
 }
+
+/** A handler, with all that it was called with but the context. */
+type Handler = (context: IdempotencyContext | undefined) => Response | Promise<Response>
 
 const WRAPS =
   '`once(handler)` of once-per-key/fetch takes a function that gets a Request and returns a Response, and is no middleware itself'

@@ -30,6 +30,23 @@ export const handler = once(async (_request, context) => {
   return Response.json({ attempt: context?.attempt })
 })
 export const plain: FetchHandler = async () => new Response(null)
+
+/** A platform's own request, such as Next.js's. */
+declare class PlatformRequest extends Request {
+  readonly cookies: ReadonlyMap<string, string>
+}
+type Params = { readonly params: Promise<{ readonly id: string }> }
+export const ofPlatform = once(async (request: PlatformRequest, _context, { params }: Params) => {
+  isTrue<Equal<typeof request, PlatformRequest>>()
+  return Response.json({ id: (await params).id, session: request.cookies.get('session') })
+})
+isTrue<Equal<Parameters<typeof ofPlatform>, [request: PlatformRequest, Params]>>()
+isTrue<Equal<Parameters<typeof handler>[0], Request>>()
+export const handlePlatform = (request: PlatformRequest) =>
+  once.handle(request, (same) => new Response(same.cookies.get('session')))
+// @ts-expect-error: the handler needs more than a Request
+once.handle(new Request('http://localhost'), (same: PlatformRequest) => new Response(same.cookies.get('session')))
+
 export async function handle(request: Request): Promise<Response> {
   const reply = await once.handle(request, async (same, context) => {
     isTrue<Equal<typeof context, IdempotencyContext | undefined>>()
