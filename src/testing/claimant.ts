@@ -1,7 +1,16 @@
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
-import type { Answer, Claim, CommandReply, Ownership, Step, StepChange, Store } from '../core/index.js'
-import { promised, type SeenAnswer, type SeenBegun, type SeenDone, seenAnswer, seenBegun, seenDone } from './seen.js'
+import type { Answer, Claim, CommandReply, Ownership, StepChange, Store } from '../core/index.js'
+import {
+  promised,
+  type SeenAnswer,
+  type SeenBegun,
+  type SeenDone,
+  seenAnswer,
+  seenBegun,
+  seenDone,
+  seenSteps,
+} from './seen.js'
 
 /** Longer than any test. */
 export const LONG_MS = 3_600_000
@@ -34,8 +43,8 @@ export interface Claimant {
     result?: string | null,
     terms?: Partial<Terms>,
   ): Promise<SeenDone>
-  /** Begins a step where there is no record. Resolves with whether the reply says so. */
-  restores(label: string): Promise<boolean>
+  /** Begins a step, or renews. Resolves with whether the reply says that there was no record. */
+  restores(label?: string): Promise<boolean>
   /** Claims the key. Resolves with the recorded steps: label, state and result. */
   recorded(): Promise<string[]>
   /** Claims the key, and fails unless it is acquired. */
@@ -128,20 +137,20 @@ function stepsOf(
       return seenDone(await sendStep({ label, state, order, result: result === null ? null : bytesOf(result) }, terms))
     },
     async restores(label) {
-      const reply = await sendStep({ label, state: 'begun', order: 1, result: null }, {})
+      const { failedMs: _, key, ...rest } = own({})
+      const reply =
+        label === undefined
+          ? await store.renew(key, rest)
+          : await sendStep({ label, state: 'begun', order: 1, result: null }, {})
       return reply.ok && reply.restored === true
     },
     async recorded() {
       const { key, token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome } = claim
       const reply = await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome })
       promised({ acquired: reply.acquired }, { acquired: true }, 'A key that is free can be claimed.')
-      return reply.acquired ? (reply.steps ?? []).map(inOneLine) : []
+      return reply.acquired ? seenSteps(reply.steps ?? []) : []
     },
   }
 }
 
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1')
-
-function inOneLine({ label, state, result }: Step): string {
-  return `${label} ${state} ${result === null ? null : Buffer.from(result).toString('latin1')}`
-}

@@ -1,7 +1,7 @@
 import { AssertionError } from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { inspect, isDeepStrictEqual } from 'node:util'
-import type { Answer, BeginReply, CommandReply, IdempotencyRecord } from '../core/index.js'
+import type { Answer, BeginReply, CommandReply, IdempotencyRecord, Step } from '../core/index.js'
 
 /** Replies reduced to what is promised: plain values, so prototypes and extra members make no difference. */
 export type SeenRecord =
@@ -26,7 +26,13 @@ export type SeenRecord =
     }
 
 export type SeenBegun =
-  | { readonly acquired: true; readonly attempt: number; readonly previousOutcome: string }
+  | {
+      readonly acquired: true
+      readonly attempt: number
+      readonly previousOutcome: string
+      /** Absent if there are none. */
+      readonly steps?: readonly string[]
+    }
   | { readonly acquired: false; readonly record: SeenRecord }
 
 export type SeenDone = { readonly ok: true } | { readonly ok: false; readonly record: SeenRecord | null }
@@ -61,7 +67,15 @@ export function seenRecord(record: IdempotencyRecord): SeenRecord {
 
 export function seenBegun(begun: BeginReply): SeenBegun {
   if (!begun.acquired) return { acquired: false, record: seenRecord(begun.record) }
-  return { acquired: true, attempt: begun.attempt, previousOutcome: begun.previousOutcome }
+  const { attempt, previousOutcome, steps = [] } = begun
+  return { acquired: true, attempt, previousOutcome, ...(steps.length > 0 && { steps: seenSteps(steps) }) }
+}
+
+/** A line each: label, state, and the result as Latin-1. */
+export function seenSteps(steps: readonly Step[]): string[] {
+  return steps.map(({ label, state, result }) => {
+    return `${label} ${state} ${result === null ? null : Buffer.from(result).toString('latin1')}`
+  })
 }
 
 export function seenDone(done: CommandReply): SeenDone {

@@ -9,7 +9,11 @@ type Records = Map<string, StoredRecord>
 export const BROKEN_RACES: readonly BrokenStore[] = [
   racing(
     'renew writes what it read, if the token is still the same',
-    ['atomic (in-flight, lease live): renew and complete', 'atomic (in-flight, lease live): renew and release'],
+    [
+      'atomic (in-flight, lease live): renew and complete',
+      'atomic (in-flight, lease live): renew and release',
+      'atomic (in-flight, lease live): step and renew',
+    ],
     (records, now, store) => ({
       async renew(key, own) {
         const { record, reply } = machine.renew(await read(records, key), own, now())
@@ -24,6 +28,7 @@ export const BROKEN_RACES: readonly BrokenStore[] = [
     [
       'atomic (in-flight, lease live): begin again and complete',
       'atomic (in-flight, lease live): begin again and release',
+      'atomic (in-flight, lease live): step and begin again',
     ],
     (records, now, store) => ({
       async begin(key, claim) {
@@ -59,6 +64,30 @@ export const BROKEN_RACES: readonly BrokenStore[] = [
     (records, now) => ({
       async complete(key, own) {
         const { record, reply } = machine.complete(await read(records, key), own, now())
+        if (record !== null) records.set(key, record)
+        return reply
+      },
+    }),
+  ),
+  racing(
+    'a step writes what it read, if the attempt still runs',
+    ['atomic (in-flight, lease live): step and another step'],
+    (records, now, store) => ({
+      async step(key, own) {
+        const { record, reply } = machine.step(await read(records, key), own, now())
+        if (!isRunBy(own.token, records.get(key))) return store.step(key, own)
+        if (record !== null) records.set(key, record)
+        return reply
+      },
+    }),
+  ),
+  racing(
+    'a failure keeps the steps that it read, if the attempt still runs',
+    ['atomic (in-flight, lease live): step and release as uncertain'],
+    (records, now, store) => ({
+      async release(key, own) {
+        const { record, reply } = machine.release(await read(records, key), own, now())
+        if (!isRunBy(own.token, records.get(key))) return store.release(key, own)
         if (record !== null) records.set(key, record)
         return reply
       },
@@ -105,6 +134,10 @@ async function read(records: Records, key: string): Promise<StoredRecord | null>
   const record = records.get(key) ?? null
   await null
   return record
+}
+
+function isRunBy(token: string, record: StoredRecord | undefined): boolean {
+  return record?.state === 'in-flight' && record.token === token
 }
 
 function isLapsed(record: StoredRecord | undefined, now: number): boolean {

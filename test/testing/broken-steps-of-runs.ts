@@ -45,7 +45,7 @@ export const BROKEN_STEPS_OF_RUNS: readonly BrokenStore[] = [
       return isNext ? { ...begun, reply: { ...begun.reply, steps: [CHARGED] } } : begun
     },
   }),
-  broken('a step does not renew the lease', ['steps: it renews the lease'], {
+  broken('a step does not renew the lease', ['steps: it renews the lease, and restarts'], {
     step: (record, own, now) => {
       const { record: next, reply } = step(record, own, now)
       const isSame = record?.state === 'in-flight' && next?.state === 'in-flight'
@@ -55,6 +55,52 @@ export const BROKEN_STEPS_OF_RUNS: readonly BrokenStore[] = [
   broken('a step begins behind the completion', ['steps: behind a completion a result is confirmed'], {
     step: (record, own, now) =>
       record?.state === 'completed' ? { record, reply: { ok: true } } : step(record, own, now),
+  }),
+  broken('a failed attempt records steps', ['steps: behind an uncertain failure', 'steps: behind a certain failure'], {
+    step: (record, own, now) =>
+      step(record?.state === 'failed' && record.token === own.token ? null : record, own, now),
+  }),
+  broken('whoever has a result to record behind a completion is confirmed', ['steps: behind a completion a result'], {
+    step: (record, own, now) =>
+      record?.state === 'completed' && own.state === 'done' ? { record, reply: OK } : step(record, own, now),
+  }),
+  broken('what was taken back loses its order', ['steps: a late command of one owner changes nothing'], {
+    step: (record, own, now) => {
+      const { record: next, reply } = step(record, own, now)
+      if (next?.state !== 'in-flight' || next.steps === undefined) return { record: next, reply }
+      return { record: { ...next, steps: next.steps.filter(({ state }) => state !== 'undone') }, reply }
+    },
+  }),
+  broken('a step does not restart the retention', ['steps: it renews the lease, and restarts'], {
+    step: (record, own, now) => {
+      const { record: next, reply } = step(record, own, now)
+      return { record: record && next && { ...next, expiresAt: record.expiresAt }, reply }
+    },
+  }),
+  broken('a renewal that restores the claim does not say so', ['steps: a renewal that restores the claim'], {
+    renew: (record, own, now) => {
+      const { record: next, reply } = machine.renew(record, own, now)
+      return { record: next, reply: reply.ok ? OK : reply }
+    },
+  }),
+  broken('a step finds a record that has expired', ['steps: after its retention a record is none'], {
+    step: (record, own, now) => step(record && { ...record, expiresAt: now + 1 }, own, now),
+  }),
+  broken('labels are cut', ['steps: a hundred survive'], {
+    step: (record, own, now) => step(record, { ...own, label: own.label.slice(0, 64) }, now),
+  }),
+  broken('labels have no case', ['steps: a hundred survive'], {
+    step: (record, own, now) => step(record, { ...own, label: own.label.toLowerCase() }, now),
+  }),
+  broken('results are cut', ['steps: a hundred survive'], {
+    step: (record, own, now) => step(record, { ...own, result: own.result?.subarray(0, 4_096) ?? null }, now),
+  }),
+  broken('the latest 32 steps are kept', ['steps: a hundred survive'], {
+    step: (record, own, now) => {
+      const { record: next, reply } = step(record, own, now)
+      if (next?.state !== 'in-flight' || next.steps === undefined) return { record: next, reply }
+      return { record: { ...next, steps: next.steps.slice(-32) }, reply }
+    },
   }),
   broken('a restored claim is not said to be', ['steps: where there is no record, the claim is restored'], {
     step: (record, own, now) => {
@@ -68,6 +114,7 @@ export const BROKEN_STEPS_OF_RUNS: readonly BrokenStore[] = [
   }),
 ]
 
+const OK = { ok: true } as const
 const CHARGED = { label: 'charge', state: 'begun', result: null } as const
 
 function withoutSteps<Step extends ReturnType<typeof machine.begin>>(begun: Step, forgets: boolean): Step {

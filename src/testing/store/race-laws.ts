@@ -15,6 +15,9 @@ const SENDERS = {
   renew: ({ owner }) => owner.renew(),
   complete: ({ owner }) => owner.complete(),
   release: ({ owner }) => owner.release(),
+  'release as uncertain': ({ owner }) => owner.release({ uncertain: true }),
+  step: ({ owner }) => owner.step('charge', 'done', 2, '"ch_1"'),
+  'another step': ({ owner }) => owner.step('ship', 'begun', 3),
   'begin again': ({ owner }) => owner.begin(),
   "another's begin": ({ next }) => next.begin(),
   'resolve as failed': ({ bench, key }) => bench.resolve(1, null, { key }),
@@ -42,6 +45,9 @@ const RACES: readonly [met: Situation, one: Sender, others: readonly Sender[]][]
   ['in-flight, lease lapsed', "another's begin", ['renew', 'complete', 'release', 'begin again']],
   ['in-flight, lease lapsed', 'resolve as failed', FROM_ATTEMPTS],
   ['in-flight, lease lapsed', 'resolve as completed', FROM_ATTEMPTS],
+  ['none', "another's begin", ['step']],
+  ['in-flight, lease live', 'step', ['another step', 'renew', 'complete', 'release as uncertain', 'begin again']],
+  ['in-flight, lease lapsed', "another's begin", ['step']],
   ['failed, uncertain', 'resolve as failed', ["another's begin"]],
   ['failed, uncertain', 'resolve as completed', ["another's begin"]],
 ]
@@ -76,14 +82,15 @@ async function castOn(bench: Bench, key: string, met: Situation): Promise<Cast> 
   return { bench, key, owner, next: bench.claimant({ key }) }
 }
 
-/** The replies, the resulting record, and who owns it. */
+/** The replies, the resulting record, who owns it, and what the next to claim it is told. */
 async function seenAfter(cast: Cast, [one, other]: readonly [Sender, Sender], way: Way): Promise<unknown> {
   const replies = await way(
     () => SENDERS[one](cast),
     () => SENDERS[other](cast),
   )
   const { bench, key, owner, next } = cast
-  return { replies, record: await bench.look(key), owner: await owner.renew(), next: await next.renew() }
+  const after = { record: await bench.look(key), owner: await owner.renew(), next: await next.renew() }
+  return { replies, ...after, told: [await owner.begin(), await next.begin()] }
 }
 
 const IN_TURN: readonly Way[] = [
@@ -118,5 +125,6 @@ const LAGS = [
 ]
 
 function holdsOf(senders: readonly Sender[]): Law['holds'] {
+  if (senders.includes('step')) return 'stepped'
   return senders.some((sender) => sender.startsWith('resolve')) ? 'operable' : 'everywhere'
 }

@@ -55,8 +55,11 @@ export const stepLaws: readonly Law[] = [
     await owner.step('charge', 'begun', 3)
     promised(await owner.step('charge', 'undone', 2), OK, 'A late command is confirmed.')
     promised(await owner.recorded(), ['charge begun null'], 'A late `undone` takes no newer mark away.')
-    await owner.step('charge', 'done', 4, '"ch_1"')
-    await owner.step('charge', 'begun', 3)
+    await owner.step('charge', 'undone', 5)
+    promised(await owner.step('charge', 'begun', 4), OK, 'A late command is confirmed.')
+    promised(await owner.recorded(), [], 'A late `begun` begins nothing that was taken back.')
+    await owner.step('charge', 'done', 7, '"ch_1"')
+    await owner.step('charge', 'begun', 6)
     promised(await owner.recorded(), [CHARGED], 'A late `begun` does not replace a result.')
   }),
 
@@ -105,17 +108,37 @@ export const stepLaws: readonly Law[] = [
     promised(await owner.recorded(), [], 'It changes no record that another attempt owns.')
   }),
 
+  ...[false, true].map((uncertain) =>
+    stepped(`steps: behind ${uncertain ? 'an uncertain' : 'a certain'} failure each is stale`, async (bench) => {
+      const owner = await bench.claimant().claims()
+      await owner.release({ uncertain })
+      const record = await bench.look()
+      for (const state of ['begun', 'done', 'undone'] as const) {
+        promised(
+          await owner.step('ship', state, 1),
+          { ok: false, record },
+          'An attempt that has failed has no more steps.',
+        )
+      }
+      promised(await bench.look(), record, 'They change nothing.')
+      promised(await bench.claimant().recorded(), [], 'The next attempt is not told of them.')
+    }),
+  ),
+
   stepped('steps: behind a completion a result is confirmed, and a beginning is stale', async (bench) => {
     const owner = await bench.claimant().claims()
     await owner.complete()
+    const late = await bench.claimant({ attempt: 1 }).step('charge', 'done', 1, '"ch_2"')
+    promised({ ok: late.ok }, { ok: false }, "So it is for the record's own token only.")
     promised(await owner.step('charge', 'done', 2, '"ch_1"'), OK, 'A late result of a completed run changes nothing.')
     const { ok } = await owner.step('ship', 'begun', 3)
     promised({ ok }, { ok: false }, 'After its completion no step begins.')
   }),
 
-  stepped('steps: it renews the lease', async (bench) => {
-    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+  stepped('steps: it renews the lease, and restarts the retention', async (bench) => {
+    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: 2 * bench.shortMs })
     await owner.step('charge', 'begun', 1)
+    await bench.pass()
     await bench.pass()
     promised(await bench.look(), bench.inFlight(owner), 'A step renews the lease as `renew` does.')
   }),
@@ -127,6 +150,18 @@ export const stepLaws: readonly Law[] = [
     promised(await owner.recorded(), ['charge begun null'], 'The step is in it.')
   }),
 
+  stepped('steps: a renewal that restores the claim says so, and another does not', async (bench) => {
+    const owner = bench.claimant({ attempt: 2 })
+    const why = 'The reply says `restored` where there was no record, so that the steps are sent again.'
+    promised([await owner.restores(), await owner.restores()], [true, false], why)
+  }),
+
+  stepped('steps: after its retention a record is none, for a step too', async (bench) => {
+    await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: bench.shortMs })
+    await bench.pass()
+    promised(await bench.claimant().restores('charge'), true, 'Where a record has expired, the claim is restored.')
+  }),
+
   stepped('steps: any bytes and any label survive, and a result that is not kept', async (bench) => {
     const owner = await bench.claimant().claims()
     const label = 'Zahlung é 💶 "1" \\'
@@ -135,6 +170,20 @@ export const stepLaws: readonly Law[] = [
     await owner.step('large', 'done', 2, null)
     await owner.step('empty', 'done', 3, '')
     promised(await owner.recorded(), [`${label} done ${every}`, 'large done null', 'empty done '], 'They are told.')
+  }),
+
+  stepped('steps: a hundred survive, each under its own label, and a result of 64 KiB', async (bench) => {
+    const owner = await bench.claimant().claims()
+    const large = 'large '.repeat(10_000).padEnd(65_536, '.')
+    const most = ['l'.repeat(99), '__proto__', 'charge', 'Charge', '1', '01', 'e\u0301', '\u00e9']
+    const labels = [...most, ...Array.from({ length: 92 }, (_, i) => `${'l'.repeat(96)}:${i + 100}`)]
+    for (const [i, label] of labels.entries()) await owner.step(label, 'done', i + 1, i === 0 ? large : `${i}`)
+    const due = labels.map((label, i) => `${label} done ${i === 0 ? large : i}`)
+    promised(
+      (await owner.recorded()).toSorted(),
+      due.toSorted(),
+      'A label has up to 100 characters, and is unlike others.',
+    )
   }),
 ]
 
