@@ -42,7 +42,11 @@ export const BROKEN_RACES: readonly BrokenStore[] = [
   ),
   racing(
     'release writes over whatever came between',
-    ["atomic (in-flight, lease lapsed): another's begin and release", 'atomic (in-flight, lease lapsed): resolve as'],
+    [
+      "atomic (in-flight, lease lapsed): another's begin and release",
+      'atomic (in-flight, lease lapsed): resolve as',
+      "atomic (expired): another's begin and release",
+    ],
     (records, now, store) => ({
       async release(key, own) {
         if (!isLapsed(records.get(key), now())) return store.release(key, own)
@@ -60,6 +64,9 @@ export const BROKEN_RACES: readonly BrokenStore[] = [
       'atomic (in-flight, lease live): release and complete',
       'atomic (in-flight, lease lapsed): resolve as failed and complete',
       'atomic (in-flight, lease lapsed): resolve as completed and complete',
+      "atomic (expired): another's begin and complete",
+      "atomic (in-flight, lease live): another's complete and ",
+      'atomic (completed): forget and complete',
     ],
     (records, now) => ({
       async complete(key, own) {
@@ -89,6 +96,65 @@ export const BROKEN_RACES: readonly BrokenStore[] = [
         const { record, reply } = machine.release(await read(records, key), own, now())
         if (!isRunBy(own.token, records.get(key))) return store.release(key, own)
         if (record !== null) records.set(key, record)
+        return reply
+      },
+    }),
+  ),
+  racing(
+    'a release that is sent again writes what it read',
+    [
+      "atomic (failed, certain): release and another's begin",
+      "atomic (failed, uncertain): release and another's begin",
+    ],
+    (records, now, store) => ({
+      async release(key, own) {
+        if (records.get(key)?.state !== 'failed') return store.release(key, own)
+        const { record, reply } = machine.release(await read(records, key), own, now())
+        if (record !== null) records.set(key, record)
+        return reply
+      },
+    }),
+  ),
+  racing(
+    'a renewal that is stale writes what it read',
+    ["atomic (in-flight, lease live): another's renew and "],
+    (records, now, store) => ({
+      async renew(key, own) {
+        if (records.get(key)?.state !== 'in-flight' || isRunBy(own.token, records.get(key)))
+          return store.renew(key, own)
+        const { record, reply } = machine.renew(await read(records, key), own, now())
+        if (record !== null) records.set(key, record)
+        return reply
+      },
+    }),
+  ),
+  racing(
+    'an expired record is removed, and then the key is claimed',
+    ["atomic (expired): another's begin and "],
+    (records, now, store) => ({
+      async begin(key, claim) {
+        const record = await read(records, key)
+        if (record !== null && now() >= record.expiresAt) records.delete(key)
+        await null
+        return store.begin(key, claim)
+      },
+    }),
+  ),
+  racing('inspect writes what it read', ['atomic (in-flight, lease live): inspect and '], (records, now) => ({
+    async inspect(key) {
+      const { record, reply } = machine.inspect(await read(records, key), now())
+      if (record !== null) records.set(key, record)
+      return reply
+    },
+  })),
+  racing(
+    'forget writes what it read',
+    ['atomic (in-flight, lease live): forget and ', "atomic (failed, certain): forget, removing and another's begin"],
+    (records, now) => ({
+      async forget(key, forgetting) {
+        const { record, reply } = machine.forget(await read(records, key), forgetting, now())
+        if (record === null) records.delete(key)
+        else records.set(key, record)
         return reply
       },
     }),

@@ -2,7 +2,7 @@ import type { Forgetting } from '../../core/index.js'
 import { type Bench, type Law, lawFor } from '../bench.js'
 import { ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
 import { promised, type SeenAnswer, type SeenRecord } from '../seen.js'
-import { checkUnchanged, completed, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
+import { checkUnchanged, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
 
 const forgetful = lawFor('forgetful')
 
@@ -91,21 +91,6 @@ const LAWS: readonly Law[] = [
     await bench.forget(lookedAt(met, false))
     await bench.pass()
     promised(await bench.inspect(), forgotten(met.record), 'The key stays used.')
-  }),
-
-  forgetful('forget: at the same time as the completion, neither is lost', async (bench) => {
-    const owner = await bench.claimant().claims()
-    const { fingerprint } = owner
-    const forgetting = { state: 'completed', attempt: 1, fingerprint, removes: false } as const
-    const [done, completion, again] = await Promise.all([
-      bench.forget(forgetting),
-      owner.complete(),
-      bench.forget(forgetting),
-    ])
-    promised(completion, { ok: true }, 'The owner completes.')
-    const isForgotten = done.ok || again.ok
-    const record = isForgotten ? forgotten(completed(owner)) : completed(owner)
-    promised(await bench.inspect(), record, 'The record is completed; its answer is gone if a command said so.')
   }),
 
   forgetful('listScope: a walk lists all of a scope, and no other', async (bench) => {

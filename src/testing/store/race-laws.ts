@@ -20,6 +20,14 @@ const SENDERS = {
   'another step': ({ owner }) => owner.step('ship', 'begun', 3),
   'begin again': ({ owner }) => owner.begin(),
   "another's begin": ({ next }) => next.begin(),
+  "another's renew": ({ next }) => next.renew(),
+  "another's complete": ({ next }) => next.complete(OTHER_ANSWER),
+  "another's release": ({ next }) => next.release(),
+  inspect: ({ bench, key }) => bench.inspect(key),
+  forget: ({ bench, key, owner: { fingerprint } }) =>
+    bench.forget({ state: 'completed', attempt: 1, fingerprint, removes: false }, key),
+  'forget, removing': ({ bench, key }) =>
+    bench.forget({ state: 'failed', attempt: 1, fingerprint: null, removes: true }, key),
   'resolve as failed': ({ bench, key }) => bench.resolve(1, null, { key }),
   'resolve as completed': ({ bench, key }) => bench.resolve(1, OTHER_ANSWER, { key }),
 } satisfies Record<string, (cast: Cast) => Promise<unknown>>
@@ -32,6 +40,9 @@ const MET = {
   none: async () => {},
   'in-flight, lease live': (owner) => owner.claims(),
   'in-flight, lease lapsed': (owner, { shortMs }) => owner.claims({ leaseMs: shortMs }),
+  expired: (owner, { shortMs }) => owner.claims({ leaseMs: shortMs, retentionMs: shortMs }),
+  completed: async (owner) => (await owner.claims()).complete(),
+  'failed, certain': async (owner) => (await owner.claims()).release(),
   'failed, uncertain': async (owner) => (await owner.claims()).release({ uncertain: true }),
 } satisfies Record<string, (owner: Claimant, bench: Bench) => Promise<unknown>>
 
@@ -45,6 +56,17 @@ const RACES: readonly [met: Situation, one: Sender, others: readonly Sender[]][]
   ['in-flight, lease lapsed', "another's begin", ['renew', 'complete', 'release', 'begin again']],
   ['in-flight, lease lapsed', 'resolve as failed', FROM_ATTEMPTS],
   ['in-flight, lease lapsed', 'resolve as completed', FROM_ATTEMPTS],
+  ['expired', "another's begin", ['renew', 'complete', 'release', 'begin again']],
+  ['failed, certain', 'release', ["another's begin"]],
+  ['failed, uncertain', 'release', ["another's begin"]],
+  // What is stale, or only looks, must not write back what it has read either.
+  ['in-flight, lease live', "another's renew", ['complete', 'release']],
+  ['in-flight, lease live', "another's complete", ['complete', 'release']],
+  ['in-flight, lease live', "another's release", ['complete', 'release']],
+  ['in-flight, lease live', 'inspect', ['complete', 'release']],
+  ['in-flight, lease live', 'forget', ['complete', 'release']],
+  ['completed', 'forget', ['complete']],
+  ['failed, certain', 'forget, removing', ["another's begin"]],
   ['none', "another's begin", ['step']],
   ['in-flight, lease live', 'step', ['another step', 'renew', 'complete', 'release as uncertain', 'begin again']],
   ['in-flight, lease lapsed', "another's begin", ['step']],
@@ -66,7 +88,7 @@ type Way = (one: Send, other: Send) => Promise<readonly [one: unknown, other: un
 async function checkRace(bench: Bench, met: Situation, names: readonly [Sender, Sender], name: string): Promise<void> {
   const ways = [...IN_TURN, ...waysAtOnce(bench)]
   const casts = await Promise.all(ways.map((_, i) => castOn(bench, `${bench.key}:${i}`, met)))
-  if (met === 'in-flight, lease lapsed') await bench.pass()
+  if (met === 'in-flight, lease lapsed' || met === 'expired') await bench.pass()
   const [inOrder, turnedRound, ...atOnce] = await Promise.all(
     ways.map((way, i) => seenAfter(casts[i] as Cast, names, way)),
   )
@@ -125,6 +147,8 @@ const LAGS = [
 ]
 
 function holdsOf(senders: readonly Sender[]): Law['holds'] {
+  const [one = ''] = senders
   if (senders.includes('step')) return 'stepped'
-  return senders.some((sender) => sender.startsWith('resolve')) ? 'operable' : 'everywhere'
+  if (one.startsWith('forget')) return 'forgetful'
+  return /^(resolve|inspect)/.test(one) ? 'operable' : 'everywhere'
 }
