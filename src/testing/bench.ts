@@ -22,7 +22,7 @@ export interface Law {
    * `'operable'`: only for stores with the operator's commands; `'listable'`: only for stores with `list`;
    * `'forgetful'`: only for stores with `forget` and `listScope`; `'stepped'`: only for stores with `step`.
    */
-  readonly holds: 'everywhere' | 'operable' | 'listable' | 'forgetful' | 'stepped'
+  readonly holds: 'everywhere' | 'operable' | 'listable' | 'forgetful' | 'stepped' | 'operable and stepped'
   readonly check: (bench: Bench) => Promise<void>
 }
 
@@ -63,7 +63,7 @@ export interface Bench extends TrialClock {
   /** Drops the answer of a record, or the record. */
   forget(forgetting: Forgetting, key?: string): Promise<SeenDone>
   /** Resolves an attempt as an operator: `null` means failed. Uses a new token unless `terms` has one. */
-  resolve(attempt: number, answer: Answer | null, terms?: Partial<Terms>): Promise<SeenDone>
+  resolve(attempt: number, answer: Answer | null | 'rerun', terms?: Partial<Terms>): Promise<SeenDone>
   /** The record expected for a running attempt. */
   inFlight(owner: Claimant, shows?: { attempt?: number; uncertain?: boolean; lease?: 'live' | 'lapsed' }): SeenRecord
 }
@@ -105,7 +105,8 @@ export function createBench(opened: Store, advance?: (ms: number) => unknown): B
     },
     async resolve(attempt, answer, { key: at = key, token = randomUUID(), retentionMs = 2 * LONG_MS } = {}) {
       promised(typeof store.resolve, 'function', 'An operable store has `resolve`.')
-      return seenDone((await store.resolve?.(at, { token, attempt, answer, retentionMs })) as CommandReply)
+      const decision = answer === 'rerun' ? { answer: null, rerun: true } : { answer }
+      return seenDone((await store.resolve?.(at, { token, attempt, retentionMs, ...decision })) as CommandReply)
     },
     inFlight(owner, { attempt = 1, uncertain = false, lease = 'live' } = {}) {
       const { fingerprint } = owner

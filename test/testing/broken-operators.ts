@@ -55,6 +55,50 @@ export const BROKEN_OPERATORS: readonly BrokenStore[] = [
       return { ...step, record: asUncertain(step.record, 'failed') }
     },
   }),
+  broken('to be rerun is failed', ['resolve as to be rerun (failed, uncertain): ok', 'resolve: to be rerun lets'], {
+    resolve: (record, resolution, now) => machine.resolve(record, { ...resolution, rerun: false }, now),
+  }),
+  broken('to be rerun is confirmed, and nothing else', ['resolve: to be rerun lets the next claim go on once'], {
+    resolve: (record, resolution, now) =>
+      resolution.rerun === true ? { record, reply: { ok: true } } : machine.resolve(record, resolution, now),
+  }),
+  broken('what is to be rerun is free for every request', ['resolve: to be rerun lets the next claim go on once'], {
+    begin: (record, claim, now) =>
+      machine.begin(isMarked(record) ? { ...record, fingerprint: claim.fingerprint } : record, claim, now),
+  }),
+  broken('what is to be rerun is told as a failure', ['resolve: to be rerun lets the next claim go on once'], {
+    begin: (record, claim, now) =>
+      machine.begin(isMarked(record) ? { ...record, uncertain: false } : record, claim, now),
+  }),
+  broken('the mark outlives its claim', ['resolve: to be rerun lets the next claim go on once'], {
+    begin: (record, claim, now) => machine.begin(record, { ...claim, unknownOutcome: wasMarked(record, claim) }, now),
+  }),
+  broken('what is to be rerun begins anew', ['resolve: to be rerun keeps the steps'], {
+    resolve: (record, resolution, now) =>
+      machine.resolve(resolution.rerun === true ? withoutSteps(record) : record, resolution, now),
+  }),
+  broken('a resolution hands the steps on', ['resolve: as failed drops the steps'], {
+    resolve: (record, resolution, now) => {
+      const { record: next, reply } = machine.resolve(record, resolution, now)
+      const steps = record?.state === 'failed' ? record.steps : undefined
+      return { record: next?.state === 'failed' && steps ? { ...next, steps } : next, reply }
+    },
+  }),
+  broken('inspect shows no mark', ['resolve: to be rerun lets the next claim go on once'], {
+    inspect: (record, now) =>
+      machine.inspect(isMarked(record) ? { ...record, rerun: undefined as never } : record, now),
+  }),
+  broken('inspect shows no steps', ['inspect: shows the labels and states'], {
+    inspect: (record, now) => machine.peek(record, now),
+  }),
+  broken('inspect shows the results of steps', ['inspect: shows the labels and states'], {
+    inspect: (record, now) => {
+      const seen = machine.inspect(record, now)
+      const steps = record?.state === 'in-flight' ? record.steps : undefined
+      const reply = seen.reply && steps ? { ...seen.reply, steps } : seen.reply
+      return { record, reply: reply as typeof seen.reply }
+    },
+  }),
   broken('a resolution that is sent again is refused', ['resolve: a repetition is confirmed'], {
     resolve: (record, resolution, now) =>
       machine.resolve(record, { ...resolution, token: `${resolution.token} at ${now} behind ${record?.token}` }, now),
@@ -104,4 +148,19 @@ function changed<Reply>(
 ): machine.Change<Reply> {
   if (step.record === before || step.record === null) return step
   return { ...step, record: { ...step.record, attempt: step.record.attempt + attempts } }
+}
+
+type Failed = Extract<StoredRecord, { state: 'failed' }>
+
+function isMarked(record: StoredRecord | null): record is Failed {
+  return record?.state === 'failed' && record.rerun === true
+}
+
+/** As if the mark of attempt 1 were still there. */
+function wasMarked(record: StoredRecord | null, { unknownOutcome }: { unknownOutcome: 'rerun' | 'refuse' }) {
+  return record !== null && record.attempt > 1 ? 'rerun' : unknownOutcome
+}
+
+function withoutSteps(record: StoredRecord | null): StoredRecord | null {
+  return record?.state === 'failed' ? { ...record, steps: [] } : record
 }

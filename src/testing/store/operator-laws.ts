@@ -30,7 +30,12 @@ const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation, prepare]): Law
   })
 })
 
-const OUTCOMES = { failed: null, completed: ANSWER, 'completed, answer not kept': { ...ANSWER, body: null } } as const
+const OUTCOMES = {
+  failed: null,
+  completed: ANSWER,
+  'completed, answer not kept': { ...ANSWER, body: null },
+  'to be rerun': 'rerun',
+} as const
 type Outcome = keyof typeof OUTCOMES
 
 const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =>
@@ -87,6 +92,26 @@ const LAWS: readonly Law[] = [
       promised(await owner.begin(), refused, 'The former owner gets the same reply.')
     },
   ),
+
+  operable('resolve: to be rerun lets the next claim go on once, with its fingerprint, and told so', async (bench) => {
+    await loseOwner(bench)
+    await bench.resolve(1, 'rerun')
+    promised(await isMarked(bench), true, '`inspect` shows `rerun`.')
+    const refuses = { unknownOutcome: 'refuse' } as const
+    const other = await bench.claimant({ ...refuses, fingerprint: OTHER_FINGERPRINT }).begin()
+    promised({ acquired: other.acquired }, { acquired: false }, 'The key stays bound to its fingerprint.')
+    const next = bench.claimant(refuses)
+    const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
+    promised(
+      await next.begin(),
+      due,
+      'It is taken over even by a claim that refuses unknown outcomes, and stays unknown.',
+    )
+    await next.release({ uncertain: true })
+    promised(await isMarked(bench), false, 'The claim clears the mark.')
+    const { acquired } = await bench.claimant(refuses).begin()
+    promised({ acquired }, { acquired: false }, 'An attempt after it is refused again.')
+  }),
 
   ...eitherWay('resolve: a repetition is confirmed and changes nothing', async (bench, answer) => {
     await loseOwner(bench)
@@ -193,6 +218,11 @@ const LAWS: readonly Law[] = [
 
 export const operatorLaws: readonly Law[] = [...INSPECT_CELLS, ...RESOLVE_CELLS, ...OTHER_ATTEMPT_CELLS, ...LAWS]
 
+async function isMarked({ store, key }: Bench): Promise<boolean> {
+  const record = await store.inspect?.(key)
+  return record?.state === 'failed' && record.rerun === true
+}
+
 /** The same law for both outcomes: an answer to keep, or none. */
 function eitherWay(name: string, check: (bench: Bench, answer: Answer | null) => Promise<void>): Law[] {
   return [ANSWER, null].map((answer) => operable(`${name} (${stateOf(answer)})`, (bench) => check(bench, answer)))
@@ -216,6 +246,7 @@ function attemptOf({ record }: Met): number {
 function resolved(met: Met, as: Outcome): SeenRecord {
   const attempt = attemptOf(met)
   if (as === 'failed') return { state: 'failed', fingerprint: null, attempt, uncertain: false }
+  if (as === 'to be rerun') return { state: 'failed', fingerprint: met.owner.fingerprint, attempt, uncertain: true }
   const answer = as === 'completed' ? SEEN_ANSWER : { ...SEEN_ANSWER, body: null }
   return { ...completed(met.owner, attempt), answer }
 }

@@ -1,11 +1,12 @@
 import { checkOptions, optionRules, type Store } from '../../core/index.js'
-import { createBench } from '../bench.js'
+import { createBench, type Law } from '../bench.js'
 import { answerLaws } from './answer-laws.js'
 import { claimLaws } from './claim-laws.js'
 import { forgetLaws } from './forget-laws.js'
 import { boundKeyLaws, keyLaws } from './key-laws.js'
 import { beginTable, ownerTable } from './machine-tables.js'
 import { listLaws, operatorLaws } from './operator-laws.js'
+import { operatorStepLaws } from './operator-step-laws.js'
 import { raceLaws } from './race-laws.js'
 import { repeatLaws } from './repeat-laws.js'
 import { retentionLaws } from './retention-laws.js'
@@ -104,7 +105,7 @@ export function storeLaws(
 ): void {
   checkOptions('storeLaws()', options, options, RULES)
   for (const { name, holds, check } of LAWS) {
-    if (holds !== 'everywhere' && options[holds] !== true) continue
+    if (!has(options, holds)) continue
     test(name, async () => {
       const { store, advance, close } = await open()
       try {
@@ -114,6 +115,12 @@ export function storeLaws(
       }
     })
   }
+}
+
+function has(options: StoreLawsOptions, holds: Law['holds']): boolean {
+  if (holds === 'everywhere') return true
+  if (holds === 'operable and stepped') return options.operable === true && options.stepped === true
+  return options[holds] === true
 }
 
 const isToldSo = optionRules.oneOf(true, false)
@@ -134,4 +141,5 @@ const LAWS = [
   ...listLaws,
   ...forgetLaws,
   ...stepLaws,
+  ...operatorStepLaws,
 ]
