@@ -119,10 +119,13 @@ export function createBench(opened: Store, advance?: (ms: number) => unknown): B
 
 async function wholeWalk(step: (from: string | null) => MaybePromise<ListedRecords>): Promise<SeenListed[]> {
   const found: SeenListed[] = []
+  const begun = new Set<string>()
   for (let from: string | null = null; ; ) {
     const { records, next }: ListedRecords = await step(from)
     for (const { record, ...rest } of records) found.push({ ...rest, record: seenRecord(record) })
     if (next === null) return found
+    promised(begun.has(next), false, 'A walk ends: no step begins where an earlier one has begun.')
+    begun.add(next)
     from = next
   }
 }

@@ -52,7 +52,8 @@ export interface Claimant {
 }
 
 export const FINGERPRINT = 'a'.repeat(64)
-export const OTHER_FINGERPRINT = 'b'.repeat(64)
+/** Differs in the last character: a fingerprint counts as a whole. */
+export const OTHER_FINGERPRINT = `${'a'.repeat(63)}b`
 
 export const ANSWER: Answer = {
   status: 201,
@@ -83,12 +84,12 @@ export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Cl
   let owned = { attempt: defaults.attempt, uncertain: defaults.uncertain }
 
   const own = (terms: Partial<Terms>): Ownership & { key: string; leaseMs: number; failedMs: number } => {
-    const { key, attempt, uncertain, retentionMs, leaseMs, failedMs } = { ...defaults, ...owned, ...terms }
+    const { key, fingerprint, attempt, uncertain, retentionMs, leaseMs, failedMs } = { ...defaults, ...owned, ...terms }
     return { key, token, scope, fingerprint, attempt, uncertain, retentionMs, leaseMs, failedMs }
   }
 
   async function begin(terms: Partial<Terms> = {}): Promise<SeenBegun> {
-    const { key, leaseMs, retentionMs, unknownOutcome } = { ...defaults, ...terms }
+    const { key, fingerprint, leaseMs, retentionMs, unknownOutcome } = { ...defaults, ...terms }
     const begun = seenBegun(await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome }))
     if (begun.acquired) owned = { attempt: begun.attempt, uncertain: begun.previousOutcome === 'unknown' }
     return begun

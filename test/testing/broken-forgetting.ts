@@ -43,6 +43,15 @@ export const BROKEN_FORGETTING: readonly BrokenStore[] = [
       return shown && reply && { ...shown, record: reply }
     },
   }),
+  broken('a walk shows what has expired', ['listScope: skips expired records'], {
+    listed: (record, now) => listed(record && { ...record, expiresAt: now + 1 }, now),
+  }),
+  broken('a walk shows the retention in seconds', ['listScope: shows the rest of the retention'], {
+    listed: (record, now) => {
+      const shown = listed(record, now)
+      return shown && { ...shown, retentionRemainingMs: shown.retentionRemainingMs / 1_000 }
+    },
+  }),
   broken('a walk leaves out what is completed', ['listScope (completed)', 'listScope: shows the answer'], {
     listed: (record, now) => (record?.state === 'completed' ? null : listed(record, now)),
   }),

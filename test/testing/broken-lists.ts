@@ -1,4 +1,5 @@
 import { listedIfUnknown, machine } from 'once-per-key/core'
+import { mapStore } from '../support/map-store.js'
 import { type BrokenStore, broken } from './broken-steps.js'
 
 /** One mistake each in what a walk shows. */
@@ -21,4 +22,10 @@ export const BROKEN_LISTS: readonly BrokenStore[] = [
       return unknown && { ...unknown, retentionRemainingMs: 0 }
     },
   }),
+  {
+    breaks: 'a walk never ends',
+    foundBy: ['list: a walk lists all of them, and ends', 'list (none): skips it'],
+    because: 'A walk ends',
+    open: (now) => ({ ...mapStore(now), list: async () => ({ records: [], next: 'on' }) }),
+  },
 ]

@@ -41,9 +41,21 @@ export const BROKEN_STEPS: readonly BrokenStore[] = [
     begin: (record, claim, now) =>
       machine.begin(record, { ...claim, fingerprint: record?.fingerprint ?? claim.fingerprint }, now),
   }),
+  broken('fingerprints are cut', ['bound: a key in flight', 'begin (completed) by another token with another'], {
+    begin: (record, claim, now) => {
+      const isAlike = record?.fingerprint?.slice(0, 32) === claim.fingerprint.slice(0, 32)
+      return machine.begin(isAlike ? withFingerprint(record, claim) : record, claim, now)
+    },
+  }),
+  broken('a renewal is believed about its fingerprint', ["bound: the fingerprint is the record's own"], {
+    renew: (record, own, now) => {
+      const { record: next, reply } = machine.renew(record, own, now)
+      return { record: reply.ok ? withFingerprint(next, own) : next, reply }
+    },
+  }),
   broken('a failure keeps its fingerprint', ['bound: a released key may be claimed'], {
     begin: (record, claim, now) =>
-      record?.state === 'failed' && record.token !== claim.token && claim.fingerprint.startsWith('b')
+      record?.state === 'failed' && record.token !== claim.token && claim.fingerprint.endsWith('b')
         ? machine.begin({ ...record, uncertain: true, fingerprint: 'a' }, claim, now)
         : machine.begin(record, claim, now),
   }),
@@ -165,6 +177,10 @@ export function alone(store: BrokenStore): BrokenStore {
 
 function withLease(record: StoredRecord | null, leaseUntil: number): StoredRecord | null {
   return record?.state === 'in-flight' ? { ...record, leaseUntil } : record
+}
+
+function withFingerprint(record: StoredRecord | null, { fingerprint }: { fingerprint: string }): StoredRecord | null {
+  return record && { ...record, fingerprint }
 }
 
 function certain(record: StoredRecord | null): StoredRecord | null {

@@ -32,6 +32,20 @@ export const BROKEN_TIMES: readonly BrokenStore[] = [
   found('the lease that is left is told in seconds', ['exclusive: a lease of a day'], {
     begin: (record, claim, now) => inSeconds(machine.begin(record, claim, now)),
   }),
+  found('the lease of a takeover starts where the one before it has ended', ['exclusive: the lease of a takeover'], {
+    begin: (record, claim, now) => {
+      const step = machine.begin(record, claim, now)
+      const isOver = record?.state === 'in-flight' && record.token !== claim.token && step.reply.acquired
+      return isOver ? { ...step, record: withLease(step.record, record.leaseUntil + claim.leaseMs) } : step
+    },
+  }),
+  found('a claim is kept as long as the failure before it', ['retention: a claim behind a certain failure'], {
+    begin: (record, claim, now) => {
+      const step = machine.begin(record, claim, now)
+      const isNext = record?.state === 'failed' && !record.uncertain && now < record.expiresAt && step.reply.acquired
+      return isNext ? { ...step, record: keptAnew(step.record, record.expiresAt) } : step
+    },
+  }),
   found('a refused begin starts the lease anew', ['exclusive: a refused or stale command does not extend the lease'], {
     begin: (record, claim, now) => {
       const step = machine.begin(record, claim, now)

@@ -91,6 +91,17 @@ export const claimLaws: readonly Law[] = everywhere({
     promised({ acquired }, { acquired: true }, 'A renewed lease ends at its own time, even if that is earlier.')
   },
 
+  'exclusive: the lease of a takeover starts at the takeover': (bench) =>
+    bench.before(async (ms, early) => {
+      const key = `${bench.key}:${ms}`
+      await bench.claimant({ key }).claims({ leaseMs: 1 })
+      await early()
+      const taker = await bench.claimant({ key }).claims({ leaseMs: ms / 2 })
+      const record = await bench.look(key)
+      const due = bench.inFlight(taker, { attempt: 2, uncertain: true })
+      return () => promised(record, due, 'It does not matter when the lease before it has ended.')
+    }),
+
   'exclusive: a begin that is sent again starts the lease anew': async (bench) => {
     const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
     await owner.begin({ leaseMs: bench.longMs })

@@ -3,6 +3,7 @@ import { type Bench, type Law, lawFor } from '../bench.js'
 import { ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
 import { promised, type SeenAnswer, type SeenRecord } from '../seen.js'
 import { checkUnchanged, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
+import { promisedNearlyAll } from './operator-laws.js'
 
 const forgetful = lawFor('forgetful')
 
@@ -99,6 +100,18 @@ const LAWS: readonly Law[] = [
     await Promise.all([...keys, `${scope}x:1`, `${bench.key}:1`].map((key) => bench.claimant({ key }).claims()))
     const found = (await bench.listScope(scope)).map(({ key }) => key)
     promised([...new Set(found)].toSorted(), keys.toSorted(), 'These are the keys that begin with it and a colon.')
+  }),
+
+  forgetful('listScope: shows the rest of the retention', async (bench) => {
+    await bench.claimant({ key: `${bench.key}:one` }).claims()
+    promisedNearlyAll(await bench.listScope())
+  }),
+
+  forgetful('listScope: skips expired records', async (bench) => {
+    const owner = await bench.claimant({ key: `${bench.key}:one` }).claims()
+    await owner.complete(ANSWER, { retentionMs: bench.shortMs })
+    await bench.pass()
+    promised(await bench.listScope(), [], 'After its retention there is no record.')
   }),
 
   forgetful('listScope: shows the answer of which nothing is kept', async (bench) => {

@@ -189,6 +189,15 @@ export const boundKeyLaws: readonly Law[] = everywhere({
     promised(await bench.look(), completed(next, 3), 'complete does not change the attempt.')
   },
 
+  "bound: the fingerprint is the record's own, whatever its owner says": async (bench) => {
+    const owner = await bench.claimant().claims()
+    const other = { fingerprint: OTHER_FINGERPRINT }
+    await owner.begin(other)
+    promised(await bench.look(), bench.inFlight(owner), 'begin of its token does not change the fingerprint.')
+    await owner.renew(other)
+    promised(await bench.look(), bench.inFlight(owner), 'renew does not change the fingerprint.')
+  },
+
   'fresh: after certain failures the outcome is failed': async (bench) => {
     for (let attempt = 1; attempt <= 4; attempt++) {
       const claimant = bench.claimant()

@@ -287,10 +287,7 @@ const LISTED_LAWS: readonly Law[] = [
 
   listable('list: shows the rest of the retention', async (bench) => {
     await lost(bench, bench.key)
-    const [found] = await bench.list()
-    const leftMs = found?.retentionRemainingMs ?? 0
-    const isSo = leftMs > RETENTION_MS / 2 && leftMs <= RETENTION_MS
-    promised({ isSo }, { isSo: true }, 'The record was just written, so nearly all of its retention is left.')
+    promisedNearlyAll(await bench.list())
   }),
 
   listable('list: skips records that were resolved or claimed again', async (bench) => {
@@ -317,6 +314,14 @@ const LISTED_LAWS: readonly Law[] = [
 ]
 
 export const listLaws: readonly Law[] = [...LIST_CELLS, ...LISTED_LAWS]
+
+/** The retention of a record with the default terms, as a walk shows it. */
+export function promisedNearlyAll([found]: readonly { readonly retentionRemainingMs: number }[]): void {
+  const leftMs = found?.retentionRemainingMs ?? 0
+  const isSo = leftMs > RETENTION_MS / 2 && leftMs <= RETENTION_MS
+  const why = `The record was just written, so nearly all of its retention is left; seen: ${leftMs} ms of ${RETENTION_MS}.`
+  promised({ isSo }, { isSo: true }, why)
+}
 
 /** A first attempt that failed, and may have had its effect. */
 async function lost(bench: Bench, key: string): Promise<void> {

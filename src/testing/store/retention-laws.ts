@@ -85,6 +85,22 @@ export const retentionLaws: readonly Law[] = everywhere({
     promised(await bench.claimant().begin(), due, 'A certain failure is kept for failedMs.')
   },
 
+  'retention: a claim behind a certain failure has its own': (bench) =>
+    bench.before(async (ms, early, late) => {
+      const key = `${bench.key}:${ms}`
+      await (await bench.claimant({ key }).claims()).release({ failedMs: ms })
+      await early()
+      const next = await bench.claimant({ key }).claims()
+      return async () => {
+        await late()
+        promised(
+          await bench.look(key),
+          bench.inFlight(next, { attempt: 2 }),
+          'A claim is kept for its own retentionMs.',
+        )
+      }
+    }),
+
   'retention: a certain failure is kept until failedMs are over': (bench) =>
     bench.before(async (ms, early) => {
       const key = `${bench.key}:${ms}`
