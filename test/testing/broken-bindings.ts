@@ -24,7 +24,7 @@ export const BROKEN_BINDINGS: readonly BrokenBinding[] = [
     breaks: 'what a handler throws releases nothing',
     find: 'await run.fail()',
     replace: '',
-    foundBy: ['failure: a throw', 'failure: a rejection', 'failure: a CertainFailure'],
+    foundBy: ['failure: a throw', 'failure: a rejection', 'failure: a CertainFailure', 'end: a throw is sent after'],
     alone: true,
   },
   {
@@ -121,7 +121,7 @@ export const BROKEN_BINDINGS: readonly BrokenBinding[] = [
     breaks: 'the query does not count',
     find: 'request.url.slice(new URL(request.url).origin.length)',
     replace: 'new URL(request.url).pathname',
-    foundBy: ['mismatch: the key with another query'],
+    foundBy: ['mismatch: the key with another query', 'mismatch: the key with a query in another order'],
     alone: true,
   },
   {
@@ -163,6 +163,56 @@ export const BROKEN_BINDINGS: readonly BrokenBinding[] = [
     find: 'handler(request, run.context)',
     replace: 'handler(request)',
     foundBy: ['run: a handler receives', 'failure: after mayHaveEffect()'],
+  },
+  {
+    breaks: 'a success is sent before it is stored',
+    find: 'const settled = await run.settle(isKept ? answer : { ...answer, body: null })',
+    replace: `void run.settle(isKept ? answer : { ...answer, body: null })
+      if (answer.status < 400) return responseOf(answer, extraHeaders)
+      const settled = { action: 'send' } as { action: 'send' }`,
+    foundBy: ['end: a success is sent after', 'end: a refusal is sent after', 'end: where another attempt'],
+  },
+  {
+    breaks: 'what was thrown is sent before the key is released',
+    find: 'await run.fail()',
+    replace: 'void run.fail()',
+    foundBy: ['end: a throw is sent after'],
+    alone: true,
+  },
+  {
+    breaks: 'the own answer is sent, whatever the record holds',
+    find: "return settled.action === 'send' ? responseOf(answer, extraHeaders) : instead(settled, extraHeaders)",
+    replace: 'return responseOf(answer, extraHeaders)',
+    foundBy: ['end: where another attempt has completed', 'end: where another attempt owns'],
+    alone: true,
+  },
+  {
+    breaks: 'the target is normalised',
+    find: 'request.url.slice(new URL(request.url).origin.length)',
+    replace: `(() => {
+        const url = new URL(request.url)
+        url.searchParams.sort()
+        return decodeURIComponent(url.pathname.toLowerCase()).replace(/(.)\\/$/, '$1') + url.search
+      })()`,
+    foundBy: ['a path in another case', 'a slash', 'a path that is decoded', 'a query in another order'].map(
+      (what) => `mismatch: the key with ${what}`,
+    ),
+    alone: true,
+  },
+  {
+    breaks: 'bytes count as text',
+    find: 'new Uint8Array(await request.clone().arrayBuffer())',
+    replace: 'new TextEncoder().encode(await request.clone().text())',
+    foundBy: ['mismatch: the key with other bytes that are no text'],
+    alone: true,
+  },
+  {
+    breaks: 'keys have no case',
+    find: 'const rawHeaders = [...request.headers].flat()',
+    replace:
+      "const rawHeaders = [...request.headers].flatMap(([name, value]) => [name, name === 'idempotency-key' ? value.toLowerCase() : value])",
+    foundBy: ['run: a key is read as its client has sent it'],
+    alone: true,
   },
   {
     breaks: 'after misuse the handler runs',

@@ -1,4 +1,5 @@
 import { type BindingLawsOptions, type OpenBinding, onBench } from './binding-bench.js'
+import { endLaws } from './end-laws.js'
 import { failureLaws } from './failure-laws.js'
 import { legacyKeyLaws } from './legacy-key-laws.js'
 import { refusalLaws } from './refusal-laws.js'
@@ -43,4 +44,4 @@ export function bindingLaws(
   }
 }
 
-const LAWS = [...replyLaws, ...runLaws, ...failureLaws, ...refusalLaws, ...legacyKeyLaws]
+const LAWS = [...replyLaws, ...runLaws, ...endLaws, ...failureLaws, ...refusalLaws, ...legacyKeyLaws]

@@ -27,6 +27,18 @@ const MISTAKES: readonly (readonly [request: string, code: string, sent: Sent])[
   ],
 ]
 
+/** Two requests that a server may take for one. */
+const ALIKE: Readonly<Record<string, readonly [one: Sent, other: Sent]>> = {
+  'a path in another case': [{ target: '/payouts' }, { target: '/Payouts' }],
+  'a slash behind the path': [{ target: '/payouts' }, { target: '/payouts/' }],
+  'a path that is decoded': [{ target: '/payouts/a%2Fb' }, { target: '/payouts/a/b' }],
+  'a query in another order': [{ target: '/payouts?a=1&b=2' }, { target: '/payouts?b=2&a=1' }],
+  'other bytes that are no text': [
+    { bytes: Uint8Array.of(0xff), headers: OCTETS },
+    { bytes: Uint8Array.of(0xfe), headers: OCTETS },
+  ],
+}
+
 /** The problems that a client or a store can cause: the handler never runs. */
 export const refusalLaws: readonly BindingLaw[] = [
   ...Object.entries(OTHERS).map(([what, sent]): BindingLaw => {
@@ -41,6 +53,19 @@ export const refusalLaws: readonly BindingLaw[] = [
         const advice = [other.header('X-Should-Retry'), other.lines('Retry-After')]
         promised(advice, ['false', []], 'A mismatch is not worth a retry.')
         promised(served.runs(), 1, 'A request that is refused does not run.')
+      },
+    }
+  }),
+
+  ...Object.entries(ALIKE).map(([what, [one, other]]): BindingLaw => {
+    return {
+      name: `mismatch: the key with ${what} is refused`,
+      async check({ serve }) {
+        const served = await serve(paid)
+        promised((await served.send(one)).status, 200, 'The first request is carried out.')
+        promised((await served.send(one)).lines('Idempotent-Replayed'), ['true'], 'Its repeat is the same request.')
+        const refusal = await served.send(other)
+        promised([refusal.status, refusal.code], [409, 'mismatched'], 'A request counts as it was sent.')
       },
     }
   }),

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { promised } from '../seen.js'
 import { type BindingLaw, bindingLawsOf, type SeenReply } from './binding-bench.js'
 
@@ -49,6 +50,19 @@ export const runLaws: readonly BindingLaw[] = bindingLawsOf({
       promised(reply.lines('Idempotent-Replayed'), [], 'A scope gets no answer of another.')
     }
     promised(served.runs(), 2, 'A handler runs once for each scope.')
+  },
+
+  'run: a key is read as its client has sent it': async ({ serve }) => {
+    const seen: unknown[] = []
+    const served = await serve(({ idempotency }) => {
+      seen.push(idempotency?.key)
+      return {}
+    })
+    // UTF-8 on the wire; a quoted key and the bare one are the same.
+    for (const key of ['k', 'K', '"k"', '\u20ac 1']) {
+      await served.send({ key: Buffer.from(key).toString('latin1') })
+    }
+    promised(seen, ['k', 'K', '\u20ac 1'], 'A handler receives the key, and a retry of it does not run.')
   },
 
   [`race: of ${TWINS} identical requests at once one runs, and the others are told that it is in flight`]: async ({
@@ -131,7 +145,7 @@ function promisedInFlight(refusal: SeenReply): void {
   }
 }
 
-function latch() {
+export function latch() {
   let open = () => {}
   const opened = new Promise<void>((resolve) => {
     open = resolve
