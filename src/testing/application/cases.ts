@@ -111,6 +111,13 @@ async function otherBody(trial: Trial): Promise<void> {
     broken('another body under the same key was not refused as the client’s mistake.', brief(other), '409 or 422')
   }
   await sameCount(trial, before, 'another body was sent under the same key', other)
+  const alone = await trial.send(trial.newKey(), 'other')
+  if (isSuccess(alone)) return
+  broken(
+    'the other body was refused under a key of its own too, so it shows nothing: pass an `otherBody` that the handler accepts.',
+    brief(alone),
+    'a status from 200 to 399',
+  )
 }
 
 async function failure(trial: Trial): Promise<void> {
