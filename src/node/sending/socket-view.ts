@@ -108,7 +108,7 @@ class OutlivingSocket extends GuardedSocket {
 
   hide(socket: Socket): void {
     this.#isRevealed = false
-    for (const { event, listener } of this.#watchers) socket.off(event, listener)
+    for (const { event, listener } of this.#watchers) socket.removeListener(event, listener)
   }
 
   reveal(socket: Socket): void {
@@ -166,7 +166,8 @@ class OutlivingSocket extends GuardedSocket {
 
   #remove(socket: Socket, event: string, listener: Listener, view: Socket): Socket {
     this.#watchers = this.#watchers.filter((one) => one.event !== event || one.listener !== listener)
-    socket.off(event, listener)
+    // Not `off`, which sockets of serverless adapters lack.
+    socket.removeListener(event, listener)
     return view
   }
 }
