@@ -1,6 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
-import { UsageError } from '../command-line.js'
 import { driver } from '../driver.js'
 import { CONNECT_MS, DRIVER_MS, reasonOf, within } from '../limits.js'
 
@@ -44,10 +43,12 @@ export async function openRedis(url: string, prefix = DEFAULT_PREFIX): Promise<R
   return target(cluster, prefix, cluster.nodes('master'))
 }
 
-/** @throws UsageError */
-function checkDatabase({ options: { db = 0 } }: Redis): void {
-  if (Number.isNaN(db))
-    throw new UsageError('--redis: what follows the host is the number of a database, as in redis://host/2.')
+/** ioredis takes what follows the host for a number, and crashes on another one. It may be a part of the password. */
+function checkDatabase({ options: { db } }: Redis): void {
+  if (!Number.isNaN(db)) return
+  throw new Error(
+    'The URL of Redis names no database by its number, as redis://host/2 does: is a / of its password not written %2F?',
+  )
 }
 
 /** ioredis stays in database 0 where it may not have the one of the URL: other records would be changed than were meant. */

@@ -99,7 +99,7 @@ describe('a database of a Redis server', async () => {
 
   test.each([
     ['does not have', '/99', 3, /^once-per-key: Redis does not give its database 99: .*out of range$/m],
-    ['cannot have', '/payments', 2, /^once-per-key: --redis: what follows the host is the number of a database/],
+    ['cannot have', '/payments', 3, /^once-per-key: The URL of Redis names no database by its number/],
   ])('that it %s is never taken for database 0', async (_which, path, code, words) => {
     const args = ['resolve', 'acme', 'lost-0', '--attempt', '1', '--failed', '--yes']
     const { exitCode, stdout, stderr } = await command([...args, '--redis', server.url + path])
