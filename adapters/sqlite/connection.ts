@@ -55,6 +55,7 @@ export class Connection {
     return this.#command(() => {
       this.#ready()
       const result = this.#transaction('IMMEDIATE', work)
+      this.#settings.written()
       this.#ownChanges = this.#changes()
       return result
     })

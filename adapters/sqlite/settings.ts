@@ -19,6 +19,8 @@ export class Settings {
   #applicationsWaitMs: number | undefined
   /** Which file was opened; `null`: it cannot be told. */
   #opened: string | null | undefined
+  /** The same of its `-wal` file, which is there from the first write on. */
+  #openedWal: string | null | undefined
   #path = ''
 
   constructor(database: SqliteDatabase) {
@@ -32,7 +34,9 @@ export class Settings {
    */
   beDurable(): void {
     this.#mustBeInPlace()
-    if (this.#value('journal_mode') !== 'wal') {
+    if (this.#value('journal_mode') === 'wal') this.#walMustBeInPlace()
+    else {
+      this.#openedWal = undefined
       // Fails inside a transaction, where journal_mode would silently stay unchanged.
       this.#database.exec('BEGIN; COMMIT')
       const mode = this.#value('journal_mode = WAL')
@@ -88,6 +92,25 @@ export class Settings {
     }
     if (this.#opened === null || fileAt(this.#path) === this.#opened) return
     throw unsuitable('its file was moved, replaced or removed while it was open. Open it anew: restart the process')
+  }
+
+  /**
+   * Another process that opens the file deletes it, if it believes that nobody else has: so it does once this process has closed a copy of
+   * the file, for a backup. https://www.sqlite.org/howtocorrupt.html
+   */
+  #walMustBeInPlace(): void {
+    const opened = this.#openedWal ?? null
+    if (opened === null || fileAt(this.#wal) === opened) return
+    throw unsuitable('its -wal file was removed or replaced while it was open. Open it anew: restart the process')
+  }
+
+  /** Called behind each write. */
+  written(): void {
+    if (this.#openedWal === undefined && this.#opened !== null) this.#openedWal = fileAt(this.#wal)
+  }
+
+  get #wal(): string {
+    return `${this.#path}-wal`
   }
 
   #isFull(): boolean {

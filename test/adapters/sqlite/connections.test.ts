@@ -1,6 +1,9 @@
-import { copyFileSync, renameSync, rmSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
-import { claimOf } from '../claims.js'
+import { copyFileSync, cpSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { runNode } from '../../support/run-node.js'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { COMMANDS, WRITES } from './commands.js'
 import { DRIVER_NAMES } from './drivers.js'
 import { openStore } from './open-store.js'
@@ -58,6 +61,31 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
     change(file)
     const refusal = { code: 'database_unsuitable', message: expect.stringContaining('moved, replaced or removed') }
     await expect(store.begin('k2', claimOf('t1'))).rejects.toMatchObject(refusal)
+  })
+
+  test('a `-wal` file that was removed while it is open is written no more: what is in it has no name', async () => {
+    const { file, store } = openStore(driver)
+    await store.begin('k', claimOf('t1'))
+    rmSync(`${file}-wal`)
+    const refusal = { code: 'database_unsuitable', message: expect.stringContaining('-wal file was removed') }
+    await expect(store.complete('k', { ...ownOf('t1'), answer: ANSWER })).rejects.toMatchObject(refusal)
+  })
+
+  test('nor is one that another process has removed, since this one has copied the folder for a backup', async () => {
+    const { file, store } = openStore(driver)
+    await store.begin('k', claimOf('t1'))
+    cpSync(dirname(file), `${dirname(file)}-copy`, { recursive: true })
+    onTestFinished(() => rmSync(`${dirname(file)}-copy`, { recursive: true }))
+    await readElsewhere(file)
+    await expect(store.begin('k2', claimOf('t1'))).rejects.toMatchObject({ code: 'database_unsuitable' })
+  })
+
+  test('one that the application has made anew, since it changed the mode of the journal, is', async () => {
+    const { database, store } = openStore(driver)
+    await store.begin('k', claimOf('t1'))
+    database.exec('PRAGMA journal_mode = DELETE')
+    expect(await store.begin('k2', claimOf('t1'))).toMatchObject({ acquired: true })
+    expect(await store.begin('k3', claimOf('t1'))).toMatchObject({ acquired: true })
   })
 
   describe('another connection that writes', () => {
@@ -146,3 +174,16 @@ interface Iterated {
 
 /** As the drivers open a database. */
 const BUSY_TIMEOUTS = { 'node:sqlite': 0, 'better-sqlite3': 5_000 } as const
+
+const NODE_SQLITE = fileURLToPath(new URL('../../support/node-sqlite.mjs', import.meta.url))
+
+/** As an operator looks at a file. */
+async function readElsewhere(file: string): Promise<void> {
+  const program = `
+    const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+    const database = new DatabaseSync(process.argv[1])
+    database.prepare('SELECT count(*) FROM once_per_key_records').get()
+    database.close()`
+  const run = await runNode('--no-warnings', '--import', NODE_SQLITE, '-e', program, file)
+  expect(run).toMatchObject({ exitCode: 0, stderr: '' })
+}
