@@ -9,8 +9,10 @@ import {
   type IdempotencyRecord,
   type ListedRecords,
   type MaybePromise,
+  type OwnersCommand,
   type Store,
 } from '../core/index.js'
+import { bySend } from './by-send.js'
 import { type Claimant, claimantOf, LONG_MS, type Terms } from './claimant.js'
 import { broken, inWords, promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
 
@@ -68,8 +70,8 @@ export interface Bench extends TrialClock {
   inFlight(owner: Claimant, shows?: { attempt?: number; uncertain?: boolean; lease?: 'live' | 'lapsed' }): SeenRecord
 }
 
-export function createBench(opened: Store, advance?: (ms: number) => unknown): Bench {
-  const store = heldToItsReplies(opened)
+export function createBench(opened: Store, advance?: (ms: number) => unknown, sends = false): Bench {
+  const store = heldToItsReplies(opened, sends ? bySend(opened) : opened)
   const key = `laws:${randomUUID()}`
   const claimant = (usual: Partial<Terms> = {}) => claimantOf(store, key, usual)
 
@@ -187,7 +189,7 @@ function trialClock(advance: ((ms: number) => unknown) | undefined): TrialClock 
 }
 
 /** Wraps a store so that each reply, in every law, is checked: the engine accepts it, and it contains no token. */
-function heldToItsReplies(store: Store): Store {
+function heldToItsReplies(store: Store, four: Pick<Store, OwnersCommand>): Store {
   const tokens = new Set<string>()
 
   async function sent<Reply extends object>(
@@ -214,10 +216,10 @@ function heldToItsReplies(store: Store): Store {
   }
 
   return {
-    begin: (key, claim) => sent('begin', claim, () => store.begin(key, claim)),
-    renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
-    complete: (key, own) => sent('complete', own, () => store.complete(key, own)),
-    release: (key, own) => sent('release', own, () => store.release(key, own)),
+    begin: (key, claim) => sent('begin', claim, () => four.begin(key, claim)),
+    renew: (key, own) => sent('renew', own, () => four.renew(key, own)),
+    complete: (key, own) => sent('complete', own, () => four.complete(key, own)),
+    release: (key, own) => sent('release', own, () => four.release(key, own)),
     ...(store.step && {
       step: (key, own) => sent('step', own, () => store.step?.(key, own) as MaybePromise<CommandReply>),
     }),

@@ -23,8 +23,8 @@ export interface OpenedStore {
 
 export interface StoreLawsOptions {
   /**
-   * Whether the store has `inspect` and `resolve`. If not, their laws are not registered.
-   * @default false: the four commands are a complete store
+   * Whether the store has `inspect` and `resolve`.
+   * @default false
    */
   readonly operable?: boolean | undefined
 
@@ -45,6 +45,12 @@ export interface StoreLawsOptions {
    * @default false
    */
   readonly stepped?: boolean | undefined
+
+  /**
+   * Whether the store has `send`: each law is tried by it, too.
+   * @default false
+   */
+  readonly sends?: boolean | undefined
 }
 
 /**
@@ -106,14 +112,16 @@ export function storeLaws(
   checkOptions('storeLaws()', options, options, RULES)
   for (const { name, holds, check } of LAWS) {
     if (!has(options, holds)) continue
-    test(name, async () => {
+    const tried = (sends: boolean) => async () => {
       const { store, advance, close } = await open()
       try {
-        await check(createBench(store, advance))
+        await check(createBench(store, advance, sends))
       } finally {
         await close?.()
       }
-    })
+    }
+    test(name, tried(false))
+    if (options.sends === true) test(`${name} (by send)`, tried(true))
   }
 }
 
@@ -125,7 +133,7 @@ function has(options: StoreLawsOptions, holds: Law['holds']): boolean {
 
 const isToldSo = optionRules.oneOf(true, false)
 /** A mistyped name would leave out its laws without a word. */
-const RULES = { operable: isToldSo, listable: isToldSo, forgetful: isToldSo, stepped: isToldSo }
+const RULES = { operable: isToldSo, listable: isToldSo, forgetful: isToldSo, stepped: isToldSo, sends: isToldSo }
 
 const LAWS = [
   ...beginTable,

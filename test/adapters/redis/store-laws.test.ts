@@ -23,6 +23,7 @@ describe.each(thoroughly([REDIS], [REDIS, REDIS_CLUSTER]))(
         listable: true,
         forgetful: true,
         stepped: true,
+        sends: true,
       })
     })
   },
