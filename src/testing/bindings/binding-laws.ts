@@ -1,10 +1,9 @@
 import { type BindingLawsOptions, type OpenBinding, onBench } from './binding-bench.js'
-import { endLaws } from './end-laws.js'
 import { failureLaws } from './failure-laws.js'
 import { legacyKeyLaws } from './legacy-key-laws.js'
 import { refusalLaws } from './refusal-laws.js'
 import { replyLaws } from './reply-laws.js'
-import { runLaws } from './run-laws.js'
+import { endLaws, runLaws } from './run-laws.js'
 
 /**
  * The conformance suite for your own binding: one test for each thing that every binding of the library does. It

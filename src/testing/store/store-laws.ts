@@ -6,11 +6,10 @@ import { forgetLaws } from './forget-laws.js'
 import { boundKeyLaws, keyLaws } from './key-laws.js'
 import { beginTable, ownerTable } from './machine-tables.js'
 import { listLaws, operatorLaws } from './operator-laws.js'
-import { operatorStepLaws } from './operator-step-laws.js'
 import { raceLaws } from './race-laws.js'
 import { repeatLaws } from './repeat-laws.js'
 import { retentionLaws } from './retention-laws.js'
-import { stepLaws } from './step-laws.js'
+import { operatorStepLaws, stepLaws } from './step-laws.js'
 
 /** The store that one test checks. */
 export interface OpenedStore {
