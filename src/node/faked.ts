@@ -7,6 +7,7 @@ import { type Outlet, type Senders, sendersOf } from './sending/outlet.js'
  *
  * `res.writeHead`, `write`, `end`, `flushHeaders`
  *                        keep what the handler writes until its record is settled; of a stream, only the end.
+ *                        Once an event stream's client has left, an `end` of middleware behind calls this one too.
  * `res._send`            keeps what Node's own `write` and `end` would send before the record is settled: a firewall in the process
  *                        may call them directly.
  * `res.destroy`          is a failure: the record is released before the connection closes. After the handler has ended
@@ -76,6 +77,21 @@ export function giveBack(res: ServerResponse, outlet: Outlet): void {
   const { destroy, emit } = outlet
   Object.assign(res, { ...sendersOf(outlet), destroy, emit })
   notEnded(res)
+}
+
+/**
+ * From now on an `end` arrives also through middleware behind: compression destroys its stream when the client leaves, after which no end
+ * comes out of it.
+ */
+export function endArrives(res: ServerResponse): void {
+  const held = res as unknown as Held & { end: typeof end }
+  const wrapper = held.end
+  if (wrapper === end) return
+  held.end = function (this: Held, ...args) {
+    wrapper.apply(this, args)
+    if (!res.writableEnded) this[HOLDER].end(undefined, undefined, undefined)
+    return this
+  }
 }
 
 /** Installs these functions on the response; returns the previous ones. */

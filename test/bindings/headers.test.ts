@@ -226,4 +226,23 @@ describe.each(BINDINGS)('$name', (binding) => {
     expect(decoded(reply).toString().endsWith('data: 0 ')).toBe(false)
     expect(decoded(reply).toString().endsWith('data: end\n\n')).toBe(true)
   })
+
+  test('an event stream whose client leaves ends through compression behind the middleware, which has closed by then', async () => {
+    const serving = await serve(
+      binding,
+      (_req, res) => {
+        res.writeHead(200, { 'Content-Type': 'text/event-stream' })
+        res.write('data: 1\n\n')
+        res.flush()
+        res.once('close', () => res.end())
+      },
+      { behind: [compression({ threshold: 0, filter: () => true }) as unknown as Step] },
+    )
+    const client = connectTo(serving.port)
+    client.send({ key: 'k', headers: { 'Accept-Encoding': 'gzip' } })
+    await client.firstByte
+    client.socket.destroy()
+    await serving.seen('completed')
+    expect((await request(serving.port, { key: 'k' })).json()).toMatchObject({ code: 'answer_not_kept' })
+  })
 })

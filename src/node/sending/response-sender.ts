@@ -110,6 +110,7 @@ export class HeldClient {
   emitClose(): boolean {
     this.lift()
     this.showSocket()
+    faked.endArrives(this.res)
     const hadListener = this.outlet.emit.call(this.res, 'close')
     this.hideSocket()
     return hadListener
