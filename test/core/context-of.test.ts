@@ -1,3 +1,4 @@
+import { createServer } from 'node:http'
 import express from 'express'
 import { contextOf, type IdempotencyError, idempotency, singleTenant } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
@@ -26,4 +27,12 @@ test('a request without a key has none, which is misuse unless it is refused bef
   const { status, body } = await answerOf(false)
   expect({ status, code: body.code }).toEqual({ status: 500, code: 'context_missing' })
   expect(body.message).toContain('`required: true`')
+})
+
+test('so does one of plain node:http, whose requests have it at run time alone', async () => {
+  const once = idempotency({ store: new MemoryStore(), scope: singleTenant, required: true })
+  const server = createServer((req, res) => once(req, res, () => void res.end(contextOf(req).key)))
+  expect((await supertest(server).post('/payouts').set('Idempotency-Key', 'a')).text).toBe('a')
+  // @ts-expect-error: a response has no context.
+  createServer((_req, res) => contextOf(res))
 })

@@ -148,12 +148,22 @@ const SIGNAL = {
  *
  * @throws IdempotencyError `context_missing`: the request has none. Nothing changed.
  */
-export function contextOf(request: { readonly idempotency?: IdempotencyContext | undefined }): IdempotencyContext {
-  const { idempotency } = request
+export function contextOf(request: WithContext | OfNode): IdempotencyContext {
+  const { idempotency } = request as WithContext
   if (idempotency !== undefined) return idempotency
   throw new IdempotencyError(
     'context_missing',
     'The request has no context of a run. Either it came without a key, which `required: true` refuses, or the route is not behind ' +
       'the middleware: mount it before the handler. A method that `methods` does not name, and a request that `skip` names, have none.',
   )
+}
+
+/** A request of a framework that the package's types add to. */
+interface WithContext {
+  readonly idempotency?: IdempotencyContext | undefined
+}
+
+/** One of plain `node:http`, or of a router on it such as polka. */
+interface OfNode {
+  readonly rawHeaders: readonly string[]
 }
