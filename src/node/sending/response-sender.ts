@@ -154,8 +154,8 @@ export class HeldClient {
   #showOfResponse(isOwn: boolean): void {
     const views = this.#ofResponse
     if (views === undefined) return
-    const [from, to] = isOwn ? [views.outliving, views.socket] : [views.socket, views.outliving]
-    if (this.res.socket === from) faked.socketOfResponse(this.res, to)
+    const { outliving, socket } = views
+    if (this.res.socket === (isOwn ? outliving : socket)) faked.socketOfResponse(this.res, isOwn ? socket : outliving)
   }
 
   /** The framework stops what a handler sends when it sees by `req.socket` that the client has left: it must see one that outlives it. */
