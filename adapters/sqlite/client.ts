@@ -7,10 +7,14 @@ export interface SqliteDatabase {
   prepare(sql: string): SqliteStatement
 }
 
+/** The store gives it a `SqliteValue` for each parameter. TypeScript 5 takes the drivers' statements only so. */
 export interface SqliteStatement {
-  get(...values: SqliteValue[]): unknown
-  all(...values: SqliteValue[]): unknown
-  run(...values: SqliteValue[]): unknown
+  // biome-ignore lint/suspicious/noExplicitAny: drivers declare the values that they take differently
+  get(...values: any[]): unknown
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  all(...values: any[]): unknown
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  run(...values: any[]): unknown
 }
 
 export type SqliteValue = string | number | null | Uint8Array

@@ -1,5 +1,6 @@
 // A TypeScript compiler in a process of its own, where nothing counts coverage: a project and its options in, mistakes out.
-import ts from 'typescript'
+// Its argument is the name under which the version is installed.
+const { default: ts } = await import(process.argv[2])
 
 const parsed = new Map()
 

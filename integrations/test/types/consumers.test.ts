@@ -33,11 +33,12 @@ const resolutions = Object.keys(RESOLUTIONS) as Resolution[]
 const OLDEST_AND_NEWEST = ['the old node10', 'NodeNext ESM'] as const satisfies readonly Resolution[]
 
 let packed: Awaited<ReturnType<typeof packPackage>>
-/** Two, for one keeps what it has read of each resolution: the one with the most projects, and the others. */
-let compilers: readonly [ChildProcess, ChildProcess]
+/** Two, for one keeps what it has read of each resolution: the one with the most projects, and the others. Then the older version. */
+let compilers: readonly [ChildProcess, ChildProcess, ChildProcess]
 beforeAll(async () => {
-  const compiler = () => fork(join(INTEGRATIONS, 'test/support/compiler.mjs')).setMaxListeners(0)
-  compilers = [compiler(), compiler()]
+  const compiler = (version: string) =>
+    fork(join(INTEGRATIONS, 'test/support/compiler.mjs'), [version]).setMaxListeners(0)
+  compilers = [compiler('typescript'), compiler('typescript'), compiler('typescript59')]
   packed = await packPackage()
   await installInto(packed.folder, packed.tarball, 'module')
 })
@@ -110,8 +111,8 @@ describe.concurrent('the types compile', () => {
     expect(await mistakesIn(['postgres-clients.ts'], setting)).toEqual([])
   })
 
-  test('with each driver of SQLite', async () => {
-    const setting = { resolution: 'NodeNext ESM', types: SQLITE_DRIVERS } as const
+  test.each([false, true])('with each driver of SQLite, on TypeScript 5.9: %s', async (isOlder) => {
+    const setting = { resolution: 'NodeNext ESM', types: SQLITE_DRIVERS, isOlder } as const
     expect(await mistakesIn(['sqlite-drivers.ts'], setting)).toEqual([])
   })
 
@@ -179,10 +180,13 @@ interface Setting {
   readonly options?: ts.CompilerOptions
   /** The installed packages that the consumer, and the package, find as peers, by their names there. */
   readonly peers?: Readonly<Record<string, string>>
+  /** By TypeScript 5.9. */
+  readonly isOlder?: boolean
 }
 
 /** What the compiler says of the files in a project of their own, which finds the packed package and the named types. */
-async function mistakesIn(files: readonly string[], { resolution, types, options, peers }: Setting): Promise<string[]> {
+async function mistakesIn(files: readonly string[], setting: Setting): Promise<string[]> {
+  const { resolution, types, options, peers, isOlder = false } = setting
   const { type, options: resolutionOptions } = RESOLUTIONS[resolution]
   const project = await mkdtemp(join(packed.folder, 'project-'))
   await mkdir(join(project, 'node_modules/@types'), { recursive: true })
@@ -215,7 +219,7 @@ async function mistakesIn(files: readonly string[], { resolution, types, options
     ...resolutionOptions,
     ...options,
   }
-  const compiler = compilers[resolution === 'NodeNext ESM' ? 0 : 1]
+  const compiler = compilers[isOlder ? 2 : resolution === 'NodeNext ESM' ? 0 : 1]
   return compile(compiler, { project, files, options: compilerOptions, installed: INSTALLED })
 }
 
