@@ -28,12 +28,14 @@ export interface ModuleTarget extends Opened {
 }
 
 /**
- * Redis has no tables that could be missing: under another prefix than the store's there is nothing, as if all were well.
+ * Redis has no tables that could be missing: in another database, or under another prefix, than the store's there is nothing, as if all
+ * were well.
  */
-export function tellPrefix(target: Target, { prefix }: Options): void {
-  if (target.kind !== 'redis' || prefix !== undefined) return
+export function tellPrefix(target: Target): void {
+  if (target.kind !== 'redis') return
   console.error(
-    `Only keys that begin with ${target.prefix} count. If the store has another prefix, give it as --prefix.`,
+    `Only keys of database ${target.database} that begin with ${JSON.stringify(target.prefix)} count. If the store has others, give the ` +
+      'number of its database in the URL, as in redis://host/2, and its prefix, colon and all, as --prefix.',
   )
 }
 

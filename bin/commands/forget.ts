@@ -26,7 +26,7 @@ async function ofScope(of: ScopeName, options: Options, target: Target): Promise
   const question = `Erase the answers of the scope ${harmless(JSON.stringify(of.scope))}? Their retries get 409 answer_not_kept.`
   if (!countsOnly && !yes && !(await agrees(question))) return unchanged(options, SAID_NO, { forgotten: 0 })
   const counted = await engineOf(target.store).forgetScope(of, { countsOnly })
-  if (counted.forgotten + counted.left + counted.unreadable === 0) tellPrefix(target, options)
+  if (counted.forgotten + counted.left + counted.unreadable === 0) tellPrefix(target)
   if (json) printJson(counted)
   else printCounts(counted, countsOnly)
   return counted.left + counted.unreadable > 0 ? 1 : 0
@@ -52,7 +52,7 @@ async function ofKey(name: RecordName, options: Options, target: Target): Promis
   const { remove: removes = false, 'dry-run': isDryRun, yes, json } = options
   const { store } = target
   const record = await recordOf(store, name)
-  if (record === null) tellPrefix(target, options)
+  if (record === null) tellPrefix(target)
   const why = whyNot(record, removes)
   if (record === null || record.state === 'in-flight' || why !== null) {
     return unchanged(options, why ?? NO_RECORD, { forgotten: 0 })

@@ -10,7 +10,7 @@ export async function inspect(line: CommandLine, target: Target): Promise<number
   const name = recordIn(line)
   const { json, 'show-body': showsBody = false, derive: label } = line.options
   const record = await recordOf(target.store, name)
-  if (record === null) tellPrefix(target, line.options)
+  if (record === null) tellPrefix(target)
   const derived = record === null || label === undefined ? undefined : derivedIn(name, record, label)
   if (json)
     printJson(record && { ...name, ...asJson(record, showsBody), ...(label !== undefined && { derivedKey: derived }) })

@@ -14,7 +14,7 @@ export async function list({ options }: CommandLine, target: Target): Promise<nu
   }
   const of = { scope, ...(namespace !== undefined && { namespace }) }
   const { total, shown } = await oldestOf(engineOf(target.store).recordsOf(of), options)
-  if (total === 0) tellPrefix(target, options)
+  if (total === 0) tellPrefix(target)
   if (json) printJson({ total, records: shown.map(asJson) })
   else if (total === 0)
     console.log(namespace === undefined ? NO_REQUESTS : 'The scope has no records in that namespace.')

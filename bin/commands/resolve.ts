@@ -20,7 +20,7 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
   checkAskable(options)
 
   const record = await recordOf(store, name)
-  if (record === null) tellPrefix(target, options)
+  if (record === null) tellPrefix(target)
   if (record === null || record.attempt !== attempt) {
     return unchanged(options, record === null ? NO_RECORD : `it is at attempt ${record.attempt} by now`, NOT_SETTLED)
   }

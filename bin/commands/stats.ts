@@ -17,7 +17,7 @@ export async function stats({ options }: CommandLine, target: Target): Promise<n
     ownersLost: unknown['in-flight'],
     failedPerhaps: unknown.failed,
   }
-  if (records === 0) tellPrefix(target, options)
+  if (records === 0) tellPrefix(target)
   if (options.json) printJson(counted)
   else
     printFacts({

@@ -8,7 +8,8 @@ import { type Target, tellPrefix } from '../target.js'
 /** Lists what awaits an operator, the oldest first. */
 export async function unknown({ options }: CommandLine, target: Target): Promise<number> {
   const { total, shown } = await oldestOf(operatorOf(target.store).unknown(), options)
-  if (shown.length === 0) tellPrefix(target, options)
+  // Mostly nothing is there to be told of, and a job that looks each night knows its prefix.
+  if (shown.length === 0 && options.prefix === undefined) tellPrefix(target)
   if (options.json) {
     printJson({ total, records: shown.map(({ record, ...name }) => ({ ...name, ...record })) })
     return 0

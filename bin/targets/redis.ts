@@ -7,6 +7,7 @@ export interface RedisTarget {
   readonly kind: 'redis'
   readonly store: RedisStore
   readonly prefix: string
+  readonly database: number
   /** Every server that takes writes. */
   readonly servers: readonly Redis[]
   close(): Promise<void>
@@ -91,5 +92,6 @@ async function connected<Client extends Redis | Cluster>(client: Client): Promis
 
 function target(client: Redis | Cluster, prefix: string, servers: readonly Redis[]): RedisTarget {
   const store = new RedisStore({ client, prefix, prefixMayMeetOthers: true })
-  return { kind: 'redis', store, prefix, servers, close: async () => client.disconnect() }
+  const database = servers[0]?.options.db ?? 0
+  return { kind: 'redis', store, prefix, database, servers, close: async () => client.disconnect() }
 }

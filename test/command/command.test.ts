@@ -265,11 +265,13 @@ export const store = new RedisStore({ client: new Redis('${(await redis).url}'),
     ['unknown'],
     ['inspect', 'acme', 'none'],
     ['resolve', 'acme', 'none', '--attempt', '1', '--failed', '--yes'],
-  ])('has a prefix, which is told where nothing is found: %s', async (...line) => {
-    const at = ['--redis', (await redis).url]
-    const hint = 'Only keys that begin with once-per-key: count.'
-    expect((await command([...line, ...at])).stderr).toContain(hint)
-    expect((await command([...line, ...at, '--prefix', 'other:'])).stderr).not.toContain('Only keys')
+  ])('has a number and a prefix, which are told where nothing is found: %s', async (...line) => {
+    const url = `${(await redis).url}/3`
+    const hint = (prefix: string) => `Only keys of database 3 that begin with "${prefix}" count.`
+    expect((await command([...line, '--redis', url])).stderr).toContain(hint('once-per-key:'))
+    const { stderr } = await command([...line, '--redis', url, '--prefix', 'pay'])
+    if (line[0] === 'unknown') expect(stderr).toBe('')
+    else expect(stderr).toContain(hint('pay'))
   })
 
   test('can be said by the environment', async () => {
