@@ -18,7 +18,7 @@ import { type Row, readDone, readFenced, readLooked } from './reply.js'
 import type { Statement, Statements } from './statements.js'
 
 /** How a client other than `pg` opens transactions and runs statements in them. */
-export interface PostgresTransactions<Tx, Options> {
+export interface PostgresTransactions<Tx, Options = unknown> {
   /**
    * Opens a transaction, calls `work` with it, and commits when `work` has resolved; if it rejects, rolls back and
    * rejects. `options` are those given to `transaction` or `step`.

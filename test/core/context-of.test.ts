@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import express from 'express'
 import { contextOf, type IdempotencyError, idempotency, singleTenant } from 'once-per-key'
+import * as fetching from 'once-per-key/fetch'
 import { MemoryStore } from 'once-per-key/memory'
 import supertest from 'supertest'
 import { expect, test } from 'vitest'
@@ -35,4 +36,11 @@ test('so does one of plain node:http, whose requests have it at run time alone',
   expect((await supertest(server).post('/payouts').set('Idempotency-Key', 'a')).text).toBe('a')
   // @ts-expect-error: a response has no context.
   createServer((_req, res) => contextOf(res))
+})
+
+test('so does a handler of Fetch, whose context is an argument of its own', async () => {
+  const once = fetching.idempotency({ store: new MemoryStore(), scope: singleTenant, required: true })
+  const handler = once((_request, idempotency) => new Response(fetching.contextOf({ idempotency }).key))
+  const request = new Request('http://test/payouts', { method: 'POST', headers: { 'Idempotency-Key': 'a' } })
+  expect(await (await handler(request)).text()).toBe('a')
 })

@@ -13,7 +13,7 @@ import { isReadOnly } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
 
 /** How a client other than `mysql2` opens transactions and runs statements in them. */
-export interface MySqlTransactions<Tx, Options> {
+export interface MySqlTransactions<Tx, Options = unknown> {
   /**
    * Opens a transaction, calls `work` with it, and commits when `work` has resolved; if it rejects, rolls back and
    * rejects. `options` are those given to `transaction` or `step`.

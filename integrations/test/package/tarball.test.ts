@@ -127,6 +127,7 @@ const NAMES = {
     'IdempotencyError',
     'agenticCommerce',
     'bodyField',
+    'contextOf',
     'idempotency',
     'ietfDraft',
     'ietfDraft07',
