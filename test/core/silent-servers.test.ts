@@ -36,6 +36,19 @@ test('a server whose store fails, and that has no listener, says so once', async
   expect(JSON.stringify(warnings)).not.toContain('nobody-shows')
 })
 
+test('each of its failures is told once by its code, twenty at the most: another one does not stay silent', async () => {
+  const warnings = heardWarnings()
+  const store = failingStore()
+  const { send } = await silentEngine({ store })
+  const codes = Array.from({ length: 25 }, (_, i) => `E${i}`)
+  for (const code of [...codes, ...codes]) {
+    store.always('begin', failBefore(Object.assign(new Error('It failed.'), { code })))
+    await send()
+  }
+  await printed()
+  expect(warnings.map(({ message }) => /\((E\d+):/.exec(message)?.[1])).toEqual(codes.slice(0, 20))
+})
+
 test.each([
   { code: 'ECONNREFUSED', advised: true },
   { code: 'store_full', advised: false },

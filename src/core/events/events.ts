@@ -174,16 +174,17 @@ export function storeFailure(error: unknown): StoreFailure {
   return { name: 'Error', message: 'The store threw something that is not an Error.' }
 }
 
-/** Warns once per process for each code and topic, so that logs are not flooded. */
+/** Warns once per process for each code and each of its first topics, so that logs are not flooded. */
 export function warnOnce(code: string, message: string, topic = ''): void {
-  const about = `${code} ${topic}`
-  if (warned.has(about)) return
-  warned.add(about)
+  const topics = warned.get(code) ?? new Set()
+  if (topics.has(topic) || topics.size === MOST_TOPICS) return
+  warned.set(code, topics.add(topic))
   process.emitWarning(message, { type: 'OncePerKeyWarning', code })
 }
 
-/** Codes and topics are closed sets, so this does not grow with what clients send. */
-const warned = new Set<string>()
+const warned = new Map<string, Set<string>>()
+/** A topic may be what others choose: a label with a client's words in it, the code of a store's error. */
+const MOST_TOPICS = 20
 
 /**
  * The default listener. It prints what an operator must know: a server that refuses payments, or runs them unprotected,
@@ -200,7 +201,8 @@ export function warnUnheard(event: EngineEvent | { readonly type: 'rejected' | '
       'ONCE_PER_KEY_STORE_FAILED',
       `The store failed at \`${event.command}\` (${code}: ${message}). While it fails, requests with a key get 503, or run ` +
         `unprotected with \`storeFailure: 'runUnprotected'\`. ` +
-        `${advice}${ONCE} ${aboutCode('store_unavailable')}`,
+        `${advice}This is printed once for each code; \`onEvent\` receives every case. ${aboutCode('store_unavailable')}`,
+      code,
     )
   } else if (event.type === 'unprotected') {
     warnOnce(

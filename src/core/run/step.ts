@@ -222,13 +222,8 @@ export function sentStep(run: RunOfSteps, step: StepChange, isUncertain: boolean
   return { ...own, step, answer: null, failure: null }
 }
 
-/**
- * Nothing else tells of a forgotten `await`. It is no misuse: a time limit of the handler's own may have answered on purpose. Only a few
- * labels are told, since one may contain what a client sends.
- */
+/** Nothing else tells of a forgotten `await`. It is no misuse: a time limit of the handler's own may have answered on purpose. */
 export function warnUnawaitedStep(label: string): void {
-  if (unawaited.size === MOST_LABELS) return
-  unawaited.add(label)
   warnOnce(
     'ONCE_PER_KEY_STEP_NOT_AWAITED',
     `A run has completed while its step ${JSON.stringify(label)} was running: the step's result is not recorded, and if it fails, nothing ` +
@@ -236,6 +231,3 @@ export function warnUnawaitedStep(label: string): void {
     label,
   )
 }
-
-const MOST_LABELS = 20
-const unawaited = new Set<string>()
