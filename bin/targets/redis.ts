@@ -28,10 +28,8 @@ export async function openRedis(url: string, prefix = DEFAULT_PREFIX): Promise<R
   const unconnected = new ioredis.Redis(url, { lazyConnect: true, ...OF_SERVER })
   checkDatabase(unconnected)
   const redis = await connected(unconnected)
-  if (!(await isCluster(redis))) {
-    await selected(redis)
-    return target(redis, prefix, [redis])
-  }
+  await selected(redis)
+  if (!(await isCluster(redis))) return target(redis, prefix, [redis])
   const { host, port, username, password, tls } = redis.options
   redis.disconnect()
   const cluster = await connected(

@@ -52,6 +52,11 @@ describe('a cluster', async () => {
     for (const port of ports) expect(await unknownAt('--redis', `redis://127.0.0.1:${port}`)).toEqual(KEYS.toSorted())
   })
 
+  test('has no database but 0: another one of a URL is never taken for it', async () => {
+    const { exitCode, stderr } = await command(['stats', '--redis', `redis://127.0.0.1:${ports[0]}/2`])
+    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('Redis does not give its database 2')])
+  })
+
   test('is reached by the application’s own client', async () => {
     const file = moduleWith('cluster', `new Cluster([{ host: '127.0.0.1', port: ${ports[2]} }])`)
     expect(await unknownAt('--store', file)).toEqual(KEYS.toSorted())
