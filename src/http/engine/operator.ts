@@ -130,7 +130,7 @@ export function readName(given: RecordName): RecordName {
 }
 
 /** The name, the attempt, and the answer to keep; `null`: it failed; `'rerun'`: it goes on. */
-export function readResolution(
+function readResolution(
   given: AttemptName,
   as: KnownOutcome,
   maxAnswerBytes: number,

@@ -236,7 +236,7 @@ export async function readAtMost(body: ReadableStream<Uint8Array>, mostBytes: nu
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     read.add(bytesIn(next.value))
     if (read.byteLength <= mostBytes) continue
-    reader.cancel().catch(() => {}) // It resolves when the request itself is read or cancelled.
+    leave(reader)
     return null
   }
   return read.whole()

@@ -12,7 +12,7 @@ import { type Hanging, SocketViews } from './socket-view.js'
  * The client of a held response: its disconnection, which the handler does not see, and its socket, in place of which the
  * handler sees one that outlives it.
  */
-export class HeldClient {
+class HeldClient {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly outlet: Outlet

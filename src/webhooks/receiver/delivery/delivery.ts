@@ -97,7 +97,7 @@ export class HandledDelivery implements HeldAnswer {
 }
 
 /** A body's raw bytes, or why there are none. */
-export type RawBody =
+type RawBody =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
   | { readonly kind: 'too_large' }
   /** A content coding, which is not decoded here. */
@@ -124,7 +124,7 @@ export async function readRawBody(req: IncomingMessage, maxBytes: number): Promi
   return readStream(req, maxBytes)
 }
 
-export function isEncoded({ 'content-encoding': coding = 'identity' }: IncomingHttpHeaders): boolean {
+function isEncoded({ 'content-encoding': coding = 'identity' }: IncomingHttpHeaders): boolean {
   return coding.trim().toLowerCase() !== 'identity'
 }
 
