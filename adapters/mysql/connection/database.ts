@@ -122,7 +122,7 @@ async function answered(connection: Connection, sql: string, found: Examined | u
   return result
 }
 
-/** Whether it is a row that says so of the server: it writes all the same for a user with a privilege. */
+/** A read-only server refuses nothing to a user with a privilege: only its rows say what it is. */
 function saysReadOnly(result: unknown): boolean {
   return Array.isArray(result) && result[0]?.read_only === '1'
 }
