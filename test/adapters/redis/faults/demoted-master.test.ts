@@ -57,7 +57,7 @@ test('a client that reconnects on READONLY finds the new master, and loses no cl
 async function behindAPause(options: Pick<RedisOptions, 'failoverDetector'>) {
   const first = await startRedis()
   const second = await startRedis('--replicaof', '127.0.0.1', `${first.port}`)
-  const sentinel = await startSentinel(first.port, 1, { 'down-after-milliseconds': 300, 'failover-timeout': 1_500 })
+  const sentinel = await startSentinel(first.port)
   const [client, asking, next] = [
     new Redis({ sentinels: [{ host: '127.0.0.1', port: sentinel.port }], name: SENTINEL_NAME, ...options }),
     new Redis(sentinel.port),
@@ -73,8 +73,12 @@ async function behindAPause(options: Pick<RedisOptions, 'failoverDetector'>) {
   const store = new RedisStore({ client })
   expect(await store.begin('before', { ...CLAIM, token: 'a' })).toMatchObject({ acquired: true })
 
-  const left = options.failoverDetector === true ? once(client, 'ready') : undefined
+  const detects = options.failoverDetector === true
+  if (detects) await comes(async () => expect(await asking.client('LIST')).toMatch(/ sub=1 /))
+  const left = detects ? once(client, 'ready') : undefined
   first.signal('SIGSTOP')
+  // Told to, instead of finding it out: sentinels that soon find a master down find a slow one down, too.
+  await comes(async () => expect(await asking.call('SENTINEL', 'failover', SENTINEL_NAME)).toBe('OK'))
   await comes(async () =>
     expect(await asking.call('SENTINEL', 'get-master-addr-by-name', SENTINEL_NAME)).toContain(`${second.port}`),
   )
