@@ -163,6 +163,9 @@ const ENDS = {
   'a throw': { status: 500, command: 'release' },
 } as const
 
+/** The most that the default lease allows: a busy machine may take long for an exchange. */
+const UNHURRIED_MS = 7_500
+
 const OTHERS: Answer = {
   status: 202,
   statusMessage: '',
@@ -190,7 +193,7 @@ export const endLaws: readonly BindingLaw[] = [
           if (what === 'a throw') throw new Error('no money')
           return { status, text: 'ended' }
         }
-        const served = await serve(handler, { options: { store } })
+        const served = await serve(handler, { options: { store, storeTimeoutMs: UNHURRIED_MS } })
         let hasLeft = false
         const first = served.send().finally(() => {
           hasLeft = true
