@@ -30,11 +30,14 @@ export function paysInOneTransaction(opened: () => Service): void {
       const service = opened()
       const { crash, send, runs, key } = named(service, path, IN_TRANSACTION)
       let isGone = false
+      const { entered, open } = service.hold()
       const gone = expect(crash())
         .rejects.toThrow()
         .finally(() => {
           isGone = true
         })
+      await entered
+      open()
       // Its connection is still open: nobody else could know that it is dead.
       const retry = await send()
       expectSuccess(retry)

@@ -140,7 +140,10 @@ function watchedLedger(inner: Ledger) {
           await passed()
           return withRecord.answered(context, merchantId, (books) => work(watched(books)), answer)
         },
-        abandoned: (merchantId, work, untilDeath) => withRecord.abandoned(merchantId, work, untilDeath),
+        async abandoned(merchantId, work, untilDeath) {
+          await passed()
+          return withRecord.abandoned(merchantId, work, untilDeath)
+        },
       },
     }),
   }
