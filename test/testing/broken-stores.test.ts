@@ -11,29 +11,7 @@ import { BROKEN_STEPS_OF_RUNS } from './broken-steps-of-runs.js'
 import { BROKEN_STORES } from './broken-stores.js'
 import { BROKEN_TIMES } from './broken-times.js'
 import { startingWith } from './starting-with.js'
-
-type Open = (now: () => number) => ReturnType<typeof mapStore>
-
-/** Runs the suite, or some of it, as a runner would, and tells which laws held and why the others did not. */
-async function verdictOn(
-  open: Open,
-  options?: Parameters<typeof storeLaws>[2],
-  isRun: (law: string) => boolean = () => true,
-) {
-  const laws = new Map<string, () => Promise<void>>()
-  const openStore = async () => {
-    let now = 1
-    const advance = (ms: number) => {
-      now += ms
-    }
-    return { store: open(() => now), advance }
-  }
-  storeLaws((name, fn) => laws.set(name, fn), openStore, options)
-
-  const broken = new Map<string, unknown>()
-  for (const [name, fn] of laws) if (isRun(name)) await fn().catch((error: unknown) => broken.set(name, error))
-  return { laws: [...laws.keys()], broken }
-}
+import { type Open, verdictOn } from './verdict.js'
 
 const ALL = [
   ...BROKEN_STORES,

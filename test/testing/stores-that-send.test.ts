@@ -1,7 +1,7 @@
 import type { Hearing, OwnersCommand, OwnersReply, SentOperation, Store } from 'once-per-key/core'
-import { storeLaws } from 'once-per-key/testing'
 import { describe, expect, test } from 'vitest'
 import { mapStore } from '../support/map-store.js'
+import { type Open, verdictOn } from './verdict.js'
 
 // The engine uses `send` in place of the four methods. The laws tried the methods alone.
 
@@ -31,19 +31,9 @@ function readRight({ terms, failure, ...own }: SentOperation, command: OwnersCom
   return { ...own, ...terms, retentionMs, uncertain: failure?.uncertain ?? own.uncertain }
 }
 
-async function brokenBy(open: (now: () => number) => Store): Promise<string[]> {
-  const laws = new Map<string, () => Promise<void>>()
-  const openStore = async () => {
-    let now = 1
-    const advance = (ms: number) => {
-      now += ms
-    }
-    return { store: open(() => now), advance }
-  }
-  storeLaws((name, fn) => laws.set(name, fn), openStore, { sends: true, stepped: true })
-  const broken: string[] = []
-  for (const [name, fn] of laws) await fn().catch(() => broken.push(name))
-  return broken
+async function brokenBy(open: Open): Promise<string[]> {
+  const { broken } = await verdictOn(open, { sends: true, stepped: true })
+  return [...broken.keys()]
 }
 
 test('a store whose send is right keeps every law twice', async () => {
