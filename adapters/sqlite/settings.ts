@@ -90,8 +90,7 @@ export class Settings {
       this.#path = String(databases.find(({ name }) => name === 'main')?.file)
       this.#opened = fileAt(this.#path)
     }
-    if (this.#opened === null || fileAt(this.#path) === this.#opened) return
-    throw unsuitable('its file was moved, replaced or removed while it was open. Open it anew: restart the process')
+    mustBeAt(this.#path, this.#opened, 'file was moved, replaced or removed')
   }
 
   /**
@@ -99,9 +98,7 @@ export class Settings {
    * the file, for a backup. https://www.sqlite.org/howtocorrupt.html
    */
   #walMustBeInPlace(): void {
-    const opened = this.#openedWal ?? null
-    if (opened === null || fileAt(this.#wal) === opened) return
-    throw unsuitable('its -wal file was removed or replaced while it was open. Open it anew: restart the process')
+    mustBeAt(this.#wal, this.#openedWal ?? null, '-wal file was removed or replaced')
   }
 
   /** Called behind each write. */
@@ -126,6 +123,12 @@ export class Settings {
     }
     return get()
   }
+}
+
+/** `opened`: which file it was; `null`: it cannot be told. */
+function mustBeAt(path: string, opened: string | null, whatHappened: string): void {
+  if (opened === null || fileAt(path) === opened) return
+  throw unsuitable(`its ${whatHappened} while it was open. Open it anew: restart the process`)
 }
 
 function fileAt(path: string): string | null {
