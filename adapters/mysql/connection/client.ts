@@ -1,4 +1,5 @@
-import { MySqlStoreError } from '../errors.js'
+import { staysReadOnly } from '../../sql/clients.js'
+import { isReadOnly, MySqlStoreError } from '../errors.js'
 
 /** The members of a callback pool of `mysql2` that the store uses. The application opens, configures and closes the pool. */
 export interface MySqlCallbackPool {
@@ -130,3 +131,8 @@ function isObject(value: unknown): value is object {
 
 /** Without a listener, a broken connection would crash the process; its statement fails anyway. */
 export function ignored(): void {}
+
+/** Whether the connection is to a server that is no primary any more: another connection may be to the new one. */
+export function isDemoted(connection: object, error: unknown): boolean {
+  return isReadOnly(error) && staysReadOnly(connection)
+}

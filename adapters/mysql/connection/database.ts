@@ -1,15 +1,7 @@
 import { despiteConflicts, staysReadOnly } from '../../sql/clients.js'
-import {
-  isConflict,
-  isReadOnly,
-  isRefusedStatement,
-  MySqlStoreError,
-  mustFit,
-  storeError,
-  withoutValues,
-} from '../errors.js'
+import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError, withoutValues } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
-import { type Connection, connectionOf, ignored, type MySqlPool, resetsOnRelease, sent } from './client.js'
+import { type Connection, connectionOf, ignored, isDemoted, type MySqlPool, resetsOnRelease, sent } from './client.js'
 import { type Examined, examined } from './examination.js'
 
 /** What a statement has returned that reads. */
@@ -94,7 +86,7 @@ export class Database {
       return result
     } catch (error) {
       withoutValues(error, statement)
-      isGood = isRefusedStatement(error) && !(isReadOnly(error) && staysReadOnly(connection))
+      isGood = isRefusedStatement(error) && !isDemoted(connection, error)
       throw error
     } finally {
       connection.off('error', ignored)

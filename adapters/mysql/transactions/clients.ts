@@ -1,15 +1,15 @@
-import { areFunctions, ISOLATION, staysReadOnly, type TxOfFunctions } from '../../sql/clients.js'
+import { areFunctions, ISOLATION, type TxOfFunctions } from '../../sql/clients.js'
 import {
   type Connection,
   coreOf,
   ignored,
+  isDemoted,
   isPool,
   type MySqlCallbackPool,
   type MySqlPool,
   type MySqlPromisePool,
   sent,
 } from '../connection/client.js'
-import { isReadOnly } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
 
 /** How a client other than `mysql2` opens transactions and runs statements in them. */
@@ -132,7 +132,7 @@ function endOf(connection: Connection): { readonly promise: Promise<void>; close
 /** Whether the rollback is certain, and the session as it was: if not, the connection is closed, and the database rolls back. */
 async function rollsBack(connection: Connection, error: unknown): Promise<boolean> {
   if ((error as { readonly fatal?: unknown } | null)?.fatal === true) return false
-  if (isReadOnly(error) && staysReadOnly(connection)) return false
+  if (isDemoted(connection, error)) return false
   try {
     await sent(connection, 'ROLLBACK')
     await sent(connection, LET_GO)
