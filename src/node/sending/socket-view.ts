@@ -24,6 +24,11 @@ interface Watcher {
   readonly add: 'on' | 'once'
 }
 
+/** A socket of `node:http`, whose `setHeader` reads it twice. */
+interface OfServer extends Socket {
+  readonly server?: unknown
+}
+
 const NOBODY: readonly Watcher[] = []
 
 /** By the client's socket: those whose response has finished. */
@@ -131,6 +136,8 @@ class OutlivingSocket extends GuardedSocket {
       case 'off':
       case 'removeListener':
         return this.#removing(socket, view)
+      case 'server':
+        return (socket as OfServer).server
       default:
         return this.#isRevealed ? super.get(socket, property, view) : this.#outlived(socket, property, view)
     }
