@@ -33,7 +33,7 @@ const FULL: Settings = {
   rounds: 7,
   seconds: 1.6,
   growthSeconds: 0.8,
-  warmUpRequests: 7_000,
+  warmUpRequests: 40_000,
   mostRecords: { memory: 1_000_000, redis: 100_000 },
   microOperations: 20_000,
   minutes: 9,
