@@ -95,14 +95,19 @@ export function promised(seen: unknown, due: unknown, promise: string): void {
 /** Limits the list of differing members. They come first, because runners truncate long messages. */
 const MOST_MEMBERS = 5
 
+/** Of each value that is shown. Longer ones, which a runner would print in full, it does not get. */
+const MOST_CHARACTERS = 4_000
+
 export function broken(promise: string, due: unknown, seen: unknown, differences = differencesOf(due, seen)): never {
-  const shown = (value: unknown) => inspect(value, { depth: 6, maxStringLength: 200, breakLength: 100 })
   const members = differences
     .slice(0, MOST_MEMBERS)
     .map(({ member, ...each }) => `\n  ${member}${member && ': '}due ${briefly(each.due)}, seen ${briefly(each.seen)}`)
   const more = differences.length > MOST_MEMBERS ? `\n  and ${differences.length - MOST_MEMBERS} members more` : ''
-  const message = `Broken: ${promise}${members.join('')}${more}\n\n  due:  ${shown(due)}\n  seen: ${shown(seen)}`
-  throw new AssertionError({ message, actual: seen, expected: due, operator: 'deepStrictEqual' })
+  const texts = [due, seen].map((value) => inspect(value, { depth: 6, maxStringLength: 200, breakLength: 100 }))
+  const [dueText, seenText] = texts.map((text) => shortened(text, MOST_CHARACTERS))
+  const message = `Broken: ${promise}${members.join('')}${more}\n\n  due:  ${dueText}\n  seen: ${seenText}`
+  const isShort = texts.every(({ length }) => length <= MOST_CHARACTERS)
+  throw new AssertionError(isShort ? { message, actual: seen, expected: due, operator: 'deepStrictEqual' } : { message })
 }
 
 function hexOf(body: unknown): string {
@@ -132,13 +137,18 @@ function differencesOf(due: unknown, seen: unknown, member = ''): Difference[] {
 
 /** On one line, shortened. */
 function briefly(value: unknown): string {
-  return inspect(value, {
+  const text = inspect(value, {
     breakLength: Number.POSITIVE_INFINITY,
     compact: true,
     depth: 2,
     maxArrayLength: 5,
     maxStringLength: 80,
-  }).replace(/\s+/g, ' ')
+  })
+  return shortened(text, 400).replace(/\s+/g, ' ')
+}
+
+function shortened(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)} …`
 }
 
 /** A placeholder that is printed as these words instead of a value. */

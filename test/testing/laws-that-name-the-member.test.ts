@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import type { BeginReply, CommandReply, IdempotencyRecord, Store } from 'once-per-key/core'
 import { storeLaws } from 'once-per-key/testing'
 import { expect, test } from 'vitest'
@@ -11,6 +12,10 @@ type Open = (now: () => number) => Store
 
 /** What the laws say of a store that breaks them, one after the other: the first lines of each failure. */
 async function* complaintsOf(open: Open): AsyncGenerator<string> {
+  for await (const { message } of failuresOf(open)) yield message.split('\n').slice(0, 10).join('\n')
+}
+
+async function* failuresOf(open: Open): AsyncGenerator<Error> {
   const laws: (() => Promise<void>)[] = []
   storeLaws(
     (_name, fn) => laws.push(fn),
@@ -24,7 +29,7 @@ async function* complaintsOf(open: Open): AsyncGenerator<string> {
   )
   for (const law of laws) {
     const failure = await law().catch((error: Error) => error)
-    if (failure instanceof Error) yield failure.message.split('\n').slice(0, 10).join('\n')
+    if (failure instanceof Error) yield failure
   }
 }
 
@@ -110,4 +115,15 @@ test.each(BROKEN_STORES)('what was due and what was seen stand in the second lin
     return
   }
   expect.unreachable('no law was broken')
+})
+
+// A store of JSON answers a body of a MiB as an object with a member for each byte: runners printed it as millions of lines.
+test('a failure is short, however large the values are', async () => {
+  const lengths: number[] = []
+  for await (const failure of failuresOf(showing((record) => JSON.parse(JSON.stringify(record))))) {
+    const { message, stack, ...values } = failure
+    lengths.push(inspect({ message, stack, ...values }, { depth: 9, maxStringLength: null }).length)
+  }
+  expect(lengths).not.toEqual([])
+  expect(Math.max(...lengths)).toBeLessThan(40_000)
 })
