@@ -107,7 +107,9 @@ export function broken(promise: string, due: unknown, seen: unknown, differences
   const [dueText, seenText] = texts.map((text) => shortened(text, MOST_CHARACTERS))
   const message = `Broken: ${promise}${members.join('')}${more}\n\n  due:  ${dueText}\n  seen: ${seenText}`
   const isShort = texts.every(({ length }) => length <= MOST_CHARACTERS)
-  throw new AssertionError(isShort ? { message, actual: seen, expected: due, operator: 'deepStrictEqual' } : { message })
+  throw new AssertionError(
+    isShort ? { message, actual: seen, expected: due, operator: 'deepStrictEqual' } : { message },
+  )
 }
 
 function hexOf(body: unknown): string {
