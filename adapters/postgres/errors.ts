@@ -143,7 +143,7 @@ const ADVICE: Readonly<Record<PostgresStoreErrorCode, (schema: string) => string
     'received, only while the transaction is open, and leave COMMIT and ROLLBACK to the store.',
   transaction_taken: () => 'This transaction belongs to another run: give each run its own transaction.',
   nothing_written: () =>
-    'Nothing was written in this transaction. Probably the writes went over another connection: use the `tx` that the work ' +
+    'Nothing was written in this transaction. Probably the writes went over another connection, and stay: use the `tx` that the work ' +
     'received, in every statement, and not the pool or the client; with `completeIn`, complete the record as the last statement of ' +
     'the transaction with the effects. Or there was nothing to write, such as an UPDATE that matched no row: then give ' +
     '`transaction` the option `allowEmpty: true`.',

@@ -26,6 +26,6 @@ export const ABSENT: NotOwned = {
 
 /** For a transaction that was opened for a run. */
 export const NOTHING_WRITTEN_INSIDE =
-  'Nothing was written in this transaction, so it was rolled back. Probably the writes went over another connection: use the `tx` ' +
-  'that the work received. Or there was nothing to write, such as an UPDATE that matched no row: then give `transaction` the ' +
+  'Nothing was written in this transaction, so it was rolled back. Probably the writes went over another connection, and stay: use ' +
+  'the `tx` that the work received. Or there was nothing to write, such as an UPDATE that matched no row: then give `transaction` the ' +
   'option `allowEmpty: true`.'

@@ -38,6 +38,7 @@ function derivedIn(name: RecordName, { fingerprint }: IdempotencyRecord, label: 
 export function print(name: object, record: IdempotencyRecord, showsBody: boolean, more: Facts = {}): void {
   const answer = record.state === 'completed' ? record.answer : null
   const body = answer?.body ?? null
+  const isClosed = answer !== null && body !== null && isSealed(answer)
   printFacts({
     ...name,
     state: record.state,
@@ -47,16 +48,16 @@ export function print(name: object, record: IdempotencyRecord, showsBody: boolea
     steps: stepsIn(record),
     fingerprint: record.fingerprint ?? undefined,
     ...more,
-    status: answer === null ? undefined : body === null ? undefined : isSealed(answer) ? 'sealed' : answer.status,
+    status: answer === null || body === null ? undefined : isClosed ? 'sealed' : answer.status,
     body:
       answer === null
         ? undefined
         : body === null
           ? 'not kept'
-          : `${body.byteLength} bytes${showsBody ? '' : ' (--show-body)'}`,
+          : `${body.byteLength} bytes${isClosed ? ', to be read with ONCE_PER_KEY_SEALING_KEYS' : showsBody ? '' : ' (--show-body)'}`,
   })
   for (const [header, value] of answer?.headers ?? []) console.log(`  ${harmless(header)}: ${harmless(value)}`)
-  if (showsBody && body !== null)
+  if (showsBody && body !== null && !isClosed)
     console.log(`\n${Buffer.from(body).toString('utf8').split('\n').map(harmless).join('\n')}`)
 }
 

@@ -164,7 +164,10 @@ describe('answers that are sealed', () => {
     const paid = ['--attempt', '1', '--completed', '--body', '{"id":"po_7"}', '--yes']
     expect((await command(['resolve', 'acme', 'order-1', ...at, ...paid], keys)).exitCode).toBe(0)
     expect(await pay(port)).toEqual({ status: 200, replayed: 'true', body: { id: 'po_7' } })
-    expect((await command(['inspect', 'acme', 'order-1', ...at])).stdout).toMatch(/^status +sealed$/m)
+    const closed = await command(['inspect', 'acme', 'order-1', ...at, '--show-body'])
+    expect(closed.stdout).toMatch(/^status +sealed$/m)
+    expect(closed.stdout).toMatch(/^body +\d+ bytes, to be read with ONCE_PER_KEY_SEALING_KEYS$/m)
+    expect(closed.stdout).not.toContain('\n\n')
     const shown = await command(['inspect', 'acme', 'order-1', ...at, '--show-body'], keys)
     expect(shown.stdout).toMatch(/^status +200$[\s\S]*\{"id":"po_7"\}/m)
     const other = await command(['inspect', 'acme', 'order-1', ...at], { ONCE_PER_KEY_SEALING_KEYS: newSealingKey() })

@@ -127,7 +127,13 @@ async function failure(trial: Trial): Promise<void> {
   const retry = await retried(trial, key)
   const after = await trial.effects()
   if (before !== null && (after ?? 0) > before + 1) {
-    broken(`the effect took place ${times((after ?? 0) - before)} after a failure and its retry.`, after, before + 1)
+    broken(
+      `the effect took place ${times((after ?? 0) - before)} after a failure and its retry: the first attempt had it, and then failed. ` +
+        'Let what may fail come before it, send `deriveKey(label)` with it so that the other side removes the duplicate, or look first ' +
+        'where `previousOutcome` is `unknown`.',
+      after,
+      before + 1,
+    )
   }
   if (isRefusedAs('outcome_unknown', retry)) return
   // Some protocols keep refusals of the request itself, and replay them.
