@@ -211,10 +211,11 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'tokens are drawn in advance',
-    find: 'if (!readKernelSource()) randomFillSync(bytes)',
+    find: 'if (next === poolBytes.byteLength) refill()',
     replace: `const drawn = ((globalThis as { drawn?: string[] }).drawn ??= [])
-  while (drawn.length < 64) drawn.push(randomFillSync(bytes).toString('latin1'))
-  bytes.write(drawn.shift() as string, 'latin1')`,
+  while (drawn.length < 64) drawn.push(randomFillSync(Buffer.alloc(TOKEN_BYTES)).toString('base64url'))
+  if (drawn.length > 0) return drawn.shift() as string
+  if (next === poolBytes.byteLength) refill()`,
     layer,
     check: 'S1',
   },
