@@ -88,7 +88,7 @@ export class LookedRun extends Run implements LookedKey {
     duplicates.leave(recordKey, this)
     const place = duplicates.join(recordKey, fingerprint, identity.scope)
     if (place === null) return false
-    // For all tries together: a record that has changed since the look keeps each of them out.
+    // For all tries together: another attempt may be faster each time.
     this.#waitsUntil ??= Math.min(monotonicNow() + this.options.inFlightWaitMs, this.lease.until)
     const until = this.#waitsUntil
     try {
@@ -98,13 +98,18 @@ export class LookedRun extends Run implements LookedKey {
         const found = await this.#fence()
         if (found?.record?.state === 'completed') place.record = found.record
         else if (found === null || preventing(found.record) !== null) return false
-        else if (!found.isTaken) return true
+        else if (!found.isTaken) return this.#isAsSeen(found.record)
       }
       this.#completed = place.record
       return false
     } finally {
       duplicates.part(recordKey, identity.scope, place)
     }
+  }
+
+  /** A record that has changed since the look would keep each later try out. */
+  #isAsSeen(record: IdempotencyRecord | null): boolean {
+    return (record?.attempt ?? 0) === this.attempt - 1
   }
 
   refuse(): void {

@@ -500,7 +500,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
       expect(await effects()).toEqual([])
     })
 
-    test('and changed between look and transaction is waited for no longer than `inFlightWaitMs`', async () => {
+    test('and changed between look and transaction is not waited for, since no later try could enter', async () => {
       const { serve, store, insert, query, effects } = await at()
       await leased(422)
       let asked = 0
@@ -512,10 +512,9 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
           res.status(201).json({})
         })
       }
-      const times = { inFlightWaitMs: 300, storeTimeoutMs: 1_000, leaseMs: 4_000, maxRunMs: 4_000 }
-      const post = await serve(handler, times)
+      const post = await serve(handler, { inFlightWaitMs: 9_000 })
       expect(await post()).toMatchObject({ status: 409, body: { code: 'in_flight' } })
-      expect(performance.now() - asked).toBeLessThan(3_000)
+      expect(performance.now() - asked).toBeLessThan(8_000)
       expect(await effects()).toEqual([])
     })
 
