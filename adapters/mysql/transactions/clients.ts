@@ -135,6 +135,7 @@ async function rollsBack(connection: Connection, error: unknown): Promise<boolea
   if (isDemoted(connection, error)) return false
   try {
     await sent(connection, 'ROLLBACK')
+    await sent(connection, 'UNLOCK TABLES') // A ROLLBACK leaves what the work has locked by LOCK TABLES.
     await sent(connection, LET_GO)
     return true
   } catch {

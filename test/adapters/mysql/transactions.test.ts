@@ -143,6 +143,26 @@ describe.each(LEVELS)('a transaction at %s', async (_level, session) => {
     expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
   })
 
+  test.each([
+    ['resolves', () => {}, 'transaction_unmarked'],
+    ['throws', () => Promise.reject({ code: 'thrown' }), 'thrown'],
+  ])('that was ended inside by LOCK TABLES, and %s, leaves no table locked', async (_name, end, code) => {
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await tx.query('LOCK TABLES effects WRITE')
+        await insert(tx)
+        res.status(201).json({ id: 'e1' })
+        await end()
+      })
+    })
+    expect((await post()).status).toBe(500)
+    expect(errors).toMatchObject([{ code }])
+    const other = await on.pool.getConnection()
+    onTestFinished(() => other.release())
+    await other.query('SET lock_wait_timeout = 1')
+    await insert(other, 'e2')
+  })
+
   test('whose deadlock was swallowed is caught: the database had rolled everything back', async () => {
     const [both, over] = [gate(), gate()]
     await insert(application, 'a')
