@@ -40,16 +40,16 @@ describe('bindingLaws finds out a binding where', () => {
     for (const error of broken.values()) expect(error).toMatchObject({ code: 'ERR_ASSERTION' })
   })
 
-  test.each(FRAMEWORKS)('a duplicate never waits, behind a port: $name', async (framework) => {
+  test.each(FRAMEWORKS)('a duplicate never waits, behind a port: $name', async ({ name: _, start, ...traits }) => {
     const laws = new Map<string, () => Promise<void>>()
     bindingLaws(
       (name, fn) => laws.set(name, fn),
       async ({ options, ...app }) => {
         const impatient = { ...options, inFlightWaitMs: 0 }
-        const { port, once, close } = await framework.start({ ...app, options: impatient })
+        const { port, once, close } = await start({ ...app, options: impatient })
         return { port, idle: () => once.idle(), close }
       },
-      framework,
+      traits,
     )
     const law = laws.get('race: a duplicate that waits gets the answer of the first')
     await expect(law?.()).rejects.toThrow('Broken: A duplicate that has waited gets a replay.')
@@ -67,6 +67,14 @@ describe('bindingLaws finds out a binding where', () => {
     await vi.advanceTimersByTimeAsync(10_000)
     await failed
   })
+})
+
+test('an option of another name registers nothing: its laws would be left out without a word', () => {
+  const register = vi.fn()
+  const options = { readsBody: true } as object
+  const open = () => ({ port: 1, idle: async () => {} })
+  expect(() => bindingLaws(register, open, options)).toThrow('readsBody: did you mean readsBodies?')
+  expect(register).not.toHaveBeenCalled()
 })
 
 test('a framework that differs has other laws; no two of them have one name', () => {

@@ -1,3 +1,4 @@
+import { checkOptions, optionRules } from '../../core/index.js'
 import { type BindingLawsOptions, type OpenBinding, onBench } from './binding-bench.js'
 import { failureLaws } from './failure-laws.js'
 import { legacyKeyLaws } from './legacy-key-laws.js'
@@ -38,9 +39,19 @@ export function bindingLaws(
   open: OpenBinding,
   options: BindingLawsOptions = {},
 ): void {
+  checkOptions('bindingLaws()', options, options, RULES)
   for (const { name, holds, check } of LAWS) {
     if (holds === undefined || holds(options)) test(name, () => onBench(open, check))
   }
+}
+
+const isToldSo = optionRules.oneOf(true, false)
+/** A mistyped name would leave out its laws without a word. */
+const RULES = {
+  joinsHeaderLines: isToldSo,
+  hasNoErrorHandler: isToldSo,
+  hidesErrors: isToldSo,
+  readsBodies: isToldSo,
 }
 
 const LAWS = [...replyLaws, ...runLaws, ...endLaws, ...failureLaws, ...refusalLaws, ...legacyKeyLaws]
