@@ -104,7 +104,13 @@ const SLOTS = 16_384
 
 /** In order. A client hears of a new master only where it is redirected: one that it does not know yet is not passed over. */
 async function covering(nodes: readonly Node[]): Promise<readonly Node[]> {
-  const owned = (await Promise.all(nodes.map(slotsOf))).reduce((sum, slots) => sum + slots, 0)
+  const ranges = await Promise.all(nodes.map(slotsOf))
+  if (ranges.some((each) => each.includes('['))) {
+    throw new TypeError(
+      'Slots of the cluster are on their way to another master, and a record could be passed over: try again later.',
+    )
+  }
+  const owned = ranges.reduce((sum, each) => sum + countOf(each), 0)
   if (owned < SLOTS) {
     throw new TypeError(
       `The client does not know every master of the cluster: those that it knows own ${owned} of ${SLOTS} slots. It hears of the ` +
@@ -115,9 +121,12 @@ async function covering(nodes: readonly Node[]): Promise<readonly Node[]> {
 }
 
 /** `CLUSTER NODES`: after seven fields, the ranges of slots; those in brackets are on their way. */
-async function slotsOf({ send }: Node): Promise<number> {
+async function slotsOf({ send }: Node): Promise<string> {
   const told = String(await send('', ['CLUSTER', 'NODES']))
-  const [, ranges = ''] = /^\S+ \S+ \S*myself\S*(?: \S+){5}(.*)/m.exec(told) ?? []
+  return /^\S+ \S+ \S*myself\S*(?: \S+){5}(.*)/m.exec(told)?.[1] ?? ''
+}
+
+function countOf(ranges: string): number {
   const owned = [...ranges.matchAll(/ (\d+)(?:-(\d+))?(?= |$)/g)]
   return owned.reduce((sum, [, first, last = first]) => sum + Number(last) - Number(first) + 1, 0)
 }

@@ -173,9 +173,9 @@ export class RedisStore implements Store {
   }
 
   /**
-   * A walk by SCAN, over every master of a cluster: a step looks at some 200 keys. Where slots move or a failover happens
-   * meanwhile, records may be left out: walk again. Where the client does not know every master, it throws. With a
-   * `sendCommand`, on a server that is no cluster.
+   * A walk by SCAN, over every master of a cluster: a step looks at some 200 keys. While slots are moved, and where the client does
+   * not know every master, it throws; if slots have moved between two steps, or a failover happens, records may be left out: walk again.
+   * With a `sendCommand`, on a server that is no cluster.
    */
   async list(from: string | null): Promise<ListedRecords> {
     return this.#walk(from, { script: UNKNOWN })

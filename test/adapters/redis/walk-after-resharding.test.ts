@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startRedisCluster } from '../../support/redis-cluster.js'
 import { freePort, startRedis } from '../../support/redis-server.js'
 import { CLUSTER } from '../../versions/redis-clients.js'
@@ -40,6 +40,28 @@ describe('after slots have moved to a new master', async () => {
     await expect(store.listScope('acme', null)).rejects.toThrow('does not know every master')
     for (const key of KEYS) await store.inspect(key) // Some are redirected: it hears of it.
     await vi.waitFor(() => walked(store))
+  })
+})
+
+describe('while a slot is on its way to another master', async () => {
+  const cluster = await startRedisCluster()
+  const clients = cluster.nodes.map(({ port }) => new Redis(port))
+  const ids = await Promise.all(clients.map((client) => client.cluster('MYID')))
+  afterAll(async () => {
+    for (const client of clients) client.disconnect()
+    await cluster.close()
+  })
+
+  test.each(Object.entries(CLUSTER))('no walk goes on, which might pass it over: %s', async (_name, open) => {
+    const { client, close } = await open(cluster.nodes[0]?.port as number)
+    onTestFinished(close)
+    const store = new RedisStore({ client })
+    await Promise.all(KEYS.map((key) => store.release(key, LOST)))
+    const { next } = await store.list(null)
+    await clients[2]?.call('CLUSTER', 'SETSLOT', 16_000, 'MIGRATING', String(ids[0]))
+    await expect(store.list(next)).rejects.toThrow('Slots of the cluster are on their way')
+    await clients[2]?.call('CLUSTER', 'SETSLOT', 16_000, 'STABLE')
+    expect(await walked(store)).toEqual(KEYS.toSorted())
   })
 })
 
