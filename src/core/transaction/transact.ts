@@ -141,7 +141,8 @@ async function transactOnce<Tx, Value, Options>(
     await transaction.until(transactions.transaction((tx) => transaction.called((call) => inside(tx, call)), options))
     if (progress !== 'completed') throw transactionNotRun()
   } catch (error) {
-    if (progress === 'refused') {
+    // Unless the client has committed it all the same.
+    if (progress === 'refused' && !isEndByWork(error)) {
       await transaction.rolledBack()
       return { value: value as Value }
     }

@@ -16,6 +16,7 @@ import type { Pool, PoolClient } from 'pg'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startFaultProxy } from '../../support/fault-proxy.js'
 import { gate } from '../../support/gate.js'
+import { transactionByHand } from '../../support/transaction-by-hand.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -160,6 +161,31 @@ describe('a transaction', () => {
     expect(await record()).toMatchObject({ state: 'failed', uncertain: false })
     expect(errors).toEqual([])
   })
+
+  test.each<NonNullable<IdempotencyOptions['effects']>>(['assumed', 'in-transaction'])(
+    'whose answer is a failure, and whose client commits all the same, leaves the outcome unknown: %s',
+    async (effectsFrom) => {
+      const committing = storeOn({
+        pool,
+        transactions: {
+          run: (tx: PoolClient, { text, values }) => tx.query(text, [...values]),
+          // As Knex does where the work has called `trx.commit()`.
+          transaction: async (work) => transactionByHand(await application.connect(), (tx) => work(tx).catch(() => {})),
+        },
+      })
+      const handler: Handler = async (_req, res, context) => {
+        await committing.transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(402).json({ declined: true })
+        })
+      }
+      await serve(handler, { store: committing, effects: effectsFrom })
+      expect(await post()).toMatchObject({ status: 402, body: { declined: true } })
+      expect(errors).toMatchObject([{ code: 'transaction_not_run' }])
+      expect(await effects()).toEqual(['e1'])
+      expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+    },
+  )
 
   test('keeps the writes of a declined payment where isSuccess says so', async () => {
     await serve(
