@@ -1,5 +1,5 @@
 import type { Unclaimed } from '../../src/core/index.js'
-import { areFunctions, ISOLATION, type TxOfFunctions } from '../sql/clients.js'
+import { areFunctions, isolationOf, type TxOfFunctions } from '../sql/clients.js'
 import {
   answered,
   heedFromTheStart,
@@ -106,8 +106,9 @@ function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<Postg
     sessionEnd: (tx) => open.get(tx)?.end,
 
     async transaction(work, options) {
+      const begin = beginOf(options)
       const connection = await pool.connect()
-      const on = new OnConnection(connection, beginOf(options), prepares)
+      const on = new OnConnection(connection, begin, prepares)
       open.set(connection, on)
       let isGood = false
       try {
@@ -222,8 +223,9 @@ async function rollsBack(connection: PostgresConnection): Promise<boolean> {
   }
 }
 
-function beginOf({ isolation }: PoolTransactionOptions = {}): string {
-  return isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${ISOLATION[isolation]}`
+function beginOf(options: PoolTransactionOptions | undefined): string {
+  const isolation = isolationOf(options)
+  return isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation}`
 }
 
 function commandOf(result: unknown): unknown {

@@ -1,4 +1,4 @@
-import type { StoreEvent } from '../../src/core/index.js'
+import { checkOptions, optionRules, type StoreEvent } from '../../src/core/index.js'
 
 // What the clients of MySQL and of Postgres have in common.
 
@@ -119,8 +119,20 @@ export function areFunctions(value: unknown): boolean {
   return typeof transaction === 'function' && typeof run === 'function'
 }
 
-/** The option `isolation`, in SQL. */
-export const ISOLATION = {
+/**
+ * The option `isolation` of a transaction on a pool, in SQL; `undefined`: the session's own.
+ *
+ * @throws IdempotencyError `options_invalid`: a level that nobody knows must not become the session's own.
+ */
+export function isolationOf(
+  options: { readonly isolation?: keyof typeof ISOLATION | undefined } | undefined,
+): string | undefined {
+  if (options === undefined) return undefined
+  checkOptions('transaction()', options, options, { isolation: optionRules.oneOf(...Object.keys(ISOLATION)) })
+  return options.isolation && ISOLATION[options.isolation]
+}
+
+const ISOLATION = {
   'read committed': 'READ COMMITTED',
   'repeatable read': 'REPEATABLE READ',
   serializable: 'SERIALIZABLE',

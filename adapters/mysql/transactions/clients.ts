@@ -1,4 +1,4 @@
-import { areFunctions, ISOLATION, type TxOfFunctions } from '../../sql/clients.js'
+import { areFunctions, isolationOf, type TxOfFunctions } from '../../sql/clients.js'
 import {
   type Connection,
   coreOf,
@@ -74,6 +74,7 @@ function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOpti
     sessionEnd: (tx) => ends.get(tx),
 
     async transaction(work, options) {
+      const isolation = isolationOf(options)
       const tx = await txOf(pool)
       const connection = connectionIn(tx)
       connection.on('error', ignored)
@@ -81,8 +82,7 @@ function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOpti
       ends.set(tx, end.promise)
       let isGood = false
       try {
-        if (options?.isolation !== undefined)
-          await sent(connection, `SET TRANSACTION ISOLATION LEVEL ${ISOLATION[options.isolation]}`)
+        if (isolation !== undefined) await sent(connection, `SET TRANSACTION ISOLATION LEVEL ${isolation}`)
         await sent(connection, HOLD)
         await sent(connection, 'START TRANSACTION')
         await work(tx)

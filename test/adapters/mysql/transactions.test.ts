@@ -390,6 +390,19 @@ describe.each(LEVELS)('a transaction at %s', async (_level, session) => {
     expect(await post()).toMatchObject(SENT)
   })
 
+  test('does not begin at another isolation level than it was given', async () => {
+    const post = await serve(async (_req, res, context) => {
+      const work = async (tx: PoolConnection) => {
+        await insert(tx)
+        res.status(201).json({ id: 'e1' })
+      }
+      await store.transaction(context, work, { isolation: 'SERIALIZABLE' } as never)
+    })
+    expect((await post()).status).toBe(500)
+    expect(errors).toMatchObject([{ code: 'options_invalid' }])
+    expect(await effects()).toEqual([])
+  })
+
   function openedPool() {
     const pool = openPool(url)
     onTestFinished(() => pool.end())

@@ -460,6 +460,23 @@ describe('a transaction', () => {
     expect(await post()).toMatchObject({ status: 201, replayed: 'true' })
   })
 
+  test.each<[string, unknown]>([
+    ['a level in capitals', { isolation: 'SERIALIZABLE' }],
+    ['the name that other clients have for it', { isolationLevel: 'serializable' }],
+    ['a level in place of options', 'serializable'],
+  ])('does not begin at another isolation level than it was given: %s', async (_what, options) => {
+    await serve(async (_req, res, context) => {
+      const work = async (tx: PoolClient) => {
+        await insert(tx)
+        res.status(201).json({})
+      }
+      await store.transaction(context, work, options as PoolTransactionOptions)
+    })
+    expect(await post()).toMatchObject({ status: 500 })
+    expect(errors).toMatchObject([{ code: 'options_invalid', message: expect.stringContaining('isolation') }])
+    expect(await effects()).toEqual([])
+  })
+
   test('of a stale owner is not committed', async () => {
     await serve(async (_req, res, context) => {
       await store.transaction(context, async (tx) => {
