@@ -69,8 +69,10 @@ async function untilTold(
     const asks = place.asks
     if (waitedMs >= inFlightWaitMs || isAbandoned()) {
       if (asks && record !== null) return toldBy(record)
-      // The lease is being renewed: all that is known is how long the run has lasted.
-      return { kind: 'told', notRun: inFlight(leaseMs - Math.min(waitedMs, leaseMs / 3), options), record }
+      // The lease is being renewed: all that is known is how long the run has lasted. One that has claimed nothing has none.
+      const isLeased = !claims.areLooks || record !== null
+      const remainingMs = isLeased ? leaseMs - Math.min(waitedMs, leaseMs / 3) : 0
+      return { kind: 'told', notRun: inFlight(remainingMs, options), record }
     }
 
     await place.turn(inFlightWaitMs - waitedMs)

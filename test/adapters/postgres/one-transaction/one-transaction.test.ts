@@ -619,6 +619,25 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     expect(await effects()).toEqual(['e1'])
   })
 
+  test('a duplicate that has waited in vain is told to come back after a second: there is no lease to go by', async () => {
+    const { serve, store, insert } = await at()
+    const [entered, goOn] = [gate(), gate()]
+    const times = { inFlightWaitMs: 300, storeTimeoutMs: 1_000, leaseMs: 4_000, maxRunMs: 4_000 }
+    const post = await serve(async (_req, res, context) => {
+      await store.transaction(context, async (tx) => {
+        await insert(tx)
+        entered.open()
+        await goOn.opened
+        res.status(201).json({})
+      })
+    }, times)
+    const first = post()
+    await entered.opened
+    expect(await post()).toMatchObject({ status: 409, body: { code: 'in_flight' }, retryAfter: '1' })
+    goOn.open()
+    expect(await first).toMatchObject({ status: 201 })
+  })
+
   test('waiting duplicates hold no connection, and get the answer', async () => {
     const { serve, insert, url, pool, effects } = await at()
     const narrow = openPool(url, { max: 2 })
