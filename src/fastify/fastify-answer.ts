@@ -106,9 +106,11 @@ export class FastifyAnswer implements HeldAnswer {
       return
     }
     head.restore()
-    if (body.kind === 'whole') this.#settle(head, bufferOf(body.bytes), done)
-    else if (this.#entry === undefined) this.#pass(payloadOf(body, raw), done)
-    else this.#entry.received(transactionStreamed())
+    const isWhole = body.kind === 'whole'
+    if (this.#entry !== undefined && !(isWhole && this.#run.keepsBody(body.bytes.byteLength, head.contentType)))
+      this.#entry.received(transactionStreamed())
+    else if (isWhole) this.#settle(head, bufferOf(body.bytes), done)
+    else this.#pass(payloadOf(body, raw), done)
   }
 
   /** The source has failed. An error page follows, unless something was written already. */
@@ -130,10 +132,6 @@ export class FastifyAnswer implements HeldAnswer {
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : Buffer.isBuffer(payload) ? payload : NO_BYTES
     const isKept =
       this.#run.keepsBody(bytes.byteLength, head.contentType) && !isRecoded(head.headers['transfer-encoding'])
-    if (this.#entry !== undefined && !isKept) {
-      this.#entry.received(transactionStreamed())
-      return
-    }
     const { status, statusMessage, headers } = head.onWire(changedSince(this.#before, head.headers), payload)
     const settled = this.#run.settle({ status, statusMessage, headers, body: isKept ? bytes : null })
     this.#entry?.received(null)

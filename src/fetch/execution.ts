@@ -158,9 +158,7 @@ class Execution<Req> implements HeldAnswer {
 
   #replied({ status, body, headers }: Reply): void {
     const response = new Response(null, { status, headers: headers.map(([name, value]) => [name, value]) })
-    const bytes = body ?? new Uint8Array(0)
-    if (!this.#run.keepsBody(bytes.byteLength, response.headers.get('Content-Type'))) throw transactionStreamed()
-    this.#given = this.#give(response, bytes)
+    this.#given = this.#give(response, body ?? new Uint8Array(0))
   }
 
   /** It stays unread, for code that reads it later. */

@@ -182,8 +182,9 @@ export class KoaAnswer implements HeldAnswer {
     this.#response.resolved()
     const { response } = this.#ctx
     if (Object.entries(notesIn(response)).every(([name, value]) => this.#notes[name] === value)) return
+    const isStream = isStreamed(this.#ctx.body)
     return whenever(this.#responseBody(), (body) => {
-      if (body.kind !== 'whole' || !this.#keeps(body.bytes)) throw transactionStreamed()
+      if (body.kind !== 'whole' || (isStream && !this.#keeps(body.bytes))) throw transactionStreamed()
       putBody(this.#ctx, body)
       void this.#run.settle(this.#answer(body.bytes)) // Resolves after the COMMIT.
     })

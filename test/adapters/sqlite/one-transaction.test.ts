@@ -178,6 +178,26 @@ describe.each(DRIVER_NAMES)('one transaction and no claim, on %s,', (driver) => 
     expect(effects()).toEqual(['fetch', 'hono'])
   })
 
+  test('a `reply` that is too large to keep is sent, and completes without it', async () => {
+    const { store, effects } = await served(driver)
+    const once = onFetch({ store, scope: singleTenant, effects: 'in-transaction', maxAnswerBytes: 4 })
+    const send = () =>
+      once.handle(
+        new Request('http://test/', { method: 'POST', headers: { 'Idempotency-Key': 'k' } }),
+        async (_request, context) => {
+          await store.transaction(context, (tx) => {
+            insert(tx)
+            return reply(201, 'large')
+          })
+          return new Response()
+        },
+      )
+    const first = await send()
+    expect([first.status, await first.text()]).toEqual([201, 'large'])
+    expect(await (await send()).json()).toMatchObject({ status: 409, code: 'answer_not_kept' })
+    expect(effects()).toEqual(['e1'])
+  })
+
   test('a Response as the answer is misuse, and the message names `reply`', async () => {
     const { store, effects } = await served(driver)
     const once = onFetch({ store, scope: singleTenant, effects: 'in-transaction' })
