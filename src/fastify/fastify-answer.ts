@@ -132,7 +132,8 @@ export class FastifyAnswer implements HeldAnswer {
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : Buffer.isBuffer(payload) ? payload : NO_BYTES
     const isKept =
       this.#run.keepsBody(bytes.byteLength, head.contentType) && !isRecoded(head.headers['transfer-encoding'])
-    const { status, statusMessage, headers } = head.onWire(changedSince(this.#before, head.headers), payload)
+    const changed = changedSince(this.#before, head.headersWith(payload))
+    const { status, statusMessage, headers } = head.onWire(changed, payload)
     const settled = this.#run.settle({ status, statusMessage, headers, body: isKept ? bytes : null })
     this.#entry?.received(null)
     if (settled instanceof Promise) this.#whenStored(settled, head, payload, done)

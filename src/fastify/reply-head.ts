@@ -56,6 +56,12 @@ export class ReplyHead {
     }
   }
 
+  /** Those that Fastify sends before such a payload: a 204 with one, even an empty one, has no content type. */
+  headersWith(payload: unknown): Headers {
+    if (this.status !== 204 || payload === undefined || payload === null) return this.headers
+    return { ...this.headers, 'content-type': undefined }
+  }
+
   /** With the headers that are to be stored, in the bytes that Node sends before such a payload. */
   onWire(headers: HeaderPairs, payload: unknown): Head {
     const { status, statusMessage } = this

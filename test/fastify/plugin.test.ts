@@ -54,6 +54,19 @@ test('a mistake in its options rejects the registration: it does not end the pro
   await expect(registered).rejects.toMatchObject({ code: 'options_invalid' })
 })
 
+test.each([
+  { payload: '', type: null },
+  { payload: Buffer.alloc(0), type: null },
+  { payload: { not: 'sent' }, type: null },
+  { payload: undefined, type: 'text/html' },
+])('a 204 with the payload $payload has the content type $type, and so has its replay', async ({ payload, type }) => {
+  const { post } = await serve((_request, reply) => reply.code(204).type('text/html').send(payload))
+  for (const replayed of [null, 'true']) {
+    const reply = await post()
+    expect([reply.status, reply.headers.get('content-type'), reply.replayed]).toEqual([204, type, replayed])
+  }
+})
+
 test('it protects the context that registers it, and those inside', async () => {
   const app = fastify()
   onTestFinished(() => app.close())
