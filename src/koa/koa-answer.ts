@@ -224,7 +224,10 @@ function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
     return NO_BYTES
   }
   const body: unknown = ctx.body === undefined ? phraseOf(ctx) : ctx.body
-  if (body === null) return NO_BYTES
+  if (body === null) {
+    ctx.remove('Content-Type') // As Koa does, after earlier middleware.
+    return NO_BYTES
+  }
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array && Buffer.isBuffer(body)) return body
   return isStreamed(body) ? streamOf(body) : jsonOf(ctx, body)
@@ -251,6 +254,7 @@ function phraseOf(ctx: Context): string {
   const phrase = message || String(status)
   if (status === 404) return phrase
   ctx.body = phrase
+  ctx.type = 'text'
   ctx.status = status // Koa's setter has made it 200, unless it was set by Koa's own.
   ctx.message = message
   return phrase

@@ -109,6 +109,21 @@ test('a response that nobody gave a body is replayed with the one that Koa gives
 })
 
 test.each([
+  { body: undefined, sent: 'Accepted', type: 'text/plain; charset=utf-8' },
+  { body: null, sent: '', type: null },
+])('a content type that was set beside the body $body is replaced as by Koa, also in the replay', async (koa) => {
+  const { post } = await serve((ctx) => {
+    if (koa.body === null) ctx.body = null
+    ctx.status = 202
+    ctx.type = 'html'
+  })
+  for (const replayed of [null, 'true']) {
+    const reply = await post()
+    expect([reply.body, reply.headers.get('Content-Type'), reply.replayed]).toEqual([koa.sent, koa.type, replayed])
+  }
+})
+
+test.each([
   { name: 'that Koa was told', isKoas: true },
   { name: 'of Node’s response', isKoas: false },
 ])('a status $name stays without a body, and so does its message', async ({ isKoas }) => {
