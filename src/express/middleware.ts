@@ -9,12 +9,12 @@ import {
 } from '../core/index.js'
 import {
   type Asking,
+  type Controls,
   controlsOf,
   createRequestEngine,
   type Decision,
   type HeaderPairs,
   type IdempotencyOptions,
-  type Operator,
   type RequestEngine,
   type RequestRun,
   withoutBody as withoutBodyOfAny,
@@ -48,13 +48,8 @@ export type IdempotencyRequest = IncomingMessage &
   }
 
 /** Middleware for Express 4 and 5, Connect, and plain `node:http`; `inspect` and `resolve` are for operators. */
-export interface Middleware extends Operator {
+export interface Middleware extends Controls {
   (req: IncomingMessage, res: ServerResponse, next: (err?: unknown) => void): void
-  /**
-   * Resolves when no run is active and no completion is pending. Call it after `server.close()` and before closing the
-   * store's client.
-   */
-  idle(): Promise<void>
 }
 
 /**

@@ -1,16 +1,10 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fastify'
 import { type IdempotencyContext, refuseMount } from '../core/index.js'
-import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
+import { type Controls, controlsOf, createRequestEngine, type IdempotencyOptions } from '../http/index.js'
 import { ProtectedAnswers } from './protected-answers.js'
 
 /** For shutdown and operators: `app.idempotency`. */
-export interface IdempotencyControls extends Operator {
-  /**
-   * Resolves when no run is active and no completion is pending. Call it after `app.close()` and before closing the store's
-   * client.
-   */
-  idle(): Promise<void>
-}
+export type IdempotencyControls = Controls
 
 declare module 'fastify' {
   interface FastifyRequest {

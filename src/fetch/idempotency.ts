@@ -1,5 +1,5 @@
 import { type IdempotencyContext, IdempotencyError, refuseMount } from '../core/index.js'
-import { controlsOf, createRequestEngine, type Operator } from '../http/index.js'
+import { type Controls, controlsOf, createRequestEngine } from '../http/index.js'
 import { respond } from './execution.js'
 import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
 
@@ -22,7 +22,7 @@ export interface HandleTerms {
 }
 
 /** `once(handler)` returns a handler for the platform; `inspect` and `resolve` are for operators. */
-export interface Once extends Operator {
+export interface Once extends Controls {
   /** Protects a handler. After `idempotency`, it receives the further arguments of the platform. */
   <Rest extends readonly unknown[], Req extends Request = Request>(
     handler: FetchHandler<Rest, Req>,
@@ -38,11 +38,6 @@ export interface Once extends Operator {
     handler: FetchHandler<readonly [], Req>,
     terms?: HandleTerms,
   ): Promise<Response>
-  /**
-   * Resolves when no run is active and no completion is pending. Call it after the server has stopped and before
-   * closing the store's client.
-   */
-  idle(): Promise<void>
 }
 
 /**

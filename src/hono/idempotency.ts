@@ -3,11 +3,11 @@ import { type IdempotencyContext, isCertainFailure, refuseMount } from '../core/
 import { respond } from '../fetch/execution.js'
 import { checkMaxBodyBytes, DEFAULT_MAX_BODY_BYTES } from '../fetch/options.js'
 import {
+  type Controls,
   checkAreOptions,
   controlsOf,
   createRequestEngine,
   type IdempotencyOptions,
-  type Operator,
   type RequestRun,
   type WaitUntil,
 } from '../http/index.js'
@@ -30,13 +30,7 @@ export interface HonoIdempotencyOptions<E extends Env> extends IdempotencyOption
 }
 
 /** Middleware for Hono; `inspect` and `resolve` are for operators. */
-export interface Middleware<E extends Env> extends MiddlewareHandler<E>, Operator {
-  /**
-   * Resolves when no run is active and no completion is pending. Call it after the server has stopped and before
-   * closing the store's client.
-   */
-  idle(): Promise<void>
-}
+export interface Middleware<E extends Env> extends MiddlewareHandler<E>, Controls {}
 
 /**
  * Middleware for Hono: a request that is retried with its `Idempotency-Key` gets the answer of the first one, and the

@@ -1,6 +1,6 @@
 import type { Context, Next } from 'koa'
 import { type IdempotencyContext, mountedTwice, refuseMount } from '../core/index.js'
-import { controlsOf, createRequestEngine, type IdempotencyOptions, type Operator } from '../http/index.js'
+import { type Controls, controlsOf, createRequestEngine, type IdempotencyOptions } from '../http/index.js'
 import { hold, isAnswered, isEmptyObject, NodeFacts } from '../node/hold.js'
 import { KoaAnswer, put } from './koa-answer.js'
 
@@ -12,13 +12,8 @@ declare module 'koa' {
 }
 
 /** Middleware for Koa; `inspect`, `resolve` and `unknown` are for operators. */
-export interface Middleware extends Operator {
+export interface Middleware extends Controls {
   (ctx: Context, next: Next): Promise<void>
-  /**
-   * Resolves when no run is active and no completion is pending. Call it after `server.close()` and before closing the
-   * store's client.
-   */
-  idle(): Promise<void>
 }
 
 /**

@@ -2,12 +2,12 @@ import type { HttpAdapterHost } from '@nestjs/core'
 import type { FastifyInstance } from 'fastify'
 import { IdempotencyError, optionRules } from '../core/index.js'
 import { ProtectedAnswers } from '../fastify/protected-answers.js'
-import { controlsOf, createRequestEngine, type Operator } from '../http/index.js'
+import { type Controls, controlsOf, createRequestEngine, type Operator } from '../http/index.js'
 import { type Entry, expressEntry, fastifyEntry } from './entries.js'
 import { type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 
 /** For shutdown and operators, on the records of all routes: inject it. */
-export class IdempotencyService implements Operator {
+export class IdempotencyService implements Controls {
   readonly #operator: Operator
   readonly #idle: () => Promise<void>
 

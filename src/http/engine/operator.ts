@@ -67,7 +67,10 @@ export interface Operator {
 
 /** The commands of an operator, and the wait of a shutdown. */
 export interface Controls extends Operator {
-  /** Resolves when no run is active and no completion is pending. */
+  /**
+   * Resolves when no run is active and no completion is pending, after their last events. Call it after the server was closed, and
+   * before closing the store's client.
+   */
   idle(): Promise<void>
 }
 

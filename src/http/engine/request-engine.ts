@@ -13,12 +13,12 @@ import type { HeaderPairs, RequestFacts } from '../request/facts.js'
 import { readsBody } from '../request/request-body.js'
 import { type Identified, identityReader } from '../request/request-identity.js'
 import { JudgedRun, withHeaders } from './judged-run.js'
-import { type Operator, operatorOn } from './operator.js'
+import { type Controls, type Operator, operatorOn } from './operator.js'
 import { optionFunctions, RequestRules } from './option-functions.js'
 import type { Asking, Decision, Rejected, Replay, RequestRun } from './request-run.js'
 
 /** The part of a binding that decides what to do with each request. */
-export interface RequestEngine<Req> extends Operator {
+export interface RequestEngine<Req> extends Controls {
   /**
    * Whether the decision on a request depends on its body. If not, a binding that reads bodies itself leaves the body
    * unread, and passes no body.
@@ -45,8 +45,6 @@ export interface RequestEngine<Req> extends Operator {
    * does.
    */
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result>
-  /** Resolves when no run is active and no completion is pending, after their last events. */
-  idle(): Promise<void>
 }
 
 /** The request that the option functions receive, and whether its client is still there. */
