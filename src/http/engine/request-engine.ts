@@ -65,13 +65,10 @@ export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req
     ...(onEvent !== undefined && { onEvent }),
     answerFault: sendingFault,
   })
-  return new Decider(rules, engine, identityReader(options), emit, operatorOn(engine, rules))
+  return Object.assign(new Decider(rules, engine, identityReader(options), emit), operatorOn(engine, rules))
 }
 
-class Decider<Req> implements RequestEngine<Req> {
-  readonly inspect: Operator['inspect']
-  readonly unknown: Operator['unknown']
-  readonly resolve: Operator['resolve']
+class Decider<Req> implements Omit<RequestEngine<Req>, keyof Operator> {
   readonly #rules: RequestRules<Req>
   readonly #engine: OperationEngine
   readonly #identityOf: (facts: RequestFacts<Req>) => MaybePromise<Identified>
@@ -82,15 +79,11 @@ class Decider<Req> implements RequestEngine<Req> {
     engine: OperationEngine,
     identityOf: (facts: RequestFacts<Req>) => MaybePromise<Identified>,
     emit: (event: IdempotencyEvent) => void,
-    { inspect, unknown, resolve }: Operator,
   ) {
     this.#rules = rules
     this.#engine = engine
     this.#identityOf = identityOf
     this.#emit = emit
-    this.inspect = inspect
-    this.unknown = unknown
-    this.resolve = resolve
   }
 
   readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders'>): boolean {
