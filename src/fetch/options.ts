@@ -9,33 +9,22 @@ type Of<Name extends Functions> = NonNullable<IdempotencyOptions<Request>[Name]>
 // biome-ignore lint/suspicious/noExplicitAny: the platform's arguments, as the handler declares them
 type Called<Name extends Functions> = (...args: [...Parameters<Of<Name>>, ...rest: any[]]) => ReturnType<Of<Name>>
 
+/** Each means what it means elsewhere. */
+type OfCalls = {
+  [Name in keyof Pick<IdempotencyOptions<Request>, Exclude<Functions, 'scope'>>]: Called<Name> | undefined
+}
+
 /**
  * The options of the Fetch binding: as elsewhere, but their functions receive the request and then the further
  * arguments of the handler in `once(handler)`. A function that reads the body must read a copy: `request.clone()`.
  */
-export interface FetchIdempotencyOptions extends Omit<IdempotencyOptions<Request>, Functions> {
+export interface FetchIdempotencyOptions extends Omit<IdempotencyOptions<Request>, Functions>, OfCalls {
   /**
    * Whose key it is: the merchant account that authentication found. May be absent if each call of `once.handle` has a
    * scope. There is no default, because a shared one leaks one merchant's answers to another; an application with a
    * single tenant uses `singleTenant`.
    */
   readonly scope?: Called<'scope'> | undefined
-  /** Returns true for requests that are passed on unprotected, although their method is covered. */
-  readonly skip?: Called<'skip'> | undefined
-  /** Replaces query and body in the fingerprint. */
-  readonly fingerprint?: Called<'fingerprint'> | undefined
-  /** When the client first sent the operation; `undefined` if it does not say. */
-  readonly firstSent?: Called<'firstSent'> | undefined
-  /** Whether an answer is a success, which is stored and never run again. */
-  readonly isSuccess?: Called<'isSuccess'> | undefined
-  /** Whether a failure certainly had no effect, so that its key is free for a corrected request. */
-  readonly isCertainFailure?: Called<'isCertainFailure'> | undefined
-  /** Whether a failure is kept, so that retries get it and the key never runs again. */
-  readonly keepFailure?: Called<'keepFailure'> | undefined
-  /** Whether an answer of this content type is sent as its handler writes it, and not kept. */
-  readonly streams?: Called<'streams'> | undefined
-  /** Replaces the format of a refusal's body. */
-  readonly renderProblem?: Called<'renderProblem'> | undefined
   /**
    * How much of a body is read, if there is a key. A larger one gets 413 `body_too_large`.
    * @default 1_048_576 (1 MiB): it is held in memory
