@@ -17,20 +17,7 @@ import { type Parse, type ParsedEvent, parsedSender, type Sender } from './parse
 
 /** Options that all receivers share. All durations are integers, in milliseconds. */
 export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
-  extends Pick<
-    IdempotencyOptions,
-    | 'store'
-    | 'leaseMs'
-    | 'maxRunMs'
-    | 'storeTimeoutMs'
-    | 'effects'
-    | 'maxStepBytes'
-    | 'unknownOutcome'
-    | 'unknownRetentionMs'
-    | 'clockSkewMs'
-    | 'unconfirmedSuccess'
-    | 'retryAfterMs'
-  > {
+  extends Pick<IdempotencyOptions, (typeof SHARED)[number]> {
   /**
    * Who owns the events: the sender, or the subscribed merchant account. A name of 1 to 255 characters, or a function of
    * the request (for `receiver.fetch` a Fetch one) that returns it. Receivers with one store and one source share records.
@@ -133,10 +120,10 @@ export function resolveReceiverOptions<Req extends AnyRequest>(
     ...others
   } = Object(given) as GivenReceiverOptions<Req>
   const own = { source, verify, parse, on, onUnknownEvent, firstSent, onEvent, maxBodyBytes }
-  const shared = Object.entries(others).filter(([name, value]) => SHARED.includes(name) && value !== undefined)
+  const shared = Object.fromEntries(SHARED.map((name) => [name, others[name]]))
   const ofEngine = {
     retentionMs: RETENTION_MS,
-    ...Object.fromEntries(shared),
+    ...optionRules.presentIn(shared),
     scope: singleTenant, // Webhook requests carry no key; `source` is the scope.
   } as unknown as IdempotencyOptions<Req>
 
@@ -191,7 +178,7 @@ const OWN_RULES: Readonly<Record<string, OptionRule>> = {
 }
 
 /** Checked by the engine's rules. */
-const SHARED: readonly string[] = [
+const SHARED = [
   'store',
   'leaseMs',
   'maxRunMs',
@@ -204,7 +191,7 @@ const SHARED: readonly string[] = [
   'clockSkewMs',
   'unconfirmedSuccess',
   'retryAfterMs',
-]
+] as const
 const RULES = { ...OWN_RULES, ...Object.fromEntries(SHARED.map((name) => [name, (): null => null])) }
 
 /**
