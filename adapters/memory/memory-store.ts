@@ -85,9 +85,7 @@ export class MemoryStore implements Store {
   }
 
   renew(key: string, own: Ownership & { readonly leaseMs: number }): MaybePromise<CommandReply> {
-    const now = this.#now()
-    const before = this.#records.find(key)
-    return this.#done(machine.renew(recordOf(before), own, now), key, own, before, now)
+    return this.#command(key, own, (stored, now) => machine.renew(stored, own, now))
   }
 
   complete(key: string, own: Parameters<Store['complete']>[1]): MaybePromise<CommandReply> {
@@ -100,24 +98,22 @@ export class MemoryStore implements Store {
   }
 
   release(key: string, own: Ownership & { readonly failedMs: number }): MaybePromise<CommandReply> {
-    const now = this.#now()
-    const before = this.#records.find(key)
-    return this.#done(machine.release(recordOf(before), own, now), key, own, before, now)
+    return this.#command(key, own, (stored, now) => machine.release(stored, own, now))
   }
 
   /** The step itself is always kept; its result, if there is room for it. */
   step(key: string, own: Parameters<NonNullable<Store['step']>>[1]): MaybePromise<CommandReply> {
-    const now = this.#now()
-    const before = this.#records.find(key)
-    const step = machine.step(recordOf(before), own, now)
-    if (own.result !== null && step.record !== null && step.record !== recordOf(before)) {
+    return this.#command(key, own, (stored, now) => {
+      const step = machine.step(stored, own, now)
+      if (own.result === null || step.record === null || step.record === stored) return step
+      const before = this.#records.find(key)
       const packed = this.#records.pack(step.record)
       const scope = before?.share?.scope ?? scopeOf(own)
       const evictions = this.#records.makeRoomForStep(key, scope, packed, before, now)
-      if (evictions === null) return this.step(key, { ...own, result: null })
+      if (evictions === null) return machine.step(stored, { ...own, result: null }, now)
       this.#evicted(evictions)
-    }
-    return this.#done(step, key, own, before, now)
+      return step
+    })
   }
 
   inspect(key: string): MaybePromise<IdempotencyRecord | null> {
@@ -139,9 +135,7 @@ export class MemoryStore implements Store {
 
   /** A resolution is always kept, even if the store is full. */
   resolve(key: string, resolution: Resolution): MaybePromise<CommandReply> {
-    const now = this.#now()
-    const before = this.#records.find(key)
-    return this.#done(machine.resolve(recordOf(before), resolution, now), key, NOBODY, before, now)
+    return this.#command(key, NOBODY, (stored, now) => machine.resolve(stored, resolution, now))
   }
 
   forget(key: string, forgetting: Forgetting): MaybePromise<CommandReply> {
@@ -163,13 +157,14 @@ export class MemoryStore implements Store {
   }
 
   /** Writes the new record, if the command changed it, whatever room there is: its claim was accepted. */
-  #done<Reply>(
-    { record, reply }: machine.Change<Reply>,
+  #command<Reply>(
     key: string,
     sender: Sender,
-    before: Entry | undefined,
-    now: number,
+    command: (stored: StoredRecord | null, now: number) => machine.Change<Reply>,
   ): Reply {
+    const now = this.#now()
+    const before = this.#records.find(key)
+    const { record, reply } = command(recordOf(before), now)
     if (record === null || record === recordOf(before)) return reply
     return this.#write(key, sender, record, this.#records.pack(record), before, now, reply)
   }
