@@ -7,10 +7,11 @@ import { contentTypeOf, type RequestFacts } from './facts.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
 import { checkWasRead, isComparable, unsupportedDetail, warnOfUnsupported } from './sent-body.js'
 
-/** Why a request cannot have a fingerprint, by the client's mistake. */
-export interface Unreadable {
-  readonly refused: Rejection
-  readonly detail?: string
+/** A request that is refused, by the client's mistake. */
+export interface RejectedRequest {
+  readonly kind: 'rejected'
+  readonly code: Rejection
+  readonly detail?: string | undefined
 }
 
 /**
@@ -21,7 +22,7 @@ export interface Unreadable {
  */
 export function fingerprintReader<Req>(
   options: Pick<ResolvedOptions<Req>, 'fingerprint' | 'legacyKey'>,
-): (facts: RequestFacts<Req>) => MaybePromise<string | Unreadable> {
+): (facts: RequestFacts<Req>) => MaybePromise<string | RejectedRequest> {
   const { fingerprint, legacyKey } = options
   const ignoredMember = legacyKey?.field
   if (fingerprint === undefined) return (facts) => fingerprintOfBody(facts, ignoredMember)
@@ -36,22 +37,22 @@ export function fingerprintReader<Req>(
   }
 }
 
-function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefined): string | Unreadable {
+function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefined): string | RejectedRequest {
   if (facts.bodyFault === 'too_large') return TOO_LARGE
   if (facts.bodyFault === 'too_many_fields') return TOO_MANY_FIELDS
   if (!isComparable(facts)) {
     const contentType = contentTypeOf(facts.rawHeaders)
     warnOfUnsupported(contentType)
-    return { refused: 'content_type_unsupported', detail: unsupportedDetail(contentType) }
+    return { kind: 'rejected', code: 'content_type_unsupported', detail: unsupportedDetail(contentType) }
   }
   return readingOf(requestFingerprint(facts.method, facts.target, facts.body, ignoredMember))
 }
 
-const TOO_LARGE: Unreadable = { refused: 'body_too_large' }
-const TOO_MANY_FIELDS: Unreadable = { refused: 'body_too_large', detail: TOO_MANY_FIELDS_DETAIL }
+export const TOO_LARGE: RejectedRequest = { kind: 'rejected', code: 'body_too_large' }
+export const TOO_MANY_FIELDS: RejectedRequest = { ...TOO_LARGE, detail: TOO_MANY_FIELDS_DETAIL }
 
-function readingOf(print: string | null): string | Unreadable {
-  return print === null ? { refused: 'body_too_deep' } : print
+function readingOf(print: string | null): string | RejectedRequest {
+  return print === null ? { kind: 'rejected', code: 'body_too_deep' } : print
 }
 
 function checkedContent(content: unknown): unknown {

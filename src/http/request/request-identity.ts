@@ -4,22 +4,15 @@ import { ignoreRejection, type MaybePromise, whenever } from '../../core/maybe-p
 import { ENGINE_DEFAULTS } from '../../core/options/engine-options.js'
 import { firstSentFault, type Identity, scopeFault } from '../../core/record/identity.js'
 import { callOption, type LegacyKey, type ResolvedOptions } from '../options/options.js'
-import type { Rejection } from '../options/problem.js'
 import { contentTypeOf, type HeaderPairs, hasMembers, headerLines, type RequestFacts } from './facts.js'
 import { deprecationHeaders, type KeyReading, readKeyLines, readLegacyKey } from './key.js'
-import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
-import { fingerprintReader, pathOf, type Unreadable } from './request-fingerprint.js'
+import { fingerprintReader, pathOf, type RejectedRequest, TOO_LARGE, TOO_MANY_FIELDS } from './request-fingerprint.js'
 import { bodyNotParsed, isUnseen } from './sent-body.js'
 
 /** What a request is: not covered, refused, or an operation with an identity. */
 export type Identified =
   | { readonly kind: 'bypass' }
-  | {
-      readonly kind: 'rejected'
-      readonly code: Rejection
-      readonly detail?: string | undefined
-      readonly extraHeaders?: HeaderPairs | undefined
-    }
+  | (RejectedRequest & { readonly extraHeaders?: HeaderPairs | undefined })
   | { readonly kind: 'identified'; readonly identity: Identity; readonly extraHeaders?: HeaderPairs | undefined }
 
 const BYPASS: Identified = { kind: 'bypass' }
@@ -121,9 +114,9 @@ function mayHideKey(legacyKey: LegacyKey | undefined, facts: RequestFacts): bool
 function keyHidden({ bodyFault, rawHeaders }: RequestFacts): Identified {
   switch (bodyFault) {
     case 'too_large':
-      return { kind: 'rejected', code: 'body_too_large' }
+      return TOO_LARGE
     case 'too_many_fields':
-      return { kind: 'rejected', code: 'body_too_large', detail: TOO_MANY_FIELDS_DETAIL }
+      return TOO_MANY_FIELDS
     case 'malformed':
       return { kind: 'rejected', code: 'key_invalid', detail: 'The body is malformed, so a key in it cannot be read.' }
     case undefined:
@@ -135,7 +128,7 @@ function named(
   scope: string,
   key: string,
   facts: RequestFacts,
-  fingerprint: string | Unreadable,
+  fingerprint: string | RejectedRequest,
   extraHeaders: HeaderPairs | undefined,
   { isOnlyScope, keyPerPath }: Naming,
 ): Identified {
@@ -143,8 +136,7 @@ function named(
     const identity = { scope, key, path: keyPerPath ? pathOf(facts.target) : undefined, fingerprint, isOnlyScope }
     return { kind: 'identified', identity, extraHeaders }
   }
-  const { refused: code, detail } = fingerprint
-  return { kind: 'rejected', code, detail, extraHeaders }
+  return { ...fingerprint, extraHeaders }
 }
 
 /** The fingerprint is not asked for before there is a scope. */
@@ -152,7 +144,7 @@ async function namedLater<Req>(
   scope: MaybePromise<string>,
   key: string,
   facts: RequestFacts<Req>,
-  fingerprintOf: (facts: RequestFacts<Req>) => MaybePromise<string | Unreadable>,
+  fingerprintOf: (facts: RequestFacts<Req>) => MaybePromise<string | RejectedRequest>,
   extraHeaders: HeaderPairs | undefined,
   naming: Naming,
 ): Promise<Identified> {
@@ -179,12 +171,6 @@ function skipFailed(cause: unknown): IdempotencyError {
   )
 }
 
-/** Where a request may have its key. */
-interface KeyPlaces {
-  readonly header: string
-  readonly legacyKey?: LegacyKey | undefined
-}
-
 /**
  * The key of a request, from the header's lines or the deprecated field. `null` if it has neither. `areJoined`: several lines would
  * arrive as one.
@@ -192,7 +178,7 @@ interface KeyPlaces {
 function chosenKey(
   lines: readonly string[],
   legacy: KeyReading | null,
-  { header, legacyKey }: KeyPlaces,
+  { header, legacyKey }: Pick<ResolvedOptions<never>, 'header' | 'legacyKey'>,
   areJoined = false,
 ): KeyReading | null {
   if (lines.length === 0 || (legacy !== null && legacyKey?.whenBoth === 'field')) {
