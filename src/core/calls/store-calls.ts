@@ -1,10 +1,10 @@
 import type { CommandName, Emit, OperatorCommandName, UnclaimedCommandName } from '../events/events.js'
 import { isCommandTraced, traceCommand } from '../events/trace.js'
 import type { MaybePromise } from '../maybe-promise.js'
-import type { SentOperation, Store } from '../store.js'
+import type { ResolvedEngineOptions } from '../options/engine-options.js'
+import type { SentOperation } from '../store.js'
 import { type Backlog, backlogOf } from './backlog.js'
-import type { DeadlineQueue } from './deadlines.js'
-import { monotonicNow } from './deadlines.js'
+import { type DeadlineQueue, monotonicNow } from './deadlines.js'
 import type { AnswerFault } from './reply.js'
 import { SendingStore, type SentCommand, type SentReply } from './sending-store.js'
 import { type About, type Sender, StoreCall } from './store-call.js'
@@ -24,16 +24,10 @@ export class StoreCalls {
   readonly #store: SendingStore
   readonly #emit: Emit
 
-  constructor(
-    store: Store,
-    timeoutMs: number,
-    deadlines: DeadlineQueue,
-    emit: Emit,
-    answerFault: AnswerFault | undefined,
-  ) {
+  constructor({ store, storeTimeoutMs, answerFault }: ResolvedEngineOptions, deadlines: DeadlineQueue, emit: Emit) {
     this.answerFault = answerFault
     this.backlog = backlogOf(store)
-    this.timeoutMs = timeoutMs
+    this.timeoutMs = storeTimeoutMs
     this.deadlines = deadlines
     this.#store = new SendingStore(store)
     this.#emit = emit

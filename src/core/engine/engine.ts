@@ -126,11 +126,11 @@ class RecordEngine implements OperationEngine {
 
   constructor(given: EngineOptions) {
     const options = resolveEngineOptions(given)
-    const { store, storeTimeoutMs, inFlightWaitMs, onEvent, answerFault } = options
+    const { store, inFlightWaitMs, onEvent } = options
     const heard = safely(onEvent ?? warnUnheard)
     const emit = traced(heard)
     const deadlines = this.#deadlines
-    const calls = new StoreCalls(store, storeTimeoutMs, deadlines.queue(), emit, answerFault)
+    const calls = new StoreCalls(options, deadlines.queue(), emit)
     const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
     const { leaseMs, maxRunMs, retentionMs, unknownRetentionMs, unknownOutcome } = options
     const terms = { leaseMs, retentionMs, unknownRetentionMs, failedMs: maxRunMs + leaseMs, unknownOutcome }

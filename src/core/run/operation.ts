@@ -23,7 +23,7 @@ type OperationState = 'claiming' | 'running' | 'ending' | 'over' | 'ended'
  * One operation, from its claim to its end: what identifies it, what it sends to the store, and how far it is. Methods
  * are on the prototype: functions of each operation would keep it, and everything that they reference, in V8's old space.
  */
-export class Operation implements SentOperation, Sender {
+export class Operation implements Sender {
   readonly identity: Identity
   readonly recordKey: string
   readonly token: string
