@@ -17,17 +17,10 @@ export interface BindingApp {
 
 /** Options whose functions read nothing of a request but its headers. */
 export interface BindingOptions
-  extends Omit<
-    IdempotencyOptions<never>,
-    'scope' | 'skip' | 'fingerprint' | 'firstSent' | 'isSuccess' | 'isCertainFailure' | 'keepFailure' | 'renderProblem'
-  > {
+  extends Omit<IdempotencyOptions<unknown>, 'scope' | 'skip' | 'fingerprint' | 'firstSent'> {
   readonly scope: (header: ReadHeader) => string | null | undefined | Promise<string>
   readonly skip?: (header: ReadHeader) => boolean
   readonly firstSent?: (header: ReadHeader) => Date | undefined
-  readonly isSuccess?: IdempotencyOptions<unknown>['isSuccess']
-  readonly isCertainFailure?: IdempotencyOptions<unknown>['isCertainFailure']
-  readonly keepFailure?: IdempotencyOptions<unknown>['keepFailure']
-  readonly renderProblem?: IdempotencyOptions<unknown>['renderProblem']
 }
 
 /** Reads a header; its name is in lower case. */
