@@ -76,7 +76,7 @@ export function createBench(opened: Store, advance?: (ms: number) => unknown, se
   const claimant = (usual: Partial<Terms> = {}) => claimantOf(store, key, usual)
 
   return {
-    ...trialClock(advance),
+    ...trialClock(key, advance),
     store,
     key,
     longMs: LONG_MS,
@@ -144,9 +144,11 @@ interface TrialClock {
   turn(): Promise<void>
   /**
    * Runs steps that are only conclusive if less than `ms` have passed. Repeats them with `ms` doubled until they are.
-   * `early` waits most of `ms`; `late` waits the rest. The function that the steps resolve with runs once, at the end.
+   * `early` waits most of `ms`; `late` waits the rest. `key` is each try's own. The function that the steps resolve with runs once, at the end.
    */
-  before(steps: (ms: number, early: Pause, late: Pause) => Promise<() => void | Promise<void>>): Promise<void>
+  before(
+    steps: (key: string, ms: number, early: Pause, late: Pause) => Promise<() => void | Promise<void>>,
+  ): Promise<void>
 }
 
 type Pause = () => Promise<void>
@@ -157,7 +159,7 @@ const REAL_MARGIN_MS = 25
 /** A store's clock counts whole milliseconds, and is another than ours: so close to the end it may be over there. */
 const NEARLY_OVER_MS = 5
 
-function trialClock(advance: ((ms: number) => unknown) | undefined): TrialClock {
+function trialClock(key: string, advance: ((ms: number) => unknown) | undefined): TrialClock {
   const shortMs = advance === undefined ? REAL_SHORT_MS : 1_000
 
   async function passing(ms: number): Promise<void> {
@@ -179,7 +181,7 @@ function trialClock(advance: ((ms: number) => unknown) | undefined): TrialClock 
         const startedAt = performance.now()
         const early = () => passing(advance === undefined ? ms * 0.75 : ms - 1)
         const late = () => passing(advance === undefined ? ms * 0.25 + REAL_MARGIN_MS : 1)
-        const conclude = await steps(ms, early, late)
+        const conclude = await steps(`${key}:${ms}`, ms, early, late)
         if (advance === undefined && performance.now() - startedAt >= ms - NEARLY_OVER_MS) continue
         await conclude()
         return

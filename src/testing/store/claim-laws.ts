@@ -39,8 +39,7 @@ export const claimLaws: readonly Law[] = everywhere({
   },
 
   'exclusive: a lease holds until its end': (bench) =>
-    bench.before(async (ms, early) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early) => {
       await bench.claimant().claims({ key, leaseMs: ms })
       await early()
       const begun = await bench.claimant().begin({ key })
@@ -65,8 +64,7 @@ export const claimLaws: readonly Law[] = everywhere({
   },
 
   'exclusive: a refused or stale command does not extend the lease': (bench) =>
-    bench.before(async (ms, early, late) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early, late) => {
       await bench.claimant({ key }).claims({ leaseMs: ms })
       await early()
       const { acquired } = await bench.claimant({ key }).begin()
@@ -92,8 +90,7 @@ export const claimLaws: readonly Law[] = everywhere({
   },
 
   'exclusive: the lease of a takeover starts at the takeover': (bench) =>
-    bench.before(async (ms, early) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early) => {
       await bench.claimant({ key }).claims({ leaseMs: 1 })
       await early()
       const taker = await bench.claimant({ key }).claims({ leaseMs: ms / 2 })

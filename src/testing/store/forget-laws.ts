@@ -72,8 +72,7 @@ const LAWS: readonly Law[] = [
   }),
 
   forgetful('forget: keeps the rest of the retention', (bench) =>
-    bench.before(async (ms, early, late) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early, late) => {
       const owner = await bench.claimant({ key }).claims({ retentionMs: ms })
       await owner.complete(ANSWER, { retentionMs: ms })
       await early()

@@ -163,8 +163,7 @@ const LAWS: readonly Law[] = [
   }),
 
   ...eitherWay('resolve: restarts the retention of the record', (bench, answer) =>
-    bench.before(async (ms, early, late) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early, late) => {
       await bench.claimant({ key }).claims({ leaseMs: 1, retentionMs: ms })
       await early()
       const done = await bench.resolve(1, answer, { key })
@@ -186,8 +185,7 @@ const LAWS: readonly Law[] = [
   }),
 
   ...eitherWay('resolve: after its retention the key is new', (bench, answer) =>
-    bench.before(async (ms, early, late) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early, late) => {
       await bench.claimant({ key }).claims({ leaseMs: 1, retentionMs: ms })
       await early()
       const done = await bench.resolve(1, answer, { key, retentionMs: 1 })
@@ -201,8 +199,7 @@ const LAWS: readonly Law[] = [
   ),
 
   operable('inspect: changes neither lease nor retention', (bench) =>
-    bench.before(async (ms, early, late) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early, late) => {
       const owner = await bench.claimant({ key }).claims({ leaseMs: 1, retentionMs: ms })
       await early()
       await bench.inspect(key)
@@ -299,8 +296,7 @@ const LISTED_LAWS: readonly Law[] = [
   }),
 
   listable('list: skips expired records', (bench) =>
-    bench.before(async (ms, early, late) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early, late) => {
       await bench.claimant({ key }).claims({ leaseMs: 1, retentionMs: ms })
       await early()
       const found = await bench.list([key])

@@ -16,8 +16,7 @@ export const retentionLaws: readonly Law[] = everywhere({
   },
 
   'retention: a completed record is kept until its retention ends': (bench) =>
-    bench.before(async (ms, early) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early) => {
       const owner = await bench.claimant({ key }).claims()
       await owner.complete(undefined, { retentionMs: ms })
       await early()
@@ -45,8 +44,7 @@ export const retentionLaws: readonly Law[] = everywhere({
     keptNoLonger(bench, (owner, ms) => owner.complete(undefined, { retentionMs: ms })),
 
   'retention: a completion that is sent again does not extend it': (bench) =>
-    bench.before(async (ms, early, late) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early, late) => {
       const owner = await bench.claimant({ key }).claims()
       await owner.complete(undefined, { retentionMs: ms })
       await early()
@@ -86,8 +84,7 @@ export const retentionLaws: readonly Law[] = everywhere({
   },
 
   'retention: a claim behind a certain failure has its own': (bench) =>
-    bench.before(async (ms, early, late) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early, late) => {
       await (await bench.claimant({ key }).claims()).release({ failedMs: ms })
       await early()
       const next = await bench.claimant({ key }).claims()
@@ -102,8 +99,7 @@ export const retentionLaws: readonly Law[] = everywhere({
     }),
 
   'retention: a certain failure is kept until failedMs are over': (bench) =>
-    bench.before(async (ms, early) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early) => {
       const owner = await bench.claimant({ key }).claims()
       await owner.release({ failedMs: ms })
       await early()
@@ -170,8 +166,7 @@ export const retentionLaws: readonly Law[] = everywhere({
   },
 
   'retention: a release that is sent again does not extend the failure': (bench) =>
-    bench.before(async (ms, early, late) => {
-      const key = `${bench.key}:${ms}`
+    bench.before(async (key, ms, early, late) => {
       const owner = await bench.claimant({ key }).claims()
       await owner.release({ failedMs: ms })
       await early()
@@ -193,8 +188,7 @@ export const retentionLaws: readonly Law[] = everywhere({
 
 /** The retention starts at the command that last wrote the record, not at the last command that was refused. */
 function keptNoLonger(bench: Bench, write: (owner: Claimant, ms: number) => Promise<unknown>): Promise<void> {
-  return bench.before(async (ms, early, late) => {
-    const key = `${bench.key}:${ms}`
+  return bench.before(async (key, ms, early, late) => {
     const owner = await bench.claimant({ key }).claims()
     const stranger = bench.claimant({ key, fingerprint: OTHER_FINGERPRINT })
     await write(owner, ms)
