@@ -87,32 +87,20 @@ export function isKeptIn(store: Store, inner: Store): boolean {
   return store.around !== undefined && isKeptIn(store.around.store, inner)
 }
 
+type ResultOf = Pick<SentOperation, 'recordKey' | 'fingerprint'> & Pick<StepChange, 'label'>
+
 /** The result of a step as the innermost store receives it. */
-export function resultAsKept(
-  store: Store,
-  key: string,
-  fingerprint: string,
-  label: string,
-  result: Uint8Array,
-): Uint8Array {
-  const { around } = store
+export function resultAsKept({ around }: Store, of: ResultOf, result: Uint8Array): Uint8Array {
   if (around === undefined) return result
-  const kept = around.resultToKeep?.(key, fingerprint, label, result) ?? result
-  return resultAsKept(around.store, key, fingerprint, label, kept)
+  const kept = around.resultToKeep?.(of.recordKey, of.fingerprint, of.label, result) ?? result
+  return resultAsKept(around.store, of, kept)
 }
 
 /** The other way round. */
-export function resultAsShown(
-  store: Store,
-  key: string,
-  fingerprint: string,
-  label: string,
-  kept: Uint8Array,
-): Uint8Array {
-  const { around } = store
+export function resultAsShown({ around }: Store, of: ResultOf, kept: Uint8Array): Uint8Array {
   if (around === undefined) return kept
-  const inner = resultAsShown(around.store, key, fingerprint, label, kept)
-  return around.resultToShow?.(key, fingerprint, label, inner) ?? inner
+  const inner = resultAsShown(around.store, of, kept)
+  return around.resultToShow?.(of.recordKey, of.fingerprint, of.label, inner) ?? inner
 }
 
 /** An answer as the innermost store receives it. */

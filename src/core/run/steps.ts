@@ -120,6 +120,7 @@ export class Steps {
 
   #begunInside(label: string, known: KnownStep, codec: StepCodec): StepInside {
     const { recordKey, fingerprint } = this.#run
+    const of = { recordKey, fingerprint, label }
     const before = known.state
     const around = StepWork.current()
     let value: unknown
@@ -133,14 +134,14 @@ export class Steps {
       found: ({ result }) => {
         if (result === null) throw stepNotKept(label)
         wasFound = true
-        value = codec.decoded(resultAsShown(this.#store, recordKey, fingerprint, label, result))
+        value = codec.decoded(resultAsShown(this.#store, of, result))
       },
       made: (returned) => {
         const encoded = codec.encoded(returned)
         wasFound = false
         value = encoded.value
         const isKept = encoded.bytes.byteLength <= this.#core.options.maxStepBytes
-        const result = isKept ? resultAsKept(this.#store, recordKey, fingerprint, label, encoded.bytes) : null
+        const result = isKept ? resultAsKept(this.#store, of, encoded.bytes) : null
         return { label, order: ++this.#order, state: 'done', result }
       },
       over: (end) => {
