@@ -200,11 +200,11 @@ export class Records {
     return this.#isFair(need, this.#inFlight.heldBy(need.scope), total) && this.#fits(need, this.#inFlight)
   }
 
-  #isFair({ scope, growsBy }: Need, own: Holding, total: Holding): boolean {
+  #isFair({ scope, claimBytes, growsBy }: Need, own: Holding, total: Holding): boolean {
     const { maxBytes, maxEntries } = this.#bounds
     return (
       this.#keepsTo(scope, own.bytes + growsBy, maxBytes - total.bytes - growsBy) &&
-      this.#keepsTo(scope, own.count, maxEntries - total.count)
+      (claimBytes === 0 || this.#keepsTo(scope, own.count, maxEntries - total.count)) // An answer is no further record.
     )
   }
 

@@ -150,6 +150,16 @@ describe('an answer that would pass the share', () => {
     expect(store.events).toHaveLength(1)
   })
 
+  test('is none of a claim that kept to the share by count: an answer is no further record', async () => {
+    const store = shared({ maxEntries: 1 })
+    await store.completes('acme', '1')
+    expect(await store.of('acme', '1').begin()).toMatchObject({ record: { answer: { body: { length: 0 } } } })
+    const more = shared({ maxEntries: 100 })
+    await filledBy(more, 'greedy')
+    expect(await more.of('greedy', '50').begin()).toMatchObject({ record: { answer: { body: { length: 0 } } } })
+    expect([store.events, more.events]).toEqual([[], []])
+  })
+
   test('is kept where the share is all, and where what has expired makes room', async () => {
     const clock = fakeClock()
     for (const options of [{ maxScopeShare: 1 }, { now: clock.now }]) {
@@ -182,6 +192,14 @@ describe("whenFull: 'evict'", () => {
     expect(await store.of('greedy', '9').begin()).toMatchObject({ record: { answer: { body: { length: 30 * KIB } } } })
     expect(await stateOf(store.store, 'careful:1')).toBe('completed')
     expect(store.events).toEqual(Array(9).fill({ type: 'evicted', state: 'completed' }))
+  })
+
+  test('evicts nothing for the answer to a claim that kept to the share by count', async () => {
+    const store = shared({ maxEntries: 2, whenFull: 'evict' })
+    await store.completes('acme', '1')
+    await store.completes('acme', '2')
+    expect(store.events).toEqual([])
+    expect(await stateOf(store.store, 'acme:1')).toBe('completed')
   })
 
   test('evicts nothing for an answer that has no room in any case', async () => {
