@@ -21,10 +21,12 @@ interface Bounds {
 const NO_OPTIONS = {}
 const SIZE = { size: 1 }
 
-/** What room is needed for: a claim of this size, or an answer that makes a record grow. */
+/** What room is needed for: a claim, which is one more record, or an answer or a step's result, which makes one grow. */
 interface Need {
   readonly scope: string
-  readonly claimBytes: number
+  readonly isClaim: boolean
+  /** What must fit into the store: nothing of an answer, since the claim has room. */
+  readonly bytes: number
   readonly growsBy: number
 }
 
@@ -112,7 +114,10 @@ export class Records {
     const claimBytes = sizeOf(key, as)
     const isCounted = state === 'in-flight' || before?.uncertain === true
     if (!isCounted && !this.#mayEndUncertain(scope, claimBytes, now)) return null
-    return state === 'in-flight' || state === 'completed' ? 0 : this.#makeRoom({ scope, claimBytes, growsBy: 0 }, now)
+    if (state === 'in-flight' || state === 'completed') return 0
+    // One that the marks of its steps have made larger than the store is claimed again where nothing else is.
+    const bytes = before === undefined ? claimBytes : Math.min(claimBytes, this.#bounds.maxBytes)
+    return this.#makeRoom({ scope, isClaim: true, bytes, growsBy: 0 }, now)
   }
 
   /**
@@ -122,14 +127,14 @@ export class Records {
   makeRoomForAnswer(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
     const isClaimed = before !== undefined && before.state !== 'failed'
     const growsBy = sizeOf(key, as) - (isClaimed ? before.bytes : 0)
-    return this.#makeRoom({ scope, claimBytes: 0, growsBy }, now)
+    return this.#makeRoom({ scope, isClaim: false, bytes: 0, growsBy }, now)
   }
 
-  /** The same for a step's result, which a failure that leaves the outcome unknown keeps. */
+  /** The same for a step's result, which a failure that leaves the outcome unknown keeps, and the next attempt claims. */
   makeRoomForStep(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
     const growsBy = sizeOf(key, as) - (before?.bytes ?? 0)
     if (!this.#mayEndUncertain(scope, growsBy, now)) return null
-    return this.#makeRoom({ scope, claimBytes: 0, growsBy }, now)
+    return this.#makeRoom({ scope, isClaim: false, bytes: growsBy, growsBy }, now)
   }
 
   #roomOf({ state, uncertain }: Entry): Room {
@@ -200,17 +205,17 @@ export class Records {
     return this.#isFair(need, this.#inFlight.heldBy(need.scope), total) && this.#fits(need, this.#inFlight)
   }
 
-  #isFair({ scope, claimBytes, growsBy }: Need, own: Holding, total: Holding): boolean {
+  #isFair({ scope, isClaim, growsBy }: Need, own: Holding, total: Holding): boolean {
     const { maxBytes, maxEntries } = this.#bounds
     return (
       this.#keepsTo(scope, own.bytes + growsBy, maxBytes - total.bytes - growsBy) &&
-      (claimBytes === 0 || this.#keepsTo(scope, own.count, maxEntries - total.count)) // An answer is no further record.
+      (!isClaim || this.#keepsTo(scope, own.count, maxEntries - total.count))
     )
   }
 
-  #fits({ claimBytes }: Need, total: Holding): boolean {
+  #fits({ isClaim, bytes }: Need, total: Holding): boolean {
     const { maxBytes, maxEntries } = this.#bounds
-    return claimBytes === 0 || (total.count < maxEntries && total.bytes + claimBytes <= maxBytes)
+    return (bytes <= 0 || total.bytes + bytes <= maxBytes) && (!isClaim || total.count < maxEntries)
   }
 
   /**

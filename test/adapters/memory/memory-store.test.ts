@@ -1,4 +1,5 @@
 import { MemoryStore } from 'once-per-key/memory'
+import { runner } from 'once-per-key/run'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { fakeClock } from '../../support/fake-clock.js'
 import { answerOf, claimant, FAILED_MS, LEASE_MS, RETENTION_MS, stateOf } from './claimant.js'
@@ -254,4 +255,23 @@ test('each command replies at once, and one for which there is no room throws at
     ok: false,
     record: null,
   })
+})
+
+test('results of steps beyond the store are not kept, and the next attempt is claimed with the others', async () => {
+  for (const maxEntries of [1, 100]) {
+    const store = new MemoryStore({ maxBytes: 20 * KIB, maxEntries, maxScopeShare: 1 })
+    const once = runner({ store, name: 'jobs', onEvent() {} })
+    const attempt = () =>
+      once({ scope: 'acme', key: '1', input: null }, async ({ step, previousOutcome }) => {
+        const results: string[] = []
+        for (let i = 0; i < 60; i++) {
+          const result = step(`step ${i}`, () => previousOutcome.repeat(2 * KIB))
+          results.push(await result.then((text) => text.slice(0, 4)).catch(({ code }) => code))
+        }
+        if (previousOutcome === 'none') throw new Error('The process died.')
+        return results
+      })
+    await expect(attempt()).rejects.toThrow('died')
+    expect(await attempt()).toEqual([...Array(2).fill('none'), ...Array(58).fill('step_not_kept')])
+  }
 })
