@@ -26,14 +26,16 @@ interface RunTerms {
 export class OperationRun implements AnswerSource {
   readonly #run: Run
   readonly #terms: RunTerms
+  readonly #signal: AbortSignal | undefined
   /** How the run was ended, by a transaction or by the function, and the result of that. */
   #end: { readonly kept: KeptResult; readonly told: MaybePromise<RunEnd> } | undefined
   /** A transaction is open; resolves when it has ended. */
   #open: { readonly over: Promise<void>; close(): void } | undefined
 
-  constructor(run: Run, terms: RunTerms) {
+  constructor(run: Run, terms: RunTerms, signal?: AbortSignal) {
     this.#run = run
     this.#terms = terms
+    this.#signal = signal
     run.source = this
   }
 
@@ -61,6 +63,8 @@ export class OperationRun implements AnswerSource {
   /** What the record says in place of the function. */
   #recorded(end: Exclude<RunEnd, { readonly action: 'send' }>): unknown {
     if (end.action === 'replay') return this.#terms.results.read(end.answer)
+    // It has waited for another attempt in its transaction, and has done nothing.
+    if (end.code === 'in_flight' && this.#run.looked !== undefined) this.#signal?.throwIfAborted()
     throw new RefusedError(end.code, end.retryAfterMs, true)
   }
 

@@ -136,7 +136,7 @@ export function runner(given: GivenRunnerOptions): unknown {
     const claimed = await engine.claim(identity, () => signal?.aborted === true)
     switch (claimed.action) {
       case 'execute':
-        return new OperationRun(claimed.run, terms).outcomeOf(work)
+        return new OperationRun(claimed.run, terms, signal).outcomeOf(work)
       case 'replay':
         return results.read(claimed.answer)
       case 'refuse':

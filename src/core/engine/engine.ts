@@ -150,7 +150,9 @@ class RecordEngine implements OperationEngine {
 
   claimFor(identity: Identity, claimant: Claimant): void {
     if (identity.firstSent !== undefined) checkFirstSent(identity.firstSent, this.#core.options)
-    const run = this.#claims.areLooks ? new LookedRun(identity, this.#core) : new Run(identity, this.#core)
+    const run = this.#claims.areLooks
+      ? new LookedRun(identity, this.#core, () => claimant.isAbandoned())
+      : new Run(identity, this.#core)
     if (isClaimTraced()) this.#claimTraced(run, claimant)
     else this.#claim(run, claimant)
   }

@@ -11,9 +11,11 @@ import {
   whyNotRun,
 } from '../events/refusal.js'
 import { effectsInTransaction, operationTaken, transactionTimedOut } from '../misuse.js'
+import type { Identity } from '../record/identity.js'
 import type { Entry, Fenced, Free } from '../record/looked.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
 import type { Unclaimed } from '../store.js'
+import type { CoreParts } from './operation.js'
 import type { Failure } from './owned-record.js'
 import { Run } from './run.js'
 import type { LookedKey } from './run-end.js'
@@ -38,6 +40,13 @@ export class LookedRun extends Run implements LookedKey {
   #mayHaveCommitted = false
   /** Its transaction may be tried again until then; `undefined`: it has not met another attempt yet. */
   #waitsUntil: number | undefined = undefined
+  /** Whether nobody wants its answer any more: then it does not wait for another attempt. */
+  readonly #isAbandoned: () => boolean
+
+  constructor(identity: Identity, core: CoreParts, isAbandoned: () => boolean) {
+    super(identity, core)
+    this.#isAbandoned = isAbandoned
+  }
 
   override begin(free: Acquired, sentAt: number): void {
     this.#seen = (free as Free).seen
@@ -92,9 +101,9 @@ export class LookedRun extends Run implements LookedKey {
     this.#waitsUntil ??= Math.min(monotonicNow() + this.options.inFlightWaitMs, this.lease.until)
     const until = this.#waitsUntil
     try {
-      while (place.record === undefined && monotonicNow() < until) {
+      while (place.record === undefined && monotonicNow() < until && !this.#isAbandoned()) {
         await place.turn(until - monotonicNow())
-        if (place.record !== undefined || !place.asks) continue
+        if (place.record !== undefined || !place.asks || this.#isAbandoned()) continue
         const found = await this.#fence()
         if (found?.record?.state === 'completed') place.record = found.record
         else if (found === null || preventing(found.record) !== null) return false

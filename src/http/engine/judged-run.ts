@@ -25,7 +25,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   readonly #rules: RequestRules<Req>
   /** The core's run; set when it is claimed. */
   #run!: ClaimedRun
-  /** Dropped when it was told. */
+  /** Dropped when it was told, or at the end of a run that may have to wait for another attempt in its transaction. */
   #asking: Asking | undefined
   #extraHeaders: HeaderPairs | undefined
   /** The request that the option functions receive; dropped at the end. */
@@ -55,7 +55,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
 
   claimed(run: ClaimedRun): void {
     const asking = this.#asking
-    this.#asking = undefined
+    if (run.looked === undefined) this.#asking = undefined
     this.#run = run
     run.source = this
     asking?.claimed(this, this.#extraHeaders)
@@ -192,7 +192,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     const { functions } = this.#rules
     const judged = judge(answer, request, run.isUncertain, this.#failsCertainly, !this.#willNotRefuse, functions)
     const kept = judged === 'success' ? undefined : keptFailure(answer, request, functions)
-    if (!run.isInTransaction) this.#request = undefined
+    if (!run.isInTransaction) this.#request = this.#asking = undefined
     if (judged === 'success') {
       run.completeFor(this, storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
     } else run.failFor(this, judged.how, judged.because, kept)
