@@ -231,8 +231,10 @@ describe('misuse', () => {
 
   test('after the end: step_late', async () => {
     const first = await stage().run()
+    await first.context.step('done', () => 1)
     await first.complete(ANSWER)
-    await expect(first.context.step('a', () => 1)).rejects.toEqual(code('step_late'))
+    for (const label of ['a', 'done'])
+      await expect(first.context.step(label, () => 1)).rejects.toEqual(code('step_late'))
   })
 
   test('the 101st: step_limit', async () => {

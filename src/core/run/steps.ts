@@ -160,10 +160,10 @@ export class Steps {
   #stepToBegin(label: string, isInside = false): KnownStep {
     this.#run.mustBeClaimed('step')
     if (this.#run.holdsTransaction || this.#isInside) throw stepInTransaction()
+    if (!isInside && this.#run.isEnding) throw stepLate()
     const known = this.#known.get(label)
     if (known?.state === 'running' || known?.state === 'done') throw stepRepeated(label)
     if (isInside) this.#run.checkEntry()
-    else if (this.#run.isEnding) throw stepLate()
     else if (!this.#run.lease.check()) throw leaseLost()
     if (!isInside && this.#store.step === undefined) throw commandMissing('step')
     if (known !== undefined) return known
