@@ -186,12 +186,14 @@ describe.each(LEVELS)('a transaction at %s', async (_level, session) => {
     await other.query("DELETE FROM effects WHERE id = 'b'")
     await other.query("INSERT INTO effects VALUES ('c'), ('d'), ('f'), ('g')")
     const blocked = other.query("DELETE FROM effects WHERE id = 'a'").then(() => other.query('COMMIT'))
-    await vi.waitFor(async () => {
+    const isBlocked = async () => {
       const [rows] = await application.query(
         "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
       )
       expect(rows).toHaveLength(1)
-    })
+    }
+    // The server shows it anew only when nobody has looked for 100 ms.
+    await vi.waitFor(isBlocked, { interval: 250, timeout: 10_000 })
     over.open()
     expect((await posted).status).toBe(500)
     expect(errors).toMatchObject([{ code: 'transaction_unmarked' }])
