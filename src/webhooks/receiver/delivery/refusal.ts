@@ -43,10 +43,17 @@ const CATALOGUE = {
     retry: false,
   },
   content_type_unsupported: {
-    ...problemCatalogue.content_type_unsupported,
+    status: 415,
+    title: 'The content type is not supported',
     detail: 'Send the event with its documented content type, such as application/json, and without a content coding.',
+    retry: false,
   },
-  body_too_large: { ...problemCatalogue.body_too_large, detail: 'It has more bytes than this receiver accepts.' },
+  body_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    detail: 'It has more bytes than this receiver accepts.',
+    retry: false,
+  },
   signature_refused: {
     status: 401,
     title: 'The signature was refused',
