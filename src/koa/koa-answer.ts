@@ -58,7 +58,6 @@ export class KoaAnswer implements HeldAnswer {
     } catch (thrown) {
       const error = thrown ?? nothingThrown(thrown)
       this.#run.willFailCertainly(isCertainFailure(error))
-      if (isMissingFile(error)) this.#run.willNotRefuse()
       if (!this.#isGiven) throw error
       this.#ctx.app.emit('error', error, this.#ctx) // A transaction has committed the answer, so it is sent.
     }
@@ -197,11 +196,6 @@ export class KoaAnswer implements HeldAnswer {
   left(): void {
     this.#response.left()
   }
-}
-
-/** Koa 2 answers 404 for it: the handler has not refused. */
-function isMissingFile(error: { readonly code?: unknown; readonly status?: unknown }): boolean {
-  return error.code === 'ENOENT' && error.status === undefined
 }
 
 function restoreNotes({ response }: Context, notes: Readonly<Record<string, unknown>>): void {

@@ -179,23 +179,6 @@ describe('an error', () => {
     expect(events).toContainEqual(expect.objectContaining({ type: 'failed', because }))
   })
 
-  test.each([
-    { name: 'has failed', error: { code: 'ENOENT' }, uncertain: true, because: 'status' },
-    { name: 'refuses, with a status', error: { code: 'ENOENT', status: 404 }, uncertain: false, because: 'refused' },
-  ])('of a missing file $name, though Koa 2 answers 404 for every one', async ({ error, uncertain, because }) => {
-    const asKoa2: Koa.Middleware = (ctx, next) => {
-      const { onerror } = ctx
-      ctx.onerror = (thrown) => onerror.call(ctx, thrown && Object.assign(thrown, { status: 404 }))
-      return next()
-    }
-    const failing = () => {
-      throw Object.assign(new Error('ENOENT: no such file or directory'), error)
-    }
-    const { post, events } = await serve(failing, { before: [asKoa2] })
-    expect((await post()).status).toBe(404)
-    expect(events).toContainEqual(expect.objectContaining({ type: 'failed', uncertain, because }))
-  })
-
   test('that is a CertainFailure is answered with its status and its message', async () => {
     const { post } = await serve(() => {
       throw new CertainFailure('The card was declined.', { status: 402 })
