@@ -107,7 +107,8 @@ async function covering(nodes: readonly Node[]): Promise<readonly Node[]> {
   const ranges = await Promise.all(nodes.map(slotsOf))
   if (ranges.some((each) => each.includes('['))) {
     throw new TypeError(
-      'Slots of the cluster are on their way to another master, and a record could be passed over: try again later.',
+      'Slots of the cluster are on their way to another master, and a record could be passed over: try again later; if no move is ' +
+        'under way, one was broken off, and `redis-cli --cluster fix` mends it.',
     )
   }
   const owned = ranges.reduce((sum, each) => sum + countOf(each), 0)

@@ -127,7 +127,7 @@ export function areFunctions(value: unknown): boolean {
 export function isolationOf(
   options: { readonly isolation?: keyof typeof ISOLATION | undefined } | undefined,
 ): string | undefined {
-  if (options === undefined) return undefined
+  if (!options) return undefined
   checkOptions('transaction()', options, options, { isolation: optionRules.oneOf(...Object.keys(ISOLATION)) })
   return options.isolation && ISOLATION[options.isolation]
 }

@@ -4,7 +4,7 @@ import { type Controls, controlsOf, createRequestEngine, type IdempotencyOptions
 import { ProtectedAnswers } from './protected-answers.js'
 
 /** For shutdown and operators: `app.idempotency`. */
-export type IdempotencyControls = Controls
+export interface IdempotencyControls extends Controls {}
 
 declare module 'fastify' {
   interface FastifyRequest {
