@@ -11,9 +11,12 @@ export class NodeFacts<Req> implements RequestFacts<Req> {
   readonly target: string
   readonly body: unknown
   readonly #req: IncomingMessage
+  /** The client's own: while the response is held, `req.socket` may be one that outlives it. */
+  readonly #socket: IncomingMessage['socket'] | undefined
 
   constructor(req: IncomingMessage, request: Req, target: string, body: unknown) {
     this.#req = req
+    this.#socket = req.socket
     this.request = request
     this.target = target
     this.body = body
@@ -32,7 +35,7 @@ export class NodeFacts<Req> implements RequestFacts<Req> {
   }
 
   isAbandoned(): boolean {
-    return this.#req.socket?.destroyed
+    return this.#socket?.destroyed === true
   }
 }
 

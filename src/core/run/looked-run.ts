@@ -118,7 +118,9 @@ export class LookedRun extends Run implements LookedKey {
 
   /** A record that has changed since the look would keep each later try out. */
   #isAsSeen(record: IdempotencyRecord | null): boolean {
-    return (record?.attempt ?? 0) === this.attempt - 1
+    const isUnknown =
+      record !== null && (record.state === 'in-flight' || (record.state === 'failed' && record.uncertain))
+    return (record?.attempt ?? 0) === this.attempt - 1 && isUnknown === (this.previousOutcome === 'unknown')
   }
 
   refuse(): void {

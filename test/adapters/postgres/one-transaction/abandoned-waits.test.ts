@@ -1,6 +1,10 @@
+import { once } from 'node:events'
+import { createServer, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { createRequestEngine, singleTenant } from 'once-per-key/http'
 import { runner } from 'once-per-key/run'
-import { beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { NodeFacts } from '../../../../src/node/hold.js'
 import { gate } from '../../../support/gate.js'
 import { requestFacts } from '../../../support/request-facts.js'
 import { onDatabase } from './served.js'
@@ -67,4 +71,22 @@ test('a request waits no longer than its client', async () => {
   await owner
   await Promise.all([first.run.fail(), second.run.fail(), one.idle(), other.idle()])
   expect(await effects()).toEqual([])
+})
+
+// As behind Nest: while the response is held, `req.socket` is a view that outlives the client.
+test('a client that has left is seen behind a view of its socket', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = request({ host: '127.0.0.1', port, method: 'POST' }).on('error', () => {})
+  client.end()
+  const [req] = (await once(server, 'request')) as [ServerResponse['req'], ServerResponse]
+  const facts = new NodeFacts(req, req, '/', null)
+  const { socket } = req
+  req.socket = new Proxy(socket, { get: (of, name) => (name === 'destroyed' ? false : Reflect.get(of, name)) })
+  expect(facts.isAbandoned()).toBe(false)
+  client.destroy()
+  await once(socket, 'close')
+  expect(facts.isAbandoned()).toBe(true)
 })

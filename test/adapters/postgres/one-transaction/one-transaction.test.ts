@@ -500,23 +500,29 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
       expect(await effects()).toEqual([])
     })
 
-    test('and changed between look and transaction is not waited for, since no later try could enter', async () => {
-      const { serve, store, insert, query, effects } = await at()
-      await leased(422)
-      let asked = 0
-      const handler: Parameters<typeof serve>[0] = async (_req, res, context) => {
-        asked = performance.now()
-        await query("UPDATE once_per_key.records SET token = 'another', attempt = attempt + 1")
-        await store.transaction(context, async (tx) => {
-          await insert(tx)
-          res.status(201).json({})
-        })
-      }
-      const post = await serve(handler, { inFlightWaitMs: 9_000 })
-      expect(await post()).toMatchObject({ status: 409, body: { code: 'in_flight' } })
-      expect(performance.now() - asked).toBeLessThan(8_000)
-      expect(await effects()).toEqual([])
-    })
+    test.each([
+      [422, "token = 'another', attempt = attempt + 1"],
+      [500, "token = 'another', uncertain = false, fingerprint = NULL"],
+    ])(
+      'as %i and changed between look and transaction is not waited for: no later try could enter',
+      async (answer, change) => {
+        const { serve, store, insert, query, effects } = await at()
+        await leased(answer)
+        let asked = 0
+        const handler: Parameters<typeof serve>[0] = async (_req, res, context) => {
+          asked = performance.now()
+          await query(`UPDATE once_per_key.records SET ${change}`)
+          await store.transaction(context, async (tx) => {
+            await insert(tx)
+            res.status(201).json({})
+          })
+        }
+        const post = await serve(handler, { inFlightWaitMs: 9_000 })
+        expect(await post()).toMatchObject({ status: 409, body: { code: 'in_flight' } })
+        expect(performance.now() - asked).toBeLessThan(8_000)
+        expect(await effects()).toEqual([])
+      },
+    )
 
     test('lapsed, and renewed by its owner while the transaction works, keeps the transaction from committing', async () => {
       const { serve, store, insert, query, effects, errors } = await at()
