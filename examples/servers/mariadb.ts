@@ -55,8 +55,9 @@ export async function startOwnMariaDb(settings: Readonly<Record<string, string>>
   const folder = mkdtempSync(join(tmpdir(), 'once-per-key-mariadb-'))
   const user = ordinaryUser(folder)
   const data = join(folder, 'data')
-  const small = ['--loose-innodb-log-file-size=16M', '--innodb-buffer-pool-size=32M']
-  makeDatabase(binary, ['--no-defaults', ...user, `--datadir=${data}`, '--skip-name-resolve', ...small], folder)
+  // A server removes what others have in a folder for temporary tables, when it starts.
+  const shared = [`--tmpdir=${folder}`, '--loose-innodb-log-file-size=16M', '--innodb-buffer-pool-size=32M']
+  makeDatabase(binary, ['--no-defaults', ...user, `--datadir=${data}`, '--skip-name-resolve', ...shared], folder)
   const given = Object.entries(settings).map(([name, value]) => `--${name.replaceAll('_', '-')}=${value}`)
   const port = await freePort()
   const url = (database = '') => `mysql://root@127.0.0.1:${port}/${database}`
@@ -68,7 +69,7 @@ export async function startOwnMariaDb(settings: Readonly<Record<string, string>>
     `--secure-file-priv=${folder}`,
     '--loose-mysqlx=OFF',
   ]
-  const args = ['--no-defaults', ...user, ...place, '--skip-name-resolve', ...small, ...given]
+  const args = ['--no-defaults', ...user, ...place, '--skip-name-resolve', ...shared, ...given]
   return startServer({ port, folder, url, program: binary, args, crash: 'SIGKILL', accepts })
 }
 
