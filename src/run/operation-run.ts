@@ -63,7 +63,7 @@ export class OperationRun implements AnswerSource {
   /** What the record says in place of the function. */
   #recorded(end: Exclude<RunEnd, { readonly action: 'send' }>): unknown {
     if (end.action === 'replay') return this.#terms.results.read(end.answer)
-    // It has waited for another attempt in its transaction, and has done nothing.
+    // Another attempt has kept its transaction out, so nothing was committed.
     if (end.code === 'in_flight' && this.#run.looked !== undefined) this.#signal?.throwIfAborted()
     throw new RefusedError(end.code, end.retryAfterMs, true)
   }
