@@ -7,17 +7,12 @@ import { type IdempotencyContext, singleTenant } from 'once-per-key'
 import { idempotency as onFastify } from 'once-per-key/fastify'
 import { idempotency as onKoa } from 'once-per-key/koa'
 import type { PoolClient } from 'pg'
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { openPool, openStore, storeOn } from './open-store.js'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openWithEffects } from './open-store.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-const { pool, query, url } = await openStore()
-const store = storeOn({ pool, transactions: openPool(url) })
-await query('CREATE TABLE effects (id text)')
-beforeEach(async () => {
-  await query('TRUNCATE once_per_key.records, effects')
-})
+const { store, query } = await openWithEffects()
 
 const OPTIONS = { store, scope: singleTenant, maxAnswerBytes: 4, onEvent: () => {} }
 const LARGE = 'large'

@@ -1,6 +1,6 @@
 import { PostgresStore, type PostgresStoreOptions } from 'once-per-key/postgres'
 import { Pool, type PoolConfig } from 'pg'
-import { afterAll } from 'vitest'
+import { afterAll, beforeEach } from 'vitest'
 import { newDatabase, type PostgresServer, type Settings, startPostgres } from '../../support/postgres-server.js'
 
 /** A store in a new database. Nothing of it sweeps by itself. */
@@ -30,6 +30,16 @@ export async function openStore(settings?: Settings, config: PoolConfig = {}): P
     store,
     query: async (sql, values) => (await pool.query(sql, values)).rows,
   }
+}
+
+/** A store whose transactions are the application's, which writes into a table `effects`. Both are empty before each test. */
+export async function openWithEffects(): Promise<Pick<Opened, 'store' | 'query'>> {
+  const { pool, query, url } = await openStore()
+  await query('CREATE TABLE effects (id text)')
+  beforeEach(async () => {
+    await query('TRUNCATE once_per_key.records, effects')
+  })
+  return { store: storeOn({ pool, transactions: openPool(url) }), query }
 }
 
 interface Place {

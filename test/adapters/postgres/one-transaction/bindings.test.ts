@@ -1,17 +1,12 @@
 import type { PoolClient } from 'pg'
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { gate } from '../../../support/gate.js'
 import { BINDINGS, type Handler } from '../on-bindings.js'
-import { openPool, openStore, storeOn } from '../open-store.js'
+import { openWithEffects } from '../open-store.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-const { pool, query, url } = await openStore()
-const store = storeOn({ pool, transactions: openPool(url) })
-await query('CREATE TABLE effects (id text)')
-beforeEach(async () => {
-  await query('TRUNCATE once_per_key.records, effects')
-})
+const { store, query } = await openWithEffects()
 
 const MODE = { leaseMs: 8_000, maxRunMs: 10_000, storeTimeoutMs: 2_000, effects: 'in-transaction' } as const
 const effects = async () => (await query('SELECT id FROM effects')).map(({ id }) => id)
