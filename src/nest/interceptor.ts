@@ -16,6 +16,8 @@ import { Protections } from './protections.js'
 
 /** Nest's name for what `@Header()` sets. */
 const RESPONSE_HEADERS = '__headers__'
+/** Nest's name for what `@UseInterceptors()` adds. */
+const INTERCEPTORS = '__interceptors__'
 
 /** Claims a request after its guards; a refusal or a replay is sent below Nest, which goes on as for any other value or exception. */
 export class IdempotencyInterceptor implements NestInterceptor {
@@ -51,6 +53,14 @@ export class IdempotencyInterceptor implements NestInterceptor {
 Injectable()(IdempotencyInterceptor)
 Inject(Protections)(IdempotencyInterceptor, undefined, 0)
 Optional()(IdempotencyInterceptor, undefined, 0)
+
+/** On a controller. A route with `@Idempotent()` of its own claims where that stands: after an interceptor that parses uploads. */
+export class ControllerInterceptor extends IdempotencyInterceptor {
+  override async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    const own: readonly unknown[] = Reflect.getMetadata(INTERCEPTORS, context.getHandler()) ?? []
+    return own.includes(IdempotencyInterceptor) ? next.handle() : super.intercept(context, next)
+  }
+}
 
 /** Interceptors around this one see a value of the kind that they are used to, or an exception; it is sent already. */
 function insteadOfRun({ answer, isReplay }: Answered): Observable<unknown> {

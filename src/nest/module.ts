@@ -13,7 +13,7 @@ import {
 } from '@nestjs/common'
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core'
 import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
-import { IdempotencyInterceptor } from './interceptor.js'
+import { ControllerInterceptor, IdempotencyInterceptor } from './interceptor.js'
 import { isMarked, type NestOptions, noteMark, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 import { IdempotencyService, Protections } from './protections.js'
 import { StartCheck } from './start-check.js'
@@ -99,7 +99,10 @@ Inject(Protections)(IdempotencyModule, undefined, 0)
  * }
  */
 export function Idempotent(options: OwnOptions = {}): ClassDecorator & MethodDecorator {
-  return applyDecorators(SetMetadata(OWN_OPTIONS, options), UseInterceptors(IdempotencyInterceptor), noteMark)
+  return (target: object, name?: string | symbol, descriptor?: PropertyDescriptor) => {
+    const interceptor = name === undefined ? ControllerInterceptor : IdempotencyInterceptor
+    applyDecorators(SetMetadata(OWN_OPTIONS, options), UseInterceptors(interceptor), noteMark)(target, name, descriptor)
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { type OnModuleInit, RequestMethod } from '@nestjs/common'
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core'
 import { IdempotencyError, optionRules } from '../core/index.js'
 import { coveredMethods, mistakesInOptions } from '../http/index.js'
-import { IdempotencyInterceptor } from './interceptor.js'
+import { ControllerInterceptor, IdempotencyInterceptor } from './interceptor.js'
 import { hasLostMark, isMarked } from './nest-options.js'
 import type { Protections } from './protections.js'
 
@@ -60,8 +60,8 @@ export class StartCheck implements OnModuleInit {
     if (globals.length > 1)
       yield 'IdempotencyModule is global, and imported more than once: one of them would win. Import it once, or give each `isGlobal: false`'
     for (const { controllers, providers, injectables } of this.#modules.values()) {
-      const { protections } = (injectables.get(IdempotencyInterceptor)?.instance ??
-        {}) as Partial<IdempotencyInterceptor>
+      const interceptor = injectables.get(ControllerInterceptor) ?? injectables.get(IdempotencyInterceptor)
+      const { protections } = (interceptor?.instance ?? {}) as Partial<IdempotencyInterceptor>
       for (const place of placesIn(controllers)) {
         if (hasLostMark(place.type.prototype, place.name)) yield lost(place)
         else if (!isMarked(place.handler, place.type)) yield* this.#unmarked(place)

@@ -371,6 +371,35 @@ describe.each(PLACES)('$place', (place) => {
     expect(await post('/both/lax', { headers })).toMatchObject({ status: 201, isReplay: true })
   })
 
+  test('a method of a marked controller claims after its own interceptors, which parse', async () => {
+    const parse = {
+      intercept(context: ExecutionContext, next: CallHandler) {
+        const request = context.switchToHttp().getRequest()
+        request.file = request.headers['x-file']
+        return next.handle()
+      },
+    }
+    const handle = vi.fn(() => ({ stored: true }))
+    class Files {
+      upload() {
+        return handle()
+      }
+    }
+    common.Controller('files')(Files)
+    entry.Idempotent()(Files)
+    decorate(Files, 'upload', [
+      common.Post(),
+      entry.Idempotent({ fingerprint: (request) => [request.file] }),
+      common.UseInterceptors(parse),
+    ])
+    const { post } = await serve(place, [Files])
+    const upload = (file: string) => post('/files', { headers: { 'X-File': file } })
+    expect(await upload('a')).toMatchObject({ status: 201, isReplay: false })
+    expect(await upload('a')).toMatchObject({ status: 201, isReplay: true })
+    expect(await upload('b')).toMatchObject({ status: 409, json: { code: 'mismatched' } })
+    expect(handle).toHaveBeenCalledTimes(1)
+  })
+
   test('a method that several controllers inherit has the options of each', async () => {
     class Base {
       create() {
