@@ -6,8 +6,11 @@ type Functions = {
   [Name in keyof IdempotencyOptions]-?: IdempotencyOptions<1>[Name] extends IdempotencyOptions<2>[Name] ? never : Name
 }[keyof IdempotencyOptions]
 type Of<Name extends Functions> = NonNullable<IdempotencyOptions<Request>[Name]>
-// biome-ignore lint/suspicious/noExplicitAny: the platform's arguments, as the handler declares them
-type Called<Name extends Functions> = (...args: [...Parameters<Of<Name>>, ...rest: any[]]) => ReturnType<Of<Name>>
+/** A method's parameter may be declared as a subtype, such as `NextRequest`; that of another function may not. */
+type Called<Name extends Functions> = {
+  // biome-ignore lint/suspicious/noExplicitAny: the platform's arguments, as the handler declares them
+  method(...args: [...Parameters<Of<Name>>, ...rest: any[]]): ReturnType<Of<Name>>
+}['method']
 
 /** Each means what it means elsewhere. */
 type OfCalls = {

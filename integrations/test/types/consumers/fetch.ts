@@ -44,6 +44,13 @@ isTrue<Equal<Parameters<typeof ofPlatform>, [request: PlatformRequest, Params]>>
 isTrue<Equal<Parameters<typeof handler>[0], Request>>()
 export const handlePlatform = (request: PlatformRequest) =>
   once.handle(request, (same) => new Response(same.cookies.get('session')))
+export const ofItsOptions: FetchIdempotencyOptions = {
+  store,
+  scope: (request: PlatformRequest, _params: Params) => request.cookies.get('merchant'),
+  fingerprint: (request: PlatformRequest) => [request.cookies.get('cart') ?? null],
+  // @ts-expect-error: no request is a number
+  skip: (request: number) => request > 0,
+}
 // @ts-expect-error: the handler needs more than a Request
 once.handle(new Request('http://localhost'), (same: PlatformRequest) => new Response(same.cookies.get('session')))
 
