@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline'
+import type { ScopeName } from 'once-per-key/core'
 import { type Options, UsageError } from './command-line.js'
 import { printJson } from './printed.js'
 
@@ -21,6 +22,14 @@ export async function agrees(question: string): Promise<boolean> {
 
 export const SAID_NO = 'you said no'
 export const NO_RECORD = 'there is no record'
+
+/** Where a scope has none: other operations than requests have namespaces, which nobody would think of. */
+export function noRecordsOf({ namespace }: ScopeName): string {
+  return namespace === undefined ? NO_REQUESTS : 'The scope has no records in that namespace.'
+}
+
+const NO_REQUESTS =
+  'The scope has no records of requests. For a runner say --namespace run.NAME, and for webhooks’ events --namespace webhook.'
 
 /** Says that nothing was changed. Returns the exit code. */
 export function unchanged({ json }: Options, why: string, asJson: object): number {

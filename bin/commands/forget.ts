@@ -1,5 +1,5 @@
 import type { ForgottenScope, IdempotencyRecord, RecordName, ScopeName } from 'once-per-key/core'
-import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.js'
+import { agrees, checkAskable, NO_RECORD, noRecordsOf, SAID_NO, unchanged } from '../asking.js'
 import { type CommandLine, checkName, type Options, UsageError } from '../command-line.js'
 import { engineOf, recordOf } from '../operator.js'
 import { harmless, printJson } from '../printed.js'
@@ -26,9 +26,11 @@ async function ofScope(of: ScopeName, options: Options, target: Target): Promise
   const question = `Erase the answers of the scope ${harmless(JSON.stringify(of.scope))}? Their retries get 409 answer_not_kept.`
   if (!countsOnly && !yes && !(await agrees(question))) return unchanged(options, SAID_NO, { forgotten: 0 })
   const counted = await engineOf(target.store).forgetScope(of, { countsOnly })
-  if (counted.forgotten + counted.left + counted.unreadable === 0) tellPrefix(target)
+  const isNothing = counted.forgotten + counted.left + counted.unreadable === 0
+  if (isNothing) tellPrefix(target)
   if (json) printJson(counted)
   else printCounts(counted, countsOnly)
+  if (isNothing && !json) console.log(noRecordsOf(of))
   return counted.left + counted.unreadable > 0 ? 1 : 0
 }
 

@@ -1,4 +1,5 @@
 import type { IdempotencyRecord, ScopeRecord } from 'once-per-key/core'
+import { noRecordsOf } from '../asking.js'
 import { type CommandLine, UsageError } from '../command-line.js'
 import { type Columns, oldestOf, printOldest } from '../oldest.js'
 import { engineOf } from '../operator.js'
@@ -16,14 +17,10 @@ export async function list({ options }: CommandLine, target: Target): Promise<nu
   const { total, shown } = await oldestOf(engineOf(target.store).recordsOf(of), options)
   if (total === 0) tellPrefix(target)
   if (json) printJson({ total, records: shown.map(asJson) })
-  else if (total === 0)
-    console.log(namespace === undefined ? NO_REQUESTS : 'The scope has no records in that namespace.')
+  else if (total === 0) console.log(noRecordsOf(of))
   else printOldest(COLUMNS, total, shown)
   return shown.some(({ record }) => record === null) ? 1 : 0
 }
-
-const NO_REQUESTS =
-  'The scope has no records of requests. For a runner say --namespace run.NAME, and for webhooks’ events --namespace webhook.'
 
 const COLUMNS: Columns<ScopeRecord> = [
   ['key', ({ key }) => key],

@@ -1,8 +1,9 @@
+import type { IdempotencyRecord } from 'once-per-key/core'
 import type { KnownOutcome } from 'once-per-key/http'
 import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.js'
 import { type CommandLine, countIn, type Options, recordIn, UsageError } from '../command-line.js'
 import { checkResolution, operatorOf, recordOf } from '../operator.js'
-import { printJson } from '../printed.js'
+import { inWords, printJson } from '../printed.js'
 import { lacksKeys } from '../sealing.js'
 import { type Target, tellPrefix } from '../target.js'
 import { print } from './inspect.js'
@@ -33,11 +34,16 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
     if (!(await agrees(QUESTIONS[kindOf(outcome)]))) return unchanged(options, SAID_NO, NOT_SETTLED)
   }
   const resolved = await operatorOf(store).resolve({ ...name, attempt }, outcome)
-  if (!resolved.ok)
-    return unchanged(options, `its outcome is known: it is ${resolved.record?.state ?? 'gone'}`, NOT_SETTLED)
+  if (!resolved.ok) return unchanged(options, whyNot(resolved.record), NOT_SETTLED)
   if (options.json) printJson({ settled: true, attempt })
   else console.log(`Attempt ${attempt} ${RESULTS[kindOf(outcome)]}`)
   return 0
+}
+
+function whyNot(record: IdempotencyRecord | null): string {
+  return record?.state === 'in-flight'
+    ? `it may still run: its lease lasts for ${inWords(record.leaseRemainingMs)} more`
+    : `its outcome is known: it is ${record?.state ?? 'gone'}`
 }
 
 function kindOf(outcome: KnownOutcome): 'failed' | 'completed' | 'rerun' {

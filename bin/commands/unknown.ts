@@ -14,7 +14,8 @@ export async function unknown({ options }: CommandLine, target: Target): Promise
     printJson({ total, records: shown.map(({ record, ...name }) => ({ ...name, ...record })) })
     return 0
   }
-  if (total === 0) console.log('Nothing awaits an operator.')
+  if (total === 0)
+    console.log('Nothing awaits an operator. The run of an owner that died is listed once its lease has ended.')
   else printOldest(COLUMNS, total, shown)
   return 0
 }

@@ -16,6 +16,8 @@ import { runNodeWith } from '../support/run-node.js'
 // Packing, installing, and real processes on a machine that may be busy.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
 
+const NOTHING_AWAITS = 'Nothing awaits an operator. The run of an owner that died is listed once its lease has ended.\n'
+
 /** A service over any store: it dies in its handler, or answers. */
 const SERVICE = `
 import { createServer } from 'node:http'
@@ -131,7 +133,7 @@ describe.each(Object.entries(STORES))('on %s', (kind, place) => {
     expect([settled.exitCode, settled.stdout]).toEqual([0, 'Attempt 1 is settled as completed: it never runs again.\n'])
 
     expect(await pay(port)).toEqual({ status: 201, replayed: 'true', body: { id: 'po_7' } })
-    expect((await command(['unknown', ...at])).stdout).toBe('Nothing awaits an operator.\n')
+    expect((await command(['unknown', ...at])).stdout).toBe(NOTHING_AWAITS)
     const again = await command([...resolve, '--attempt', '1', '--failed', '--yes'])
     expect([again.exitCode, again.stdout]).toEqual([1, expect.stringContaining('it is completed')])
     expect(await json(['stats', ...at])).toMatchObject({ records: 1, unknownOutcomes: 0 })
@@ -261,7 +263,7 @@ import { Redis } from 'ioredis'
 export const store = new RedisStore({ client: new Redis('${(await redis).url}'), prefix: 'other:' })`
     await writeFile(join(project, 'app/store.mjs'), text)
     const { exitCode, stdout } = await command(['unknown', '--store', join(project, 'app/store.mjs')])
-    expect([exitCode, stdout]).toEqual([0, 'Nothing awaits an operator.\n'])
+    expect([exitCode, stdout]).toEqual([0, NOTHING_AWAITS])
   })
 
   test.each([

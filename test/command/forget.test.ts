@@ -180,6 +180,11 @@ describe('forget', async () => {
     expect(await isErased(store, 'acme:paid-1')).toBe(false)
   })
 
+  test('a scope without records of requests: other operations may have some', async () => {
+    const { exitCode, stdout } = await command(['forget', '--scope', 'nobody', '--yes', ...at])
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^Answers erased: 0\.\n.*--namespace run\.NAME/)])
+  })
+
   // `script` of other systems has other arguments.
   describe.runIf(process.platform === 'linux')('in a terminal', () => {
     test.each([

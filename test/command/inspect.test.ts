@@ -127,6 +127,25 @@ test('resolve names the attempt that it settled, and so does the record, which i
   expect(record).toMatchObject({ state: 'failed', attempt: 1 })
 })
 
+test('resolve says of a run within its lease that it may still run', async () => {
+  const { store, at } = await onRedis()
+  await store.begin('acme:order-1', claimOf('owner'))
+  const { exitCode, stdout } = await command([
+    'resolve',
+    'acme',
+    'order-1',
+    '--attempt',
+    '1',
+    '--failed',
+    '--yes',
+    ...at,
+  ])
+  expect([exitCode, stdout]).toEqual([
+    1,
+    expect.stringMatching(/^Nothing was changed: it may still run: its lease lasts for \d+ \w+ more\.$/m),
+  ])
+})
+
 test('resolve --json names the attempt too', async () => {
   const { at } = await lostPayment()
   const { stdout } = await command([
