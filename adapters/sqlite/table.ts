@@ -56,8 +56,9 @@ INSERT INTO ${schema} (id, version) VALUES (1, ${SCHEMA_VERSION});
 }
 
 /**
- * A row for each step, beside its record and gone with it, whatever removes that. A row with an
- * empty label is an operator's mark. Added to files that an earlier version created.
+ * A row for each step, beside its record and gone with it, whatever removes that, or claims its key anew: a process of a
+ * version without steps writes over an expired record. A row with an empty label is an operator's mark. Added to files that
+ * an earlier version created.
  */
 export function stepsSql(prefix: string): string {
   const { steps } = tablesOf(prefix)
@@ -73,6 +74,10 @@ CREATE TABLE IF NOT EXISTS ${steps} (
   PRIMARY KEY (key, label)
 ) STRICT;
 CREATE TRIGGER IF NOT EXISTS main."${prefix}steps_gone" AFTER DELETE ON ${records} BEGIN
+  DELETE FROM "${prefix}steps" WHERE key = OLD.key;
+END;
+CREATE TRIGGER IF NOT EXISTS main."${prefix}steps_left" AFTER UPDATE OF token ON ${records}
+WHEN NEW.token <> OLD.token AND NOT NEW.uncertain BEGIN
   DELETE FROM "${prefix}steps" WHERE key = OLD.key;
 END;
 `
