@@ -142,6 +142,24 @@ DO $triggers$ BEGIN
   END IF;
 END $triggers$;
 
+-- Roles that were given the records need what an update adds: else their transactions would fail until somebody grants it.
+DO $grants$
+DECLARE
+  given text;
+BEGIN
+  FOR given IN
+    SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
+    FROM pg_class c, aclexplode(c.relacl) a
+    WHERE c.oid = '${schema}.records'::regclass AND a.privilege_type = 'DELETE' AND a.grantee <> c.relowner
+      AND NOT EXISTS (
+        SELECT FROM pg_class s, aclexplode(s.relacl) b
+        WHERE s.oid = '${schema}.steps'::regclass AND b.grantee = a.grantee AND b.privilege_type = 'DELETE'
+      )
+  LOOP
+    EXECUTE 'GRANT SELECT, INSERT, UPDATE, DELETE ON ${schema}.steps TO ' || given;
+  END LOOP;
+END $grants$;
+
 COMMENT ON COLUMN ${schema}.steps.result IS 'NULL with state done: the result was not kept.';
 
 CREATE TABLE IF NOT EXISTS ${schema}.sweeps (

@@ -14,7 +14,7 @@ const { server } = await openStore({})
 const DIGESTS: Readonly<Record<number, string>> = {
   1: 'dc43d220c6d2072bf7683e50554ff70e73e3179b422b5be1b19da630ed4d7424',
   2: '87189babbd73aa7f2aebea393200966fb2f07d77b4666b0ad39781761a31130c',
-  3: '98d2a00e299ae247c40b628f4d437b4f972065ec798b3d2ba14104b673fd7558',
+  3: 'e18dc4426e5c4b93988bb7359f37e3991d28d4d75fd6c8a270cb7c17be214932',
 }
 
 async function inDatabase(name: string, work: (pool: Pool, url: string) => Promise<void>): Promise<void> {
@@ -169,6 +169,31 @@ describe('a role that may not create functions', () => {
       expect(await store.sweep()).toBe(0)
       expect(await store.list(null)).toEqual({ records: [], next: null })
       await limited.end()
+    }))
+
+  test('may do with a table that a later revision adds what it may do with the records; one that only reads them may not', () =>
+    inDatabase('with_more', async (pool, url) => {
+      await pool.query('CREATE ROLE "The writer" LOGIN; CREATE ROLE reader LOGIN')
+      await pool.query(PostgresStore.schemaSql())
+      const grant = (what: string, to: string) =>
+        pool.query(
+          `GRANT USAGE ON SCHEMA once_per_key TO ${to}; GRANT ${what} ON ALL TABLES IN SCHEMA once_per_key TO ${to}`,
+        )
+      await pool.query('DROP TABLE once_per_key.steps')
+      await grant('SELECT, INSERT, UPDATE, DELETE', '"The writer"')
+      await grant('SELECT', 'reader')
+
+      await pool.query(PostgresStore.schemaSql())
+      await pool.query(PostgresStore.schemaSql())
+      const limited = openPool(url.replace('postgres@', `${encodeURIComponent('The writer')}@`))
+      const store = storeOn({ pool: limited })
+      await works(store)
+      await store.begin('s', claimOf('t1'))
+      const change = { label: 'charge', order: 1, state: 'done', result: new Uint8Array([1]), leaseMs: 1 } as const
+      expect(await store.step('s', { ...ownOf('t1'), ...change })).toEqual({ ok: true })
+      await limited.end()
+      const { rows } = await pool.query("SELECT has_table_privilege('reader', 'once_per_key.steps', 'SELECT') AS may")
+      expect(rows).toEqual([{ may: false }])
     }))
 
   test('may be given the schema by somebody else, and creates the rest by itself', () =>
