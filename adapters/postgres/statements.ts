@@ -39,7 +39,7 @@ export function statementsOf(schemaName: string) {
   const answer = ANSWER_TYPES
 
   const begin = call(`${schema}.begin_v2`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
-  const renew = call(`${schema}.renew_v1`, ...own, 'bigint')
+  const renew = call(`${schema}.renew_v2`, ...own, 'bigint')
   const complete = call(`${schema}.complete_v1`, ...own, ...answer)
   const release = call(`${schema}.release_v1`, ...own, 'bigint')
   const inspect = call(`${schema}.inspect_v2`, 'text')

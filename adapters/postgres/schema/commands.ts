@@ -14,7 +14,6 @@ import {
   IS_UNKNOWN,
   isMarked,
   OWNERSHIP,
-  REPLY,
   read,
   SHOWN,
   SHOWN_TO_ITS_OWN,
@@ -27,9 +26,7 @@ import {
 
 /** The four commands and the operator's three. */
 export function commands(schema: string): string {
-  return [begin, beginOfRevision2, renew, complete, release, step, inspect, resolve, forget]
-    .map((each) => each(schema))
-    .join('')
+  return [begin, renew, complete, release, step, inspect, resolve, forget].map((each) => each(schema)).join('')
 }
 
 /**
@@ -103,21 +100,10 @@ ${deeper(write(schema, HANDED_OVER(schema)))}
   })
 }
 
-/** For processes of a version without steps, during a deployment: theirs would hand an expired record's steps on. */
-function beginOfRevision2(schema: string): string {
-  return `
-CREATE OR REPLACE FUNCTION ${schema}.begin_v1(
-  ${CLAIM},
-  ${REPLY}
-) LANGUAGE sql VOLATILE AS $body$
-  SELECT b.reply, b.fingerprint, b.attempt, b.uncertain, b.lease, b.status, b.head, b.body
-  FROM ${schema}.begin_v2(p_key, p_token, p_fingerprint, p_lease_ms, p_retention_ms, p_unknown_outcome) b
-$body$;
-`
-}
-
-const CLAIM =
+export const CLAIM =
   'p_key text, p_token text, p_fingerprint text, p_lease_ms bigint, p_retention_ms bigint, p_unknown_outcome text'
+
+export const RENEWAL = `${OWNERSHIP}, p_lease_ms bigint`
 
 const HANDED_OVER = (schema: string) => `
       IF n.has_steps THEN
@@ -147,8 +133,8 @@ const KEPT_OR_RESTORED = `
 
 function renew(schema: string): string {
   return command(schema, {
-    name: 'renew_v1',
-    parameters: `${OWNERSHIP}, p_lease_ms bigint`,
+    name: 'renew_v2',
+    parameters: RENEWAL,
     body: untilUnchanged(
       schema,
       `

@@ -1,5 +1,6 @@
 import { commands } from './commands.js'
 import { FORMAT } from './plpgsql.js'
+import { revision1 } from './revision-1.js'
 import { transactions } from './transactions.js'
 import { unclaimed } from './unclaimed.js'
 import { walks } from './walks.js'
@@ -28,7 +29,7 @@ DO $schema$ BEGIN
     CREATE SCHEMA ${schema};
   END IF;
 END $schema$;
-${tables(schema)}${commands(schema)}${walks(schema)}${transactions(schema)}${unclaimed(schema)}
+${tables(schema)}${commands(schema)}${revision1(schema)}${walks(schema)}${transactions(schema)}${unclaimed(schema)}
 CREATE OR REPLACE FUNCTION ${schema}.revision_v1(OUT revision text)
 LANGUAGE sql IMMUTABLE AS $body$ SELECT '${REVISION}' $body$;
 `

@@ -14,7 +14,7 @@ const { server } = await openStore({})
 const DIGESTS: Readonly<Record<number, string>> = {
   1: 'dc43d220c6d2072bf7683e50554ff70e73e3179b422b5be1b19da630ed4d7424',
   2: '87189babbd73aa7f2aebea393200966fb2f07d77b4666b0ad39781761a31130c',
-  3: 'e18dc4426e5c4b93988bb7359f37e3991d28d4d75fd6c8a270cb7c17be214932',
+  3: 'b22ea13b830d95b173aee901c601f235b9f2e6ad393fcdb50243caa01f6fcb67',
 }
 
 async function inDatabase(name: string, work: (pool: Pool, url: string) => Promise<void>): Promise<void> {
@@ -94,6 +94,20 @@ describe('migrate()', () => {
       isOver = true
       await Promise.all(running)
       expect(commands).toBeGreaterThan(10)
+    }))
+
+  test('leaves to processes of the first revision functions whose replies they know', () =>
+    inDatabase('first_revision', async (pool) => {
+      await storeOn({ pool }).migrate()
+      const own = "'k', 't1', 'f', 1, false, 60000"
+      const sent = async (call: string) => (await pool.query(`SELECT * FROM once_per_key.${call}`)).rows[0]
+      expect(await sent(`renew_v1(${own}, 30000)`)).toMatchObject({ reply: 'ok' })
+      expect(await sent("begin_v1('k', 't1', 'f', 30000, 60000, 'rerun')")).toMatchObject({
+        reply: 'acquired',
+        attempt: '1',
+        uncertain: 'false',
+      })
+      expect(await sent("begin_v1('k', 't2', 'f', 30000, 60000, 'rerun')")).toMatchObject({ reply: 'in-flight' })
     }))
 
   test('of a current schema, by its text too, waits for no open transaction', () =>
