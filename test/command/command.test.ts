@@ -4,6 +4,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PostgresStore } from 'once-per-key/postgres'
 import { newSealingKey, sealingKeyId } from 'once-per-key/sealed'
+import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { installBetterSqlite3 } from '../adapters/sqlite/better-sqlite3.js'
 import { page } from '../docs/pages.js'
@@ -241,6 +242,26 @@ describe('the doctor', () => {
       ])
     }
     expect((await command(['migrate', ...at])).exitCode).toBe(0)
+    expect((await command(['doctor', ...at])).exitCode).toBe(0)
+  })
+
+  test('finds a schema of an earlier revision, in which no claim succeeds', async () => {
+    const server = await startPostgres(DURABLE)
+    const pool = new Pool({ connectionString: server.url() })
+    onTestFinished(async () => {
+      await pool.end()
+      await server.close()
+    })
+    const at = ['--postgres', server.url()]
+    await command(['migrate', ...at])
+    await pool.query(`CREATE OR REPLACE FUNCTION once_per_key.revision_v1(OUT revision text) LANGUAGE sql IMMUTABLE
+      AS $$ SELECT '1' $$`)
+    const before = await command(['doctor', ...at])
+    expect([before.exitCode, before.stdout]).toEqual([
+      1,
+      expect.stringMatching(/^red {5}schema: .* of revision 1, this version knows \d+\n .*503.*once-per-key migrate/m),
+    ])
+    await command(['migrate', ...at])
     expect((await command(['doctor', ...at])).exitCode).toBe(0)
   })
 
