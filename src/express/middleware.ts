@@ -20,7 +20,7 @@ import {
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
 import { HeldResponse } from '../node/held-response.js'
-import { failUnrun, isEmptyObject, NodeFacts, responseBegun } from '../node/hold.js'
+import { failUnrun, hasContent, isEmptyObject, NodeFacts, responseBegun } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
@@ -238,20 +238,24 @@ interface Extended {
   idempotency?: IdempotencyContext | undefined
   readonly originalUrl?: string
   readonly body?: unknown
-  /** Express 4: a parser has read the body. */
+  /** body-parser 1: it has read the body. */
   readonly _body?: boolean
+  readonly rawBody?: unknown
   /** Only Express 4's applications have `_router`. */
   readonly app?: { readonly _router?: unknown }
 }
 
 /**
- * What a parser made of the body. Express 4's parsers set `{}` on a request that they leave alone, and something else may have read its
- * body, for example into `req.rawBody`: then `{}` would be the body of every such request. They mark those that they read. Without the
- * mark `{}` is a body of two bytes, of a parser of the application's own.
+ * What a parser made of the body. body-parser 1, Express 4's, sets `{}` on a request that it leaves alone, and something else may have read
+ * its body, for example into `req.rawBody`: then `{}` would be the body of every such request. It marks those that it reads. Without the
+ * mark `{}` is a body of two bytes, of a parser of the application's own. On Express 5 and Connect, where other parsers have no mark,
+ * `req.rawBody` says whether it is.
  */
-function parsedBody({ app, body, _body, headers }: IncomingMessage & Extended): unknown {
-  const isUnmarked = app?._router !== undefined && _body !== true && headers['content-length'] !== '2'
-  return isUnmarked && isEmptyObject(body) ? undefined : body
+function parsedBody({ app, body, _body, rawBody, headers }: IncomingMessage & Extended): unknown {
+  if (_body === true) return body
+  const isUnmarked = app?._router !== undefined && headers['content-length'] !== '2'
+  if (!(isUnmarked || rawBody !== undefined) || !isEmptyObject(body)) return body
+  return isUnmarked || hasContent(rawBody) ? undefined : body
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Context, Next } from 'koa'
 import { type IdempotencyContext, mountedTwice, refuseMount } from '../core/index.js'
 import { type Controls, controlsOf, createRequestEngine, type IdempotencyOptions } from '../http/index.js'
-import { hold, isAnswered, isEmptyObject, NodeFacts } from '../node/hold.js'
+import { hasContent, hold, isAnswered, isEmptyObject, NodeFacts } from '../node/hold.js'
 import { KoaAnswer, put } from './koa-answer.js'
 
 declare module 'koa' {
@@ -74,11 +74,8 @@ interface Parsed {
 function bodyOf({ request }: Context): unknown {
   const { body, rawBody } = request as Parsed
   if (!('rawBody' in request) || !isEmptyObject(body)) return body
-  return rawBody === undefined || HAS_CONTENT.test(String(rawBody)) ? undefined : body
+  return rawBody === undefined || hasContent(rawBody) ? undefined : body
 }
-
-/** More than an empty object or form has. */
-const HAS_CONTENT = /[^\s{}&=]/
 
 /** The answer was stored, but could not be sent. */
 function onError(ctx: Context): (error: unknown) => void {

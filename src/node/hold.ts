@@ -52,6 +52,13 @@ export function isEmptyObject(body: unknown): boolean {
   return typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
 }
 
+/** Whether a body's text or bytes are more than an empty object or form has. */
+export function hasContent(rawBody: unknown): boolean {
+  return HAS_CONTENT.test(String(rawBody))
+}
+
+const HAS_CONTENT = /[^\s{}&=]/
+
 /** A response of Node, and the request that it answers. */
 interface Holding<Req> {
   readonly req: IncomingMessage

@@ -1,4 +1,5 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
+import express4 from 'express4'
 import multer from 'multer'
 import {
   bodyField,
@@ -120,6 +121,12 @@ describe.each(VERSIONS)('on $version', ({ make }) => {
     },
     { name: 'JSON of a type of its own', parser: () => make.json(), type: 'application/vnd.acme+json' },
     { name: 'without a valid content type', parser: () => make.json(), type: 'json' },
+    {
+      name: 'JSON, beside a parser of forms of body-parser 1',
+      parser: () => express4.urlencoded({ extended: true }),
+      type: 'application/json',
+    },
+    { name: 'JSON of a type of its own, beside body-parser 1', parser: () => express4.json(), type: 'text/x+json' },
   ])('and never counts as the `{}` of a parser that leaves it alone: $name', async ({ parser, type }) => {
     const { send, runs } = await start({ before: [parser(), keepRawBody] })
     for (const amount of [1, 9999]) {
@@ -145,6 +152,13 @@ describe.each(VERSIONS)('on $version', ({ make }) => {
     for (const body of ['{}', '{ }', '{"unknown":1}']) {
       expect(await send(body, 'application/json')).toMatchObject({ status: 201 })
     }
+    expect(runs()).toBe(1)
+  })
+
+  test('an empty object counts as one beside its bytes, too', async () => {
+    const verify = (req: object, _res: unknown, rawBody: Buffer) => void Object.assign(req, { rawBody })
+    const { send, runs } = await start({ before: [make.json({ verify })] })
+    for (const body of ['{}', ' {\n} ']) expect(await send(body, 'application/json')).toMatchObject({ status: 201 })
     expect(runs()).toBe(1)
   })
 
