@@ -82,6 +82,7 @@ describe('an answer that cannot be sent', () => {
     ['a header whose name holds a blank', headers(['X Y', 'x'])],
     ['a header whose value begins another', headers(['X-A', 'x\r\nX-Planted: 1'])],
     ['a header whose value holds NUL', headers(['X-A', 'x\0'])],
+    ['a header whose value is not Latin-1', headers(['X-A', '\u20ac'])],
   ])('is not kept: %s', (_name, fault) => {
     const made = { ...answer(), ...fault }
     expect(isSendable(made)).toBe(false)
@@ -101,7 +102,7 @@ describe('an answer that cannot be sent', () => {
   })
 
   test('is none that handlers make', () => {
-    const made = headers(['X-Latin-1', 'caf\u00e9 \u00ff'], ['X-Unicode', '\u20ac'], ['X-Empty', ''], ['X-Tab', 'a\tb'])
+    const made = headers(['X-Latin-1', 'caf\u00e9 \u00ff'], ['X-Empty', ''], ['X-Tab', 'a\tb'])
     for (const status of [200, 204, 304, 404, 599]) {
       expect(isSendable({ ...answer(status, 'paid'), ...made, statusMessage: 'Gr\u00f6\u00dfe' })).toBe(true)
     }

@@ -26,6 +26,7 @@ const HOSTILE: readonly [name: string, change: Partial<Answer>][] = [
     },
   ],
   ['a header that begins another', { headers: [['X-A', 'a\r\nX-Planted: 1']] }],
+  ['a header with a character that is no byte', { headers: [['X-A', 'ł']] }],
   ['a reason that begins a header', { statusMessage: 'OK\r\nX-Planted: 1' }],
 ]
 

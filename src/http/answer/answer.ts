@@ -62,14 +62,14 @@ export function isSendable(answer: Answer): boolean {
   return (
     status >= 200 &&
     status <= 599 &&
-    (statusMessage === '' || REASON_PHRASE.test(statusMessage)) &&
+    (statusMessage === '' || TEXT_OF_HEAD.test(statusMessage)) &&
     headers.every(isSendableHeader, answer)
   )
 }
 
 function isSendableHeader(this: Answer, [name, value]: Answer['headers'][number]): boolean {
   const { lowerCase, isName, isHopByHop } = headerNameOf(name)
-  if (!isName || isHopByHop || CONTROL_CHARACTER.test(value)) return false
+  if (!isName || isHopByHop || !TEXT_OF_HEAD.test(value)) return false
   return lowerCase !== 'content-length' || isLengthOf(this, value)
 }
 
@@ -88,11 +88,8 @@ const SENDABLE =
   'an answer that can be sent (a status from 200 to 599, no header of one connection, a Content-Length that is the body’s; ' +
   'one that was stored sealed is opened by `sealed(store, { keys })`)'
 
-/** RFC 9112 §4: "reason-phrase = 1*( HTAB / SP / VCHAR / obs-text )". */
-const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/
-/** RFC 9110 §5.5: "CR, LF, and NUL characters are invalid and dangerous". */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what is looked for.
-const CONTROL_CHARACTER = /[\0-\x08\x0a-\x1f\x7f]/
+/** RFC 9112 §4, "reason-phrase", and RFC 9110 §5.5, "field-value", each character a byte: "CR, LF, and NUL characters are invalid and dangerous". */
+const TEXT_OF_HEAD = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** RFC 9110 §8.6: after HEAD, and with 204 and 304, the length is that of a body which is not sent. */
 function isLengthOf({ status, body }: Pick<Answer, 'status' | 'body'>, length: string): boolean {
