@@ -42,13 +42,18 @@ export function bodyOf({ status, body }: Response, method: string): ReadableStre
   return method === 'HEAD' || NULL_BODY.has(status) ? null : body
 }
 
-/** An answer as a response, with the headers `before`; `extraHeaders` belong to this one request. */
-export function responseOf(answer: Answer, extraHeaders: HeaderPairs = [], before?: Headers): Response {
+/** An answer to a request of that method, with the headers `before`; `extraHeaders` belong to this one request. */
+export function responseOf(answer: Answer, method: string, extraHeaders: HeaderPairs = [], before?: Headers): Response {
   const headers = new Headers(before)
   for (const name of bodyHeaders) headers.delete(name) // Of earlier middleware, and perhaps of another body.
   for (const [name] of answer.headers) if (!isCookie(name)) headers.delete(name)
   for (const [name, value] of answer.headers) headers.append(name, value)
-  return rebuilt({ status: answer.status, statusText: answer.statusMessage, headers }, answer.body, extraHeaders)
+  return rebuilt(
+    { status: answer.status, statusText: answer.statusMessage, headers },
+    answer.body,
+    method,
+    extraHeaders,
+  )
 }
 
 /** Each line is one cookie: cookies from both sources are kept. */
@@ -60,6 +65,7 @@ function isCookie(name: string): boolean {
 export function rebuilt(
   { status, statusText, headers }: Pick<Response, 'status' | 'statusText' | 'headers'>,
   body: Uint8Array | ReadableStream<Uint8Array> | null,
+  method: string,
   extraHeaders: HeaderPairs = [],
 ): Response {
   const bytes = body !== null && 'byteLength' in body ? body : null
@@ -67,6 +73,8 @@ export function rebuilt(
   const held = { status, body: bytes }
   const own = new Headers() // @hono/node-server's Response would share those of the handler's.
   for (const header of headers) if (fitsHeldBody(header, held)) own.append(header[0], header[1])
+  // RFC 9110 §8.6: after HEAD and with 304 it is that of a body which is not sent; elsewhere the client would wait for one.
+  if (isEmpty && method !== 'HEAD' && status !== 304) own.delete('Content-Length')
   for (const [name, value] of extraHeaders) {
     if (name === 'Link')
       own.append(name, value) // The handler may have links of its own.

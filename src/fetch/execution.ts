@@ -32,12 +32,12 @@ type Handler = (run: RequestRun) => Promise<Response> | Response
 
 function otherResponse<Req>(
   engine: RequestEngine<Req>,
-  { asked, headers }: Call<Req>,
+  { request, asked, headers }: Call<Req>,
   decided: Other,
   extraHeaders?: HeaderPairs,
   before: Headers | undefined = headers?.(),
 ): Response {
-  return responseOf(engine.answerFor(decided, asked), extraHeaders, before)
+  return responseOf(engine.answerFor(decided, asked), request.method, extraHeaders, before)
 }
 
 /** A response that was read completely and passed to the run. */
@@ -110,7 +110,7 @@ class Execution<Req> implements HeldAnswer {
     const body = await this.#responseBody(response)
     if (body.kind === 'whole') return this.#send(this.#give(response, body.bytes))
     const stream = streamedBody(this.#run, this.#headOf(response), body, this.#call.request.signal)
-    return rebuilt(response, stream, this.#extraHeaders)
+    return rebuilt(response, stream, this.#call.request.method, this.#extraHeaders)
   }
 
   #headOf(response: Response): Omit<Answer, 'body'> {
@@ -131,7 +131,9 @@ class Execution<Req> implements HeldAnswer {
   #send({ response, bytes, settled }: Given): MaybePromise<Response> {
     this.#run.stopped()
     return whenever(settled, (end) =>
-      end.action === 'send' ? rebuilt(response, bytes, this.#extraHeaders) : this.#other(end),
+      end.action === 'send'
+        ? rebuilt(response, bytes, this.#call.request.method, this.#extraHeaders)
+        : this.#other(end),
     )
   }
 
