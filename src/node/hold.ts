@@ -30,6 +30,10 @@ export class NodeFacts<Req> implements RequestFacts<Req> {
     return rawHeadersOf(this.#req)
   }
 
+  get joinsHeaderLines(): boolean {
+    return this.#req.rawHeaders.length === 0
+  }
+
   get bodyWasRead(): boolean {
     return this.#req.readableDidRead || this.#req.readableEnded // An empty body ends without being read.
   }
@@ -40,11 +44,12 @@ export class NodeFacts<Req> implements RequestFacts<Req> {
 }
 
 /**
- * Adapters without a real connection, for example serverless ones, set only `headers`: their keys must be found too.
+ * Adapters without a real connection, for example serverless ones, set only `headers`: their keys must be found too. Several lines are a
+ * list there, or one value.
  */
 function rawHeadersOf(req: IncomingMessage): readonly string[] {
   if (req.rawHeaders.length > 0) return req.rawHeaders
-  return Object.entries(req.headers).flatMap(([name, value]) => [name, String(value)])
+  return Object.entries(req.headers).flatMap(([name, value]) => [value].flat().flatMap((line) => [name, String(line)]))
 }
 
 /** What old body parsers set on a request that they leave alone. */

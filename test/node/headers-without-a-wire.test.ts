@@ -22,6 +22,20 @@ test('a key that only `headers` holds is a key', async () => {
   expect(req.idempotency?.key).toBe('order-1001')
 })
 
+// One that an SDK makes anew for each try, beside the application's own, was a new key each time.
+test.each([
+  { how: 'a list', lines: ['order-1001', 'try-1'] },
+  { how: 'one value', lines: 'order-1001, try-1' },
+])('two keys that `headers` hold as $how are refused', async ({ lines }) => {
+  const headers = { 'idempotency-key': lines as string }
+  const req = Object.assign(new IncomingMessage(new Socket()), { method: 'POST', url: '/payouts', headers, body: {} })
+  const events: object[] = []
+  const onEvent = (event: object) => events.push(event)
+  const once = idempotency({ store: new MemoryStore(), scope: () => 'acme', onEvent })
+  once(req, new ServerResponse(req), () => expect.unreachable('The handler runs.'))
+  expect(events).toEqual([{ type: 'rejected', code: 'key_invalid' }])
+})
+
 test('a body that only `headers` tells of, and that nothing has read, is misuse', async () => {
   const req = Object.assign(new IncomingMessage(new Socket()), {
     method: 'POST',
