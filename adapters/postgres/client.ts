@@ -1,12 +1,12 @@
-import { staysReadOnly } from '../sql/clients.js'
+import { LONGEST_WAIT_MS, NO_CONNECTION, staysReadOnly } from '../sql/clients.js'
 import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './statements.js'
 
 /** A statement as the client gets it. With a `name`, it may be prepared under it. */
 export type SentStatement = Pick<Statement, 'text' | 'values'> & { readonly name?: string }
 
-/** Sends one statement, and resolves with what the client returns. */
-export type Send = (statement: SentStatement) => Promise<unknown>
+/** Sends one statement, and resolves with what the client returns. `isUrgent`: late, it is worth nothing. */
+export type Send = (statement: SentStatement, isUrgent: boolean) => Promise<unknown>
 
 /** The members of a `pg` pool that the store uses. The application opens, configures and closes the pool. */
 export interface PostgresPool {
@@ -60,8 +60,8 @@ const SILENCE_MS = 30_000
  */
 export function sendOver(pool: PostgresPool, onWait: (waiting: number) => void, prepares: boolean): Send {
   heedFromTheStart(pool)
-  return async (statement) => {
-    const connection = await connectionOf(pool, onWait)
+  return async (statement, isUrgent) => {
+    const connection = await connectionOf(pool, onWait, isUrgent)
     connection.on('error', ignored)
     let isGood = false
     try {
@@ -109,9 +109,15 @@ interface Preparing {
 export function heedFromTheStart(pool: PostgresPool): void {
   if (HEEDED.has(pool)) return
   HEEDED.add(pool)
+  const fresh = new Set<PostgresConnection>() // One that comes too late for many is acquired as often, at once.
   pool.on?.('acquire', (connection) => {
+    if (fresh.has(connection)) return
+    fresh.add(connection)
     connection.on('error', ignored)
-    setImmediate(() => connection.off('error', ignored)) // Whoever acquired it has a listener by now.
+    setImmediate(() => {
+      fresh.delete(connection)
+      connection.off('error', ignored) // Whoever acquired it has a listener by now.
+    })
   })
 }
 
@@ -119,17 +125,43 @@ const HEEDED = new WeakSet<PostgresPool>()
 
 const LONG_WAIT_MS = 100
 
-async function connectionOf(pool: PostgresPool, onWait: (waiting: number) => void): Promise<PostgresConnection> {
+async function connectionOf(
+  pool: PostgresPool,
+  onWait: (waiting: number) => void,
+  isUrgent: boolean,
+): Promise<PostgresConnection> {
   if (pool.idleCount > 0) return pool.connect()
   const timer = setTimeout(() => {
     // Zero if the pool is still opening a connection for this statement.
     if (pool.waitingCount > 0) onWait(pool.waitingCount)
   }, LONG_WAIT_MS).unref()
   try {
-    return await pool.connect()
+    return await (isUrgent ? connectedInTime(pool) : pool.connect())
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** A connection that comes too late goes at once to the next command that waits. */
+function connectedInTime(pool: PostgresPool): Promise<PostgresConnection> {
+  return new Promise((resolve, reject) => {
+    let isGivenUp = false
+    const limit = setTimeout(() => {
+      isGivenUp = true
+      reject(new PostgresStoreError('connections_exhausted', NO_CONNECTION))
+    }, LONGEST_WAIT_MS).unref()
+    pool.connect().then(
+      (connection) => {
+        clearTimeout(limit)
+        if (isGivenUp) connection.release()
+        else resolve(connection)
+      },
+      (error) => {
+        clearTimeout(limit)
+        reject(error)
+      },
+    )
+  })
 }
 
 /** Rejects if the server stays silent. */

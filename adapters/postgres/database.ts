@@ -27,12 +27,12 @@ export class Database {
   }
 
   /** @throws PostgresStoreError */
-  async row(statement: SentStatement): Promise<Row> {
-    return rowOf(await this.#answerTo(statement))
+  async row(statement: SentStatement, isUrgent = false): Promise<Row> {
+    return rowOf(await this.#answerTo(statement, isUrgent))
   }
 
-  #answerTo(statement: SentStatement): Promise<unknown> {
-    const send = () => this.#send(statement)
+  #answerTo(statement: SentStatement, isUrgent = false): Promise<unknown> {
+    const send = () => this.#send(statement, isUrgent)
     return despiteConflicts(send, isSerializationFailure, (error) => {
       withoutValues(error, statement)
       return storeError(error, this.#schema)

@@ -71,7 +71,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     this.#database = new Database(client, schema, report, prepares)
     this.#statements = statementsOf(schema)
     this.#transactions = transactions && new InTransaction(opened(transactions, prepares), this.#statements, schema)
-    this.unclaimed = transactions && unclaimedOn((statement) => this.#command(statement), this.#statements)
+    this.unclaimed = transactions && unclaimedOn((...sent) => this.#command(...sent), this.#statements)
     this.#sweeps = sweeps
     this.#sweeper = new Sweeper({
       statements: this.#statements,
@@ -105,7 +105,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {
-    return readBegun(await this.#command(this.#statements.begin(key, claim)))
+    return readBegun(await this.#command(this.#statements.begin(key, claim), true))
   }
 
   async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
@@ -117,7 +117,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   async release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
-    return readDone(await this.#command(this.#statements.release(key, own)))
+    return readDone(await this.#command(this.#statements.release(key, own), true))
   }
 
   /**
@@ -243,8 +243,8 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     return this.#transactions
   }
 
-  async #command(statement: Statement): Promise<Row> {
-    const row = await this.#database.row(statement)
+  async #command(statement: Statement, isUrgent?: boolean): Promise<Row> {
+    const row = await this.#database.row(statement, isUrgent)
     // Only after the first successful command: before it the table may not exist.
     if (this.#sweeps) this.#sweeper.start()
     return row

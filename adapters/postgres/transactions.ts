@@ -67,9 +67,12 @@ export function areTransactions(value: unknown): value is AnyTransactions {
 }
 
 /** The commands of runs whose transactions take their keys, each sent outside of a transaction. */
-export function unclaimedOn(send: (statement: Statement) => Promise<Row>, statements: Statements): Unclaimed {
+export function unclaimedOn(
+  send: (statement: Statement, isUrgent?: boolean) => Promise<Row>,
+  statements: Statements,
+): Unclaimed {
   return {
-    look: async (key, looking) => readLooked(await send(statements.look(key, looking))),
+    look: async (key, looking) => readLooked(await send(statements.look(key, looking), true)),
 
     async fence(key, asker) {
       const row = await send(statements.fence(key, asker, false))

@@ -74,6 +74,15 @@ export function waitingReport(emit: (event: StoreEvent) => void, most: string): 
   }
 }
 
+/**
+ * The longest that a command waits for a connection that is worth nothing late, or is sent again: less than the default of
+ * `storeTimeoutMs`, two seconds. One that was given up must not take the turn of one that is waited for: after an outage, clients that
+ * retry would keep the pool busy for ever with claims that come too late, and with their releases. What has run waits for its turn.
+ */
+export const LONGEST_WAIT_MS = 1_500
+
+export const NO_CONNECTION = `There was no connection within ${LONGEST_WAIT_MS} ms: nothing was sent.`
+
 // --- their sessions
 
 /** Soon after a failover, and rare enough where the database stays read-only. */

@@ -6,8 +6,9 @@ import { startPgBouncer } from '../../support/pgbouncer.js'
 import { startPostgres } from '../../support/postgres-server.js'
 import { thoroughly } from '../../support/thoroughness.js'
 
-// The laws wait for real leases to lapse, each on keys of its own: together they wait no longer than one.
-vi.setConfig({ maxConcurrency: 40, testTimeout: 60_000 })
+// The laws wait for real leases to lapse, each on keys of its own: together they wait no longer than one. No more at a time than a
+// busy machine serves: the store refuses a claim that waits for a connection for long.
+vi.setConfig({ maxConcurrency: 10, testTimeout: 60_000 })
 
 const server = await startPostgres()
 const bouncer = await startPgBouncer(server.port)

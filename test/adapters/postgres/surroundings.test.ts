@@ -183,6 +183,26 @@ describe('where connections are short', () => {
     await small.end()
   })
 
+  test('a claim that gets no connection in time is not sent; what has run waits for its turn', async () => {
+    const small = openPool(opened.url, { max: 1 })
+    const tried = storeOn({ pool: small })
+    await tried.begin('k', claimOf('t1'))
+    const handler = await small.connect()
+    const completed = tried.complete('k', { ...ownOf('t1'), answer: ANSWER })
+    const claims = Array.from({ length: 20 }, (_, i) => tried.begin(`late ${i}`, claimOf('t1')))
+    const commands = [...claims, tried.release('never claimed', { ...ownOf('t2'), failedMs: 60_000 })]
+    const told = { code: 'connections_exhausted', message: expect.stringContaining('nothing was sent') }
+    await Promise.all(commands.map((command) => expect(command).rejects.toMatchObject(told)))
+    const warned = vi.fn() // The connection passes by all who have given up.
+    process.on('warning', warned)
+    handler.release()
+    expect(await completed).toEqual({ ok: true })
+    await small.end()
+    process.off('warning', warned)
+    expect(warned).not.toHaveBeenCalled()
+    expect(await query('SELECT name FROM once_per_key.records')).toEqual([{ name: 'k' }])
+  })
+
   test('where the pool gives up, the command fails', async () => {
     const small = openPool(opened.url, { max: 1, connectionTimeoutMillis: 50 })
     const handler = await small.connect()

