@@ -1,4 +1,4 @@
-import { staysReadOnly } from '../../sql/clients.js'
+import { LONGEST_WAIT_MS, NO_CONNECTION, staysReadOnly } from '../../sql/clients.js'
 import { isReadOnly, MySqlStoreError } from '../errors.js'
 
 /** The members of a callback pool of `mysql2` that the store uses. The application opens, configures and closes the pool. */
@@ -59,14 +59,12 @@ export function resetsOnRelease(pool: MySqlPool): boolean {
 }
 
 const LONG_WAIT_MS = 100
-/**
- * The longest that a command waits for a connection: less than the default of `storeTimeoutMs`, two seconds. One that was given up must
- * not take the turn of one that is waited for, or after an outage the pool would be busy with the commands of the outage.
- */
-const LONGEST_WAIT_MS = 1_500
-
-/** Calls `onWait` with the number of waiting callers if there is no connection soon. */
-export function connectionOf(pool: MySqlPool, onWait: (waiting: number) => void): Promise<Connection> {
+/** Calls `onWait` with the number of waiting callers if there is no connection soon. `isUrgent`: late, it is worth nothing. */
+export function connectionOf(
+  pool: MySqlPool,
+  onWait: (waiting: number) => void,
+  isUrgent: boolean,
+): Promise<Connection> {
   const core = coreOf(pool)
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
@@ -75,15 +73,11 @@ export function connectionOf(pool: MySqlPool, onWait: (waiting: number) => void)
       if (waiting > 0) onWait(waiting)
     }, LONG_WAIT_MS).unref()
     let isGivenUp = false
-    const limit = setTimeout(() => {
+    const giveUp = () => {
       isGivenUp = true
-      reject(
-        new MySqlStoreError(
-          'connections_exhausted',
-          `There was no connection within ${LONGEST_WAIT_MS} ms: nothing was sent.`,
-        ),
-      )
-    }, LONGEST_WAIT_MS).unref()
+      reject(new MySqlStoreError('connections_exhausted', NO_CONNECTION))
+    }
+    const limit = isUrgent ? setTimeout(giveUp, LONGEST_WAIT_MS).unref() : undefined
     core.getConnection((error: unknown, connection: Connection) => {
       clearTimeout(timer)
       clearTimeout(limit)

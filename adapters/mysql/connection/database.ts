@@ -52,8 +52,8 @@ export class Database {
    *
    * @throws MySqlStoreError
    */
-  async write(statement: Statement): Promise<number> {
-    const { affectedRows } = (await this.#answerTo(statement)) as Written
+  async write(statement: Statement, isUrgent = true): Promise<number> {
+    const { affectedRows } = (await this.#answerTo(statement, isUrgent)) as Written
     return affectedRows
   }
 
@@ -64,9 +64,9 @@ export class Database {
     })
   }
 
-  #answerTo(statement: Statement): Promise<unknown> {
+  #answerTo(statement: Statement, isUrgent = true): Promise<unknown> {
     const sql = literally(statement)
-    const send = () => this.#over((connection, found) => answered(connection, sql, found), statement, true)
+    const send = () => this.#over((connection, found) => answered(connection, sql, found), statement, true, isUrgent)
     return despiteConflicts(send, isConflict, storeError)
   }
 
@@ -74,8 +74,9 @@ export class Database {
     send: (connection: Connection, found: Examined | undefined) => Promise<Result>,
     statement: Pick<Statement, 'text'>,
     examines: boolean,
+    isUrgent = true,
   ): Promise<Result> {
-    const connection = await connectionOf(this.#pool, this.#onWait).catch((error) => {
+    const connection = await connectionOf(this.#pool, this.#onWait, isUrgent).catch((error) => {
       throw storeError(error)
     })
     connection.on('error', ignored)

@@ -96,12 +96,12 @@ export class Records {
 
   /** Whether the token's own row was in flight, and has a new lease. */
   async renewed(key: string, token: string, leaseMs: number, retentionMs: number): Promise<boolean> {
-    return (await this.#database.write(this.#statements.renew(key, token, leaseMs, retentionMs))) > 0
+    return (await this.#database.write(this.#statements.renew(key, token, leaseMs, retentionMs), false)) > 0
   }
 
   /** Whether the token's own row was in flight, and is completed. */
   async completed(key: string, completion: Completion): Promise<boolean> {
-    return (await this.#database.write(this.#statements.complete(key, completion))) > 0
+    return (await this.#database.write(this.#statements.complete(key, completion), false)) > 0
   }
 
   async #write(key: string, record: StoredRecord | null, { version }: Found): Promise<boolean> {

@@ -341,13 +341,17 @@ test('commands that wait for a connection are reported', async () => {
   expect(await claimed).toMatchObject({ acquired: true })
 })
 
-test('a command that gets no connection in time is not sent, and does not take the turn of others', async () => {
+test('a claim that gets no connection in time is not sent; what has run waits for its turn', async () => {
   const narrow = openPool(url, { connectionLimit: 1 })
   onTestFinished(() => narrow.end())
   const store = storeOn({ pool: narrow })
+  await store.begin('has run', claimOf('t'))
   const held: PoolConnection = await narrow.getConnection()
+  const completed = store.complete('has run', { ...ownOf('t'), answer: ANSWER })
+  completed.catch(() => {})
   await expect(store.begin('too late', claimOf('t'))).rejects.toMatchObject({ code: 'connections_exhausted' })
   held.release()
+  expect(await completed).toEqual({ ok: true })
   expect(await store.inspect('too late')).toBeNull()
 })
 
