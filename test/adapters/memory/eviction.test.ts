@@ -53,6 +53,26 @@ describe("whenFull: 'evict'", () => {
     expect(await stateOf(store, 'c')).toBe('completed')
   })
 
+  test('for a scope that has none, drops the oldest of all: age decides, not what is left', async () => {
+    const clock = fakeClock()
+    const store = new MemoryStore({ maxEntries: 3, maxScopeShare: 1, whenFull: 'evict', now: clock.now })
+    for (const [scope, retentionMs] of [
+      ['first', RETENTION_MS],
+      ['second', RETENTION_MS / 2],
+      ['third', RETENTION_MS],
+    ] as const) {
+      const owner = claimant(store, scope, retentionMs, scope)
+      await owner.begin()
+      await owner.complete()
+      clock.advance(1)
+    }
+    const kept = () => ['first', 'second', 'third'].filter((key) => store.inspect(key) !== null)
+    expect(await claimant(store, 'next', RETENTION_MS, 'next').begin()).toMatchObject({ acquired: true })
+    expect(kept()).toEqual(['second', 'third'])
+    expect(await claimant(store, 'and next', RETENTION_MS, 'next').begin()).toMatchObject({ acquired: true })
+    expect(kept()).toEqual(['third'])
+  })
+
   test('drops expired records first, without an event', async () => {
     const clock = fakeClock()
     const store = new MemoryStore({ maxEntries: 2, whenFull: 'evict', now: clock.now })

@@ -82,6 +82,17 @@ describe('a scope', () => {
     expect(await filledBy(shared({ maxEntries: 100, ...options }), 'greedy')).toBe(records)
   })
 
+  test('has as much again after clear(), also when what was dropped would have expired', async () => {
+    const clock = fakeClock()
+    const store = shared({ maxEntries: 100, now: clock.now })
+    for (const afterMs of [0, RETENTION_MS]) {
+      expect(await filledBy(store, 'greedy')).toBe(51)
+      store.store.clear()
+      clock.advance(afterMs)
+    }
+    expect(await filledBy(store, 'greedy')).toBe(51)
+  })
+
   test('that shares with no other has all of it', async () => {
     expect(await filledBy(shared({ maxEntries: 100 }), SINGLE_TENANT)).toBe(100)
   })
