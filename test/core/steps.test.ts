@@ -215,6 +215,12 @@ describe('misuse', () => {
     await expect(context.step('🧾'.repeat(101), () => 3)).rejects.toEqual(code('label_invalid'))
   })
 
+  test('work that is no function: arguments_invalid', async () => {
+    const { run, commands } = stage()
+    await expect((await run()).context.step('a', 'work' as never)).rejects.toEqual(code('arguments_invalid'))
+    expect(commands).toEqual(['begin'])
+  })
+
   test.each([null, {}, 7])('a codec that is %j: arguments_invalid', async (result) => {
     const work = vi.fn()
     const step = (await stage().run()).context.step('a', work, { result } as never)
@@ -279,6 +285,17 @@ describe('a result', () => {
     expect(got).not.toBe(made)
     await first.fail('perhaps', 'no_answer')
     expect(await (await run()).context.step('a', () => new Date(1), { result })).toEqual(made)
+  })
+
+  test.each<[string, () => unknown]>([
+    ['a number', () => 7],
+    ['a promise that rejects', () => Promise.reject(new Error('late'))],
+  ])('that is encoded as %s: step_result_invalid, and the step stays begun', async (_kind, encode) => {
+    const { run, inspect } = stage()
+    const result = { encode: encode as () => string, decode: () => null }
+    const given = (await run()).context.step('a', () => null, { result })
+    await expect(given).rejects.toEqual(code('step_result_invalid'))
+    expect(await inspect()).toMatchObject({ steps: [{ label: 'a', state: 'begun' }] })
   })
 
   test('above maxStepBytes is done, not kept: a later attempt rejects, and its outcome stays unknown', async () => {
@@ -376,6 +393,22 @@ describe('where the store is away', () => {
         steps: expect.arrayContaining([{ label: 'charge', state: 'done' }]),
       }),
     )
+  })
+
+  test('and has lost the record: a result that is not confirmed then is sent until it is', async () => {
+    const store = new MemoryStore()
+    const { run, inspect, trouble } = stage({}, store)
+    const first = await run()
+    await first.context.step('charge', () => 1)
+    store.clear()
+    // The mark of `ship` restores the record, and the result of `charge` follows it.
+    trouble.next = [undefined, 'fail']
+    await first.context.step('ship', () => 2)
+    const steps = expect.arrayContaining([
+      { label: 'charge', state: 'done' },
+      { label: 'ship', state: 'done' },
+    ])
+    await vi.waitFor(async () => expect(await inspect()).toMatchObject({ state: 'in-flight', steps }))
   })
 
   test('and has lost the record, which a mark restores that is answered too late: results are sent again all the same', async () => {
@@ -546,4 +579,45 @@ describe('a lost lease', () => {
     await expect(first.context.step('ship', work)).rejects.toEqual(code('lease_lost'))
     expect(work).not.toHaveBeenCalled()
   })
+  test('that the store alone knows of lets no step begin', async () => {
+    let now = 0
+    const { run, inspect } = stage({}, new MemoryStore({ now: () => now }))
+    const first = await run()
+    now = TIMES.leaseMs
+    await run()
+    const work = vi.fn()
+    await expect(first.context.step('charge', work)).rejects.toEqual(code('lease_lost'))
+    expect(work).not.toHaveBeenCalled()
+    expect(await inspect()).not.toHaveProperty('steps')
+    expect(first.context.signal.aborted).toBe(true)
+  })
+
+  test('that is lost while the step is being marked: the work is not called', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { run, spied, trouble, held } = stage()
+    spied.renew = () => Promise.reject(new Error('away'))
+    const first = await run()
+    await vi.advanceTimersByTimeAsync(TIMES.leaseMs - 500)
+    trouble.next = ['hang']
+    const work = vi.fn()
+    const charged = expect(first.context.step('charge', work)).rejects.toEqual(code('lease_lost'))
+    await vi.advanceTimersByTimeAsync(600)
+    held[0]?.()
+    await charged
+    expect(work).not.toHaveBeenCalled()
+  })
+})
+
+test('a run that ends while a step is being marked calls no work: step_late', async () => {
+  const { run, trouble, held } = stage()
+  const first = await run()
+  trouble.next = ['hang']
+  const work = vi.fn()
+  const charged = expect(first.context.step('charge', work)).rejects.toEqual(code('step_late'))
+  await vi.waitFor(() => expect(held).toHaveLength(1))
+  expect(await first.fail('certainly', 'refused')).toEqual({ action: 'send' })
+  held[0]?.()
+  await charged
+  expect(work).not.toHaveBeenCalled()
 })
