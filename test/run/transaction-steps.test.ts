@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { PoolConnection } from 'mysql2/promise'
-import type { IdempotencyContext, Json } from 'once-per-key/core'
+import type { IdempotencyContext, Json, StepChange } from 'once-per-key/core'
 import type { Statement as MySqlStatement, MySqlStore } from 'once-per-key/mysql'
 import type { Statement as PostgresStatement, PostgresStore } from 'once-per-key/postgres'
 import { type RunnerEvent, runner } from 'once-per-key/run'
@@ -237,16 +237,40 @@ describe.each(STORES)('a step in a transaction, on %s,', (_name, open) => {
   })
 
   test('waits for results that are on their way, and a later transaction completes the record', async () => {
-    const { step, once, effects, kept } = started(open(false))
+    const opened = started(open(false))
+    const { step, once, effects, kept } = opened
+    const confirmed = failsFirstResult(opened.store)
+    const seen: boolean[] = []
     const order = async (context: IdempotencyContext) => {
       const charge = await context.step('charge', () => 'charged')
-      return [charge, await step(context, 'ship', 'e1', () => 'shipped')] as string[]
+      seen.push(confirmed())
+      const ship = await step(context, 'ship', 'e1', () => {
+        seen.push(confirmed())
+        return 'shipped'
+      })
+      return [charge, ship] as string[]
     }
     expect(await once(OPERATION, order)).toEqual(['charged', 'shipped'])
+    expect(seen).toEqual([false, true])
     expect(await effects()).toEqual(['e1'])
     expect(await kept()).not.toContain('charged')
   })
 })
+
+/** The first result of a step is not recorded; returns whether one was since. */
+function failsFirstResult(store: Opened['store']): () => boolean {
+  const step = store.step.bind(store) as (...given: unknown[]) => Promise<unknown>
+  let results = 0
+  let isConfirmed = false
+  vi.spyOn(store, 'step').mockImplementation(async (...given: unknown[]) => {
+    const isResult = typeof given[0] === 'string' && (given[1] as StepChange).state === 'done'
+    if (isResult && results++ === 0) throw new Error('away')
+    const reply = await step(...given)
+    isConfirmed ||= isResult
+    return reply as never
+  })
+  return () => isConfirmed
+}
 
 interface Connection {
   query(sql: string): Promise<unknown>
