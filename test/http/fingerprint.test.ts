@@ -93,6 +93,11 @@ test('method, path and query count, and cannot be shifted into each other', () =
     ['POST', '/a', '\njson\n{}'],
     ['POST', '/a', '{}'],
     ['POST', '/a', ''],
+    // Of the same length, with characters that have no ASCII form, and longer than a piece of what is hashed.
+    ['POST', '/é', {}],
+    ['POST', '/ü', {}],
+    ['POST', `/${'x'.repeat(20_000)}1`, {}],
+    ['POST', `/${'x'.repeat(20_000)}2`, {}],
   ] as const
   const prints = requests.map(([method, target, content]) => requestFingerprint(method, target, content))
   expect(new Set(prints).size).toBe(requests.length)

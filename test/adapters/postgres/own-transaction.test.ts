@@ -774,18 +774,40 @@ describe('a completion by hand', () => {
     expect(await post()).toMatchObject({ status: 201, replayed: 'true' })
   })
 
-  test('on a connection that has written nothing is refused', async () => {
+  test('on a connection that has written nothing is refused: the lease is renewed again, and the handler’s own answer counts', async () => {
+    const leaseUntil = async () => (await query('SELECT lease_until FROM once_per_key.records'))[0]?.lease_until
     await serve(async (_req, res, context) => {
       const tx = await application.connect()
-      try {
-        await store.completeIn(tx, context, { status: 201 })
-      } finally {
-        tx.release()
-      }
-      res.end()
-    })
-    await post()
-    expect(errors).toMatchObject([{ code: 'nothing_written' }])
+      const completed = store.completeIn(tx, context, { status: 201 }).finally(() => tx.release())
+      expect(await completed.catch(({ code }) => code)).toBe('nothing_written')
+      const before = await leaseUntil()
+      await vi.waitFor(async () => expect(await leaseUntil()).not.toEqual(before), { timeout: 1_900 })
+      res.status(200).json({ own: true })
+    }, FAST)
+    expect(await post()).toMatchObject({ status: 200, body: { own: true } })
+    expect(types()).toEqual(['claimed', 'completed'])
+  })
+
+  test.each<['COMMIT' | 'ROLLBACK', number, string[]]>([
+    ['COMMIT', 201, ['claimed', 'completed']],
+    ['ROLLBACK', 503, ['claimed', 'transaction_not_committed']],
+  ])('that the database answers too late is found out by its record, behind a %s', async (end, status, told) => {
+    const late = gate()
+    await serve(async (_req, res, context) => {
+      const tx = await application.connect()
+      await tx.query('BEGIN')
+      await insert(tx)
+      const query = (text: string, values: unknown[]) =>
+        tx.query(text, values).then((reply) => late.opened.then(() => reply))
+      const completed = store.completeIn({ query } as PoolClient, context, { status: 201, body: { id: 'e1' } })
+      expect(await completed.catch(({ code }) => code)).toBe('transaction_timed_out')
+      await tx.query(end)
+      tx.release()
+      late.open()
+      res.status(402).json({ refused: true })
+    }, FAST)
+    expect(await post()).toMatchObject({ status })
+    expect(types()).toEqual(told)
   })
 
   test('is asked for only when its transaction is over', async () => {
