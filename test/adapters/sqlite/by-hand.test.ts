@@ -170,4 +170,25 @@ describe.each(DRIVER_NAMES)('a record that is completed by hand, on %s', (driver
     expect(await post()).toMatchObject({ status: 500 })
     expect(errors).toMatchObject([{ code }])
   })
+  test('is misuse inside a transaction of the run, and behind its end', async () => {
+    const { tx, store, serve, post } = await prepared('the store’s connection')
+    const codes: unknown[] = []
+    await serve(async (res, context) => {
+      const completeIn = () => {
+        try {
+          store.completeIn(tx, context, ANSWER)
+        } catch (error) {
+          codes.push((error as { code?: string }).code)
+        }
+      }
+      await store.transaction(context, () => {
+        insert(tx)
+        completeIn()
+        res.status(201).json({ own: true })
+      })
+      completeIn()
+    })
+    expect(await post()).toMatchObject({ status: 201, body: { own: true } })
+    expect(codes).toEqual(['transaction_nested', 'transaction_committed'])
+  })
 })

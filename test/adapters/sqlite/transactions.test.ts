@@ -308,6 +308,23 @@ describe.each(DRIVER_NAMES)('a transaction on %s', (driver) => {
       expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
     })
 
+    test.each<[string, boolean, number, string[]]>([
+      ['is sent behind its COMMIT', false, 201, ['e1']],
+      ['is withheld where it was rolled back', true, 503, []],
+    ])('with an answer inside: that %s', async (_what, throws, status, left) => {
+      const { store, serve, post, effects } = await served(driver)
+      await serve(async (res, context) => {
+        const step = store.step(context, 'reserve', (tx) => {
+          insert(tx)
+          res.status(201).json({})
+          if (throws) throw new Error('no')
+        })
+        await step.catch(() => {})
+      })
+      expect(await post()).toMatchObject({ status })
+      expect(effects()).toEqual(left)
+    })
+
     test('of an attempt that does not own the record commits nothing', async () => {
       const { store, connect, serve, post, effects, errors } = await served(driver)
       const other = connect()
