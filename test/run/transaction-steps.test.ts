@@ -15,6 +15,7 @@ import {
 import { openPool, openStore as openPostgres, storeOn } from '../adapters/postgres/open-store.js'
 import { DRIVER_NAMES } from '../adapters/sqlite/drivers.js'
 import { openStore as openSqlite } from '../adapters/sqlite/open-store.js'
+import { heardWarnings } from '../support/warnings.js'
 import { OPERATION, rejection } from './runner-on-trial.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -131,7 +132,7 @@ function started(opened: Opened, options: object = {}) {
   return { ...opened, once, types: () => events.map(({ type }) => type) }
 }
 
-describe.each(STORES)('a step in a transaction, on %s,', (_name, open) => {
+describe.each(STORES)('a step in a transaction, on %s,', (name, open) => {
   test('runs exactly once: a later attempt gets its result as decoded, and repeats no write', async () => {
     const { step, once, effects, types, kept } = started(open(false))
     const seen: unknown[] = []
@@ -234,6 +235,20 @@ describe.each(STORES)('a step in a transaction, on %s,', (_name, open) => {
       ],
     })
     expect(await once(OPERATION, order)).toBe('secret-iban')
+  })
+
+  test('that nobody awaits is over before its run is: its result is recorded, and no warning denies it', async () => {
+    const warnings = heardWarnings()
+    const { step, once, effects, types } = started(open(false))
+    const order = async (context: IdempotencyContext) => {
+      void step(context, `reserve on ${name}`, 'e1')
+      return 'ordered'
+    }
+    expect(await once(OPERATION, order)).toBe('ordered')
+    await new Promise(setImmediate) // Node tells of a warning on a later tick.
+    expect(await effects()).toEqual(['e1'])
+    expect(types()).toEqual(['claimed', 'step_done', 'completed'])
+    expect(warnings).toEqual([])
   })
 
   test('waits for results that are on their way, and a later transaction completes the record', async () => {

@@ -2,7 +2,7 @@ import { operationTaken, transactionAsynchronous } from '../misuse.js'
 import type { Entry } from '../record/looked.js'
 import type { StepChange } from '../record/record.js'
 import type { Completion, Finish } from '../run/run-end.js'
-import type { RecordedResult } from '../run/step.js'
+import type { RecordedResult, StepEnd } from '../run/step.js'
 import type { Store } from '../store.js'
 import { RunTransaction } from './run-transaction.js'
 import { finishOf, ROLL_BACK, usableRun } from './transact.js'
@@ -79,27 +79,26 @@ export async function stepAtOnce(
   const run = usableRun(context, store)
   const taken = run.stepInside(label, work, options)
   if ('recorded' in taken) return taken.recorded
-  let isCommitted = false
+  let outcome: StepEnd = 'rolled back'
+  let transaction: RunTransaction | undefined
   try {
     const ready = taken.ready()
     if (ready !== undefined) await ready
-    const transaction = new RunTransaction(run, 'step')
-    try {
-      await transaction.until(
-        transactions.transaction(() => {
-          transaction.beginAtOnce()
-          const { recordKey, token } = run
-          const recorded = transactions.step(recordKey, token, label)
-          if (recorded !== null) taken.found(recorded)
-          else transactions.stepDone(recordKey, token, taken.made(settled(work())))
-        }),
-      )
-      isCommitted = true
-    } finally {
-      await transaction.endStep(isCommitted ? 'committed' : 'rolled back')
-    }
+    const opened = new RunTransaction(run, 'step')
+    transaction = opened
+    await opened.until(
+      transactions.transaction(() => {
+        opened.beginAtOnce()
+        const { recordKey, token } = run
+        const recorded = transactions.step(recordKey, token, label)
+        if (recorded !== null) taken.found(recorded)
+        else transactions.stepDone(recordKey, token, taken.made(settled(work())))
+      }),
+    )
+    outcome = 'committed'
   } finally {
-    taken.over(isCommitted ? 'committed' : 'rolled back')
+    taken.over(outcome) // First, as in `step`.
+    await transaction?.endStep(outcome)
   }
   return taken.result()
 }

@@ -258,38 +258,37 @@ export async function step<Tx, Options>(
   const taken = run.stepInside(label, work, codec)
   if ('recorded' in taken) return taken.recorded
   let outcome: StepEnd = 'rolled back'
+  let transaction: RunTransaction | undefined
+  let isDone = false
   try {
     const ready = taken.ready()
     if (ready !== undefined) await ready // Else in the same turn: what is answered after it waits for it.
-    const transaction = new RunTransaction(run, 'step')
-    let isDone = false
+    const opened = new RunTransaction(run, 'step')
+    transaction = opened
     const inside = async (tx: Tx, call: WorkCall): Promise<void> => {
       isDone = false
-      await marked(tx, call, run, transaction, transactions, clients)
-      await transaction.locking(call)
+      await marked(tx, call, run, opened, transactions, clients)
+      await opened.locking(call)
       const { recordKey, token } = run
-      const recorded = await transaction.inTime(call, transactions.step(tx, recordKey, token, label))
-      void transactions.sessionEnd?.(tx)?.then(() => transaction.sessionEnded())
+      const recorded = await opened.inTime(call, transactions.step(tx, recordKey, token, label))
+      void transactions.sessionEnd?.(tx)?.then(() => opened.sessionEnded())
       if (recorded !== null) taken.found(recorded)
       else {
         const change = taken.made(await call.includes(async () => work(tx)))
-        transaction.stillOpen(call)
-        await transaction.inTime(call, transactions.stepDone(tx, recordKey, token, change))
+        opened.stillOpen(call)
+        await opened.inTime(call, transactions.stepDone(tx, recordKey, token, change))
       }
       isDone = true
     }
-    try {
-      await transaction.until(transactions.transaction((tx) => transaction.called((call) => inside(tx, call)), clients))
-      if (!isDone) throw transactionNotRun()
-      outcome = 'committed'
-    } catch (error) {
-      if (isDone && (transaction.isGivenUp || transactions.leavesOpen(error))) outcome = 'unknown'
-      throw error
-    } finally {
-      await transaction.endStep(outcome)
-    }
+    await opened.until(transactions.transaction((tx) => opened.called((call) => inside(tx, call)), clients))
+    if (!isDone) throw transactionNotRun()
+    outcome = 'committed'
+  } catch (error) {
+    if (isDone && (transaction?.isGivenUp === true || transactions.leavesOpen(error))) outcome = 'unknown'
+    throw error
   } finally {
-    taken.over(outcome)
+    taken.over(outcome) // First: an end of the run that was offered meanwhile counts the steps that still run.
+    await transaction?.endStep(outcome)
   }
   return taken.result()
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { DRIVER_NAMES } from './drivers.js'
 import { insert, served } from './served.js'
 
@@ -323,6 +323,33 @@ describe.each(DRIVER_NAMES)('a transaction on %s', (driver) => {
       })
       expect(await post()).toMatchObject({ status })
       expect(effects()).toEqual(left)
+    })
+
+    test.each([
+      ['committed', false],
+      ['rolled back', true],
+    ])('with a failure inside, and %s: its record is released before that is sent', async (_how, throws) => {
+      const { store, serve, post, record } = await served(driver)
+      const order: string[] = []
+      const release = store.release.bind(store)
+      vi.spyOn(store, 'release').mockImplementation(async (...given) => {
+        const reply = await release(...given)
+        await new Promise((resolve) => setTimeout(resolve, 50)) // A response that does not wait for it leaves meanwhile.
+        order.push('released')
+        return reply
+      })
+      await serve(async (res, context) => {
+        res.on('finish', () => order.push('sent'))
+        const step = store.step(context, 'reserve', (tx) => {
+          insert(tx)
+          res.status(422).json({})
+          if (throws) throw new Error('no')
+        })
+        await step.catch(() => {})
+      })
+      expect(await post()).toMatchObject({ status: 422 })
+      expect(order).toEqual(['released', 'sent'])
+      expect(await record()).toMatchObject({ state: 'failed', uncertain: !throws })
     })
 
     test('of an attempt that does not own the record commits nothing', async () => {
