@@ -82,6 +82,40 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     expect(await effects()).toEqual(['e1'])
   })
 
+  test('a duplicate that was refused tries no second transaction, though its key is free by then', async () => {
+    const { serve, store, insert, effects } = await at()
+    const [entered, refused, free] = [gate(), gate(), gate()]
+    const codes: unknown[] = []
+    let runs = 0
+    const post = await serve(async (_req, res, context) => {
+      runs += 1
+      const isFirst = runs === 1
+      const pay = () =>
+        store.transaction(context, async (tx) => {
+          await insert(tx)
+          entered.open()
+          await refused.opened
+          if (isFirst) throw new Error('no')
+          res.status(201).json({})
+        })
+      if (isFirst) return pay()
+      const code = () => pay().catch((error) => error.code)
+      codes.push(await code())
+      refused.open()
+      await free.opened
+      codes.push(await code())
+      res.status(402).json({})
+    })
+    const first = post()
+    await entered.opened
+    const second = post()
+    expect(await first).toMatchObject({ status: 500 })
+    free.open()
+    expect(await second).toMatchObject({ status: 409, body: { code: 'in_flight' } })
+    expect(codes).toEqual(['operation_taken', 'operation_taken'])
+    expect(await effects()).toEqual([])
+  })
+
   test('a duplicate gets what the record says, whatever it answers', async () => {
     const { serve, store, insert, effects } = await at()
     const [looked, committed] = [gate(), gate()]
