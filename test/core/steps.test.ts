@@ -288,7 +288,7 @@ describe('a result', () => {
   })
 
   test.each<[string, () => unknown]>([
-    ['a number', () => 7],
+    ['an array of numbers', () => [1, 2]],
     ['a promise that rejects', () => Promise.reject(new Error('late'))],
   ])('that is encoded as %s: step_result_invalid, and the step stays begun', async (_kind, encode) => {
     const { run, inspect } = stage()

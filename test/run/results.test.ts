@@ -155,6 +155,7 @@ describe('with a codec of one’s own', () => {
   test.each([
     ['`encode` throws', { encode: no, decode: String }],
     ['`encode` returns a promise', { encode: async () => 'text', decode: String }],
+    ['`encode` returns an array', { encode: () => [1, 2], decode: String }],
     ['`decode` cannot read it', { encode: String, decode: no }],
   ])('a result is not kept where %s', async (_name, result) => {
     const { given, told } = runnerOnTrial()
