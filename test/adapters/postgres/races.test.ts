@@ -80,6 +80,20 @@ describe('a command that waits for another one is decided on what that has left'
     })
   })
 
+  test('a mark of a step behind its result, in the same instant, leaves the result', async () => {
+    const own = { ...ownOf('t1'), leaseMs: 30_000, label: 'charge', result: null }
+    await store.begin('marked', claimOf('t1'))
+    await store.step('marked', { ...own, order: 1, state: 'begun' })
+    const [{ lease, expiry } = {}] = await query(
+      "SELECT lease_until::text AS lease, expires_at::text AS expiry FROM once_per_key.records WHERE name = 'marked'",
+    )
+    const first = `SELECT once_per_key.record_step_v1('marked', 't1', 'f', 1, false, 60000, 30000, '"charge"', 3, 'done', '1');
+      UPDATE once_per_key.records SET lease_until = '${lease}', expires_at = '${expiry}' WHERE name = 'marked'`
+    const second = () => store.step('marked', { ...own, order: 2, state: 'begun' })
+    expect(await behind(first, second)).toEqual({ ok: true })
+    expect(await store.inspect('marked')).toMatchObject({ steps: [{ label: 'charge', state: 'done' }] })
+  })
+
   test('a claim behind a claim is refused', async () => {
     const first = "SELECT once_per_key.begin_v2('claimed', 't1', 'f', 30000, 60000, 'rerun')"
     expect(await behind(first, () => store.begin('claimed', claimOf('t2')))).toMatchObject({
