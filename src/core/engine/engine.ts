@@ -11,22 +11,16 @@ import type { Identity, RecordName } from '../record/identity.js'
 import type { Answer, BeginReply, CommandReply, IdempotencyRecord } from '../record/record.js'
 import { Duplicates } from '../run/duplicates.js'
 import { LookedRun } from '../run/looked-run.js'
-import type { CoreParts } from '../run/operation.js'
 import { Run } from '../run/run.js'
 import { type Claim, type Claimant, type Claimed, Claims, PromisedClaim, tellClaim, tellRun } from './claims.js'
 import { checkFirstSent, isLate, lookUp } from './late-retry.js'
 import {
   type EndedRecord,
   type ForgottenScope,
-  forgetRecord,
-  forgetScope,
-  inspectRecord,
-  recordsOf,
-  resolveRecord,
+  OperatorCalls,
   type ScopeName,
   type ScopeRecord,
   type UnknownOutcome,
-  unknownOutcomes,
 } from './operator-calls.js'
 import { type Waited, waitForOwner } from './wait-for-owner.js'
 
@@ -119,9 +113,8 @@ export function createOperationEngine(given: EngineOptions): OperationEngine {
 const neverAbandoned = () => false
 const always = () => true
 
-class RecordEngine implements OperationEngine {
-  readonly #core: CoreParts
-  readonly #deadlines = new Deadlines()
+class RecordEngine extends OperatorCalls implements OperationEngine {
+  readonly #deadlines: Deadlines
   readonly #claims: Claims
 
   constructor(given: EngineOptions) {
@@ -129,15 +122,16 @@ class RecordEngine implements OperationEngine {
     const { store, inFlightWaitMs, onEvent } = options
     const heard = safely(onEvent ?? warnUnheard)
     const emit = traced(heard)
-    const deadlines = this.#deadlines
+    const deadlines = new Deadlines()
     const calls = new StoreCalls(options, deadlines.queue(), emit)
     const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
     const { leaseMs, maxRunMs, retentionMs, unknownRetentionMs, unknownOutcome } = options
     const terms = { leaseMs, retentionMs, unknownRetentionMs, failedMs: maxRunMs + leaseMs, unknownOutcome }
     const isHeard = onEvent === undefined ? isEventTraced : always
     const activity = new Activity()
-    this.#core = { options, calls, terms, deadlines: deadlines.queue(), activity, emit, isHeard, duplicates }
-    this.#claims = new Claims(this.#core)
+    super({ options, calls, terms, deadlines: deadlines.queue(), activity, emit, isHeard, duplicates })
+    this.#deadlines = deadlines
+    this.#claims = new Claims(this.core)
     traceStore(store)
     store.observe?.(heard)
   }
@@ -149,10 +143,10 @@ class RecordEngine implements OperationEngine {
   }
 
   claimFor(identity: Identity, claimant: Claimant): void {
-    if (identity.firstSent !== undefined) checkFirstSent(identity.firstSent, this.#core.options)
+    if (identity.firstSent !== undefined) checkFirstSent(identity.firstSent, this.core.options)
     const run = this.#claims.areLooks
-      ? new LookedRun(identity, this.#core, () => claimant.isAbandoned())
-      : new Run(identity, this.#core)
+      ? new LookedRun(identity, this.core, () => claimant.isAbandoned())
+      : new Run(identity, this.core)
     if (isClaimTraced()) this.#claimTraced(run, claimant)
     else this.#claim(run, claimant)
   }
@@ -167,7 +161,7 @@ class RecordEngine implements OperationEngine {
   }
 
   #claim(run: Run, claimant: Claimant): void {
-    const { duplicates, options } = this.#core
+    const { duplicates, options } = this.core
     if (isLate(run.identity, options)) {
       this.#look(run, claimant)
       return
@@ -186,7 +180,7 @@ class RecordEngine implements OperationEngine {
   #look(run: Run, claimant: Claimant): void {
     run.keepOwnContext()
     void this.during(() =>
-      whenever(lookUp(run, this.#core), ({ notRun, record }) =>
+      whenever(lookUp(run, this.core), ({ notRun, record }) =>
         tellClaim(claimant, this.#tell(notRun, run.identity, record)),
       ),
     )
@@ -194,19 +188,19 @@ class RecordEngine implements OperationEngine {
 
   #claimLater(run: Run, claim: Claim, claimant: Claimant): void {
     run.keepOwnContext()
-    this.#core.activity.start()
+    this.core.activity.start()
     claim.waiter = new PendingClaim(this, run, claimant)
   }
 
   /** The first reply to a claim that was pending. */
   replied(run: Run, claim: Claim, claimant: Claimant): void {
     this.#claimed(run, claim, claimant)
-    this.#core.activity.end()
+    this.core.activity.end()
   }
 
   /** Interprets the store's first reply; with `inFlightWaitMs`, a duplicate waits for its owner's answer. */
   #claimed(run: Run, claim: Claim | null, claimant: Claimant): void {
-    const { options, duplicates } = this.#core
+    const { options, duplicates } = this.core
     const reply = claim && this.#claims.replyTo(claim)
     if (claim === null || reply === null) {
       if (options.storeFailure === 'runUnprotected') {
@@ -244,7 +238,7 @@ class RecordEngine implements OperationEngine {
       }
     }
     void this.during(async () => {
-      const told = await waitForOwner(duplicate, duplicates, this.#claims, this.#core.options, finish)
+      const told = await waitForOwner(duplicate, duplicates, this.#claims, this.core.options, finish)
       tellClaim(claimant, told)
     })
   }
@@ -252,43 +246,19 @@ class RecordEngine implements OperationEngine {
   /** Whether the claim was made is unknown, and the options say to run anyway. */
   #runUnprotected(run: Run, sentAt: number, claimant: Claimant): void {
     const { scope, key } = run.identity
-    this.#core.emit({ type: 'unprotected', scope, key }, run.token)
+    this.core.emit({ type: 'unprotected', scope, key }, run.token)
     run.beginUnprotected(sentAt)
     tellRun(claimant, run)
   }
 
   #tell(notRun: NotRun, identity: Identity, record: IdempotencyRecord | null): NotRun {
-    const { emit, isHeard } = this.#core
+    const { emit, isHeard } = this.core
     if (isHeard()) tellNotRun(emit, notRun, identity, record)
     return notRun
   }
 
-  inspect(name: RecordName): Promise<IdempotencyRecord | null> {
-    return inspectRecord(name, this.#core)
-  }
-
-  resolve(name: RecordName, attempt: number, as: Answer | null | 'rerun'): Promise<CommandReply> {
-    return resolveRecord(name, attempt, as, this.#core)
-  }
-
-  unknown(): AsyncIterable<UnknownOutcome> {
-    return unknownOutcomes(this.#core)
-  }
-
-  recordsOf(of: ScopeName): AsyncIterable<ScopeRecord> {
-    return recordsOf(of, this.#core)
-  }
-
-  forgetScope(of: ScopeName, { countsOnly = false } = {}): Promise<ForgottenScope> {
-    return forgetScope(of, countsOnly, this.#core)
-  }
-
-  forget(name: RecordName, record: EndedRecord, { removes = false } = {}): Promise<CommandReply> {
-    return forgetRecord(name, record, removes, this.#core)
-  }
-
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {
-    const { activity } = this.#core
+    const { activity } = this.core
     activity.start()
     let result: MaybePromise<Result>
     try {
@@ -305,7 +275,7 @@ class RecordEngine implements OperationEngine {
   }
 
   async idle(): Promise<void> {
-    await this.#core.activity.idle()
+    await this.core.activity.idle()
     this.#deadlines.rest()
   }
 }

@@ -9,75 +9,130 @@ import { newToken } from '../record/token.js'
 import type { CoreParts } from '../run/operation.js'
 import type { Store } from '../store.js'
 
-/** The current record; `null` if there is none. */
-export async function inspectRecord(name: RecordName, core: CoreParts): Promise<IdempotencyRecord | null> {
-  const recordKey = storageKey(name)
-  const { record } = await ask('inspect', name, async (inspect) => ({ record: await inspect(recordKey) }), core)
-  return record
+/** What operators do with the records of an engine. */
+export class OperatorCalls {
+  protected readonly core: CoreParts
+
+  constructor(core: CoreParts) {
+    this.core = core
+  }
+
+  async inspect(name: RecordName): Promise<IdempotencyRecord | null> {
+    const recordKey = storageKey(name)
+    const { record } = await this.#ask('inspect', name, async (inspect) => ({ record: await inspect(recordKey) }))
+    return record
+  }
+
+  async *unknown(): AsyncGenerator<UnknownOutcome, void, undefined> {
+    for await (const { records } of walk((from) => this.#ask('list', null, (list) => list(from)))) {
+      for (const { key, ...rest } of records) {
+        const name = recordName(key)
+        if (name !== null) yield { ...name, ...rest }
+      }
+    }
+  }
+
+  async resolve(name: RecordName, attempt: number, as: Answer | null | 'rerun'): Promise<CommandReply> {
+    const { store, retentionMs } = this.core.options
+    const reruns = as === 'rerun'
+    // A store without steps would read it as failed for certain.
+    if (reruns && store.resolve !== undefined && store.step === undefined) throw commandMissing('step')
+    const { scope, key } = name
+    const answer = reruns ? null : as
+    const resolution = { token: newToken(), attempt, answer, retentionMs, ...(reruns && { rerun: true }) }
+    const reply = await this.#ask('resolve', name, (resolve) => resolve(storageKey(name), resolution))
+    const settledAs = reruns ? 'rerun' : answer === null ? 'failed' : 'completed'
+    if (reply.ok) this.core.emit({ type: 'resolved', scope, key, attempt, as: settledAs })
+    return reply
+  }
+
+  async *recordsOf(of: ScopeName): AsyncGenerator<ScopeRecord, void, undefined> {
+    for await (const { records, unread } of this.#stepsThrough(of)) {
+      for (const { key, ...rest } of records) yield { ...(recordName(key) as RecordName), ...rest }
+      for (const key of unread) yield { ...(recordName(key) as RecordName), record: null, retentionRemainingMs: null }
+    }
+  }
+
+  async forgetScope(of: ScopeName, { countsOnly = false } = {}): Promise<ForgottenScope> {
+    const forgotten = new Set<string>()
+    const left = new Set<string>()
+    const unreadable = new Set<string>()
+    for await (const { records, unread } of this.#stepsThrough(of)) {
+      for (const key of unread) unreadable.add(key)
+      for (let i = 0; i < records.length; i += COMMANDS_AT_ONCE) {
+        const some = records.slice(i, i + COMMANDS_AT_ONCE)
+        await Promise.all(some.map((each) => this.#forgetAnswer(each, countsOnly, { forgotten, left })))
+      }
+    }
+    return { forgotten: forgotten.size, left: left.size, unreadable: unreadable.size }
+  }
+
+  async forget(
+    name: RecordName,
+    { state, attempt, fingerprint }: EndedRecord,
+    { removes = false } = {},
+  ): Promise<CommandReply> {
+    const forgetting = { state, attempt, fingerprint, removes }
+    return this.#ask('forget', name, (forget) => forget(storageKey(name), forgetting))
+  }
+
+  async #forgetAnswer({ key, record }: ListedRecord, countsOnly: boolean, { forgotten, left }: Found): Promise<void> {
+    if (isOpen(record)) left.add(key)
+    if (record.state !== 'completed' || record.answer !== null) return
+    const reply = countsOnly ? OK : await this.forget(recordName(key) as RecordName, record)
+    if (reply.ok) {
+      forgotten.add(key)
+      left.delete(key)
+    } else if (reply.record !== null && (reply.record.state === 'completed' || isOpen(reply.record))) {
+      left.add(key)
+    }
+  }
+
+  /** The records of a scope as a store shows them. */
+  async *#stepsThrough(of: ScopeName): AsyncGenerator<StepThrough, void, undefined> {
+    const scope = storageScope(of)
+    const steps = walk((from) => this.#ask('listScope', null, (list) => list(scope, from)))
+    for await (const { records, unreadable = [] } of steps) {
+      yield {
+        records: records.filter(({ key }) => isOf(of, recordName(key))),
+        unread: unreadable.filter((key) => isOf(of, recordName(key))),
+      }
+    }
+  }
+
+  /** `name`: the record that the command is about; `null`: it is about several, so its failure is thrown and no event tells it. */
+  async #ask<Name extends OperatorCommand, Reply>(
+    command: Name,
+    name: RecordName | null,
+    send: (command: NonNullable<Store[Name]>) => MaybePromise<Reply>,
+  ): Promise<Reply> {
+    const { calls, emit, options } = this.core
+    const known = commandOf(options.store, command)
+    let failure: StoreFailure | undefined
+    const heard: Emit = (event) => {
+      if (event.type === 'store_failed') failure = event.error
+      if (name !== null) emit(event)
+    }
+    const reply = await calls.ask(command, name && { identity: name }, () => send(known), heard).whenReplied()
+    if (reply === null) throw storeFailed(command, failure)
+    return reply
+  }
 }
 
-/** A record whose outcome is unknown, and what is left of the time for which it is kept, in milliseconds. */
-export interface UnknownOutcome extends RecordName {
-  readonly record: IdempotencyRecord
-  /** Of these, the one with the least is the oldest, where all are kept equally long. */
-  readonly retentionRemainingMs: number
-}
-
-/** All that the store keeps whose outcome is unknown, a bounded step after the other. */
-export async function* unknownOutcomes(core: CoreParts): AsyncGenerator<UnknownOutcome, void, undefined> {
+/** Through all that a store lists, a bounded step after the other. */
+async function* walk(step: (from: string | null) => Promise<ListedRecords>): AsyncGenerator<ListedRecords> {
   let from: string | null = null
   do {
-    const { records, next }: ListedRecords = await ask('list', null, (list) => list(from), core)
-    for (const { key, ...rest } of records) {
-      const name = recordName(key)
-      if (name !== null) yield { ...name, ...rest }
-    }
-    from = next
+    const listed: ListedRecords = await step(from)
+    yield listed
+    from = listed.next
   } while (from !== null)
-}
-
-/** Settles an unknown outcome: with an answer, or, `null`, as certainly failed; or lets it go on, with its steps. */
-export async function resolveRecord(
-  name: RecordName,
-  attempt: number,
-  as: Answer | null | 'rerun',
-  core: CoreParts,
-): Promise<CommandReply> {
-  const { store, retentionMs } = core.options
-  const reruns = as === 'rerun'
-  // A store without steps would read it as failed for certain.
-  if (reruns && store.resolve !== undefined && store.step === undefined) throw commandMissing('step')
-  const { scope, key } = name
-  const answer = reruns ? null : as
-  const resolution = { token: newToken(), attempt, answer, retentionMs, ...(reruns && { rerun: true }) }
-  const reply = await ask('resolve', name, (resolve) => resolve(storageKey(name), resolution), core)
-  const settledAs = reruns ? 'rerun' : answer === null ? 'failed' : 'completed'
-  if (reply.ok) core.emit({ type: 'resolved', scope, key, attempt, as: settledAs })
-  return reply
 }
 
 export function commandOf<Name extends OperatorCommand>(store: Store, name: Name): NonNullable<Store[Name]> {
   const command = store[name]
   if (command === undefined) throw commandMissing(name, LISTS[name])
   return command.bind(store) as NonNullable<Store[Name]>
-}
-
-/** `name`: the record that the command is about; `null`: it is about several, so its failure is thrown and no event tells it. */
-async function ask<Name extends OperatorCommand, Reply>(
-  command: Name,
-  name: RecordName | null,
-  send: (command: NonNullable<Store[Name]>) => MaybePromise<Reply>,
-  { calls, emit, options }: CoreParts,
-): Promise<Reply> {
-  const known = commandOf(options.store, command)
-  let failure: StoreFailure | undefined
-  const heard: Emit = (event) => {
-    if (event.type === 'store_failed') failure = event.error
-    if (name !== null) emit(event)
-  }
-  const reply = await calls.ask(command, name && { identity: name }, () => send(known), heard).whenReplied()
-  if (reply === null) throw storeFailed(command, failure)
-  return reply
 }
 
 const LISTS: { readonly [Name in OperatorCommand]?: string } = { list: 'listedIfUnknown', listScope: 'listed' }
@@ -94,6 +149,13 @@ function storeFailed(command: OperatorCommand, cause: StoreFailure | undefined):
   return new IdempotencyError('store_failed', `The store failed: ${why}. ${what}`, { cause })
 }
 
+/** A record whose outcome is unknown, and what is left of the time for which it is kept, in milliseconds. */
+export interface UnknownOutcome extends RecordName {
+  readonly record: IdempotencyRecord
+  /** Of these, the one with the least is the oldest, where all are kept equally long. */
+  readonly retentionRemainingMs: number
+}
+
 /** Whose records: those of requests, or, with a namespace, those of other operations. */
 export type ScopeName = Pick<RecordName, 'namespace' | 'scope'>
 
@@ -103,14 +165,6 @@ export interface ScopeRecord extends RecordName {
   readonly record: IdempotencyRecord | null
   /** What is left of the time for which it is kept; `null`: it could not be read. */
   readonly retentionRemainingMs: number | null
-}
-
-/** All records of a scope. */
-export async function* recordsOf(of: ScopeName, core: CoreParts): AsyncGenerator<ScopeRecord, void, undefined> {
-  for await (const { records, unread } of stepsThrough(of, core)) {
-    for (const { key, ...rest } of records) yield { ...(recordName(key) as RecordName), ...rest }
-    for (const key of unread) yield { ...(recordName(key) as RecordName), record: null, retentionRemainingMs: null }
-  }
 }
 
 /** What became of a scope's answers. */
@@ -126,51 +180,10 @@ export interface ForgottenScope {
 /** Few, so that requests in between find a connection. */
 const COMMANDS_AT_ONCE = 8
 
-/** Drops the answers of a scope, a bounded step after the other. `countsOnly`: changes nothing. */
-export async function forgetScope(of: ScopeName, countsOnly: boolean, core: CoreParts): Promise<ForgottenScope> {
-  const forgotten = new Set<string>()
-  const left = new Set<string>()
-  const unreadable = new Set<string>()
-  for await (const { records, unread } of stepsThrough(of, core)) {
-    for (const key of unread) unreadable.add(key)
-    for (let i = 0; i < records.length; i += COMMANDS_AT_ONCE) {
-      const some = records.slice(i, i + COMMANDS_AT_ONCE)
-      await Promise.all(some.map((each) => forgetAnswer(each, countsOnly, { forgotten, left }, core)))
-    }
-  }
-  return { forgotten: forgotten.size, left: left.size, unreadable: unreadable.size }
-}
-
-/** The records of a scope as a store shows them, a bounded step after the other. */
-async function* stepsThrough(of: ScopeName, core: CoreParts): AsyncGenerator<StepThrough, void, undefined> {
-  const scope = storageScope(of)
-  let from: string | null = null
-  do {
-    const step: ListedRecords = await ask('listScope', null, (list) => list(scope, from), core)
-    const { records, next, unreadable = [] } = step
-    yield {
-      records: records.filter(({ key }) => isOf(of, recordName(key))),
-      unread: unreadable.filter((key) => isOf(of, recordName(key))),
-    }
-    from = next
-  } while (from !== null)
-}
-
 interface StepThrough {
   readonly records: readonly ListedRecord[]
   /** The storage keys of records that could not be read. */
   readonly unread: readonly string[]
-}
-
-/** Drops the answer of a record, or, `removes`, the record: the one that was looked at. */
-export async function forgetRecord(
-  name: RecordName,
-  { state, attempt, fingerprint }: EndedRecord,
-  removes: boolean,
-  core: CoreParts,
-): Promise<CommandReply> {
-  const forgetting = { state, attempt, fingerprint, removes }
-  return ask('forget', name, (forget) => forget(storageKey(name), forgetting), core)
 }
 
 /** A record of which something can be forgotten, if its outcome is known. */
@@ -180,23 +193,6 @@ export type EndedRecord = Exclude<IdempotencyRecord, { readonly state: 'in-fligh
 interface Found {
   readonly forgotten: Set<string>
   readonly left: Set<string>
-}
-
-async function forgetAnswer(
-  { key, record }: ListedRecord,
-  countsOnly: boolean,
-  { forgotten, left }: Found,
-  core: CoreParts,
-): Promise<void> {
-  if (isOpen(record)) left.add(key)
-  if (record.state !== 'completed' || record.answer !== null) return
-  const reply = countsOnly ? OK : await forgetRecord(recordName(key) as RecordName, record, false, core)
-  if (reply.ok) {
-    forgotten.add(key)
-    left.delete(key)
-  } else if (reply.record !== null && (reply.record.state === 'completed' || isOpen(reply.record))) {
-    left.add(key)
-  }
 }
 
 const OK: CommandReply = { ok: true }
