@@ -1,6 +1,68 @@
-import { IdempotencyError, kindOf } from './errors.js'
+import { IdempotencyError, type IdempotencyErrorCode, kindOf } from './errors.js'
 
-/** Misuse of transactions. Each is thrown before anything was committed. */
+/** What is always said in the same words: of misuse, and of why a run's signal aborts. */
+const WORDS = {
+  transaction_nested:
+    'A transaction of this run is already open. Await it first; do everything that belongs together inside it, with its `tx`.',
+  transaction_committed:
+    'A transaction of this run has already committed and completed its record. Do everything that belongs together in one ' +
+    'transaction; use `step` for what must be committed earlier.',
+  transaction_late:
+    'The response was begun before the transaction, so it cannot depend on its COMMIT. Send it inside the function that is ' +
+    'passed to `transaction`.',
+  transaction_streamed:
+    'The answer of the transaction is a stream, or was flushed, or is too large to be held, so it was rolled back: nothing may ' +
+    'be sent before the COMMIT. Send one piece inside it, for example the id of what will be streamed.',
+  operation_taken:
+    'Another attempt holds this key, or has completed it, so this transaction was rolled back. Let the error pass, or answer what you ' +
+    'like: the client gets what the record says.',
+  mounted_twice:
+    'This request has already passed the library, and would find its own claim in flight. Protect each route once: for the whole ' +
+    'application or on the route, not both.',
+  lease_lost: 'The lease of this idempotency key was lost: another attempt may be running. Stop.',
+  run_failed:
+    'The run of this idempotency key has ended as a failure, for example because a time limit responded. Stop.',
+  step_in_transaction:
+    'A step was begun while a `transaction` or a `store.step` of its run is open: each would wait for the other. Its work was not called. ' +
+    'Take the step before, or await the transaction first.',
+  step_late:
+    'A step was begun after its run had ended, so its work was not called: its result could not be recorded. Await each step before ' +
+    'the handler responds.',
+} satisfies Partial<Record<IdempotencyErrorCode, string>>
+
+export function misuse(code: keyof typeof WORDS, cause?: unknown): IdempotencyError {
+  return new IdempotencyError(code, WORDS[code], { cause })
+}
+
+/** The same, of what only stores with transactions need. */
+const WORDS_OF_TRANSACTIONS = {
+  context_foreign:
+    'The run of this context keeps its record in another store. Open the transaction with the store that was given to the ' +
+    'middleware, the receiver or the runner of this run.',
+  transaction_unanswered:
+    'The work of the transaction resolved without an answer, so it was rolled back: the answer is stored with the effects. ' +
+    'Move the line that sends it to the end of the function that is passed to `transaction`: `res.status(201).json(payout)`; on ' +
+    'Fastify `reply.code(201).send(payout)`; on Koa `ctx.body = payout`; on NestJS the same of the response that `@Res()` injects. On ' +
+    'Fetch and Hono, return the Response from it.',
+  transaction_waiting:
+    'The work of the transaction sent its response and then waited until the database ended the session, so it was rolled back. The ' +
+    'response is sent after the COMMIT, which waits for the work: do not wait inside for `finish`, for the callback of `end`, or ' +
+    'with `pipeline`.',
+  transaction_asynchronous:
+    'The work of the transaction returned a promise, so it was rolled back: on one connection, the statements of other requests ' +
+    'would join it while it waits. Do asynchronous work before the transaction, and use the synchronous functions of the ' +
+    'database inside it. Behind Fetch and Hono, return `reply(status, body)` in place of a Response, which cannot be read at once.',
+  transaction_not_run:
+    'The client reported a commit, but the work of the transaction was not called, had failed, or had not ended. Leave the commit to ' +
+    'the store: no `trx.commit()` in the work. `transactions.transaction` must call the work and, if it rejects, roll back and reject.',
+  transaction_left_behind:
+    'The client has rejected this transaction, or called its work again, while the work was still running: it was rolled back, ' +
+    'and what the work answers is discarded.',
+} satisfies Partial<Record<IdempotencyErrorCode, string>>
+
+export function transactionMisuse(code: keyof typeof WORDS_OF_TRANSACTIONS): IdempotencyError {
+  return new IdempotencyError(code, WORDS_OF_TRANSACTIONS[code])
+}
 
 export function contextMissing(seen: unknown): IdempotencyError {
   return new IdempotencyError(
@@ -11,14 +73,6 @@ export function contextMissing(seen: unknown): IdempotencyError {
   )
 }
 
-export function contextForeign(): IdempotencyError {
-  return new IdempotencyError(
-    'context_foreign',
-    'The run of this context keeps its record in another store. Open the transaction with the store that was given to the ' +
-      'middleware, the receiver or the runner of this run.',
-  )
-}
-
 export function transactionsMissing(store: string): IdempotencyError {
   return new IdempotencyError(
     'transactions_missing',
@@ -26,81 +80,17 @@ export function transactionsMissing(store: string): IdempotencyError {
   )
 }
 
-export function transactionNested(): IdempotencyError {
-  return new IdempotencyError(
-    'transaction_nested',
-    'A transaction of this run is already open. Await it first; do everything that belongs together inside it, with its `tx`.',
-  )
-}
-
-export function transactionCommitted(): IdempotencyError {
-  return new IdempotencyError(
-    'transaction_committed',
-    'A transaction of this run has already committed and completed its record. Do everything that belongs together in one ' +
-      'transaction; use `step` for what must be committed earlier.',
-  )
-}
-
 export function transactionLate(): IdempotencyError {
-  return new IdempotencyError(
-    'transaction_late',
-    'The response was begun before the transaction, so it cannot depend on its COMMIT. Send it inside the function that is ' +
-      'passed to `transaction`.',
-  )
-}
-
-export function transactionUnanswered(): IdempotencyError {
-  return new IdempotencyError(
-    'transaction_unanswered',
-    'The work of the transaction resolved without an answer, so it was rolled back: the answer is stored with the effects. ' +
-      'Move the line that sends it to the end of the function that is passed to `transaction`: `res.status(201).json(payout)`; on ' +
-      'Fastify `reply.code(201).send(payout)`; on Koa `ctx.body = payout`; on NestJS the same of the response that `@Res()` injects. On ' +
-      'Fetch and Hono, return the Response from it.',
-  )
+  return misuse('transaction_late')
 }
 
 export function transactionStreamed(): IdempotencyError {
-  return new IdempotencyError(
-    'transaction_streamed',
-    'The answer of the transaction is a stream, or was flushed, or is too large to be held, so it was rolled back: nothing may ' +
-      'be sent before the COMMIT. Send one piece inside it, for example the id of what will be streamed.',
-  )
-}
-
-export function transactionWaiting(): IdempotencyError {
-  return new IdempotencyError(
-    'transaction_waiting',
-    'The work of the transaction sent its response and then waited until the database ended the session, so it was rolled back. The ' +
-      'response is sent after the COMMIT, which waits for the work: do not wait inside for `finish`, for the callback of `end`, or ' +
-      'with `pipeline`.',
-  )
-}
-
-export function transactionAsynchronous(): IdempotencyError {
-  return new IdempotencyError(
-    'transaction_asynchronous',
-    'The work of the transaction returned a promise, so it was rolled back: on one connection, the statements of other requests ' +
-      'would join it while it waits. Do asynchronous work before the transaction, and use the synchronous functions of the ' +
-      'database inside it. Behind Fetch and Hono, return `reply(status, body)` in place of a Response, which cannot be read at once.',
-  )
-}
-
-export function transactionNotRun(): IdempotencyError {
-  return new IdempotencyError(
-    'transaction_not_run',
-    'The client reported a commit, but the work of the transaction was not called, had failed, or had not ended. Leave the commit to ' +
-      'the store: no `trx.commit()` in the work. `transactions.transaction` must call the work and, if it rejects, roll back and reject.',
-  )
+  return misuse('transaction_streamed')
 }
 
 /** Thrown by a store's `finish` too, if the record was there: nothing of the transaction can be committed. */
 export function operationTaken(cause?: unknown): IdempotencyError {
-  return new IdempotencyError(
-    'operation_taken',
-    'Another attempt holds this key, or has completed it, so this transaction was rolled back. Let the error pass, or answer what you ' +
-      'like: the client gets what the record says.',
-    { cause },
-  )
+  return misuse('operation_taken', cause)
 }
 
 /** `call`: what was called, in a run whose effects are all in its transaction. */
@@ -118,14 +108,6 @@ export function transactionTimedOut(what: string): IdempotencyError {
   return new IdempotencyError(
     'transaction_timed_out',
     `${what}, so nobody waits for it any longer: it cannot commit any more, unless its COMMIT was sent before.`,
-  )
-}
-
-export function transactionLeftBehind(): IdempotencyError {
-  return new IdempotencyError(
-    'transaction_left_behind',
-    'The client has rejected this transaction, or called its work again, while the work was still running: it was rolled back, ' +
-      'and what the work answers is discarded.',
   )
 }
 
@@ -147,34 +129,7 @@ export function refuseMount(what: string, [seen, , next]: readonly unknown[], in
 }
 
 export function mountedTwice(): IdempotencyError {
-  return new IdempotencyError(
-    'mounted_twice',
-    'This request has already passed the library, and would find its own claim in flight. Protect each route once: for the whole ' +
-      'application or on the route, not both.',
-  )
-}
-
-/** The reasons with which a handler's `signal` aborts. */
-export function leaseLost(): IdempotencyError {
-  return new IdempotencyError(
-    'lease_lost',
-    'The lease of this idempotency key was lost: another attempt may be running. Stop.',
-  )
-}
-
-export function runFailed(): IdempotencyError {
-  return new IdempotencyError(
-    'run_failed',
-    'The run of this idempotency key has ended as a failure, for example because a time limit responded. Stop.',
-  )
-}
-
-export function stepInTransaction(): IdempotencyError {
-  return new IdempotencyError(
-    'step_in_transaction',
-    'A step was begun while a `transaction` or a `store.step` of its run is open: each would wait for the other. Its work was not called. ' +
-      'Take the step before, or await the transaction first.',
-  )
+  return misuse('mounted_twice')
 }
 
 export function stepRepeated(label: string): IdempotencyError {
@@ -182,14 +137,6 @@ export function stepRepeated(label: string): IdempotencyError {
     'step_repeated',
     `A step ${JSON.stringify(label)} is running or has succeeded in this run, so its work was not called again. Each step needs its own ` +
       'label; in a loop, put the index into it.',
-  )
-}
-
-export function stepLate(): IdempotencyError {
-  return new IdempotencyError(
-    'step_late',
-    'A step was begun after its run had ended, so its work was not called: its result could not be recorded. Await each step before ' +
-      'the handler responds.',
   )
 }
 

@@ -2,7 +2,7 @@ import { awaited, type OwnContext } from '../calls/awaited.js'
 import { Deadline, type DeadlineQueue, monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall, Waiting } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
-import { leaseLost } from '../misuse.js'
+import { misuse } from '../misuse.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
 import type { CoreParts } from './operation.js'
 
@@ -103,7 +103,7 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   async renewAndPause(): Promise<void> {
     await this.#pause()
     const reply = await awaited(Promise.resolve(this.#renew().whenReplied()))
-    if (reply?.ok !== true) throw leaseLost()
+    if (reply?.ok !== true) throw misuse('lease_lost')
   }
 
   /** `lock`, as soon as no renewal is being sent. */

@@ -4,7 +4,7 @@ import type { IdempotencyError } from '../errors.js'
 import type { FailureReason } from '../events/events.js'
 import { type Refused, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'
 import type { MaybePromise } from '../maybe-promise.js'
-import { leaseLost, runFailed, transactionCommitted, transactionLate, transactionNested } from '../misuse.js'
+import { misuse, transactionLate } from '../misuse.js'
 import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import { HandlerContext } from './context.js'
 import { type Failure, OwnedRecord } from './owned-record.js'
@@ -130,7 +130,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
     }
     if (!this.#begins(settling)) return
     if (this.#answerByHand !== undefined) return void this.#verify(this.#answerByHand)
-    this.#stop(runFailed()) // First, because a time limit may have responded while the handler still runs.
+    this.#stop(misuse('run_failed')) // First, because a time limit may have responded while the handler still runs.
     if (kept === undefined) this.#fail(how, because)
     else this.keep(kept, this.withholds)
   }
@@ -202,7 +202,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
 
   /** An open transaction will end with a failure: its work should stop. */
   stopWork(): void {
-    this.#stop(runFailed())
+    this.#stop(misuse('run_failed'))
   }
 
   get isInTransaction(): boolean {
@@ -222,14 +222,14 @@ export class Run extends OwnedRecord implements ClaimedRun {
 
   /** @throws IdempotencyError `transaction_nested`, `transaction_committed`, `transaction_late`: nothing was sent. */
   checkEntry(): void {
-    if (this.#answerByHand !== undefined) throw transactionCommitted()
+    if (this.#answerByHand !== undefined) throw misuse('transaction_committed')
     this.checkByHand()
   }
 
   /** For a completion by hand, which may be repeated: the application may have rolled its first transaction back. */
   checkByHand(): void {
-    if (this.#transaction !== undefined) throw transactionNested()
-    if (this.#hasCommitted) throw transactionCommitted()
+    if (this.#transaction !== undefined) throw misuse('transaction_nested')
+    if (this.#hasCommitted) throw misuse('transaction_committed')
     if (this.#isEnding) throw transactionLate()
   }
 
@@ -277,7 +277,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
     if (this.ownAnswerIn(reply, answer) !== null) return 'committed'
     // Its record has failed or belongs to another attempt; the handler learns that when it responds.
     this.lease.giveUp()
-    this.#stop(runFailed())
+    this.#stop(misuse('run_failed'))
     return 'rolled back'
   }
 
@@ -313,7 +313,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   leaseLost(reason: 'lapsed' | 'taken'): void {
     const { scope, key } = this.identity
     this.emit({ type: 'lease_lost', scope, key, attempt: this.attempt, reason })
-    this.#stop(leaseLost())
+    this.#stop(misuse('lease_lost'))
     this.core.duplicates?.leave(this.recordKey, this)
   }
 
@@ -324,7 +324,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   /** `maxRunMs` has passed and the lease is gone: nothing waits for the handler any longer. */
   leaseOver(): void {
     if (this.#isEnding || this.#transaction?.isCompleting === true) return
-    this.#stop(runFailed()) // Where there was no lease that could be lost.
+    this.#stop(misuse('run_failed')) // Where there was no lease that could be lost.
     this.end()
     this.source?.timeOver()
   }

@@ -2,16 +2,7 @@ import { awaited } from '../calls/awaited.js'
 import { resultAsKept, resultAsShown, type SentStep } from '../calls/sending-store.js'
 import type { StoreCall } from '../calls/store-call.js'
 import { isCertainFailure } from '../errors.js'
-import {
-  commandMissing,
-  leaseLost,
-  stepInTransaction,
-  stepLate,
-  stepLimit,
-  stepNotKept,
-  stepRepeated,
-  storeFailedStep,
-} from '../misuse.js'
+import { commandMissing, misuse, stepLimit, stepNotKept, stepRepeated, storeFailedStep } from '../misuse.js'
 import { derivedKey } from '../record/identity.js'
 import type { CommandReply, Step, StepChange } from '../record/record.js'
 import type { Store } from '../store.js'
@@ -159,12 +150,12 @@ export class Steps {
   /** @throws IdempotencyError for misuse, and `lease_lost`: nothing was sent. */
   #stepToBegin(label: string, isInside = false): KnownStep {
     this.#run.mustBeClaimed('step')
-    if (this.#run.holdsTransaction || this.#isInside) throw stepInTransaction()
-    if (!isInside && this.#run.isEnding) throw stepLate()
+    if (this.#run.holdsTransaction || this.#isInside) throw misuse('step_in_transaction')
+    if (!isInside && this.#run.isEnding) throw misuse('step_late')
     const known = this.#known.get(label)
     if (known?.state === 'running' || known?.state === 'done') throw stepRepeated(label)
     if (isInside) this.#run.checkEntry()
-    else if (!this.#run.lease.check()) throw leaseLost()
+    else if (!this.#run.lease.check()) throw misuse('lease_lost')
     if (!isInside && this.#store.step === undefined) throw commandMissing('step')
     if (known !== undefined) return known
     if (this.#known.size >= MOST_STEPS) throw stepLimit(MOST_STEPS)
@@ -195,8 +186,8 @@ export class Steps {
     if (!this.#areConfirmed) await this.#confirmed()
     const reply = await this.#send(label, 'begun', null, known)
     if (reply === null) throw storeFailedStep()
-    if (!reply.ok || !this.#run.lease.check()) throw leaseLost()
-    if (this.#run.isEnding) throw stepLate()
+    if (!reply.ok || !this.#run.lease.check()) throw misuse('lease_lost')
+    if (this.#run.isEnding) throw misuse('step_late')
   }
 
   /**
@@ -216,7 +207,7 @@ export class Steps {
     }
     clearTimeout(timer)
     if (first === 'late' || this.#hasGivenUp) throw storeFailedStep()
-    if (!this.#run.lease.check()) throw leaseLost()
+    if (!this.#run.lease.check()) throw misuse('lease_lost')
   }
 
   async #call(

@@ -1,13 +1,7 @@
 import { waitBegan, waitEnded } from '../calls/awaited.js'
 import type { RunEnd } from '../events/refusal.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
-import {
-  transactionLate,
-  transactionLeftBehind,
-  transactionTimedOut,
-  transactionUnanswered,
-  transactionWaiting,
-} from '../misuse.js'
+import { transactionLate, transactionMisuse, transactionTimedOut } from '../misuse.js'
 import type { Answer } from '../record/record.js'
 import type { Run } from '../run/run.js'
 import { type Completion, type OfferedEnd, OfferedEnds, type OpenTransaction } from '../run/run-end.js'
@@ -154,7 +148,7 @@ export class RunTransaction implements OpenTransaction {
   beginAtOnce(): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
     const isAgain = this.#state === 'open' && this.#holdsAnswer && !this.#offered.areFailed
-    if (isAgain && this.#run.source?.hasStopped === true) throw transactionLeftBehind()
+    if (isAgain && this.#run.source?.hasStopped === true) throw transactionMisuse('transaction_left_behind')
     if (isAgain) this.#discard()
     this.#state = 'open'
   }
@@ -166,7 +160,8 @@ export class RunTransaction implements OpenTransaction {
    */
   stillOpen(call: WorkCall): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
-    if (this.#call !== call || this.#state === 'left behind' || this.#state === 'over') throw transactionLeftBehind()
+    if (this.#call !== call || this.#state === 'left behind' || this.#state === 'over')
+      throw transactionMisuse('transaction_left_behind')
   }
 
   /**
@@ -191,7 +186,7 @@ export class RunTransaction implements OpenTransaction {
   async #stuck(): Promise<never> {
     if (this.#offered.end === undefined) await new Promise<void>((resolve) => (this.#onOffered = resolve))
     await new Promise((resolve) => setTimeout(resolve, 0))
-    throw transactionWaiting()
+    throw transactionMisuse('transaction_waiting')
   }
 
   /**
@@ -205,7 +200,7 @@ export class RunTransaction implements OpenTransaction {
     return whenever(this.#run.source?.resolved(value), () => {
       this.#isResolving = false
       const { end } = this.#offered
-      if (end === undefined) throw transactionUnanswered()
+      if (end === undefined) throw transactionMisuse('transaction_unanswered')
       const { answer } = end
       return answer === null ? null : this.#run.completionOf(answer)
     })

@@ -1,4 +1,4 @@
-import { operationTaken, transactionAsynchronous } from '../misuse.js'
+import { operationTaken, transactionMisuse } from '../misuse.js'
 import type { Entry } from '../record/looked.js'
 import type { StepChange } from '../record/record.js'
 import type { Completion, Finish } from '../run/run-end.js'
@@ -125,7 +125,7 @@ function settled<Value>(value: Value): Value {
   const mayHaveThen = typeof value === 'object' && value !== null && 'then' in value
   if (mayHaveThen && typeof value.then === 'function') {
     value.then(undefined, () => {}) // Nobody waits for it.
-    throw transactionAsynchronous()
+    throw transactionMisuse('transaction_asynchronous')
   }
   return value
 }

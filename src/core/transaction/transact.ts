@@ -1,5 +1,5 @@
 import { isKeptIn } from '../calls/sending-store.js'
-import { contextForeign, contextMissing, operationTaken, transactionNotRun, transactionsMissing } from '../misuse.js'
+import { contextMissing, operationTaken, transactionMisuse, transactionsMissing } from '../misuse.js'
 import type { Entered, Entry } from '../record/looked.js'
 import type { StepChange } from '../record/record.js'
 import { RUN } from '../run/context.js'
@@ -139,7 +139,7 @@ async function transactOnce<Tx, Value, Options>(
   }
   try {
     await transaction.until(transactions.transaction((tx) => transaction.called((call) => inside(tx, call)), options))
-    if (progress !== 'completed') throw transactionNotRun()
+    if (progress !== 'completed') throw transactionMisuse('transaction_not_run')
   } catch (error) {
     // Unless the client has committed it all the same.
     if (progress === 'refused' && !isEndByWork(error)) {
@@ -281,7 +281,7 @@ export async function step<Tx, Options>(
       isDone = true
     }
     await opened.until(transactions.transaction((tx) => opened.called((call) => inside(tx, call)), clients))
-    if (!isDone) throw transactionNotRun()
+    if (!isDone) throw transactionMisuse('transaction_not_run')
     outcome = 'committed'
   } catch (error) {
     if (isDone && (transaction?.isGivenUp === true || transactions.leavesOpen(error))) outcome = 'unknown'
@@ -331,6 +331,6 @@ export async function completeByHand(
 export function usableRun(context: unknown, store: Store): Run {
   const run = (context as { readonly [RUN]?: Run } | null | undefined)?.[RUN]
   if (run === undefined) throw contextMissing(context)
-  if (!isKeptIn(run.options.store, store)) throw contextForeign()
+  if (!isKeptIn(run.options.store, store)) throw transactionMisuse('context_foreign')
   return run
 }

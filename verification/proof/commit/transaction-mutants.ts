@@ -68,7 +68,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a step in a transaction waits for its own row',
-    find: 'if (this.#run.holdsTransaction || this.#isInside) throw stepInTransaction()',
+    find: "if (this.#run.holdsTransaction || this.#isInside) throw misuse('step_in_transaction')",
     replace: '',
     check: 'S14',
   },
