@@ -26,7 +26,17 @@ export function mistakesIn(
   required: readonly string[] = [],
 ): string[] {
   const ofWhole = faultOfWhole(given, rules)
-  return ofWhole === null ? mistakesInEach(given as object, values, rules, required) : [ofWhole]
+  if (ofWhole !== null) return [ofWhole]
+  const known = Object.keys(rules)
+  const mistakes = Object.keys(given as object).flatMap((name) => unknownName(name, known))
+  for (const [name, rule] of Object.entries(rules)) {
+    const value = (values as Record<string, unknown>)[name]
+    const fault = value === undefined && !required.includes(name) ? null : rule(value)
+    if (fault === null) continue
+    const { expected, seen } = typeof fault === 'string' ? { expected: fault, seen: shown(value) } : fault
+    mistakes.push(`${name}: expected ${expected}; seen: ${seen}`)
+  }
+  return mistakes
 }
 
 /** A store, a pool or a request in place of options is one mistake, not one for each of its fields. */
@@ -41,24 +51,6 @@ function faultOfWhole(given: unknown, rules: Readonly<Record<string, Rule>>): st
   const ours = names.filter((name) => known.includes(name)).length
   const isOurs = names.length === 0 ? known.some((name) => name in given) : ours * 2 >= names.length
   return isOurs ? null : mistake
-}
-
-function mistakesInEach(
-  given: object,
-  values: object,
-  rules: Readonly<Record<string, Rule>>,
-  required: readonly string[],
-): string[] {
-  const known = Object.keys(rules)
-  const mistakes = Object.keys(given).flatMap((name) => unknownName(name, known))
-  for (const [name, rule] of Object.entries(rules)) {
-    const value = (values as Record<string, unknown>)[name]
-    const fault = value === undefined && !required.includes(name) ? null : rule(value)
-    if (fault === null) continue
-    const { expected, seen } = typeof fault === 'string' ? { expected: fault, seen: shown(value) } : fault
-    mistakes.push(`${name}: expected ${expected}; seen: ${seen}`)
-  }
-  return mistakes
 }
 
 function isObject(given: unknown): given is object {
@@ -86,9 +78,8 @@ export function checkOptions(
   rules: Readonly<Record<string, Rule>>,
   { required = [], more = [] }: { readonly required?: readonly string[]; readonly more?: readonly string[] } = {},
 ): void {
-  const ofWhole = faultOfWhole(given, rules)
-  const mistakes = ofWhole === null ? [...mistakesInEach(given as object, values, rules, required), ...more] : [ofWhole]
-  refuseMistakes(of, mistakes)
+  checkAreOptions(of, given, rules)
+  refuseMistakes(of, [...mistakesIn(given, values, rules, required), ...more])
 }
 
 /**
