@@ -3,9 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
   type Attributes,
   type Context,
-  type Counter,
   context,
-  type Histogram,
   type Link,
   type Meter,
   type Span,
@@ -13,7 +11,6 @@ import {
   SpanStatusCode,
   type Tracer,
   trace,
-  type UpDownCounter,
 } from '@opentelemetry/api'
 import { LRUCache } from 'lru-cache'
 import { type ClaimTrace, type CommandTrace, type EventTrace, inItsWords, warnOnce } from '../core/index.js'
@@ -33,7 +30,7 @@ interface ActiveCommand {
 
 /** Turns what the engines of the process publish into metrics and spans. */
 export class Telemetry {
-  readonly #metrics: Instruments
+  readonly #metrics: ReturnType<typeof createInstruments>
   readonly #tracer: Tracer
   readonly #hashesOf: ReturnType<typeof hasher>
   readonly #contexts = new WeakMap<ClaimTrace, Context>()
@@ -226,18 +223,8 @@ class AnsweredBy {
   }
 }
 
-/** The metrics. Their names and units are a contract: dashboards use them. */
-interface Instruments {
-  readonly decisions: Counter
-  readonly activeRuns: UpDownCounter
-  readonly commandDuration: Histogram
-  readonly leaseLosses: Counter
-  readonly pendingCompletions: UpDownCounter
-  readonly unknownOutcomes: Counter
-  readonly events: Counter
-}
-
-function createInstruments(meter: Meter): Instruments {
+/** The names and units are a contract: dashboards use them. */
+function createInstruments(meter: Meter) {
   return {
     decisions: meter.createCounter('once_per_key.decisions', {
       description: 'Decisions about operations, by outcome: run, replay, or the reason for the refusal.',

@@ -16,26 +16,20 @@ export function isLate({ firstSent }: Identity, options: RepeatOptions): boolean
 }
 
 /** What became of an operation that is late: its answer or a mismatch, if its record is still there. Changes nothing. */
-export function lookUp(operation: Operation, core: CoreParts): MaybePromise<Found> {
+export function lookUp(operation: Operation, core: CoreParts): MaybePromise<Shown & { readonly notRun: NotRun }> {
   const { calls, options } = core
   const inspect = commandOf(options.store, 'inspect')
-  const send = (): MaybePromise<Shown> => {
+  const send = () => {
     const record = inspect(operation.recordKey)
     return isThenable(record) ? record.then((later) => ({ record: later })) : { record }
   }
-  return whenever(calls.ask('inspect', operation, send).whenReplied(), (reply) => {
+  return whenever(calls.ask<Shown>('inspect', operation, send).whenReplied(), (reply) => {
     if (reply === null) return { notRun: storeUnavailable(options), record: null }
     const { record } = reply
     const notRun = record === null ? expired() : whyNotRun(record, operation.identity, options)
     const isTold = record?.state === 'completed' || isMismatch(notRun)
     return { notRun: isTold ? notRun : expired(), record }
   })
-}
-
-/** What a look at the store has shown. */
-interface Found {
-  readonly notRun: NotRun
-  readonly record: IdempotencyRecord | null
 }
 
 interface Shown {

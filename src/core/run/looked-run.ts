@@ -14,6 +14,7 @@ import { effectsInTransaction, operationTaken, transactionTimedOut } from '../mi
 import type { Identity } from '../record/identity.js'
 import type { Entry, Fenced, Free } from '../record/looked.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
+import { isOpen } from '../record/shown.js'
 import type { Unclaimed } from '../store.js'
 import type { CoreParts } from './operation.js'
 import type { Failure } from './owned-record.js'
@@ -118,8 +119,7 @@ export class LookedRun extends Run implements LookedKey {
 
   /** A record that has changed since the look would keep each later try out. */
   #isAsSeen(record: IdempotencyRecord | null): boolean {
-    const isUnknown =
-      record !== null && (record.state === 'in-flight' || (record.state === 'failed' && record.uncertain))
+    const isUnknown = record !== null && isOpen(record)
     return (record?.attempt ?? 0) === this.attempt - 1 && isUnknown === (this.previousOutcome === 'unknown')
   }
 

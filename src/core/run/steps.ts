@@ -243,7 +243,7 @@ export class Steps {
   async #takeBack(label: string, known: KnownStep, { around }: StepWork): Promise<void> {
     this.#count(-1)
     countInside(around, -1)
-    if (this.#run.isProtected) await this.#send(label, 'undone', null, known, true)
+    if (this.#run.isProtected) await this.#send(label, 'undone', null, known)
     known.state = 'free'
   }
 
@@ -256,20 +256,20 @@ export class Steps {
   async #recordResult(label: string, known: KnownStep, { bytes }: ResultOfStep): Promise<void> {
     if (!this.#run.isProtected) return
     const kept = bytes.byteLength > this.#core.options.maxStepBytes ? null : bytes
-    const reply = await this.#send(label, 'done', kept, known, true)
+    const reply = await this.#send(label, 'done', kept, known)
     if (reply?.ok === true) this.#run.tellStep('step_done', label)
   }
 
-  /** `null`: no reply in time; `isRepeated`: then it is sent again in the background. */
+  /** `null`: no reply in time; what is no beginning is then sent again, in the background. */
   async #send(
     label: string,
     state: StepChange['state'],
     result: Uint8Array | null,
     known: KnownStep,
-    isRepeated = false,
   ): Promise<CommandReply | null> {
     const run = this.#run
     const { calls } = this.#core
+    const isRepeated = state !== 'begun'
     const sent = sentStep(run, { label, order: ++this.#order, state, result }, this.#begun > 0)
     known.change = sent.step // Also a beginning: its mark may be lost with the record before its reply is here.
     const call = calls.send('step', sent)

@@ -40,21 +40,16 @@ export interface HmacSha256Options {
  */
 export function hmacSha256(options: HmacSha256Options): VerifySignature {
   const { header, secrets, encoding = 'hex', prefix = '' } = withKeys('hmacSha256()', options, RULES, keyOf)
-  return hmacOf({ header, secrets, encoding, prefix })
+  return hmacOf(header, secrets, encoding, prefix)
 }
 
 /** The same, its options checked. */
-function hmacOf({
-  header,
-  secrets,
-  encoding,
-  prefix,
-}: {
-  readonly header: string
-  readonly secrets: readonly Uint8Array[]
-  readonly encoding: 'hex' | 'base64'
-  readonly prefix: string
-}): VerifySignature {
+function hmacOf(
+  header: string,
+  secrets: readonly Uint8Array[],
+  encoding: 'hex' | 'base64',
+  prefix: string,
+): VerifySignature {
   const name = header.toLowerCase()
   const form = encoding === 'hex' ? HEX_SHA256 : BASE64_SHA256
 
@@ -137,7 +132,7 @@ const STRIPE_RULES = { toleranceMs: optionRules.anInteger(1, Number.MAX_SAFE_INT
  */
 export function githubWebhooks(options: SenderSecrets): VerifySignature {
   const { secrets } = withKeys('githubWebhooks()', options, {}, keyOf)
-  return hmacOf({ header: 'x-hub-signature-256', secrets, encoding: 'hex', prefix: 'sha256=' })
+  return hmacOf('x-hub-signature-256', secrets, 'hex', 'sha256=')
 }
 
 /**
@@ -149,5 +144,5 @@ export function githubWebhooks(options: SenderSecrets): VerifySignature {
  */
 export function shopifyWebhooks(options: SenderSecrets): VerifySignature {
   const { secrets } = withKeys('shopifyWebhooks()', options, {}, keyOf)
-  return hmacOf({ header: 'x-shopify-hmac-sha256', secrets, encoding: 'base64', prefix: '' })
+  return hmacOf('x-shopify-hmac-sha256', secrets, 'base64', '')
 }

@@ -103,9 +103,9 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a result is never recorded',
-    find: "const reply = await this.#send(label, 'done', kept, known, true)",
+    find: "const reply = await this.#send(label, 'done', kept, known)",
     replace:
-      "const reply = kept === known.result ? await this.#send(label, 'done', kept, known, true) : ({ ok: true } as const)",
+      "const reply = kept === known.result ? await this.#send(label, 'done', kept, known) : ({ ok: true } as const)",
     check: 'S14',
   },
   {
