@@ -76,9 +76,17 @@ export class OwnContext extends AsyncResource {
 /** Nobody is told when it is collected. */
 const OPTIONS = { requireManualDestroy: true }
 
-/** What a listener or a waiter throws changes nothing, and is not swallowed: it is thrown where nothing of ours is running. */
-export function rethrow(error: unknown): void {
-  process.nextTick(fail, error)
+/** Tells a waiter. What it throws changes nothing, and is not swallowed: it is thrown where nothing of ours is running. */
+export function tell<How extends string, What>(
+  waiter: { readonly [Name in How]: (what: What) => void },
+  how: How,
+  what: What,
+): void {
+  try {
+    waiter[how](what)
+  } catch (error) {
+    process.nextTick(fail, error)
+  }
 }
 
 function fail(error: unknown): never {

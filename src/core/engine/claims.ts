@@ -1,4 +1,4 @@
-import { rethrow } from '../calls/awaited.js'
+import { tell } from '../calls/awaited.js'
 import { monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall } from '../calls/store-call.js'
 import type { Refused, Replayed } from '../events/refusal.js'
@@ -117,18 +117,6 @@ export class PromisedClaim extends Promised<Claimed> implements Claimant {
 }
 
 export function tellClaim(claimant: Claimant, told: Claimed): void {
-  try {
-    if (told.action === 'execute') claimant.claimed(told.run)
-    else claimant.refused(told)
-  } catch (error) {
-    rethrow(error)
-  }
-}
-
-export function tellRun(claimant: Claimant, run: ClaimedRun): void {
-  try {
-    claimant.claimed(run)
-  } catch (error) {
-    rethrow(error)
-  }
+  if (told.action === 'execute') tell(claimant, 'claimed', told.run)
+  else tell(claimant, 'refused', told)
 }

@@ -1,4 +1,4 @@
-import { Activity } from '../calls/awaited.js'
+import { Activity, tell } from '../calls/awaited.js'
 import { Deadlines, monotonicNow } from '../calls/deadlines.js'
 import type { Waiting } from '../calls/store-call.js'
 import { StoreCalls } from '../calls/store-calls.js'
@@ -12,7 +12,7 @@ import type { Answer, BeginReply, CommandReply, IdempotencyRecord } from '../rec
 import { Duplicates } from '../run/duplicates.js'
 import { LookedRun } from '../run/looked-run.js'
 import { Run } from '../run/run.js'
-import { type Claim, type Claimant, type Claimed, Claims, PromisedClaim, tellClaim, tellRun } from './claims.js'
+import { type Claim, type Claimant, type Claimed, Claims, PromisedClaim, tellClaim } from './claims.js'
 import { checkFirstSent, isLate, lookUp } from './late-retry.js'
 import {
   type EndedRecord,
@@ -213,7 +213,7 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
     }
     if (reply.acquired) {
       run.begin(reply, claim.sentAt)
-      tellRun(claimant, run)
+      tell(claimant, 'claimed', run)
       return
     }
     const notRun = whyNotRun(reply.record, run.identity, options)
@@ -248,7 +248,7 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
     const { scope, key } = run.identity
     this.core.emit({ type: 'unprotected', scope, key }, run.token)
     run.beginUnprotected(sentAt)
-    tellRun(claimant, run)
+    tell(claimant, 'claimed', run)
   }
 
   #tell(notRun: NotRun, identity: Identity, record: IdempotencyRecord | null): NotRun {

@@ -1,4 +1,4 @@
-import { rethrow } from '../calls/awaited.js'
+import { tell } from '../calls/awaited.js'
 import type { FailureReason } from '../events/events.js'
 import type { RunEnd } from '../events/refusal.js'
 import { type MaybePromise, Promised } from '../maybe-promise.js'
@@ -144,20 +144,12 @@ export function withAnother<End>(settlings: Settlings<End>, another: Settling<En
 }
 
 export function tellEnd<End>(settlings: Settlings<End>, end: End): void {
-  if (isList(settlings)) for (const each of settlings) tellOne(each, end)
-  else if (settlings !== undefined) tellOne(settlings, end)
+  if (isList(settlings)) for (const each of settlings) tell(each, 'settled', end)
+  else if (settlings !== undefined) tell(settlings, 'settled', end)
 }
 
 function isList<End>(settlings: Settlings<End>): settlings is readonly Settling<End>[] {
   return Array.isArray(settlings)
-}
-
-function tellOne<End>(settling: Settling<End>, end: End): void {
-  try {
-    settling.settled(end)
-  } catch (error) {
-    rethrow(error)
-  }
 }
 
 /** For whoever waits for the end by a promise. */

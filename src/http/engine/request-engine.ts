@@ -1,4 +1,4 @@
-import { rethrow } from '../../core/calls/awaited.js'
+import { tell } from '../../core/calls/awaited.js'
 import { createOperationEngine, type OperationEngine } from '../../core/engine/engine.js'
 import { safely, warnUnheard } from '../../core/events/events.js'
 import { traced, traceEvent } from '../../core/events/trace.js'
@@ -165,14 +165,6 @@ type Claim = Exclude<Decision, { action: 'bypass' }>
 
 const BYPASS = Object.freeze({ action: 'bypass' })
 const BYPASSED = Object.freeze({ type: 'bypassed' })
-
-function tell<How extends 'refused' | 'failed'>(asking: Asking, how: How, what: Parameters<Asking[How]>[0]): void {
-  try {
-    asking[how](what as never)
-  } catch (error) {
-    rethrow(error)
-  }
-}
 
 /** For whoever waits for the decision by a promise. */
 class PromisedDecision<Told extends Decision> extends Promised<Told> implements Asking {
