@@ -3,7 +3,6 @@ import type { Rules } from './options.js'
 import { hasHappened, isCertainRefusal, isFinal, type Problem, pauseMs, type Reply } from './reply.js'
 import { type RepeatableRequest, tryOnce, within } from './request.js'
 
-/** The result of a call. */
 export type Outcome = Done | Refused | Unknown
 
 /**

@@ -172,7 +172,6 @@ declare const DOCUMENTATION: string | undefined
 /** Where messages point to: the folder in the package, as long as the project has no address. */
 const DOCS = typeof DOCUMENTATION === 'string' ? DOCUMENTATION : 'once-per-key/docs'
 
-/** The page's entry for a code. */
 export function aboutCode(code: string): string {
   return `See ${DOCS}/errors.md#${code}`
 }
@@ -184,7 +183,6 @@ export interface CertainFailureOptions {
    * @default 422: the request was understood and refused
    */
   readonly status?: number | undefined
-  /** The cause of the failure. */
   readonly cause?: unknown
 }
 

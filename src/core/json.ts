@@ -37,7 +37,6 @@ interface NotJson {
   readonly 'this is not JSON': never
 }
 
-/** `undefined` and `void`. */
 // biome-ignore lint/suspicious/noConfusingVoidType: it is looked for, not made
 type Nothing = undefined | void
 

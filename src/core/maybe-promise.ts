@@ -1,4 +1,3 @@
-/** A value, or a promise of it. */
 export type MaybePromise<Value> = Value | Promise<Value>
 
 /**

@@ -151,7 +151,6 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
     else if (this.#hold(run, extraHeaders ?? NONE)) this.#goOn()
   }
 
-  /** Whether the response is held. */
   #hold(run: RequestRun, extraHeaders: HeaderPairs): boolean {
     const req = this.request
     const res = this.#res
@@ -175,7 +174,6 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
     run.failFor(this)
   }
 
-  /** Why the response cannot be held. */
   #fault: unknown = undefined
 
   /** The run has ended before it began: its response cannot be held. */

@@ -52,7 +52,6 @@ export class FastifyAnswer implements HeldAnswer {
     this.#run.willFailCertainly(false)
   }
 
-  /** In `onError`. */
   failed(error: unknown): void {
     if (!this.#isGiven) this.#run.willFailCertainly(isCertainFailure(error))
     else if (this.#isOut) this.#notSent(error)

@@ -8,7 +8,6 @@ import { notSentAsStored, sendStored, sentAsStored } from './reply-head.js'
 /** What the entry of Fastify declares for all requests; the binding of Nest does not. */
 type Protected = FastifyRequest & { idempotency: IdempotencyContext | undefined }
 
-/** What was sent in place of the handler's answer. */
 export interface Answered {
   readonly answer: Answer
   readonly isReplay: boolean
@@ -42,7 +41,6 @@ export class ProtectedAnswers {
     this.#answers.get(request)?.called()
   }
 
-  /** The handler has thrown. */
   failed(request: FastifyRequest, error: unknown): void {
     this.#answers.get(request)?.failed(error)
   }

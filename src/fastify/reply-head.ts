@@ -37,7 +37,6 @@ export class ReplyHead {
     return this.headers['content-type']?.toString() ?? null
   }
 
-  /** As announced. */
   get length(): string | undefined {
     return this.headers['content-length']?.toString()
   }

@@ -44,7 +44,6 @@ function otherResponse<Req>(
 interface Given {
   readonly response: Response
   readonly bytes: Uint8Array
-  /** The result, after the record was settled. */
   readonly settled: MaybePromise<RequestEnd>
 }
 

@@ -10,7 +10,6 @@ export type FetchHandler<Rest extends readonly unknown[] = readonly [], Req exte
   ...rest: Rest
 ) => Response | Promise<Response>
 
-/** The arguments of one call. */
 export interface HandleTerms {
   /** Whose key it is; replaces the option `scope`. */
   readonly scope?: string

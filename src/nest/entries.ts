@@ -27,7 +27,6 @@ export interface Entry {
   claim(call: Call, own: readonly string[]): Promise<Answered | null>
   /** The handler is called; again, where an interceptor around tries once more after a failure. */
   called(call: Call): void
-  /** The handler has thrown. */
   failed(call: Call, error: unknown): void
   /** The handler has returned a `StreamableFile`. */
   sends(call: Call, source: Readable): void

@@ -20,10 +20,8 @@ type AsMethod<Option> = Option extends (...args: infer Args) => infer Result
   ? { method(...args: Args): Result }['method']
   : Option
 
-/** The options of one route or controller. */
 export type OwnOptions = Partial<NestOptions>
 
-/** The metadata with a route's or a controller's own options. */
 export const OWN_OPTIONS = 'once-per-key: options'
 
 /** Whether `@Idempotent()` is on a method or its class. */
@@ -34,7 +32,6 @@ export function isMarked(...targets: readonly object[]): boolean {
 /** In the metadata of a class, by the method's name: another decorator may replace the method, and with it what is said of it. */
 const MARK = 'once-per-key: mark'
 
-/** A decorator. */
 export function noteMark(target: object, name?: string | symbol): void {
   if (name !== undefined) Reflect.defineMetadata(MARK, true, target, name)
 }

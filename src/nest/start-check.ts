@@ -20,7 +20,6 @@ const USE_RUNNER =
 /** RFC 9110 §9.2.1: a mark on what only reads is harmless, like the middleware in front of it. */
 const SAFE = ['GET', 'HEAD', 'OPTIONS', 'SEARCH']
 
-/** A method of a class. */
 interface Place {
   readonly type: Class
   readonly name: string

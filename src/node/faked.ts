@@ -34,7 +34,6 @@ import { type Outlet, type Senders, sendersOf } from './sending/outlet.js'
  * collections. The prototype of `res` must not be changed: Express sets it in each mounted application.
  */
 
-/** What the functions call. */
 export interface Holder {
   /** What Node's own functions send is on its way to the client. */
   readonly isSending: boolean
@@ -103,7 +102,6 @@ export function replaceSenders(res: ServerResponse, senders: Senders): Senders {
 
 // --- the fields
 
-/** The head was handed over. */
 export function begun(res: ServerResponse): void {
   const fields = fieldsOf(res)
   fields._header = 'HTTP/1.1 held'
@@ -121,7 +119,6 @@ export function ended(res: ServerResponse): void {
   Object.defineProperty(res, 'writableEnded', YES)
 }
 
-/** Discards the handler's end. */
 export function notEnded(res: ServerResponse): void {
   Reflect.deleteProperty(res, 'writableEnded')
 }
@@ -137,7 +134,6 @@ export function destroyed(res: ServerResponse, isDestroyed: boolean): void {
   fieldsOf(res).destroyed = isDestroyed
 }
 
-/** Makes Node close the connection after this response. */
 export function lastOnConnection(res: ServerResponse): void {
   fieldsOf(res)._last = true
 }
@@ -160,7 +156,6 @@ export function socketOfRequest(req: IncomingMessage, shown: Socket): void {
   req.socket = shown
 }
 
-/** Whether Node's own `end` has run. */
 export function nodesEndHasRun(res: ServerResponse): boolean {
   return fieldsOf(res).finished
 }

@@ -38,7 +38,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
   readonly #run: RequestRun
   readonly #sender: ResponseSender
 
-  /** The progress of the handler. Only `#become` changes it. */
+  /** Only `#become` changes it. */
   #state: HeldState = 'holding'
   /** The head that the handler handed over with its first byte, or with `writeHead`; before that `undefined`. */
   #head: Head | undefined
@@ -48,7 +48,6 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
   #stream: HeldStream | undefined
   /** The bytes to send at its end: all of them, or those of a stream that follow. */
   #last: Buffer | undefined = undefined
-  /** With what the handler broke the response off. */
   #brokenBy: Error | undefined = undefined
   /** The handler hung up after its end: the connection is closed after the answer. */
   #hangsUp = false

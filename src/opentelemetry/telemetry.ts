@@ -28,7 +28,6 @@ interface ActiveCommand {
   readonly startedAt: number
 }
 
-/** Turns what the engines of the process publish into metrics and spans. */
 export class Telemetry {
   readonly #metrics: ReturnType<typeof createInstruments>
   readonly #tracer: Tracer
@@ -140,7 +139,6 @@ export class Telemetry {
     if (leavesUnknown(event)) this.#metrics.unknownOutcomes.add(1, type)
   }
 
-  /** A request that is not an operation. */
   #passedOver(outcome: string): void {
     const decision = outcomeOf(outcome)
     this.#metrics.decisions.add(1, decision)
@@ -203,7 +201,6 @@ function hasher(secret: string | undefined): (about: { readonly scope: string; r
   return ({ scope, key }) => ({ 'once_per_key.scope.hash': hash(scope), 'once_per_key.key.hash': hash(key) })
 }
 
-/** How many runs are remembered. */
 const MOST_RUNS = 1_000
 /** Clients retry within minutes. */
 const LONGEST_MS = 3_600_000

@@ -14,7 +14,6 @@ import {
 import type { KeptResult, Results } from './results.js'
 import type { RunnerEvent } from './runner-options.js'
 
-/** What all runs of a runner share. */
 interface RunTerms {
   readonly results: Results
   /** Never throws. */
@@ -60,7 +59,6 @@ export class OperationRun implements AnswerSource {
     return end.action === 'send' ? kept.result : this.#recorded(end)
   }
 
-  /** What the record says in place of the function. */
   #recorded(end: Exclude<RunEnd, { readonly action: 'send' }>): unknown {
     if (end.action === 'replay') return this.#terms.results.read(end.answer)
     // Another attempt has kept its transaction out, so nothing was committed.

@@ -13,15 +13,12 @@ export interface AnyCodec {
   readonly decode: (encoded: never) => unknown
 }
 
-/** The end of a run. */
 export interface KeptResult {
-  /** The stored form. */
   readonly answer: Answer
   /** The caller's form: what a repeat gets or, if the result is not kept, what the function returned. */
   readonly result: unknown
 }
 
-/** Encodes and decodes results. */
 export class Results {
   readonly #codec: AnyCodec
   readonly #maxAnswerBytes: number

@@ -42,7 +42,6 @@ export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFa
 
 export type GivenRunnerOptions = RunnerOptions & { readonly result?: AnyCodec | undefined }
 
-/** The options with all defaults applied. */
 interface ResolvedRunnerOptions {
   readonly namespace: string
   readonly result: AnyCodec | undefined

@@ -33,7 +33,6 @@ import {
   resolveRunnerOptions,
 } from './runner-options.js'
 
-/** Options for results that are not JSON. */
 export interface CodecOptions<Result, Encoded extends string | Uint8Array> {
   /**
    * Converts results into text or bytes, and back: two synchronous functions, `encode` and `decode`. `decode` must read
@@ -43,7 +42,6 @@ export interface CodecOptions<Result, Encoded extends string | Uint8Array> {
   readonly result: ResultCodec<Result, Encoded>
 }
 
-/** A runner's functions besides running. */
 export interface RunnerControls<Result> {
   /** Resolves when no run is active and no completion is pending. Call it before closing the store's client. */
   idle(): Promise<void>

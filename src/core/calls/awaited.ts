@@ -55,7 +55,6 @@ export class Activity {
     this.#whenIdle = []
   }
 
-  /** Resolves when nothing is in progress. */
   idle(): Promise<void> {
     if (this.#active === 0) return Promise.resolve()
     return awaited(new Promise((resolve) => this.#whenIdle.push(resolve)))

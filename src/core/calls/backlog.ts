@@ -34,7 +34,6 @@ export class Backlog {
     return this.#overdue.size
   }
 
-  /** The command's time limit has passed. */
   overdue(command: Sent): void {
     this.#overdue.add(command)
   }

@@ -1,4 +1,3 @@
-/** Something that is due at some time, and may be postponed or cancelled before. */
 export abstract class Deadline {
   /** On the monotonic clock; Infinity: it is in no queue. */
   dueAt = Number.POSITIVE_INFINITY

@@ -22,7 +22,6 @@ export interface Waiting<Reply> {
   replied(call: StoreCall<Reply>): void
 }
 
-/** The parts of an engine that a call uses. */
 interface Calls {
   readonly backlog: Backlog
   readonly timeoutMs: number
@@ -80,7 +79,6 @@ export class StoreCall<Reply> implements Hearing<Reply> {
     if (this.#pending !== undefined) this.#pending.onLateReply = hear
   }
 
-  /** Takes the store's reply, or its promise. */
   take(answer: MaybePromise<Reply>): void {
     if (!isThenable(answer)) {
       this.heard(answer)
@@ -114,7 +112,6 @@ export class StoreCall<Reply> implements Hearing<Reply> {
     this.#answered(null, error)
   }
 
-  /** Why the reply is invalid, if it is. */
   #faultOf(reply: Reply): unknown {
     try {
       const fault = faultInReply(this.command, reply, this.#about.identity.fingerprint, this.#calls.answerFault)
@@ -150,7 +147,6 @@ class Pending<Reply> extends Deadline {
   readonly #call: StoreCall<Reply>
   readonly #about: About
   readonly #calls: Calls
-  /** A caller waits for the reply. */
   readonly #isAwaited: boolean
   /** Its entry in the backlog, after the time limit; a small object, because it may stay there for long. */
   #overdue: { readonly sentAt: number } | undefined = undefined

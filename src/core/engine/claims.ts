@@ -82,7 +82,6 @@ export class Claims {
 /** Nothing of it has run. */
 const GIVEN_UP = Object.freeze({ uncertain: false })
 
-/** The result of claiming an operation. */
 export type Claimed = { readonly action: 'execute'; readonly run: ClaimedRun } | Replayed | Refused
 
 /**
@@ -98,7 +97,6 @@ export interface Claimant {
   isAbandoned(): boolean
 }
 
-/** For whoever waits for the claim by a promise. */
 export class PromisedClaim extends Promised<Claimed> implements Claimant {
   readonly isAbandoned: () => boolean
 

@@ -192,7 +192,6 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
     claim.waiter = new PendingClaim(this, run, claimant)
   }
 
-  /** The first reply to a claim that was pending. */
   replied(run: Run, claim: Claim, claimant: Claimant): void {
     this.#claimed(run, claim, claimant)
     this.core.activity.end()
@@ -280,7 +279,6 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
   }
 }
 
-/** A claim whose reply has not come at once. */
 class PendingClaim implements Waiting<BeginReply> {
   readonly #engine: RecordEngine
   readonly #run: Run

@@ -159,7 +159,6 @@ export interface UnknownOutcome extends RecordName {
 /** Whose records: those of requests, or, with a namespace, those of other operations. */
 export type ScopeName = Pick<RecordName, 'namespace' | 'scope'>
 
-/** A record of a scope. */
 export interface ScopeRecord extends RecordName {
   /** Without its answer: `answer: null`, unless nothing of it is kept. `null`: the store could not read the record. */
   readonly record: IdempotencyRecord | null
@@ -167,7 +166,6 @@ export interface ScopeRecord extends RecordName {
   readonly retentionRemainingMs: number | null
 }
 
-/** What became of a scope's answers. */
 export interface ForgottenScope {
   /** The number of answers that are not kept any more. */
   readonly forgotten: number

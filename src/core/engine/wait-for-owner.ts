@@ -6,7 +6,6 @@ import type { Duplicates, Place } from '../run/duplicates.js'
 import type { Operation } from '../run/operation.js'
 import type { Claims } from './claims.js'
 
-/** How a duplicate's wait ended. */
 export type Waited =
   /** The key became free, and the duplicate acquired it. */
   | { readonly kind: 'acquired'; readonly reply: Acquired; readonly sentAt: number }
@@ -15,7 +14,6 @@ export type Waited =
   /** Its claim was given up: the store failed, or its client has gone. */
   | { readonly kind: 'given up'; readonly notRun: NotRun }
 
-/** A duplicate that begins to wait. */
 interface Duplicate {
   readonly operation: Operation
   readonly isAbandoned: () => boolean
@@ -24,7 +22,6 @@ interface Duplicate {
    * not asked.
    */
   readonly record: IdempotencyRecord | null
-  /** When it arrived. */
   readonly since: number
 }
 

@@ -5,7 +5,6 @@ import type { IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { StoreEvent } from '../store.js'
 import type { NotRun, RefusalCode } from './refusal.js'
 
-/** The record of an event. */
 interface About {
   readonly scope: string
   readonly key: string
@@ -130,7 +129,6 @@ export type UnclaimedCommandName = 'look' | 'fence' | 'withhold'
 /** The optional commands that a store receives. */
 export type OperatorCommandName = 'inspect' | 'resolve' | 'list' | 'forget' | 'listScope'
 
-/** The commands that a store receives. */
 export type CommandName = Extract<EngineEvent, { type: 'store_failed' }>['command']
 
 /** `token`: of the run whose event it is, if it is a run's. */
@@ -157,7 +155,6 @@ export function tellNotRun(
   else if (isRefusal(notRun.code)) emit({ type: notRun.code, scope, key })
 }
 
-/** Whether the record itself is the reason. */
 function isRefusal(code: RefusalCode): code is Refusal {
   return code !== 'store_unavailable' && code !== 'transaction_missing'
 }

@@ -23,7 +23,6 @@ export interface Refused {
   readonly mayHaveRun: boolean
 }
 
-/** An earlier attempt's answer, from its record. */
 export interface Replayed {
   readonly action: 'replay'
   readonly answer: Answer

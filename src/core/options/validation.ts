@@ -155,7 +155,6 @@ export function anInteger(least: number, most: number): Rule {
       : `an integer from ${least} to ${most}`
 }
 
-/** One of a few strings or booleans. */
 export function oneOf(...allowed: readonly (string | boolean)[]): Rule {
   const expected = allowed.map((one) => JSON.stringify(one)).join(' or ')
   return (value) => (allowed.includes(value as string | boolean) ? null : expected)

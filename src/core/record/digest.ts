@@ -8,9 +8,7 @@ export const MAX_DEPTH = 1_000
 /** Frozen within a major version: records made before an upgrade must still match. Held by golden files. */
 const FORMAT = 'v1.'
 
-/** Why a value has no digest. */
 type Undigestible =
-  /** Nested deeper than `MAX_DEPTH`. */
   | { readonly fault: 'too_deep' }
   /** It contains something without a JSON form, such as a Map. `seen` is its kind, for messages. */
   | { readonly fault: 'not_comparable'; readonly seen: string }
@@ -157,7 +155,6 @@ class Digest {
   #length = 0
   /** Absent while everything fits into one piece. */
   #hash: Hash | undefined = undefined
-  /** Why there will be no digest. */
   fault: Undigestible | undefined = undefined
 
   add(text: string): void {

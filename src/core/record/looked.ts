@@ -29,7 +29,6 @@ export interface Fenced {
   readonly isOwn: boolean
 }
 
-/** What a transaction enters with. */
 export interface Entry {
   readonly token: string
   /** From the look, as the following ones: the key is taken only if they still hold. */
@@ -55,7 +54,6 @@ export interface Withheld extends Pick<Entry, 'token' | 'seen' | 'attempt'> {
   readonly retentionMs: number
 }
 
-/** What `look` finds. `stored` is not changed. */
 export function look(stored: StoredRecord | null, looking: Looking, now: number): Looked {
   const { reply } = begin(stored, { ...looking, scope: '', leaseMs: 1, retentionMs: 1 }, now)
   if (!reply.acquired) return reply

@@ -101,7 +101,6 @@ export type StoredRecord = (
       readonly rerun?: true
     }
 ) & {
-  /** The last owner's token. */
   readonly token: string
   /** From this time on there is no record. */
   readonly expiresAt: number

@@ -108,7 +108,6 @@ export interface Claim {
 /** What an owner sends with each later command: enough to write its record again if the store lost it. */
 export interface Ownership {
   readonly token: string
-  /** As in its claim. */
   readonly scope: string
   readonly fingerprint: string
   /** As returned by `begin`; 0: the claim was never confirmed. */
@@ -171,7 +170,6 @@ export type CommandReply =
   | { readonly ok: true; readonly restored?: true }
   | { readonly ok: false; readonly record: IdempotencyRecord | null }
 
-/** A record that a store's `list` returns. */
 export interface ListedRecord {
   /** The storage key. */
   readonly key: string

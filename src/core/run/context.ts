@@ -63,7 +63,6 @@ export interface StepOf {
   <Result>(label: string, work: (step: StepInHand) => AsResult<Result> | Promise<AsResult<Result>>): Promise<Result>
 }
 
-/** The parts of a run that a context uses. */
 interface RunInHand {
   readonly identity: Identity
   readonly attempt: number

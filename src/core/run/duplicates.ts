@@ -27,7 +27,6 @@ export class Duplicates {
   readonly #waitingOf = new Map<string, number>()
   #waiting = 0
 
-  /** A run of this engine now holds this key. */
   enter(recordKey: string, own: Holder): void {
     this.#runs.set(recordKey, own)
   }

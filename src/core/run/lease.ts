@@ -16,7 +16,6 @@ import type { CoreParts } from './operation.js'
 type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
 
 export interface Leased {
-  /** Where its request is told of something. */
   readonly ownContext: OwnContext | undefined
   renew(): StoreCall<CommandReply>
   /** A renewal was stale; `record` is the record that it found. */
@@ -45,9 +44,7 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   readonly until: number
   /** When the last command was sent that the store confirmed. Infinity: there is no lease that could lapse. */
   #confirmedAt: number
-  /** When the next renewal is due. */
   #renewAt: number
-  /** The last renewal that was sent. */
   #renewal: StoreCall<CommandReply> | undefined
   /** A renewal is due, but the previous one is unanswered: only one copy at a time. */
   #isOverdue = false

@@ -57,7 +57,6 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
     this.core.duplicates?.enter(this.recordKey, this)
   }
 
-  /** The attempt has begun. */
   protected tellClaimed({ attempt, previousOutcome }: Pick<Acquired, 'attempt' | 'previousOutcome'>): void {
     if (!this.core.isHeard()) return
     const { scope, key } = this.identity

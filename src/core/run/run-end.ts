@@ -11,7 +11,6 @@ export type FailureKind = 'certainly' | 'perhaps'
 
 /** One run of an operation, as a binding has it. Only its first end counts: later ones get its result. */
 export interface ClaimedRun {
-  /** What the handler receives. */
   readonly context: IdempotencyContext
   /** 1, 2, 3 …; 0: its claim is not confirmed. */
   readonly attempt: number

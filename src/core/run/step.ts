@@ -21,7 +21,6 @@ export interface StepInHand {
    * (`storeFailure: 'runUnprotected'`) always `'unknown'`.
    */
   readonly previousOutcome: 'none' | 'unknown'
-  /** The run's signal. */
   readonly signal: AbortSignal
 }
 
@@ -195,7 +194,6 @@ export function countInside(around: StepWork | undefined, by: 1 | -1): void {
   for (let work = around; work !== undefined; work = work.around) work.begun += by
 }
 
-/** The parts of a run that its steps use. */
 export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   readonly identity: Identity
   readonly ownContext: OwnContext | undefined

@@ -65,7 +65,6 @@ export class Steps {
     }
   }
 
-  /** Whether nothing runs, and no result is on its way. */
   get areSettled(): boolean {
     return this.#running === 0 && this.#onTheirWay.size === 0
   }

@@ -19,7 +19,6 @@ export function storedAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
   return isSendable(stored) ? stored : { ...stored, body: null }
 }
 
-/** The answer without headers that a replay must not contain: mostly itself. */
 function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
   const { status, statusMessage, headers, body } = answer
   /** Absent while all are kept. */

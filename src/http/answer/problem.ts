@@ -14,7 +14,6 @@ export interface ProblemEntry {
   readonly status: number
   /** Short, and always the same. */
   readonly title: string
-  /** What to do about it, in sentences. */
   readonly detail: string
   /** Whether the same request may succeed later: `X-Should-Retry`. */
   readonly retry: boolean

@@ -5,12 +5,10 @@ import type { RequestRun } from './request-run.js'
 
 /** The part of a body that was read. */
 export type ResponseBody =
-  /** All of it. */
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
   /** It is still being written, and is larger than the limit, or is an event stream; or it was cut off. */
   | {
       readonly kind: 'streaming'
-      /** What was read of it. */
       readonly bytes: Uint8Array
       readonly reader: Source
       readonly next: Promise<Read>

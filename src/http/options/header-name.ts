@@ -7,7 +7,6 @@ export function isHeaderName(name: string): boolean {
   return HEADER_NAME.test(name)
 }
 
-/** An option rule: a header's name, in any case. */
 export const aHeaderName: Rule = (value) =>
   typeof value === 'string' && isHeaderName(value) ? null : "a header's name"
 

@@ -35,13 +35,11 @@ export function resolveOptions<Req>(given: IdempotencyOptions<Req>): ResolvedOpt
   return Object.freeze({ ...options, methods: [...options.methods] })
 }
 
-/** The engine's part of the options. */
 export function engineOptionsIn(options: ResolvedOptions<never>): Omit<EngineOptions, 'onEvent'> {
   const own = Object.keys(ALL_ENGINE_RULES).map((name) => [name, options[name as keyof typeof options]])
   return presentIn(Object.fromEntries(own)) as unknown as EngineOptions
 }
 
-/** The options with a default for each that is missing. */
 function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
   const options = {
     ...DEFAULTS,

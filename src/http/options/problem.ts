@@ -52,7 +52,6 @@ export type RenderProblem<Req> = (
   request: Req,
 ) => { readonly contentType?: string; readonly body: string | object }
 
-/** Statuses that replace the catalogue's. */
 export type ProblemStatuses = Readonly<Partial<Record<ProblemCode, number>>>
 
 /**

@@ -2,7 +2,6 @@ import type { Answer } from '../../core/record/record.js'
 import { type IdempotencyOptions, NO_TRAITS, type Profile, type ProfileName, type ProfileTraits } from './options.js'
 import { ietfDraft, type Problem, type ProblemCode, problemBody, type RenderProblem } from './problem.js'
 
-/** Options that keep a rule of the text, or not. */
 type Given = Partial<IdempotencyOptions<never>>
 
 interface Demand {
@@ -108,7 +107,6 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
   },
 }
 
-/** An option rule: one of the profiles. */
 export function aProfile(value: unknown): string | null {
   return termsOf(value) === undefined
     ? "ietfDraft07, agenticCommerce or universalCommerce, which 'once-per-key' exports"

@@ -7,7 +7,6 @@ import { contentTypeOf, type RequestFacts } from './facts.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
 import { checkWasRead, isComparable, unsupportedDetail, warnOfUnsupported } from './sent-body.js'
 
-/** A request that is refused, by the client's mistake. */
 export interface RejectedRequest {
   readonly kind: 'rejected'
   readonly code: Rejection

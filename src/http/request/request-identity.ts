@@ -91,7 +91,6 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
   }
 }
 
-/** How requests are named, besides scope and key. */
 interface Naming {
   readonly isOnlyScope: boolean
   readonly keyPerPath: boolean
@@ -194,7 +193,6 @@ function chosenKey(
   }
 }
 
-/** Makes a sentence for the client of what is wrong. */
 function placed(reading: KeyReading, place: string): KeyReading {
   return 'invalid' in reading ? { invalid: `${place}: ${reading.invalid}.` } : reading
 }

@@ -33,7 +33,6 @@ const knownEventSchemas = {
   merchant_updated: merchantUpdatedEventSchema,
 } satisfies Record<WebhookEventType, z.ZodType<KnownWebhookEvent>>
 
-/** The types that this version knows. */
 export const webhookEventTypes = Object.freeze(Object.keys(knownEventSchemas)) as readonly WebhookEventType[]
 
 const unknownEventSchema = envelopeSchema.transform(

@@ -92,11 +92,9 @@ const WAY_OUT =
   'It must return { id, type, payload }. For an invalid delivery, throw a SyntaxError (as JSON.parse does) or an error ' +
   'with `issues` (as schemas do): the response is then 400.'
 
-/** The event in a delivery, or why the delivery is refused. */
 export type Delivered =
   | {
       readonly refusal: null
-      /** What the handler gets. */
       readonly event: object
       readonly id: string
       /** As sent. */

@@ -247,7 +247,6 @@ export type EventOfType<Event extends ParsedEvent, Type extends string> = Event 
       : never
   : never
 
-/** Looks up the handler by the event's type, as sent. */
 export type HandlerOf = (type: string) => WebhookHandler<never> | undefined
 
 /** A sender's types; `null`: any. */

@@ -67,7 +67,6 @@ const RULES: Readonly<Record<string, OptionRule>> = {
   prefix: optionRules.aString,
 }
 
-/** Returns the key, or what is wrong with the secret. */
 function keyOf(secret: unknown): Uint8Array | string {
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
     return `expected a string or bytes; seen: ${kindOf(secret)}`

@@ -7,7 +7,6 @@ import { bufferOf } from '../../../node/held-body.js'
 /** What a receiver's functions get: Node's request, or Fetch's. */
 export type AnyRequest = IncomingMessage | Request
 
-/** One delivery, whichever kind of request brought it. */
 export interface Delivery<Req extends AnyRequest> {
   readonly request: Req
   readonly method: string
@@ -96,7 +95,6 @@ export class HandledDelivery implements HeldAnswer {
   left(): void {}
 }
 
-/** A body's raw bytes, or why there are none. */
 type RawBody =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
   | { readonly kind: 'too_large' }

@@ -3,7 +3,6 @@ import type { IdempotencyEvent } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
 import type { ReceiverRefusalCode } from './refusal.js'
 
-/** The event in a delivery, as far as it is known. */
 export interface AboutDelivery {
   /** Who owns the event; absent if `source` is a function that was not called before the delivery was refused. */
   readonly source?: string
