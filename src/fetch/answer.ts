@@ -46,7 +46,8 @@ export function bodyOf({ status, body }: Response, method: string): ReadableStre
 export function responseOf(answer: Answer, method: string, extraHeaders: HeaderPairs = [], before?: Headers): Response {
   const headers = new Headers(before)
   for (const name of bodyHeaders) headers.delete(name) // Of earlier middleware, and perhaps of another body.
-  for (const [name] of answer.headers) if (!isCookie(name)) headers.delete(name)
+  // Each line is one cookie: cookies from both sources are kept.
+  for (const [name] of answer.headers) if (name.toLowerCase() !== 'set-cookie') headers.delete(name)
   for (const [name, value] of answer.headers) headers.append(name, value)
   return rebuilt(
     { status: answer.status, statusText: answer.statusMessage, headers },
@@ -54,11 +55,6 @@ export function responseOf(answer: Answer, method: string, extraHeaders: HeaderP
     method,
     extraHeaders,
   )
-}
-
-/** Each line is one cookie: cookies from both sources are kept. */
-function isCookie(name: string): boolean {
-  return name.toLowerCase() === 'set-cookie'
 }
 
 /** A response with another body, because its own has been read: without headers that describe another framing. */

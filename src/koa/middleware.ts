@@ -44,7 +44,8 @@ export function idempotency(options: IdempotencyOptions<Context>, ...plugin: rea
       case 'execute': {
         const { run, extraHeaders = [] } = decision
         const { req, res } = ctx
-        const response = await hold(engine, run, extraHeaders, { req, res, request: ctx, onError: onError(ctx) })
+        const onError = (error: unknown) => ctx.onerror(error as Error)
+        const response = await hold(engine, run, extraHeaders, { req, res, request: ctx, onError })
         if (response === null) return
         ctx.idempotency = run.context
         return new KoaAnswer(ctx, run, response).follow(next)
@@ -75,9 +76,4 @@ function bodyOf({ request }: Context): unknown {
   const { body, rawBody } = request as Parsed
   if (!('rawBody' in request) || !isEmptyObject(body)) return body
   return rawBody === undefined || hasContent(rawBody) ? undefined : body
-}
-
-/** The answer was stored, but could not be sent. */
-function onError(ctx: Context): (error: unknown) => void {
-  return (error) => ctx.onerror(error as Error)
 }

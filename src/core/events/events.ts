@@ -152,11 +152,9 @@ export function tellNotRun(
   record: IdempotencyRecord | null,
 ): void {
   if (notRun.action === 'replay') emit({ type: 'replayed', scope, key, attempt: record?.attempt ?? 0 })
-  else if (isRefusal(notRun.code)) emit({ type: notRun.code, scope, key })
-}
-
-function isRefusal(code: RefusalCode): code is Refusal {
-  return code !== 'store_unavailable' && code !== 'transaction_missing'
+  else if (notRun.code !== 'store_unavailable' && notRun.code !== 'transaction_missing') {
+    emit({ type: notRun.code, scope, key })
+  }
 }
 
 export function storeFailure(error: unknown): StoreFailure {

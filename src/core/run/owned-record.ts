@@ -37,7 +37,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
   /** The outcome of an earlier attempt is unknown: `uncertain` also says that a step of this one began. */
   protected isEarlierUnknown = false
   /** Made with its first step: an attempt without steps pays nothing for them. */
-  #steps: Steps | undefined = undefined
+  protected steps: Steps | undefined = undefined
   #whenEnded: (() => void)[] | undefined = undefined
 
   /** The run begins. `sentAt`: when its claim was sent. `attempt` 0: its claim was not confirmed. */
@@ -264,7 +264,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
   }
 
   restored(): void {
-    this.#steps?.restored()
+    this.steps?.restored()
   }
 
   abstract renewalRefused(record: IdempotencyRecord | null): void
@@ -282,32 +282,23 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
 
   /** Earlier attempts have recorded these. */
   protected recordedSteps(steps: readonly Step[]): void {
-    this.#steps = new Steps(this, this.core, steps)
+    this.steps = new Steps(this, this.core, steps)
   }
 
   /** A step of the operation: see `IdempotencyContext`. */
   step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
-    this.#steps ??= new Steps(this, this.core)
-    return this.#steps.step(label, work, options)
+    this.steps ??= new Steps(this, this.core)
+    return this.steps.step(label, work, options)
   }
 
   stepInside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
-    this.#steps ??= new Steps(this, this.core)
-    return this.#steps.inside(label, work, options)
-  }
-
-  protected get areStepsSettled(): boolean {
-    return this.#steps === undefined || this.#steps.areSettled
-  }
-
-  protected whenStepsSettled(then: () => void): void {
-    this.#steps?.whenSettled(then)
+    this.steps ??= new Steps(this, this.core)
+    return this.steps.inside(label, work, options)
   }
 
   /** The run has completed: the result of a step that is still running is recorded nowhere. */
   protected warnOfRunningSteps(): void {
-    if (this.#steps === undefined) return
-    for (const label of this.#steps.runningLabels()) warnUnawaitedStep(label)
+    for (const label of this.steps?.runningLabels() ?? []) warnUnawaitedStep(label)
   }
 
   tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void {

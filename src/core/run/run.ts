@@ -170,7 +170,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   }
 
   #fail(how: FailureKind, because: FailureReason): void {
-    if (this.areStepsSettled) {
+    if (this.steps?.areSettled !== false) {
       this.release(this.#judged(how, because))
       return
     }
@@ -179,7 +179,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
       this.#releaseAfterSteps = undefined
       if (!this.isOver) this.release(this.#judged(how, because))
     }
-    this.whenStepsSettled(() => this.#releaseAfterSteps?.())
+    this.steps.whenSettled(() => this.#releaseAfterSteps?.())
     this.settle(SEND)
     this.#isSentEarly = true
   }

@@ -103,8 +103,10 @@ export class RequestRules<Req> {
     outcome: Other | Replayed | Refused,
   ): Exclude<Other, Replayed | Refused> | Replay | Rejected {
     switch (outcome.action) {
-      case 'replay':
-        return { action: 'replay', answer: answerIn(outcome as Replayed) }
+      case 'replay': {
+        const { answer, isOwn } = outcome as Replayed
+        return { action: 'replay', answer: isOwn ? answer : asReplay(answer) }
+      }
       case 'refuse': {
         const { code, retryAfterMs, mayHaveRun } = outcome as Refused
         return this.reject(code, mayHaveRun && code === 'store_unavailable' ? MAY_HAVE_RUN : undefined, retryAfterMs)
@@ -128,9 +130,4 @@ export class RequestRules<Req> {
       ? problem
       : { ...problem, retentionSeconds: Math.floor(Math.min(retentionMs, unknownRetentionMs) / 1_000) }
   }
-}
-
-/** Marked as a replay, unless it is the run's own answer. */
-function answerIn({ answer, isOwn }: Replayed): Answer {
-  return isOwn ? answer : asReplay(answer)
 }
