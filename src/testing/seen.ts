@@ -87,6 +87,39 @@ export function seenAnswer({ status, statusMessage, headers, body }: Answer): Se
   return { status, statusMessage, headers: pairs, body: body === null ? null : hexOf(body) }
 }
 
+// --- what a reply is to be
+
+export const OK: SeenDone = { ok: true }
+
+/** That of a claim of a key that was never claimed. */
+export const NEW = acquired(1, 'none')
+
+export function acquired(attempt: number, previousOutcome: string): SeenBegun {
+  return { acquired: true, attempt, previousOutcome }
+}
+
+export function refused(record: SeenRecord | null): unknown {
+  return { acquired: false, record }
+}
+
+export function stale(record: SeenRecord | null): SeenDone {
+  return { ok: false, record }
+}
+
+/** A failure after which anybody may claim. */
+export function failed(attempt = 1): SeenRecord {
+  return { state: 'failed', fingerprint: null, attempt, uncertain: false }
+}
+
+export function answerIn(record: SeenRecord | null): SeenAnswer | null {
+  return record?.state === 'completed' ? record.answer : null
+}
+
+/** What a retry gets. */
+export function answerTo(begun: SeenBegun): SeenAnswer | null {
+  return begun.acquired ? null : answerIn(begun.record)
+}
+
 /** Throws an AssertionError with the broken promise, the members that differ, and both values. */
 export function promised(seen: unknown, due: unknown, promise: string): void {
   if (!isDeepStrictEqual(seen, due)) broken(promise, due, seen)

@@ -1,6 +1,6 @@
-import type { Bench } from './bench.js'
+import type { Bench, Law } from './bench.js'
 import { ANSWER, type Claimant, SEEN_ANSWER } from './claimant.js'
-import { promised, type SeenRecord } from './seen.js'
+import { failed, OK, promised, type SeenRecord } from './seen.js'
 
 /** What a command finds: the expected record, and its last owner. */
 export interface Met {
@@ -20,8 +20,7 @@ export const SITUATIONS = {
   },
 
   'in-flight, lease lapsed': async (bench) => {
-    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
+    const owner = await lapsed(bench)
     return { owner, record: bench.inFlight(owner, { lease: 'lapsed' }) }
   },
 
@@ -38,37 +37,47 @@ export const SITUATIONS = {
 
   completed: async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.complete(), { ok: true }, 'The owner can complete.')
+    promised(await owner.complete(), OK, 'The owner can complete.')
     return { owner, record: completed(owner) }
   },
 
   'completed, answer not kept': async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(
-      await owner.complete({ ...ANSWER, body: null }),
-      { ok: true },
-      'The owner can complete without its answer.',
-    )
+    promised(await owner.complete({ ...ANSWER, body: null }), OK, 'The owner can complete without its answer.')
     return { owner, record: { ...completed(owner), answer: { ...SEEN_ANSWER, body: null } } }
   },
 
   'failed, certain': async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.release(), { ok: true }, 'The owner can release.')
-    return { owner, record: { state: 'failed', fingerprint: null, attempt: 1, uncertain: false } }
+    promised(await owner.release(), OK, 'The owner can release.')
+    return { owner, record: failed() }
   },
 
   'failed, uncertain': async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.release({ uncertain: true }), { ok: true }, 'The owner can release.')
-    return { owner, record: { state: 'failed', fingerprint: owner.fingerprint, attempt: 1, uncertain: true } }
+    promised(await owner.release({ uncertain: true }), OK, 'The owner can release.')
+    return { owner, record: failedUncertain(owner) }
   },
 } satisfies Record<string, Prepare>
 
 export type SituationName = keyof typeof SITUATIONS
 
+/** A law about a command, by the situation that it meets. */
+export function meeting(
+  holds: Law['holds'],
+  situation: string,
+  name: string,
+  check: (bench: Bench, met: Met) => Promise<void>,
+): Law {
+  return { name, holds, check: async (bench) => check(bench, await SITUATIONS[situation as SituationName](bench)) }
+}
+
 export function completed(owner: Claimant, attempt = 1) {
   return { state: 'completed', fingerprint: owner.fingerprint, attempt, answer: SEEN_ANSWER } as const
+}
+
+export function failedUncertain({ fingerprint }: Claimant, attempt = 1): SeenRecord {
+  return { state: 'failed', fingerprint, attempt, uncertain: true }
 }
 
 /** The record as a command with this fingerprint gets it: without the answer if the fingerprint differs. */
@@ -77,10 +86,22 @@ export function shownTo(fingerprint: string, record: SeenRecord | null): SeenRec
   return { ...record, answer: null }
 }
 
+/** The owner of a first attempt, whose lease has lapsed. */
+export async function lapsed(bench: Bench): Promise<Claimant> {
+  const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
+  await bench.pass()
+  return owner
+}
+
+/** It is not acquired, whatever record it is shown. */
+export async function keptOut(claimant: Claimant, promise: string): Promise<void> {
+  const { acquired } = await claimant.begin()
+  promised({ acquired }, { acquired: false }, promise)
+}
+
 /** A second owner, after the first one's lease lapsed. */
 export async function takenOver(bench: Bench, leaseMs: number): Promise<Claimant> {
-  await bench.claimant().claims({ leaseMs: bench.shortMs })
-  await bench.pass()
+  await lapsed(bench)
   return bench.claimant().claims({ leaseMs })
 }
 
@@ -102,5 +123,5 @@ export async function repeatEnd(met: Met): Promise<unknown> {
 /** What a command that changes nothing has found is still there, with its token. */
 export async function checkUnchanged(bench: Bench, met: Met, name: string): Promise<void> {
   promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
-  if (met.record !== null) promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns it.`)
+  if (met.record !== null) promised(await repeatEnd(met), OK, `${name}, and the last owner still owns it.`)
 }

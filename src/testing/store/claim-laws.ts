@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { type Bench, DAY_MS, everywhere, type Law } from '../bench.js'
 import { type Claimant, FINGERPRINT, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from '../claimant.js'
-import { promised } from '../seen.js'
-import { completed } from '../situations.js'
+import { acquired, answerTo, failed, NEW, OK, promised, refused, type SeenBegun, stale } from '../seen.js'
+import { completed, failedUncertain, lapsed } from '../situations.js'
 
 const CROWD = 50
 
 /** Exclusive, and fenced: who owns a key, and who no longer does. */
 export const claimLaws: readonly Law[] = everywhere({
-  'exclusive: of 50 begins at once, one acquires': (bench) => oneOfACrowd(bench, { attempt: 1, outcome: 'none' }),
+  'exclusive: of 50 begins at once, one acquires': (bench) => oneOfACrowd(bench, NEW),
 
   'exclusive: a live lease keeps others out, however often they try': async (bench) => {
     const owner = await bench.claimant().claims()
     for (let i = 0; i < 5; i++) {
       const begun = await bench.claimant().begin()
-      promised(begun, { acquired: false, record: bench.inFlight(owner) }, 'While a lease is live nobody else claims.')
+      promised(begun, refused(bench.inFlight(owner)), 'While a lease is live nobody else claims.')
     }
   },
 
@@ -23,19 +23,18 @@ export const claimLaws: readonly Law[] = everywhere({
     const stranger = bench.claimant({ attempt: 1 })
     await stranger.complete(OTHER_ANSWER)
     await stranger.release()
-    promised(await owner.complete(), { ok: true }, 'The owner stays the owner.')
+    promised(await owner.complete(), OK, 'The owner stays the owner.')
     promised(await bench.look(), completed(owner), "The owner's answer is the one that is stored.")
   },
 
   'exclusive: of 50 begins at once after a lapse, one takes over': async (bench) => {
-    await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
-    await oneOfACrowd(bench, { attempt: 2, outcome: 'unknown' })
+    await lapsed(bench)
+    await oneOfACrowd(bench, acquired(2, 'unknown'))
   },
 
   'exclusive: of 50 begins at once after a failure, one claims': async (bench) => {
     await (await bench.claimant().claims()).release()
-    await oneOfACrowd(bench, { attempt: 2, outcome: 'failed' })
+    await oneOfACrowd(bench, acquired(2, 'failed'))
   },
 
   'exclusive: a lease holds until its end': (bench) =>
@@ -48,10 +47,8 @@ export const claimLaws: readonly Law[] = everywhere({
     }),
 
   'exclusive: a lease ends by itself': async (bench) => {
-    await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
-    const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
-    promised(await bench.claimant().begin(), due, 'Once leaseMs have passed another may take over.')
+    await lapsed(bench)
+    promised(await bench.claimant().begin(), acquired(2, 'unknown'), 'Once leaseMs have passed another may take over.')
   },
 
   'exclusive: a lease of a day lasts a day, and a refused begin gets its remaining time': async (bench) => {
@@ -59,20 +56,19 @@ export const claimLaws: readonly Law[] = everywhere({
     const leftMs = await leaseLeftMs(bench)
     promised(leftMs <= DAY_MS && leftMs > DAY_MS / 2, true, `Most of the day is left; seen: ${leftMs} ms.`)
     await bench.leap(DAY_MS - 1)
-    const refused = { acquired: false, record: bench.inFlight(owner) }
-    promised(await bench.claimant().begin(), refused, 'A long lease is live until its end.')
+    promised(await bench.claimant().begin(), refused(bench.inFlight(owner)), 'A long lease is live until its end.')
   },
 
   'exclusive: a refused or stale command does not extend the lease': (bench) =>
     bench.before(async (key, ms, early, late) => {
       await bench.claimant({ key }).claims({ leaseMs: ms })
       await early()
-      const { acquired } = await bench.claimant({ key }).begin()
-      const { ok } = await bench.claimant({ key }).renew()
+      const begun = await bench.claimant({ key }).begin()
+      const renewed = await bench.claimant({ key }).renew()
       return async () => {
-        promised([acquired, ok], [false, false], 'While a lease is live nobody else has the key.')
+        promised([begun.acquired, renewed.ok], [false, false], 'While a lease is live nobody else has the key.')
         await late()
-        const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
+        const due = acquired(2, 'unknown')
         promised(await bench.claimant({ key }).begin(), due, 'The owner decides how long the lease is.')
       }
     }),
@@ -81,12 +77,16 @@ export const claimLaws: readonly Law[] = everywhere({
     const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
     await owner.renew({ leaseMs: bench.longMs })
     await bench.pass()
-    const refused = { acquired: false, record: bench.inFlight(owner) }
-    promised(await bench.claimant().begin(), refused, 'A renewed lease outlasts the previous one.')
+    const due = refused(bench.inFlight(owner))
+    promised(await bench.claimant().begin(), due, 'A renewed lease outlasts the previous one.')
     await owner.renew({ leaseMs: bench.shortMs })
     await bench.pass()
-    const { acquired } = await bench.claimant().begin()
-    promised({ acquired }, { acquired: true }, 'A renewed lease ends at its own time, even if that is earlier.')
+    const begun = await bench.claimant().begin()
+    promised(
+      { acquired: begun.acquired },
+      { acquired: true },
+      'A renewed lease ends at its own time, even if that is earlier.',
+    )
   },
 
   'exclusive: the lease of a takeover starts at the takeover': (bench) =>
@@ -103,65 +103,59 @@ export const claimLaws: readonly Law[] = everywhere({
     const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
     await owner.begin({ leaseMs: bench.longMs })
     await bench.pass()
-    const refused = { acquired: false, record: bench.inFlight(owner) }
-    promised(await bench.claimant().begin(), refused, 'The lease of a repeated begin starts at the repetition.')
+    const due = refused(bench.inFlight(owner))
+    promised(await bench.claimant().begin(), due, 'The lease of a repeated begin starts at the repetition.')
   },
 
   'exclusive: the owner can renew a lapsed lease that nobody took over': async (bench) => {
-    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
-    promised(await owner.renew(), { ok: true }, 'A lapse alone changes nothing.')
-    const refused = { acquired: false, record: bench.inFlight(owner) }
-    promised(await bench.claimant().begin(), refused, 'After the renewal the lease is live.')
-    promised(await owner.complete(), { ok: true }, 'Its owner completes.')
+    const owner = await lapsed(bench)
+    promised(await owner.renew(), OK, 'A lapse alone changes nothing.')
+    promised(await bench.claimant().begin(), refused(bench.inFlight(owner)), 'After the renewal the lease is live.')
+    promised(await owner.complete(), OK, 'Its owner completes.')
   },
 
   'fenced: after a takeover the former owner changes nothing': async (bench) => {
     const [former, owner] = await formerAndOwner(bench)
     const record = bench.inFlight(owner, { attempt: 2, uncertain: true })
-    const stale = { ok: false, record }
-    promised(await former.renew(), stale, 'renew of a former owner is stale.')
-    promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale.')
-    promised(await former.release(), stale, 'release of a former owner is stale.')
-    promised(await former.begin(), { acquired: false, record }, 'begin of a former owner is not acquired.')
+    const due = stale(record)
+    promised(await former.renew(), due, 'renew of a former owner is stale.')
+    promised(await former.complete(OTHER_ANSWER), due, 'complete of a former owner is stale.')
+    promised(await former.release(), due, 'release of a former owner is stale.')
+    promised(await former.begin(), refused(record), 'begin of a former owner is not acquired.')
     promised(await bench.look(), record, 'The commands of a former owner change nothing.')
-    promised(await owner.complete(), { ok: true }, 'The owner stays the owner.')
+    promised(await owner.complete(), OK, 'The owner stays the owner.')
   },
 
   "fenced: after another's failure the former owner changes nothing": async (bench) => {
     const [former, owner] = await formerAndOwner(bench)
     await owner.release()
-    const record = { state: 'failed', fingerprint: owner.fingerprint, attempt: 2, uncertain: true } as const
-    const stale = { ok: false, record }
-    promised(await former.renew(), stale, 'renew of a former owner is stale.')
-    promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale.')
-    promised(await former.release(), stale, 'release of a former owner is stale.')
+    const record = failedUncertain(owner, 2)
+    const due = stale(record)
+    promised(await former.renew(), due, 'renew of a former owner is stale.')
+    promised(await former.complete(OTHER_ANSWER), due, 'complete of a former owner is stale.')
+    promised(await former.release(), due, 'release of a former owner is stale.')
     promised(await bench.look(), record, 'The commands of a former owner change nothing.')
   },
 
   'fenced: once released, a token neither renews nor completes': async (bench) => {
     const owner = await bench.claimant().claims()
     await owner.release()
-    const record = { state: 'failed', fingerprint: null, attempt: 1, uncertain: false } as const
-    promised(await owner.renew(), { ok: false, record }, 'renew after the release is stale.')
-    promised(await owner.complete(), { ok: false, record }, 'complete after the release is stale.')
+    const record = failed()
+    promised(await owner.renew(), stale(record), 'renew after the release is stale.')
+    promised(await owner.complete(), stale(record), 'complete after the release is stale.')
     const next = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).claims()
     const inFlight = bench.inFlight(next, { attempt: 2 })
-    promised(
-      await owner.complete(),
-      { ok: false, record: inFlight },
-      'A late completion does not affect a later attempt.',
-    )
-    promised(await owner.release(), { ok: false, record: inFlight }, 'A late release does not affect a later attempt.')
+    promised(await owner.complete(), stale(inFlight), 'A late completion does not affect a later attempt.')
+    promised(await owner.release(), stale(inFlight), 'A late release does not affect a later attempt.')
   },
 
   "one answer: after another's completion a former owner gets that answer": async (bench) => {
     const [former, owner] = await formerAndOwner(bench)
     await owner.complete()
-    const stale = { ok: false, record: completed(owner, 2) }
-    promised(await former.complete(OTHER_ANSWER), stale, 'complete of a former owner is stale, with the answer.')
-    promised(await former.release(), stale, 'release of a former owner is stale, with the answer.')
-    promised(await former.renew(), stale, 'renew of a former owner is stale, with the answer.')
+    const due = stale(completed(owner, 2))
+    promised(await former.complete(OTHER_ANSWER), due, 'complete of a former owner is stale, with the answer.')
+    promised(await former.release(), due, 'release of a former owner is stale, with the answer.')
+    promised(await former.renew(), due, 'renew of a former owner is stale, with the answer.')
     promised(await bench.look(), completed(owner, 2), 'The answer stays.')
   },
 
@@ -185,18 +179,16 @@ export const claimLaws: readonly Law[] = everywhere({
     const owner = await bench.claimant().claims()
     await owner.complete()
     for (let i = 0; i < 3; i++) {
-      const { acquired, ...rest } = await bench.claimant().begin()
-      promised({ acquired }, { acquired: false }, 'A completed key is never claimed again.')
-      const answer = 'record' in rest && 'answer' in rest.record ? rest.record.answer : null
-      promised(answer, SEEN_ANSWER, 'A retry gets the answer.')
+      const begun = await bench.claimant().begin()
+      promised({ acquired: begun.acquired }, { acquired: false }, 'A completed key is never claimed again.')
+      promised(answerTo(begun), SEEN_ANSWER, 'A retry gets the answer.')
     }
   },
 })
 
-async function oneOfACrowd(bench: Bench, due: { attempt: number; outcome: string }): Promise<void> {
+async function oneOfACrowd(bench: Bench, winner: SeenBegun): Promise<void> {
   const begun = await Promise.all(Array.from({ length: CROWD }, () => bench.claimant().begin()))
   const winners = begun.filter((each) => each.acquired)
-  const winner = { acquired: true, attempt: due.attempt, previousOutcome: due.outcome }
   promised(winners, [winner], `Of ${CROWD} begins at once, one acquires.`)
 }
 
@@ -207,7 +199,6 @@ async function leaseLeftMs({ store, key }: Bench): Promise<number> {
 }
 
 async function formerAndOwner(bench: Bench): Promise<[former: Claimant, owner: Claimant]> {
-  const former = await bench.claimant().claims({ leaseMs: bench.shortMs })
-  await bench.pass()
+  const former = await lapsed(bench)
   return [former, await bench.claimant().claims()]
 }

@@ -1,8 +1,8 @@
 import type { Forgetting } from '../../core/index.js'
 import { type Bench, type Law, lawFor } from '../bench.js'
 import { ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
-import { promised, type SeenAnswer, type SeenRecord } from '../seen.js'
-import { checkUnchanged, type Met, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
+import { NEW, OK, promised, refused, type SeenAnswer, type SeenRecord, stale } from '../seen.js'
+import { checkUnchanged, type Met, meeting, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
 import { promisedNearlyAll } from './operator-laws.js'
 
 const forgetful = lawFor('forgetful')
@@ -25,16 +25,15 @@ const FORGOTTEN: SeenAnswer = { status: 200, statusMessage: '', headers: [], bod
 const FORGET_CELLS = Object.entries(SETTLED).flatMap(([situation, isSettled]) =>
   [false, true].map((removes): Law => {
     const name = `forget${removes ? ', removing' : ''} (${situation}): ${isSettled ? 'ok' : 'stale'}`
-    return forgetful(name, async (bench) => {
-      const met = await SITUATIONS[situation as SituationName](bench)
+    return meeting('forgetful', situation, name, async (bench, met) => {
       const done = await bench.forget(lookedAt(met, removes))
       if (!isSettled) return checkStale(bench, met, done, name)
-      promised(done, { ok: true }, `${name}.`)
+      promised(done, OK, `${name}.`)
       if (removes) return checkNew(bench, name)
       const record = forgotten(met.record)
       promised(await bench.inspect(), record, `${name}, and only its answer is gone.`)
-      promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns it.`)
-      promised(await bench.forget(lookedAt(met, removes)), { ok: true }, `${name}, and it may be sent twice.`)
+      promised(await repeatEnd(met), OK, `${name}, and the last owner still owns it.`)
+      promised(await bench.forget(lookedAt(met, removes)), OK, `${name}, and it may be sent twice.`)
       promised(await bench.inspect(), record, `${name}, and none of these changes the record.`)
     })
   }),
@@ -67,8 +66,8 @@ const LAWS: readonly Law[] = [
   forgetful('forget: a forgotten key is never claimed again', async (bench) => {
     const met = await SITUATIONS.completed(bench)
     await bench.forget(lookedAt(met, false))
-    const refused = { acquired: false, record: forgotten(met.record) }
-    promised(await bench.claimant().begin(), refused, 'Its answer is not kept, and the operation never runs again.')
+    const due = refused(forgotten(met.record))
+    promised(await bench.claimant().begin(), due, 'Its answer is not kept, and the operation never runs again.')
   }),
 
   forgetful('forget: keeps the rest of the retention', (bench) =>
@@ -79,7 +78,7 @@ const LAWS: readonly Law[] = [
       const { fingerprint } = owner
       const done = await bench.forget({ state: 'completed', attempt: 1, fingerprint, removes: false }, key)
       return async () => {
-        promised(done, { ok: true }, 'Until its retention ends, its answer can be forgotten.')
+        promised(done, OK, 'Until its retention ends, its answer can be forgotten.')
         await late()
         promised(await bench.inspect(key), null, 'Its retention ends as if nothing had been forgotten.')
       }
@@ -144,12 +143,11 @@ function unanswered(record: SeenRecord): SeenRecord {
 
 async function checkStale(bench: Bench, met: Met, done: unknown, name: string): Promise<void> {
   const shown = met.record && unanswered(met.record)
-  promised(done, { ok: false, record: shown }, `${name}, and shows the current record, without its answer.`)
+  promised(done, stale(shown), `${name}, and shows the current record, without its answer.`)
   await checkUnchanged(bench, met, name)
 }
 
 async function checkNew(bench: Bench, name: string): Promise<void> {
   promised(await bench.inspect(), null, `${name}, and there is no record.`)
-  const first = { acquired: true, attempt: 1, previousOutcome: 'none' }
-  promised(await bench.claimant().begin(), first, `${name}, and the key is new.`)
+  promised(await bench.claimant().begin(), NEW, `${name}, and the key is new.`)
 }

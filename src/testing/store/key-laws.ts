@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Bench, everywhere, type Law } from '../bench.js'
 import { ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
-import { promised } from '../seen.js'
-import { completed, shownTo, takenOver } from '../situations.js'
+import { acquired, answerTo, NEW, OK, promised, refused, stale } from '../seen.js'
+import { completed, failedUncertain, keptOut, lapsed, shownTo, takenOver } from '../situations.js'
 
 /** Strings that a store might interpret or normalise. Each is a separate key. */
 const ODD_KEYS = [
@@ -76,15 +76,14 @@ export const keyLaws: readonly Law[] = everywhere({
     await owner.complete(ANSWER, { key: there })
     await owner.release({ key: there })
     promised(await bench.look(there), bench.inFlight(other), 'A token owns only the record that it claimed.')
-    promised(await other.complete(), { ok: true }, 'Its owner completes.')
+    promised(await other.complete(), OK, 'Its owner completes.')
     promised(await bench.look(here), bench.inFlight(owner), 'The completion of one key does not change another.')
   },
 
   'apart: claims of 50 keys at once all succeed': async (bench) => {
     const keys = Array.from({ length: 50 }, (_, i) => `${bench.key}:${i}`)
     const begun = await Promise.all(keys.map((key) => bench.claimant({ key }).begin()))
-    const first = { acquired: true, attempt: 1, previousOutcome: 'none' }
-    promised(begun, Array(50).fill(first), 'A claim does not block a claim of another key.')
+    promised(begun, Array(50).fill(NEW), 'A claim does not block a claim of another key.')
   },
 })
 
@@ -92,18 +91,16 @@ async function ownRecordEach(bench: Bench, keys: readonly string[]): Promise<voi
   const owners = []
   for (const key of keys) {
     const owner = bench.claimant({ key })
-    const first = { acquired: true, attempt: 1, previousOutcome: 'none' }
-    promised(await owner.begin(), first, `A key that was never claimed is new: ${shown(key)}.`)
+    promised(await owner.begin(), NEW, `A key that was never claimed is new: ${shown(key)}.`)
     owners.push(owner)
   }
   for (const [i, owner] of owners.entries()) {
     const done = await owner.complete({ ...ANSWER, status: 200 + i })
-    promised(done, { ok: true }, `Each key is completed by its own owner: ${shown(keys[i] as string)}.`)
+    promised(done, OK, `Each key is completed by its own owner: ${shown(keys[i] as string)}.`)
   }
   for (const [i, key] of keys.entries()) {
-    const begun = await bench.claimant({ key }).begin()
-    const status = !begun.acquired && 'answer' in begun.record ? begun.record.answer?.status : null
-    promised(status, 200 + i, `Each key gets its own answer: ${shown(key)}.`)
+    const answer = answerTo(await bench.claimant({ key }).begin())
+    promised(answer?.status, 200 + i, `Each key gets its own answer: ${shown(key)}.`)
   }
 }
 
@@ -118,7 +115,7 @@ export const boundKeyLaws: readonly Law[] = everywhere({
     await owner.complete()
     const begun = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).begin()
     const record = shownTo(OTHER_FINGERPRINT, completed(owner))
-    promised(begun, { acquired: false, record }, 'A claim with another fingerprint gets the bound record.')
+    promised(begun, refused(record), 'A claim with another fingerprint gets the bound record.')
   },
 
   'bound: a command that comes with another fingerprint is not shown the answer': async (bench) => {
@@ -128,12 +125,12 @@ export const boundKeyLaws: readonly Law[] = everywhere({
     // It makes no difference which token is sent, or which command is refused.
     for (const token of [owner.token, randomUUID()]) {
       const other = bench.claimant({ token, fingerprint: OTHER_FINGERPRINT, attempt: 1 })
-      promised(await other.begin(), { acquired: false, record }, 'begin shows the record without its answer.')
-      promised(await other.renew(), { ok: false, record }, 'renew shows the record without its answer.')
-      promised(await other.release(), { ok: false, record }, 'release shows the record without its answer.')
+      promised(await other.begin(), refused(record), 'begin shows the record without its answer.')
+      promised(await other.renew(), stale(record), 'renew shows the record without its answer.')
+      promised(await other.release(), stale(record), 'release shows the record without its answer.')
     }
     const stranger = bench.claimant({ fingerprint: OTHER_FINGERPRINT, attempt: 1 })
-    promised(await stranger.complete(), { ok: false, record }, 'complete shows the record without its answer.')
+    promised(await stranger.complete(), stale(record), 'complete shows the record without its answer.')
     promised(await bench.look(), completed(owner), 'A command with the same fingerprint gets the answer.')
   },
 
@@ -141,17 +138,18 @@ export const boundKeyLaws: readonly Law[] = everywhere({
     await (await bench.claimant().claims()).release()
     const corrected = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).claims()
     await corrected.complete()
-    const record = await bench.look()
-    const fingerprint = record !== null && 'fingerprint' in record ? record.fingerprint : null
-    promised(fingerprint, OTHER_FINGERPRINT, 'A corrected request may follow a failure, and binds the key.')
+    promised(
+      (await bench.look())?.fingerprint,
+      OTHER_FINGERPRINT,
+      'A corrected request may follow a failure, and binds the key.',
+    )
   },
 
   'bound: a key in flight belongs to its fingerprint, lapsed or not': async (bench) => {
-    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
+    const owner = await lapsed(bench)
     const other = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
     const record = bench.inFlight(owner, { lease: 'lapsed' })
-    promised(await other.begin(), { acquired: false, record }, 'A lapsed record stays bound to its fingerprint.')
+    promised(await other.begin(), refused(record), 'A lapsed record stays bound to its fingerprint.')
   },
 
   'bound: an uncertain failure keeps its fingerprint through a takeover and its failure': async (bench) => {
@@ -159,19 +157,17 @@ export const boundKeyLaws: readonly Law[] = everywhere({
     const owner = await bench.claimant().claims()
     await owner.release()
     const other = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
-    const record = { state: 'failed', fingerprint: owner.fingerprint, attempt: 2, uncertain: true }
-    promised(await other.begin(), { acquired: false, record }, 'An uncertain record stays bound to its fingerprint.')
+    const due = refused(failedUncertain(owner, 2))
+    promised(await other.begin(), due, 'An uncertain record stays bound to its fingerprint.')
   },
 
   'bound: the attempt only grows, through failures, lapses and uncertainty': async (bench) => {
     await (await bench.claimant().claims()).release()
     await (await bench.claimant().claims()).release()
-    await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
+    await lapsed(bench)
     await (await bench.claimant().claims()).release()
-    const due = { acquired: true, attempt: 5, previousOutcome: 'unknown' }
     const fifth = bench.claimant()
-    promised(await fifth.begin(), due, 'The claim after four attempts is the fifth.')
+    promised(await fifth.begin(), acquired(5, 'unknown'), 'The claim after four attempts is the fifth.')
     await fifth.complete()
     promised(await bench.look(), completed(fifth, 5), 'The completed record shows attempt 5.')
   },
@@ -179,12 +175,11 @@ export const boundKeyLaws: readonly Law[] = everywhere({
   "bound: the attempt is the record's own, whatever its owner says": async (bench) => {
     await (await bench.claimant().claims()).release()
     const owner = await bench.claimant().claims()
-    promised(await owner.renew({ attempt: 9 }), { ok: true }, 'The token proves who owns it.')
+    promised(await owner.renew({ attempt: 9 }), OK, 'The token proves who owns it.')
     promised(await bench.look(), bench.inFlight(owner, { attempt: 2 }), 'renew does not change the attempt.')
     await owner.release({ attempt: 0 })
     const next = bench.claimant()
-    const due = { acquired: true, attempt: 3, previousOutcome: 'failed' }
-    promised(await next.begin(), due, 'release does not change the attempt.')
+    promised(await next.begin(), acquired(3, 'failed'), 'release does not change the attempt.')
     await next.complete(undefined, { attempt: 9 })
     promised(await bench.look(), completed(next, 3), 'complete does not change the attempt.')
   },
@@ -201,7 +196,7 @@ export const boundKeyLaws: readonly Law[] = everywhere({
   'fresh: after certain failures the outcome is failed': async (bench) => {
     for (let attempt = 1; attempt <= 4; attempt++) {
       const claimant = bench.claimant()
-      const due = { acquired: true, attempt, previousOutcome: attempt === 1 ? 'none' : 'failed' }
+      const due = acquired(attempt, attempt === 1 ? 'none' : 'failed')
       promised(await claimant.begin(), due, 'After certain failures the outcome is not unknown.')
       await claimant.release()
     }
@@ -209,29 +204,33 @@ export const boundKeyLaws: readonly Law[] = everywhere({
 
   'fresh: an attempt that failed after it may have had an effect leaves the outcome unknown': async (bench) => {
     await (await bench.claimant().claims()).release({ uncertain: true })
-    await expectPreviousOutcome(bench, 'unknown', 'An uncertain failure is reported to the next attempt.')
+    promised(
+      await bench.claimant().begin(),
+      acquired(2, 'unknown'),
+      'An uncertain failure is reported to the next attempt.',
+    )
   },
 
   'fresh: an attempt that stalled leaves the outcome unknown': async (bench) => {
-    await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
-    await expectPreviousOutcome(bench, 'unknown', 'A lapse is reported to the next attempt.')
+    await lapsed(bench)
+    promised(await bench.claimant().begin(), acquired(2, 'unknown'), 'A lapse is reported to the next attempt.')
   },
 
   'fresh: uncertain is only ever added: no failing takeover forgets it': async (bench) => {
     const owner = await takenOver(bench, bench.longMs)
     await owner.release({ uncertain: false })
-    const record = { state: 'failed', fingerprint: owner.fingerprint, attempt: 2, uncertain: true }
-    promised(await bench.look(), record, 'A takeover that fails for certain leaves the record uncertain.')
-    const due = { acquired: true, attempt: 3, previousOutcome: 'unknown' }
-    promised(await bench.claimant().begin(), due, 'The next attempt gets the unknown outcome.')
+    promised(
+      await bench.look(),
+      failedUncertain(owner, 2),
+      'A takeover that fails for certain leaves the record uncertain.',
+    )
+    promised(await bench.claimant().begin(), acquired(3, 'unknown'), 'The next attempt gets the unknown outcome.')
   },
 
   'fresh: a takeover of an uncertain failure stays uncertain when it fails': async (bench) => {
     await (await bench.claimant().claims()).release({ uncertain: true })
     await (await bench.claimant().claims()).release({ uncertain: false })
-    const due = { acquired: true, attempt: 3, previousOutcome: 'unknown' }
-    promised(await bench.claimant().begin(), due, 'The first attempt stays uncertain.')
+    promised(await bench.claimant().begin(), acquired(3, 'unknown'), 'The first attempt stays uncertain.')
   },
 
   'fresh: a renewal does not forget uncertainty': async (bench) => {
@@ -245,33 +244,24 @@ export const boundKeyLaws: readonly Law[] = everywhere({
   },
 
   'fresh: a lapse without a takeover leaves nothing uncertain if its owner fails for certain': async (bench) => {
-    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
-    promised(await owner.release(), { ok: true }, 'Its owner can still release it.')
-    await expectPreviousOutcome(bench, 'failed', 'A lapse alone changes nothing.')
+    const owner = await lapsed(bench)
+    promised(await owner.release(), OK, 'Its owner can still release it.')
+    promised(await bench.claimant().begin(), acquired(2, 'failed'), 'A lapse alone changes nothing.')
   },
 
   'fresh: a claim that renew restored as uncertain stays so': async (bench) => {
     const owner = bench.claimant({ attempt: 2, uncertain: true })
     await owner.renew()
     await owner.release({ uncertain: false })
-    const due = { acquired: true, attempt: 3, previousOutcome: 'unknown' }
-    promised(await bench.claimant().begin(), due, 'A restored claim stays uncertain.')
+    promised(await bench.claimant().begin(), acquired(3, 'unknown'), 'A restored claim stays uncertain.')
   },
 
   'fresh: a begin refused for an unknown outcome leaves it to a begin that reruns': async (bench) => {
-    await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
-    const refused = await bench.claimant({ unknownOutcome: 'refuse' }).begin()
-    promised(
-      { acquired: refused.acquired },
-      { acquired: false },
+    await lapsed(bench)
+    await keptOut(
+      bench.claimant({ unknownOutcome: 'refuse' }),
       'A begin that refuses unknown outcomes does not acquire.',
     )
-    await expectPreviousOutcome(bench, 'unknown', 'A refusal changes nothing.')
+    promised(await bench.claimant().begin(), acquired(2, 'unknown'), 'A refusal changes nothing.')
   },
 })
-
-async function expectPreviousOutcome(bench: Bench, previousOutcome: string, promise: string): Promise<void> {
-  promised(await bench.claimant().begin(), { acquired: true, attempt: 2, previousOutcome }, promise)
-}

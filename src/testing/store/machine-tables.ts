@@ -1,7 +1,7 @@
 import { type Bench, type Law, lawFor } from '../bench.js'
-import { type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from '../claimant.js'
-import { promised, type SeenBegun, type SeenRecord } from '../seen.js'
-import { completed, type Met, repeatEnd, SITUATIONS, type SituationName, shownTo } from '../situations.js'
+import { type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
+import { failed, OK, promised, refused, type SeenBegun, type SeenRecord, stale } from '../seen.js'
+import { completed, failedUncertain, type Met, meeting, repeatEnd, type SituationName, shownTo } from '../situations.js'
 
 const law = lawFor('everywhere')
 
@@ -68,12 +68,10 @@ const ASKERS: readonly [column: keyof Row, asker: string, ask: (bench: Bench, me
 ]
 
 export const beginTable: readonly Law[] = Object.entries(BEGIN).flatMap(([situation, row]) => {
-  const prepare = SITUATIONS[situation as SituationName]
   return ASKERS.map(([column, asker, ask]): Law => {
     const result = row[column]
     const name = `begin (${situation}) by ${asker}: ${inWords(result)}`
-    return law(name, async (bench) => {
-      const met = await prepare(bench)
+    return meeting('everywhere', situation, name, async (bench, met) => {
       const claimant = ask(bench, met)
       const begun = await claimant.begin()
       if (result === 'refused') await checkRefused(bench, met, claimant, begun, name)
@@ -85,18 +83,17 @@ export const beginTable: readonly Law[] = Object.entries(BEGIN).flatMap(([situat
 
 async function checkRefused(bench: Bench, met: Met, claimant: Claimant, begun: SeenBegun, name: string): Promise<void> {
   const record = shownTo(claimant.fingerprint, met.record)
-  promised(begun, { acquired: false, record }, `${name}, and shows the current record.`)
+  promised(begun, refused(record), `${name}, and shows the current record.`)
   promised(await bench.look(), met.record, `${name}, and changes nothing.`)
   if (claimant !== met.owner) {
-    promised(await claimant.renew(), { ok: false, record }, `${name}, and the claimant owns nothing.`)
+    promised(await claimant.renew(), stale(record), `${name}, and the claimant owns nothing.`)
   }
-  promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns the record.`)
+  promised(await repeatEnd(met), OK, `${name}, and the last owner still owns the record.`)
 }
 
 async function checkAgain(bench: Bench, met: Met, begun: SeenBegun, name: string): Promise<void> {
   const afterTakeover = bench.inFlight(met.owner, { attempt: 2, uncertain: true })
-  const second = met.record !== null && 'attempt' in met.record && met.record.attempt === 2
-  const [first, live] = second ? [SECOND_UNKNOWN, afterTakeover] : [FIRST, bench.inFlight(met.owner)]
+  const [first, live] = met.record?.attempt === 2 ? [SECOND_UNKNOWN, afterTakeover] : [FIRST, bench.inFlight(met.owner)]
   promised(begun, { acquired: true, ...first }, `${name}, with the same reply as the first time.`)
   promised(await bench.look(), live, `${name}, and the lease restarts.`)
 }
@@ -113,9 +110,9 @@ async function checkAcquired(
   const uncertain = result.previousOutcome === 'unknown'
   const record = bench.inFlight(claimant, { attempt: result.attempt, uncertain })
   promised(await bench.look(), record, `${name}, and the record shows it.`)
-  promised(await claimant.renew(), { ok: true }, `${name}, and the claimant owns the record.`)
+  promised(await claimant.renew(), OK, `${name}, and the claimant owns the record.`)
   if (met.record === null) return
-  promised(await met.owner.renew(), { ok: false, record }, `${name}, and the former owner does not.`)
+  promised(await met.owner.renew(), stale(record), `${name}, and the former owner does not.`)
 }
 
 function inWords(result: BeginResult): string {
@@ -150,19 +147,17 @@ const IN_WORDS = { ends: 'ok', repeats: 'ok, no change', stale: 'stale' }
 
 const OWN_CELLS = Object.entries(OWN).flatMap(([situation, row]) =>
   COMMANDS.map((command): Law => {
-    const prepare = SITUATIONS[situation as SituationName]
     const result = row[command === 'release as uncertain' ? 'release' : command]
     const name = `${command} (own, ${situation}): ${IN_WORDS[result]}`
     // Sent again with another answer: the first answer stays.
     const answer = result === 'repeats' ? OTHER_ANSWER : undefined
-    return law(name, async (bench) => {
-      const met = await prepare(bench)
+    return meeting('everywhere', situation, name, async (bench, met) => {
       const done = await send(met.owner, command, answer)
       if (result === 'ends') {
-        promised(done, { ok: true }, `${name}.`)
+        promised(done, OK, `${name}.`)
         promised(await bench.look(), afterEnd(bench, met, command), `${name}, and the record shows it.`)
       } else {
-        promised(done, result === 'stale' ? { ok: false, record: met.record } : { ok: true }, `${name}.`)
+        promised(done, result === 'stale' ? stale(met.record) : OK, `${name}.`)
         promised(await bench.look(), met.record, `${name}, and changes nothing.`)
       }
     })
@@ -171,14 +166,12 @@ const OWN_CELLS = Object.entries(OWN).flatMap(([situation, row]) =>
 
 const ANOTHERS_CELLS = Object.keys(OWN).flatMap((situation) =>
   COMMANDS.map((command): Law => {
-    const prepare = SITUATIONS[situation as SituationName]
     const name = `${command} (another's, ${situation}): stale`
-    return law(name, async (bench) => {
-      const met = await prepare(bench)
+    return meeting('everywhere', situation, name, async (bench, met) => {
       const stranger = bench.claimant({ attempt: 7 })
-      promised(await send(stranger, command, OTHER_ANSWER), { ok: false, record: met.record }, `${name}.`)
+      promised(await send(stranger, command, OTHER_ANSWER), stale(met.record), `${name}.`)
       promised(await bench.look(), met.record, `${name}, and changes nothing.`)
-      promised(await repeatEnd(met), { ok: true }, `${name}, and the last owner still owns the record.`)
+      promised(await repeatEnd(met), OK, `${name}, and the last owner still owns the record.`)
     })
   }),
 )
@@ -190,11 +183,11 @@ const NONE_CELLS = COMMANDS.flatMap((command) =>
     const name = `${command} (none${uncertain ? ', of an uncertain attempt' : ''}): ${result}`
     return law(name, async (bench) => {
       const owner = bench.claimant({ attempt: 3, uncertain })
-      promised(await send(owner, command), { ok: true }, `${name}.`)
+      promised(await send(owner, command), OK, `${name}.`)
       const becomes = uncertain || command === 'release as uncertain'
       const record = afterCommand(bench, owner, command, 3, becomes)
       promised(await bench.look(), record, `${name}, with the attempt and uncertainty that the owner sent.`)
-      promised(await repeatEnd({ owner, record }), { ok: true }, `${name}, and the owner owns the record.`)
+      promised(await repeatEnd({ owner, record }), OK, `${name}, and the owner owns the record.`)
     })
   }),
 )
@@ -231,8 +224,8 @@ function afterCommand(
     case 'renew':
       return bench.inFlight(owner, { attempt, uncertain })
     case 'complete':
-      return { ...completed(owner, attempt), answer: SEEN_ANSWER }
+      return completed(owner, attempt)
     default:
-      return { state: 'failed', fingerprint: uncertain ? owner.fingerprint : null, attempt, uncertain }
+      return uncertain ? failedUncertain(owner, attempt) : failed(attempt)
   }
 }

@@ -1,9 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer } from '../../core/index.js'
 import { type Bench, type Law, lawFor } from '../bench.js'
-import { ANSWER, type Claimant, LONG_MS, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from '../claimant.js'
-import { promised, type SeenRecord, seenAnswer } from '../seen.js'
-import { checkUnchanged, completed, type Met, SITUATIONS, type SituationName } from '../situations.js'
+import { ANSWER, LONG_MS, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from '../claimant.js'
+import { acquired, answerIn, failed, NEW, OK, promised, refused, type SeenRecord, seenAnswer, stale } from '../seen.js'
+import {
+  checkUnchanged,
+  completed,
+  failedUncertain,
+  keptOut,
+  lapsed,
+  type Met,
+  meeting,
+  SITUATIONS,
+  type SituationName,
+} from '../situations.js'
 
 const operable = lawFor('operable')
 const listable = lawFor('listable')
@@ -21,10 +31,9 @@ const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
   'failed, uncertain': true,
 }
 
-const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation, prepare]): Law => {
+const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation, _prepare]): Law => {
   const name = `inspect (${situation}): shows the record`
-  return operable(name, async (bench) => {
-    const met = await prepare(bench)
+  return meeting('operable', situation, name, async (bench, met) => {
     promised(await bench.inspect(), met.record, `${name}.`)
     await checkUnchanged(bench, met, name)
   })
@@ -40,23 +49,17 @@ type Outcome = keyof typeof OUTCOMES
 
 const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =>
   Object.entries(OUTCOMES).map(([as, answer]): Law => {
-    const prepare = SITUATIONS[situation as SituationName]
     const name = `resolve as ${as} (${situation}): ${isUnknown ? 'ok' : 'stale'}`
-    return operable(name, async (bench) => {
-      const met = await prepare(bench)
+    return meeting('operable', situation, name, async (bench, met) => {
       const attempt = attemptOf(met)
       const done = await bench.resolve(attempt, answer)
       if (!isUnknown) return checkStale(bench, met, done, name)
-      promised(done, { ok: true }, `${name}.`)
+      promised(done, OK, `${name}.`)
       const record = resolved(met, as as Outcome)
       promised(await bench.look(), record, `${name}, as the attempt that was settled.`)
-      promised(await met.owner.renew(), { ok: false, record }, `${name}, and the former owner no longer owns it.`)
-      promised(await met.owner.complete(OTHER_ANSWER), { ok: false, record }, `${name}, and a late answer is fenced.`)
-      promised(
-        await met.owner.release({ uncertain: true }),
-        { ok: false, record },
-        `${name}, and a late failure is fenced.`,
-      )
+      promised(await met.owner.renew(), stale(record), `${name}, and the former owner no longer owns it.`)
+      promised(await met.owner.complete(OTHER_ANSWER), stale(record), `${name}, and a late answer is fenced.`)
+      promised(await met.owner.release({ uncertain: true }), stale(record), `${name}, and a late failure is fenced.`)
       promised(await bench.look(), record, `${name}, and none of these changes the record.`)
     })
   }),
@@ -64,10 +67,8 @@ const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =
 
 const OTHER_ATTEMPT_CELLS = Object.keys(UNKNOWN).flatMap((situation) =>
   [-1, 1].map((difference): Law => {
-    const prepare = SITUATIONS[situation as SituationName]
     const name = `resolve (${situation}) of the attempt ${difference < 0 ? 'before' : 'after'}: stale`
-    return operable(name, async (bench) => {
-      const met = await prepare(bench)
+    return meeting('operable', situation, name, async (bench, met) => {
       await checkStale(bench, met, await bench.resolve(attemptOf(met) + difference, ANSWER), name)
     })
   }),
@@ -75,72 +76,64 @@ const OTHER_ATTEMPT_CELLS = Object.keys(UNKNOWN).flatMap((situation) =>
 
 const LAWS: readonly Law[] = [
   operable('resolve: as failed frees the key for any fingerprint, with previous outcome failed', async (bench) => {
-    await loseOwner(bench)
+    await lapsed(bench)
     await bench.resolve(1, null)
     const corrected = bench.claimant({ fingerprint: OTHER_FINGERPRINT, unknownOutcome: 'refuse' })
-    const next = { acquired: true, attempt: 2, previousOutcome: 'failed' }
-    promised(await corrected.begin(), next, 'A key resolved as failed is a certain failure.')
+    promised(await corrected.begin(), acquired(2, 'failed'), 'A key resolved as failed is a certain failure.')
   }),
 
   operable(
     'resolve: a key resolved as completed is never claimed again, and each begin gets the answer',
     async (bench) => {
-      const owner = await loseOwner(bench)
+      const owner = await lapsed(bench)
       await bench.resolve(1, ANSWER)
-      const refused = { acquired: false, record: completed(owner, 1) }
-      promised(await bench.claimant().begin(), refused, 'A key resolved as completed is completed.')
-      promised(await owner.begin(), refused, 'The former owner gets the same reply.')
+      const due = refused(completed(owner, 1))
+      promised(await bench.claimant().begin(), due, 'A key resolved as completed is completed.')
+      promised(await owner.begin(), due, 'The former owner gets the same reply.')
     },
   ),
 
   operable('resolve: to be rerun lets the next claim go on once, with its fingerprint, and told so', async (bench) => {
-    await loseOwner(bench)
+    await lapsed(bench)
     await bench.resolve(1, 'rerun')
     promised(await isMarked(bench), true, '`inspect` shows `rerun`.')
     const refuses = { unknownOutcome: 'refuse' } as const
-    const other = await bench.claimant({ ...refuses, fingerprint: OTHER_FINGERPRINT }).begin()
-    promised({ acquired: other.acquired }, { acquired: false }, 'The key stays bound to its fingerprint.')
+    const other = bench.claimant({ ...refuses, fingerprint: OTHER_FINGERPRINT })
+    await keptOut(other, 'The key stays bound to its fingerprint.')
     const next = bench.claimant(refuses)
-    const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
     promised(
       await next.begin(),
-      due,
+      acquired(2, 'unknown'),
       'It is taken over even by a claim that refuses unknown outcomes, and stays unknown.',
     )
     await next.release({ uncertain: true })
     promised(await isMarked(bench), false, 'The claim clears the mark.')
-    const { acquired } = await bench.claimant(refuses).begin()
-    promised({ acquired }, { acquired: false }, 'An attempt after it is refused again.')
+    await keptOut(bench.claimant(refuses), 'An attempt after it is refused again.')
   }),
 
   ...eitherWay('resolve: a repetition is confirmed and changes nothing', async (bench, answer) => {
-    await loseOwner(bench)
+    await lapsed(bench)
     const token = randomUUID()
-    promised(await bench.resolve(1, answer, { token }), { ok: true }, 'An unknown outcome can be resolved.')
+    promised(await bench.resolve(1, answer, { token }), OK, 'An unknown outcome can be resolved.')
     const record = await bench.look()
     const other = answer === null ? ANSWER : null
-    promised(
-      await bench.resolve(1, other, { token }),
-      { ok: true },
-      'A repetition is confirmed, even with another outcome.',
-    )
+    promised(await bench.resolve(1, other, { token }), OK, 'A repetition is confirmed, even with another outcome.')
     promised(await bench.look(), record, 'The repetition changes nothing.')
   }),
 
   operable('resolve: a repetition after a later attempt changes nothing', async (bench) => {
-    await loseOwner(bench)
+    await lapsed(bench)
     const token = randomUUID()
     await bench.resolve(1, null, { token })
-    const later = await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
+    const later = await lapsed(bench)
     const record = bench.inFlight(later, { attempt: 2, lease: 'lapsed' })
     const again = await bench.resolve(1, null, { token })
-    promised(again, { ok: false, record }, 'A resolution applies to its own attempt only.')
-    promised(await later.renew(), { ok: true }, 'The later attempt keeps its owner.')
+    promised(again, stale(record), 'A resolution applies to its own attempt only.')
+    promised(await later.renew(), OK, 'The later attempt keeps its owner.')
   }),
 
   operable('resolve: of 20 operators at once, one resolves', async (bench) => {
-    await loseOwner(bench)
+    await lapsed(bench)
     const answers = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? ANSWER : null))
     const done = await Promise.all(answers.map((answer) => bench.resolve(1, answer)))
     promised(done.filter(({ ok }) => ok).length, 1, 'The first operator decides.')
@@ -149,7 +142,7 @@ const LAWS: readonly Law[] = [
   }),
 
   operable('resolve: the answer is kept unchanged', async (bench) => {
-    await loseOwner(bench)
+    await lapsed(bench)
     const headers = [
       ['Link', '</a>; rel="next"'],
       ['Link', 'caf\u00e9'],
@@ -157,9 +150,11 @@ const LAWS: readonly Law[] = [
     const body = Uint8Array.from({ length: 256 }, (_, i) => i)
     const answer = { status: 203, statusMessage: 'Found out', headers, body }
     await bench.resolve(1, answer)
-    const record = await bench.inspect()
-    const seen = record !== null && 'answer' in record && record.answer
-    promised(seen, seenAnswer(answer), 'Status, reason, headers and bytes are as the operator gave them.')
+    promised(
+      answerIn(await bench.inspect()),
+      seenAnswer(answer),
+      'Status, reason, headers and bytes are as the operator gave them.',
+    )
   }),
 
   ...eitherWay('resolve: restarts the retention of the record', (bench, answer) =>
@@ -168,7 +163,7 @@ const LAWS: readonly Law[] = [
       await early()
       const done = await bench.resolve(1, answer, { key })
       return async () => {
-        promised(done, { ok: true }, 'An unknown outcome can be resolved until its retention ends.')
+        promised(done, OK, 'An unknown outcome can be resolved until its retention ends.')
         await late()
         const state = (await bench.inspect(key))?.state
         promised({ state }, { state: stateOf(answer) }, 'Its retention starts at the resolution.')
@@ -177,7 +172,7 @@ const LAWS: readonly Law[] = [
   ),
 
   ...eitherWay('resolve: never shortens the retention of the record', async (bench, answer) => {
-    await loseOwner(bench)
+    await lapsed(bench)
     await bench.resolve(1, answer, { retentionMs: bench.shortMs })
     await bench.pass()
     const state = (await bench.inspect())?.state
@@ -190,10 +185,9 @@ const LAWS: readonly Law[] = [
       await early()
       const done = await bench.resolve(1, answer, { key, retentionMs: 1 })
       return async () => {
-        promised(done, { ok: true }, 'An unknown outcome can be resolved until its retention ends.')
+        promised(done, OK, 'An unknown outcome can be resolved until its retention ends.')
         await late()
-        const first = { acquired: true, attempt: 1, previousOutcome: 'none' }
-        promised(await bench.claimant({ key }).begin(), first, 'After its retention the key is new.')
+        promised(await bench.claimant({ key }).begin(), NEW, 'After its retention the key is new.')
       }
     }),
   ),
@@ -229,27 +223,20 @@ function stateOf(answer: Answer | null): string {
   return answer === null ? 'failed' : 'completed'
 }
 
-/** A first attempt, whose lease lapses. */
-async function loseOwner(bench: Bench): Promise<Claimant> {
-  const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-  await bench.pass()
-  return owner
-}
-
 function attemptOf({ record }: Met): number {
   return record?.attempt ?? 1
 }
 
 function resolved(met: Met, as: Outcome): SeenRecord {
   const attempt = attemptOf(met)
-  if (as === 'failed') return { state: 'failed', fingerprint: null, attempt, uncertain: false }
-  if (as === 'to be rerun') return { state: 'failed', fingerprint: met.owner.fingerprint, attempt, uncertain: true }
+  if (as === 'failed') return failed(attempt)
+  if (as === 'to be rerun') return failedUncertain(met.owner, attempt)
   const answer = as === 'completed' ? SEEN_ANSWER : { ...SEEN_ANSWER, body: null }
   return { ...completed(met.owner, attempt), answer }
 }
 
 async function checkStale(bench: Bench, met: Met, done: unknown, name: string): Promise<void> {
-  promised(done, { ok: false, record: met.record }, `${name}, and shows the current record.`)
+  promised(done, stale(met.record), `${name}, and shows the current record.`)
   await checkUnchanged(bench, met, name)
 }
 
@@ -258,8 +245,7 @@ const RETENTION_MS = 2 * LONG_MS
 
 const LIST_CELLS = Object.entries(UNKNOWN).map(([situation, isUnknown]): Law => {
   const name = `list (${situation}): ${isUnknown ? 'shows the record' : 'skips it'}`
-  return listable(name, async (bench) => {
-    const met = await SITUATIONS[situation as SituationName](bench)
+  return meeting('listable', situation, name, async (bench, met) => {
     const found = await bench.list()
     const shown = found.map(({ record }) => record)
     promised(shown, isUnknown ? [met.record] : [], `${name}, since its outcome is ${isUnknown ? 'un' : ''}known.`)
@@ -322,5 +308,5 @@ export function promisedNearlyAll([found]: readonly { readonly retentionRemainin
 /** A first attempt that failed, and may have had its effect. */
 async function lost(bench: Bench, key: string): Promise<void> {
   const owner = await bench.claimant({ key }).claims()
-  promised(await owner.release({ uncertain: true }), { ok: true }, 'The owner can release.')
+  promised(await owner.release({ uncertain: true }), OK, 'The owner can release.')
 }

@@ -1,9 +1,7 @@
 import { type Bench, DAY_MS, everywhere, type Law } from '../bench.js'
 import { type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
-import { promised } from '../seen.js'
+import { acquired, NEW, OK, promised, refused } from '../seen.js'
 import { completed } from '../situations.js'
-
-const NEW = { acquired: true, attempt: 1, previousOutcome: 'none' }
 
 /** Retention: how long a record is kept, and that it is gone afterwards. */
 export const retentionLaws: readonly Law[] = everywhere({
@@ -21,8 +19,7 @@ export const retentionLaws: readonly Law[] = everywhere({
       await owner.complete(undefined, { retentionMs: ms })
       await early()
       const begun = await bench.claimant({ key }).begin()
-      return () =>
-        promised(begun, { acquired: false, record: completed(owner) }, 'Within its retention the answer is kept.')
+      return () => promised(begun, refused(completed(owner)), 'Within its retention the answer is kept.')
     }),
 
   'retention: counts from the completion': async (bench) => {
@@ -50,7 +47,7 @@ export const retentionLaws: readonly Law[] = everywhere({
       await early()
       const again = await owner.complete(OTHER_ANSWER, { retentionMs: bench.longMs })
       return async () => {
-        promised(again, { ok: true }, 'A completion that is sent again is confirmed.')
+        promised(again, OK, 'A completion that is sent again is confirmed.')
         await late()
         const begun = await bench.claimant({ key }).begin()
         promised(begun, NEW, 'A completion that is sent again changes nothing, including the retention.')
@@ -66,8 +63,7 @@ export const retentionLaws: readonly Law[] = everywhere({
   'retention: an uncertain failure is kept for its retention, not for failedMs': async (bench) => {
     await (await bench.claimant().claims()).release({ uncertain: true, failedMs: bench.shortMs })
     await bench.pass()
-    const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
-    promised(await bench.claimant().begin(), due, 'An unknown outcome is kept for retentionMs.')
+    promised(await bench.claimant().begin(), acquired(2, 'unknown'), 'An unknown outcome is kept for retentionMs.')
   },
 
   'retention: a certain failure is gone after failedMs': async (bench) => {
@@ -79,8 +75,7 @@ export const retentionLaws: readonly Law[] = everywhere({
   'retention: a certain failure is kept for failedMs, not for its retention': async (bench) => {
     await (await bench.claimant().claims()).release({ retentionMs: bench.shortMs })
     await bench.pass()
-    const due = { acquired: true, attempt: 2, previousOutcome: 'failed' }
-    promised(await bench.claimant().begin(), due, 'A certain failure is kept for failedMs.')
+    promised(await bench.claimant().begin(), acquired(2, 'failed'), 'A certain failure is kept for failedMs.')
   },
 
   'retention: a claim behind a certain failure has its own': (bench) =>
@@ -116,8 +111,7 @@ export const retentionLaws: readonly Law[] = everywhere({
     await owners[2]?.release({ uncertain: true })
     await bench.leap(29 * DAY_MS)
     const begun = await Promise.all(keys.map((key) => bench.claimant({ key }).begin()))
-    const second = { acquired: true, attempt: 2 }
-    const due = ['unknown', 'failed', 'unknown'].map((previousOutcome) => ({ ...second, previousOutcome }))
+    const due = ['unknown', 'failed', 'unknown'].map((outcome) => acquired(2, outcome))
     promised(begun, due, 'A retention, or failedMs, may be longer than 2 ** 31 milliseconds.')
   },
 
@@ -135,8 +129,7 @@ export const retentionLaws: readonly Law[] = everywhere({
     await bench.claimant().claims({ leaseMs: shortMs, retentionMs: bench.longMs })
     await bench.pass()
     const taker = bench.claimant({ leaseMs: shortMs, retentionMs: shortMs })
-    const due = { acquired: true, attempt: 2, previousOutcome: 'unknown' }
-    promised(await taker.begin(), due, 'A lapsed key is never new.')
+    promised(await taker.begin(), acquired(2, 'unknown'), 'A lapsed key is never new.')
     await bench.pass()
     promised(await bench.claimant().begin(), NEW, 'After its retention the key is new.')
   },
@@ -181,7 +174,7 @@ export const retentionLaws: readonly Law[] = everywhere({
   'retention: after its end a late completion writes its answer': async (bench) => {
     const owner = await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: bench.shortMs })
     await bench.pass()
-    promised(await owner.complete(), { ok: true }, 'If there is no record, a completion writes it.')
+    promised(await owner.complete(), OK, 'If there is no record, a completion writes it.')
     promised(await bench.look(), completed(owner), 'Retries get the answer of the late completion.')
   },
 })

@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { type Bench, type Law, lawFor } from '../bench.js'
 import { ANSWER, type Claimant } from '../claimant.js'
-import { promised } from '../seen.js'
+import { promised, stale } from '../seen.js'
+import { lapsed } from '../situations.js'
 
 const stepped = lawFor('stepped')
 
@@ -100,8 +101,7 @@ export const stepLaws: readonly Law[] = [
   }),
 
   stepped('steps: an owner that was taken over records none', async (bench) => {
-    const late = await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await bench.pass()
+    const late = await lapsed(bench)
     const owner = await bench.claimant().claims()
     const { ok } = await late.step('charge', 'done', 1, '"ch_late"')
     promised({ ok }, { ok: false }, "A stale owner's step is refused.")
@@ -114,11 +114,7 @@ export const stepLaws: readonly Law[] = [
       await owner.release({ uncertain })
       const record = await bench.look()
       for (const state of ['begun', 'done', 'undone'] as const) {
-        promised(
-          await owner.step('ship', state, 1),
-          { ok: false, record },
-          'An attempt that has failed has no more steps.',
-        )
+        promised(await owner.step('ship', state, 1), stale(record), 'An attempt that has failed has no more steps.')
       }
       promised(await bench.look(), record, 'They change nothing.')
       promised(await bench.claimant().recorded(), [], 'The next attempt is not told of them.')
