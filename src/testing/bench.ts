@@ -1,20 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { inspect } from 'node:util'
-import {
-  type Answer,
-  type CommandName,
-  type CommandReply,
-  type Forgetting,
-  faultInReply,
-  type IdempotencyRecord,
-  type ListedRecords,
-  type MaybePromise,
-  type OwnersCommand,
-  type Store,
-} from '../core/index.js'
+import type { Answer, Forgetting, IdempotencyRecord, ListedRecords, MaybePromise, Store } from '../core/index.js'
 import { bySend } from './by-send.js'
-import { type Claimant, claimantOf, LONG_MS, type Terms } from './claimant.js'
-import { broken, inWords, promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
+import { Claimant, LONG_MS, type Terms } from './claimant.js'
+import { heldToItsReplies, type WholeStore } from './held-store.js'
+import { promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
 
 /** One promise of a store, and its check. */
 export interface Law {
@@ -48,7 +37,7 @@ interface SeenListed {
 
 /** One store under test, with its own key. */
 export interface Bench extends TrialClock {
-  readonly store: Store
+  readonly store: WholeStore
   /** The key that claimants use by default. */
   readonly key: string
   /** Longer than any test. */
@@ -73,7 +62,7 @@ export interface Bench extends TrialClock {
 export function createBench(opened: Store, advance?: (ms: number) => unknown, sends = false): Bench {
   const store = heldToItsReplies(opened, sends ? bySend(opened) : opened)
   const key = `laws:${randomUUID()}`
-  const claimant = (usual: Partial<Terms> = {}) => claimantOf(store, key, usual)
+  const claimant = (usual: Partial<Terms> = {}) => new Claimant(store, key, usual)
 
   return {
     ...trialClock(key, advance),
@@ -88,27 +77,18 @@ export function createBench(opened: Store, advance?: (ms: number) => unknown, se
       return done.ok ? null : done.record
     },
     async inspect(at = key) {
-      promised(typeof store.inspect, 'function', 'An operable store has `inspect`.')
-      const record = (await store.inspect?.(at)) as IdempotencyRecord | null
+      const record = await store.inspect(at)
       return record && seenRecord(record)
     },
     async list(keys = [key]) {
-      promised(typeof store.list, 'function', 'A store that is listable has `list`.')
-      const found = await wholeWalk((from) => store.list?.(from) as MaybePromise<ListedRecords>)
+      const found = await wholeWalk((from) => store.list(from))
       return found.filter(({ key: at }) => keys.includes(at))
     },
-    async listScope(scope = key) {
-      promised(typeof store.listScope, 'function', 'A forgetful store has `listScope`.')
-      return wholeWalk((from) => store.listScope?.(scope, from) as MaybePromise<ListedRecords>)
-    },
-    async forget(forgetting, at = key) {
-      promised(typeof store.forget, 'function', 'A forgetful store has `forget`.')
-      return seenDone((await store.forget?.(at, forgetting)) as CommandReply)
-    },
+    listScope: (scope = key) => wholeWalk((from) => store.listScope(scope, from)),
+    forget: async (forgetting, at = key) => seenDone(await store.forget(at, forgetting)),
     async resolve(attempt, answer, { key: at = key, token = randomUUID(), retentionMs = 2 * LONG_MS } = {}) {
-      promised(typeof store.resolve, 'function', 'An operable store has `resolve`.')
       const decision = answer === 'rerun' ? { answer: null, rerun: true } : { answer }
-      return seenDone((await store.resolve?.(at, { token, attempt, retentionMs, ...decision })) as CommandReply)
+      return seenDone(await store.resolve(at, { token, attempt, retentionMs, ...decision }))
     },
     inFlight(owner, { attempt = 1, uncertain = false, lease = 'live' } = {}) {
       const { fingerprint } = owner
@@ -188,70 +168,4 @@ function trialClock(key: string, advance: ((ms: number) => unknown) | undefined)
       }
     },
   }
-}
-
-/** Wraps a store so that each reply, in every law, is checked: the engine accepts it, and it contains no token. */
-function heldToItsReplies(store: Store, four: Pick<Store, OwnersCommand>): Store {
-  const tokens = new Set<string>()
-
-  async function sent<Reply extends object>(
-    command: CommandName,
-    { token, fingerprint }: { readonly token: string; readonly fingerprint?: string },
-    send: () => MaybePromise<Reply>,
-  ): Promise<Reply> {
-    tokens.add(token)
-    return held(command, await send(), fingerprint)
-  }
-
-  function held<Reply extends object>(command: CommandName, reply: Reply, fingerprint?: string): Reply {
-    const fault = faultInReply(command, reply, fingerprint)
-    if (fault !== null) {
-      const { member, expected, seen } = fault
-      const due = inWords('as the interface says')
-      broken(`\`${command}\` replies as the interface says.`, due, reply, [{ member, due: inWords(expected), seen }])
-    }
-    promised(fieldsMissingIn(reply), [], 'The fields of an answer are own properties, so a copy has all four.')
-    const shown = everythingIn(reply)
-    const shownTokens = [...tokens].filter((token) => shown.includes(token))
-    promised(shownTokens, [], 'The token proves who owns a record: no reply contains it.')
-    return reply
-  }
-
-  return {
-    begin: (key, claim) => sent('begin', claim, () => four.begin(key, claim)),
-    renew: (key, own) => sent('renew', own, () => four.renew(key, own)),
-    complete: (key, own) => sent('complete', own, () => four.complete(key, own)),
-    release: (key, own) => sent('release', own, () => four.release(key, own)),
-    ...(store.step && {
-      step: (key, own) => sent('step', own, () => store.step?.(key, own) as MaybePromise<CommandReply>),
-    }),
-    ...(store.inspect && {
-      inspect: async (key) =>
-        held('inspect', { record: (await store.inspect?.(key)) as IdempotencyRecord | null }).record,
-    }),
-    ...(store.list && { list: async (from) => held('list', (await store.list?.(from)) as ListedRecords) }),
-    ...(store.listScope && {
-      listScope: async (scope, from) => held('listScope', (await store.listScope?.(scope, from)) as ListedRecords),
-    }),
-    ...(store.forget && {
-      forget: async (key, forgetting) => held('forget', (await store.forget?.(key, forgetting)) as CommandReply),
-    }),
-    ...(store.resolve && {
-      resolve: (key, resolution) =>
-        sent('resolve', resolution, () => store.resolve?.(key, resolution) as MaybePromise<CommandReply>),
-    }),
-  }
-}
-
-const ANSWER_FIELDS = ['status', 'statusMessage', 'headers', 'body']
-
-/** The engine copies an answer with `{ ...answer }`. */
-function fieldsMissingIn(reply: object & { readonly record?: IdempotencyRecord | null }): string[] {
-  if (reply.record?.state !== 'completed' || reply.record.answer === null) return []
-  const own = Object.keys(reply.record.answer)
-  return ANSWER_FIELDS.filter((field) => !own.includes(field))
-}
-
-function everythingIn(reply: object): string {
-  return inspect(reply, { depth: Number.POSITIVE_INFINITY, compact: true })
 }

@@ -1,16 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
-import type { Answer, Claim, CommandReply, Ownership, StepChange, Store } from '../core/index.js'
-import {
-  promised,
-  type SeenAnswer,
-  type SeenBegun,
-  type SeenDone,
-  seenAnswer,
-  seenBegun,
-  seenDone,
-  seenSteps,
-} from './seen.js'
+import type { Answer, Claim, StepChange } from '../core/index.js'
+import type { WholeStore } from './held-store.js'
+import { promised, type SeenAnswer, type SeenBegun, type SeenDone, seenAnswer, seenBegun, seenDone } from './seen.js'
 
 /** Longer than any test. */
 export const LONG_MS = 3_600_000
@@ -28,29 +20,7 @@ export interface Terms {
   readonly uncertain: boolean
 }
 
-export interface Claimant {
-  readonly token: string
-  readonly fingerprint: string
-  begin(terms?: Partial<Terms>): Promise<SeenBegun>
-  renew(terms?: Partial<Terms>): Promise<SeenDone>
-  complete(answer?: Answer, terms?: Partial<Terms>): Promise<SeenDone>
-  release(terms?: Partial<Terms>): Promise<SeenDone>
-  /** `result`: bytes, as Latin-1; `null`: it was not kept. */
-  step(
-    label: string,
-    state: StepChange['state'],
-    order: number,
-    result?: string | null,
-    terms?: Partial<Terms>,
-  ): Promise<SeenDone>
-  /** Begins a step, or renews. Resolves with whether the reply says that there was no record. */
-  restores(label?: string): Promise<boolean>
-  /** Claims the key. Resolves with the recorded steps: label, state and result. */
-  recorded(): Promise<string[]>
-  /** Claims the key, and fails unless it is acquired. */
-  claims(terms?: Partial<Terms>): Promise<Claimant>
-}
-
+const SCOPE = 'laws'
 export const FINGERPRINT = 'a'.repeat(64)
 /** Differs in the last character: a fingerprint counts as a whole. */
 export const OTHER_FINGERPRINT = `${'a'.repeat(63)}b`
@@ -64,94 +34,101 @@ export const ANSWER: Answer = {
 export const OTHER_ANSWER: Answer = { ...ANSWER, status: 200, body: new TextEncoder().encode('{"id":"payout_2"}') }
 export const SEEN_ANSWER: SeenAnswer = seenAnswer(ANSWER)
 
-/** A claimant with its own token, which claims `key` of the store by default. */
-export function claimantOf(store: Store, key: string, usual: Partial<Terms>): Claimant {
-  const token = usual.token ?? randomUUID()
-  const scope = 'laws'
-  const fingerprint = usual.fingerprint ?? FINGERPRINT
-  const defaults: Terms = {
-    key,
-    leaseMs: LONG_MS,
-    retentionMs: 2 * LONG_MS,
-    failedMs: 2 * LONG_MS,
-    unknownOutcome: 'rerun',
-    attempt: 0,
-    uncertain: false,
-    ...usual,
-    token,
-    fingerprint,
-  }
-  let owned = { attempt: defaults.attempt, uncertain: defaults.uncertain }
+const DEFAULTS = {
+  leaseMs: LONG_MS,
+  retentionMs: 2 * LONG_MS,
+  failedMs: 2 * LONG_MS,
+  unknownOutcome: 'rerun',
+  attempt: 0,
+  uncertain: false,
+} as const
 
-  const own = (terms: Partial<Terms>): Ownership & { key: string; leaseMs: number; failedMs: number } => {
-    const { key, fingerprint, attempt, uncertain, retentionMs, leaseMs, failedMs } = { ...defaults, ...owned, ...terms }
-    return { key, token, scope, fingerprint, attempt, uncertain, retentionMs, leaseMs, failedMs }
+/** Claims `key` of a store by default, with a token of its own. */
+export class Claimant {
+  readonly token: string
+  readonly fingerprint: string
+  readonly #store: WholeStore
+  readonly #usual: Terms
+  /** Of what it owns, as `begin` returned it. */
+  #owned: Pick<Terms, 'attempt' | 'uncertain'> | undefined
+
+  constructor(store: WholeStore, key: string, usual: Partial<Terms>) {
+    const { token = randomUUID(), fingerprint = FINGERPRINT } = usual
+    this.token = token
+    this.fingerprint = fingerprint
+    this.#store = store
+    this.#usual = { ...DEFAULTS, key, ...usual, token, fingerprint }
   }
 
-  async function begin(terms: Partial<Terms> = {}): Promise<SeenBegun> {
-    const { key, fingerprint, leaseMs, retentionMs, unknownOutcome } = { ...defaults, ...terms }
-    const begun = seenBegun(await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome }))
-    if (begun.acquired) owned = { attempt: begun.attempt, uncertain: begun.previousOutcome === 'unknown' }
+  async begin(terms: Partial<Terms> = {}): Promise<SeenBegun> {
+    const { key, fingerprint, leaseMs, retentionMs, unknownOutcome } = { ...this.#usual, ...terms }
+    const claim = { token: this.token, scope: SCOPE, fingerprint, leaseMs, retentionMs, unknownOutcome }
+    const begun = seenBegun(await this.#store.begin(key, claim))
+    if (begun.acquired) this.#owned = { attempt: begun.attempt, uncertain: begun.previousOutcome === 'unknown' }
     return begun
   }
 
-  const self: Claimant = {
-    token,
-    fingerprint,
-    begin,
-    ...stepsOf(store, own, { ...defaults, scope }),
-    async renew(terms = {}) {
-      const { key, failedMs: _, ...rest } = own(terms)
-      return seenDone(await store.renew(key, rest))
-    },
-    async complete(answer = ANSWER, terms = {}) {
-      const { key, failedMs: _, leaseMs: __, ...rest } = own(terms)
-      return seenDone(await store.complete(key, { ...rest, answer }))
-    },
-    async release(terms = {}) {
-      const { key, leaseMs: _, ...rest } = own(terms)
-      return seenDone(await store.release(key, rest))
-    },
-    async claims(terms = {}) {
-      const { acquired } = await begin(terms)
-      promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
-      return self
-    },
+  async renew(terms?: Partial<Terms>): Promise<SeenDone> {
+    const { key, own, leaseMs } = this.#sent(terms)
+    return seenDone(await this.#store.renew(key, { ...own, leaseMs }))
   }
-  return self
+
+  async complete(answer = ANSWER, terms?: Partial<Terms>): Promise<SeenDone> {
+    const { key, own } = this.#sent(terms)
+    return seenDone(await this.#store.complete(key, { ...own, answer }))
+  }
+
+  async release(terms?: Partial<Terms>): Promise<SeenDone> {
+    const { key, own, failedMs } = this.#sent(terms)
+    return seenDone(await this.#store.release(key, { ...own, failedMs }))
+  }
+
+  /** `text`: the bytes of the result, as Latin-1; `null`: it was not kept. */
+  async step(
+    label: string,
+    state: StepChange['state'],
+    order: number,
+    text: string | null = null,
+    terms?: Partial<Terms>,
+  ): Promise<SeenDone> {
+    const { key, own, leaseMs } = this.#sent(terms)
+    const result = text === null ? null : Buffer.from(text, 'latin1')
+    return seenDone(await this.#store.step(key, { ...own, leaseMs, label, state, order, result }))
+  }
+
+  /** Begins a step, or renews. Resolves with whether the reply says that there was no record. */
+  async restores(label?: string): Promise<boolean> {
+    const { key, own, leaseMs } = this.#sent()
+    const begun = { state: 'begun', order: 1, result: null } as const
+    const reply =
+      label === undefined
+        ? await this.#store.renew(key, { ...own, leaseMs })
+        : await this.#store.step(key, { ...own, leaseMs, label, ...begun })
+    return reply.ok && reply.restored === true
+  }
+
+  /** Claims the key. Resolves with the recorded steps: label, state and result. */
+  async recorded(): Promise<readonly string[]> {
+    const { acquired, ...told } = await this.begin()
+    promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
+    return 'steps' in told ? told.steps : []
+  }
+
+  /** Claims the key, and fails unless it is acquired. */
+  async claims(terms?: Partial<Terms>): Promise<this> {
+    const { acquired } = await this.begin(terms)
+    promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
+    return this
+  }
+
+  #sent(terms?: Partial<Terms>) {
+    const all = { ...this.#usual, ...this.#owned, ...terms }
+    const { key, fingerprint, attempt, uncertain, retentionMs, leaseMs, failedMs } = all
+    return {
+      key,
+      leaseMs,
+      failedMs,
+      own: { token: this.token, scope: SCOPE, fingerprint, attempt, uncertain, retentionMs },
+    }
+  }
 }
-
-/** The part of a claimant that is about steps. */
-function stepsOf(
-  store: Store,
-  own: (terms: Partial<Terms>) => Ownership & { key: string; leaseMs: number; failedMs: number },
-  claim: Terms & Pick<Claim, 'scope'>,
-): Pick<Claimant, 'step' | 'restores' | 'recorded'> {
-  async function sendStep(change: StepChange, terms: Partial<Terms>): Promise<CommandReply> {
-    promised(typeof store.step, 'function', 'A store that is stepped has `step`.')
-    const { key, failedMs: _, ...rest } = own(terms)
-    return (await store.step?.(key, { ...rest, ...change })) as CommandReply
-  }
-
-  return {
-    async step(label, state, order, result = null, terms = {}) {
-      return seenDone(await sendStep({ label, state, order, result: result === null ? null : bytesOf(result) }, terms))
-    },
-    async restores(label) {
-      const { failedMs: _, key, ...rest } = own({})
-      const reply =
-        label === undefined
-          ? await store.renew(key, rest)
-          : await sendStep({ label, state: 'begun', order: 1, result: null }, {})
-      return reply.ok && reply.restored === true
-    },
-    async recorded() {
-      const { key, token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome } = claim
-      const reply = await store.begin(key, { token, scope, fingerprint, leaseMs, retentionMs, unknownOutcome })
-      promised({ acquired: reply.acquired }, { acquired: true }, 'A key that is free can be claimed.')
-      return reply.acquired ? seenSteps(reply.steps ?? []) : []
-    },
-  }
-}
-
-const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1')

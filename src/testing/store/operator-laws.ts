@@ -210,7 +210,7 @@ const LAWS: readonly Law[] = [
 export const operatorLaws: readonly Law[] = [...INSPECT_CELLS, ...RESOLVE_CELLS, ...OTHER_ATTEMPT_CELLS, ...LAWS]
 
 async function isMarked({ store, key }: Bench): Promise<boolean> {
-  const record = await store.inspect?.(key)
+  const record = await store.inspect(key)
   return record?.state === 'failed' && record.rerun === true
 }
 

@@ -229,6 +229,6 @@ export const operatorStepLaws: readonly Law[] = [
 
 /** What only `inspect` shows, with every member. */
 async function shownSteps({ store, key }: Bench): Promise<unknown> {
-  const record = await store.inspect?.(key)
+  const record = await store.inspect(key)
   return record && 'steps' in record ? record.steps?.map((step) => ({ ...step })) : undefined
 }

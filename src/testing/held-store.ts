@@ -1,0 +1,82 @@
+import { inspect } from 'node:util'
+import {
+  type CommandName,
+  faultInReply,
+  type IdempotencyRecord,
+  type MaybePromise,
+  type OwnersCommand,
+  type Store,
+} from '../core/index.js'
+import { broken, inWords, promised } from './seen.js'
+
+/** What only some stores have. */
+const LACKING = {
+  step: 'A store that is stepped has `step`.',
+  inspect: 'An operable store has `inspect`.',
+  resolve: 'An operable store has `resolve`.',
+  list: 'A store that is listable has `list`.',
+  listScope: 'A forgetful store has `listScope`.',
+  forget: 'A forgetful store has `forget`.',
+} as const
+
+/** A store as laws see it: to send a command that it lacks breaks a promise. */
+export type WholeStore = Required<Pick<Store, OwnersCommand | keyof typeof LACKING>>
+
+/** Wraps a store so that each reply, in every law, is checked: the engine accepts it, and it contains no token. */
+export function heldToItsReplies(store: Store, four: Pick<Store, OwnersCommand>): WholeStore {
+  const tokens = new Set<string>()
+
+  function its<Name extends keyof typeof LACKING>(name: Name): WholeStore[Name] {
+    promised(typeof store[name], 'function', LACKING[name])
+    return store[name]?.bind(store) as WholeStore[Name]
+  }
+
+  async function sent<Reply extends object>(
+    command: CommandName,
+    { token, fingerprint }: { readonly token: string; readonly fingerprint?: string },
+    send: () => MaybePromise<Reply>,
+  ): Promise<Reply> {
+    tokens.add(token)
+    return held(command, await send(), fingerprint)
+  }
+
+  function held<Reply extends object>(command: CommandName, reply: Reply, fingerprint?: string): Reply {
+    const fault = faultInReply(command, reply, fingerprint)
+    if (fault !== null) {
+      const { member, expected, seen } = fault
+      const due = inWords('as the interface says')
+      broken(`\`${command}\` replies as the interface says.`, due, reply, [{ member, due: inWords(expected), seen }])
+    }
+    promised(fieldsMissingIn(reply), [], 'The fields of an answer are own properties, so a copy has all four.')
+    const shown = everythingIn(reply)
+    const shownTokens = [...tokens].filter((token) => shown.includes(token))
+    promised(shownTokens, [], 'The token proves who owns a record: no reply contains it.')
+    return reply
+  }
+
+  return {
+    begin: (key, claim) => sent('begin', claim, () => four.begin(key, claim)),
+    renew: (key, own) => sent('renew', own, () => four.renew(key, own)),
+    complete: (key, own) => sent('complete', own, () => four.complete(key, own)),
+    release: (key, own) => sent('release', own, () => four.release(key, own)),
+    step: (key, own) => sent('step', own, () => its('step')(key, own)),
+    inspect: async (key) => held('inspect', { record: await its('inspect')(key) }).record,
+    resolve: (key, resolution) => sent('resolve', resolution, () => its('resolve')(key, resolution)),
+    list: async (from) => held('list', await its('list')(from)),
+    listScope: async (scope, from) => held('listScope', await its('listScope')(scope, from)),
+    forget: async (key, forgetting) => held('forget', await its('forget')(key, forgetting)),
+  }
+}
+
+const ANSWER_FIELDS = ['status', 'statusMessage', 'headers', 'body']
+
+/** The engine copies an answer with `{ ...answer }`. */
+function fieldsMissingIn(reply: object & { readonly record?: IdempotencyRecord | null }): string[] {
+  if (reply.record?.state !== 'completed' || reply.record.answer === null) return []
+  const own = Object.keys(reply.record.answer)
+  return ANSWER_FIELDS.filter((field) => !own.includes(field))
+}
+
+function everythingIn(reply: object): string {
+  return inspect(reply, { depth: Number.POSITIVE_INFINITY, compact: true })
+}
