@@ -33,7 +33,44 @@ export const BY_INDEX = 'SET enable_seqscan = off'
 export const NOW = `now CONSTANT timestamptz := date_trunc('milliseconds', statement_timestamp());`
 
 /** A storage key may exceed the maximum size of an index entry. */
-export const RECORD_ID = `record_id CONSTANT bytea := sha256(convert_to(p_key, 'UTF8'));`
+const RECORD_ID = `record_id CONSTANT bytea := sha256(convert_to(p_key, 'UTF8'));`
+
+interface Routine {
+  readonly name: string
+  /** With the columns of its reply. */
+  readonly parameters: string
+  readonly volatility?: 'VOLATILE' | 'STABLE'
+  /** How long it waits for locks. */
+  readonly waits?: string
+  /** Beside the record's id and the time. */
+  readonly declare?: readonly string[]
+  readonly body: string
+}
+
+/** A function about the record of `p_key`. */
+export function routine(
+  schema: string,
+  { name, parameters, volatility = 'VOLATILE', waits, declare = [], body }: Routine,
+): string {
+  return `
+CREATE OR REPLACE FUNCTION ${schema}.${name}(
+  ${parameters}
+) LANGUAGE plpgsql ${volatility} ${BY_INDEX}${waits === undefined ? '' : ` SET lock_timeout = '${waits}'`}
+AS $body$
+DECLARE
+  ${[RECORD_ID, ...declare].join('\n  ')}
+BEGIN${body}
+END
+$body$;
+`
+}
+
+/** What `read` finds. */
+export function found(schema: string): string {
+  return `r ${schema}.records;
+  stored boolean;
+  unexpired boolean;`
+}
 
 interface Command {
   readonly name: string
@@ -51,23 +88,12 @@ export function command(
   schema: string,
   { name, parameters, volatility = 'VOLATILE', waits = COMMAND_WAITS, columns = '', declare = '', body }: Command,
 ): string {
-  return `
-CREATE OR REPLACE FUNCTION ${schema}.${name}(
-  ${parameters},
-  ${REPLY}${columns}
-) LANGUAGE plpgsql ${volatility} ${BY_INDEX} SET lock_timeout = '${waits}'
-AS $body$
-DECLARE
-  ${RECORD_ID}
-  ${NOW}
-  r ${schema}.records;
+  const variables = `r ${schema}.records;
   n ${schema}.records;
   stored boolean; -- a row exists
-  unexpired boolean; -- and it has not expired${declare}
-BEGIN${body}
-END
-$body$;
-`
+  unexpired boolean; -- and it has not expired${declare}`
+  const given = `${parameters},\n  ${REPLY}${columns}`
+  return routine(schema, { name, parameters: given, volatility, waits, declare: [NOW, variables], body })
 }
 
 /** Indents lines by one more step. */

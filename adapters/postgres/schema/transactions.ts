@@ -1,15 +1,4 @@
-import {
-  ANSWER,
-  after,
-  BY_INDEX,
-  COMMAND_WAITS,
-  DURABLY,
-  FORMAT,
-  NOW,
-  ON_A_PRIMARY,
-  RECORD_ID,
-  read,
-} from './plpgsql.js'
+import { ANSWER, after, COMMAND_WAITS, DURABLY, FORMAT, found, NOW, ON_A_PRIMARY, read, routine } from './plpgsql.js'
 
 /** The transaction's mark: a setting that ends with the transaction. */
 const MARK = 'once_per_key.token'
@@ -116,18 +105,12 @@ interface Inside {
 
 /** Locks the record until the transaction ends, and changes it; raises unless it is in flight and has this token. */
 function inside(schema: string, { name, parameters, check, change, columns = '', after: next = '' }: Inside): string {
-  return `
-CREATE OR REPLACE FUNCTION ${schema}.${name}(
-  ${parameters}, OUT reply text${columns}
-) LANGUAGE plpgsql VOLATILE ${BY_INDEX} SET lock_timeout = '${COMMAND_WAITS}'
-AS $body$
-DECLARE
-  ${RECORD_ID}
-  ${NOW}
-  r ${schema}.records;
-  stored boolean;
-  unexpired boolean;
-BEGIN${ON_A_PRIMARY}${check}${DURABLY}
+  return routine(schema, {
+    name,
+    parameters: `${parameters}, OUT reply text${columns}`,
+    waits: COMMAND_WAITS,
+    declare: [NOW, found(schema)],
+    body: `${ON_A_PRIMARY}${check}${DURABLY}
   UPDATE ${schema}.records t SET ${change}
   WHERE t.id = record_id AND t.format = ${FORMAT} AND t.token = p_token AND t.state = 'in-flight' AND now < t.expires_at;
   IF FOUND THEN
@@ -143,8 +126,6 @@ ${read(schema)}
       MESSAGE = format('once-per-key: this run has already ended: its record is %s', r.state);
   END IF;
   RAISE EXCEPTION USING ERRCODE = 'OP004',
-    MESSAGE = 'once-per-key: another attempt owns the record: this one lost its lease';
-END
-$body$;
-`
+    MESSAGE = 'once-per-key: another attempt owns the record: this one lost its lease';`,
+  })
 }

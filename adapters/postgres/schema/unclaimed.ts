@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto'
 import {
   ANSWER,
   after,
-  BY_INDEX,
   CLAIM_WAITS,
   COMMAND_WAITS,
   DURABLY,
   dropSteps,
   FORMAT,
+  found,
   handOverSteps,
   isMarked,
   NOW,
   ON_A_PRIMARY,
-  RECORD_ID,
   REPLY,
   read,
+  routine,
   SHOWN_TO_ITS_OWN,
   UNCHANGED,
   untilUnchanged,
@@ -49,18 +49,12 @@ const IS_UNCERTAIN = `(r.state = 'in-flight' OR r.uncertain)`
 
 /** Finds out, as `begin` does, whether a transaction holds a lapsed record: then its outcome is not unknown. */
 function look(schema: string): string {
-  return `
-CREATE OR REPLACE FUNCTION ${schema}.look_v1(
-  p_key text, p_fingerprint text, p_unknown_outcome text, ${REPLY}, OUT seen text
-) LANGUAGE plpgsql VOLATILE ${BY_INDEX} SET lock_timeout = '${CLAIM_WAITS}'
-AS $body$
-DECLARE
-  ${RECORD_ID}
-  ${NOW}
-  r ${schema}.records;
-  stored boolean;
-  unexpired boolean;
-BEGIN${ON_A_PRIMARY}${read(schema)}
+  return routine(schema, {
+    name: 'look_v1',
+    parameters: `p_key text, p_fingerprint text, p_unknown_outcome text, ${REPLY}, OUT seen text`,
+    waits: CLAIM_WAITS,
+    declare: [NOW, found(schema)],
+    body: `${ON_A_PRIMARY}${read(schema)}
   IF stored THEN
     seen := r.token; -- Of an expired row too, which no sweep may have taken yet when the transaction finishes.
   END IF;
@@ -79,29 +73,17 @@ BEGIN${ON_A_PRIMARY}${read(schema)}
         lease := '1';
       END;
     END IF;
-  END IF;
-END
-$body$;
-`
+  END IF;`,
+  })
 }
 
 /** Above READ COMMITTED a read here would abort transactions of strangers, and would show what the index tells anyway. */
 function enter(schema: string): string {
-  return `
-CREATE OR REPLACE FUNCTION ${schema}.enter_v1(
-  p_key text, p_token text, p_seen text, p_attempt bigint, p_uncertain boolean, p_idle_ms bigint, OUT reply text
-) LANGUAGE plpgsql VOLATILE ${BY_INDEX}
-AS $body$
-DECLARE
-  ${RECORD_ID}
-  ${lockOf(schema)}
-  ${NOW}
-  ${MARKS}
-  r ${schema}.records;
-  stored boolean;
-  unexpired boolean;
-  is_locked boolean;
-BEGIN${ON_A_PRIMARY}${BOUND_INACTIVITY}
+  return routine(schema, {
+    name: 'enter_v1',
+    parameters: `p_key text, p_token text, p_seen text, p_attempt bigint, p_uncertain boolean, p_idle_ms bigint, OUT reply text`,
+    declare: [lockOf(schema), NOW, MARKS, found(schema), 'is_locked boolean;'],
+    body: `${ON_A_PRIMARY}${BOUND_INACTIVITY}
   is_locked := pg_try_advisory_xact_lock(lock);
   reply := CASE WHEN is_locked THEN 'entered' ELSE 'locked' END;
   IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -113,28 +95,24 @@ ${read(schema)}
     ELSE r.token IS DISTINCT FROM p_seen OR r.attempt + 1 <> p_attempt OR NOT ${IS_FREE} OR ${IS_UNCERTAIN} <> p_uncertain
   END) THEN
     reply := 'taken';
-  END IF;
-END
-$body$;
-`
+  END IF;`,
+  })
 }
 
 function finish(schema: string): string {
   const parameters = `p_key text, p_token text, p_fingerprint text, p_seen text, p_attempt bigint, p_retention_ms bigint, ${ANSWER}`
-  return [
+  const names = [
     ['finish_v1', MARKED + WRITTEN],
     ['finish_empty_v1', MARKED],
-  ]
-    .map(
-      ([name, check]) => `
-CREATE OR REPLACE FUNCTION ${schema}.${name}(
-  ${parameters}, OUT reply text
-) LANGUAGE plpgsql VOLATILE ${BY_INDEX} SET lock_timeout = '${COMMAND_WAITS}'
-AS $body$
-DECLARE
-  ${RECORD_ID}
-  ${NOW}
-BEGIN${ON_A_PRIMARY}${check}${DURABLY}
+  ] as const
+  return names
+    .map(([name, check]) =>
+      routine(schema, {
+        name,
+        parameters: `${parameters}, OUT reply text`,
+        waits: COMMAND_WAITS,
+        declare: [NOW],
+        body: `${ON_A_PRIMARY}${check}${DURABLY}
   reply := 'ok';
   IF p_seen IS NOT NULL THEN
     UPDATE ${schema}.records t SET
@@ -154,10 +132,8 @@ BEGIN${ON_A_PRIMARY}${check}${DURABLY}
   ) VALUES (
     record_id, p_key, ${FORMAT}, 'completed', p_token, p_fingerprint, p_attempt, false,
     ${after('p_retention_ms')}, p_status, p_head, p_body
-  );
-END
-$body$;
-`,
+  );`,
+      }),
     )
     .join('')
 }
@@ -167,19 +143,11 @@ $body$;
  * snapshot of its own; above, the caller sends the second one itself (`again`): whoever held the lock before the first has ended by then.
  */
 function fence(schema: string): string {
-  return `
-CREATE OR REPLACE FUNCTION ${schema}.fence_v1(
-  p_key text, p_token text, p_fingerprint text, p_reads_only boolean, ${REPLY}, OUT own text
-) LANGUAGE plpgsql VOLATILE ${BY_INDEX}
-AS $body$
-DECLARE
-  ${RECORD_ID}
-  ${lockOf(schema)}
-  ${NOW}
-  r ${schema}.records;
-  stored boolean;
-  unexpired boolean;
-BEGIN${ON_A_PRIMARY}
+  return routine(schema, {
+    name: 'fence_v1',
+    parameters: `p_key text, p_token text, p_fingerprint text, p_reads_only boolean, ${REPLY}, OUT own text`,
+    declare: [lockOf(schema), NOW, found(schema)],
+    body: `${ON_A_PRIMARY}
   own := 'false';
   IF NOT p_reads_only THEN
     IF NOT pg_try_advisory_xact_lock_shared(lock) THEN
@@ -196,10 +164,8 @@ ${read(schema)}
     RETURN;
   END IF;
   own := (r.token = p_token)::text;
-  ${SHOWN_TO_ITS_OWN}
-END
-$body$;
-`
+  ${SHOWN_TO_ITS_OWN}`,
+  })
 }
 
 /** As if the attempt had taken them over. */
@@ -209,20 +175,19 @@ const KEPT = (schema: string) => `
       END IF;`
 
 function withhold(schema: string): string {
-  return `
-CREATE OR REPLACE FUNCTION ${schema}.withhold_v1(
-  p_key text, p_token text, p_fingerprint text, p_seen text, p_attempt bigint, p_retention_ms bigint, ${REPLY}
-) LANGUAGE plpgsql VOLATILE ${BY_INDEX} SET lock_timeout = '${COMMAND_WAITS}'
-AS $body$
-DECLARE
-  ${RECORD_ID}
-  ${lockOf(schema)}
-  ${NOW}
-  r ${schema}.records;
-  n ${schema}.records;
-  stored boolean;
-  unexpired boolean;
-BEGIN
+  return routine(schema, {
+    name: 'withhold_v1',
+    parameters: `p_key text, p_token text, p_fingerprint text, p_seen text, p_attempt bigint, p_retention_ms bigint, ${REPLY}`,
+    waits: COMMAND_WAITS,
+    declare: [
+      lockOf(schema),
+      NOW,
+      `r ${schema}.records;`,
+      `n ${schema}.records;`,
+      'stored boolean;',
+      'unexpired boolean;',
+    ],
+    body: `
   IF NOT pg_try_advisory_xact_lock(lock) THEN
     reply := 'none';
     RETURN;
@@ -244,8 +209,6 @@ BEGIN
     END IF;
     reply := 'ok';
 ${write(schema, KEPT(schema))}`,
-  )}
-END
-$body$;
-`
+  )}`,
+  })
 }
