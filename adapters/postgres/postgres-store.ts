@@ -28,6 +28,7 @@ import {
   warnOnce,
 } from '../../src/core/index.js'
 import { waitingReport } from '../sql/clients.js'
+import { SweepTimer } from '../sql/sweep-timer.js'
 import { isEnded } from './client.js'
 import { Database } from './database.js'
 import { PostgresStoreError } from './errors.js'
@@ -35,9 +36,8 @@ import { InTransaction } from './in-transaction.js'
 import { type PostgresStoreOptions, readOptions, readSchema, type SchemaOptions } from './options.js'
 import { integer, type Row, readBegun, readDone, readInspected, readListed } from './reply.js'
 import { migrationSql, REVISION, schemaSql } from './schema/schema.js'
-import type { Statement } from './statements.js'
-import { type Statements, statementsOf } from './statements.js'
-import { BLOCKS_A_STEP, Sweeper } from './sweeper.js'
+import { type Statement, type Statements, statementsOf } from './statements.js'
+import { BLOCKS_A_STEP, sweepAll, sweepInTurn } from './sweeps.js'
 import { type AnyTransactions, opened, type TransactionOptionsOf, type TxOf, unclaimedOn } from './transactions.js'
 
 /**
@@ -56,8 +56,8 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   readonly unclaimed: Unclaimed | undefined
   readonly #database: Database
   readonly #statements: Statements
-  readonly #sweeper: Sweeper
   readonly #sweeps: boolean
+  readonly #timer: SweepTimer
   /** `undefined`: the application did not give `transactions`. */
   readonly #transactions: InTransaction<unknown, unknown> | undefined
   readonly #listeners: ((event: StoreEvent) => void)[] = []
@@ -73,11 +73,10 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     this.#transactions = transactions && new InTransaction(opened(transactions, prepares), this.#statements, schema)
     this.unclaimed = transactions && unclaimedOn((...sent) => this.#command(...sent), this.#statements)
     this.#sweeps = sweeps
-    this.#sweeper = new Sweeper({
-      statements: this.#statements,
-      run: (statement) => this.#database.row(statement),
+    this.#timer = new SweepTimer({
+      step: (pace) => sweepInTurn(this.#database, this.#statements, pace),
       isOver: () => 'pool' in client && isEnded(client.pool),
-      onFailure: (error) => this.#emit({ type: 'sweep_failed', error }),
+      onFailure: (error) => this.#emit({ type: 'sweep_failed', error: error as PostgresStoreError }),
     })
   }
 
@@ -225,13 +224,12 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   async list(from: string | null): Promise<ListedRecords> {
-    const rows = await this.#database.rows(this.#statements.list(Number(from ?? '0'), BLOCKS_A_STEP))
-    return readListed(rows)
+    return readListed(await this.#database.rows(this.#statements.list(Number(from ?? '0'), BLOCKS_A_STEP)))
   }
 
   /** Removes all expired rows now. Resolves with their number. */
   sweep(): Promise<number> {
-    return this.#sweeper.sweepAll()
+    return sweepAll(this.#database, this.#statements)
   }
 
   observe(listener: (event: StoreEvent) => void): void {
@@ -246,7 +244,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   async #command(statement: Statement, isUrgent?: boolean): Promise<Row> {
     const row = await this.#database.row(statement, isUrgent)
     // Only after the first successful command: before it the table may not exist.
-    if (this.#sweeps) this.#sweeper.start()
+    if (this.#sweeps) this.#timer.start()
     return row
   }
 

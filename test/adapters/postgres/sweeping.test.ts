@@ -3,7 +3,8 @@ import type { PostgresQuery } from 'once-per-key/postgres'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Database } from '../../../adapters/postgres/database.js'
 import { statementsOf } from '../../../adapters/postgres/statements.js'
-import { Sweeper } from '../../../adapters/postgres/sweeper.js'
+import { sweepInTurn } from '../../../adapters/postgres/sweeps.js'
+import { type Pace, SweepTimer } from '../../../adapters/sql/sweep-timer.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { RECORDS } from '../records.js'
 import { openPool, openStore, storeOn } from './open-store.js'
@@ -163,37 +164,43 @@ describe('by itself', () => {
     const failures: unknown[] = []
     const mine = current
     let tries = 0
-    new Sweeper({
-      statements,
-      run: async (statement) => {
+    const failing = {
+      async row(...sent: Parameters<Database['row']>) {
         if (++tries === 1) throw new Error('lost')
-        const step = database.row(statement)
+        const step = database.row(...sent)
         mine.steps.push(step)
         return step
       },
-      isOver: () => mine.isOver,
-      onFailure: (error) => failures.push(error),
-      pace: { pauseMs: 5, restMs: 20 },
-    }).start()
+    }
+    new SweepTimer(
+      {
+        step: (pace) => sweepInTurn(failing, statements, pace),
+        isOver: () => mine.isOver,
+        onFailure: (error) => failures.push(error),
+      },
+      { pauseMs: 5, restMs: 20 },
+    ).start()
     await vi.waitFor(() => expect(tries).toBeGreaterThan(2), { timeout: 20_000 })
     expect(failures).toMatchObject([{ message: 'lost' }])
   })
 
-  function sweeper(onTurn: () => void, hasEnded = () => false): Sweeper {
+  function sweeper(onTurn: () => void, hasEnded = () => false): SweepTimer {
     const mine = current
-    return new Sweeper({
-      statements,
-      run: async (statement) => {
-        const step = database.row(statement)
+    const telling = {
+      async row(...sent: Parameters<Database['row']>) {
+        const step = database.row(...sent)
         mine.steps.push(step)
         const row = await step
         if (row.turn !== 'others') onTurn()
         return row
       },
+    }
+    const sweep = {
+      step: (pace: Pace) => sweepInTurn(telling, statements, pace),
       isOver: () => mine.isOver || hasEnded(),
       onFailure: () => {},
-      pace: { pauseMs: 5, restMs: 50 },
-    })
+    }
+    return new SweepTimer(sweep, { pauseMs: 5, restMs: 50 })
   }
 })
 
