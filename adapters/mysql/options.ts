@@ -43,10 +43,10 @@ interface ReadOptions {
 export function readOptions(options: MySqlStoreOptions): ReadOptions {
   const given = (typeof options === 'object' && options !== null ? options : {}) as MySqlStoreOptions
   const { pool, prefix = DEFAULT_PREFIX, sweeps = true, transactions } = given
-  const values = { pool, prefix, sweeps, ...(transactions !== undefined && { transactions }) }
+  const read = { pool, prefix, sweeps, transactions }
   const more = isSamePool(pool, transactions) ? [SAME_POOL] : []
-  checkOptions('MySqlStore', given, values, RULES, { required: Object.keys(values), more })
-  return { pool, prefix, sweeps, transactions }
+  checkOptions('MySqlStore', given, read, RULES, { required: ['pool'], more })
+  return read
 }
 
 /** @throws IdempotencyError `options_invalid`. */

@@ -64,10 +64,10 @@ export function readOptions(options: PostgresStoreOptions): ReadOptions {
   const { schema = DEFAULT_SCHEMA, sweeps = true, prepares = false } = given as PostgresStoreOptions
   // One of the two is required: if both are missing, the message asks for a pool.
   const client = query === undefined ? { pool } : { query }
-  const values = { ...client, schema, sweeps, prepares, ...(transactions !== undefined && { transactions }) }
+  const values = { ...client, schema, sweeps, prepares, transactions }
   const more = pool !== undefined && query !== undefined ? [ONE_TOO_MANY] : []
   if (prepares === true && pool === undefined && !isPool(transactions)) more.push(PREPARES_NOTHING)
-  checkOptions('PostgresStore', given, values, RULES, { required: Object.keys(values), more })
+  checkOptions('PostgresStore', given, values, RULES, { required: Object.keys(client), more })
   const of = query === undefined ? { pool: pool as PostgresPool } : { query }
   return { client: of, schema, sweeps, prepares, transactions }
 }

@@ -108,10 +108,13 @@ export class RedisStore implements Store {
     const given = options ?? {}
     const { client, sendCommand, prefix = 'once-per-key:', prefixMayMeetOthers = false } = given as RedisStoreOptions
     // One of the two is required: if both are missing, the message asks for a client.
-    const values = { ...(sendCommand === undefined ? { client } : { sendCommand }), prefix, prefixMayMeetOthers }
+    const by = sendCommand === undefined ? { client } : { sendCommand }
     const rules = prefixMayMeetOthers === true ? { ...RULES, prefix: optionRules.aString } : RULES
     const more = client !== undefined && sendCommand !== undefined ? [ONE_TOO_MANY] : []
-    checkOptions('RedisStore', given, values, rules, { required: Object.keys(values), more })
+    checkOptions('RedisStore', given, { ...by, prefix, prefixMayMeetOthers }, rules, {
+      required: Object.keys(by),
+      more,
+    })
     this.#send = promising(sendCommand ?? (senderOf(client) as SendCommand))
     this.#nodes = () => (client === undefined ? theOnlyServer(this.#send, prefix) : nodesOf(client))
     this.#prefix = prefix
@@ -194,9 +197,7 @@ export class RedisStore implements Store {
     // A client of a cluster that is still connecting knows only those servers that it was told.
     await this.#run(shows.script, '', [], () => {})
     const nodes = await this.#nodes()
-    return walk(nodes, this.#prefix, from, shows, ({ send }, script, key) =>
-      evaluate(send, script, key, [], (reply) => reply, rethrow),
-    )
+    return walk(nodes, this.#prefix, from, shows)
   }
 
   observe(listener: (event: StoreEvent) => void): void {

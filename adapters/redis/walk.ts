@@ -1,10 +1,7 @@
 import type { ListedRecord, ListedRecords } from '../../src/core/index.js'
-import type { Node } from './client.js'
+import { evaluate, type Node, rethrow } from './client.js'
 import { readListed, readScanned } from './reply.js'
 import type { Script } from './scripts.js'
-
-/** Runs a script on a key, over a server's own connection. */
-type RunOn = (node: Node, script: Script, redisKey: string) => Promise<unknown>
 
 /** What a walk lists. */
 export interface Shows {
@@ -27,7 +24,6 @@ export async function walk(
   prefix: string,
   from: string | null,
   { script, start = '' }: Shows,
-  runOn: RunOn,
 ): Promise<ListedRecords> {
   const [name = '', cursor = '0'] = from === null ? [] : from.split(' ')
   const at = nodes.findIndex((node) => node.name >= name)
@@ -43,7 +39,7 @@ export async function walk(
   const records: ListedRecord[] = []
   const unreadable: string[] = []
   const looking = scanned.keys.map(async (redisKey) => {
-    const found = readListed(await runOn(node, script, redisKey.slice(node.added.length)))
+    const found = await evaluate(node.send, script, redisKey.slice(node.added.length), [], readListed, rethrow)
     const key = redisKey.slice(before.length)
     if (found === 'unreadable') unreadable.push(key)
     else if (found !== null) records.push({ key, ...found })

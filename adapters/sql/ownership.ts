@@ -1,6 +1,4 @@
-import type { machine } from '../../src/core/index.js'
-
-type StoredRecord = machine.StoredRecord
+import type { InFlight, StoredRecord } from './record-columns.js'
 
 /** Why a run may not complete a record in a transaction. */
 interface NotOwned {
@@ -8,8 +6,18 @@ interface NotOwned {
   readonly message: string
 }
 
-/** `null`: the record is in flight, and has this token. */
-export function whyNotOwned(record: StoredRecord | null, token: string): NotOwned | null {
+/** @throws the store's error unless the record is in flight, and has this token. */
+export function owned(
+  record: StoredRecord | null,
+  token: string,
+  StoreError: new (code: NotOwned['code'], message: string) => Error,
+): InFlight {
+  const fault = whyNotOwned(record, token)
+  if (fault !== null) throw new StoreError(fault.code, fault.message)
+  return record as InFlight
+}
+
+function whyNotOwned(record: StoredRecord | null, token: string): NotOwned | null {
   if (record === null) return ABSENT
   if (record.token !== token) {
     return { code: 'record_taken', message: 'This run lost its lease, and another attempt owns the record.' }

@@ -1,6 +1,7 @@
 import type { Answer, ListedRecord, ListedRecords, machine } from '../../src/core/index.js'
 
-type StoredRecord = machine.StoredRecord
+export type StoredRecord = machine.StoredRecord
+export type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
 
 /** A row, by the names of its columns: text as strings, numbers as integers, bytes as they are. */
 export type Row = Readonly<Record<string, unknown>>

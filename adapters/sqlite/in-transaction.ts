@@ -7,14 +7,12 @@ import {
   type StepChange,
   type SynchronousTransactions,
 } from '../../src/core/index.js'
-import { ABSENT, whyNotOwned } from '../sql/ownership.js'
+import { ABSENT, owned } from '../sql/ownership.js'
 import { wordsOf } from './client.js'
 import { type Connection, nothingWrittenInside } from './connection.js'
 import { SqliteStoreError, storeError } from './errors.js'
 import type { Records } from './records.js'
 import type { WaitingLine } from './waiting-line.js'
-
-type InFlight = Extract<machine.StoredRecord, { state: 'in-flight' }>
 
 /**
  * The transactions in which a run's effects and its record commit together, on the store's own connection. Each step
@@ -59,7 +57,7 @@ export class InTransaction implements SynchronousTransactions {
 
   step(key: string, token: string, label: string): RecordedResult {
     const now = this.#records.now()
-    const found = owned(this.#records.find(key, now), token)
+    const found = owned(this.#records.find(key, now), token, SqliteStoreError)
     this.#records.write(key, { ...found, uncertain: true }, found)
     const recorded = found.steps?.find((step) => step.label === label && step.state === 'done')
     return recorded === undefined ? null : { result: recorded.result }
@@ -67,7 +65,7 @@ export class InTransaction implements SynchronousTransactions {
 
   stepDone(key: string, token: string, change: StepChange): void {
     this.#connection.checkMark()
-    const found = owned(this.#records.find(key, this.#records.now()), token)
+    const found = owned(this.#records.find(key, this.#records.now()), token, SqliteStoreError)
     const steps = machine.withStep(found.steps, change)
     this.#records.write(key, { ...found, steps }, found)
   }
@@ -108,24 +106,15 @@ export function completeByHand(connection: Connection, records: Records, key: st
     connection.checkApplicationsTransaction()
     completeIn(records, key, completion)
   } catch (error) {
-    throw /no such table/.test(wordsOf(error)) ? absent() : storeError(error)
+    if (/no such table/.test(wordsOf(error))) throw new SqliteStoreError(ABSENT.code, ABSENT.message)
+    throw storeError(error)
   }
 }
 
 function completeIn(records: Records, key: string, { token, retentionMs, answer }: Completion): void {
   const now = records.now()
-  const found = owned(records.find(key, now), token)
+  const found = owned(records.find(key, now), token, SqliteStoreError)
   const { fingerprint, attempt } = found
   const expiresAt = now + retentionMs
   records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt }, found)
-}
-
-function owned(record: machine.StoredRecord | null, token: string): InFlight {
-  const fault = whyNotOwned(record, token)
-  if (fault !== null) throw new SqliteStoreError(fault.code, fault.message)
-  return record as InFlight
-}
-
-function absent(): SqliteStoreError {
-  return new SqliteStoreError(ABSENT.code, ABSENT.message)
 }

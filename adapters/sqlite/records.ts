@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { machine, StoredStep } from '../../src/core/index.js'
+import type { StoredStep } from '../../src/core/index.js'
 import {
   columnsOf,
   DamagedRow,
   integer,
   LATER_FORMAT,
   recordOf,
+  type StoredRecord,
   text,
   unreadableBecause,
 } from '../sql/record-columns.js'
@@ -13,8 +14,6 @@ import type { Row, SqliteValue } from './client.js'
 import type { Connection } from './connection.js'
 import { SqliteStoreError } from './errors.js'
 import { CHECKED_FORMAT, FORMAT } from './table.js'
-
-type StoredRecord = machine.StoredRecord
 
 /** The rows of the records, read and written in the open transaction. */
 export class Records {

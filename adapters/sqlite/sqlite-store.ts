@@ -25,15 +25,13 @@ import {
   transactAtOnce,
   type Unclaimed,
 } from '../../src/core/index.js'
-import { integer, listedIn, type Row } from '../sql/record-columns.js'
+import { integer, listedIn, type Row, type StoredRecord } from '../sql/record-columns.js'
 import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
 import { completeByHand, InTransaction } from './in-transaction.js'
 import { readOptions, type SqliteStoreOptions } from './options.js'
 import { Records, recordIn } from './records.js'
 import { WaitingLine } from './waiting-line.js'
-
-type StoredRecord = machine.StoredRecord
 
 const keyOf = ({ key }: Row) => String(key)
 

@@ -1,12 +1,17 @@
 import { Buffer } from 'node:buffer'
-import type { machine } from '../../../src/core/index.js'
-import { DamagedRow, integer, LATER_FORMAT, type Row, recordOf, unreadableBecause } from '../../sql/record-columns.js'
+import {
+  DamagedRow,
+  integer,
+  LATER_FORMAT,
+  type Row,
+  recordOf,
+  type StoredRecord,
+  unreadableBecause,
+} from '../../sql/record-columns.js'
 import { MySqlStoreError } from '../errors.js'
 import type { Version } from './statements.js'
 import { withSteps } from './steps-column.js'
 import { FORMAT } from './table.js'
-
-type StoredRecord = machine.StoredRecord
 
 /** A row as it was read, with the time. */
 export interface Found {

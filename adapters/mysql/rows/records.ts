@@ -6,14 +6,13 @@ import {
   machine,
   type Unclaimed,
 } from '../../../src/core/index.js'
+import type { InFlight, StoredRecord } from '../../sql/record-columns.js'
 import type { Database } from '../connection/database.js'
 import { isDuplicate, isLocked, MySqlStoreError } from '../errors.js'
 import type { Statement } from '../statement.js'
 import { type Found, foundIn } from './record-row.js'
 import type { Statements } from './statements.js'
 import { haveRoom } from './steps-column.js'
-
-type StoredRecord = machine.StoredRecord
 
 /** A command of the machine, on a record and the database's time. */
 type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Change<Reply>
@@ -121,8 +120,6 @@ export class Records {
     }
   }
 }
-
-type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
 
 const MOST_TURNS = 20
 

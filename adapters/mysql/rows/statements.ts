@@ -1,12 +1,10 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import type { Answer, Completion, Finish, machine } from '../../../src/core/index.js'
-import { asciiHeadOf, columnsOf } from '../../sql/record-columns.js'
+import type { Answer, Completion, Finish } from '../../../src/core/index.js'
+import { asciiHeadOf, columnsOf, type InFlight, type StoredRecord } from '../../sql/record-columns.js'
 import { bytes, type Statement, type StatementValue, statement } from '../statement.js'
 import { stepsOf } from './steps-column.js'
 import { FORMAT, NOW, STATES, tablesOf } from './table.js'
-
-type StoredRecord = machine.StoredRecord
 
 export type Statements = ReturnType<typeof statementsOn>
 
@@ -178,8 +176,6 @@ function walkingOf({ records, sweeps }: Tables) {
 }
 
 type Tables = ReturnType<typeof tablesOf>
-type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
-
 /** A storage key may exceed the maximum size of an index entry. */
 function idOf(key: string): Buffer {
   return createHash('sha256').update(key).digest()

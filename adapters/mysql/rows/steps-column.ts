@@ -1,8 +1,6 @@
 import { Buffer } from 'node:buffer'
-import type { machine, StoredStep } from '../../../src/core/index.js'
-import { DamagedRow, type Row } from '../../sql/record-columns.js'
-
-type StoredRecord = machine.StoredRecord
+import type { StoredStep } from '../../../src/core/index.js'
+import { DamagedRow, type Row, type StoredRecord } from '../../sql/record-columns.js'
 
 /** What the column holds, as JSON; results in base64. */
 interface Kept {

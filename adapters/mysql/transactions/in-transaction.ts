@@ -11,7 +11,8 @@ import {
   type Transactions,
 } from '../../../src/core/index.js'
 import { isEndedByWork, rowsIn } from '../../sql/clients.js'
-import { NOTHING_WRITTEN_INSIDE, whyNotOwned } from '../../sql/ownership.js'
+import { NOTHING_WRITTEN_INSIDE, owned } from '../../sql/ownership.js'
+import type { InFlight } from '../../sql/record-columns.js'
 import type { Database } from '../connection/database.js'
 import {
   errorNumberOf,
@@ -32,8 +33,6 @@ import type { Statements, Version } from '../rows/statements.js'
 import { haveRoom } from '../rows/steps-column.js'
 import { type Statement, sizeOf, statement } from '../statement.js'
 import { type AnyTransactions, type OpenedTransactions, opened } from './clients.js'
-
-type InFlight = Extract<machine.StoredRecord, { state: 'in-flight' }>
 
 /**
  * A transaction as long as somebody waits for our statements in it. What we send takes several: the next one must not follow where the
@@ -222,7 +221,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
   /** Once: the row that is a lock must be one for the store too. */
   async #mustBeSeen(key: string, token: string): Promise<void> {
     this.#isOneDatabase ||= (await this.#records.findLast(key)) === 'locked'
-    if (!this.#isOneDatabase) owned(null, token)
+    if (!this.#isOneDatabase) owned(null, token, MySqlStoreError)
   }
 
   async #setMark(open: Open, token: string): Promise<void> {
@@ -248,12 +247,12 @@ export class InTransaction implements Transactions<unknown, unknown> {
     await this.#setMark(open, token)
     const [row] = await this.#rows(open, this.#statements.lockWithSteps(key))
     const found = row === undefined ? ABSENT : foundIn(withBytes(row))
-    return owned(found.record, token)
+    return owned(found.record, token, MySqlStoreError)
   }
 
   async #lockOwned(open: Open, key: string, token: string): Promise<void> {
     const { record } = await this.#lock(open, key, false)
-    owned(record, token)
+    owned(record, token, MySqlStoreError)
   }
 
   /** The row as last committed, without its answer and its steps. */
@@ -328,10 +327,4 @@ function digestOf(token: string): string {
 
 function isSame({ version }: Found, taken: Version | undefined): boolean {
   return version !== null && version.token === taken?.token && version.revision === taken.revision
-}
-
-function owned(record: machine.StoredRecord | null, token: string): InFlight {
-  const fault = whyNotOwned(record, token)
-  if (fault !== null) throw new MySqlStoreError(fault.code, fault.message)
-  return record as InFlight
 }

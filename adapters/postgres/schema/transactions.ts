@@ -100,11 +100,11 @@ interface Inside {
   readonly check: string
   readonly change: string
   readonly columns?: string
-  readonly after?: string
+  readonly after: string
 }
 
 /** Locks the record until the transaction ends, and changes it; raises unless it is in flight and has this token. */
-function inside(schema: string, { name, parameters, check, change, columns = '', after: next = '' }: Inside): string {
+function inside(schema: string, { name, parameters, check, change, columns = '', after: next }: Inside): string {
   return routine(schema, {
     name,
     parameters: `${parameters}, OUT reply text${columns}`,
