@@ -36,14 +36,13 @@ export type Statements = ReturnType<typeof statementsOf>
 export function statementsOf(schemaName: string) {
   const schema = quoted(schemaName)
   const own = ['text', 'text', 'text', 'bigint', 'boolean', 'bigint'] as const
-  const answer = ANSWER_TYPES
 
   const begin = call(`${schema}.begin_v2`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
   const renew = call(`${schema}.renew_v2`, ...own, 'bigint')
-  const complete = call(`${schema}.complete_v1`, ...own, ...answer)
+  const complete = call(`${schema}.complete_v1`, ...own, ...ANSWER_TYPES)
   const release = call(`${schema}.release_v1`, ...own, 'bigint')
   const inspect = call(`${schema}.inspect_v2`, 'text')
-  const resolve = call(`${schema}.resolve_v2`, 'text', 'text', 'bigint', 'bigint', 'boolean', ...answer)
+  const resolve = call(`${schema}.resolve_v2`, 'text', 'text', 'bigint', 'bigint', 'boolean', ...ANSWER_TYPES)
   const forget = call(`${schema}.forget_v1`, 'text', 'text', 'bigint', 'text', 'boolean')
   const listScope = call(`${schema}.list_scope_v1`, 'text', 'bigint', 'bigint')
   const list = call(`${schema}.list_v1`, 'bigint', 'bigint')
@@ -92,13 +91,12 @@ export function statementsOf(schemaName: string) {
 
 /** Those of a run's transaction. */
 function insideOf(schema: string) {
-  const answer = ANSWER_TYPES
   const mark = call(`${schema}.mark_v1`, 'text', 'bigint')
   const step = call(`${schema}.step_v2`, 'text', 'text', 'text')
   const stepDone = call(`${schema}.step_done_v1`, 'text', 'text', 'text', 'bigint', 'bytea')
-  const completeIn = call(`${schema}.complete_in_v1`, 'text', 'text', 'bigint', ...answer)
-  const completeInEmpty = call(`${schema}.complete_in_empty_v1`, 'text', 'text', 'bigint', ...answer)
-  const completeByHand = call(`${schema}.complete_by_hand_v1`, 'text', 'text', 'bigint', ...answer)
+  const completeIn = call(`${schema}.complete_in_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)
+  const completeInEmpty = call(`${schema}.complete_in_empty_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)
+  const completeByHand = call(`${schema}.complete_by_hand_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)
 
   return {
     /** The first statement of a run's transaction; `idleMs`: after how long an inactive session is ended. */

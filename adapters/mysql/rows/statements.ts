@@ -41,17 +41,16 @@ function readingOf({ records }: Tables) {
   const clock = `(SELECT ${SERVER}) c`
   const from = `FROM ${clock} LEFT JOIN ${records} r ON r.id = ?`
   const body = 'CASE WHEN r.fingerprint = ? THEN r.body END AS body'
-  const read = statement(`SELECT c.now, c.read_only, ${COLUMNS}, r.body, r.steps ${from}`)
   const readShown = statement(`SELECT c.now, c.read_only, ${COLUMNS}, ${body}, r.steps ${from}`)
-  const locked = `SELECT ${SERVER}, ${COLUMNS}, r.body, r.steps FROM ${records} r WHERE r.id = ? FOR UPDATE`
-  const lockAtOnce = statement(`${locked} NOWAIT`)
   return {
     /** The row of a key, with the time; a row without a record if there is none. */
-    read: (key: string) => read(idOf(key)),
+    read: ofKey(`SELECT c.now, c.read_only, ${COLUMNS}, r.body, r.steps ${from}`),
     /** The same; the body only if the record has this fingerprint. */
     readShown: (key: string, fingerprint: string) => readShown(bytes(fingerprint), idOf(key)),
     /** The row as last committed; fails if a transaction holds it. */
-    lockAtOnce: (key: string) => lockAtOnce(idOf(key)),
+    lockAtOnce: ofKey(
+      `SELECT ${SERVER}, ${COLUMNS}, r.body, r.steps FROM ${records} r WHERE r.id = ? FOR UPDATE NOWAIT`,
+    ),
   }
 }
 
@@ -102,13 +101,6 @@ const COMPLETED = `state = ${STATES.completed}, revision = revision + 1, uncerta
 /** Those that are sent in a transaction of the application. */
 function ofTransactions({ records }: Tables) {
   const bare = `SELECT ${SERVER}, ${COLUMNS} FROM ${records} r WHERE r.id = ? FOR UPDATE`
-  const lock = statement(bare)
-  const lockBareAtOnce = statement(`${bare} NOWAIT`)
-  // As text, which every client returns alike.
-  const lockWithSteps = statement(
-    `SELECT ${SERVER}, ${COLUMNS}, HEX(r.steps) AS steps FROM ${records} r WHERE r.id = ? FOR UPDATE`,
-  )
-  const unsettle = statement(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = ?`)
   const keepSteps = statement(`UPDATE ${records} SET revision = revision + 1, steps = ? WHERE id = ?`)
   const completeLocked = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED}`)
   const placeholder = statement(
@@ -120,15 +112,17 @@ function ofTransactions({ records }: Tables) {
   )
   return {
     /** The row as last committed, without bytes, locked until the transaction ends; no row if there is none. */
-    lock: (key: string) => lock(idOf(key)),
+    lock: ofKey(bare),
     /** The same; fails if a transaction holds it. */
-    lockBareAtOnce: (key: string) => lockBareAtOnce(idOf(key)),
-    /** The same as `lock`, with the steps in hexadecimal digits. */
-    lockWithSteps: (key: string) => lockWithSteps(idOf(key)),
+    lockBareAtOnce: ofKey(`${bare} NOWAIT`),
+    /** The same as `lock`, with the steps in hexadecimal digits: every client returns text alike. */
+    lockWithSteps: ofKey(
+      `SELECT ${SERVER}, ${COLUMNS}, HEX(r.steps) AS steps FROM ${records} r WHERE r.id = ? FOR UPDATE`,
+    ),
     /** The locked row keeps these steps. */
     keepSteps: (key: string, record: StoredRecord) => keepSteps(stepsOf(record), idOf(key)),
     /** The locked row becomes uncertain. */
-    unsettle: (key: string) => unsettle(idOf(key)),
+    unsettle: ofKey(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = ?`),
     /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */
     placeholder: (key: string, token: string) => placeholder(idOf(key), bytes(key), bytes(token)),
     /** The locked row of the owner is completed. */
@@ -153,8 +147,6 @@ function walkingOf({ records, sweeps }: Tables) {
     `SELECT HEX(e.id) AS id, CONCAT(e.expires_at <= ${NOW}) AS is_expired
     FROM (SELECT id, expires_at FROM ${records} WHERE id > ? ORDER BY id LIMIT ?) e`,
   )
-  const turn = statement(`UPDATE ${sweeps} SET due_at = ${NOW} + ? WHERE id = 1 AND due_at <= ${NOW}`)
-  const progress = statement(`SELECT HEX(next_id) AS next_id FROM ${sweeps} WHERE id = 1`)
   const turned = statement(`UPDATE ${sweeps} SET next_id = ?, due_at = ${NOW} + ? WHERE id = 1`)
   return {
     /** Some rows, in the order of their ids, after one of them. */
@@ -167,15 +159,21 @@ function walkingOf({ records, sweeps }: Tables) {
         `DELETE r FROM ${records} r FORCE INDEX (PRIMARY)
         WHERE r.expires_at <= ${NOW} AND r.id IN (${ids.map(() => '?').join(', ')})`,
       )(...ids.map((id) => Buffer.from(id, 'hex'))),
-    /** Takes the turn to sweep for so long, if nobody has it. */
-    turn: (forMs: number) => turn(forMs),
-    progress: (): Statement => progress(),
+    /** Takes the turn to sweep for so many milliseconds, if nobody has it. */
+    turn: statement(`UPDATE ${sweeps} SET due_at = ${NOW} + ? WHERE id = 1 AND due_at <= ${NOW}`),
+    progress: statement(`SELECT HEX(next_id) AS next_id FROM ${sweeps} WHERE id = 1`),
     /** Leaves the turn to the next. */
     turned: (nextId: string, pauseMs: number) => turned(Buffer.from(nextId, 'hex'), pauseMs),
   }
 }
 
 type Tables = ReturnType<typeof tablesOf>
+/** A statement whose one value is a record's id. */
+function ofKey(sql: string): (key: string) => Statement {
+  const ofId = statement(sql)
+  return (key) => ofId(idOf(key))
+}
+
 /** A storage key may exceed the maximum size of an index entry. */
 function idOf(key: string): Buffer {
   return createHash('sha256').update(key).digest()
