@@ -43,16 +43,26 @@ export interface BindingLawsOptions {
 export interface BindingLaw {
   /** A sentence that begins with the name of its law. */
   readonly name: string
-  /** Whether it holds for such a framework; absent: for every one. */
-  readonly holds?: (framework: BindingLawsOptions) => boolean
+  /** Whether it holds for such a framework. */
+  readonly holds: (framework: BindingLawsOptions) => boolean
   readonly check: (bench: BindingBench) => Promise<void>
+}
+
+const everywhere = () => true
+
+export function bindingLaw(
+  name: string,
+  check: BindingLaw['check'],
+  holds: BindingLaw['holds'] = everywhere,
+): BindingLaw {
+  return { name, holds, check }
 }
 
 export function bindingLawsOf(
   laws: Readonly<Record<string, BindingLaw['check']>>,
-  holds: BindingLaw['holds'] = () => true,
+  holds?: BindingLaw['holds'],
 ): BindingLaw[] {
-  return Object.entries(laws).map(([name, check]) => ({ name, holds, check }))
+  return Object.entries(laws).map(([name, check]) => bindingLaw(name, check, holds))
 }
 
 /** A served application: behind a port of 127.0.0.1, or called by your own `send`. */

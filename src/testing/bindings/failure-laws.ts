@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { CertainFailure } from '../../core/index.js'
 import { promised } from '../seen.js'
 import type { BindingApp, BindingReply } from './binding-app.js'
-import { type BindingLaw, bindingLawsOf } from './binding-bench.js'
+import { type BindingLaw, bindingLaw, bindingLawsOf } from './binding-bench.js'
 
 type Handler = BindingApp['handler']
 
@@ -63,9 +63,9 @@ const FAILURES: readonly Failure[] = [
 ]
 
 export const failureLaws: readonly BindingLaw[] = [
-  ...FAILURES.map(({ holds = () => true, ...failure }): BindingLaw => {
+  ...FAILURES.map((failure) => {
     const name = `failure: ${failure.name} releases the key first, and the next attempt is told what is known`
-    return { name, holds, check: (bench) => checkFailure(bench, failure) }
+    return bindingLaw(name, (bench) => checkFailure(bench, failure), failure.holds)
   }),
 
   ...bindingLawsOf(

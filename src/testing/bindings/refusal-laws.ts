@@ -1,6 +1,6 @@
 import { ietfDraft } from '../../http/index.js'
 import { promised } from '../seen.js'
-import { type BindingLaw, bindingLawsOf, type Sent, trialStore } from './binding-bench.js'
+import { type BindingLaw, bindingLaw, bindingLawsOf, type Sent, trialStore } from './binding-bench.js'
 
 const paid = () => ({ text: 'paid' })
 const JSON_TYPE = [['Content-Type', 'application/json']] as const
@@ -41,50 +41,41 @@ const ALIKE: Readonly<Record<string, readonly [one: Sent, other: Sent]>> = {
 
 /** The problems that a client or a store can cause: the handler never runs. */
 export const refusalLaws: readonly BindingLaw[] = [
-  ...Object.entries(OTHERS).map(([what, sent]): BindingLaw => {
-    return {
-      name: `mismatch: the key with ${what} is refused, and the handler does not run`,
-      async check({ serve }) {
-        const served = await serve(paid)
-        await served.send()
-        const other = await served.send(sent)
-        const seen = [other.status, other.header('Content-Type'), other.code]
-        promised(seen, [409, PROBLEM, 'mismatched'], 'A key belongs to its first request.')
-        const advice = [other.header('X-Should-Retry'), other.lines('Retry-After')]
-        promised(advice, ['false', []], 'A mismatch is not worth a retry.')
-        promised(served.runs(), 1, 'A request that is refused does not run.')
-      },
-    }
-  }),
+  ...Object.entries(OTHERS).map(([what, sent]) =>
+    bindingLaw(`mismatch: the key with ${what} is refused, and the handler does not run`, async ({ serve }) => {
+      const served = await serve(paid)
+      await served.send()
+      const other = await served.send(sent)
+      const seen = [other.status, other.header('Content-Type'), other.code]
+      promised(seen, [409, PROBLEM, 'mismatched'], 'A key belongs to its first request.')
+      const advice = [other.header('X-Should-Retry'), other.lines('Retry-After')]
+      promised(advice, ['false', []], 'A mismatch is not worth a retry.')
+      promised(served.runs(), 1, 'A request that is refused does not run.')
+    }),
+  ),
 
-  ...Object.entries(ALIKE).map(([what, [one, other]]): BindingLaw => {
-    return {
-      name: `mismatch: the key with ${what} is refused`,
-      async check({ serve }) {
-        const served = await serve(paid)
-        promised((await served.send(one)).status, 200, 'The first request is carried out.')
-        promised((await served.send(one)).lines('Idempotent-Replayed'), ['true'], 'Its repeat is the same request.')
-        const refusal = await served.send(other)
-        promised([refusal.status, refusal.code], [409, 'mismatched'], 'A request counts as it was sent.')
-      },
-    }
-  }),
+  ...Object.entries(ALIKE).map(([what, [one, other]]) =>
+    bindingLaw(`mismatch: the key with ${what} is refused`, async ({ serve }) => {
+      const served = await serve(paid)
+      promised((await served.send(one)).status, 200, 'The first request is carried out.')
+      promised((await served.send(one)).lines('Idempotent-Replayed'), ['true'], 'Its repeat is the same request.')
+      const refusal = await served.send(other)
+      promised([refusal.status, refusal.code], [409, 'mismatched'], 'A request counts as it was sent.')
+    }),
+  ),
 
-  ...MISTAKES.map(([request, code, sent]): BindingLaw => {
-    return {
-      name: `problem: ${request} is 400 ${code}, and the handler does not run`,
-      async check({ serve }) {
-        const served = await serve(paid, { options: { required: true } })
-        const refusal = await served.send(sent)
-        promised([refusal.status, refusal.code], [400, code], 'The problem says what is wrong.')
-        const { type, status } = JSON.parse(refusal.text)
-        const due = [PROBLEM, `urn:once-per-key:problem:${code}`, 400]
-        promised([refusal.header('Content-Type'), type, status], due, 'A problem has the form of RFC 9457.')
-        promised(served.events, [{ type: 'rejected', code }], 'A refusal is an event.')
-        promised(served.runs(), 0, 'A request that is refused does not run.')
-      },
-    }
-  }),
+  ...MISTAKES.map(([request, code, sent]) =>
+    bindingLaw(`problem: ${request} is 400 ${code}, and the handler does not run`, async ({ serve }) => {
+      const served = await serve(paid, { options: { required: true } })
+      const refusal = await served.send(sent)
+      promised([refusal.status, refusal.code], [400, code], 'The problem says what is wrong.')
+      const { type, status } = JSON.parse(refusal.text)
+      const due = [PROBLEM, `urn:once-per-key:problem:${code}`, 400]
+      promised([refusal.header('Content-Type'), type, status], due, 'A problem has the form of RFC 9457.')
+      promised(served.events, [{ type: 'rejected', code }], 'A refusal is an event.')
+      promised(served.runs(), 0, 'A request that is refused does not run.')
+    }),
+  ),
 
   ...bindingLawsOf({
     'mismatch: JSON with its members in another order, and other white space, is the same request': async ({

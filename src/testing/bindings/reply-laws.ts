@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { promised } from '../seen.js'
 import type { BindingReply } from './binding-app.js'
-import { type BindingLaw, bindingLawsOf, type SeenReply } from './binding-bench.js'
+import { type BindingLaw, bindingLaw, bindingLawsOf, type SeenReply } from './binding-bench.js'
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 const TEXT = ['Content-Type', 'text/plain; charset=utf-8'] as const
@@ -24,10 +24,10 @@ const REPLIES: Readonly<Record<string, BindingReply>> = {
 const COOKIES = ['a=1; Path=/', 'b=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT']
 
 export const replyLaws: readonly BindingLaw[] = [
-  ...Object.entries(REPLIES).map(([style, reply]): BindingLaw => {
-    return {
-      name: `replay: ${style}: the first answer is the handler's own, and a retry gets it again, byte for byte`,
-      async check({ serve }) {
+  ...Object.entries(REPLIES).map(([style, reply]) =>
+    bindingLaw(
+      `replay: ${style}: the first answer is the handler's own, and a retry gets it again, byte for byte`,
+      async ({ serve }) => {
         const plain = await serve(() => reply, { isProtected: false })
         const served = await serve(() => reply)
         const own = await plain.send()
@@ -43,8 +43,8 @@ export const replyLaws: readonly BindingLaw[] = [
         promised(replay.lines('Idempotent-Replayed'), ['true'], 'A replay is marked as one.')
         promised(served.runs(), 1, 'A handler runs once.')
       },
-    }
-  }),
+    ),
+  ),
 
   ...bindingLawsOf({
     'replay: cookies reach the first client, line by line, and no other': async ({ serve }) => {

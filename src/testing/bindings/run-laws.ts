@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, Store } from '../../core/index.js'
 import { promised } from '../seen.js'
-import { type BindingLaw, bindingLawsOf, type SeenReply, trialStore } from './binding-bench.js'
+import { type BindingLaw, bindingLaw, bindingLawsOf, type SeenReply, trialStore } from './binding-bench.js'
 
 const TWINS = 20
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
@@ -175,39 +175,36 @@ const OTHERS: Answer = {
 
 /** A response leaves after its run was settled, and is the one that the record allows. */
 export const endLaws: readonly BindingLaw[] = [
-  ...Object.entries(ENDS).map(([what, { status, command }]): BindingLaw => {
-    return {
-      name: `end: ${what} is sent after the store has confirmed it, not before`,
-      async check({ serve }) {
-        const [asked, confirmed] = [latch(), latch()]
-        const inner = trialStore()
-        const store: Store = {
-          ...inner,
-          [command]: async (key: string, own: never) => {
-            asked.open()
-            await confirmed.opened
-            return inner[command](key, own)
-          },
-        }
-        const handler = () => {
-          if (what === 'a throw') throw new Error('no money')
-          return { status, text: 'ended' }
-        }
-        const served = await serve(handler, { options: { store, storeTimeoutMs: UNHURRIED_MS } })
-        let hasLeft = false
-        const first = served.send().finally(() => {
-          hasLeft = true
-        })
-        await Promise.race([asked.opened, first])
-        // A whole exchange later, a response that had been sent would be here.
-        const duplicate = await served.send()
-        const seen = [hasLeft, duplicate.code]
-        confirmed.open()
-        promised(seen, [false, 'in_flight'], 'Whoever has seen an end can send again at once.')
-        promised((await first).status, status, 'Then it is sent.')
-      },
-    }
-  }),
+  ...Object.entries(ENDS).map(([what, { status, command }]) =>
+    bindingLaw(`end: ${what} is sent after the store has confirmed it, not before`, async ({ serve }) => {
+      const [asked, confirmed] = [latch(), latch()]
+      const inner = trialStore()
+      const store: Store = {
+        ...inner,
+        [command]: async (key: string, own: never) => {
+          asked.open()
+          await confirmed.opened
+          return inner[command](key, own)
+        },
+      }
+      const handler = () => {
+        if (what === 'a throw') throw new Error('no money')
+        return { status, text: 'ended' }
+      }
+      const served = await serve(handler, { options: { store, storeTimeoutMs: UNHURRIED_MS } })
+      let hasLeft = false
+      const first = served.send().finally(() => {
+        hasLeft = true
+      })
+      await Promise.race([asked.opened, first])
+      // A whole exchange later, a response that had been sent would be here.
+      const duplicate = await served.send()
+      const seen = [hasLeft, duplicate.code]
+      confirmed.open()
+      promised(seen, [false, 'in_flight'], 'Whoever has seen an end can send again at once.')
+      promised((await first).status, status, 'Then it is sent.')
+    }),
+  ),
 
   ...bindingLawsOf({
     'end: where another attempt has completed the key, its answer is sent, and not the own one': async ({ serve }) => {
