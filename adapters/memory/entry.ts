@@ -36,7 +36,6 @@ export class Entry {
     this.content = content
   }
 
-  /** Its size, for the bounds. */
   get bytes(): number {
     return sizeOf(this.key, this)
   }

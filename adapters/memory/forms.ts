@@ -38,7 +38,6 @@ export class Form {
     return this.#headers.map(([name, value]) => [name, value ?? (values[next++] as string)])
   }
 
-  /** Whether it is the form of such an answer. */
   fits({ status, statusMessage, headers }: Answer): boolean {
     const own = this.#headers
     if (status !== this.status || statusMessage !== this.statusMessage || headers.length !== own.length) return false
@@ -75,7 +74,6 @@ const LONGEST_FORM = 500
 /** An estimate of what V8 needs for one. */
 const FORM_OVERHEAD_BYTES = 300
 
-/** The forms of a store's records. */
 export class Forms {
   #shared: Form[] = []
 

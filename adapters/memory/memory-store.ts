@@ -30,7 +30,6 @@ import { Records } from './records.js'
 
 type StoredRecord = machine.StoredRecord
 type Completed = Extract<StoredRecord, { state: 'completed' }>
-/** The scope of a command, if it has one. */
 type Sender = { readonly scope?: string }
 
 /** Operators only replace existing records, which keep their scope. */

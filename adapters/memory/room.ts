@@ -50,7 +50,6 @@ export class Room implements Holding {
     for (const holding of [this, entry.share as Share]) holding.bytes += growsBy
   }
 
-  /** An expired record, if there is one. */
   expired(now: number): Entry | undefined {
     for (const { first } of this.#shelves) if (first !== null && now >= first.expiresAt) return first
     return undefined

@@ -82,7 +82,6 @@ export function notOpen(cause?: unknown): MySqlStoreError {
   )
 }
 
-/** The store's error for an error of the client, with advice. */
 export function storeError(error: unknown): MySqlStoreError {
   if (error instanceof MySqlStoreError) return error
   const code = codeOf(error)
@@ -100,7 +99,6 @@ function meaningOf(number: number): ClientsCode {
   return codes.find((code) => NUMBERS[code]?.includes(number)) ?? 'database_failed'
 }
 
-/** The codes that a client's error can mean. */
 type ClientsCode = Exclude<
   MySqlStoreErrorCode,
   'connection_in_use' | 'transaction_unmarked' | 'nothing_written' | 'record_absent' | 'record_taken' | 'record_ended'
@@ -134,7 +132,6 @@ export function isLocked(error: unknown): boolean {
   return number === LOCK_WAIT_TIMEOUT || number === LOCK_NOWAIT
 }
 
-/** The row is there already. */
 export function isDuplicate(error: unknown): boolean {
   return errorNumberOf(error) === DUPLICATE_ENTRY
 }
@@ -152,7 +149,6 @@ export function isRefusedStatement(error: unknown): boolean {
   return !withCauses(error).some(({ fatal }) => fatal === true)
 }
 
-/** Whether the server writes nothing in this session. */
 export function isReadOnly(error: unknown): boolean {
   return storeError(error).code === 'read_only'
 }

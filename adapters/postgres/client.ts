@@ -5,7 +5,7 @@ import type { Statement, StatementValue } from './statements.js'
 /** A statement as the client gets it. With a `name`, it may be prepared under it. */
 export type SentStatement = Pick<Statement, 'text' | 'values'> & { readonly name?: string }
 
-/** Sends one statement, and resolves with what the client returns. `isUrgent`: late, it is worth nothing. */
+/** `isUrgent`: late, it is worth nothing. */
 export type Send = (statement: SentStatement, isUrgent: boolean) => Promise<unknown>
 
 /** The members of a `pg` pool that the store uses. The application opens, configures and closes the pool. */
@@ -83,7 +83,6 @@ export function isDemoted(connection: PostgresConnection, error: unknown): boole
   return isReadOnly(error) && staysReadOnly(connection)
 }
 
-/** Sends a statement over a connection of `pg`. */
 export function sendOn(
   connection: PostgresConnection,
   { text, values, name }: SentStatement,

@@ -62,7 +62,6 @@ export class PostgresStoreError extends Error {
   }
 }
 
-/** The store's error for an error of the client, with advice. */
 export function storeError(error: unknown, schema: string): PostgresStoreError {
   if (error instanceof PostgresStoreError) return error
   const code = codeOf(error)

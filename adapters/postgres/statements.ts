@@ -32,7 +32,6 @@ export type StatementValue = string | Buffer | null
 
 export type Statements = ReturnType<typeof statementsOf>
 
-/** The store's statements, which call the functions of one schema. */
 export function statementsOf(schemaName: string) {
   const schema = quoted(schemaName)
   const own = ['text', 'text', 'text', 'bigint', 'boolean', 'bigint'] as const

@@ -58,7 +58,6 @@ export type TxOf<Given> = TxOfFunctions<
 export type TransactionOptionsOf<Given> =
   Given extends PostgresTransactions<infer _Tx, infer Options> ? Options : PoolTransactionOptions
 
-/** Describes the option in an error message. */
 export const EXPECTED_TRANSACTIONS =
   'a Pool of `pg`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
 
@@ -91,7 +90,6 @@ export interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx
   runLast?(tx: Tx, statement: Statement): Promise<unknown>
 }
 
-/** A client's transactions. */
 export function opened(given: AnyTransactions, prepares: boolean): OpenedTransactions<unknown, unknown> {
   return (isPool(given) ? onPool(given, prepares) : given) as OpenedTransactions<unknown, unknown>
 }
@@ -132,7 +130,6 @@ function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<Postg
   }
 }
 
-/** One transaction on a connection. */
 class OnConnection {
   /** Resolves when the database has ended the session. */
   readonly end: Promise<void>
@@ -141,7 +138,6 @@ class OnConnection {
   readonly #pipes: boolean
   readonly #prepares: boolean
   #hasBegun = false
-  /** Why the database has ended the session. */
   #endedBy: { readonly error: unknown } | undefined
   /** The COMMIT that was sent with the last statement: its tag, or why it failed. */
   #commit: PipedResult | undefined

@@ -93,7 +93,6 @@ export class RedisStore implements Store {
   /** The prefix as Redis has it, behind that of the client: whoever looks from elsewhere, as operators do, finds the same. */
   readonly place: string
   readonly #prefix: string
-  /** Every server that holds records. */
   readonly #nodes: () => Promise<readonly Node[]>
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   #policyWasRead = false
@@ -210,7 +209,6 @@ export class RedisStore implements Store {
     return this.#evaluate(script, key, args, read, rethrow)
   }
 
-  /** Resolves with what one of the two functions returns. */
   #evaluate<Result>(
     script: Script,
     key: string,

@@ -3,7 +3,6 @@ import { evaluate, type Node, rethrow } from './client.js'
 import { readListed, readScanned } from './reply.js'
 import type { Script } from './scripts.js'
 
-/** What a walk lists. */
 export interface Shows {
   /** Shows a record, or says that it is not listed. */
   readonly script: Script

@@ -88,7 +88,6 @@ export const NO_CONNECTION = `There was no connection within ${LONGEST_WAIT_MS} 
 /** Soon after a failover, and rare enough where the database stays read-only. */
 const READ_ONLY_MS = 1_000
 
-/** When a connection was first found to be read-only. */
 const READ_ONLY_SINCE = new WeakMap<object, number>()
 
 /**

@@ -1,4 +1,3 @@
-/** What is done in the background. */
 interface BackgroundSweep {
   /** Makes one step, if no other process has the turn. Resolves with whether it was this one's. */
   step(pace: Pace): Promise<boolean>
@@ -8,7 +7,6 @@ interface BackgroundSweep {
 }
 
 export interface Pace {
-  /** The pause between two steps. */
   readonly pauseMs: number
   /**
    * The pause between the end of the table and its beginning; also how often a process checks whether the sweeping process has

@@ -41,7 +41,6 @@ const EXPECTED =
 
 const IN_MEMORY = 'a database without a file (:memory:, or a temporary one), which keeps nothing'
 
-/** An option rule. */
 export function databaseFault(value: unknown): string | { readonly expected: string; readonly seen: string } | null {
   if (!hasMethods(value)) return EXPECTED
   try {

@@ -247,7 +247,6 @@ function unmarked(cause: unknown): SqliteStoreError {
   )
 }
 
-/** For a transaction that was opened for a run. */
 export function nothingWrittenInside(): SqliteStoreError {
   return new SqliteStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
 }

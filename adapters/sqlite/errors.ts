@@ -52,7 +52,6 @@ export class SqliteStoreError extends Error {
   }
 }
 
-/** The store's error for an error of the driver, with advice. */
 export function storeError(error: unknown): SqliteStoreError {
   if (error instanceof SqliteStoreError) return error
   const code = codeOf(error)
@@ -89,7 +88,6 @@ const BY_RESULT: Readonly<Partial<Record<ResultCode, DriversCode>>> = {
   SQLITE_NOTADB: 'database_corrupt',
 }
 
-/** The codes that a driver's error can mean. */
 type DriversCode = Exclude<
   SqliteStoreErrorCode,
   'database_unsuitable' | 'schema_unknown' | 'transaction_unmarked' | 'nothing_written' | `record_${string}`

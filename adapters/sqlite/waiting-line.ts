@@ -1,7 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { isBusy, storeError } from './errors.js'
 
-/** A command that another connection blocks. */
 interface Waiting {
   /** Tries it again, in its own request's async context: it may be the application's work, and the timer is another's. */
   attempt(): void

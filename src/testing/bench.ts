@@ -5,7 +5,6 @@ import { Claimant, LONG_MS, type Terms } from './claimant.js'
 import { heldToItsReplies, type WholeStore } from './held-store.js'
 import { promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
 
-/** One promise of a store, and its check. */
 export interface Law {
   /** A sentence that begins with the name of its law. */
   readonly name: string
@@ -17,12 +16,10 @@ export interface Law {
   readonly check: (bench: Bench) => Promise<void>
 }
 
-/** Makes laws for such stores. */
 export function lawFor(holds: Law['holds']): (name: string, check: Law['check']) => Law {
   return (name, check) => ({ name, holds, check })
 }
 
-/** Laws for every store. */
 export function everywhere(laws: Readonly<Record<string, Law['check']>>): Law[] {
   return Object.entries(laws).map(([name, check]) => lawFor('everywhere')(name, check))
 }

@@ -72,7 +72,7 @@ export function seenBegun(begun: BeginReply): SeenBegun {
 }
 
 /** A line each: label, state, and the result as Latin-1. */
-export function seenSteps(steps: readonly Step[]): string[] {
+function seenSteps(steps: readonly Step[]): string[] {
   return steps.map(({ label, state, result }) => {
     return `${label} ${state} ${result === null ? null : Buffer.from(result).toString('latin1')}`
   })

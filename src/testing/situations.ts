@@ -99,7 +99,6 @@ export async function keptOut(claimant: Claimant, promise: string): Promise<void
   promised({ acquired }, { acquired: false }, promise)
 }
 
-/** A second owner, after the first one's lease lapsed. */
 export async function takenOver(bench: Bench, leaseMs: number): Promise<Claimant> {
   await lapsed(bench)
   return bench.claimant().claims({ leaseMs })

@@ -4,10 +4,8 @@ import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, isDemoted, type MySqlPool, resetsOnRelease, sent } from './client.js'
 import { type Examined, examined } from './examination.js'
 
-/** What a statement has returned that reads. */
 type TextRow = Readonly<Record<string, unknown>>
 
-/** What a statement has returned that writes. */
 interface Written {
   /** How many rows it found, or has written. */
   readonly affectedRows: number

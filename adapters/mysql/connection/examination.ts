@@ -1,7 +1,6 @@
 import { ADVICE, MySqlStoreError } from '../errors.js'
 import { bytes, literally, statement } from '../statement.js'
 
-/** What a connection was found to be. */
 export interface Examined {
   /** `max_allowed_packet`. */
   readonly mostBytes: number

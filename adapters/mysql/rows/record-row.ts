@@ -13,7 +13,6 @@ import type { Version } from './statements.js'
 import { withSteps } from './steps-column.js'
 import { FORMAT } from './table.js'
 
-/** A row as it was read, with the time. */
 export interface Found {
   readonly now: number
   /** `null`: there is none, or it has expired. */

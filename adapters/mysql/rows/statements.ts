@@ -81,19 +81,15 @@ function writingOf({ records }: Tables) {
     /** The same for a first claim, whose times are durations; writes no row on a server that is read-only, as the next two. */
     claim: (key: string, { token, fingerprint, leaseUntil, expiresAt }: InFlight) =>
       claim(idOf(key), bytes(key), bytes(token), bytes(fingerprint), leaseUntil, expiresAt),
-    /** Writes the record over the row that was read. */
     update: (key: string, record: StoredRecord, version: Version) =>
       update(...valuesOf(record), idOf(key), ...valuesOfVersion(version)),
     remove: (key: string, version: Version) => remove(idOf(key), ...valuesOfVersion(version)),
-    /** The owner's row gets a new lease. */
     renew: (key: string, token: string, leaseMs: number, retentionMs: number) =>
       renew(leaseMs, retentionMs, idOf(key), bytes(token)),
-    /** The owner's row is completed. */
     complete: (key: string, completion: Completion) => complete(...valuesOfCompletion(key, completion)),
   }
 }
 
-/** The owner's row. */
 const OWNED = `id = ? AND token = ? AND state = ${STATES.inFlight} AND format = ${FORMAT} AND expires_at > ${NOW}`
 const COMPLETED = `state = ${STATES.completed}, revision = revision + 1, uncertain = 0, lease_until = NULL, expires_at = ${NOW} + ?,
     status = ?, head = ?, body = ?, steps = NULL`
@@ -119,13 +115,11 @@ function ofTransactions({ records }: Tables) {
     lockWithSteps: ofKey(
       `SELECT ${SERVER}, ${COLUMNS}, HEX(r.steps) AS steps FROM ${records} r WHERE r.id = ? FOR UPDATE`,
     ),
-    /** The locked row keeps these steps. */
     keepSteps: (key: string, record: StoredRecord) => keepSteps(stepsOf(record), idOf(key)),
     /** The locked row becomes uncertain. */
     unsettle: ofKey(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = ?`),
     /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */
     placeholder: (key: string, token: string) => placeholder(idOf(key), bytes(key), bytes(token)),
-    /** The locked row of the owner is completed. */
     completeLocked: (key: string, completion: Completion) => completeLocked(...valuesOfCompletion(key, completion)),
     /** The locked row is completed by another owner. */
     finish: (key: string, { token, fingerprint, attempt, retentionMs, answer }: Finish, lockedToken: string) =>
@@ -151,7 +145,6 @@ function walkingOf({ records, sweeps }: Tables) {
   return {
     /** Some rows, in the order of their ids, after one of them. */
     walk: (fromId: string, rows: number) => walk(Buffer.from(fromId, 'hex'), rows),
-    /** Which of some rows have expired. */
     expired: (fromId: string, rows: number) => expired(Buffer.from(fromId, 'hex'), rows),
     /** Removes those of these rows that have expired. By the index: reading a small table whole would lock each row of it. */
     removeExpired: (ids: readonly string[]): Statement =>

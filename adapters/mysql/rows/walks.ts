@@ -31,7 +31,6 @@ export class Walks {
     return this.#list(from, listedIfUnknown, () => true)
   }
 
-  /** Removes all expired rows now. Resolves with their number. */
   async sweepAll(): Promise<number> {
     let removed = 0
     for (let from: string | null = ''; from !== null; ) {

@@ -49,7 +49,6 @@ type ConnectionOf<Given> = Given extends MySqlPromisePool
 export type TransactionOptionsOf<Given> =
   Given extends MySqlTransactions<infer _Tx, infer Options> ? Options : PoolTransactionOptions
 
-/** Describes the option in an error message. */
 export const EXPECTED_TRANSACTIONS =
   'a pool of `mysql2` or `mysql2/promise`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
 
@@ -62,7 +61,6 @@ export interface OpenedTransactions<Tx, Options> extends MySqlTransactions<Tx, O
   sessionEnd?(tx: Tx): Promise<void> | undefined
 }
 
-/** A client's transactions. */
 export function opened(given: AnyTransactions): OpenedTransactions<unknown, unknown> {
   return (isPool(given) ? onPool(given) : given) as OpenedTransactions<unknown, unknown>
 }

@@ -43,7 +43,6 @@ interface Open {
   isOver(): boolean
 }
 
-/** What is known of a marked transaction. */
 interface Marked {
   readonly token: string
   /** How many statements that write its session had been sent when it began. */

@@ -19,7 +19,6 @@ export const COMMAND_WAITS = '1s'
 /** A waiting claim occupies one of few connections, and a locked row means that the key is in flight. */
 export const CLAIM_WAITS = '250ms'
 
-/** The parameters that identify an owner. */
 export const OWNERSHIP =
   'p_key text, p_token text, p_fingerprint text, p_attempt bigint, p_uncertain boolean, p_retention_ms bigint'
 
@@ -40,7 +39,6 @@ interface Routine {
   /** With the columns of its reply. */
   readonly parameters: string
   readonly volatility?: 'VOLATILE' | 'STABLE'
-  /** How long it waits for locks. */
   readonly waits?: string
   /** Beside the record's id and the time. */
   readonly declare?: readonly string[]
@@ -151,7 +149,6 @@ export const UNCHANGED = `t.id = record_id AND t.token = r.token AND t.state = r
         AND t.lease_until IS NOT DISTINCT FROM r.lease_until AND t.expires_at = r.expires_at
         AND t.has_steps IS NOT DISTINCT FROM r.has_steps`
 
-/** Drops the steps of the record. */
 export function dropSteps(schema: string): string {
   return `DELETE FROM ${schema}.steps s WHERE s.record = record_id;`
 }
@@ -204,7 +201,6 @@ export function write(schema: string, then = ''): string {
     END IF;`
 }
 
-/** Returns the record without its answer. */
 export const SHOWN_WITHOUT_ANSWER = `
       reply := r.state; fingerprint := r.fingerprint; attempt := r.attempt::text; uncertain := r.uncertain::text;
       lease := (extract(epoch FROM r.lease_until - now) * 1000)::bigint::text;`

@@ -1,7 +1,6 @@
 import { AssertionError } from 'node:assert'
 import type { OnceAnswer } from './reach.js'
 
-/** What a case tries an application with. */
 export interface Trial {
   send(key: string, body?: 'other'): Promise<OnceAnswer>
   newKey(): string

@@ -39,7 +39,6 @@ export interface BindingLawsOptions {
   readonly readsBodies?: boolean | undefined
 }
 
-/** One promise of a binding, and its check. */
 export interface BindingLaw {
   /** A sentence that begins with the name of its law. */
   readonly name: string
@@ -88,7 +87,6 @@ interface Setting {
 
 interface Served {
   readonly events: readonly IdempotencyEvent[]
-  /** How often the handler ran. */
   runs(): number
   /** Sends a payout, and resolves with its whole response. */
   send(sent?: Sent): Promise<SeenReply>
