@@ -5,25 +5,11 @@ import type { Answer, BeginReply, CommandReply, IdempotencyRecord, Step } from '
 
 /** Replies reduced to what is promised: plain values, so prototypes and extra members make no difference. */
 export type SeenRecord =
-  | {
-      readonly state: 'in-flight'
-      readonly fingerprint: string
-      readonly attempt: number
-      readonly uncertain: boolean
-      readonly lease: 'live' | 'lapsed'
-    }
-  | {
-      readonly state: 'completed'
-      readonly fingerprint: string
-      readonly attempt: number
-      readonly answer: SeenAnswer | null
-    }
-  | {
-      readonly state: 'failed'
-      readonly fingerprint: string | null
-      readonly attempt: number
-      readonly uncertain: boolean
-    }
+  | (Omit<Shown<'in-flight'>, 'leaseRemainingMs' | 'steps'> & { readonly lease: 'live' | 'lapsed' })
+  | (Omit<Shown<'completed'>, 'answer'> & { readonly answer: SeenAnswer | null })
+  | Omit<Shown<'failed'>, 'steps' | 'rerun'>
+
+type Shown<State> = Extract<IdempotencyRecord, { readonly state: State }>
 
 export type SeenBegun =
   | {

@@ -1,10 +1,9 @@
 import { despiteConflicts, staysReadOnly } from '../../sql/clients.js'
+import type { Row } from '../../sql/record-columns.js'
 import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError, withoutValues } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, isDemoted, type MySqlPool, resetsOnRelease, sent } from './client.js'
 import { type Examined, examined } from './examination.js'
-
-type TextRow = Readonly<Record<string, unknown>>
 
 interface Written {
   /** How many rows it found, or has written. */
@@ -39,7 +38,7 @@ export class Database {
   }
 
   /** @throws MySqlStoreError */
-  async rows(statement: Statement): Promise<readonly TextRow[]> {
+  async rows(statement: Statement): Promise<readonly Row[]> {
     const rows = await this.#answerTo(statement)
     if (!Array.isArray(rows)) throw new MySqlStoreError('database_failed', 'The client returned no rows.')
     return rows

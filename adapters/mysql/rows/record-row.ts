@@ -26,7 +26,7 @@ export interface Found {
  *
  * @throws MySqlStoreError `record_unreadable`; `read_only`: the server says that it is a replica, whose rows may be of the past.
  */
-export function foundIn(row: Readonly<Record<string, unknown>> | undefined): Found {
+export function foundIn(row: Row | undefined): Found {
   try {
     return found(numbered(row ?? {}))
   } catch (error) {
@@ -38,7 +38,7 @@ const NUMBERS = [
   ...['now', 'format', 'revision', 'attempt', 'uncertain', 'lease_until', 'expires_at', 'status', 'read_only'],
 ]
 
-function numbered(row: Readonly<Record<string, unknown>>): Row {
+function numbered(row: Row): Row {
   const numbers = NUMBERS.map((name) => [name, numberIn(row[name])] as const)
   return { ...row, ...Object.fromEntries(numbers) }
 }
@@ -67,7 +67,7 @@ function unreadable(because: string): MySqlStoreError {
 }
 
 /** Some clients return text as bytes. */
-export function withTexts(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+export function withTexts(row: Row): Row {
   const entries = Object.entries(row).map(([name, value]) => [
     name,
     value instanceof Uint8Array ? textIn(value) : value,
@@ -75,7 +75,7 @@ export function withTexts(row: Readonly<Record<string, unknown>>): Readonly<Reco
   return { ...Object.fromEntries(entries), body: null, steps: null }
 }
 
-export function withBytes(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+export function withBytes(row: Row): Row {
   const { steps } = row
   const hexadecimal = steps instanceof Uint8Array ? textIn(steps) : steps
   return { ...withTexts(row), steps: typeof hexadecimal === 'string' ? Buffer.from(hexadecimal, 'hex') : null }

@@ -28,32 +28,20 @@ interface Row {
   readonly otherFingerprint: BeginResult
 }
 
+const HELD: Row = { own: 'again', rerun: 'refused', refuse: 'refused', otherFingerprint: 'refused' }
+const SETTLED: Row = { ...HELD, own: 'refused' }
+
 /** The table in the machine's header, cell by cell. */
 const BEGIN: Readonly<Record<SituationName, Row>> = {
   none: { own: FIRST, rerun: FIRST, refuse: FIRST, otherFingerprint: FIRST },
-  'in-flight, lease live': { own: 'again', rerun: 'refused', refuse: 'refused', otherFingerprint: 'refused' },
-  'in-flight, lease lapsed': { own: 'again', rerun: SECOND_UNKNOWN, refuse: 'refused', otherFingerprint: 'refused' },
-  'in-flight after a takeover, lease live': {
-    own: 'again',
-    rerun: 'refused',
-    refuse: 'refused',
-    otherFingerprint: 'refused',
-  },
-  'in-flight after a takeover, lease lapsed': {
-    own: 'again',
-    rerun: THIRD_UNKNOWN,
-    refuse: 'refused',
-    otherFingerprint: 'refused',
-  },
-  completed: { own: 'refused', rerun: 'refused', refuse: 'refused', otherFingerprint: 'refused' },
-  'completed, answer not kept': { own: 'refused', rerun: 'refused', refuse: 'refused', otherFingerprint: 'refused' },
-  'failed, certain': {
-    own: 'refused',
-    rerun: AFTER_FAILURE,
-    refuse: AFTER_FAILURE,
-    otherFingerprint: AFTER_FAILURE,
-  },
-  'failed, uncertain': { own: 'refused', rerun: SECOND_UNKNOWN, refuse: 'refused', otherFingerprint: 'refused' },
+  'in-flight, lease live': HELD,
+  'in-flight, lease lapsed': { ...HELD, rerun: SECOND_UNKNOWN },
+  'in-flight after a takeover, lease live': HELD,
+  'in-flight after a takeover, lease lapsed': { ...HELD, rerun: THIRD_UNKNOWN },
+  completed: SETTLED,
+  'completed, answer not kept': SETTLED,
+  'failed, certain': { own: 'refused', rerun: AFTER_FAILURE, refuse: AFTER_FAILURE, otherFingerprint: AFTER_FAILURE },
+  'failed, uncertain': { ...SETTLED, rerun: SECOND_UNKNOWN },
 }
 
 const ASKERS: readonly [column: keyof Row, asker: string, ask: (bench: Bench, met: Met) => Claimant][] = [

@@ -1,12 +1,11 @@
 import { Buffer } from 'node:buffer'
 import { type Bench, type Law, lawFor } from '../bench.js'
 import { ANSWER, type Claimant } from '../claimant.js'
-import { promised, stale } from '../seen.js'
+import { OK, promised, stale } from '../seen.js'
 import { lapsed } from '../situations.js'
 
 const stepped = lawFor('stepped')
 
-const OK = { ok: true }
 const CHARGED = 'charge done "ch_1"'
 
 export const stepLaws: readonly Law[] = [
