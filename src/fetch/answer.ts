@@ -70,7 +70,8 @@ export function rebuilt(
   const own = new Headers() // @hono/node-server's Response would share those of the handler's.
   for (const header of headers) if (fitsHeldBody(header, held)) own.append(header[0], header[1])
   // RFC 9110 §8.6: after HEAD and with 304 it is that of a body which is not sent; elsewhere the client would wait for one.
-  if (isEmpty && method !== 'HEAD' && status !== 304) own.delete('Content-Length')
+  const announcesBody = isEmpty && method !== 'HEAD' && status !== 304 && own.get('Content-Length') !== '0'
+  if (announcesBody) own.delete('Content-Length')
   for (const [name, value] of extraHeaders) {
     if (name === 'Link')
       own.append(name, value) // The handler may have links of its own.

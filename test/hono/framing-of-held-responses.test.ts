@@ -78,6 +78,14 @@ test.each([
   expect([first, replay].map(({ headers }) => headers.get('Content-Length'))).toEqual([sent, sent])
 })
 
+test('a Content-Length of 0 stays', async () => {
+  const handle = fetchIdempotency({ store: new MemoryStore(), scope: singleTenant })(
+    () => new Response(null, { status: 201, headers: { 'Content-Length': '0' } }),
+  )
+  const [first, replay] = [await handle(payout()), await handle(payout())]
+  expect([first, replay].map(({ headers }) => headers.get('Content-Length'))).toEqual(['0', '0'])
+})
+
 function payout(method = 'POST'): Request {
   return new Request('https://api.example/payouts', { method, headers: { 'Idempotency-Key': 'k' } })
 }

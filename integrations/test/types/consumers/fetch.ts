@@ -52,7 +52,7 @@ export const ofItsOptions: FetchIdempotencyOptions = {
   skip: (request: number) => request > 0,
 }
 // @ts-expect-error: the handler needs more than a Request
-once.handle(new Request('http://localhost'), (same: PlatformRequest) => new Response(same.cookies.get('session')))
+void once.handle(new Request('http://localhost'), (same: PlatformRequest) => new Response(same.cookies.get('session')))
 
 export async function handle(request: Request): Promise<Response> {
   const reply = await once.handle(request, async (same, context) => {
