@@ -14,7 +14,7 @@ export function payments(keys: KeyStorage) {
     switch (end.outcome) {
       case 'done': {
         const { id } = (await end.response.json()) as { id: string }
-        await client.forget(operation) // last: until then the same call gets the same response
+        await client.forget(operation) // last, when the order shows as paid: from then on the same call pays again
         return `Paid: ${id}`
       }
       case 'refused': // it has not happened: what was wrong can be corrected

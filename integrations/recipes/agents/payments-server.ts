@@ -72,6 +72,7 @@ function refusal(error: unknown): CallToolResult {
   )
 }
 
+/** A tool with an `outputSchema` leaves `structuredContent` out here: clients validate it, and a refusal has another shape. */
 function told(code: string, retryAfterSeconds: number | null, text: string): CallToolResult {
   return { isError: true, content: [{ type: 'text', text }], structuredContent: { code, retryAfterSeconds } }
 }

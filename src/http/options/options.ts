@@ -115,7 +115,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly streams?: ((contentType: string, request: Req) => boolean) | undefined
 
   /**
-   * Replaces the format of a refusal's body.
+   * Replaces the format of a refusal's body: returns `{ body, contentType }`.
    * @default application/problem+json (RFC 9457)
    */
   readonly renderProblem?: RenderProblem<Req> | undefined
