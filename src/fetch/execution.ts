@@ -188,18 +188,7 @@ class Execution<Req> implements HeldAnswer {
  * Rejects with what the handler threw, after its record was settled; with an IdempotencyError for misuse: the handler
  * did not run, and nothing was stored.
  */
-export function respond<Req, Passed>(
-  engine: RequestEngine<Req>,
-  call: Call<Req>,
-  passes: () => Passed,
-  runs: Handler,
-): Promise<Response | Awaited<Passed>> {
-  const responding = responded(engine, call, passes, runs)
-  waitFor(call, () => responding.then(nothing, nothing)) // A client that leaves must not end its handler.
-  return responding
-}
-
-async function responded<Req, Passed>(
+export async function respond<Req, Passed>(
   engine: RequestEngine<Req>,
   call: Call<Req>,
   passes: () => Passed,
@@ -207,25 +196,31 @@ async function responded<Req, Passed>(
 ): Promise<Response | Awaited<Passed>> {
   const { request } = call
   if (RUNNING.has(request)) throw mountedTwice()
-  const decided = engine.decide(await factsOf(engine, call))
-  const decision = decided instanceof Promise ? await decided : decided
-  switch (decision.action) {
-    case 'bypass':
-      return await passes()
-    case 'execute':
-      waitFor(call, () => decision.run.ended())
-      RUNNING.add(request)
-      try {
+  const facts = factsOf(engine, call)
+  const decided = engine.decide(facts instanceof Promise ? await facts : facts)
+  if (!(decided instanceof Promise) && decided.action === 'bypass') return await passes()
+  const platform = { waitUntil: call.waitUntil() }
+  let over = nothing
+  waitFor(platform, () => new Promise((resolve) => (over = resolve))) // A client that leaves must not end its handler.
+  try {
+    const decision = decided instanceof Promise ? await decided : decided
+    switch (decision.action) {
+      case 'bypass':
+        return await passes()
+      case 'execute':
+        waitFor(platform, () => decision.run.ended())
+        RUNNING.add(request)
         return await new Execution(engine, decision, call).runs(runs)
-      } finally {
-        RUNNING.delete(request)
-      }
-    case 'reject':
-      // The claim is given up after it.
-      if (decision.problem.code === 'store_unavailable') waitFor(call, () => engine.idle())
-      return otherResponse(engine, call, decision, decision.extraHeaders)
-    case 'replay':
-      return otherResponse(engine, call, decision, decision.extraHeaders)
+      case 'reject':
+        // The claim is given up after it.
+        if (decision.problem.code === 'store_unavailable') waitFor(platform, () => engine.idle())
+        return otherResponse(engine, call, decision, decision.extraHeaders)
+      case 'replay':
+        return otherResponse(engine, call, decision, decision.extraHeaders)
+    }
+  } finally {
+    RUNNING.delete(request)
+    over()
   }
 }
 

@@ -57,7 +57,7 @@ export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonl
 
   function answer(asked: Asked, handler: Handler, waitUntil?: HandleTerms['waitUntil']): Promise<Response> {
     const { request } = asked
-    const call = { request, asked, maxBodyBytes, sendsThrown: true, waitUntil }
+    const call = { request, asked, maxBodyBytes, sendsThrown: true, waitUntil: () => waitUntil }
     return respond(
       engine,
       call,

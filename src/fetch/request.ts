@@ -1,4 +1,4 @@
-import { IdempotencyError } from '../core/index.js'
+import { IdempotencyError, type MaybePromise } from '../core/index.js'
 import {
   comparableBody,
   type ReadBody,
@@ -12,7 +12,8 @@ import {
 export interface Call<Req> {
   readonly request: Request
   readonly asked: Req
-  readonly waitUntil?: WaitUntil | undefined
+  /** Of the platform. Called once, and only for a request that does not pass untouched. */
+  readonly waitUntil: () => WaitUntil | undefined
   /** The maximum size of its body for comparison, in bytes. */
   readonly maxBodyBytes: number
   /** A body that a framework has read and kept; `null`: its bytes were not kept. */
@@ -24,24 +25,48 @@ export interface Call<Req> {
 }
 
 /**
- * The facts about a request. Its body is read from a copy, and only if it matters: the handler gets the platform's own
- * request object, unread.
+ * The facts about a request, at once unless its body is read. Its body is read from a copy, and only if it matters: the handler gets
+ * the platform's own request object, unread.
  *
  * @throws IdempotencyError `raw_body_consumed`: somebody has read the body, or is reading it.
  */
-export async function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>): Promise<RequestFacts<Req>> {
-  const { request, asked } = call
-  const { method } = request
+export function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>): MaybePromise<RequestFacts<Req>> {
+  const { request } = call
   const rawHeaders = [...request.headers].flat()
-  const read = engine.readsBody({ method, rawHeaders }) ? readBody(await bytesOf(call), call, rawHeaders) : UNREAD
-  return {
-    request: asked,
-    method,
-    target: targetOf(request),
-    rawHeaders,
-    joinsHeaderLines: true,
-    ...read,
-    isAbandoned: () => request.signal.aborted,
+  if (!engine.readsBody({ method: request.method, rawHeaders })) return new FetchFacts(call, rawHeaders, UNREAD)
+  return bytesOf(call).then((bytes) => new FetchFacts(call, rawHeaders, readBody(bytes, call, rawHeaders)))
+}
+
+class FetchFacts<Req> implements RequestFacts<Req> {
+  readonly request: Req
+  readonly rawHeaders: readonly string[]
+  readonly joinsHeaderLines = true
+  readonly body: unknown
+  readonly bodyWasRead: boolean
+  readonly bodyIsEmpty: RequestFacts['bodyIsEmpty']
+  readonly bodyFault: RequestFacts['bodyFault']
+  readonly #fetched: Request
+
+  constructor({ request, asked }: Call<Req>, rawHeaders: readonly string[], read: ReadBody) {
+    this.#fetched = request
+    this.request = asked
+    this.rawHeaders = rawHeaders
+    this.body = read.body
+    this.bodyWasRead = read.bodyWasRead
+    this.bodyIsEmpty = read.bodyIsEmpty
+    this.bodyFault = read.bodyFault
+  }
+
+  get method(): string {
+    return this.#fetched.method
+  }
+
+  get target(): string {
+    return targetOf(this.#fetched)
+  }
+
+  isAbandoned(): boolean {
+    return this.#fetched.signal.aborted
   }
 }
 

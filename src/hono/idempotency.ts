@@ -66,7 +66,7 @@ export function idempotency<E extends Env>(
       keptBody: () => keptBody(c),
       headers: () => headersBefore(c),
       sendsThrown: false, // Hono handles what is thrown only if it is an Error.
-      waitUntil: waitUntilOf(c),
+      waitUntil: () => waitUntilOf(c),
     }
     const passes = async (): Promise<undefined> => void (await next())
     const wasFinalized = c.finalized
@@ -116,7 +116,7 @@ async function keptBody({ req }: Context): Promise<Uint8Array | null> {
   return (json ?? text ?? arrayBuffer ?? blob) === undefined ? null : new Uint8Array(await req.arrayBuffer())
 }
 
-/** Workers and other platforms that stop after a response have one; otherwise Hono throws. */
+/** Workers and other platforms that stop after a response have one; otherwise Hono throws, which costs more than a claim in memory. */
 function waitUntilOf(c: Context): WaitUntil | undefined {
   try {
     const { executionCtx } = c

@@ -221,6 +221,31 @@ test('where the platform stops behind a response, it is told what is pending', a
   await Promise.all(pending)
 })
 
+test.each<[what: string, init: RequestInit, asked: number]>([
+  ['without a key', { method: 'POST' }, 0],
+  ['of a method that is not covered', { method: 'GET', headers: { 'Idempotency-Key': 'k' } }, 0],
+  ['with a key', { method: 'POST', headers: { 'Idempotency-Key': 'k' } }, 1],
+])(
+  'the execution context, of which Hono throws an error where there is none, is asked for: %s',
+  async (_what, init, asked) => {
+    const { once } = protection()
+    const app = new Hono()
+    let times = 0
+    app.use(async (c, next) => {
+      Object.defineProperty(c, 'executionCtx', {
+        get() {
+          times++
+          throw new Error('This context has no ExecutionContext')
+        },
+      })
+      await next()
+    })
+    app.all('/payouts', once, (c) => c.text('paid'))
+    expect(await (await app.request('/payouts', init)).text()).toBe('paid')
+    expect(times).toBe(asked)
+  },
+)
+
 test.each([{}, { waitUntil: undefined }])(
   'an execution context without waitUntil changes nothing: %j',
   async (context) => {
