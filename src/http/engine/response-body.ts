@@ -107,19 +107,20 @@ class StreamedBody {
     else signal?.addEventListener('abort', this.#whenAborted, { once: true })
   }
 
-  /** Reads until something was sent, or everything. */
+  /** Reads until something was sent, or everything. Whoever goes on reading for a client that has left is told that it has. */
   async pull(controller: Controller): Promise<void> {
     try {
       while (!this.#isSwallowed) {
         const chunk = this.#takeHeld() ?? (await this.#read())
-        if (this.#isSwallowed) return
+        if (this.#isSwallowed) break
         if (chunk === null) return await this.#end(controller)
         const departing = this.#departing(chunk)
         if (departing.byteLength > 0) return controller.enqueue(departing)
       }
+      controller.error(this.#signal?.reason)
     } catch (error) {
       await this.#fail()
-      if (!this.#isSwallowed) controller.error(error)
+      controller.error(error)
     }
   }
 
@@ -158,7 +159,7 @@ class StreamedBody {
 
   async #end(controller: Controller): Promise<void> {
     const isStored = await this.#settle()
-    if (this.#isSwallowed) return
+    if (this.#isSwallowed) return controller.error(this.#signal?.reason)
     if (!isStored) return controller.error(new Error('The end of this answer could not be stored, so it is not sent.'))
     for (const chunk of this.#rest) controller.enqueue(chunk)
     controller.close()
