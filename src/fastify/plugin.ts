@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fastify'
 import { type IdempotencyContext, refuseMount } from '../core/index.js'
 import { type Controls, controlsOf, createRequestEngine, type IdempotencyOptions } from '../http/index.js'
-import { ProtectedAnswers } from './protected-answers.js'
+import { type Answered, ProtectedAnswers } from './protected-answers.js'
 
 /** For shutdown and operators: `app.idempotency`. */
 export interface IdempotencyControls extends Controls {}
@@ -58,8 +58,9 @@ function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyReques
   // Not async: Fastify goes on when such a hook ends, also if the reply is not sent yet, because `onSend` waits or its client has left.
   app.addHook('preHandler', (request, reply, goOn) => {
     if (answers.has(request)) return goOn() // `reply.callNotFound()` in the handler runs the hooks again.
-    answers.claim(engine, request, reply).then((answered) => {
-      if (answered === null) goOn()
-    }, goOn)
+    const claimed = answers.claim(engine, request, reply)
+    const next = (answered: Answered | null) => answered === null && goOn()
+    if (claimed instanceof Promise) claimed.then(next, goOn)
+    else next(claimed)
   })
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Answer, type IdempotencyContext, mountedTwice } from '../core/index.js'
-import type { RequestEngine } from '../http/index.js'
+import { type Answer, type IdempotencyContext, type MaybePromise, mountedTwice, whenever } from '../core/index.js'
+import type { Decision, RequestEngine } from '../http/index.js'
 import { hold, NodeFacts, responseBegun } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
 import { notSentAsStored, sendStored, sentAsStored } from './reply-head.js'
@@ -46,18 +46,29 @@ export class ProtectedAnswers {
   }
 
   /**
-   * Resolves with the replay or the refusal that was sent in place of the handler's answer; `null`: the handler must run. Rejects with
-   * IdempotencyError for misuse: the handler must not run, and nothing is stored.
+   * The replay or the refusal that was sent in place of the handler's answer; `null`: the handler must run. At once, if store and
+   * options are synchronous.
+   *
+   * @throws IdempotencyError (or rejects with it) for misuse: the handler must not run, and nothing is stored.
    */
-  async claim(
+  claim(
     engine: RequestEngine<FastifyRequest>,
     given: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<Answered | null> {
+  ): MaybePromise<Answered | null> {
     const request = given as Protected
     if (request.idempotency !== undefined) throw mountedTwice()
     if (reply.raw.headersSent) throw responseBegun()
-    const decision = await engine.decide(new NodeFacts(request.raw, request, request.originalUrl, request.body))
+    const facts = new NodeFacts(request.raw, request, request.originalUrl, request.body)
+    return whenever(engine.decide(facts), (decision) => this.#carryOut(decision, engine, request, reply))
+  }
+
+  #carryOut(
+    decision: Decision,
+    engine: RequestEngine<FastifyRequest>,
+    request: Protected,
+    reply: FastifyReply,
+  ): MaybePromise<Answered | null> {
     switch (decision.action) {
       case 'bypass':
         return null
@@ -67,11 +78,13 @@ export class ProtectedAnswers {
           reply.log.error({ err: error }, 'a stored answer could not be sent')
           if (!reply.raw.writableEnded) reply.raw.destroy() // Fastify has sent it, and does not send it again.
         }
-        const response = await hold(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
-        if (response === null) throw responseBegun() // Fastify ignores it, since the reply was sent.
-        request.idempotency = run.context
-        this.#answers.set(request, new FastifyAnswer(reply, run, response))
-        return null
+        const held = hold(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
+        return whenever(held, (response) => {
+          if (response === null) throw responseBegun() // Fastify ignores it, since the reply was sent.
+          request.idempotency = run.context
+          this.#answers.set(request, new FastifyAnswer(reply, run, response))
+          return null
+        })
       }
       case 'replay':
       case 'reject': {

@@ -69,7 +69,8 @@ export class KoaAnswer implements HeldAnswer {
 
   async #readBody(): Promise<ResponseBody> {
     try {
-      return await this.#outlivingClient(async () => this.#responseBody())
+      const body = this.#responseBody()
+      return body instanceof Promise ? await this.#outlivingClient(() => body) : body
     } catch (error) {
       // Written below Koa meanwhile: no error page follows.
       if (this.#ctx.headerSent) this.#ctx.res.destroy()

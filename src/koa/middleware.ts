@@ -37,7 +37,8 @@ export function idempotency(options: IdempotencyOptions<Context>, ...plugin: rea
   async function protect(ctx: Context, next: Next, ...more: readonly unknown[]): Promise<void> {
     if (typeof ctx?.onerror !== 'function') return refuseMount(FOR, [ctx, next, ...more])
     if (ctx.idempotency !== undefined) throw mountedTwice()
-    const decision = await engine.decide(new NodeFacts(ctx.req, ctx, ctx.originalUrl, bodyOf(ctx)))
+    const decided = engine.decide(new NodeFacts(ctx.req, ctx, ctx.originalUrl, bodyOf(ctx)))
+    const decision = decided instanceof Promise ? await decided : decided
     switch (decision.action) {
       case 'bypass':
         return next()
@@ -45,7 +46,8 @@ export function idempotency(options: IdempotencyOptions<Context>, ...plugin: rea
         const { run, extraHeaders = [] } = decision
         const { req, res } = ctx
         const onError = (error: unknown) => ctx.onerror(error as Error)
-        const response = await hold(engine, run, extraHeaders, { req, res, request: ctx, onError })
+        const held = hold(engine, run, extraHeaders, { req, res, request: ctx, onError })
+        const response = held instanceof Promise ? await held : held
         if (response === null) return
         ctx.idempotency = run.context
         return new KoaAnswer(ctx, run, response).follow(next)

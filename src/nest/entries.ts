@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isCertainFailure } from '../core/index.js'
+import { isCertainFailure, type MaybePromise } from '../core/index.js'
 import { protectionBy, reportCertainFailure, reportSending } from '../express/middleware.js'
 import type { Answered, ProtectedAnswers } from '../fastify/protected-answers.js'
 import { type Controls, controlsOf, createRequestEngine, type RequestEngine } from '../http/index.js'
@@ -50,7 +50,7 @@ export function expressEntry(options: NestOptions): Entry {
     claim: ({ request, response, next }, own) =>
       claimOnce(request, async () => {
         const putBack = takeHeaders(response, own, (name, value) => response.setHeader(name, value))
-        const answered = await withoutRun(claimed(request, response, next), putBack)
+        const answered = await withoutRun(() => claimed(request, response, next), putBack)
         if (request.idempotency === undefined) return answered
         outliveRequest(response)
         response.on('pipe', (source: Readable) => breakWith(source, request, response))
@@ -100,7 +100,7 @@ export function fastifyEntry(options: NestOptions, answers: ProtectedAnswers): E
     own: readonly string[],
   ): Promise<Answered | null> {
     const putBack = takeHeaders(response, own, (name, value) => response.header(name, value))
-    const answered = await withoutRun(answers.claim(engine, request, response), putBack)
+    const answered = await withoutRun(() => answers.claim(engine, request, response), putBack)
     if (answered === null) {
       outliveRequest(response.raw)
       return null
@@ -128,10 +128,10 @@ function takeHeaders(
   }
 }
 
-async function withoutRun(claim: Promise<Answered | null>, putBack: () => void): Promise<Answered | null> {
+async function withoutRun(claim: () => MaybePromise<Answered | null>, putBack: () => void): Promise<Answered | null> {
   let answered: Answered | null = null
   try {
-    answered = await claim
+    answered = await claim()
     return answered
   } finally {
     if (answered === null) putBack()

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { IdempotencyError, isCertainFailure, type MaybePromise } from '../core/index.js'
+import { IdempotencyError, isCertainFailure, type MaybePromise, whenever } from '../core/index.js'
 import type { HeaderPairs, RequestEnd, RequestEngine, RequestFacts, RequestRun } from '../http/index.js'
 import { HeldResponse } from './held-response.js'
 import type { Other, ResponseSender } from './sending/response-sender.js'
@@ -76,24 +76,24 @@ interface Holding<Req> {
 
 /**
  * Holds a response, below the framework, until the run is settled. `null`: somebody else has answered meanwhile, for example a time
- * limit, and the handler must not run. Rejects with IdempotencyError `response_begun` or `response_unsupported`. In both cases the
+ * limit, and the handler must not run. Throws, or rejects with, IdempotencyError `response_begun` or `response_unsupported`. In both cases the
  * handler has not run, and the key is free.
  */
-export async function hold<Req>(
+export function hold<Req>(
   engine: RequestEngine<Req>,
   run: RequestRun,
   extraHeaders: HeaderPairs,
   { req, res, request, onError }: Holding<Req>,
-): Promise<HeldResponse | null> {
+): MaybePromise<HeldResponse | null> {
   try {
     if (!isAnswered(res))
       return new HeldResponse(req, res, run, extraHeaders, { sendOther, destroysLeft: true }, onError)
-    await failUnrun(run)
-    return null
   } catch (error) {
-    await failUnrun(run)
-    throw error
+    return whenever(failUnrun(run), () => {
+      throw error
+    })
   }
+  return whenever(failUnrun(run), () => null)
 
   function sendOther({ req, res, extraHeaders, outlet }: ResponseSender, other: Other): void {
     sendAnswer(req, res, engine.answerFor(other, request), other.action === 'replay', extraHeaders, outlet)
