@@ -23,7 +23,7 @@ export async function built(name: 'requests' | 'services'): Promise<string> {
       outExtension: () => ({ js: '.mjs' }),
     },
     noExternal: [/^once-per-key/],
-    external: ['express', 'hono', 'ioredis', 'lru-cache', 'pg'],
+    external: ['express', 'fastify', 'hono', 'ioredis', 'koa', 'koa-bodyparser', 'lru-cache', 'pg'],
   })
   return join(folder, `${name}.mjs`)
 }

@@ -16,7 +16,8 @@ export interface Cost {
 /** Where the services find their servers. */
 export type Servers = Readonly<Partial<Record<'REDIS_PORT' | 'POSTGRES_URL', string>>>
 
-export type Phase = 'first' | 'replay'
+/** `passing`: without a key. */
+export type Phase = 'first' | 'replay' | 'passing'
 
 const MAJOR = Number.parseInt(process.versions.node, 10)
 
@@ -49,7 +50,7 @@ export class Measured {
   /** Of one, beside a request of another service; what is unprotected replays nothing. */
   async costOver(floor: string, service: string, phase: Phase): Promise<Cost> {
     const own = await this.cost(service, phase)
-    const least = await this.cost(floor, floor.includes(',') ? phase : 'first')
+    const least = await this.cost(floor, phase === 'replay' && !floor.includes(',') ? 'first' : phase)
     const over = Object.entries(own).map(([name, count]) => [name, count - least[name as keyof Cost]])
     return Object.fromEntries(over)
   }

@@ -1,9 +1,14 @@
 import express, { type Response as ExpressResponse, type Request, type RequestHandler } from 'express'
+import Fastify from 'fastify'
 import { Hono } from 'hono'
 import { Redis } from 'ioredis'
+import Koa from 'koa'
+import koaParser from 'koa-bodyparser'
 import { idempotency, type Store, withoutBody } from 'once-per-key'
+import { idempotency as fastifyIdempotency } from 'once-per-key/fastify'
 import { idempotency as fetchIdempotency } from 'once-per-key/fetch'
 import { idempotency as honoIdempotency } from 'once-per-key/hono'
+import { idempotency as koaIdempotency } from 'once-per-key/koa'
 import { MemoryStore } from 'once-per-key/memory'
 import { PostgresStore } from 'once-per-key/postgres'
 import { RedisStore } from 'once-per-key/redis'
@@ -12,8 +17,8 @@ import { floor } from './floor.js'
 import { countTrips } from './trips.js'
 import { BODY, withoutWire } from './without-wire.js'
 
-/** Handles a request with this key, and calls `done` when its client has the whole answer. */
-export type Send = (key: string, done: () => void) => void
+/** Handles a request with this key, or without one, and calls `done` when its client has the whole answer. */
+export type Send = (key: string | null, done: () => void) => void
 
 /** What else is counted, beside what the process itself makes. */
 export interface Service {
@@ -59,6 +64,10 @@ export const SERVICES: Readonly<Record<string, () => Promise<Service>>> = {
   'express, redis by hand': async () => onExpress(floor(redis()), pay),
   'express, redis': async () => onExpress(idempotency({ ...terms, store: new RedisStore({ client: redis() }) }), pay),
   'express, postgres': onPostgres,
+  fastify: () => onFastify(),
+  'fastify, memory': () => onFastify({ ...terms, store: memory() }),
+  koa: async () => onKoa(),
+  'koa, memory': async () => onKoa(koaIdempotency({ ...terms, store: memory() })),
   fetch: async () => onFetch(async (request) => answered(await request.json())),
   'fetch, memory': async () => {
     const once = fetchIdempotency({ ...terms, store: memory() })
@@ -94,6 +103,29 @@ async function onPostgres(): Promise<Service> {
   return { ...service, trips }
 }
 
+async function onFastify(options?: Parameters<typeof fastifyIdempotency>[1]): Promise<Service> {
+  const app = Fastify()
+  if (options !== undefined) await app.register(fastifyIdempotency, options)
+  app.post('/payouts', (_request, reply) => {
+    const created = payout()
+    reply.code(201).header('Location', `/payouts/${created.id}`).send(created)
+  })
+  await app.ready()
+  return { send: withoutWire((req, res) => app.routing(req, res)) }
+}
+
+function onKoa(once?: ReturnType<typeof koaIdempotency>): Service {
+  const app = new Koa().use(koaParser())
+  if (once !== undefined) app.use(once)
+  app.use((ctx) => {
+    const created = payout()
+    ctx.status = 201
+    ctx.set('Location', `/payouts/${created.id}`)
+    ctx.body = created
+  })
+  return { send: withoutWire(app.callback()) }
+}
+
 function answered(_body: unknown): Response {
   const created = payout()
   return Response.json(created, { status: 201, headers: { Location: `/payouts/${created.id}` } })
@@ -109,8 +141,8 @@ async function handled(given: Response | Promise<Response>): Promise<void> {
   await response.arrayBuffer()
 }
 
-function requestWith(key: string): globalThis.Request {
-  const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': key }
+function requestWith(key: string | null): globalThis.Request {
+  const headers = { 'Content-Type': 'application/json', ...(key !== null && { 'Idempotency-Key': key }) }
   return new Request('http://127.0.0.1/payouts', { method: 'POST', headers, body: BODY })
 }
 

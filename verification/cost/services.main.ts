@@ -1,4 +1,4 @@
-// What a request costs: node --expose-gc --single-threaded services.mjs SERVICE first|replay cost|kept
+// What a request costs: node --expose-gc --single-threaded services.mjs SERVICE first|replay|passing cost|kept
 import { createHook } from 'node:async_hooks'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics } from 'node:v8'
@@ -27,7 +27,7 @@ function sendMany(amount: number): Promise<void> {
     let left = amount
     const next = (): void => {
       if (left-- === 0) resolve()
-      else send(keyOf(phase === 'replay' ? sent++ % REPLAYED : sent++), next)
+      else send(phase === 'passing' ? null : keyOf(phase === 'replay' ? sent++ % REPLAYED : sent++), next)
     }
     next()
   })

@@ -9,5 +9,5 @@ export default defineConfig({
   clean: true,
   splitting: false,
   noExternal: [/^once-per-key/],
-  external: ['express', 'hono', 'ioredis', 'lru-cache', 'pg'],
+  external: ['express', 'fastify', 'hono', 'ioredis', 'koa', 'koa-bodyparser', 'lru-cache', 'pg'],
 })

@@ -32,9 +32,9 @@ export function withoutWire(serve: RequestListener): Send {
   }
 }
 
-function requestWith(key: string, socket: Socket): IncomingMessage {
+function requestWith(key: string | null, socket: Socket): IncomingMessage {
   const rawHeaders = ['Host', '127.0.0.1', 'Content-Type', 'application/json', 'Content-Length', `${BYTES.length}`]
-  rawHeaders.push('Idempotency-Key', key)
+  if (key !== null) rawHeaders.push('Idempotency-Key', key)
   const req = new IncomingMessage(socket)
   Object.assign(req, { method: 'POST', url: '/payouts', httpVersionMajor: 1, httpVersionMinor: 1, rawHeaders })
   for (let i = 0; i < rawHeaders.length; i += 2) {
