@@ -143,17 +143,17 @@ DO $triggers$ BEGIN
   END IF;
 END $triggers$;
 
--- Roles that were given the records need what an update adds: else their transactions would fail until somebody grants it.
+-- Roles that own the records, or were given them, need what an update adds: else their transactions would fail until somebody grants it.
 DO $grants$
 DECLARE
   given text;
 BEGIN
   FOR given IN
     SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
-    FROM pg_class c, aclexplode(c.relacl) a
-    WHERE c.oid = '${schema}.records'::regclass AND a.privilege_type = 'DELETE' AND a.grantee <> c.relowner
+    FROM pg_class c, aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
+    WHERE c.oid = '${schema}.records'::regclass AND a.privilege_type = 'DELETE'
       AND NOT EXISTS (
-        SELECT FROM pg_class s, aclexplode(s.relacl) b
+        SELECT FROM pg_class s, aclexplode(coalesce(s.relacl, acldefault('r', s.relowner))) b
         WHERE s.oid = '${schema}.steps'::regclass AND b.grantee = a.grantee AND b.privilege_type = 'DELETE'
       )
   LOOP
