@@ -143,13 +143,16 @@ async function connectionOf(
 
 /** A connection that comes too late goes at once to the next command that waits. */
 function connectedInTime(pool: PostgresPool): Promise<PostgresConnection> {
+  const before = pool.waitingCount
+  const connected = pool.connect()
+  if (pool.waitingCount === before) return connected // The pool opens one for this statement, which takes nobody's turn.
   return new Promise((resolve, reject) => {
     let isGivenUp = false
     const limit = setTimeout(() => {
       isGivenUp = true
       reject(new PostgresStoreError('connections_exhausted', NO_CONNECTION))
     }, LONGEST_WAIT_MS).unref()
-    pool.connect().then(
+    connected.then(
       (connection) => {
         clearTimeout(limit)
         if (isGivenUp) connection.release()

@@ -73,11 +73,8 @@ export function connectionOf(
       if (waiting > 0) onWait(waiting)
     }, LONG_WAIT_MS).unref()
     let isGivenUp = false
-    const giveUp = () => {
-      isGivenUp = true
-      reject(new MySqlStoreError('connections_exhausted', NO_CONNECTION))
-    }
-    const limit = isUrgent ? setTimeout(giveUp, LONGEST_WAIT_MS).unref() : undefined
+    let limit: ReturnType<typeof setTimeout> | undefined
+    const before = core._connectionQueue?.length
     core.getConnection((error: unknown, connection: Connection) => {
       clearTimeout(timer)
       clearTimeout(limit)
@@ -85,6 +82,12 @@ export function connectionOf(
       if (isGivenUp) return connection.release()
       resolve(connection)
     })
+    // Unless the pool opens one for this statement, which takes nobody's turn.
+    if (!isUrgent || (before !== undefined && core._connectionQueue?.length === before)) return
+    limit = setTimeout(() => {
+      isGivenUp = true
+      reject(new MySqlStoreError('connections_exhausted', NO_CONNECTION))
+    }, LONGEST_WAIT_MS).unref()
   })
 }
 

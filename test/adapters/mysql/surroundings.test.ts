@@ -5,6 +5,7 @@ import type { StoreEvent } from 'once-per-key/core'
 import { MySqlStore } from 'once-per-key/mysql'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { versionFault } from '../../../adapters/mysql/connection/examination.js'
+import { startFaultProxy } from '../../support/fault-proxy.js'
 import { IS_MYSQL, startMariaDb } from '../../support/mariadb-server.js'
 import { payoutServers } from '../../support/payout-servers.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
@@ -353,6 +354,21 @@ test('a claim that gets no connection in time is not sent; what has run waits fo
   held.release()
   expect(await completed).toEqual({ ok: true })
   expect(await store.inspect('too late')).toBeNull()
+})
+
+test('a claim for which the pool opens a connection waits for it as long as the engine does', async () => {
+  const proxy = await startFaultProxy(server.port)
+  onTestFinished(() => proxy.close())
+  const slow = openPool(url.replace(`${server.port}`, `${proxy.port}`), { connectionLimit: 1 })
+  onTestFinished(() => slow.end())
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const handshake = proxy.hold(new URL(url).pathname.slice(1))
+  const claimed = storeOn({ pool: slow }).begin('opens one', claimOf('t'))
+  const sendOn = await handshake
+  await vi.advanceTimersByTimeAsync(5_000)
+  vi.useRealTimers()
+  sendOn()
+  expect(await claimed).toMatchObject({ acquired: true })
 })
 
 test.each([

@@ -203,6 +203,25 @@ describe('where connections are short', () => {
     expect(await query('SELECT name FROM once_per_key.records')).toEqual([{ name: 'k' }])
   })
 
+  test('a claim for which the pool opens one waits for it as long as the engine does', async () => {
+    const proxy = await startFaultProxy(server.port)
+    const slow = openPool(opened.url.replace(`${server.port}`, `${proxy.port}`), { max: 1 })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const held = proxy.hold('database')
+    const claimed = storeOn({ pool: slow }).begin('k', claimOf('t1'))
+    const queued = expect(storeOn({ pool: slow }).begin('late', claimOf('t2'))).rejects.toMatchObject({
+      code: 'connections_exhausted',
+    })
+    const sendOn = await held
+    await vi.advanceTimersByTimeAsync(5_000)
+    await queued
+    vi.useRealTimers()
+    sendOn()
+    expect(await claimed).toMatchObject({ acquired: true })
+    await slow.end()
+    await proxy.close()
+  })
+
   test('where the pool gives up, the command fails', async () => {
     const small = openPool(opened.url, { max: 1, connectionTimeoutMillis: 50 })
     const handler = await small.connect()
