@@ -23,7 +23,7 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
   const record = await recordOf(store, name)
   if (record === null) tellPrefix(target)
   if (record === null || record.attempt !== attempt) {
-    return unchanged(options, record === null ? NO_RECORD : `it is at attempt ${record.attempt} by now`, NOT_SETTLED)
+    return unchanged(options, record === null ? NO_RECORD : goneOn(record), NOT_SETTLED)
   }
   if (typeof outcome === 'object' && (await lacksKeys(target))) {
     const wayOut = 'set ONCE_PER_KEY_SEALING_KEYS, or settle it without an answer'
@@ -34,13 +34,19 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
     if (!(await agrees(QUESTIONS[kindOf(outcome)]))) return unchanged(options, SAID_NO, NOT_SETTLED)
   }
   const resolved = await operatorOf(store).resolve({ ...name, attempt }, outcome)
-  if (!resolved.ok) return unchanged(options, whyNot(resolved.record), NOT_SETTLED)
+  if (!resolved.ok) return unchanged(options, whyNot(resolved.record, attempt), NOT_SETTLED)
   if (options.json) printJson({ settled: true, attempt })
   else console.log(`Attempt ${attempt} ${RESULTS[kindOf(outcome)]}`)
   return 0
 }
 
-function whyNot(record: IdempotencyRecord | null): string {
+function goneOn({ attempt }: IdempotencyRecord): string {
+  return `it is at attempt ${attempt} by now`
+}
+
+/** Whoever was asked may have taken long to answer. */
+function whyNot(record: IdempotencyRecord | null, attempt: number): string {
+  if (record !== null && record.attempt !== attempt) return goneOn(record)
   return record?.state === 'in-flight'
     ? `it may still run: its lease lasts for ${inWords(record.leaseRemainingMs)} more`
     : `its outcome is known: it is ${record?.state ?? 'gone'}`

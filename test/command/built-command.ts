@@ -17,10 +17,15 @@ export function command(args: readonly string[], variables: Readonly<Record<stri
 }
 
 /**
- * Runs it in a terminal, by `script` of util-linux; `says` is typed when it asks. Resolves with all that was shown; its output may go
- * to a file.
+ * Runs it in a terminal, by `script` of util-linux; `says` is typed when it asks, after what happens `meanwhile`. Resolves with all that
+ * was shown; its output may go to a file.
  */
-export async function commandInTerminal(args: readonly string[], says: string, outputTo = '/dev/stdout') {
+export async function commandInTerminal(
+  args: readonly string[],
+  says: string,
+  outputTo = '/dev/stdout',
+  meanwhile = async (): Promise<unknown> => undefined,
+) {
   const line = [process.execPath, `--import=${WITH_SQLITE}`, PROGRAM, ...args].map((word) => `'${word}'`).join(' ')
   const child = spawn('script', ['-qec', `${line} > '${outputTo}'`, '/dev/null'], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -31,7 +36,7 @@ export async function commandInTerminal(args: readonly string[], says: string, o
     shown += text
     if (isAsked || !shown.includes('Type yes:')) return
     isAsked = true
-    child.stdin.write(`${says}\n`)
+    void meanwhile().then(() => child.stdin.write(`${says}\n`))
   })
   const exitCode = await new Promise<number | null>((resolve) => void child.once('close', resolve))
   return { exitCode, shown, isAsked }

@@ -208,6 +208,13 @@ describe('forget', async () => {
       expect(claimed.acquired).toBe(says === 'YES')
     })
 
+    test('resolve says so where a later attempt has begun before it was answered, and died', async () => {
+      const args = ['resolve', 'acme', 'unknown', '--attempt', '1', '--failed', ...at]
+      const claimed = () => store.begin('acme:unknown', { ...claimOf('next'), leaseMs: 1 })
+      const { exitCode, shown } = await commandInTerminal(args, 'yes', undefined, claimed)
+      expect([exitCode, shown]).toEqual([1, expect.stringContaining('Nothing was changed: it is at attempt 2 by now.')])
+    })
+
     test.each([
       ['forget', ['forget', '--scope', 'acme', '--key', 'paid-1']],
       ['resolve', ['resolve', 'acme', 'unknown', '--attempt', '1', '--failed']],
