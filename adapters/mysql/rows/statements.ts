@@ -161,6 +161,7 @@ function walkingOf({ records, sweeps }: Tables) {
 }
 
 type Tables = ReturnType<typeof tablesOf>
+
 /** A statement whose one value is a record's id. */
 function ofKey(sql: string): (key: string) => Statement {
   const ofId = statement(sql)

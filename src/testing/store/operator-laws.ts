@@ -31,7 +31,7 @@ const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
   'failed, uncertain': true,
 }
 
-const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation, _prepare]): Law => {
+const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation]): Law => {
   const name = `inspect (${situation}): shows the record`
   return meeting('operable', situation, name, async (bench, met) => {
     promised(await bench.inspect(), met.record, `${name}.`)
