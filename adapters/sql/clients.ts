@@ -75,7 +75,7 @@ export function waitingReport(emit: (event: StoreEvent) => void, most: string): 
 }
 
 /**
- * The longest that a command waits for its turn in the pool that is worth nothing late, or is sent again: less than the default of
+ * How long a command that is worth nothing late, or is sent again, waits for its turn in the pool: less than the default of
  * `storeTimeoutMs`, two seconds. One that was given up must not take the turn of one that is waited for: after an outage, clients that
  * retry would keep the pool busy for ever with claims that come too late, and with their releases. What has run waits for its turn.
  */
