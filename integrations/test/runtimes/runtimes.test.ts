@@ -39,11 +39,11 @@ const RUNTIMES: readonly { readonly name: string; readonly start: Start }[] = [
   { name: 'Node 22', start: onNode(22) },
   { name: 'Node 24', start: onNode(24) },
   { name: 'Node 26', start: onNode(26) },
-  { name: 'Bun', start: async () => ({ command: await installRuntime('bun'), args: ['serve.mjs'] }) },
+  { name: 'Bun', start: async () => ({ command: installRuntime('bun'), args: ['serve.mjs'] }) },
   {
     name: 'Deno',
     // Nothing but what it needs: no environment, no programs, no system calls.
-    start: async () => ({ command: await installRuntime('deno'), args: ['run', '--allow-net', 'serve.mjs'] }),
+    start: async () => ({ command: installRuntime('deno'), args: ['run', '--allow-net', 'serve.mjs'] }),
   },
   {
     name: 'workerd',
@@ -57,7 +57,7 @@ const RUNTIMES: readonly { readonly name: string; readonly start: Start }[] = [
         platform: 'node',
         logLevel: 'silent',
       })
-      return { command: await installRuntime('workerd'), args: ['serve', 'worker.capnp', '--control-fd=1'] }
+      return { command: installRuntime('workerd'), args: ['serve', 'worker.capnp', '--control-fd=1'] }
     },
   },
 ]
