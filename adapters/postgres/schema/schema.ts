@@ -29,7 +29,7 @@ DO $schema$ BEGIN
     CREATE SCHEMA ${schema};
   END IF;
 END $schema$;
-${tables(schema)}${commands(schema)}${revision1(schema)}${walks(schema)}${transactions(schema)}${unclaimed(schema)}
+${records(schema)}${steps(schema)}${sweeps(schema)}${commands(schema)}${revision1(schema)}${walks(schema)}${transactions(schema)}${unclaimed(schema)}
 CREATE OR REPLACE FUNCTION ${schema}.revision_v1(OUT revision text)
 LANGUAGE sql IMMUTABLE AS $body$ SELECT '${REVISION}' $body$;
 `
@@ -69,10 +69,10 @@ $migration$`
 }
 
 /**
- * The table, and a row with the progress of the sweep. Half of each page stays free and only `id` is indexed, so
- * updates stay within their page and no index grows. The checks are those of format 1, and apply to every writer.
+ * Half of each page stays free and only `id` is indexed, so updates stay within their page and no index grows. The checks are those of
+ * format 1, and apply to every writer.
  */
-function tables(schema: string): string {
+function records(schema: string): string {
   return `
 CREATE TABLE IF NOT EXISTS ${schema}.records (
   id bytea PRIMARY KEY,
@@ -110,7 +110,12 @@ DO $column$ BEGIN
     ALTER TABLE ${schema}.records ADD COLUMN IF NOT EXISTS has_steps boolean;
   END IF;
 END $column$;
+`
+}
 
+/** A row for each step, gone with its record. */
+function steps(schema: string): string {
+  return `
 CREATE TABLE IF NOT EXISTS ${schema}.steps (
   record bytea NOT NULL,
   label text NOT NULL,
@@ -162,7 +167,12 @@ BEGIN
 END $grants$;
 
 COMMENT ON COLUMN ${schema}.steps.result IS 'NULL with state done: the result was not kept.';
+`
+}
 
+/** One row: the progress of the sweep. */
+function sweeps(schema: string): string {
+  return `
 CREATE TABLE IF NOT EXISTS ${schema}.sweeps (
   id smallint PRIMARY KEY CHECK (id = 1),
   next_block bigint NOT NULL,
