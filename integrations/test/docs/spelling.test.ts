@@ -8,7 +8,7 @@ const OURS = new Set(
   `adapter Adyen Agentic agentic Galera Grafana async axios cors cron deduplication docstring durations expiries failover hono Hono http idempotency
   Deno Fastify ioredis json Koa Knex ky Kysely middleware namespace namespaces nestarc observability Observability optimizer parsers pino
   httpapi ietf Inngest pipelining pooler Postgres Powertools
-  preflight Prisma Razorpay redelivery redis resolver savepoint Sequelize serialization serverless Shopify sqlite supertest Svix
+  preflight Prisma Razorpay redelivery redis resolver runtimes savepoint Sequelize serialization serverless Shopify sqlite supertest Svix
   validators Valkey verifier Vitest webhook workerd zod`.split(/\s+/),
 )
 
