@@ -1,6 +1,12 @@
 import { Buffer } from 'node:buffer'
 import { createHmac } from 'node:crypto'
-import { hmacSha256, type UnknownEvent, type WebhookContext, type WebhookReceiverOptions } from 'once-per-key/webhooks'
+import {
+  hmacSha256,
+  type UnknownEvent,
+  type WebhookContext,
+  WebhookEventError,
+  type WebhookReceiverOptions,
+} from 'once-per-key/webhooks'
 import { describe, expect, test } from 'vitest'
 import { BINDINGS } from '../support/bindings.js'
 import { type Delivery, deliver, MERCHANT_PATH, merchantUpdated, receive } from '../support/deliveries.js'
@@ -9,6 +15,7 @@ import { problemIn } from './problem-in.js'
 
 const SECRET = 'a-secret-that-nobody-shows'
 const event = merchantUpdated()
+const missing = new WebhookEventError([{ path: 'x-shop', message: 'expected a header; seen: nothing' }])
 const TOLD = { eventId: 'evt_1', eventType: 'merchant_updated' }
 const nested = (depth: number) =>
   `{"id":"e","type":"merchant_updated","date":"d","payload":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`
@@ -343,6 +350,26 @@ describe('source', () => {
       }),
     ])
     expect({ handled, sent: store.sent }).toEqual({ handled: [], sent: [] })
+  })
+
+  test.each([
+    {
+      name: 'thrown',
+      source: () => {
+        throw missing
+      },
+    },
+    { name: 'rejected with', source: () => Promise.reject(missing) },
+  ])('that finds a fault of the delivery is a refusal: $name', async ({ source }) => {
+    const store = failingStore()
+    const { port, handled, errors, events } = await receive(express5, { options: { store, source } })
+    const response = await deliver(port)
+    expect(response.status).toBe(400)
+    expect(problemIn(response)).toMatchObject({ code: 'event_invalid' })
+    expect(events).toEqual([
+      expect.objectContaining({ type: 'rejected', code: 'event_invalid', issues: missing.issues }),
+    ])
+    expect({ handled, errors, sent: store.sent }).toEqual({ handled: [], errors: [], sent: [] })
   })
 
   test('is asked only for what is verified', async () => {

@@ -76,9 +76,15 @@ function issuesWithType(type: unknown): WebhookEventIssue[] {
 
 function refusalFor(thrown: unknown): Delivered {
   if (thrown instanceof SyntaxError) return { refusal: 'body_malformed' }
-  const { issues } = (thrown ?? {}) as { readonly issues?: unknown }
-  if (Array.isArray(issues)) return { refusal: 'event_invalid', issues: issues.map(issueIn), of: undefined }
+  const issues = issuesOf(thrown)
+  if (issues !== null) return { refusal: 'event_invalid', issues, of: undefined }
   throw new IdempotencyError('parse_failed', `parse() failed${inItsWords(thrown)}. ${WAY_OUT}`, { cause: thrown })
+}
+
+/** What is wrong with a delivery, according to an application's function that threw; `null`: the function itself failed. */
+export function issuesOf(thrown: unknown): WebhookEventIssue[] | null {
+  const { issues } = (thrown ?? {}) as { readonly issues?: unknown }
+  return Array.isArray(issues) ? issues.map(issueIn) : null
 }
 
 /** An issue in the form of Standard Schema: a path is a list of keys, or of objects with a `key`. */

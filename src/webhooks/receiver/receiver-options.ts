@@ -21,6 +21,7 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
   /**
    * Who owns the events: the sender, or the subscribed merchant account. A name of 1 to 255 characters, or a function of
    * the request (for `receiver.fetch` a Fetch one) that returns it. Receivers with one store and one source share records.
+   * If it throws an error with `issues`, the delivery gets 400.
    */
   readonly source: Source<Req>
 
@@ -35,13 +36,13 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
 
   /**
    * How long a handled event is remembered. At least `maxRunMs + leaseMs`.
-   * @default 2_678_400_000 (31 days): known senders retry by themselves for at most 30 days
+   * @default 2_678_400_000 (31 days): known senders retry for at most 30 days
    */
   readonly retentionMs?: number | undefined
 
   /**
    * A larger body is refused with 413.
-   * @default 1_048_576 (1 MiB): some hundred times the size of a large event
+   * @default 1_048_576 (1 MiB)
    */
   readonly maxBodyBytes?: number | undefined
 

@@ -22,7 +22,7 @@ import {
   waitFor,
 } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
-import type { Delivered } from '../parse.js'
+import { type Delivered, issuesOf } from '../parse.js'
 import {
   type HandlerOf,
   handlersIn,
@@ -82,7 +82,8 @@ export class Deliveries<Req extends AnyRequest> {
     if (raw.kind === 'encoded') return this.refused('content_type_unsupported', about)
     if (!(await this.#isVerified(raw.bytes, delivery))) return this.refused('signature_refused', about)
 
-    const scope = await this.#sourceOf(delivery.request)
+    const scope = await this.#sourceIn(delivery)
+    if (typeof scope !== 'string') return this.refused('event_invalid', about, scope)
     const delivered = await sender.read(raw.bytes, delivery.headers)
     switch (delivered.refusal) {
       case 'body_malformed':
@@ -91,6 +92,21 @@ export class Deliveries<Req extends AnyRequest> {
         return this.refused('event_invalid', { source: scope, ...eventIn(delivered.of) }, delivered.issues)
       case null:
         return this.#decideOnEvent(delivered, scope, delivery, typeOfPath)
+    }
+  }
+
+  /**
+   * The source of a delivery, or why it has none: a missing header is a mistake of its sender.
+   *
+   * @throws IdempotencyError `scope_invalid`: nothing ran and nothing was stored.
+   */
+  async #sourceIn({ request }: Delivery<Req>): Promise<string | readonly WebhookEventIssue[]> {
+    try {
+      return await this.#sourceOf(request)
+    } catch (error) {
+      const issues = issuesOf((error as IdempotencyError).cause)
+      if (issues === null) throw error
+      return issues
     }
   }
 

@@ -171,6 +171,7 @@ function consumedByParser(): IdempotencyError {
     'raw_body_consumed',
     'A parser read the body before the webhook receiver and did not keep its raw bytes, which the signature covers. ' +
       'Mount the receiver before the parser, or let the parser keep them:\n' +
-      '  express.json({ verify: (req, _res, bytes) => Object.assign(req, { rawBody: bytes }) })',
+      '  express.json({ verify: (req, _res, bytes) => Object.assign(req, { rawBody: bytes }) })\n' +
+      '  NestFactory.create(AppModule, { rawBody: true })',
   )
 }
