@@ -79,3 +79,34 @@ test.each(detailed)('%j is counted as %s', async (event, detail) => {
   const line = `idempotency_decisions_total{type="${event.type}",detail="${detail}"} 1`
   expect(await registry.metrics()).toContain(line)
 })
+
+type Told<Type extends IdempotencyEvent['type']> = Extract<IdempotencyEvent, { type: Type }>
+type OperatorsCommand = 'resolve' | 'list' | 'forget' | 'listScope'
+const commands: Record<Exclude<Told<'store_failed'>['command'], OperatorsCommand>, string> = {
+  begin: 'store_failed',
+  renew: 'store_failed',
+  complete: 'store_failed',
+  release: 'store_failed',
+  step: 'store_failed',
+  inspect: 'store_failed',
+  look: 'store_failed',
+  fence: 'store_failed',
+  withhold: 'store_failed',
+}
+const options: Record<Told<'option_failed'>['option'], string> = {
+  renderProblem: 'option_failed',
+  isSuccess: 'option_failed',
+  isCertainFailure: 'option_failed',
+  keepFailure: 'option_failed',
+  keepHeader: 'option_failed',
+  streams: 'option_failed',
+}
+
+test.each(Object.entries({ ...commands, ...options }))(
+  'a failure of %s can be alerted on the first time',
+  async (detail, type) => {
+    const registry = new Registry()
+    countDecisions(registry)
+    expect(await registry.metrics()).toContain(`idempotency_decisions_total{type="${type}",detail="${detail}"} 0`)
+  },
+)
