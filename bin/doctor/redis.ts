@@ -29,7 +29,7 @@ async function examineServer(redis: Redis): Promise<Finding[]> {
       const [seconds, micros] = await redis.time()
       return Number(seconds) * 1_000 + Number(micros) / 1_000
     }),
-    await latency(() => redis.ping()),
+    await latency(() => redis.time()),
   ]
 }
 

@@ -197,6 +197,19 @@ describe('the doctor', () => {
     expect(stdout).toMatch(/^red {5}persistence: appendonly no\n .*CONFIG SET appendonly yes/m)
   })
 
+  test('needs no more of Redis than what the page of the store allows to operators', async () => {
+    const server = await startRedis('--appendonly', 'yes')
+    onTestFinished(() => server.close())
+    const allowed =
+      /`(\+evalsha [^`]*)`[^`]*`(\+pttl [^`]*)`/.exec(page('docs/stores/redis.md'))?.slice(1).join(' ') ?? ''
+    const { Redis } = await import('ioredis')
+    const admin = new Redis(server.port)
+    await admin.acl('SETUSER', 'operator', 'on', '>pin', '~once-per-key:*', ...allowed.split(' '))
+    admin.disconnect()
+    const at = `redis://operator:pin@127.0.0.1:${server.port}`
+    expect(await command(['doctor', '--redis', at])).toMatchObject({ exitCode: 0, stderr: '' })
+  })
+
   test('finds records of a later version', async () => {
     const server = await startRedis()
     onTestFinished(() => server.close())
