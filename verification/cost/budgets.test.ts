@@ -17,10 +17,15 @@ interface PerNode {
   readonly 26: number
   /** V8 shares less between requests there. */
   readonly before: number
+  /** Where it is another one than that of Node 20. */
+  readonly 22?: number
 }
 
 const MAJOR = Number.parseInt(process.versions.node, 10)
-const on = (node: PerNode): number => (MAJOR >= 26 ? node[26] : MAJOR >= 24 ? node[24] : node.before)
+function on(node: PerNode): number {
+  if (MAJOR >= 24) return MAJOR >= 26 ? node[26] : node[24]
+  return MAJOR >= 22 ? (node[22] ?? node.before) : node.before
+}
 
 const NONE: PerNode = { 24: 0, 26: 0, before: 0 }
 
@@ -32,12 +37,12 @@ test('the measure sees an array of 512 numbers, which takes 4 kB', async () => {
 
 describe.each<[service: string, phase: Phase, floor: string, bytes: PerNode, promises: PerNode]>([
   ['express, memory', 'first', 'express', { 24: 5_400, 26: 5_600, before: 9_500 }, NONE],
-  ['express, memory', 'replay', 'express', { 24: 2_500, 26: 2_500, before: 1_000 }, NONE],
+  ['express, memory', 'replay', 'express', { 24: 2_500, 26: 2_500, 22: 2_200, before: 1_000 }, NONE],
   ['express, redis', 'first', 'express, redis by hand', { 24: 9_000, 26: 9_200, before: 13_000 }, NONE],
   ['express, redis', 'replay', 'express, redis by hand', { 24: 7_700, 26: 8_400, before: 10_000 }, NONE],
   ['express, memory', 'passing', 'express', { 24: 300, 26: 300, before: 300 }, NONE],
   ['fastify, memory', 'first', 'fastify', { 24: 10_600, 26: 10_200, before: 11_400 }, NONE],
-  ['fastify, memory', 'replay', 'fastify', { 24: 7_800, 26: 7_800, before: 6_500 }, NONE],
+  ['fastify, memory', 'replay', 'fastify', { 24: 7_800, 26: 7_800, 22: 7_800, before: 6_500 }, NONE],
   ['fastify, memory', 'passing', 'fastify', { 24: 1_200, 26: 1_200, before: 1_400 }, NONE],
   ['koa, memory', 'first', 'koa', { 24: 9_500, 26: 9_300, before: 9_900 }, { 24: 10, 26: 10, before: 10 }],
   ['koa, memory', 'replay', 'koa', { 24: 4_500, 26: 4_300, before: 3_900 }, NONE],
