@@ -56,6 +56,8 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   readonly unclaimed: Unclaimed | undefined
   readonly #database: Database
   readonly #records: Records
+  /** Of claims, looks and releases. */
+  readonly #urgent: Records
   readonly #walks: Walks
   readonly #sweeps: boolean
   readonly #timer: SweepTimer
@@ -71,9 +73,10 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     this.#database = new Database(pool, prefix, report)
     const statements = statementsOn(prefix)
     this.#records = new Records(this.#database, statements)
+    this.#urgent = new Records(this.#database, statements, true)
     this.#walks = new Walks(this.#database, statements)
     this.#transactions = transactions && new InTransaction(transactions, this.#database, statements, this.#records)
-    this.unclaimed = transactions && unclaimedOn(this.#records)
+    this.unclaimed = transactions && unclaimedOn(this.#records, this.#urgent)
     this.#sweeps = sweeps
     this.#timer = new SweepTimer({
       step: (pace) => this.#walks.sweepInTurn(pace),
@@ -102,7 +105,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {
-    return this.#confirmed(this.#records.begin(key, claim))
+    return this.#confirmed(this.#urgent.begin(key, claim))
   }
 
   async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
@@ -124,7 +127,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   }
 
   async release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
-    return this.#records.change(key, (record, now) => machine.release(record, own, now), own.fingerprint)
+    return this.#urgent.change(key, (record, now) => machine.release(record, own, now), own.fingerprint)
   }
 
   /**

@@ -38,8 +38,8 @@ export class Database {
   }
 
   /** @throws MySqlStoreError */
-  async rows(statement: Statement): Promise<readonly Row[]> {
-    const rows = await this.#answerTo(statement)
+  async rows(statement: Statement, isUrgent = false): Promise<readonly Row[]> {
+    const rows = await this.#answerTo(statement, isUrgent)
     if (!Array.isArray(rows)) throw new MySqlStoreError('database_failed', 'The client returned no rows.')
     return rows
   }
@@ -49,7 +49,7 @@ export class Database {
    *
    * @throws MySqlStoreError
    */
-  async write(statement: Statement, isUrgent = true): Promise<number> {
+  async write(statement: Statement, isUrgent = false): Promise<number> {
     const { affectedRows } = (await this.#answerTo(statement, isUrgent)) as Written
     return affectedRows
   }
@@ -61,7 +61,7 @@ export class Database {
     })
   }
 
-  #answerTo(statement: Statement, isUrgent = true): Promise<unknown> {
+  #answerTo(statement: Statement, isUrgent: boolean): Promise<unknown> {
     const sql = literally(statement)
     const send = () => this.#over((connection, found) => answered(connection, sql, found), statement, true, isUrgent)
     return despiteConflicts(send, isConflict, storeError)
@@ -71,7 +71,7 @@ export class Database {
     send: (connection: Connection, found: Examined | undefined) => Promise<Result>,
     statement: Pick<Statement, 'text'>,
     examines: boolean,
-    isUrgent = true,
+    isUrgent = false,
   ): Promise<Result> {
     const connection = await connectionOf(this.#pool, this.#onWait, isUrgent).catch((error) => {
       throw storeError(error)

@@ -25,24 +25,28 @@ type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Chan
 export class Records {
   readonly #database: Database
   readonly #statements: Statements
+  readonly #isUrgent: boolean
   readonly #turns = new Turns()
 
-  constructor(database: Database, statements: Statements) {
+  /** `isUrgent`: late, its commands are worth nothing. */
+  constructor(database: Database, statements: Statements, isUrgent = false) {
     this.#database = database
     this.#statements = statements
+    this.#isUrgent = isUrgent
   }
 
   /** `fingerprint`: whoever sends another one is not shown the answer. */
   async find(key: string, fingerprint?: string): Promise<Found> {
     const { read, readShown } = this.#statements
-    const [row] = await this.#database.rows(fingerprint === undefined ? read(key) : readShown(key, fingerprint))
+    const sent = fingerprint === undefined ? read(key) : readShown(key, fingerprint)
+    const [row] = await this.#database.rows(sent, this.#isUrgent)
     return foundIn(row)
   }
 
   /** The row as last committed; `'locked'`: a transaction holds it. */
   async findLast(key: string): Promise<Found | 'locked'> {
     try {
-      const [row] = await this.#database.rows(this.#statements.lockAtOnce(key))
+      const [row] = await this.#database.rows(this.#statements.lockAtOnce(key), this.#isUrgent)
       return row === undefined ? this.find(key) : foundIn(row)
     } catch (error) {
       if (isLocked(error)) return 'locked'
@@ -95,25 +99,25 @@ export class Records {
 
   /** Whether the token's own row was in flight, and has a new lease. */
   async renewed(key: string, token: string, leaseMs: number, retentionMs: number): Promise<boolean> {
-    return (await this.#database.write(this.#statements.renew(key, token, leaseMs, retentionMs), false)) > 0
+    return (await this.#database.write(this.#statements.renew(key, token, leaseMs, retentionMs))) > 0
   }
 
   /** Whether the token's own row was in flight, and is completed. */
   async completed(key: string, completion: Completion): Promise<boolean> {
-    return (await this.#database.write(this.#statements.complete(key, completion), false)) > 0
+    return (await this.#database.write(this.#statements.complete(key, completion))) > 0
   }
 
   async #write(key: string, record: StoredRecord | null, { version }: Found): Promise<boolean> {
     const { insert, remove, update } = this.#statements
     if (version === null) return record === null || this.#isInserted(insert(key, record))
     const written = record === null ? remove(key, version) : update(key, record, version)
-    return (await this.#database.write(written)) > 0
+    return (await this.#database.write(written, this.#isUrgent)) > 0
   }
 
   /** `false`: there is a row, as the unique index decides; or the server is read-only, which the next read tells. */
   async #isInserted(statement: Statement): Promise<boolean> {
     try {
-      return (await this.#database.write(statement)) > 0
+      return (await this.#database.write(statement, this.#isUrgent)) > 0
     } catch (error) {
       if (isDuplicate(error)) return false
       throw error
@@ -143,13 +147,13 @@ function heldBy(found: Found | undefined, { fingerprint }: Claim): BeginReply {
 }
 
 /** The commands of runs whose transactions take their keys, each outside of a transaction. */
-export function unclaimedOn(records: Records): Unclaimed {
+export function unclaimedOn(records: Records, urgent: Records): Unclaimed {
   return {
     async look(key, looking) {
-      const found = await records.find(key, looking.fingerprint)
+      const found = await urgent.find(key, looking.fingerprint)
       const looked = machine.look(found.record, looking, found.now)
       if (!isLapsed(found) || looked.acquired || looked.record.state !== 'in-flight') return looked
-      if ((await records.findLast(key)) !== 'locked') return looked
+      if ((await urgent.findLast(key)) !== 'locked') return looked
       return { acquired: false, record: { ...looked.record, leaseRemainingMs: 1 } }
     },
 

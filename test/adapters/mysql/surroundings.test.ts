@@ -356,6 +356,37 @@ test('a claim that gets no connection in time is not sent; what has run waits fo
   expect(await store.inspect('too late')).toBeNull()
 })
 
+test('a result of a step, and each statement of a completion, waits for its turn', async () => {
+  const narrow = openPool(url, { connectionLimit: 1 })
+  onTestFinished(() => narrow.end())
+  const store = storeOn({ pool: narrow })
+  await store.begin('steps', claimOf('t'))
+  const waited = (key: string) =>
+    expect(store.begin(key, claimOf('t'))).rejects.toMatchObject({ code: 'connections_exhausted' })
+  const first: PoolConnection = await narrow.getConnection()
+  const done = {
+    ...ownOf('t'),
+    label: 'a',
+    order: 1,
+    state: 'done',
+    result: Buffer.from('1'),
+    leaseMs: 30_000,
+  } as const
+  const ended = Promise.all([
+    store.step('steps', done),
+    // It has been lost, so its completion takes several statements.
+    store.complete('has run and was lost', { ...ownOf('t'), answer: ANSWER }),
+  ])
+  ended.catch(() => {})
+  const second: Promise<PoolConnection> = narrow.getConnection()
+  await waited('too late for the first turn')
+  first.release()
+  const held = await second
+  await waited('too late for the second turn')
+  held.release()
+  expect(await ended).toEqual([{ ok: true }, { ok: true }])
+})
+
 test('a claim for which the pool opens a connection waits for it as long as the engine does', async () => {
   const proxy = await startFaultProxy(server.port)
   onTestFinished(() => proxy.close())
