@@ -8,6 +8,14 @@ export function isResponse(value: unknown): value is Response {
   return typeof status === 'number' && typeof headers?.get === 'function' && typeof arrayBuffer === 'function'
 }
 
+/** Fetch §2.2.3: "A null body status is a status that is 101, 103, 204, 205, or 304." */
+const NULL_BODY = new Set([204, 205, 304])
+
+/** @hono/node-server's Response takes a body with such a status, but throws when it is read, even if it is an empty one. */
+export function readable(response: Response): Response {
+  return NULL_BODY.has(response.status) ? new Response(null, response) : response
+}
+
 /** `Response.error()` and upgrades cannot be held or made again. */
 export function canBeHeld({ status, bodyUsed }: Response): boolean {
   return status >= 200 && status <= 599 && !bodyUsed
@@ -32,14 +40,6 @@ function changedAfter(before: Headers, headers: [string, string][]): [string, st
   return headers.filter(([name, value]) =>
     name === 'set-cookie' ? !cookies.includes(value) : before.get(name) !== value || bodyHeaders.has(name),
   )
-}
-
-/** Fetch §2.2.3: "A null body status is a status that is 101, 103, 204, 205, or 304." */
-const NULL_BODY = new Set([204, 205, 304])
-
-/** The body of a response to such a request; `null` if there is none, or none is sent. */
-export function bodyOf({ status, body }: Response, method: string): ReadableStream<Uint8Array> | null {
-  return method === 'HEAD' || NULL_BODY.has(status) ? null : body
 }
 
 /** An answer to a request of that method, with the headers `before`; `extraHeaders` belong to this one request. */

@@ -22,7 +22,7 @@ import {
   streamedBody,
   waitFor,
 } from '../http/index.js'
-import { bodyOf, canBeHeld, headOf, isResponse, isSentBelow, rebuilt, responseOf } from './answer.js'
+import { canBeHeld, headOf, isResponse, isSentBelow, readable, rebuilt, responseOf } from './answer.js'
 import { type Call, factsOf } from './request.js'
 
 type Execute = Extract<Decision, { action: 'execute' }>
@@ -97,7 +97,8 @@ class Execution<Req> implements HeldAnswer {
     return this.#other(settled)
   }
 
-  async #answer(response: Response): Promise<Response> {
+  async #answer(returned: Response): Promise<Response> {
+    const response = readable(returned)
     if (!canBeHeld(response)) {
       await this.#run.fail()
       return response
@@ -117,7 +118,7 @@ class Execution<Req> implements HeldAnswer {
   }
 
   #responseBody(response: Response): Promise<ResponseBody> {
-    const body = bodyOf(response, this.#call.request.method)
+    const body = this.#call.request.method === 'HEAD' ? null : response.body // After HEAD none is sent.
     return readResponseBody(body, this.#run, response.headers.get('Content-Type'))
   }
 
@@ -154,7 +155,7 @@ class Execution<Req> implements HeldAnswer {
   /** The Response that the work returns is the answer, or its `reply`, which needs no waiting. */
   resolved(value: unknown): MaybePromise<void> {
     if (isReply(value)) this.#replied(value)
-    else if (isResponse(value) && canBeHeld(value)) return this.#responded(value)
+    else if (isResponse(value)) return this.#responded(readable(value))
   }
 
   #replied({ status, body, headers }: Reply): void {
@@ -164,6 +165,7 @@ class Execution<Req> implements HeldAnswer {
 
   /** It stays unread, for code that reads it later. */
   async #responded(value: Response): Promise<void> {
+    if (!canBeHeld(value)) return
     if (isSentBelow(value)) throw transactionStreamed()
     const copy = value.clone()
     this.#reading = copy

@@ -41,6 +41,20 @@ describe('in a transaction of the handler’s', () => {
     expect(await post(handler)).toEqual({ status: 201, text: '{"paid":true}', replayed: true })
   })
 
+  test('a 204 is, whose body throws when it is read: that of @hono/node-server, if it was given an empty one', async () => {
+    const thrown = (): never => {
+      throw new TypeError('Invalid response status code 204')
+    }
+    const parts = ['body', 'bodyUsed', 'clone'].map((name) => [name, { get: thrown }])
+    const handler: Handler = (run) =>
+      store.transaction(run, async (tx) => {
+        await insert(tx, 'paid')
+        return Object.defineProperties(new Response(null, { status: 204 }), Object.fromEntries(parts))
+      })
+    for (const replayed of [false, true]) expect(await post(handler)).toEqual({ status: 204, text: '', replayed })
+    expect(await effects()).toEqual(['paid'])
+  })
+
   test('nothing that the handler does behind the COMMIT changes the answer', async () => {
     const answers = [
       async () => new Response('another'),
