@@ -132,7 +132,7 @@ export function text(row: Row, column: string): string {
 /** @throws DamagedRow */
 export function integer(row: Row, column: string): number {
   const value = row[column]
-  if (!Number.isInteger(value)) throw new DamagedRow(column)
+  if (!Number.isSafeInteger(value)) throw new DamagedRow(column)
   return value as number
 }
 

@@ -88,26 +88,29 @@ const WRITTEN = [
   ...['status', 'head', 'body', 'checksum'],
 ]
 
+/** Read as REAL: at an integer that no number can be, `node:sqlite` would stop, and hide the other rows. */
+const number = (column: string) => `CAST(${column} AS REAL) AS ${column}`
+
+const READ = `key, state, token, fingerprint, ${['format', 'attempt', 'uncertain', 'lease_until', 'expires_at'].map(number)}`
+
 /** The statements on the tables; each is prepared on first use. */
 export function statementsOn(prefix: string) {
   const { records, schema, steps } = tablesOf(prefix)
   const kept = WRITTEN.map((column) => `${column} = excluded.${column}`).join(', ')
   return {
     version: `SELECT version FROM ${schema}`,
-    read: `SELECT * FROM ${records} WHERE key = ?`,
+    read: `SELECT ${READ}, ${number('status')}, head, checksum, body FROM ${records} WHERE key = ?`,
     write:
       `INSERT INTO ${records} (key, ${WRITTEN.join(', ')}) VALUES (?${', ?'.repeat(WRITTEN.length)}) ` +
       `ON CONFLICT (key) DO UPDATE SET ${kept}`,
     /** Without the answer, so without the checksum, which is of all: records with an unknown outcome have none. */
-    list:
-      `SELECT id, key, format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at FROM ${records} ` +
-      'WHERE id > ? ORDER BY id LIMIT ?',
+    list: `SELECT id, ${READ} FROM ${records} WHERE id > ? ORDER BY id LIMIT ?`,
     /** The same of some keys, in their order; of an answer, whether there is a body, and if not, its head. */
     listScope:
-      'SELECT key, format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, ' +
+      `SELECT ${READ}, ${number('status')}, ` +
       `CASE WHEN body IS NULL THEN head ELSE '["",[]]' END AS head, CASE WHEN body IS NOT NULL THEN x'' END AS body ` +
       `FROM ${records} WHERE key > ? AND key < ? ORDER BY key LIMIT ?`,
-    readSteps: `SELECT label, state, step_order, result FROM ${steps} WHERE key = ? ORDER BY position`,
+    readSteps: `SELECT label, state, ${number('step_order')}, result FROM ${steps} WHERE key = ? ORDER BY position`,
     dropSteps: `DELETE FROM ${steps} WHERE key = ?`,
     dropStep: `DELETE FROM ${steps} WHERE key = ? AND label = ?`,
     writeStep: `INSERT OR REPLACE INTO ${steps} (key, label, position, state, step_order, result) VALUES (?, ?, ?, ?, ?, ?)`,

@@ -38,6 +38,22 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
       })
     })
 
+    test.each(['attempt', 'lease_until', 'expires_at'])(
+      'nor does %s hide them, if it is larger than a number can be',
+      async (column) => {
+        let now = 1
+        const { database, store } = openStore(driver, { now: () => now })
+        for (const key of ['acme:a', 'acme:b', 'acme:c']) await store.begin(key, claimOf('t1'))
+        database.exec(`UPDATE once_per_key_records SET ${column} = 9007199254740993 WHERE key = 'acme:b'`)
+        now += claimOf('t1').leaseMs
+        const named = { records: [{ key: 'acme:a' }, { key: 'acme:c' }], unreadable: ['acme:b'], next: null }
+        expect(await store.list(null)).toMatchObject(named)
+        expect(await store.listScope('acme', null)).toMatchObject(named)
+        await expect(store.begin('acme:b', claimOf('t2'))).rejects.toMatchObject({ code: 'record_unreadable' })
+        expect(await store.begin('acme:c', claimOf('t2'))).toMatchObject({ acquired: true })
+      },
+    )
+
     test('says nothing of what it holds', async () => {
       const { database, store } = openStore(driver)
       await store.complete('k', { ...ownOf('t1'), answer: ANSWER })
