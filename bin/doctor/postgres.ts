@@ -59,7 +59,7 @@ async function revision(target: PostgresTarget): Promise<Finding> {
   try {
     const [row] = await rowsOf(target, `SELECT revision FROM "${target.schema}".revision_v1()`)
     const found = `schema "${target.schema}" of revision ${row?.revision}, this version knows ${known}`
-    return unless(Number(row?.revision) < Number(known), 'schema', found, red, `Requests get 503 until then. ${wayOut}`)
+    return unless(Number(row?.revision) < Number(known), 'schema', found, red, `${wayOut} Until then requests get 503.`)
   } catch (error) {
     return red('schema', (error as Error).message, wayOut)
   }

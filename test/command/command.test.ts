@@ -272,7 +272,7 @@ describe('the doctor', () => {
     const before = await command(['doctor', ...at])
     expect([before.exitCode, before.stdout]).toEqual([
       1,
-      expect.stringMatching(/^red {5}schema: .* of revision 1, this version knows \d+\n .*503.*once-per-key migrate/m),
+      expect.stringMatching(/^red {5}schema: .* of revision 1, this version knows \d+\n .*once-per-key migrate.*503/m),
     ])
     await command(['migrate', ...at])
     expect((await command(['doctor', ...at])).exitCode).toBe(0)
