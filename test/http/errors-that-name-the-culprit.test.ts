@@ -1,6 +1,6 @@
 import express from 'express'
 import { Redis } from 'ioredis'
-import { type IdempotencyOptions, type IdempotencyRequest, idempotency } from 'once-per-key'
+import { bodyField, type IdempotencyOptions, type IdempotencyRequest, idempotency } from 'once-per-key'
 import { createRequestEngine } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { RedisStore, type RedisStoreOptions } from 'once-per-key/redis'
@@ -37,6 +37,11 @@ describe('a mistake in the options names the culprit', () => {
     { name: 'a code that is not', options: { problemStatuses: { teapot: 418 } }, seen: 'the code teapot' },
     { name: 'a status', options: { problemStatuses: { mismatched: 200 } }, seen: 'mismatched: 200' },
     { name: 'a status in quotes', options: { problemStatuses: { mismatched: '422' } }, seen: 'mismatched: "422"' },
+    {
+      name: 'a misspelt option of bodyField',
+      options: { legacyKey: bodyField('key', { deprecatedSince: new Date(), whenBth: 'field' } as never) },
+      seen: 'the option whenBth (did you mean whenBoth?)',
+    },
   ])('$name', ({ options, seen }) => {
     const [mistake, ...others] = mistakesOf(() =>
       idempotency({ store, scope, ...options } as IdempotencyOptions<never>),

@@ -140,8 +140,10 @@ function isMethod(value: unknown): boolean {
   return typeof value === 'string' && /^[A-Z]+(?:-[A-Z]+)*$/.test(value)
 }
 
-function aLegacyKey(value: unknown): string | null {
+function aLegacyKey(value: unknown): string | Fault | null {
   const legacy = (value ?? {}) as Partial<LegacyKey>
+  const expected =
+    "bodyField('name', { deprecatedSince: Date, sunset?: Date, link?: a URL, whenBoth?: 'reject' | 'field' | 'header' })"
   const right =
     typeof legacy.field === 'string' &&
     legacy.field !== '' &&
@@ -150,9 +152,17 @@ function aLegacyKey(value: unknown): string | null {
     (legacy.link === undefined ||
       (typeof legacy.link === 'string' && /^[\x21-\x3b\x3d\x3f-\x7e]+$/.test(legacy.link))) &&
     (legacy.whenBoth === undefined || ['reject', 'field', 'header'].includes(legacy.whenBoth))
-  return right
-    ? null
-    : "bodyField('name', { deprecatedSince: Date, sunset?: Date, link?: a URL, whenBoth?: 'reject' | 'field' | 'header' })"
+  if (!right) return expected
+  const unknown = Object.keys(legacy).find((name) => !LEGACY_KEY_NAMES.includes(name))
+  return unknown === undefined ? null : { expected, seen: `the option ${withNearest(unknown, LEGACY_KEY_NAMES)}` }
+}
+
+const LEGACY_KEY_NAMES: readonly string[] = ['field', 'deprecatedSince', 'sunset', 'link', 'whenBoth']
+
+/** A name that is not known, with the one that was probably meant. */
+function withNearest(name: string, known: readonly string[]): string {
+  const nearest = nearestOf(name, known)
+  return nearest === null ? name : `${name} (did you mean ${nearest}?)`
 }
 
 /** In a header it stands between angle brackets. */
@@ -171,8 +181,7 @@ function someProblemStatuses(value: unknown): string | Fault | null {
   if (typeof value !== 'object' || value === null) return expected
   for (const [code, status] of Object.entries(value)) {
     if (!(PROBLEM_CODES as readonly string[]).includes(code)) {
-      const nearest = nearestOf(code, PROBLEM_CODES)
-      return { expected, seen: `the code ${code}${nearest === null ? '' : ` (did you mean ${nearest}?)`}` }
+      return { expected, seen: `the code ${withNearest(code, PROBLEM_CODES)}` }
     }
     const isRight = Number.isInteger(status) && status >= 400 && status <= 599
     if (!isRight) return { expected, seen: `${code}: ${shown(status)}` }
