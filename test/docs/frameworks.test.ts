@@ -1,7 +1,9 @@
+import { posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Framework } from '../bindings/suite/framework.js'
 import { FRAMEWORKS } from '../bindings/suite/frameworks/index.js'
-import { page } from './pages.js'
+import { importsOf } from '../support/imports.js'
+import { page, read } from './pages.js'
 
 /** The rows that are not the same everywhere, by what the suite knows of a framework. */
 const DIFFERENCES: Readonly<Record<string, (framework: Framework) => boolean>> = {
@@ -42,3 +44,25 @@ describe('the table of frameworks', () => {
     expect(rows.map(([behaviour]) => behaviour)).toEqual(expect.arrayContaining(Object.keys(DIFFERENCES)))
   })
 })
+
+/** The modules of Node that a file asks for, and what it imports. */
+function builtinsOf(path: string, seen: Set<string> = new Set()): string[] {
+  if (seen.has(path)) return []
+  seen.add(path)
+  return importsOf(path, read(path))
+    .filter(({ typeOnly }) => !typeOnly)
+    .flatMap(({ specifier }) => {
+      if (specifier.startsWith('node:')) return [specifier.slice('node:'.length)]
+      const isOurs = specifier.startsWith('.')
+      return isOurs ? builtinsOf(posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts'), seen) : []
+    })
+}
+
+test.each(['fetch', 'hono'])(
+  'what it needs of a runtime names each module of Node that once-per-key/%s asks for',
+  (entry) => {
+    const [, said = ''] = /and `node:(async_hooks`.*?)\.$/ms.exec(page('docs/frameworks.md')) ?? []
+    const needed = new Set(builtinsOf(`src/${entry}/index.ts`))
+    expect([...said.matchAll(/(\w+)`/g)].map(([, name]) => name)).toEqual([...needed].sort())
+  },
+)
