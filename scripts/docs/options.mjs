@@ -35,7 +35,8 @@ const SECTIONS = [
   },
   {
     title: 'once.handle',
-    intro: 'The last argument of `once.handle(request, handler, { … })`, [for Fetch](frameworks.md#fetch).',
+    intro:
+      'The last argument of `once.handle(request, handler, { … })`, [for Fetch](frameworks.md#fetch). Unknown names are ignored.',
     types: [['src/fetch/idempotency.ts', 'HandleTerms']],
   },
   {
@@ -97,7 +98,8 @@ const SECTIONS = [
   },
   {
     title: 'createClient',
-    intro: '[About clients](clients.md). A mistake throws a `TypeError` or a `RangeError`.',
+    intro:
+      '[About clients](clients.md). Without `keys` it throws a `TypeError`, for a limit below 1 a `RangeError`; unknown names are ignored.',
     types: [['src/client/options.ts', 'ClientOptions']],
   },
   {
@@ -132,7 +134,7 @@ const HEAD = `# Options
 
 <!-- Written by \`npm run docs:options\` from the docstrings. Do not edit. -->
 
-All durations are integers, in milliseconds. Mistakes are reported at construction, all of them in one
+Each option, with its default. All durations are integers, in milliseconds. Mistakes are reported at construction, all of them in one
 [\`options_invalid\`](errors.md#options_invalid); an unknown name is a mistake. What is not required may be left out.
 `
 

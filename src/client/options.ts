@@ -40,8 +40,7 @@ export interface ClientOptions {
    * Whether a refusal settles the operation although the end of an earlier try is unknown. By default: 400, 402, 409,
    * 410 and 422, unless the middleware itself refused. Use `() => false` for a service that may refuse before it looks
    * at the key, or whose handlers do not check their books after an unknown outcome. Not asked about the first try of a
-   * new key: there, each 400–499 except 408 and 499 is a refusal. So a handler that fails after `mayHaveEffect()` must
-   * answer with 5xx.
+   * new key: there, each 400–499 except 408 and 499 is a refusal.
    */
   readonly settles?: ((refusal: Response, problem: Problem | undefined) => boolean) | undefined
 }
