@@ -92,6 +92,7 @@ const BY_SQL_STATE: Readonly<Record<string, PostgresStoreErrorCode>> = {
   '40P01': 'contended',
   '26000': 'statement_unprepared',
   '42P05': 'statement_unprepared',
+  '25P02': 'transaction_rolled_back',
   '57014': 'timed_out',
   '53300': 'connections_exhausted',
   '08P01': 'database_failed',
@@ -150,7 +151,8 @@ const ADVICE: Readonly<Record<PostgresStoreErrorCode, (schema: string) => string
     `There is no record of this run in the schema "${schema}" of this database: use the database that the store was given.`,
   record_taken: () => 'This run lost its lease, and another attempt owns the record.',
   record_ended: () => 'This run has already ended.',
-  transaction_rolled_back: () => 'A statement in the transaction had failed, so its COMMIT rolled it back.',
+  transaction_rolled_back: () =>
+    'A statement in the transaction had failed, so the database rolls it back: let the error end the work, or use a savepoint.',
 }
 
 /** Under which name clients put its code there (Prisma's adapters: `originalCode`). */

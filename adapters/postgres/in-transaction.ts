@@ -131,4 +131,5 @@ const OURS: ReadonlySet<PostgresStoreErrorCode> = new Set([
   'record_absent',
   'record_taken',
   'record_ended',
+  'transaction_rolled_back',
 ])

@@ -600,6 +600,23 @@ describe('a transaction', () => {
     expect(await effects()).toEqual([])
   })
 
+  test('that goes on after a failed statement is rolled back, and told so: another one may follow', async () => {
+    const rejected: unknown[] = []
+    await serve(async (_req, res, context) => {
+      const attempted = (isFirst: boolean) =>
+        store.transaction(context, async (tx) => {
+          await insert(tx)
+          if (isFirst) await tx.query('SELECT 1 / 0').catch(() => {})
+          res.status(201).json({ isFirst })
+        })
+      await attempted(true).catch((error) => rejected.push([error.name, error.code, error.cause.code]))
+      await attempted(false)
+    })
+    expect(await post()).toMatchObject({ status: 201, body: { isFirst: false } })
+    expect(rejected).toEqual([['PostgresStoreError', 'transaction_rolled_back', '25P02']])
+    expect(await effects()).toHaveLength(1)
+  })
+
   test('whose session ends before its completion is rolled back for certain: another one may follow', async () => {
     const rejected: unknown[] = []
     await serve(async (_req, res, context) => {
