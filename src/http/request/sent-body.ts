@@ -90,7 +90,7 @@ function readElsewhere(contentType: string): IdempotencyError {
     'fingerprint_required',
     `The request has a body (${named(contentType)}) that was read, but \`req.body\` does not contain it: two different ` +
       'requests would look the same. Set a `fingerprint(req)` that returns what makes two such requests the same, such as ' +
-      '`(req) => req.rawBody ?? null`, or put the body into `req.body`.',
+      '`(req) => req.rawBody ?? req.body ?? null`, or put the body into `req.body`.',
   )
 }
 
