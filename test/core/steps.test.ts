@@ -559,6 +559,24 @@ describe('a failure while a step runs', () => {
 })
 
 describe('a lost lease', () => {
+  test.each(['completed', 'in-flight'] as const)(
+    'answers a failure during a step as the record says: %s',
+    async (state) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const { run, spied } = stage()
+      spied.renew = () => Promise.reject(new Error('away'))
+      const first = await run()
+      void first.context.step('charge', () => new Promise<number>(() => {}))
+      await vi.advanceTimersByTimeAsync(TIMES.leaseMs)
+      const second = await run()
+      if (state === 'completed') await second.complete(ANSWER)
+      expect(await first.fail('certainly', 'refused')).toMatchObject(
+        state === 'completed' ? { action: 'replay' } : { action: 'refuse', code: 'in_flight' },
+      )
+    },
+  )
+
   test('lets no step begin, and a late result changes no record of another', async () => {
     let now = 0
     const store = new MemoryStore({ now: () => now })

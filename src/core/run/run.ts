@@ -170,7 +170,8 @@ export class Run extends OwnedRecord implements ClaimedRun {
   }
 
   #fail(how: FailureKind, because: FailureReason): void {
-    if (this.steps?.areSettled !== false) {
+    // Without a lease, the record decides what is sent: another attempt may have completed.
+    if (this.steps?.areSettled !== false || !this.lease.check()) {
       this.release(this.#judged(how, because))
       return
     }
