@@ -627,6 +627,41 @@ describe('a lost lease', () => {
   })
 })
 
+describe('a result after the end of its run', () => {
+  test.each(['completed', 'failed'] as const)('that was %s is not sent, and restores no record', async (state) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { run, inspect, commands, types } = stage()
+    const first = await run()
+    let pay = (_: number): void => {}
+    const paid = first.context.step('charge', () => new Promise<number>((resolve) => (pay = resolve)))
+    await vi.advanceTimersByTimeAsync(1)
+    if (state === 'completed') await first.complete(ANSWER)
+    else await first.fail('perhaps', 'no_answer')
+    await vi.advanceTimersByTimeAsync(TIMES.maxRunMs)
+    expect(await inspect()).toMatchObject({ state })
+    await vi.advanceTimersByTimeAsync(TIMES.retentionMs)
+    pay(1)
+    expect(await paid).toBe(1)
+    expect(commands).toEqual(['begin', 'charge begun', state === 'completed' ? 'complete' : 'release'])
+    expect(types()).not.toContain('step_done')
+    expect(await inspect()).toBe(null)
+  })
+
+  test('whose time is over, but which has not ended, is recorded', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { run, inspect } = stage()
+    const first = await run()
+    let pay = (_: number): void => {}
+    const paid = first.context.step('charge', () => new Promise<number>((resolve) => (pay = resolve)))
+    await vi.advanceTimersByTimeAsync(TIMES.maxRunMs + TIMES.leaseMs)
+    pay(1)
+    await paid
+    expect(await inspect()).toMatchObject({ steps: [{ label: 'charge', state: 'done' }] })
+  })
+})
+
 test('a run that ends while a step is being marked calls no work: step_late', async () => {
   const { run, trouble, held } = stage()
   const first = await run()

@@ -276,6 +276,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
 
   abstract readonly signal: AbortSignal
   abstract readonly isEnding: boolean
+  abstract readonly hasEnded: boolean
   abstract readonly holdsTransaction: boolean
   abstract mustBeClaimed(call: string): void
   abstract checkEntry(): void

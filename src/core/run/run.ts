@@ -86,6 +86,10 @@ export class Run extends OwnedRecord implements ClaimedRun {
     return this.#isEnding || this.isOver
   }
 
+  get hasEnded(): boolean {
+    return this.#isEnding && this.isOver
+  }
+
   get signal(): AbortSignal {
     if (!this.isOver) this.lease.check() // After a suspension of the process, sockets may be served before timers.
     this.#abort ??= new AbortController()

@@ -201,6 +201,8 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   readonly signal: AbortSignal
   /** Its first end was given, or its time has ended. */
   readonly isEnding: boolean
+  /** Its end was given, and nothing of it is on its way: its record takes no more, and must not be restored. */
+  readonly hasEnded: boolean
   /** A transaction of the run is open, and was not rolled back. */
   readonly holdsTransaction: boolean
   readonly lease: Lease

@@ -242,7 +242,7 @@ export class Steps {
   async #takeBack(label: string, known: KnownStep, { around }: StepWork): Promise<void> {
     this.#count(-1)
     countInside(around, -1)
-    if (this.#run.isProtected) await this.#send(label, 'undone', null, known)
+    if (this.#isRecorded) await this.#send(label, 'undone', null, known)
     known.state = 'free'
   }
 
@@ -252,8 +252,12 @@ export class Steps {
     this.#run.setStepUncertain(this.#begun > 0)
   }
 
+  get #isRecorded(): boolean {
+    return this.#run.isProtected && !this.#run.hasEnded
+  }
+
   async #recordResult(label: string, known: KnownStep, { bytes }: ResultOfStep): Promise<void> {
-    if (!this.#run.isProtected) return
+    if (!this.#isRecorded) return
     const kept = bytes.byteLength > this.#core.options.maxStepBytes ? null : bytes
     const reply = await this.#send(label, 'done', kept, known)
     if (reply?.ok === true) this.#run.tellStep('step_done', label)
