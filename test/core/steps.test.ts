@@ -610,6 +610,17 @@ describe('a lost lease', () => {
     expect(first.context.signal.aborted).toBe(true)
   })
 
+  test('after maxRunMs lets no step begin either', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { run } = stage()
+    const first = await run()
+    await vi.advanceTimersByTimeAsync(TIMES.maxRunMs + TIMES.leaseMs)
+    await expect(first.context.step('charge', vi.fn())).rejects.toEqual(code('lease_lost'))
+    await first.fail('perhaps', 'no_answer')
+    await expect(first.context.step('charge', vi.fn())).rejects.toEqual(code('step_late'))
+  })
+
   test('that is lost while the step is being marked: the work is not called', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
     onTestFinished(() => void vi.useRealTimers())

@@ -83,7 +83,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   }
 
   get isEnding(): boolean {
-    return this.#isEnding || this.isOver
+    return this.#isEnding
   }
 
   get hasEnded(): boolean {

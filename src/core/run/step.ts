@@ -199,7 +199,7 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   readonly ownContext: OwnContext | undefined
   readonly isProtected: boolean
   readonly signal: AbortSignal
-  /** Its first end was given, or its time has ended. */
+  /** Its first end was given. */
   readonly isEnding: boolean
   /** Its end was given, and nothing of it is on its way: its record takes no more, and must not be restored. */
   readonly hasEnded: boolean
