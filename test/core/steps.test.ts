@@ -673,15 +673,32 @@ describe('a result after the end of its run', () => {
   })
 })
 
-test('a run that ends while a step is being marked calls no work: step_late', async () => {
+test.each([
+  ['fails', (run: Run) => run.fail('certainly', 'refused')],
+  ['completes', (run: Run) => run.complete(ANSWER)],
+])('a run that %s while a step is being marked calls no work: step_late', async (_how, end) => {
   const { run, trouble, held } = stage()
   const first = await run()
   trouble.next = ['hang']
   const work = vi.fn()
   const charged = expect(first.context.step('charge', work)).rejects.toEqual(code('step_late'))
   await vi.waitFor(() => expect(held).toHaveLength(1))
-  expect(await first.fail('certainly', 'refused')).toEqual({ action: 'send' })
+  expect(await end(first)).toEqual({ action: 'send' })
   held[0]?.()
   await charged
+  expect(work).not.toHaveBeenCalled()
+})
+
+test('nor does one that completes while a step waits for the result of another', async () => {
+  const { run, trouble, held } = stage()
+  const first = await run()
+  trouble.next = [undefined, 'hang']
+  const charged = first.context.step('charge', () => 1)
+  await vi.waitFor(() => expect(held).toHaveLength(1))
+  const work = vi.fn()
+  const shipped = expect(first.context.step('ship', work)).rejects.toEqual(code('step_late'))
+  await first.complete(ANSWER)
+  held[0]?.()
+  await Promise.all([charged, shipped])
   expect(work).not.toHaveBeenCalled()
 })

@@ -226,8 +226,8 @@ export function sentStep(run: RunOfSteps, step: StepChange, isUncertain: boolean
 export function warnUnawaitedStep(label: string): void {
   warnOnce(
     'ONCE_PER_KEY_STEP_NOT_AWAITED',
-    `A run has completed while its step ${JSON.stringify(label)} was running: the step's result is not recorded, and if it fails, nothing ` +
-      'repeats it. Unless that is meant, await each `context.step` before the answer. This is printed once for each label.',
+    `A run has completed before its step ${JSON.stringify(label)}: the work of the step may never be called, its result is not recorded, and ` +
+      'if it fails, nothing repeats it. Unless that is meant, await each `context.step` before the answer. This is printed once for each label.',
     label,
   )
 }

@@ -185,8 +185,8 @@ export class Steps {
     if (!this.#areConfirmed) await this.#confirmed()
     const reply = await this.#send(label, 'begun', null, known)
     if (reply === null) throw storeFailedStep()
+    if (this.#run.isEnding) throw misuse('step_late') // First: its own end has ended the lease, too.
     if (!reply.ok || !this.#run.lease.check()) throw misuse('lease_lost')
-    if (this.#run.isEnding) throw misuse('step_late')
   }
 
   /**
@@ -206,7 +206,7 @@ export class Steps {
     }
     clearTimeout(timer)
     if (first === 'late' || this.#hasGivenUp) throw storeFailedStep()
-    if (!this.#run.lease.check()) throw misuse('lease_lost')
+    if (!this.#run.lease.check()) throw misuse(this.#run.isEnding ? 'step_late' : 'lease_lost')
   }
 
   async #call(
