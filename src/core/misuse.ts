@@ -162,6 +162,14 @@ export function storeFailedStep(): IdempotencyError {
   )
 }
 
+export function storeFailedRenewal(): IdempotencyError {
+  return new IdempotencyError(
+    'store_failed',
+    'The store did not renew the lease in time, so the transaction was rolled back, and its work was not called. If the store and ' +
+      '`transactions` have the same pool, give the store its own.',
+  )
+}
+
 /** `command`: which of the optional commands the store lacks. */
 export function commandMissing(command: string, machineName = `machine.${command}`): IdempotencyError {
   return new IdempotencyError(

@@ -2,7 +2,7 @@ import { awaited, type OwnContext } from '../calls/awaited.js'
 import { Deadline, type DeadlineQueue, monotonicNow } from '../calls/deadlines.js'
 import type { StoreCall, Waiting } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
-import { misuse } from '../misuse.js'
+import { misuse, storeFailedRenewal } from '../misuse.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
 import type { CoreParts } from './operation.js'
 
@@ -95,12 +95,13 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   /**
    * Renews once more, and then not until `resume`.
    *
-   * @throws IdempotencyError `lease_lost`: the store did not confirm the renewal.
+   * @throws IdempotencyError `lease_lost`; `store_failed`: the store did not confirm the renewal in time.
    */
   async renewAndPause(): Promise<void> {
     await this.#pause()
     const reply = await awaited(Promise.resolve(this.#renew().whenReplied()))
-    if (reply?.ok !== true) throw misuse('lease_lost')
+    if (reply?.ok === true) return
+    throw reply === null && this.check() ? storeFailedRenewal() : misuse('lease_lost')
   }
 
   /** `lock`, as soon as no renewal is being sent. */

@@ -16,6 +16,10 @@ import { WaitForClient, WorkCall, within } from './transaction-call.js'
  */
 type State = 'waiting' | 'open' | 'left behind' | 'over'
 
+/** Work that waits for a second connection while each holder of one does so never ends, and nothing else tells of it. */
+const OVERDUE =
+  'The transaction was not over within `maxRunMs` (its work may wait for a second connection of the same pool: use its `tx` alone)'
+
 /**
  * One transaction of a run, from before BEGIN until its outcome is known. While it is open the run does not end: ends
  * are offered to the transaction and settled afterwards. `transact.ts` calls these methods in order.
@@ -116,7 +120,7 @@ export class RunTransaction implements OpenTransaction {
 
   #overdue(): void {
     this.#isOverdue = true
-    this.#wait.giveUp(transactionTimedOut('The transaction was not over within `maxRunMs`'))
+    this.#wait.giveUp(transactionTimedOut(OVERDUE))
     if (this.#state === 'left behind') void this.#endOverdue()
   }
 

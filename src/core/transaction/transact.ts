@@ -63,9 +63,8 @@ export interface Transactions<Tx, Options> {
  * record is completed. Resolves with the result of the work, after the COMMIT or, if the answer is a failure, after the
  * rollback.
  *
- * @throws IdempotencyError for misuse, and `lease_lost`: nothing was committed. `operation_taken`: another attempt has the
- * key of a run that claimed nothing. What the work threw, or the database at
- * the completion or COMMIT: it was rolled back, the answer was discarded, and the run continues. If the outcome of a
+ * @throws IdempotencyError for misuse, `lease_lost` and `store_failed`: nothing was committed. `operation_taken`: another
+ * attempt has the key of a run that claimed nothing. What the work threw, or the database at the completion or COMMIT: it was rolled back, the answer was discarded, and the run continues. If the outcome of a
  * COMMIT is still unknown after `maxRunMs`, the error of the COMMIT; the client was told to retry.
  */
 export async function transact<Tx, Value, Options>(

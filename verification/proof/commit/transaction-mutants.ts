@@ -52,7 +52,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a transaction outlives its run',
-    find: "this.#wait.giveUp(transactionTimedOut('The transaction was not over within `maxRunMs`'))",
+    find: 'this.#wait.giveUp(transactionTimedOut(OVERDUE))',
     replace: '',
     check: 'L2',
   },
