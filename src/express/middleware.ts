@@ -20,7 +20,7 @@ import {
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
 import { HeldResponse } from '../node/held-response.js'
-import { failUnrun, hasContent, isEmptyObject, NodeFacts, responseBegun } from '../node/hold.js'
+import { failUnrun, hasContent, isEmptyObject, NodeFacts, responseBegun, takesNoError } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
@@ -79,7 +79,7 @@ export function idempotency<Req extends IncomingMessage>(
   const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
     if (typeof res?.setHeader !== 'function') refuseMount(FOR, [req, res, next])
     else if (typeof next !== 'function') throw nextMissing()
-    else protect(req, res, next)
+    else protect(req, res, takesNoError(req, next) ? answeringErrors(res, next) : next)
   }
   return Object.assign(middleware, controlsOf(engine))
 }
@@ -92,6 +92,25 @@ function nextMissing(): IdempotencyError {
     'arguments_invalid',
     'The middleware was called without `next`, by which it goes on to the handler, so nothing ran. On plain node:http call ' +
       '`once(req, res, (error) => { … })` with what answers the request, or the error.',
+  )
+}
+
+/** It would take an error for a request to handle: unprotected, or for the second time. */
+function answeringErrors(res: ServerResponse, next: Next): Next {
+  return (error) => {
+    if (error === undefined) return next()
+    console.error(errorUnheard(error))
+    if (res.headersSent) res.destroy()
+    else res.writeHead(500).end()
+  }
+}
+
+function errorUnheard(cause: unknown): IdempotencyError {
+  return new IdempotencyError(
+    'arguments_invalid',
+    'The callback of the middleware takes no error, so it was not called with this one, and the client got 500. On plain node:http ' +
+      'write `once(req, res, (error) => { … })`, and answer the error there.',
+    { cause },
   )
 }
 

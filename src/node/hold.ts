@@ -52,6 +52,14 @@ function rawHeadersOf(req: IncomingMessage): readonly string[] {
   return Object.entries(req.headers).flatMap(([name, value]) => [value].flat().flatMap((line) => [name, String(line)]))
 }
 
+/**
+ * A callback of plain `node:http` without a parameter. Express and Connect set `originalUrl`, and their `next` takes errors, even where
+ * something has wrapped it.
+ */
+export function takesNoError(req: IncomingMessage, next: (error?: unknown) => void): boolean {
+  return next.length === 0 && (req as { readonly originalUrl?: unknown }).originalUrl === undefined
+}
+
 /** What old body parsers set on a request that they leave alone. */
 export function isEmptyObject(body: unknown): boolean {
   return typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
