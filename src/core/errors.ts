@@ -199,12 +199,16 @@ export class CertainFailure extends Error {
   readonly status: number
 
   /** @throws IdempotencyError `arguments_invalid` for any other `status`. */
-  constructor(message: string, { status = 422, cause }: CertainFailureOptions = {}) {
+  constructor(message: string, options: CertainFailureOptions = {}) {
+    const { status = 422, cause } = options
     super(message, cause === undefined ? undefined : { cause })
-    if (!isRefusalStatus(status)) {
+    // A number in place of the options has none; and Express answers with 500 where the status is text.
+    const seen: unknown = typeof options === 'object' ? status : options
+    if (seen !== status || !Number.isInteger(status) || !isRefusalStatus(status)) {
+      const shown = typeof seen === 'string' ? JSON.stringify(seen) : String(seen)
       throw new IdempotencyError(
         'arguments_invalid',
-        `The status of a CertainFailure is 400 to 499, except 408 and 499; seen: ${String(status)}.`,
+        `The status of a CertainFailure is 400 to 499, except 408 and 499, such as { status: 409 }; seen: ${shown}.`,
       )
     }
     this.status = status

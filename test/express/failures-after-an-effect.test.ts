@@ -131,6 +131,13 @@ test('a CertainFailure has a status that error handlers know, and refuses one th
   }
 })
 
+test.each([
+  ['in place of the options', 409, 'seen: 409'],
+  ['that is text', { status: '409' }, 'seen: "409"'],
+])('nor takes it a status %s for another one', (_which, options, seen) => {
+  expect(() => new CertainFailure('no', options as never)).toThrow(seen)
+})
+
 describe('isCertainFailure', () => {
   test('decides of answers that are neither a success nor a refusal', async () => {
     const asked: number[] = []
