@@ -1,8 +1,8 @@
 /**
  * Misuse of the library by the application. A closed set: a new code is a minor release.
  *
- * - `options_invalid`: an option is missing, unknown, or breaks a rule. Thrown at construction, or by a
- *   `transaction` on a pool; nothing was built or begun.
+ * - `options_invalid`: an option is missing, unknown, or breaks a rule. Thrown at construction, by a `transaction` on a
+ *   pool, or by `step`; nothing was built or begun.
  * - `scope_invalid`: `scope` did not return a valid account name. Nothing ran, nothing was stored.
  * - `body_not_parsed`: a body was sent, but no parser ran before the middleware (JSON or a form; with a `fingerprint`,
  *   any unread body). Nothing ran, nothing was stored.

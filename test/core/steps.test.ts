@@ -221,6 +221,14 @@ describe('misuse', () => {
     expect(commands).toEqual(['begin'])
   })
 
+  test('an option that step does not have: options_invalid', async () => {
+    const work = vi.fn()
+    const step = (await stage().run()).context.step('a', work, { results: { encode: String, decode: String } } as never)
+    await expect(step).rejects.toEqual(code('options_invalid'))
+    await expect(step).rejects.toThrow('did you mean result?')
+    expect(work).not.toHaveBeenCalled()
+  })
+
   test.each([null, {}, 7])('a codec that is %j: arguments_invalid', async (result) => {
     const work = vi.fn()
     const step = (await stage().run()).context.step('a', work, { result } as never)

@@ -6,6 +6,7 @@ import type { Sender } from '../calls/store-call.js'
 import { IdempotencyError, inItsWords, kindOf } from '../errors.js'
 import { warnOnce } from '../events/events.js'
 import { looseJson, parsedJson } from '../json.js'
+import { checkOptions, type Rule } from '../options/validation.js'
 import { type Identity, nameFault } from '../record/identity.js'
 import type { StepChange } from '../record/record.js'
 import type { Lease } from './lease.js'
@@ -48,7 +49,10 @@ export interface ResultOfStep {
 
 const MOST_CHARACTERS = 100
 
-/** @throws IdempotencyError `label_invalid`, `arguments_invalid`: nothing was sent, and the work was not called. */
+/** Only its name: what is wrong with it is an argument. */
+const OPTIONS: Readonly<Record<string, Rule>> = { result: () => null }
+
+/** @throws IdempotencyError `label_invalid`, `arguments_invalid`, `options_invalid`: nothing was sent, and the work was not called. */
 export function checkStep(label: unknown, work: unknown, options: unknown): GivenStep {
   if (typeof label !== 'string' || nameFault(label, MOST_CHARACTERS) !== null) throw labelInvalid(label)
   if (typeof work !== 'function') {
@@ -57,6 +61,7 @@ export function checkStep(label: unknown, work: unknown, options: unknown): Give
       `step() needs a function that does the step; seen: ${kindOf(work)}.`,
     )
   }
+  if (options !== undefined) checkOptions('step()', options, {}, OPTIONS)
   const codec = (options as Partial<StepOptions<never>> | undefined)?.result
   if (codec !== undefined && (typeof codec?.encode !== 'function' || typeof codec.decode !== 'function')) {
     throw new IdempotencyError(
