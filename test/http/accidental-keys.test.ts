@@ -8,7 +8,7 @@ import { answer } from '../support/request-facts.js'
 // A client whose variable was empty sent the key `undefined`, with every operation: the second one got the first one's answer,
 // or a conflict. The words were refused as scopes, but not as keys.
 
-const WORDS = ['undefined', 'null', 'NaN', '[object Object]']
+const WORDS = ['undefined', 'null', 'NaN', '[object Object]', '[object Promise]']
 
 describe.each(VERSIONS)('on $version', ({ make }) => {
   test.each(WORDS)('the key %s is refused in the header, quoted or not, and the handler does not run', async (word) => {

@@ -50,7 +50,7 @@ describe('a key in the header', () => {
     { name: 'two equal lines', lines: ['a', 'a'], why: 'more than once' },
     { name: 'a second line that is empty', lines: ['a', ''], why: 'more than once' },
     { name: 'half of a surrogate pair', lines: ['a\ud800'], why: 'surrogate' },
-    ...['undefined', 'null', 'NaN', '[object Object]'].flatMap((word) => [
+    ...['undefined', 'null', 'NaN', '[object Object]', '[object Promise]'].flatMap((word) => [
       { name: `the word ${word}`, lines: [word], why: `the word "${word}"` },
       { name: `the word ${word} in quotes`, lines: [`"${word}"`], why: `the word "${word}"` },
     ]),

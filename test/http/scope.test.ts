@@ -30,7 +30,7 @@ const MISUSES: { readonly name: string; readonly scope: () => unknown; readonly 
   { name: '256 astral characters', scope: () => '😀'.repeat(256), seen: 'more than 255 characters' },
   { name: 'a high surrogate alone', scope: () => 'acme\ud800', seen: 'surrogate' },
   { name: 'a low surrogate alone', scope: () => '\udc00acme', seen: 'surrogate' },
-  ...['undefined', 'null', 'NaN', '[object Object]'].map((word) => ({
+  ...['undefined', 'null', 'NaN', '[object Object]', '[object Promise]'].map((word) => ({
     name: `the word ${word}`,
     scope: () => word,
     seen: `the word "${word}"`,

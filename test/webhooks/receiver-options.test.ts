@@ -54,7 +54,7 @@ test.each([undefined, null, 'options'])('%s is no options', (given) => {
   expect(() => webhookReceiver(given as never)).toThrow(expect.objectContaining({ code: 'options_invalid' }))
 })
 
-test.each(['undefined', 'null', 'NaN', '[object Object]', 'a'.repeat(256), '\ud800', 7, null])(
+test.each(['undefined', 'null', 'NaN', '[object Object]', '[object Promise]', 'a'.repeat(256), '\ud800', 7, null])(
   'a source %j is nobody’s name',
   (source) => {
     expect(mistakes({ ...right, source })).toEqual([expect.stringMatching(/^source: /)])

@@ -130,9 +130,10 @@ function isTooLong(text: string, mostCharacters: number): boolean {
 }
 
 /**
- * Texts that missing values become when they are converted to strings: many clients would share them as a key or scope.
+ * Texts that missing values, and promises that nobody awaited, become when they are converted to strings: many clients would share them
+ * as a key or scope.
  */
-const ACCIDENTS = new Set(['undefined', 'null', 'NaN', '[object Object]'])
+const ACCIDENTS = new Set(['undefined', 'null', 'NaN', '[object Object]', '[object Promise]'])
 const LONGEST = Math.max(...[...ACCIDENTS].map(({ length }) => length))
 
 export function isAccident(text: string): boolean {
