@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { MemoryStore } from 'once-per-key/memory'
 import { type WebhookReceiver, type WebhookReceiverEvent, webhookReceiver } from 'once-per-key/webhooks'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -80,7 +81,11 @@ describe.each(BINDINGS.filter(({ isExpress }) => isExpress))('on $name', (bindin
 })
 
 describe('on node:http without next', () => {
-  async function serve(verify: () => boolean, onEvent?: (event: WebhookReceiverEvent) => void) {
+  async function serve(
+    verify: () => boolean,
+    onEvent?: (event: WebhookReceiverEvent) => void,
+    next: (res: ServerResponse) => (() => void) | undefined = () => undefined,
+  ) {
     const on = {
       merchant_updated() {
         throw new Error('the handler')
@@ -88,7 +93,7 @@ describe('on node:http without next', () => {
     }
     const store = new MemoryStore()
     const receiver = webhookReceiver({ store, source: 'payments', verify, on, ...(onEvent && { onEvent }) })
-    const running = await listen((req, res) => receiver(req, res))
+    const running = await listen((req, res) => receiver(req, res, next(res)))
     onTestFinished(running.close)
     return running.port
   }
@@ -121,6 +126,18 @@ describe('on node:http without next', () => {
     const port = await serve(broken, (event) => events.push(event))
     expect(problemIn(await deliver(port))).toMatchObject({ status: 500, code: 'receiver_failed', shouldRetry: 'true' })
     expect(events).toEqual([{ type: 'receiver_failed', error: expect.objectContaining({ code: 'verify_failed' }) }])
+  })
+
+  test('so it is where `next` takes no error, and would acknowledge the delivery', async () => {
+    const events: WebhookReceiverEvent[] = []
+    const port = await serve(
+      broken,
+      (event) => events.push(event),
+      (res) => () => void res.end('another page'),
+    )
+    expect(problemIn(await deliver(port))).toMatchObject({ status: 500, code: 'receiver_failed' })
+    expect(events).toMatchObject([{ type: 'receiver_failed' }])
+    expect((await deliver(port, { path: '/' })).body.toString()).toBe('another page')
   })
 
   test.each([

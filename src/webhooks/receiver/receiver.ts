@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, IdempotencyError, refuseMount } from '../../core/index.js'
 import { type WaitUntil, waitFor } from '../../http/index.js'
+import { takesNoError } from '../../node/hold.js'
 import { sendAnswer } from '../../node/sending/send.js'
 import { Deliveries } from './delivery/deliveries.js'
 import { type AnyRequest, fetchDelivery, nodeDelivery } from './delivery/delivery.js'
@@ -8,7 +9,10 @@ import { refusalAnswer } from './delivery/refusal.js'
 import type { ParsedEvent, Sender } from './parse.js'
 import { type GivenReceiverOptions, type ParsedReceiverOptions, resolveReceiverOptions } from './receiver-options.js'
 
-/** Receives deliveries. Without `next` (plain `node:http`) it responds to other paths, and to misuse, itself. */
+/**
+ * Receives deliveries. Without `next` (plain `node:http`) it responds to other paths, and to misuse, itself; to misuse also where `next`
+ * takes no error.
+ */
 export type Receive = (req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void) => void
 
 /** A receiver for Express 4 and 5, Connect, and plain `node:http`. */
@@ -146,7 +150,7 @@ async function receive<Req extends AnyRequest>(
     const answer = await deliveries.answerTo(nodeDelivery(req), typeOfPath)
     if (answer !== null) send(req, res, answer)
   } catch (error) {
-    if (next !== undefined) return next(error)
+    if (next !== undefined && !takesNoError(req, next)) return next(error)
     deliveries.emit({ type: 'receiver_failed', error })
     send(req, res, refusalAnswer('receiver_failed'))
     // Another middleware began the response; ending it normally would acknowledge the event.
