@@ -94,12 +94,13 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {
-    return this.#command(key, (record, now) => {
+    const claimed = (record: StoredRecord | null, now: number) => {
       const step = machine.begin(record, claim, now)
       // First, so that the claim can use the freed space.
       if (this.#sweeps && step.reply.acquired) this.#records.sweep(now, ROWS_A_CLAIM)
       return step
-    })
+    }
+    return this.#command(key, claimed, true)
   }
 
   async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
@@ -111,7 +112,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 
   async release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
-    return this.#command(key, (record, now) => machine.release(record, own, now))
+    return this.#command(key, (record, now) => machine.release(record, own, now), true)
   }
 
   /**
@@ -244,7 +245,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   /** One writer at a time: in a transaction of its own, each sees what the last one has committed. */
   #unclaimed(): Unclaimed {
     return {
-      look: async (key, looking) => this.#read((now) => machine.look(this.#records.find(key, now), looking, now)),
+      look: async (key, looking) => this.#read((now) => machine.look(this.#records.find(key, now), looking, now), true),
       fence: async (key, { token }) =>
         this.#command(key, (record, now) => {
           const reply = { isTaken: false, record: machine.inspect(record, now).reply, isOwn: record?.token === token }
@@ -257,20 +258,20 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   #command<Reply>(
     key: string,
     command: (record: StoredRecord | null, now: number) => machine.Change<Reply>,
+    isUrgent?: boolean,
   ): Promise<Reply> {
-    return this.#line.run(() =>
-      this.#connection.write(() => {
-        const now = this.#records.now()
-        const found = this.#records.find(key, now)
-        const { record, reply } = command(found, now)
-        if (record !== null && record !== found) this.#records.write(key, record, found)
-        else if (record === null && found !== null) this.#records.remove(key)
-        return reply
-      }),
-    )
+    const write = () => {
+      const now = this.#records.now()
+      const found = this.#records.find(key, now)
+      const { record, reply } = command(found, now)
+      if (record !== null && record !== found) this.#records.write(key, record, found)
+      else if (record === null && found !== null) this.#records.remove(key)
+      return reply
+    }
+    return this.#line.run(() => this.#connection.write(write), isUrgent)
   }
 
-  #read<Reply>(work: (now: number) => Reply): Promise<Reply> {
-    return this.#line.run(() => this.#connection.read(() => work(this.#records.now())))
+  #read<Reply>(work: (now: number) => Reply, isUrgent?: boolean): Promise<Reply> {
+    return this.#line.run(() => this.#connection.read(() => work(this.#records.now())), isUrgent)
   }
 }

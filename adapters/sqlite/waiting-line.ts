@@ -1,16 +1,21 @@
 import { AsyncResource } from 'node:async_hooks'
-import { isBusy, storeError } from './errors.js'
+import { isBusy, SqliteStoreError, storeError } from './errors.js'
 
 interface Waiting {
   /** Tries it again, in its own request's async context: it may be the application's work, and the timer is another's. */
   attempt(): void
   refuse(error: unknown): void
   readonly until: number
+  readonly isUrgent: boolean
 }
 
 /** How long the first in line pauses between two tries: initially, and at most. */
 const FIRST_PAUSE_MS = 1
 const MOST_PAUSE_MS = 25
+
+const NO_TURN =
+  'Other commands kept the connection busy for longer than `busyTimeoutMs`: this one was not run. The disk may be slow, or the ' +
+  'commands too many for one that is synced behind each.'
 
 /**
  * Commands that wait for other connections, first come, first served. SQLite has no queue: if many commands tried
@@ -28,11 +33,11 @@ export class WaitingLine {
   }
 
   /**
-   * Runs a command now, or after those that are waiting.
+   * Runs a command now, or after those that are waiting. `isUrgent`: late, it is worth nothing, or is sent again.
    *
    * @throws SqliteStoreError as the promise's rejection.
    */
-  async run<Result>(command: () => Result): Promise<Result> {
+  async run<Result>(command: () => Result, isUrgent = false): Promise<Result> {
     const until = performance.now() + this.#waitMs
     if (this.#line.length === 0) {
       try {
@@ -43,7 +48,7 @@ export class WaitingLine {
     }
     return new Promise((resolve, reject) => {
       const attempt = AsyncResource.bind(() => resolve(command()), 'once-per-key')
-      this.#line.push({ attempt, refuse: (error) => reject(storeError(error)), until })
+      this.#line.push({ attempt, refuse: (error) => reject(storeError(error)), until, isUrgent })
       if (this.#line.length === 1) this.#tryIn(FIRST_PAUSE_MS)
     })
   }
@@ -66,7 +71,21 @@ export class WaitingLine {
       head.refuse(error)
     }
     this.#line.shift()
+    this.#refuseLate()
     // Lets other work run between two commands.
     if (this.#line.length > 0) this.#tryIn(0)
+  }
+
+  /**
+   * One that was given up must not take the turn of one that is waited for: after the database was locked, clients that retry would keep
+   * the line busy for ever with claims that come too late, and with their releases.
+   */
+  #refuseLate(): void {
+    for (;;) {
+      const head = this.#line[0]
+      if (head === undefined || !head.isUrgent || performance.now() < head.until) return
+      head.refuse(new SqliteStoreError('database_busy', NO_TURN))
+      this.#line.shift()
+    }
   }
 }

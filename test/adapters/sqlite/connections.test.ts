@@ -1,7 +1,7 @@
 import { copyFileSync, cpSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runNode } from '../../support/run-node.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { COMMANDS, WRITES } from './commands.js'
@@ -118,6 +118,24 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
       all.push(claim('t4'))
       await Promise.all(all)
       expect(order).toEqual(['t1 true', 't2 false', 't3 false', 't4 false'])
+    })
+
+    test('makes claims late, which are not run when their turn comes; what has run is', async () => {
+      const { store, connect, query } = openStore(driver)
+      await store.begin('k', claimOf('t1'))
+      const other = connect()
+      other.exec('BEGIN IMMEDIATE')
+      const renewed = store.renew('k', { ...ownOf('t1'), leaseMs: 30_000 })
+      const claims = Array.from({ length: 20 }, (_, i) => store.begin(`late ${i}`, claimOf('t1')))
+      const late = [...claims, store.release('never claimed', { ...ownOf('t2'), failedMs: 60_000 })]
+      const completed = store.complete('k', { ...ownOf('t1'), answer: ANSWER })
+      other.exec('ROLLBACK')
+      const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_500)
+      onTestFinished(() => clock.mockRestore())
+      const told = { code: 'database_busy', message: expect.stringContaining('was not run') }
+      await Promise.all(late.map((command) => expect(command).rejects.toMatchObject(told)))
+      expect(await Promise.all([renewed, completed])).toEqual([{ ok: true }, { ok: true }])
+      expect(query('SELECT key FROM once_per_key_records')).toEqual([{ key: 'k' }])
     })
 
     test.each(Object.entries(WRITES))('for longer than the store may wait is a failure of %s', async (_name, send) => {
