@@ -27,7 +27,7 @@ import {
   type WithAllowEmpty,
   type WithResult,
 } from '../../src/core/index.js'
-import { waitingReport } from '../sql/clients.js'
+import { Turns } from '../sql/clients.js'
 import { SweepTimer } from '../sql/sweep-timer.js'
 import { isEnded } from './connection/client.js'
 import { Database } from './connection/database.js'
@@ -54,6 +54,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   readonly place: string
   /** For `effects: 'in-transaction'`, which needs the option `transactions`. */
   readonly unclaimed: Unclaimed | undefined
+  readonly #turns: Turns
   readonly #database: Database
   readonly #records: Records
   /** Of claims, looks and releases. */
@@ -69,8 +70,8 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   constructor(options: MySqlStoreOptions<Given>) {
     const { pool, prefix, sweeps, transactions } = readOptions(options)
     this.place = prefix
-    const report = waitingReport((event) => this.#emit(event), 'connectionLimit')
-    this.#database = new Database(pool, prefix, report)
+    this.#turns = new Turns((event) => this.#emit(event), 'connectionLimit')
+    this.#database = new Database(pool, prefix, this.#turns)
     const statements = statementsOn(prefix)
     this.#records = new Records(this.#database, statements)
     this.#urgent = new Records(this.#database, statements, true)
@@ -246,7 +247,8 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     return this.#walks.sweepAll()
   }
 
-  observe(listener: (event: StoreEvent) => void): void {
+  observe(listener: (event: StoreEvent) => void, storeTimeoutMs?: number): void {
+    this.#turns.heed(storeTimeoutMs)
     this.#listeners.push(safeListener(listener))
   }
 

@@ -1,4 +1,4 @@
-import { LONGEST_WAIT_MS, NO_CONNECTION, staysReadOnly } from '../sql/clients.js'
+import { staysReadOnly, type Turns } from '../sql/clients.js'
 import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './statements.js'
 
@@ -55,13 +55,13 @@ export function isEnded(pool: PostgresPool): boolean {
 const SILENCE_MS = 30_000
 
 /**
- * Sends over a pool; calls `onWait` with the number of waiting callers if a statement does not get a connection soon.
+ * Sends over a pool; reports the number of waiting callers if a statement does not get a connection soon.
  * `prepares`: whether statements with a name are prepared, once for each connection.
  */
-export function sendOver(pool: PostgresPool, onWait: (waiting: number) => void, prepares: boolean): Send {
+export function sendOver(pool: PostgresPool, turns: Turns, prepares: boolean): Send {
   heedFromTheStart(pool)
   return async (statement, isUrgent) => {
-    const connection = await connectionOf(pool, onWait, isUrgent)
+    const connection = await connectionOf(pool, turns, isUrgent)
     connection.on('error', ignored)
     let isGood = false
     try {
@@ -124,25 +124,21 @@ const HEEDED = new WeakSet<PostgresPool>()
 
 const LONG_WAIT_MS = 100
 
-async function connectionOf(
-  pool: PostgresPool,
-  onWait: (waiting: number) => void,
-  isUrgent: boolean,
-): Promise<PostgresConnection> {
+async function connectionOf(pool: PostgresPool, turns: Turns, isUrgent: boolean): Promise<PostgresConnection> {
   if (pool.idleCount > 0) return pool.connect()
   const timer = setTimeout(() => {
     // Zero if the pool is still opening a connection for this statement.
-    if (pool.waitingCount > 0) onWait(pool.waitingCount)
+    if (pool.waitingCount > 0) turns.report(pool.waitingCount)
   }, LONG_WAIT_MS).unref()
   try {
-    return await (isUrgent ? connectedInTime(pool) : pool.connect())
+    return await (isUrgent ? connectedInTime(pool, turns) : pool.connect())
   } finally {
     clearTimeout(timer)
   }
 }
 
 /** A connection that comes too late goes at once to the next command that waits. */
-function connectedInTime(pool: PostgresPool): Promise<PostgresConnection> {
+function connectedInTime(pool: PostgresPool, turns: Turns): Promise<PostgresConnection> {
   const before = pool.waitingCount
   const connected = pool.connect()
   if (pool.waitingCount === before) return connected // The pool opens one for this statement, which takes nobody's turn.
@@ -150,8 +146,8 @@ function connectedInTime(pool: PostgresPool): Promise<PostgresConnection> {
     let isGivenUp = false
     const limit = setTimeout(() => {
       isGivenUp = true
-      reject(new PostgresStoreError('connections_exhausted', NO_CONNECTION))
-    }, LONGEST_WAIT_MS).unref()
+      reject(new PostgresStoreError('connections_exhausted', turns.missed))
+    }, turns.longestMs).unref()
     connected.then(
       (connection) => {
         clearTimeout(limit)

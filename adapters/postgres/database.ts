@@ -1,4 +1,4 @@
-import { despiteConflicts } from '../sql/clients.js'
+import { despiteConflicts, type Turns } from '../sql/clients.js'
 import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
 import { isSerializationFailure, storeError, withoutValues } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'
@@ -14,10 +14,10 @@ export class Database {
   constructor(
     client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery },
     schema: string,
-    onWait: (waiting: number) => void,
+    turns: Turns,
     prepares: boolean,
   ) {
-    this.#send = 'pool' in client ? sendOver(client.pool, onWait, prepares) : sendBy(client.query)
+    this.#send = 'pool' in client ? sendOver(client.pool, turns, prepares) : sendBy(client.query)
     this.#schema = schema
   }
 

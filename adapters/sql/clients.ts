@@ -60,28 +60,52 @@ export async function despiteConflicts<Result>(
 
 const REPORTED_EVERY_MS = 10_000
 
-/** Reports commands that wait for a connection, at most each ten seconds. `most`: the client's name of the size of a pool. */
-export function waitingReport(emit: (event: StoreEvent) => void, most: string): (waiting: number) => void {
-  const advice =
-    `Give the store its own pool, from which no handler takes connections. If it has one, raise its \`${most}\`, and find out ` +
-    'what keeps the database busy.'
-  let reportedAt = Number.NEGATIVE_INFINITY
-  return (waiting) => {
+/**
+ * The longest that a command that is worth nothing late, or is sent again, waits for its turn in the pool, where no engine waits for a
+ * shorter time, and its share of that: of the default, two seconds, it is the same.
+ */
+const LONGEST_WAIT_MS = 1_500
+const SHARE_OF_LIMIT = 3 / 4
+
+/** The commands that wait for a connection. */
+export class Turns {
+  readonly #emit: (event: StoreEvent) => void
+  readonly #advice: string
+  #reportedAt = Number.NEGATIVE_INFINITY
+  /**
+   * How long one waits that is worth nothing late, or is sent again. One that was given up must not take the turn of one that is waited
+   * for: after an outage, clients that retry would keep the pool busy for ever with claims that come too late, and with their releases.
+   * What has run waits for its turn.
+   */
+  longestMs = LONGEST_WAIT_MS
+
+  /** `most`: the client's name of the size of a pool. */
+  constructor(emit: (event: StoreEvent) => void, most: string) {
+    this.#emit = emit
+    this.#advice =
+      `Give the store its own pool, from which no handler takes connections. If it has one, raise its \`${most}\`, and find out ` +
+      'what keeps the database busy.'
+  }
+
+  /** An engine waits for replies for so long. */
+  heed(storeTimeoutMs: number | undefined): void {
+    if (storeTimeoutMs === undefined) return
+    this.longestMs = Math.min(this.longestMs, storeTimeoutMs * SHARE_OF_LIMIT)
+  }
+
+  /** Reports so many that wait, at most each ten seconds. */
+  report(waiting: number): void {
     const now = performance.now()
-    if (now < reportedAt + REPORTED_EVERY_MS) return
-    reportedAt = now
-    emit({ type: 'connections_exhausted', waiting, advice })
+    if (now < this.#reportedAt + REPORTED_EVERY_MS) return
+    this.#reportedAt = now
+    this.#emit({ type: 'connections_exhausted', waiting, advice: this.#advice })
+  }
+
+  /** The message of one that was given up. */
+  get missed(): string {
+    return `There was no connection within ${this.longestMs} ms: nothing was sent.`
   }
 }
-
-/**
- * How long a command that is worth nothing late, or is sent again, waits for its turn in the pool: less than the default of
- * `storeTimeoutMs`, two seconds. One that was given up must not take the turn of one that is waited for: after an outage, clients that
- * retry would keep the pool busy for ever with claims that come too late, and with their releases. What has run waits for its turn.
- */
-export const LONGEST_WAIT_MS = 1_500
-
-export const NO_CONNECTION = `There was no connection within ${LONGEST_WAIT_MS} ms: nothing was sent.`
 
 // --- their sessions
 

@@ -89,8 +89,11 @@ export interface Store {
    * takes the key itself: see `Transactions.enter` and `finish`. `undefined`: this store cannot.
    */
   readonly unclaimed?: Unclaimed | undefined
-  /** Optional: reports what happens outside any command, for example an eviction. */
-  observe?(listener: (event: StoreEvent) => void): void
+  /**
+   * Optional: reports what happens outside any command, for example an eviction. `storeTimeoutMs`: how long the engine that listens waits
+   * for a reply. After that a claim is worth nothing, and is sent no more.
+   */
+  observe?(listener: (event: StoreEvent) => void, storeTimeoutMs?: number): void
   /** Optional, for a store that wraps another one, for example one that seals its answers. */
   readonly around?: Around
 }

@@ -1,4 +1,4 @@
-import { LONGEST_WAIT_MS, NO_CONNECTION, staysReadOnly } from '../../sql/clients.js'
+import { staysReadOnly, type Turns } from '../../sql/clients.js'
 import { isReadOnly, MySqlStoreError } from '../errors.js'
 
 /** The members of a callback pool of `mysql2` that the store uses. The application opens, configures and closes the pool. */
@@ -59,18 +59,14 @@ export function resetsOnRelease(pool: MySqlPool): boolean {
 }
 
 const LONG_WAIT_MS = 100
-/** Calls `onWait` with the number of waiting callers if there is no connection soon. `isUrgent`: late, it is worth nothing. */
-export function connectionOf(
-  pool: MySqlPool,
-  onWait: (waiting: number) => void,
-  isUrgent: boolean,
-): Promise<Connection> {
+/** Reports the number of waiting callers if there is no connection soon. `isUrgent`: late, it is worth nothing. */
+export function connectionOf(pool: MySqlPool, turns: Turns, isUrgent: boolean): Promise<Connection> {
   const core = coreOf(pool)
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       // Zero if the pool is still opening a connection for this statement.
       const waiting = core._connectionQueue?.length ?? 0
-      if (waiting > 0) onWait(waiting)
+      if (waiting > 0) turns.report(waiting)
     }, LONG_WAIT_MS).unref()
     let isGivenUp = false
     let limit: ReturnType<typeof setTimeout> | undefined
@@ -86,8 +82,8 @@ export function connectionOf(
     if (!isUrgent || (before !== undefined && core._connectionQueue?.length === before)) return
     limit = setTimeout(() => {
       isGivenUp = true
-      reject(new MySqlStoreError('connections_exhausted', NO_CONNECTION))
-    }, LONGEST_WAIT_MS).unref()
+      reject(new MySqlStoreError('connections_exhausted', turns.missed))
+    }, turns.longestMs).unref()
   })
 }
 

@@ -1,4 +1,4 @@
-import { despiteConflicts, staysReadOnly } from '../../sql/clients.js'
+import { despiteConflicts, staysReadOnly, type Turns } from '../../sql/clients.js'
 import type { Row } from '../../sql/record-columns.js'
 import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError, withoutValues } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
@@ -21,15 +21,15 @@ const SERVER_STATUS_IN_TRANS = 1
 export class Database {
   readonly #pool: MySqlPool
   readonly #prefix: string
-  readonly #onWait: (waiting: number) => void
+  readonly #turns: Turns
   readonly #examined = new WeakMap<Connection, Examined>()
   /** What the last connection was found to be. */
   last: Examined | undefined
 
-  constructor(pool: MySqlPool, prefix: string, onWait: (waiting: number) => void) {
+  constructor(pool: MySqlPool, prefix: string, turns: Turns) {
     this.#pool = pool
     this.#prefix = prefix
-    this.#onWait = onWait
+    this.#turns = turns
   }
 
   /** How large a statement may be, as far as that is known. */
@@ -73,7 +73,7 @@ export class Database {
     examines: boolean,
     isUrgent = false,
   ): Promise<Result> {
-    const connection = await connectionOf(this.#pool, this.#onWait, isUrgent).catch((error) => {
+    const connection = await connectionOf(this.#pool, this.#turns, isUrgent).catch((error) => {
       throw storeError(error)
     })
     connection.on('error', ignored)

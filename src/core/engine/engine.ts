@@ -133,7 +133,7 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
     this.#deadlines = deadlines
     this.#claims = new Claims(this.core)
     traceStore(store)
-    store.observe?.(heard)
+    store.observe?.(heard, options.storeTimeoutMs)
   }
 
   claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {

@@ -3,6 +3,7 @@ import { createPool as createCallbackPool } from 'mysql2'
 import type { Pool, PoolConnection } from 'mysql2/promise'
 import type { StoreEvent } from 'once-per-key/core'
 import { MySqlStore } from 'once-per-key/mysql'
+import { runner } from 'once-per-key/run'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { versionFault } from '../../../adapters/mysql/connection/examination.js'
 import { startFaultProxy } from '../../support/fault-proxy.js'
@@ -385,6 +386,17 @@ test('a result of a step, and each statement of a completion, waits for its turn
   await waited('too late for the second turn')
   held.release()
   expect(await ended).toEqual([{ ok: true }, { ok: true }])
+})
+
+test('an engine that waits for less than two seconds for a reply has its claims given up sooner', async () => {
+  const narrow = openPool(url, { connectionLimit: 1 })
+  onTestFinished(() => narrow.end())
+  const store = storeOn({ pool: narrow })
+  for (const storeTimeoutMs of [400, 2_000]) runner({ store, name: 'jobs', storeTimeoutMs })
+  const held: PoolConnection = await narrow.getConnection()
+  const told = { code: 'connections_exhausted', message: expect.stringContaining('within 300 ms') }
+  await expect(store.begin('late', claimOf('t'))).rejects.toMatchObject(told)
+  held.release()
 })
 
 test('a claim for which the pool opens a connection waits for it as long as the engine does', async () => {

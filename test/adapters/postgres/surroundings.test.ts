@@ -1,5 +1,6 @@
 import type { Store, StoreEvent } from 'once-per-key/core'
 import { PostgresStore, PostgresStoreError } from 'once-per-key/postgres'
+import { runner } from 'once-per-key/run'
 import { Client } from 'pg'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { startFaultProxy } from '../../support/fault-proxy.js'
@@ -201,6 +202,17 @@ describe('where connections are short', () => {
     process.off('warning', warned)
     expect(warned).not.toHaveBeenCalled()
     expect(await query('SELECT name FROM once_per_key.records')).toEqual([{ name: 'k' }])
+  })
+
+  test('an engine that waits for less than two seconds for a reply has its claims given up sooner', async () => {
+    const small = openPool(opened.url, { max: 1 })
+    const tried = storeOn({ pool: small })
+    for (const storeTimeoutMs of [400, 2_000]) runner({ store: tried, name: 'jobs', storeTimeoutMs })
+    const handler = await small.connect()
+    const told = { code: 'connections_exhausted', message: expect.stringContaining('within 300 ms') }
+    await expect(tried.begin('late', claimOf('t1'))).rejects.toMatchObject(told)
+    handler.release()
+    await small.end()
   })
 
   test('a claim for which the pool opens one waits for it as long as the engine does', async () => {

@@ -129,8 +129,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a timer keeps the process alive',
-    find: 'store.observe?.(heard)',
-    replace: 'store.observe?.(heard)\n  setInterval(() => {}, 60_000)',
+    find: 'store.observe?.(heard, options.storeTimeoutMs)',
+    replace: 'store.observe?.(heard, options.storeTimeoutMs)\n  setInterval(() => {}, 60_000)',
     check: 'L3',
   },
 ]
