@@ -218,6 +218,15 @@ describe('a run that lost its lease to another is told at its end', () => {
     const replay = await send()
     expect(replay.action === 'replay' && String(replay.answer.body)).toBe('the heir’s')
   })
+
+  test('503 also in place of a failure that the store does not confirm: the other may have succeeded', async () => {
+    const { store, stalled, heir, send } = await takenOver()
+    await heir.settle(answer(201, 'the heir’s'))
+    store.next('release', failBefore())
+    expect(outcomeOf(await stalled.settle(answer(422, 'refused')))).toBe('store_unavailable')
+    await vi.advanceTimersByTimeAsync(storeTimeoutMs)
+    expect(outcomeOf(await send())).toBe('replay')
+  })
 })
 
 test('a run whose lease lapsed, and whom nobody followed, completes: its client gets its answer', async () => {

@@ -170,7 +170,8 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
       if (late === null) this.end()
       else this.#failed(late, failure)
     })
-    this.settle(SEND)
+    // Without a lease it may be untrue: whoever took over may have succeeded.
+    this.settle(this.lease.check() ? SEND : unconfirmed(this.options))
   }
 
   #failed(reply: CommandReply, failure: Failure): RunEnd {

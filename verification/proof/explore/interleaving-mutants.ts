@@ -186,11 +186,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a failure waits for its release for ever',
-    find: `      else this.#failed(late, failure)
-    })
-    this.settle(SEND)`,
-    replace: `      else this.#failed(late, failure)
-    })`,
+    find: 'this.settle(this.lease.check() ? SEND : unconfirmed(this.options))',
+    replace: 'this.lease.check()',
     check: 'L2',
   },
 ]
