@@ -7,7 +7,7 @@ import {
   type Store,
 } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../support/gate.js'
 
 const TIMES = { leaseMs: 12_000, storeTimeoutMs: 1_000, maxRunMs: 60_000, retentionMs: 3_600_000 }
@@ -567,23 +567,55 @@ describe('a failure while a step runs', () => {
 })
 
 describe('a lost lease', () => {
-  test.each(['completed', 'in-flight'] as const)(
-    'answers a failure during a step as the record says: %s',
-    async (state) => {
-      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
-      onTestFinished(() => void vi.useRealTimers())
-      const { run, spied } = stage()
-      spied.renew = () => Promise.reject(new Error('away'))
-      const first = await run()
-      void first.context.step('charge', () => new Promise<number>(() => {}))
+  describe('a failure during a step is answered by the record', () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] }))
+    afterEach(() => void vi.useRealTimers())
+
+    /** A run whose renewals were not confirmed, with a step that runs. */
+    async function lapsed(renew: (renewed: () => unknown) => Promise<never>) {
+      const { spied, ...staged } = stage()
+      const renewed = spied.renew
+      spied.renew = (...sent) => renew(() => renewed(...sent))
+      const first = await staged.run()
+      let pay = (_: number): void => {}
+      void first.context.step('charge', () => new Promise<number>((resolve) => (pay = resolve)))
       await vi.advanceTimersByTimeAsync(TIMES.leaseMs)
+      const recover = () => {
+        spied.renew = renewed
+      }
+      return { ...staged, first, pay: () => pay(1), recover }
+    }
+    const unsent = () => Promise.reject(new Error('away'))
+
+    test.each(['completed', 'in-flight'] as const)('of the other: %s', async (state) => {
+      const { first, run, recover } = await lapsed(unsent)
       const second = await run()
       if (state === 'completed') await second.complete(ANSWER)
+      recover()
       expect(await first.fail('certainly', 'refused')).toMatchObject(
         state === 'completed' ? { action: 'replay' } : { action: 'refuse', code: 'in_flight' },
       )
-    },
-  )
+    })
+
+    test('that nobody has taken: it is sent, and the record is not released before the step has settled', async () => {
+      const { first, pay, recover, commands, inspect } = await lapsed(async (renewed) => {
+        await renewed()
+        throw new Error('reply lost')
+      })
+      recover()
+      expect(await first.fail('certainly', 'refused')).toEqual({ action: 'send' })
+      expect(commands).not.toContain('release')
+      expect(await inspect()).toMatchObject({ state: 'in-flight' })
+      pay()
+      await vi.advanceTimersByTimeAsync(1)
+      expect(commands.slice(-2)).toEqual(['charge done', 'release'])
+    })
+
+    test('that does not answer: its client is told to retry', async () => {
+      const { first } = await lapsed(unsent)
+      expect(await first.fail('certainly', 'refused')).toMatchObject({ action: 'refuse', code: 'store_unavailable' })
+    })
+  })
 
   test('lets no step begin, and a late result changes no record of another', async () => {
     let now = 0

@@ -212,6 +212,13 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
     return endAfterLoss(record, this.identity, this.options)
   }
 
+  /** What is sent without a lease: another attempt may have completed. A renewal shows the record, and releases nothing. */
+  protected async endAsRecorded(): Promise<RunEnd> {
+    const reply = await awaited(Promise.resolve(this.renew().whenReplied()))
+    if (reply === null) return unconfirmed(this.options)
+    return !reply.ok && this.isTaken(reply.record) ? this.lost(reply.record) : SEND
+  }
+
   /**
    * Whether the record that a command found belongs to another attempt. An unprotected run has no record, so a failed
    * one is nobody's.

@@ -174,8 +174,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   }
 
   #fail(how: FailureKind, because: FailureReason): void {
-    // Without a lease, the record decides what is sent: another attempt may have completed.
-    if (this.steps?.areSettled !== false || !this.lease.check()) {
+    if (this.steps?.areSettled !== false || monotonicNow() >= this.lease.until) {
       this.release(this.#judged(how, because))
       return
     }
@@ -185,7 +184,12 @@ export class Run extends OwnedRecord implements ClaimedRun {
       if (!this.isOver) this.release(this.#judged(how, because))
     }
     this.steps.whenSettled(() => this.#releaseAfterSteps?.())
-    this.settle(SEND)
+    if (this.lease.check()) this.#sendEarly(SEND)
+    else void this.endAsRecorded().then((end) => this.#sendEarly(end))
+  }
+
+  #sendEarly(end: RunEnd): void {
+    if (this.#settled === undefined) this.settle(end) // Otherwise the steps have settled meanwhile, and the release was answered.
     this.#isSentEarly = true
   }
 
