@@ -572,8 +572,8 @@ describe('a lost lease', () => {
     afterEach(() => void vi.useRealTimers())
 
     /** A run whose renewals were not confirmed, with a step that runs. */
-    async function lapsed(renew: (renewed: () => unknown) => Promise<never>) {
-      const { spied, ...staged } = stage()
+    async function lapsed(renew: (renewed: () => unknown) => Promise<never>, store = new MemoryStore()) {
+      const { spied, ...staged } = stage({}, store)
       const renewed = spied.renew
       spied.renew = (...sent) => renew(() => renewed(...sent))
       const first = await staged.run()
@@ -609,6 +609,16 @@ describe('a lost lease', () => {
       pay()
       await vi.advanceTimersByTimeAsync(1)
       expect(commands.slice(-2)).toEqual(['charge done', 'release'])
+    })
+
+    test('that was lost: it is restored with the steps of this run', async () => {
+      const store = new MemoryStore()
+      const { first, recover, inspect } = await lapsed(unsent, store)
+      store.clear()
+      recover()
+      expect(await first.fail('certainly', 'refused')).toEqual({ action: 'send' })
+      await vi.advanceTimersByTimeAsync(1)
+      expect(await inspect()).toMatchObject({ state: 'in-flight', steps: [{ label: 'charge', state: 'begun' }] })
     })
 
     test('that does not answer: its client is told to retry', async () => {

@@ -92,6 +92,11 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
     if (this.#renewal?.reply === undefined) await awaited(Promise.resolve(this.#renewal?.whenReplied()))
   }
 
+  /** Renews once more, although none is due, and also if it has lapsed. `null`: there was no reply in time. */
+  renewNow(): Promise<CommandReply | null> {
+    return awaited(Promise.resolve(this.#renew().whenReplied()))
+  }
+
   /**
    * Renews once more, and then not until `resume`.
    *
@@ -99,7 +104,7 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
    */
   async renewAndPause(): Promise<void> {
     await this.#pause()
-    const reply = await awaited(Promise.resolve(this.#renew().whenReplied()))
+    const reply = await this.renewNow()
     if (reply?.ok === true) return
     throw reply === null && this.check() ? storeFailedRenewal() : misuse('lease_lost')
   }

@@ -212,9 +212,8 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
     return endAfterLoss(record, this.identity, this.options)
   }
 
-  /** What is sent without a lease: another attempt may have completed. A renewal shows the record, and releases nothing. */
-  protected async endAsRecorded(): Promise<RunEnd> {
-    const reply = await awaited(Promise.resolve(this.renew().whenReplied()))
+  /** What is sent without a lease, according to the reply to a renewal: another attempt may have completed. */
+  protected endAsRecorded(reply: CommandReply | null): RunEnd {
     if (reply === null) return unconfirmed(this.options)
     return !reply.ok && this.isTaken(reply.record) ? this.lost(reply.record) : SEND
   }

@@ -185,7 +185,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
     }
     this.steps.whenSettled(() => this.#releaseAfterSteps?.())
     if (this.lease.check()) this.#sendEarly(SEND)
-    else void this.endAsRecorded().then((end) => this.#sendEarly(end))
+    else void this.lease.renewNow().then((reply) => this.#sendEarly(this.endAsRecorded(reply)))
   }
 
   #sendEarly(end: RunEnd): void {
