@@ -583,7 +583,7 @@ describe('a lost lease', () => {
       const recover = () => {
         spied.renew = renewed
       }
-      return { ...staged, first, pay: () => pay(1), recover }
+      return { ...staged, spied, first, pay: () => pay(1), recover }
     }
     const unsent = () => Promise.reject(new Error('away'))
 
@@ -619,6 +619,33 @@ describe('a lost lease', () => {
       expect(await first.fail('certainly', 'refused')).toEqual({ action: 'send' })
       await vi.advanceTimersByTimeAsync(1)
       expect(await inspect()).toMatchObject({ state: 'in-flight', steps: [{ label: 'charge', state: 'begun' }] })
+    })
+
+    test('that its own release has reached before: it is sent', async () => {
+      const { first, pay, spied, recover, inspect, types } = await lapsed(unsent)
+      recover()
+      const renewed = spied.renew
+      const overtaken = gate()
+      spied.renew = async (...sent) => {
+        await overtaken.opened
+        return renewed(...sent)
+      }
+      const { release } = spied
+      const confirmed = gate()
+      spied.release = async (...sent) => {
+        const reply = await release(...sent)
+        await confirmed.opened
+        return reply
+      }
+      const failed = first.fail('certainly', 'refused')
+      pay()
+      await vi.advanceTimersByTimeAsync(1)
+      expect(await inspect()).toMatchObject({ state: 'failed' })
+      overtaken.open()
+      await vi.advanceTimersByTimeAsync(1)
+      confirmed.open()
+      expect(await failed).toEqual({ action: 'send' })
+      expect(types().at(-1)).toBe('failed')
     })
 
     test('that does not answer: its client is told to retry', async () => {

@@ -5,7 +5,7 @@ import type { FailureReason } from '../events/events.js'
 import { type Refused, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'
 import type { MaybePromise } from '../maybe-promise.js'
 import { misuse, transactionLate } from '../misuse.js'
-import type { Acquired, Answer, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
+import type { Acquired, Answer, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import { HandlerContext } from './context.js'
 import { type Failure, OwnedRecord } from './owned-record.js'
 import {
@@ -185,11 +185,16 @@ export class Run extends OwnedRecord implements ClaimedRun {
     }
     this.steps.whenSettled(() => this.#releaseAfterSteps?.())
     if (this.lease.check()) this.#sendEarly(SEND)
-    else void this.lease.renewNow().then((reply) => this.#sendEarly(this.endAsRecorded(reply)))
+    else void this.lease.renewNow().then((reply) => this.#renewedAtEnd(reply))
+  }
+
+  /** A renewal shows the record, and releases nothing. Once the steps have settled, the reply to the release decides. */
+  #renewedAtEnd(reply: CommandReply | null): void {
+    if (this.#releaseAfterSteps !== undefined) this.#sendEarly(this.endAsRecorded(reply))
   }
 
   #sendEarly(end: RunEnd): void {
-    if (this.#settled === undefined) this.settle(end) // Otherwise the steps have settled meanwhile, and the release was answered.
+    this.settle(end)
     this.#isSentEarly = true
   }
 
