@@ -9,6 +9,7 @@ import {
 } from '../core/index.js'
 import {
   type Asking,
+  bodyHeaders,
   type Controls,
   controlsOf,
   createRequestEngine,
@@ -100,8 +101,10 @@ function answeringErrors(res: ServerResponse, next: Next): Next {
   return (error) => {
     if (error === undefined) return next()
     console.error(errorUnheard(error))
-    if (res.headersSent) res.destroy()
-    else res.writeHead(500).end()
+    if (res.headersSent) return void res.destroy()
+    // The handler may have announced a body.
+    for (const name of [...bodyHeaders, 'content-length']) res.removeHeader(name)
+    res.writeHead(500).end()
   }
 }
 

@@ -16,7 +16,9 @@ async function statusOf(listener: RequestListener, init: RequestInit): Promise<n
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   const { port } = server.address() as { port: number }
-  return (await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', ...init })).status
+  const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', ...init })
+  await response.text() // Rejects if the body is not as announced.
+  return response.status
 }
 
 function told(code: string | undefined) {
@@ -53,6 +55,16 @@ test('a handler that throws does not run again, and its outcome is unknown', asy
     state: 'failed',
     uncertain: true,
   })
+})
+
+test('a handler that throws after it has announced a body: its client gets 500, without one', async () => {
+  const listener: RequestListener = (req, res) =>
+    protect(req, res, () => {
+      res.setHeader('Content-Type', 'application/json')
+      res.setHeader('Content-Length', 20)
+      throw new Error('after paying')
+    })
+  expect(await statusOf(listener, { headers: { 'Idempotency-Key': 'announced' } })).toBe(500)
 })
 
 test('an answer that had ended before the throw is sent', async () => {
