@@ -264,6 +264,12 @@ describe('the check finds', () => {
     }
   })
 
+  test('too many files in src', () => {
+    const rooms = Array.from({ length: 170 }, (_, i) => [`src/core/room-${i}/room.ts`, ''] as const)
+    expect(breachesIn(new Map(rooms))).not.toContainEqual(expect.stringMatching(/^src has/))
+    expect(breachesIn(new Map([...rooms, ['src/index.ts', '']]))).toContain('src has 171 files, more than 170')
+  })
+
   test('a function of too many lines, one inside of another included; a text of many lines does not count', () => {
     const path = 'src/core/engine/engine.ts'
     const wordy = (lines: number) => `export function claim() {${'\n  act()'.repeat(lines - 2)}\n}`

@@ -128,12 +128,13 @@ const LOADS_WHAT_IT_IS_TOLD = 'bin/target.ts'
 
 const MOST_LINES = 350
 const MOST_FILES = 14
+const MOST_FILES_OF_SRC = 170
 const MOST_LINES_OF_A_FUNCTION = 60
 const FORBIDDEN_NAMES = /^(utils?|helpers?|common|misc|types?|shared)$/
 
 /** Every breach of the architecture, one sentence each. */
 export function breachesIn(files: Files): string[] {
-  return [...importBreaches(files), ...cycleBreaches(files), ...shapeBreaches(files), ...folderBreaches(files)]
+  return [importBreaches, cycleBreaches, shapeBreaches, folderBreaches, countBreaches].flatMap((find) => find(files))
 }
 
 function importBreaches(files: Files): string[] {
@@ -211,4 +212,9 @@ function folderBreaches(files: Files): string[] {
   return [...counts]
     .filter(([, count]) => count > MOST_FILES)
     .map(([folder, count]) => `${folder} has ${count} files side by side, more than ${MOST_FILES}`)
+}
+
+function countBreaches(files: Files): string[] {
+  const count = [...files.keys()].filter((path) => path.startsWith('src/')).length
+  return count > MOST_FILES_OF_SRC ? [`src has ${count} files, more than ${MOST_FILES_OF_SRC}`] : []
 }
