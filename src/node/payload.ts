@@ -1,4 +1,4 @@
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import { addAbortSignal, finished, PassThrough, Readable } from 'node:stream'
 import type { ReadableStream as NodesReadableStream } from 'node:stream/web'
@@ -37,12 +37,18 @@ export function streamOf(body: Web | NodeJS.ReadableStream, until?: AbortSignal)
       async pull(controller) {
         const { done, value } = await pieces.next()
         if (done) controller.close()
-        else controller.enqueue(value)
+        else controller.enqueue(withRest(value, bytes))
       },
       cancel: () => void bytes.destroy(),
     },
     { highWaterMark: 0 },
   )
+}
+
+/** From version 26, Node reads one piece at a time, unless it is asked for so many bytes. */
+function withRest(piece: Buffer, bytes: Readable): Buffer {
+  const rest: Buffer | null = bytes.readableLength > 0 ? bytes.read(bytes.readableLength) : null
+  return rest === null ? piece : Buffer.concat([piece, rest])
 }
 
 function sourceOf(body: Web): Readable {
