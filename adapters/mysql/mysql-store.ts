@@ -27,7 +27,7 @@ import {
   type WithAllowEmpty,
   type WithResult,
 } from '../../src/core/index.js'
-import { Turns } from '../sql/clients.js'
+import { PoolTurns } from '../sql/clients.js'
 import { SweepTimer } from '../sql/sweep-timer.js'
 import { isEnded } from './connection/client.js'
 import { Database } from './connection/database.js'
@@ -54,7 +54,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   readonly place: string
   /** For `effects: 'in-transaction'`, which needs the option `transactions`. */
   readonly unclaimed: Unclaimed | undefined
-  readonly #turns: Turns
+  readonly #turns: PoolTurns
   readonly #database: Database
   readonly #records: Records
   /** Of claims, looks and releases. */
@@ -70,7 +70,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   constructor(options: MySqlStoreOptions<Given>) {
     const { pool, prefix, sweeps, transactions } = readOptions(options)
     this.place = prefix
-    this.#turns = new Turns((event) => this.#emit(event), 'connectionLimit')
+    this.#turns = new PoolTurns((event) => this.#emit(event), 'connectionLimit')
     this.#database = new Database(pool, prefix, this.#turns)
     const statements = statementsOn(prefix)
     this.#records = new Records(this.#database, statements)

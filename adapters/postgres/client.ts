@@ -1,4 +1,4 @@
-import { staysReadOnly, type Turns } from '../sql/clients.js'
+import { type PoolTurns, staysReadOnly } from '../sql/clients.js'
 import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './statements.js'
 
@@ -58,7 +58,7 @@ const SILENCE_MS = 30_000
  * Sends over a pool; reports the number of waiting callers if a statement does not get a connection soon.
  * `prepares`: whether statements with a name are prepared, once for each connection.
  */
-export function sendOver(pool: PostgresPool, turns: Turns, prepares: boolean): Send {
+export function sendOver(pool: PostgresPool, turns: PoolTurns, prepares: boolean): Send {
   heedFromTheStart(pool)
   return async (statement, isUrgent) => {
     const connection = await connectionOf(pool, turns, isUrgent)
@@ -124,7 +124,7 @@ const HEEDED = new WeakSet<PostgresPool>()
 
 const LONG_WAIT_MS = 100
 
-async function connectionOf(pool: PostgresPool, turns: Turns, isUrgent: boolean): Promise<PostgresConnection> {
+async function connectionOf(pool: PostgresPool, turns: PoolTurns, isUrgent: boolean): Promise<PostgresConnection> {
   if (pool.idleCount > 0) return pool.connect()
   const timer = setTimeout(() => {
     // Zero if the pool is still opening a connection for this statement.
@@ -138,7 +138,7 @@ async function connectionOf(pool: PostgresPool, turns: Turns, isUrgent: boolean)
 }
 
 /** A connection that comes too late goes at once to the next command that waits. */
-function connectedInTime(pool: PostgresPool, turns: Turns): Promise<PostgresConnection> {
+function connectedInTime(pool: PostgresPool, turns: PoolTurns): Promise<PostgresConnection> {
   const before = pool.waitingCount
   const connected = pool.connect()
   if (pool.waitingCount === before) return connected // The pool opens one for this statement, which takes nobody's turn.

@@ -1,4 +1,4 @@
-import { despiteConflicts, type Turns } from '../sql/clients.js'
+import { despiteConflicts, type PoolTurns } from '../sql/clients.js'
 import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
 import { isSerializationFailure, storeError, withoutValues } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'
@@ -14,7 +14,7 @@ export class Database {
   constructor(
     client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery },
     schema: string,
-    turns: Turns,
+    turns: PoolTurns,
     prepares: boolean,
   ) {
     this.#send = 'pool' in client ? sendOver(client.pool, turns, prepares) : sendBy(client.query)

@@ -27,7 +27,7 @@ import {
   type WithResult,
   warnOnce,
 } from '../../src/core/index.js'
-import { Turns } from '../sql/clients.js'
+import { PoolTurns } from '../sql/clients.js'
 import { SweepTimer } from '../sql/sweep-timer.js'
 import { isEnded } from './client.js'
 import { Database } from './database.js'
@@ -54,7 +54,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   readonly place: string
   /** For `effects: 'in-transaction'`, which needs the option `transactions`. */
   readonly unclaimed: Unclaimed | undefined
-  readonly #turns: Turns
+  readonly #turns: PoolTurns
   readonly #database: Database
   readonly #statements: Statements
   readonly #sweeps: boolean
@@ -68,7 +68,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     const { client, schema, sweeps, prepares, transactions } = readOptions(options)
     if ('pool' in client && client.pool === transactions) warnOnce('ONCE_PER_KEY_SHARED_POOL', SHARED_POOL)
     this.place = schema
-    this.#turns = new Turns((event) => this.#emit(event), 'max')
+    this.#turns = new PoolTurns((event) => this.#emit(event), 'max')
     this.#database = new Database(client, schema, this.#turns, prepares)
     this.#statements = statementsOf(schema)
     this.#transactions = transactions && new InTransaction(opened(transactions, prepares), this.#statements, schema)

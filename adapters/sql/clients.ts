@@ -68,7 +68,7 @@ const LONGEST_WAIT_MS = 1_500
 const SHARE_OF_LIMIT = 3 / 4
 
 /** The commands that wait for a connection. */
-export class Turns {
+export class PoolTurns {
   readonly #emit: (event: StoreEvent) => void
   readonly #advice: string
   #reportedAt = Number.NEGATIVE_INFINITY

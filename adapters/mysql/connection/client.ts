@@ -1,4 +1,4 @@
-import { staysReadOnly, type Turns } from '../../sql/clients.js'
+import { type PoolTurns, staysReadOnly } from '../../sql/clients.js'
 import { isReadOnly, MySqlStoreError } from '../errors.js'
 
 /** The members of a callback pool of `mysql2` that the store uses. The application opens, configures and closes the pool. */
@@ -60,7 +60,7 @@ export function resetsOnRelease(pool: MySqlPool): boolean {
 
 const LONG_WAIT_MS = 100
 /** Reports the number of waiting callers if there is no connection soon. `isUrgent`: late, it is worth nothing. */
-export function connectionOf(pool: MySqlPool, turns: Turns, isUrgent: boolean): Promise<Connection> {
+export function connectionOf(pool: MySqlPool, turns: PoolTurns, isUrgent: boolean): Promise<Connection> {
   const core = coreOf(pool)
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

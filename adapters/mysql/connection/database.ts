@@ -1,4 +1,4 @@
-import { despiteConflicts, staysReadOnly, type Turns } from '../../sql/clients.js'
+import { despiteConflicts, type PoolTurns, staysReadOnly } from '../../sql/clients.js'
 import type { Row } from '../../sql/record-columns.js'
 import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError, withoutValues } from '../errors.js'
 import { literally, type Statement } from '../statement.js'
@@ -21,12 +21,12 @@ const SERVER_STATUS_IN_TRANS = 1
 export class Database {
   readonly #pool: MySqlPool
   readonly #prefix: string
-  readonly #turns: Turns
+  readonly #turns: PoolTurns
   readonly #examined = new WeakMap<Connection, Examined>()
   /** What the last connection was found to be. */
   last: Examined | undefined
 
-  constructor(pool: MySqlPool, prefix: string, turns: Turns) {
+  constructor(pool: MySqlPool, prefix: string, turns: PoolTurns) {
     this.#pool = pool
     this.#prefix = prefix
     this.#turns = turns

@@ -64,8 +64,9 @@ export interface Transactions<Tx, Options> {
  * rollback.
  *
  * @throws IdempotencyError for misuse, `lease_lost` and `store_failed`: nothing was committed. `operation_taken`: another
- * attempt has the key of a run that claimed nothing. What the work threw, or the database at the completion or COMMIT: it was rolled back, the answer was discarded, and the run continues. If the outcome of a
- * COMMIT is still unknown after `maxRunMs`, the error of the COMMIT; the client was told to retry.
+ * attempt has the key of a run that claimed nothing. What the work threw, or the database at the completion or COMMIT: it
+ * was rolled back, the answer was discarded, and the run continues. If the outcome of a COMMIT is still unknown after
+ * `maxRunMs`, the error of the COMMIT; the client was told to retry.
  */
 export async function transact<Tx, Value, Options>(
   store: Store,

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Database } from '../../../adapters/postgres/database.js'
 import { statementsOf } from '../../../adapters/postgres/statements.js'
 import { sweepInTurn } from '../../../adapters/postgres/sweeps.js'
-import { Turns } from '../../../adapters/sql/clients.js'
+import { PoolTurns } from '../../../adapters/sql/clients.js'
 import { type Pace, SweepTimer } from '../../../adapters/sql/sweep-timer.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { RECORDS } from '../records.js'
@@ -108,7 +108,7 @@ test('an expired row is no record to any command, swept or not', async () => {
 
 describe('by itself', () => {
   const statements = statementsOf('once_per_key')
-  const database = new Database({ pool }, 'once_per_key', new Turns(() => {}, 'max'), false)
+  const database = new Database({ pool }, 'once_per_key', new PoolTurns(() => {}, 'max'), false)
   /** Of one test: its sweepers end with it. */
   let current = { isOver: false, steps: [] as Promise<unknown>[] }
   beforeEach(() => {
