@@ -26,6 +26,7 @@ export async function buildProgram(main: string, external: readonly string[]): P
     esbuildOptions(options) {
       options.alias = {
         'once-per-key': join(ROOT, 'src/index.ts'),
+        'once-per-key/memory': join(ROOT, 'adapters/memory/index.ts'),
         'once-per-key/mysql': join(ROOT, 'adapters/mysql/index.ts'),
         'once-per-key/postgres': join(ROOT, 'adapters/postgres/index.ts'),
         'once-per-key/redis': join(ROOT, 'adapters/redis/index.ts'),

@@ -163,6 +163,27 @@ describe.each(PLACES)('$place', (place) => {
     expect(handle).toHaveBeenCalledTimes(2)
   })
 
+  test('versions in a header are one route, unless the fingerprint has the version', async () => {
+    const version = { type: common.VersioningType.HEADER, header: 'X-Api-Version' } as const
+    const serveVersions = async (options: Options) => {
+      const versioned = [1, 2].map((number) => {
+        const type = payouts(() => ({ version: number }))
+        common.Controller({ path: 'payouts', version: `${number}` })(type)
+        return type
+      })
+      const { post } = await serve(place, versioned, { options, before: (app) => app.enableVersioning(version) })
+      return (number: number) => post('/payouts', { headers: { 'X-Api-Version': `${number}` } })
+    }
+    const replaying = await serveVersions({})
+    expect(await replaying(1)).toMatchObject({ status: 201, json: { version: 1 } })
+    expect(await replaying(2)).toMatchObject({ status: 201, isReplay: true, json: { version: 1 } })
+
+    const fingerprint: Options['fingerprint'] = (request) => [request.headers['x-api-version'], request.body]
+    const refusing = await serveVersions({ fingerprint })
+    expect(await refusing(1)).toMatchObject({ status: 201, json: { version: 1 } })
+    expect(await refusing(2)).toMatchObject({ status: 409, json: { code: 'mismatched' } })
+  })
+
   test('an exception is answered by the filters; a refusal frees the key, another failure leaves it unknown', async () => {
     const seen: unknown[] = []
     const handle = (operation: IdempotencyContext) => {

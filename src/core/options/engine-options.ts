@@ -22,7 +22,8 @@ export interface EngineOptions {
   readonly maxRunMs?: number | undefined
 
   /**
-   * How long a completed record is kept. At least `maxRunMs + leaseMs`.
+   * How long a completed record is kept. At least `maxRunMs + leaseMs`. After it the key is new, but `deriveKey` still
+   * returns the same UUIDs: another service that remembers them for longer then repeats its first response.
    * @default 86_400_000 (24 hours): common among payment APIs
    */
   readonly retentionMs?: number | undefined
@@ -50,14 +51,16 @@ export interface EngineOptions {
 
   /**
    * `Retry-After` of `store_unavailable`, and at first of `in_flight`, rounded up to seconds. That of `in_flight` grows
-   * to 8 s as the owner's lease passes; after a missed renewal it is the rest of the lease.
+   * to 8 s as the owner's lease passes, and starts again with each renewal. After a missed renewal it is the rest of the
+   * lease.
    * @default 1_000: most handlers have ended by then
    */
   readonly retryAfterMs?: number | undefined
 
   /**
    * What a retry gets if an earlier attempt may have had its effect. `'rerun'`: the handler runs with `previousOutcome:
-   * 'unknown'`. `'refuse'`: 409 `outcome_unknown`.
+   * 'unknown'`. `'refuse'`: 409 `outcome_unknown`, until `unknownRetentionMs` has passed: then the key is new, and a
+   * retry runs.
    * @default 'rerun': most clients need a retry after a crash
    */
   readonly unknownOutcome?: 'rerun' | 'refuse' | undefined
@@ -66,7 +69,7 @@ export interface EngineOptions {
    * Where effects may come from. `'assumed'`: anywhere in a handler, so only a refusal certainly has none.
    * `'declared'`: only after `mayHaveEffect()`, which each handler must call before its irrevocable step; a failure
    * without that call is certain. `'in-transaction'`: only inside the `transaction` of a Postgres, MySQL or SQLite
-   * store: nothing is claimed before it, and no outcome is ever unknown; a success without it is withheld (500
+   * store. Nothing is claimed before it. A success without it is withheld and leaves the outcome unknown (500
    * `transaction_missing`).
    * @default 'assumed': a forgotten call must not lead to a second payment
    */

@@ -24,7 +24,8 @@ export interface IdempotencyContext {
   readonly mayHaveEffect: () => void
   /**
    * A stable key (a UUID, RFC 9562 version 8) for a call to another service. It is the same for every attempt with the
-   * same scope, key, fingerprint and label, so the other service can remove duplicates that a lease cannot prevent.
+   * same scope, key, fingerprint and label, so the other service can remove duplicates that a lease cannot prevent. It is
+   * the same after `retentionMs` too, and after a record was lost, because it is then the last protection.
    *
    * @example await bank.transfer(order, { idempotencyKey: req.idempotency.deriveKey('bank transfer') })
    * @throws IdempotencyError `label_invalid` for an empty label; nothing changed.
