@@ -7,6 +7,9 @@ import { withoutDocstrings } from './scripts/without-docstrings.js'
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
 
+/** `node:crypto` stays `node:crypto`: bundlers for workerd, Deno and others find Node's modules by this name alone. */
+const removeNodeProtocol = false
+
 /** Keys are output paths: the entries of package.json's exports. */
 const entry = {
   index: 'src/index.ts',
@@ -41,6 +44,7 @@ const library = {
   // Rollup writes the CommonJS files; without it they are rewritten syntax by syntax, and name this machine's folders.
   treeshake: true,
   target: 'node20',
+  removeNodeProtocol,
   plugins: [withoutDocstrings()],
   define: { DOCUMENTATION: JSON.stringify(documentationOf(manifest)) },
   // What other configurations build at the same time stays.
@@ -62,6 +66,7 @@ const command = defineConfig({
   outDir: 'dist/bin',
   format: 'esm',
   target: 'node20',
+  removeNodeProtocol,
   clean: true,
   // It gets the library by its own name, and drivers where they are installed.
   external: [/^once-per-key(\/|$)/, 'better-sqlite3', 'ioredis', 'mysql2', 'pg'],
@@ -80,6 +85,7 @@ const example = defineConfig({
   outDir: 'build',
   format: 'esm',
   target: 'node20',
+  removeNodeProtocol,
   clean: true,
   // Packages stay imports: the built example gets the library by its own name, through package.json's exports.
   external: [/^once-per-key(\/|$)/, 'express', 'ioredis', 'pg', 'pino', 'zod'],

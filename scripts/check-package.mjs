@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findBareBuiltins } from './bare-builtins.mjs'
 import { pack } from './pack.mjs'
 import { argumentsOf } from './stages.mjs'
 import { isLight, tarballRows } from './weight.mjs'
@@ -15,6 +16,12 @@ const folder = mkdtempSync(join(tmpdir(), 'once-per-key-'))
 try {
   const packed = pack(folder)
   run('publint', '--strict')
+  const bare = findBareBuiltins('dist')
+  if (bare.length > 0) {
+    console.error('These files import a module of Node without node:, so bundlers for other runtimes do not find it:')
+    console.error(bare.join('\n'))
+    process.exitCode = 1
+  }
   print(packed)
   if (!isLight(tarballRows(packed))) process.exitCode = 1
 } finally {

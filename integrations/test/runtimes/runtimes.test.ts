@@ -48,13 +48,15 @@ const RUNTIMES: readonly { readonly name: string; readonly start: Start }[] = [
   {
     name: 'workerd',
     async start() {
-      // As a tool that deploys Workers does.
+      // As a tool that deploys Workers does: the modules of Node stay imports, by the names that begin with node:.
       await build({
         entryPoints: [join(project, 'worker.mjs')],
         outfile: join(project, 'worker.js'),
         bundle: true,
         format: 'esm',
-        platform: 'node',
+        platform: 'neutral',
+        mainFields: ['module', 'main'],
+        external: ['node:*'],
         logLevel: 'silent',
       })
       return { command: installRuntime('workerd'), args: ['serve', 'worker.capnp', '--control-fd=1'] }
