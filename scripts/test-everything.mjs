@@ -14,11 +14,7 @@ const STAGES = [
   ['browser', run('test:browser')],
   ['other Nodes', run('test:nodes', '--config', 'vitest.quick.config.ts')],
   ['coverage', run('test:coverage')],
-  [
-    'a longer proof',
-    run('prove', 'explore', 'simulate', 'model', 'fuzz', 'soak', 'chaos', 'races', 'commit'),
-    { PROVE_SCALE: '0.1' },
-  ],
+  ['a longer proof, on each Node', run('prove:nodes', 'layers'), { PROVE_SCALE: '0.1' }],
 ]
 
 for (const [index, [name, args, env]] of STAGES.entries()) {

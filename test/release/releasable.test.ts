@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { read } from '../docs/pages.js'
+import { NODES } from '../support/node-binary.mjs'
 
 const script = (name: string) => fileURLToPath(new URL(`../../scripts/${name}.mjs`, import.meta.url))
 
@@ -53,6 +54,17 @@ test('workflows name each action by its full digest, and test every Node that en
   expect(JSON.parse(read('package.json')).engines.node).toBe('>=20.19')
   expect(release).toMatch(/id-token: write[\s\S]*npm publish --provenance/)
   expect(release).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN/)
+})
+
+test('before a release each layer of the proof runs on every Node that engines names', () => {
+  const release = read('.github/workflows/release.yml')
+  const [, prove = ''] = /^ {2}prove:\n([\s\S]*?)^ {2}\w/m.exec(release) ?? []
+  expect(prove).toContain("node: ['20.19', 22, 24, 26]")
+  expect(prove).toContain('npm run prove -- layers')
+  expect(release).toContain('needs: [test, prove]')
+  expect(NODES).toEqual([20, 22, 24, 26])
+  expect(read('RELEASING.md')).toContain('npm run prove:nodes -- layers')
+  expect(read('scripts/test-everything.mjs')).toContain("run('prove:nodes', 'layers')")
 })
 
 test('its author is the one whom its license names', () => {

@@ -6,3 +6,9 @@ export function installNode(version: number): string | undefined
  * it is, below `node_modules`.
  */
 export function installProgram(name: string, version: number | string, program: string): string | undefined
+
+/** The major versions that the package supports. */
+export const NODES: readonly number[]
+
+/** The major version of the Node that runs this. */
+export const OWN_NODE: number

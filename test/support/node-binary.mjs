@@ -7,6 +7,10 @@ import { join } from 'node:path'
 const PROGRAMS = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'once-per-key')
 const WINDOWS = process.platform === 'win32'
 
+/** The major versions that the package supports: as in the workflows. */
+export const NODES = [20, 22, 24, 26]
+export const OWN_NODE = Number.parseInt(process.versions.node, 10)
+
 export function installNode(version) {
   const name = `node-${WINDOWS ? 'win' : process.platform}-${process.arch}`
   return installProgram(name, version, join(name, WINDOWS ? 'bin/node.exe' : 'bin/node'))

@@ -2,15 +2,14 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { installNode } from './node-binary.mjs'
+import { installNode, NODES, OWN_NODE } from './node-binary.mjs'
 
-const VERSIONS = [22, 24, 26]
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const WINDOWS = process.platform === 'win32'
 
 let failed = false
 spawnSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: 'inherit', shell: WINDOWS })
-for (const version of VERSIONS) {
+for (const version of NODES.filter((each) => each !== OWN_NODE)) {
   const { sentence, output } = await tryOn(version)
   if (output !== undefined) {
     failed = true

@@ -10,6 +10,7 @@ test('a run of the proof that is given nothing does everything', () => {
 test('a run of the proof does what it is given', () => {
   expect(chosenBy(['fuzz', 'explore'])).toEqual({ layers: ['explore', 'fuzz'], mutants: [] })
   expect(chosenBy(['mutants'])).toEqual({ layers: [], mutants: MUTANTS })
+  expect(chosenBy(['layers'])).toEqual({ layers: Object.keys(LAYERS), mutants: [] })
   const { layers, mutants } = chosenBy(['mutants:races'])
   expect([layers, mutants.map(({ layer }) => layer)]).toEqual([[], ['races']])
   expect(chosenBy(['fault:stale owner completes']).mutants.map(({ layer }) => layer)).toEqual(['commit'])

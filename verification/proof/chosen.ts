@@ -10,11 +10,13 @@ export interface Chosen {
 
 /** Before words from the name of a planted fault: those faults alone. */
 const FAULT = 'fault:'
+/** All layers, without the planted faults. */
+const LAYERS_ALONE = 'layers'
 
 /** @throws Error for a name that is none: a run that did nothing would look as if all were well. */
 export function chosenBy(asked: readonly string[]): Chosen {
   const names = Object.keys(LAYERS) as LayerName[]
-  const known = [...names, 'mutants', ...names.map((layer) => `mutants:${layer}`)]
+  const known = [...names, LAYERS_ALONE, 'mutants', ...names.map((layer) => `mutants:${layer}`)]
   const faults = asked.filter((name) => name.startsWith(FAULT)).map((name) => name.slice(FAULT.length))
   const isNamed = ({ name }: Mutant) => faults.some((words) => name.includes(words))
   const unknown = asked.filter((name) => {
@@ -28,7 +30,7 @@ export function chosenBy(asked: readonly string[]): Chosen {
   }
   const all = asked.length === 0
   return {
-    layers: names.filter((name) => all || asked.includes(name)),
+    layers: names.filter((name) => all || asked.includes(LAYERS_ALONE) || asked.includes(name)),
     mutants: MUTANTS.filter(
       (mutant) => all || asked.includes('mutants') || asked.includes(`mutants:${mutant.layer}`) || isNamed(mutant),
     ),

@@ -1,4 +1,4 @@
-// All layers and all planted faults: npm run prove [-- layer … | mutants]. PROVE_SCALE multiplies the work, PROVE_SEED repeats a run.
+// All layers and all planted faults: npm run prove [-- layer … | layers | mutants]. PROVE_SCALE multiplies the work, PROVE_SEED repeats a run.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -27,7 +27,9 @@ const trials: Trial[] = []
 const faults: string[] = []
 const shares = new Map<string, number>()
 
-console.log(`proof: scale ${scale}, seed ${seed}, ${LANES} at a time on ${availableParallelism()} cores`)
+console.log(
+  `proof: scale ${scale}, seed ${seed}, ${LANES} at a time on ${availableParallelism()} cores, Node ${process.version}`,
+)
 const begun = performance.now()
 let started = 0
 const pattern = await buildTree()

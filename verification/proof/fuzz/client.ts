@@ -15,7 +15,8 @@ export type Leave = 'destroy' | 'reset' | 'end'
 export interface Client {
   /** Writes the bytes in pieces, with a pause after each. */
   write(bytes: Buffer, cuts?: readonly number[], pauseMs?: number): Promise<void>
-  reply(method: string): Promise<Heard>
+  /** `isPatient`: something is wrong where there is none in time. Otherwise it may stay out, and is not waited for as long. */
+  reply(method: string, isPatient?: boolean): Promise<Heard>
   /** Whether the server closed the connection in time. */
   closed(): Promise<boolean>
   leave(how: Leave): void
@@ -49,12 +50,12 @@ export function connectClient(port: number, patience: Patience, log: (what: stri
         if (start < bytes.length) await pause(pauseMs)
       }
     },
-    async reply(method) {
+    async reply(method, isPatient = true) {
       const heard = connection.reply(method).catch((error) => {
         if (!/closed before/.test(`${error}`)) return 'no HTTP'
         return isPiecemeal && connection.wasReset() ? 'cut while sending' : 'closed'
       })
-      return inTime(heard, patience)
+      return isPatient ? inTime(heard, patience) : within(SHORT_BEATS, heard, patience)
     },
     async closed() {
       return (await inTime(connection.closed, patience)) !== 'late'
@@ -75,11 +76,16 @@ export async function pause(ms: number): Promise<void> {
 }
 
 export async function inTime<T>(promise: Promise<T>, patience: Patience): Promise<T | 'late'> {
+  const seen = await within(patience.beats, promise, patience)
+  if (seen === 'late') lose(patience)
+  return seen
+}
+
+async function within<T>(beats: number, promise: Promise<T>, { pulse }: Patience): Promise<T | 'late'> {
   try {
-    return await patience.pulse.within(patience.beats, promise)
+    return await pulse.within(beats, promise)
   } catch (error) {
     if (!(error instanceof Late)) throw error
-    lose(patience)
     return 'late'
   }
 }

@@ -1,8 +1,10 @@
 import { Findings, type Layer, type Report } from '../layer.js'
 import { ownPulse } from '../limits/pulse.js'
+import { findKindsLeftOpen } from './bare-node.js'
 import { inTime, type Patience } from './client.js'
 import { again, attack, closing, cut, disconnect, type Play, race, talk } from './client-behaviours.js'
 import { createJudge } from './judge.js'
+import type { KindName } from './mounts.js'
 import { randomOf } from './random.js'
 import { type Service, startService } from './service.js'
 import type { Tried } from './stage.js'
@@ -48,6 +50,7 @@ export const fuzz: Layer = async ({ scale, seed, progress }) => {
     for (const [name, figure] of Object.entries(figures)) totals[name] = (totals[name] ?? 0) + figure
   }
   const patience: Patience = { beats: PATIENCE_BEATS, pulse: ownPulse, late: 0 }
+  const leftOpen = await findKindsLeftOpen()
 
   let script = REPEATED === undefined ? 0 : Math.max(0, REPEATED - BEFORE)
   const until = REPEATED === undefined ? Number.POSITIVE_INFINITY : REPEATED + BEHIND
@@ -55,7 +58,7 @@ export const fuzz: Layer = async ({ scale, seed, progress }) => {
     const before = totals.requests ?? 0
     const wanted = Math.min(REQUESTS_OF_A_SERVICE, goal - before)
     const onRequests = (requests: number) => progress(Math.min(1, (before + requests) / goal))
-    const served = await serveOnce({ seed, from: script, until, wanted, findings, patience, onRequests })
+    const served = await serveOnce({ seed, from: script, until, wanted, findings, patience, leftOpen, onRequests })
     add(served.figures)
     script = served.next
     if (served.crashed) break
@@ -73,17 +76,18 @@ interface Turn {
   readonly wanted: number
   readonly findings: Findings
   readonly patience: Patience
+  readonly leftOpen: ReadonlySet<KindName>
   onRequests(requests: number): void
 }
 
 /** One service from its start to its exit. */
-async function serveOnce({ seed, from, until, wanted, findings, patience, onRequests }: Turn) {
+async function serveOnce({ seed, from, until, wanted, findings, patience, leftOpen, onRequests }: Turn) {
   const transcripts = createTranscripts(seed)
   const service = await startService(({ check, request, story }) => {
     findings.expect(check, false, () => `${story}\n${transcripts.of(request)}`)
   })
   patience.pulse = service.pulse
-  const judge = createJudge(findings, ({ id }) => transcripts.of(id))
+  const judge = createJudge(findings, ({ id }) => transcripts.of(id), leftOpen)
   const figures: Record<string, number> = {}
   const tried = (what: Tried, times = 1) => {
     figures[what] = (figures[what] ?? 0) + times
@@ -102,7 +106,7 @@ async function serveOnce({ seed, from, until, wanted, findings, patience, onRequ
     const story = () => transcripts.of(`${script}`)
     const random = randomOf(seed, script)
     random.below(2) // What chose the play.
-    await play({ seed, service, judge, findings, patience, script, random, log, story, tried })
+    await play({ seed, service, judge, findings, patience, leftOpen, script, random, log, story, tried })
     transcripts.close(script)
   }
 
@@ -170,7 +174,7 @@ function reportOf(findings: Findings, totals: Readonly<Record<string, number>>):
   }
   const { requests: _, connections: __, ...tried } = figures
   return {
-    figures,
+    figures: { ...figures, 'connections that Node itself left open': of('left open') },
     checked: findings.checked,
     tried: {
       ...tried,

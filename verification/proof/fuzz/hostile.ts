@@ -1,17 +1,24 @@
 import { Buffer } from 'node:buffer'
+import type { KindName } from './mounts.js'
 import type { Random } from './random.js'
 import { operationOf, requestOf } from './requests.js'
 
+export interface Hostile {
+  readonly bytes: Buffer
+  /** The handlers of those of its requests that stood behind another. */
+  readonly behind: readonly KindName[]
+}
+
 /** What is no HTTP, or on its edge. Nobody says what it must be answered: only that it harms nobody. */
-export function hostileBytes(random: Random, number: number): Buffer {
-  if (random.chance(0.3)) return asBytes(random.pick(CRAFTED)(number))
+export function hostileRequests(random: Random, number: number): Hostile {
+  if (random.chance(0.3)) return { bytes: asBytes(random.pick(CRAFTED)(number)), behind: [] }
   const requests = Array.from({ length: 1 + random.below(3) }, (_, i) => {
     const operation = { ...operationOf(random, number), merchant: 'hostile' }
-    return requestOf(operation, `hostile${number}.${i}`, random).bytes
+    return requestOf(operation, `hostile${number}.${i}`, random)
   })
-  let bytes: Buffer = Buffer.concat(requests)
+  let bytes: Buffer = Buffer.concat(requests.map((request) => request.bytes))
   for (let i = 1 + random.below(3); i > 0; i--) bytes = random.pick(MUTATIONS)(bytes, random)
-  return bytes
+  return { bytes, behind: requests.slice(1).map(({ kind }) => kind) }
 }
 
 type Mutation = (bytes: Buffer, random: Random) => Buffer

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { RawReply } from '../../../test/support/raw-reply.js'
 import type { Check } from '../checks.js'
 import type { Findings } from '../layer.js'
-import { KINDS, type Kind, MOUNTS } from './mounts.js'
+import { KINDS, type Kind, type KindName, MOUNTS } from './mounts.js'
 import type { SentRequest } from './requests.js'
 
 /** A request that was sent, and what was known then: a reply must fit to that. */
@@ -24,11 +24,20 @@ export interface Judge {
   heard(pending: Pending, reply: RawReply): void
   /** No reply came: in time, or before the connection closed. */
   unanswered(pending: Pending, what: string): void
+  /** Whether Node itself may keep the connection open, and never answer: no key protects it, and a bare server does the same. */
+  mayBeLeftOpen(request: SentRequest): boolean
   readonly counts: Readonly<Record<'requests' | 'replies' | 'replays' | 'conflicts' | 'refusals' | 'keyless', number>>
 }
 
-/** Holds each reply against the contract, from the client's side. `storyOf` shows what was sent. */
-export function createJudge(findings: Findings, storyOf: (request: SentRequest) => string): Judge {
+/**
+ * Holds each reply against the contract, from the client's side. `storyOf` shows what was sent; `leftOpen` says which handlers make a bare
+ * server of this Node keep a connection open.
+ */
+export function createJudge(
+  findings: Findings,
+  storyOf: (request: SentRequest) => string,
+  leftOpen: ReadonlySet<KindName>,
+): Judge {
   const successes = new Map<string, Success>()
   const uses = new Map<string, number>()
   const counts = { requests: 0, replies: 0, replays: 0, conflicts: 0, refusals: 0, keyless: 0 }
@@ -117,6 +126,7 @@ export function createJudge(findings: Findings, storyOf: (request: SentRequest) 
     sending,
     heard,
     counts,
+    mayBeLeftOpen: (request) => request.isBehind && isUnprotected(request) && leftOpen.has(request.kind),
     unanswered({ request }, what) {
       findings.expect('L2', false, () => `${what}: ${request.id} was not answered.\n${storyOf(request)}`)
     },
@@ -162,6 +172,11 @@ function refusalOf({ reading, fault, scope, mount }: SentRequest): readonly (str
   if (scope === null) return [403]
   if (fault === 'unseen') return [415]
   return fault === 'deep' ? ['body_too_deep'] : undefined
+}
+
+/** Whether the handler runs as it would without the middleware. */
+function isUnprotected({ reading, mount }: SentRequest): boolean {
+  return reading === 'uncovered' || (reading === 'absent' && !MOUNTS[mount].required)
 }
 
 /** Of one response, or of its framing; or made for each request. */

@@ -49,6 +49,8 @@ export interface SentRequest {
   readonly record: string | null
   readonly sameness: string
   readonly isKept: boolean
+  /** Another comes before it on its connection. */
+  readonly isBehind: boolean
   /** Nothing may follow it on its connection. */
   readonly isLast: boolean
   /** Nor may anything come before it. */
@@ -192,6 +194,7 @@ export function requestOf(operation: Operation, id: string, random: Random, plac
     record: hasRecord ? JSON.stringify([server, scope, reading.key]) : null,
     sameness: hasRecord ? samenessOf(asked) : '',
     isKept: isKept(kind, mount),
+    isBehind: !isFirst,
     // After a late error Express hangs up, once the answer is out.
     isLast: version === '1.0' || kind === 'late' || breaksOff || endsConnection,
     isAlone: endsConnection,

@@ -14,6 +14,8 @@ export interface Stage {
   readonly judge: Judge
   readonly findings: Findings
   readonly patience: Patience
+  /** The handlers that make a bare server of this Node keep a connection open. */
+  readonly leftOpen: ReadonlySet<KindName>
   /** Of the script that is played. */
   readonly script: number
   readonly random: Random
@@ -32,6 +34,7 @@ export type Tried =
   | 'cuts'
   | 'repeated'
   | 'hostile'
+  | 'left open'
 
 export function serverOf(script: number): ServerName {
   return SERVERS[script % SERVERS.length] as ServerName
@@ -67,9 +70,13 @@ export async function hear(stage: Stage, client: Client, pending: Pending): Prom
 }
 
 async function heardBy(stage: Stage, client: Client, pending: Pending): Promise<Heard> {
-  const heard = await client.reply(pending.request.method)
+  const mayBeLeftOpen = stage.judge.mayBeLeftOpen(pending.request)
+  const heard = await client.reply(pending.request.method, !mayBeLeftOpen)
   if (typeof heard !== 'string') stage.judge.heard(pending, heard)
-  else if (heard === 'cut while sending') stage.tried(heard)
+  else if (heard === 'late' && mayBeLeftOpen) {
+    stage.tried('left open')
+    client.leave('reset') // A mere end would leave the server with its half of the connection.
+  } else if (heard === 'cut while sending') stage.tried(heard)
   else if (heard !== 'closed' || !mayStayUnanswered(pending.request)) {
     await pause(100) // If the service has died, that is the story.
     if (!stage.service.hasExited()) stage.judge.unanswered(pending, heard)
