@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { type PoolTurns, staysReadOnly } from '../sql/clients.js'
 import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './statements.js'
@@ -229,26 +230,34 @@ function preparedOn(connection: PostgresConnection): Set<string> {
 const PREPARED = new WeakMap<PostgresConnection, Set<string>>()
 
 /**
- * A `Submittable` of `pg`: messages of the extended protocol, with one Sync behind them.
+ * A query of `pg`, in the shape of its own `Query`: whatever stands in front of a connection, as tracers do, reads `text` and `name`, puts a
+ * function around `callback`, or listens for `end` and `error`. It sends messages of the extended protocol, with one Sync behind them.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
-class Pipeline {
+class Pipeline extends EventEmitter {
   readonly results: Promise<readonly PipedResult[]>
-  /** Set by `pg` where the pool has a `query_timeout`: stops its timer. */
-  callback?: () => void
+  /** For whoever reads it: what is sent are the statements. */
+  readonly text: string
+  /** A tracer writes comments into the text of a query that has none, by sending a copy without our methods. */
+  readonly name = 'once_per_key_pipeline'
+  /** Nothing else ends the query: who put a function around it, or refused to send the query, calls it. */
+  callback: (error: unknown, results?: readonly PipedResult[]) => void
   readonly #statements: readonly SentStatement[]
   readonly #prepared: Set<string>
   readonly #done: PipedResult[] = []
   #names: readonly string[] = []
   #rows: Record<string, unknown>[] = []
-  #resolve!: (results: readonly PipedResult[]) => void
 
   constructor(statements: readonly SentStatement[], prepared: Set<string>) {
+    super()
     this.#statements = statements
     this.#prepared = prepared
-    this.results = new Promise((resolve) => {
-      this.#resolve = resolve
+    this.text = statements.map(({ text }) => text).join(';\n')
+    let resolve: (results: readonly PipedResult[]) => void
+    this.results = new Promise((resolved) => {
+      resolve = resolved
     })
+    this.callback = (error) => resolve(error ? [...this.#done, { error }] : this.#done)
   }
 
   submit(protocol: Protocol): null {
@@ -287,13 +296,13 @@ class Pipeline {
 
   /** Of a statement, or of the connection: then nothing follows. */
   handleError(error: unknown): void {
-    this.#done.push({ error })
-    this.handleReadyForQuery()
+    this.callback(error)
+    if (this.listenerCount('error') > 0) this.emit('error', error)
   }
 
   handleReadyForQuery(): void {
-    this.callback?.()
-    this.#resolve(this.#done)
+    this.callback(null, this.#done)
+    this.emit('end', this.#done)
   }
 
   handleEmptyQuery(): void {}
