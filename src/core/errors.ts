@@ -143,10 +143,11 @@ export class IdempotencyError extends Error {
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (typeof value !== 'object') return `a ${typeof value}`
-  if (Array.isArray(value)) return 'an array'
   const prototype: object | null = Object.getPrototypeOf(value)
+  if (Array.isArray(value) && Array.isArray(prototype)) return 'an array'
   if (prototype === null) return 'an object (without prototype)'
-  const { name } = prototype.constructor ?? {} // The prototype's, because a parsed body may have its own `constructor`.
+  // The prototype's, because a parsed body may have its own `constructor`; and not one that it has inherited.
+  const { name } = (Object.hasOwn(prototype, 'constructor') && prototype.constructor) || {}
   return typeof name === 'string' ? `an object (${name})` : 'an object'
 }
 

@@ -51,8 +51,9 @@ export function strictJson(value: unknown): string {
 }
 
 /**
- * The text of a value with a JSON form: objects may also be class instances, or have a `toJSON`, like Date. A value
- * without a JSON form, such as a Map or NaN, is not converted.
+ * The text of a value with a JSON form: objects may also have a `toJSON`, like Date, or be of a class whose members are
+ * their own. A value without a JSON form, such as a Map, NaN, or an object whose members are private or accessors of its
+ * class, is not converted.
  *
  * @throws TypeError, which says what has no JSON form.
  */
@@ -90,17 +91,43 @@ function hasJsonForm(value: unknown, isStrict: boolean): boolean {
     case 'function':
       return false
     case 'object':
-      if (value === null || Array.isArray(value)) return true
-      return isStrict ? isPlain(value) : Object.prototype.toString.call(value) === '[object Object]'
+      return value === null || isPlain(value) || (!isStrict && showsItsMembers(value))
     default:
       return true
   }
 }
 
-/** In this realm or another one, for example a test runner's. */
-function isPlain(value: object): boolean {
+/**
+ * Whether an object's own members are all that it has: it is an array or an object of no other class, in this realm or another
+ * one, for example a test runner's. An object of another class may have members that nobody else can see.
+ */
+export function isPlain(value: object): boolean {
   const prototype: object | null = Object.getPrototypeOf(value)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
+  // Of each realm: the prototype of arrays is an array, and that of a class that extends it is not.
+  if (Array.isArray(value)) return Array.isArray(prototype)
+  for (let each = prototype; each !== null; each = Object.getPrototypeOf(each)) {
+    if (each === Object.prototype) return true
+    // Parsers of forms have empty prototypes of their own.
+    if (Reflect.ownKeys(each).length > 0 && !isRootOfRealm(each)) return false
+  }
+  return true
+}
+
+/** Whether it is the `Object.prototype` of some realm. */
+function isRootOfRealm(prototype: object): boolean {
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'hasOwnProperty')
+}
+
+/** Whether an object of a class has members of its own, and no others: JSON would leave out those of its class. */
+function showsItsMembers(value: object): boolean {
+  if (Array.isArray(value)) return true
+  if (Object.prototype.toString.call(value) !== '[object Object]' || Object.keys(value).length === 0) return false
+  let each: object | null = Object.getPrototypeOf(value)
+  for (; each !== null && !isRootOfRealm(each); each = Object.getPrototypeOf(each)) {
+    const members = Object.values(Object.getOwnPropertyDescriptors(each))
+    if (members.some(({ get }) => get !== undefined)) return false
+  }
+  return true
 }
 
 function notJson(seen: unknown): TypeError {

@@ -210,11 +210,7 @@ describe('what is not JSON', () => {
     expect(of({ hash: Buffer.from([1, 2]) })).toBe(of({ hash: { type: 'Buffer', data: [1, 2] } }))
   })
 
-  test('counts by its own members if it is an object of a class, or has no prototype', () => {
-    class Body {
-      a = 1
-    }
-    expect(of(new Body())).toBe(of({ a: 1 }))
+  test('counts by its own members if it has no prototype', () => {
     expect(of(Object.assign(Object.create(null), { a: 1 }))).toBe(of({ a: 1 }))
   })
 

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash, type Hash, hash } from 'node:crypto'
 import { IdempotencyError, kindOf } from '../errors.js'
+import { isPlain } from '../json.js'
 
 /** The traversal is recursive: a deeper value would overflow the stack. */
 export const MAX_DEPTH = 1_000
@@ -10,7 +11,7 @@ const FORMAT = 'v1.'
 
 type Undigestible =
   | { readonly fault: 'too_deep' }
-  /** It contains something without a JSON form, such as a Map. `seen` is its kind, for messages. */
+  /** It contains something without a JSON form, such as a Map or an object of a class. `seen` is its kind, for messages. */
   | { readonly fault: 'not_comparable'; readonly seen: string }
 
 /**
@@ -18,7 +19,7 @@ type Undigestible =
  * JSON counts by value, with members in any order; bytes and strings count by their bytes (so a string equals its UTF-8
  * bytes). Numbers count as JavaScript numbers (1, 1.0 and 1n are equal; 1e400 is `Infinity`, a value of its own); an
  * object with `toJSON`, such as a Date, counts as its result. A member with the value `undefined` differs from an
- * absent one.
+ * absent one. Only arrays and plain objects count by their members: an object of another class may have private ones.
  *
  * The same value has the same fingerprint in every version with the same major number.
  *
@@ -27,7 +28,7 @@ type Undigestible =
  * const claimed = await engine.claim({ namespace: 'invoices', scope: 'acme', key: 'in_7', fingerprint })
  *
  * @throws IdempotencyError `value_not_comparable` for `undefined`, a function, a symbol, or an object without a JSON
- * form, such as a Map, anywhere in the value; `value_too_deep` beyond 1,000 levels. Nothing ran and nothing was stored.
+ * form, such as a Map or an object of a class, anywhere in the value; `value_too_deep` beyond 1,000 levels. Nothing ran and nothing was stored.
  * An error that `toJSON` throws is rethrown.
  */
 export function fingerprintOf(value: unknown): string {
@@ -42,10 +43,14 @@ export function fingerprintOf(value: unknown): string {
   }
   throw new IdempotencyError(
     'value_not_comparable',
-    `The value is, or contains, ${digest.seen}, which has no JSON form to compare. Pass what makes two such operations the same, as ` +
-      'a JSON value, a string or bytes.',
+    `The value is, or contains, ${digest.seen}, which has no JSON form to compare. ${ONLY_PLAIN} Pass what makes two such ` +
+      'operations the same, as a JSON value, a string or bytes.',
   )
 }
+
+/** For messages about what is not comparable. */
+export const ONLY_PLAIN =
+  'Only arrays, plain objects and what has `toJSON` are compared: others may hold what nobody sees.'
 
 /**
  * The digest of a value, after what it belongs to: an operation's kind (a request's method) and its target. A top-level member
@@ -108,23 +113,24 @@ function addCanonical(digest: Digest, value: unknown, depth: number, ignoredMemb
   }
   if (depth === MAX_DEPTH) return false
 
-  if (Array.isArray(value)) {
-    digest.add('[')
-    for (let i = 0; i < value.length; i++) {
-      if (i > 0) digest.add(',')
-      if (!addCanonical(digest, value[i], depth + 1)) return false
-    }
-    digest.add(']')
-    return true
-  }
-
   if (!isPlain(value)) {
-    if ('toJSON' in value && typeof value.toJSON === 'function') {
-      return addCanonical(digest, value.toJSON(), depth + 1, ignoredMember)
-    }
-    if (Object.prototype.toString.call(value) !== '[object Object]') return notComparable(digest, value)
+    return 'toJSON' in value && typeof value.toJSON === 'function'
+      ? addCanonical(digest, value.toJSON(), depth + 1, ignoredMember)
+      : notComparable(digest, value)
   }
-  return addMembers(digest, value as Record<string, unknown>, depth, ignoredMember)
+  return Array.isArray(value)
+    ? addElements(digest, value, depth)
+    : addMembers(digest, value as Record<string, unknown>, depth, ignoredMember)
+}
+
+function addElements(digest: Digest, value: readonly unknown[], depth: number): boolean {
+  digest.add('[')
+  for (let i = 0; i < value.length; i++) {
+    if (i > 0) digest.add(',')
+    if (!addCanonical(digest, value[i], depth + 1)) return false
+  }
+  digest.add(']')
+  return true
 }
 
 function addMembers(digest: Digest, value: Record<string, unknown>, depth: number, ignoredMember?: string): boolean {
@@ -236,11 +242,6 @@ function sort(names: string[]): void {
       names[j] = name
     }
   }
-}
-
-function isPlain(value: object): boolean {
-  const prototype = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
 }
 
 function notComparable(digest: Digest, value: unknown): false {

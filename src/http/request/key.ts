@@ -1,5 +1,6 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { kindOf } from '../../core/errors.js'
+import { isPlain } from '../../core/json.js'
 import { isAccident, keyFault, MAX_CHARACTERS } from '../../core/record/identity.js'
 import type { LegacyKey } from '../options/options.js'
 
@@ -56,13 +57,22 @@ function fromWire(line: string): string {
 
 /** `null` if the field is absent (or `null`). */
 export function readLegacyKey(legacy: LegacyKey, body: unknown): KeyReading | null {
-  if (typeof body !== 'object' || body === null || !Object.hasOwn(body, legacy.field)) return null
+  if (typeof body !== 'object' || body === null || !hasMember(body, legacy.field)) return null
   const value = (body as Record<string, unknown>)[legacy.field]
   if (value === null || value === undefined) return null
   if (typeof value !== 'string') {
     return { invalid: `the body's ${JSON.stringify(legacy.field)} is ${kindOf(value)}, not a string` }
   }
   return readKey(value)
+}
+
+/** Of its own, as parsed bodies have them, or an accessor of its class, if a validator has made an object of a class of it. */
+function hasMember(body: object, name: string): boolean {
+  if (Object.hasOwn(body, name)) return true
+  if (isPlain(body)) return false
+  let each: object | null = Object.getPrototypeOf(body)
+  while (each !== null && !Object.hasOwn(each, name)) each = Object.getPrototypeOf(each)
+  return each !== null && Object.getOwnPropertyDescriptor(each, name)?.get !== undefined
 }
 
 /**

@@ -1,6 +1,6 @@
 import { IdempotencyError, inItsWords } from '../../core/errors.js'
 import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
-import { digestOf } from '../../core/record/digest.js'
+import { digestOf, ONLY_PLAIN } from '../../core/record/digest.js'
 import { callOption, isWithoutBody, type ResolvedOptions } from '../options/options.js'
 import type { Rejection } from '../options/problem.js'
 import { contentTypeOf, type RequestFacts } from './facts.js'
@@ -80,8 +80,8 @@ export function pathOf(target: string): string {
  * count by their bytes. `undefined` counts as `{}`: a missing body is `undefined` in Express 5 and `{}` in Express 4. A
  * member of the content named `ignoredMember` does not count.
  *
- * @throws IdempotencyError `fingerprint_required` for content without a JSON form, such as a Map. Nothing ran and
- * nothing was stored.
+ * @throws IdempotencyError `fingerprint_required` for content without a JSON form, such as a Map or an object of a class.
+ * Nothing ran and nothing was stored.
  */
 export function requestFingerprint(
   method: string,
@@ -95,6 +95,6 @@ export function requestFingerprint(
   throw new IdempotencyError(
     'fingerprint_required',
     `The request's body, or the result of \`fingerprint\`, contains ${digest.seen}, which has no JSON form to compare. ` +
-      'Set a `fingerprint(req)` that returns what makes two such requests the same, as a JSON value, a string or bytes.',
+      `${ONLY_PLAIN} Set a \`fingerprint(req)\` that returns what makes two such requests the same, as a JSON value, a string or bytes.`,
   )
 }
