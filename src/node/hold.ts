@@ -27,11 +27,19 @@ export class NodeFacts<Req> implements RequestFacts<Req> {
   }
 
   get rawHeaders(): readonly string[] {
-    return rawHeadersOf(this.#req)
+    return this.#req.rawHeaders ?? NO_LINES
+  }
+
+  /**
+   * What middleware in front has changed. Adapters without a real connection, for example serverless ones, and test doubles have
+   * nothing else: several lines are a list there, or one value.
+   */
+  get headers(): Readonly<Record<string, unknown>> | undefined {
+    return this.#req.headers
   }
 
   get joinsHeaderLines(): boolean {
-    return this.#req.rawHeaders.length === 0
+    return this.rawHeaders.length === 0
   }
 
   get bodyWasRead(): boolean {
@@ -43,14 +51,7 @@ export class NodeFacts<Req> implements RequestFacts<Req> {
   }
 }
 
-/**
- * Adapters without a real connection, for example serverless ones, set only `headers`: their keys must be found too. Several lines are a
- * list there, or one value.
- */
-function rawHeadersOf(req: IncomingMessage): readonly string[] {
-  if (req.rawHeaders.length > 0) return req.rawHeaders
-  return Object.entries(req.headers).flatMap(([name, value]) => [value].flat().flatMap((line) => [name, String(line)]))
-}
+const NO_LINES: readonly string[] = []
 
 /**
  * A callback of plain `node:http` without a parameter. Express and Connect set `originalUrl`, and their `next` takes errors, even where

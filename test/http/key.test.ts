@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { storageKey } from '../../src/core/record/identity.js'
-import { readKey, readKeyLines } from '../../src/http/request/key.js'
+import { readKey, readKeyHeader } from '../../src/http/request/key.js'
 
 /** As Node hands a header's bytes over: a character a byte. */
 function wire(bytes: Uint8Array | string, encoding: BufferEncoding = 'utf8'): string {
@@ -37,7 +37,7 @@ describe('a key in the header', () => {
     { name: '255 astral characters', line: wire(ASTRAL.repeat(255)), key: ASTRAL.repeat(255) },
     { name: '255 characters of two bytes', line: wire('ä'.repeat(255)), key: 'ä'.repeat(255) },
   ])('is read: $name', ({ line, key }) => {
-    expect(readKeyLines([line])).toEqual({ key })
+    expect(readKeyHeader({ origin: 'lines', values: [line] })).toEqual({ key })
   })
 
   const NOT_KEYS = [
@@ -56,7 +56,7 @@ describe('a key in the header', () => {
     ]),
   ]
   test.each(NOT_KEYS)('is refused: $name', ({ lines, why }) => {
-    expect(readKeyLines(lines)).toEqual({ invalid: expect.stringContaining(why) })
+    expect(readKeyHeader({ origin: 'lines', values: lines })).toEqual({ invalid: expect.stringContaining(why) })
   })
 
   test('is refused with any control character, C0, DEL and C1, wherever it stands', () => {
@@ -65,7 +65,9 @@ describe('a key in the header', () => {
       const control = String.fromCharCode(code)
       const sent = [`a${control}b`, `${control}b`, wire(`ä${control}`), `"a${control}"`]
       for (const line of sent) {
-        expect(readKeyLines([line]), `U+${code.toString(16)}`).toEqual({ invalid: expect.stringContaining('control') })
+        expect(readKeyHeader({ origin: 'lines', values: [line] }), `U+${code.toString(16)}`).toEqual({
+          invalid: expect.stringContaining('control'),
+        })
       }
     }
   })
@@ -85,8 +87,9 @@ describe('a key in the header', () => {
     fc.assert(
       fc.property(printable, (key) => {
         const quoted = `"${key.replace(/["\\]/g, '\\$&')}"`
-        expect(readKeyLines([quoted])).toEqual({ key })
-        if (!(key.startsWith('"') && key.endsWith('"'))) expect(readKeyLines([key])).toEqual({ key })
+        expect(readKeyHeader({ origin: 'lines', values: [quoted] })).toEqual({ key })
+        if (!(key.startsWith('"') && key.endsWith('"')))
+          expect(readKeyHeader({ origin: 'lines', values: [key] })).toEqual({ key })
       }),
     )
   })
@@ -96,7 +99,7 @@ describe('a key in the header', () => {
     fc.assert(
       fc.property(text, (key) => {
         if (/\p{Cc}/u.test(key) || /^".*"$/s.test(key)) return
-        expect(readKeyLines([wire(key)])).toEqual({ key })
+        expect(readKeyHeader({ origin: 'lines', values: [wire(key)] })).toEqual({ key })
       }),
     )
   })
@@ -104,7 +107,7 @@ describe('a key in the header', () => {
   test('is read without a crash, whatever the bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 600 }), (bytes) => {
-        const reading = readKeyLines([wire(bytes)])
+        const reading = readKeyHeader({ origin: 'lines', values: [wire(bytes)] })
         if ('key' in reading) expect([...reading.key].length).toBeLessThanOrEqual(255)
         else expect(reading.invalid).not.toBe('')
       }),

@@ -23,7 +23,7 @@ export interface RequestEngine<Req> extends Controls {
    * Whether the decision on a request depends on its body. If not, a binding that reads bodies itself leaves the body
    * unread, and passes no body.
    */
-  readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders'>): boolean
+  readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders' | 'headers'>): boolean
   /**
    * Decides what to do with a request; synchronously if store and options are synchronous.
    *
@@ -86,7 +86,7 @@ class Decider<Req> implements Omit<RequestEngine<Req>, keyof Operator> {
     this.#emit = emit
   }
 
-  readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders'>): boolean {
+  readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders' | 'headers'>): boolean {
     return readsBody(head, this.#rules.options)
   }
 

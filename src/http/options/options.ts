@@ -29,7 +29,8 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly documentation?: string | undefined
 
   /**
-   * The header with the key. A value that is one RFC 8941 string (`"abc"`) is the same key as the bare `abc`.
+   * The header with the key. A value that is one RFC 8941 string (`"abc"`) is the same key as the bare `abc`. Where the client has sent
+   * none, a value that earlier middleware has put into `req.headers` counts.
    * @default 'Idempotency-Key': as in the IETF draft
    */
   readonly header?: string | undefined

@@ -9,6 +9,12 @@ export interface RequestFacts<Req = unknown> {
   /** Name, value, name, value, … as received, decoded as Latin-1 (Node's `rawHeaders`). */
   readonly rawHeaders: readonly string[]
   /**
+   * The headers as the application's code sees and changes them (Node's `req.headers`). What earlier middleware has put there counts where
+   * `rawHeaders` has no line of that name.
+   * @default none
+   */
+  readonly headers?: Readonly<Record<string, unknown>> | undefined
+  /**
    * Whether several lines of a header arrive as one value, joined by a comma and a space, as Fetch's `Headers` does.
    * @default false
    */
@@ -34,8 +40,11 @@ export interface RequestFacts<Req = unknown> {
 /** Headers to add to the response of this one request, whatever it is; never stored. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[]
 
-/** The values of a header (name in lower case), one per line. */
-export function headerLines(rawHeaders: readonly string[], name: string): readonly string[] {
+/** Where a header is looked up. */
+export type Head = Pick<RequestFacts, 'rawHeaders' | 'headers'>
+
+/** The values of a header (name in lower case) as received, one per line. */
+export function headerLines({ rawHeaders }: Head, name: string): readonly string[] {
   let lines: string[] | undefined
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const each = rawHeaders[i] as string
@@ -47,20 +56,33 @@ export function headerLines(rawHeaders: readonly string[], name: string): readon
   return lines ?? NO_LINES
 }
 
-/** The first of them; `undefined`: there is none. */
-export function firstHeaderLine(rawHeaders: readonly string[], name: string): string | undefined {
+/** The values that code in front has put under that name, which it may have written in any case. */
+export function headersPut({ headers }: Head, name: string): readonly unknown[] {
+  let values: unknown[] | undefined
+  for (const each in headers) {
+    if (each.length !== name.length || each.toLowerCase() !== name || !Object.hasOwn(headers, each)) continue
+    const put = [headers[each]].flat().filter((value) => value !== undefined && value !== null)
+    if (put.length > 0) values = values === undefined ? put : [...values, ...put]
+  }
+  return values ?? NO_LINES
+}
+
+/** The first line of a header, or what code in front has put in its place; `undefined`: there is none. */
+export function firstHeaderLine(head: Head, name: string): string | undefined {
+  const { rawHeaders } = head
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const each = rawHeaders[i] as string
     if (each.length === name.length && each.toLowerCase() === name) return rawHeaders[i + 1]
   }
-  return undefined
+  const [put] = headersPut(head, name)
+  return put === undefined ? undefined : String(put)
 }
 
 const NO_LINES: readonly string[] = []
 
 /** As sent, with parameters; `''` if it was not sent. */
-export function contentTypeOf(rawHeaders: readonly string[]): string {
-  return firstHeaderLine(rawHeaders, 'content-type') ?? ''
+export function contentTypeOf(head: Head): string {
+  return firstHeaderLine(head, 'content-type') ?? ''
 }
 
 export function isMultipart(contentType: string): boolean {

@@ -3,22 +3,42 @@ import { kindOf } from '../../core/errors.js'
 import { isPlain } from '../../core/json.js'
 import { isAccident, keyFault, MAX_CHARACTERS } from '../../core/record/identity.js'
 import type { LegacyKey } from '../options/options.js'
+import { headerLines, headersPut, type RequestFacts } from './facts.js'
 
 /** A key, or what is wrong with it, worded for the client. */
 export type KeyReading = { readonly key: string } | { readonly invalid: string }
 
 /**
- * Reads the lines of the key's header, which Node decodes as Latin-1. There must be one line. Its bytes are read as
- * UTF-8 if they are valid UTF-8, else as Latin-1.
+ * What a request has under the name of the key's header.
  *
- * `areJoined`: several lines arrive as one, joined by a comma and a space (Fetch, "combine"). Such a value is refused, unless it is one
- * RFC 8941 string, since nobody can tell whether it was two keys.
+ * - `lines`: as received. There must be one. Node decodes it as Latin-1, and its bytes are read as UTF-8 if they are valid UTF-8.
+ * - `joined`: as received, but several lines would be one, joined by a comma and a space (Fetch, "combine"). Such a value is refused,
+ *   unless it is one RFC 8941 string, since nobody can tell whether it was two keys.
+ * - `put`: no line was received, and code in front has put this there. Its text counts as it is.
  */
-export function readKeyLines(lines: readonly string[], areJoined = false): KeyReading {
-  const line = lines[0]
-  if (line === undefined || lines.length > 1) return { invalid: 'it was sent more than once; send one line' }
-  if (areJoined && line.includes(', ') && !RFC_8941_STRING.test(line)) return { invalid: MAY_BE_TWO }
-  return PLAIN_KEY.test(line) && !isAccident(line) ? { key: line } : readKey(fromWire(line))
+export interface KeyHeader {
+  readonly origin: 'lines' | 'joined' | 'put'
+  readonly values: readonly unknown[]
+}
+
+/** `null`: there is none. */
+export function keyHeaderOf(
+  facts: Pick<RequestFacts, 'rawHeaders' | 'headers' | 'joinsHeaderLines'>,
+  lowerCaseName: string,
+): KeyHeader | null {
+  const lines = headerLines(facts, lowerCaseName)
+  const values = lines.length > 0 ? lines : headersPut(facts, lowerCaseName)
+  if (values.length === 0) return null
+  return { origin: facts.joinsHeaderLines ? 'joined' : lines.length > 0 ? 'lines' : 'put', values }
+}
+
+export function readKeyHeader({ origin, values }: KeyHeader): KeyReading {
+  const [value] = values
+  if (values.length > 1) return { invalid: 'it was sent more than once; send one line' }
+  if (typeof value !== 'string') return { invalid: `it is ${kindOf(value)}, not a string` }
+  if (origin === 'joined' && value.includes(', ') && !RFC_8941_STRING.test(value)) return { invalid: MAY_BE_TWO }
+  if (PLAIN_KEY.test(value) && !isAccident(value)) return { key: value }
+  return readKey(origin === 'put' ? value : fromWire(value))
 }
 
 /**

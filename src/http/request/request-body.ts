@@ -1,16 +1,17 @@
 import { isUtf8 } from 'node:buffer'
 import { isWithoutBody, type ResolvedOptions } from '../options/options.js'
-import { contentTypeOf, firstHeaderLine, hasMembers, headerLines, isJson, type RequestFacts } from './facts.js'
+import { contentTypeOf, firstHeaderLine, hasMembers, isJson, type RequestFacts } from './facts.js'
+import { keyHeaderOf } from './key.js'
 
 /** Whether what is decided on a request depends on its body: its fingerprint does, or the deprecated place of its key. */
 export function readsBody<Req>(
-  { method, rawHeaders }: Pick<RequestFacts, 'method' | 'rawHeaders'>,
+  head: Pick<RequestFacts, 'method' | 'rawHeaders' | 'headers'>,
   { methods, header, legacyKey, fingerprint }: ResolvedOptions<Req>,
 ): boolean {
-  if (!methods.includes(method)) return false
-  if (legacyKey !== undefined && hasMembers(contentTypeOf(rawHeaders))) return true
+  if (!methods.includes(head.method)) return false
+  if (legacyKey !== undefined && hasMembers(contentTypeOf(head))) return true
   if (fingerprint !== undefined && isWithoutBody(fingerprint)) return false
-  return headerLines(rawHeaders, header.toLowerCase()).length > 0
+  return keyHeaderOf(head, header.toLowerCase()) !== null
 }
 
 /** What a binding that reads bodies itself tells of one. */
@@ -21,7 +22,7 @@ export type ReadBody = Pick<RequestFacts, 'body' | 'bodyWasRead' | 'bodyIsEmpty'
  * else by its bytes.
  */
 export function comparableBody(bytes: Uint8Array, rawHeaders: readonly string[]): ReadBody {
-  const contentType = contentTypeOf(rawHeaders)
+  const contentType = contentTypeOf({ rawHeaders })
   const canHaveMembers = hasMembers(contentType) || isJson(contentType)
   const isAbsent = canHaveMembers || contentType === '' || !isAnnounced(rawHeaders)
   if (bytes.byteLength === 0 && isAbsent) return { body: undefined, bodyWasRead: true, bodyIsEmpty: true }
@@ -59,7 +60,7 @@ function malformed(bytes: Uint8Array): ReadBody {
 
 /** Where a body is announced, parsers give as bytes what has none. */
 function isAnnounced(rawHeaders: readonly string[]): boolean {
-  return ['content-length', 'transfer-encoding'].some((name) => firstHeaderLine(rawHeaders, name) !== undefined)
+  return ['content-length', 'transfer-encoding'].some((name) => firstHeaderLine({ rawHeaders }, name) !== undefined)
 }
 
 /** As in Express, whose parser counts the same way. */

@@ -40,7 +40,7 @@ function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefine
   if (facts.bodyFault === 'too_large') return TOO_LARGE
   if (facts.bodyFault === 'too_many_fields') return TOO_MANY_FIELDS
   if (!isComparable(facts)) {
-    const contentType = contentTypeOf(facts.rawHeaders)
+    const contentType = contentTypeOf(facts)
     warnOfUnsupported(contentType)
     return { kind: 'rejected', code: 'content_type_unsupported', detail: unsupportedDetail(contentType) }
   }

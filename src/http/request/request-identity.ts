@@ -4,8 +4,15 @@ import { ignoreRejection, type MaybePromise, whenever } from '../../core/maybe-p
 import { ENGINE_DEFAULTS } from '../../core/options/engine-options.js'
 import { firstSentFault, type Identity, scopeFault } from '../../core/record/identity.js'
 import { callOption, type LegacyKey, type ResolvedOptions } from '../options/options.js'
-import { contentTypeOf, type HeaderPairs, hasMembers, headerLines, type RequestFacts } from './facts.js'
-import { deprecationHeaders, type KeyReading, readKeyLines, readLegacyKey } from './key.js'
+import { contentTypeOf, type HeaderPairs, hasMembers, type RequestFacts } from './facts.js'
+import {
+  deprecationHeaders,
+  type KeyHeader,
+  type KeyReading,
+  keyHeaderOf,
+  readKeyHeader,
+  readLegacyKey,
+} from './key.js'
 import { fingerprintReader, pathOf, type RejectedRequest, TOO_LARGE, TOO_MANY_FIELDS } from './request-fingerprint.js'
 import { bodyNotParsed, isUnseen } from './sent-body.js'
 
@@ -45,30 +52,30 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
 
   return function identityOf(facts) {
     if (!methods.has(facts.method)) return BYPASS
-    const lines = headerLines(facts.rawHeaders, headerName)
+    const inHeader = keyHeaderOf(facts, headerName)
     const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
-    if (lines.length === 0 && legacy === null && !required && !mayHideKey(legacyKey, facts)) return BYPASS
-    return skip === undefined ? covered(facts, lines, legacy) : coveredUnlessSkipped(skip, facts, lines, legacy)
+    if (inHeader === null && legacy === null && !required && !mayHideKey(legacyKey, facts)) return BYPASS
+    return skip === undefined ? covered(facts, inHeader, legacy) : coveredUnlessSkipped(skip, facts, inHeader, legacy)
   }
 
   function coveredUnlessSkipped(
     skip: NonNullable<typeof options.skip>,
     facts: RequestFacts<Req>,
-    lines: readonly string[],
+    inHeader: KeyHeader | null,
     legacy: KeyReading | null,
   ): MaybePromise<Identified> {
     return whenever(callOption(skip, facts.request, Boolean, skipFailed), (isSkipped) =>
-      isSkipped ? BYPASS : covered(facts, lines, legacy),
+      isSkipped ? BYPASS : covered(facts, inHeader, legacy),
     )
   }
 
   function covered(
     facts: RequestFacts<Req>,
-    lines: readonly string[],
+    inHeader: KeyHeader | null,
     legacy: KeyReading | null,
   ): MaybePromise<Identified> {
-    if (mayHideKey(legacyKey, facts) && (lines.length === 0 || whenBoth !== 'header')) return keyHidden(facts)
-    const reading = chosenKey(lines, legacy, options, facts.joinsHeaderLines)
+    if (mayHideKey(legacyKey, facts) && (inHeader === null || whenBoth !== 'header')) return keyHidden(facts)
+    const reading = chosenKey(inHeader, legacy, options)
     if (reading === null) {
       return {
         kind: 'rejected',
@@ -81,7 +88,9 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
       return { kind: 'rejected', code: 'key_invalid', detail: reading.invalid, extraHeaders: ofLegacy }
     }
     const { key } = reading
-    const extraHeaders = options.echoesKey ? [...(ofLegacy ?? []), ...echoOf(header, lines[0] ?? key)] : ofLegacy
+    const extraHeaders = options.echoesKey
+      ? [...(ofLegacy ?? []), ...echoOf(header, String(inHeader?.values[0] ?? key))]
+      : ofLegacy
     const scope = scopeOf(facts.request)
     if (scope instanceof Promise) return namedLater(scope, key, facts, fingerprintOf, extraHeaders, naming)
     const fingerprint = fingerprintOf(facts)
@@ -103,15 +112,15 @@ function echoOf(header: string, key: string): HeaderPairs {
 
 /** Whether the body is JSON or a form that no parser has read: it may contain the key, which would be missed. */
 function mayHideKey(legacyKey: LegacyKey | undefined, facts: RequestFacts): boolean {
-  if (legacyKey === undefined || !hasMembers(contentTypeOf(facts.rawHeaders))) return false
+  if (legacyKey === undefined || !hasMembers(contentTypeOf(facts))) return false
   const { body } = facts
   if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body).includes(legacyKey.field)
   return facts.bodyFault === 'too_large' || facts.bodyFault === 'too_many_fields' || isUnseen(facts)
 }
 
 /** @throws IdempotencyError `body_not_parsed`, where it is not the client's mistake. */
-function keyHidden({ bodyFault, rawHeaders }: RequestFacts): Identified {
-  switch (bodyFault) {
+function keyHidden(facts: RequestFacts): Identified {
+  switch (facts.bodyFault) {
     case 'too_large':
       return TOO_LARGE
     case 'too_many_fields':
@@ -119,7 +128,7 @@ function keyHidden({ bodyFault, rawHeaders }: RequestFacts): Identified {
     case 'malformed':
       return { kind: 'rejected', code: 'key_invalid', detail: 'The body is malformed, so a key in it cannot be read.' }
     case undefined:
-      throw bodyNotParsed(contentTypeOf(rawHeaders))
+      throw bodyNotParsed(contentTypeOf(facts))
   }
 }
 
@@ -170,26 +179,22 @@ function skipFailed(cause: unknown): IdempotencyError {
   )
 }
 
-/**
- * The key of a request, from the header's lines or the deprecated field. `null` if it has neither. `areJoined`: several lines would
- * arrive as one.
- */
+/** The key of a request, from the header or the deprecated field. `null` if it has neither. */
 function chosenKey(
-  lines: readonly string[],
+  header: KeyHeader | null,
   legacy: KeyReading | null,
-  { header, legacyKey }: Pick<ResolvedOptions<never>, 'header' | 'legacyKey'>,
-  areJoined = false,
+  { header: name, legacyKey }: Pick<ResolvedOptions<never>, 'header' | 'legacyKey'>,
 ): KeyReading | null {
-  if (lines.length === 0 || (legacy !== null && legacyKey?.whenBoth === 'field')) {
+  if (header === null || (legacy !== null && legacyKey?.whenBoth === 'field')) {
     return legacy && placed(legacy, 'The key in the body is not one')
   }
-  const inHeader = readKeyLines(lines, areJoined)
-  if ('invalid' in inHeader) return placed(inHeader, `The header ${header} is not a key`)
+  const inHeader = readKeyHeader(header)
+  if ('invalid' in inHeader) return placed(inHeader, `The header ${name} is not a key`)
   if (legacy === null || legacyKey?.whenBoth === 'header') return inHeader
   if ('invalid' in legacy) return placed(legacy, 'The key in the body is not one')
   if (legacy.key === inHeader.key) return inHeader
   return {
-    invalid: `The header ${header} and the body's ${JSON.stringify(legacyKey?.field)} differ; send one of them.`,
+    invalid: `The header ${name} and the body's ${JSON.stringify(legacyKey?.field)} differ; send one of them.`,
   }
 }
 

@@ -2,6 +2,7 @@ import { aboutCode, IdempotencyError } from '../../core/errors.js'
 import {
   contentTypeOf,
   firstHeaderLine,
+  type Head,
   hasMembers,
   isJson,
   isMultipart,
@@ -9,7 +10,7 @@ import {
   type RequestFacts,
 } from './facts.js'
 
-type SentBody = Pick<RequestFacts, 'rawHeaders' | 'body' | 'bodyWasRead' | 'bodyIsEmpty'>
+type SentBody = Pick<RequestFacts, 'rawHeaders' | 'headers' | 'body' | 'bodyWasRead' | 'bodyIsEmpty'>
 
 /** Whether a body was sent that `req.body` does not show: it must never be treated as empty. */
 export function isUnseen(facts: SentBody): boolean {
@@ -23,7 +24,7 @@ export function isUnseen(facts: SentBody): boolean {
  * @throws IdempotencyError `body_not_parsed` or `fingerprint_required` if the application made the mistake.
  */
 export function isComparable(facts: SentBody): boolean {
-  const contentType = contentTypeOf(facts.rawHeaders)
+  const contentType = contentTypeOf(facts)
   if (isMultipart(contentType)) throw multipartNeedsFingerprint()
   if (!isUnseen(facts)) return true
   if (facts.bodyWasRead) throw readElsewhere(contentType)
@@ -37,7 +38,7 @@ export function isComparable(facts: SentBody): boolean {
  * @throws IdempotencyError `body_not_parsed` if nobody has read the body yet.
  */
 export function checkWasRead(facts: SentBody): void {
-  if (!facts.bodyWasRead && isUnseen(facts)) throw notReadForFingerprint(contentTypeOf(facts.rawHeaders))
+  if (!facts.bodyWasRead && isUnseen(facts)) throw notReadForFingerprint(contentTypeOf(facts))
 }
 
 function showsNothing(facts: SentBody): boolean {
@@ -58,23 +59,23 @@ function isEmpty(body: object): boolean {
  * `req.rawBody`. So `{}` counts as the body only if the body was read and may really have been `{}`: not if a form, or
  * another type than JSON, had more than two bytes.
  */
-function mayBeAnEmptyObject({ rawHeaders, bodyWasRead }: SentBody): boolean {
-  if (!bodyWasRead) return false
-  const type = mediaTypeOf(contentTypeOf(rawHeaders))
-  return type === null || isJson(type) || (lengthOf(rawHeaders) <= 2 && !isChunked(rawHeaders))
+function mayBeAnEmptyObject(facts: SentBody): boolean {
+  if (!facts.bodyWasRead) return false
+  const type = mediaTypeOf(contentTypeOf(facts))
+  return type === null || isJson(type) || (lengthOf(facts) <= 2 && !isChunked(facts))
 }
 
-function wasSent({ rawHeaders }: SentBody): boolean {
-  return lengthOf(rawHeaders) !== 0 || isChunked(rawHeaders)
+function wasSent(facts: SentBody): boolean {
+  return lengthOf(facts) !== 0 || isChunked(facts)
 }
 
 /** In bytes, as announced; 0 if it was not. */
-function lengthOf(rawHeaders: readonly string[]): number {
-  return Number(firstHeaderLine(rawHeaders, 'content-length') ?? '0')
+function lengthOf(head: Head): number {
+  return Number(firstHeaderLine(head, 'content-length') ?? '0')
 }
 
-function isChunked(rawHeaders: readonly string[]): boolean {
-  return firstHeaderLine(rawHeaders, 'transfer-encoding') !== undefined
+function isChunked(head: Head): boolean {
+  return firstHeaderLine(head, 'transfer-encoding') !== undefined
 }
 
 function multipartNeedsFingerprint(): IdempotencyError {
