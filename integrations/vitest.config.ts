@@ -52,7 +52,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'recipes',
-          include: ['integrations/test/{docs,nest,opentelemetry,recipes,webhooks}/**/*.test.ts'],
+          include: ['integrations/test/{docs,nest,opentelemetry,platforms,recipes,webhooks}/**/*.test.ts'],
         },
       },
       {

@@ -273,7 +273,7 @@ interface Extended {
  */
 function parsedBody({ app, body, _body, rawBody, headers }: IncomingMessage & Extended): unknown {
   if (_body === true) return body
-  const isUnmarked = app?._router !== undefined && headers['content-length'] !== '2'
+  const isUnmarked = app?._router !== undefined && headers?.['content-length'] !== '2'
   if (!(isUnmarked || rawBody !== undefined) || !isEmptyObject(body)) return body
   return isUnmarked || hasContent(rawBody) ? undefined : body
 }

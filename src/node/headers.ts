@@ -87,9 +87,9 @@ export function isSame(a: OutgoingHttpHeader | undefined, b: OutgoingHttpHeader)
   return a.length === b.length && a.every((line, i) => line === b[i])
 }
 
-/** HTTP/2 responses can be sent, but not held: they have neither raw names nor a reason phrase. */
+/** HTTP/2 responses can be sent, but not held: they have neither raw names nor a reason phrase. A test double has not what Node made. */
 export function isHttp1(res: ServerResponse): boolean {
-  return 'getRawHeaderNames' in res
+  return 'getRawHeaderNames' in res && (NODES_HEADERS === undefined || NODES_HEADERS in res)
 }
 
 /** In `@types/node` only for client requests; HTTP/2 responses lack it. */
@@ -100,12 +100,23 @@ function rawNamesOf(res: ServerResponse): string[] {
 
 /** @throws IdempotencyError `response_unsupported` */
 export function refuseUnlessHttp1(res: ServerResponse): void {
-  if (isHttp1(res)) return
-  throw new IdempotencyError(
+  if (!isHttp1(res)) throw responseUnsupported()
+}
+
+function responseUnsupported(): IdempotencyError {
+  return new IdempotencyError(
     'response_unsupported',
-    'The response is not from node:http or node:https (for example, from HTTP/2 or a mock), so it cannot be held until it is ' +
-      'stored. Serve HTTP/1.1, and terminate HTTP/2 at the proxy.',
+    'The response is not from node:http or node:https (for example, from HTTP/2 or a test double), so it cannot be held until it is ' +
+      'stored. Serve HTTP/1.1, and terminate HTTP/2 at the proxy. In a test, send the request to a server, as supertest does.',
   )
+}
+
+/** What is called of a response that is sent. */
+const CALLED = ['getHeader', 'getHeaderNames', 'hasHeader', 'removeHeader', 'setHeader', 'writeHead', 'end'] as const
+
+/** @throws IdempotencyError `response_unsupported` */
+export function refuseUnlessSendable(res: ServerResponse): void {
+  if (!CALLED.every((name) => typeof res[name] === 'function')) throw responseUnsupported()
 }
 
 /** The state of a response when the handler's transaction was opened: what is written afterwards may be discarded. */

@@ -7,7 +7,7 @@ import { headersByName } from '../../http/answer/answer.js'
 import { bodyHeaders, type HeaderPairs } from '../../http/index.js'
 import * as faked from '../faked.js'
 import { type Head, isCutShort, mayHaveBody, NO_REASON } from '../head.js'
-import { type Headers, headerOf, isHttp1, isSame, restore, snapshotOf } from '../headers.js'
+import { type Headers, headerOf, isHttp1, isSame, refuseUnlessSendable, restore, snapshotOf } from '../headers.js'
 import { bufferOf } from '../held-body.js'
 import type { Callback } from '../node-errors.js'
 import { isEndNodes, isWriteNodes, type Outlet, outletOf, type Senders } from './outlet.js'
@@ -29,6 +29,7 @@ export function sendAnswer(
   extraHeaders: HeaderPairs = [],
   outlet: Outlet = outletOf(res),
 ): void {
+  refuseUnlessSendable(res)
   const body = answer.body ?? NO_BYTES
   const before = snapshotOf(res)
   try {

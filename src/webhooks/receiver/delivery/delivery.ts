@@ -21,7 +21,7 @@ export function nodeDelivery<Req extends AnyRequest>(request: Req & IncomingMess
   return {
     request,
     method: request.method ?? '',
-    headers: request.headers,
+    headers: request.headers ?? {}, // A test double may have none.
     readBody: (maxBytes) => readRawBody(request, maxBytes),
     isAbandoned: () => request.socket?.destroyed,
   }
@@ -113,13 +113,19 @@ export async function readRawBody(req: IncomingMessage, maxBytes: number): Promi
   const { rawBody, body } = req as { rawBody?: unknown; body?: unknown }
   const kept = bytesOf(rawBody) ?? (body instanceof Uint8Array ? bytesOf(body) : null)
   if (kept !== null) return kept.byteLength > maxBytes ? { kind: 'too_large' } : { kind: 'whole', bytes: kept }
-  if (req.readableDidRead) throw consumedByParser()
+  if (req.readableDidRead || !isReadable(req)) throw consumedByParser()
   if (req.readableEnded) return { kind: 'whole', bytes: Buffer.alloc(0) }
   if (req.destroyed) return { kind: 'abandoned' }
-  if (isEncoded(req.headers)) return { kind: 'encoded' }
+  const headers = req.headers ?? {}
+  if (isEncoded(headers)) return { kind: 'encoded' }
   req.resume() // Middleware that waits for something may have paused it; then no listener would make it flow.
-  if (Number(req.headers['content-length']) > maxBytes) return discard(req)
+  if (Number(headers['content-length']) > maxBytes) return discard(req)
   return readStream(req, maxBytes)
+}
+
+/** A test double may be no stream. */
+function isReadable(req: IncomingMessage): boolean {
+  return typeof req.resume === 'function' && typeof req.on === 'function'
 }
 
 function isEncoded({ 'content-encoding': coding = 'identity' }: IncomingHttpHeaders): boolean {
@@ -161,7 +167,7 @@ function discard(req: IncomingMessage): RawBody {
   req.on('error', () => {}) // The client may disconnect; that is not an error here.
   req.on('data', (chunk: Buffer) => {
     size += chunk.length
-    if (size > MOST_DISCARDED_BYTES) req.socket.destroy()
+    if (size > MOST_DISCARDED_BYTES) req.socket?.destroy()
   })
   return { kind: 'too_large' }
 }
