@@ -13,6 +13,9 @@ export function decisionLog(logger: Logger, isStoreAway: () => boolean): (event:
         return event.command !== 'begin' && isStoreAway() ? logger.debug(facts, type) : logger.error(facts, type)
       case 'option_failed':
       case 'completion_given_up':
+      case 'transaction_not_committed':
+      case 'answer_dropped':
+      case 'store_paused':
         return logger.error(facts, type)
       case 'eviction_policy':
         // Each middleware on the store is told.

@@ -167,6 +167,76 @@ export function inItsWords(cause: unknown): string {
   }
 }
 
+/**
+ * An error as listeners receive it. JSON shows nothing of an Error, so loggers lose it. The copy has the same class, message, stack, code
+ * and cause, and shows them in JSON. It is a copy because the error belongs to the application. Its other members can be read, but not be
+ * enumerated, because clients attach requests and secrets to their errors. What is not an Error is returned as it is.
+ */
+export function toLoggableError(thrown: unknown): unknown {
+  try {
+    return isError(thrown) ? loggableCopy(thrown) : thrown
+  } catch {
+    return loggableCopy(new Error('An error was thrown whose properties cannot be read.'))
+  }
+}
+
+function isError(value: unknown): value is Error {
+  // Another realm, such as a `node:vm` context, has an Error of its own.
+  return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]'
+}
+
+function loggableCopy(error: Error): Error {
+  const copy = new Error()
+  for (const name of Reflect.ownKeys(error)) {
+    const member = Object.getOwnPropertyDescriptor(error, name) as PropertyDescriptor
+    if ('value' in member) member.writable = true // The error may be frozen.
+    Object.defineProperty(copy, name, { ...member, enumerable: false, configurable: true })
+  }
+  const shown = toErrorJson(error)
+  for (const name of ['name', 'message', 'stack', 'code'] as const) {
+    if (shown[name] === undefined) continue
+    const isEnumerable = name === 'code' // As Node has it in its own errors: serializers of loggers look for it so.
+    Object.defineProperty(copy, name, {
+      value: shown[name],
+      enumerable: isEnumerable,
+      configurable: true,
+      writable: true,
+    })
+  }
+  Object.defineProperty(copy, 'toJSON', { value: () => shown, configurable: true })
+  return Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
+}
+
+/** An error and its causes in JSON. */
+interface ErrorJson {
+  readonly name: string
+  readonly message: string
+  readonly code?: string | number
+  readonly stack?: string
+  readonly cause?: unknown
+  readonly errors?: readonly unknown[]
+}
+
+function toErrorJson(error: Error, depth = 0): ErrorJson {
+  const { name, message, stack, code, cause, errors } = error as Error & { code?: unknown; errors?: unknown }
+  const toJson = (of: unknown) => (isError(of) ? toErrorJson(of, depth + 1) : isPlain(of) ? of : kindOf(of))
+  const isDeeper = depth < MOST_CAUSES // A cause may be its own cause.
+  return {
+    name: String(name),
+    message: String(message),
+    ...((typeof code === 'string' || typeof code === 'number') && { code }),
+    ...(typeof stack === 'string' && { stack }),
+    ...(cause !== undefined && isDeeper && { cause: toJson(cause) }),
+    ...(Array.isArray(errors) && isDeeper && { errors: errors.slice(0, MOST_CAUSES).map(toJson) }),
+  }
+}
+
+const MOST_CAUSES = 5
+
+function isPlain(value: unknown): boolean {
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value)
+}
+
 /** The address of `docs`, which the build takes from package.json: scripts/address.mjs. */
 declare const DOCUMENTATION: string | undefined
 

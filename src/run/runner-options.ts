@@ -102,7 +102,7 @@ const SHARED: readonly string[] = [
 ]
 const RULES = { ...OWN_RULES, ...Object.fromEntries(SHARED.map((name) => [name, (): null => null])) }
 
-/** What happened. Contains no inputs and no results. */
+/** What happened. Contains no inputs and no results. An `error` is a copy of what was thrown, which JSON and loggers show. */
 export type RunnerEvent =
   | EngineEvent
   /**

@@ -1,4 +1,4 @@
-import { aboutCode } from '../errors.js'
+import { aboutCode, toLoggableError } from '../errors.js'
 import { ignoreRejection } from '../maybe-promise.js'
 import type { Identity } from '../record/identity.js'
 import type { IdempotencyRecord, PreviousOutcome } from '../record/record.js'
@@ -134,14 +134,19 @@ export type CommandName = Extract<EngineEvent, { type: 'store_failed' }>['comman
 /** `token`: of the run whose event it is, if it is a run's. */
 export type Emit = (event: EngineEvent, token?: string) => void
 
-/** Wraps a listener, so that one that throws or rejects changes nothing. */
+/** Wraps a listener, so that one that throws or rejects changes nothing. The error of an event can be logged. */
 export function safely<Event>(listener: ((event: Event) => unknown) | undefined): (event: Event) => void {
   if (listener === undefined) return () => {}
   return (event) => {
     try {
-      ignoreRejection(listener(event))
+      ignoreRejection(listener(withLoggableError(event)))
     } catch {}
   }
+}
+
+export function withLoggableError<Event>(event: Event): Event {
+  const { error } = event as { readonly error?: unknown }
+  return error === undefined ? event : { ...event, error: toLoggableError(error) }
 }
 
 /** Emits what an operation gets in place of a run; nothing if the record is not the reason. */

@@ -66,7 +66,10 @@ export type Rejection = Extract<
   'key_missing' | 'key_invalid' | 'body_too_deep' | 'body_too_large' | 'content_type_unsupported'
 >
 
-/** What happened. Contains no bodies, and no header values except the key itself. */
+/**
+ * What happened. Contains no bodies, and no header values except the key itself. An `error` is a copy of what was thrown, which JSON and
+ * loggers show.
+ */
 export type IdempotencyEvent =
   | EngineEvent
   /** A request was refused because of its key or its body. */

@@ -12,7 +12,7 @@ export interface AboutDelivery {
   readonly eventType?: string
 }
 
-/** What happened. Contains no payloads and no signatures. */
+/** What happened. Contains no payloads and no signatures. An `error` is a copy of what was thrown, which JSON and loggers show. */
 export type WebhookReceiverEvent =
   | Exclude<IdempotencyEvent, { readonly type: 'rejected' }>
   /**
