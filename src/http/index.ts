@@ -1,5 +1,5 @@
 export type { UnknownOutcome } from '../core/engine/operator-calls.js'
-export { fitsHeldBody, isReply, type Reply, reply } from './answer/answer.js'
+export { bodyHeaders, fitsHeldBody, isReply, type Reply, reply } from './answer/answer.js'
 export {
   type ProblemCatalogue,
   type ProblemEntry,
@@ -22,8 +22,7 @@ export {
   waitFor,
 } from './engine/request-run.js'
 export { type ResponseBody, readResponseBody, streamedBody } from './engine/response-body.js'
-export { aHeaderName, bodyHeaders } from './options/header-name.js'
-export { checkAreOptions, coveredMethods, mistakesInOptions } from './options/option-rules.js'
+export { aHeaderName, checkAreOptions, coveredMethods, mistakesInOptions } from './options/option-rules.js'
 export {
   agenticCommerce,
   type BodyFieldOptions,

@@ -12,7 +12,7 @@ import {
   NOT_KEPT,
 } from '../../core/record/record.js'
 import { isSuccessStatus, storedAnswer } from '../answer/answer.js'
-import { isHeaderName } from '../options/header-name.js'
+import { isHeaderName } from '../options/option-rules.js'
 import type { RequestRules } from './option-functions.js'
 
 /** Commands with which an operator inspects and settles records. */

@@ -17,7 +17,6 @@ import {
   shown,
 } from '../../core/options/validation.js'
 import type { Store } from '../../core/store.js'
-import { aHeaderName } from './header-name.js'
 import { DEFAULTS, type IdempotencyOptions, type LegacyKey, type ResolvedOptions } from './options.js'
 import { PROBLEM_CODES } from './problem.js'
 import { aProfile, contradictions, withProfile } from './profiles.js'
@@ -123,6 +122,17 @@ const RULES: RuleSet = {
   streams: aFunction,
   renderProblem: aFunction,
   problemStatuses: someProblemStatuses,
+}
+
+/** RFC 9110 §5.1, "field-name". */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+export function isHeaderName(name: string): boolean {
+  return HEADER_NAME.test(name)
+}
+
+export function aHeaderName(value: unknown): string | null {
+  return typeof value === 'string' && isHeaderName(value) ? null : "a header's name"
 }
 
 function someMethods(value: unknown): string | Fault | null {
