@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { kindOf } from './errors.js'
 
 /**
@@ -67,6 +68,139 @@ export function parsedJson(text: string): unknown {
     return JSON.parse(text)
   } catch {
     throw new SyntaxError('it is not JSON')
+  }
+}
+
+/** A number of a JSON text that a double does not hold, as a text: the same for each way to write the number. */
+export class ExactDecimal {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/**
+ * Parses JSON, to compare it: as `JSON.parse` does, except that each number that a double does not hold is an `ExactDecimal`. So
+ * 9007199254740993 is not 9007199254740992. A double holds a number if it is written with the same value: 0.1, but not 0.1 and 20
+ * digits more.
+ *
+ * @throws SyntaxError, as `JSON.parse` does.
+ */
+export function parseJsonExactly(text: string): unknown {
+  const parsed: unknown = JSON.parse(text)
+  if (!MAY_NOT_BE_HELD.test(text)) return parsed
+  // Nobody can send a text that begins so.
+  const mark = randomUUID()
+  const marked = markInexactNumbers(text, mark)
+  if (marked === text) return parsed
+  const holder = { parsed: JSON.parse(marked) as unknown }
+  unmarkNumbers(holder, mark)
+  return holder.parsed
+}
+
+/** A double holds each number of at most 15 digits whose exponent has at most two: all that are written in 15 characters, and more. */
+const MAY_NOT_BE_HELD = /[\d.]{16}|\d[eE][+-]?\d{3}/
+
+/** The text, valid JSON, with a text in place of each number that a double does not hold: its normal form behind the mark. */
+function markInexactNumbers(text: string, mark: string): string {
+  const pieces: string[] = []
+  let copied = 0
+  let at = 0
+  while (at < text.length) {
+    if (text.charCodeAt(at) === QUOTE) {
+      at = endOfString(text, at)
+      continue
+    }
+    const end = endOfNumber(text, at)
+    const exact = end - at < SHORTEST ? null : inexactForm(text.slice(at, end))
+    if (exact !== null) {
+      pieces.push(text.slice(copied, at), '"', mark, exact, '"')
+      copied = end
+    }
+    at = end === at ? at + 1 : end
+  }
+  return copied === 0 ? text : pieces.join('') + text.slice(copied)
+}
+
+/** Of a number that a double does not hold: 1e400. */
+const SHORTEST = 5
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** Behind its closing quote. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  for (let code = text.charCodeAt(at); code !== QUOTE; code = text.charCodeAt(at)) at += code === BACKSLASH ? 2 : 1
+  return at + 1
+}
+
+/** The start itself, where no number begins. */
+function endOfNumber(text: string, start: number): number {
+  let at = start
+  for (let code = text.charCodeAt(at); isDigit(code) || (at > start ? IN_NUMBER : MINUS).includes(code); ) {
+    code = text.charCodeAt(++at)
+  }
+  return at
+}
+
+const MINUS = [0x2d]
+/** `+`, `-`, `.`, `E`, `e` */
+const IN_NUMBER = [0x2b, 0x2d, 0x2e, 0x45, 0x65]
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
+
+/** The normal form of a number that a double does not hold; `null`: a double holds it. */
+function inexactForm(number: string): string | null {
+  const written = String(Number(number))
+  if (written === number) return null
+  const form = toNormalForm(number)
+  return toNormalForm(written) === form ? null : form
+}
+
+/**
+ * The same for each way to write a number: its digits without zeros around them, and an exponent. An exponent of more than 15 digits
+ * stays as it is written: two ways to write such a number are two numbers.
+ */
+function toNormalForm(number: string): string {
+  const sign = number.startsWith('-') ? '-' : ''
+  const [mantissa = '', exponent = '0'] = number.slice(sign.length).toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  const digits = whole + fraction
+  let from = 0
+  while (digits[from] === '0') from++
+  let to = digits.length
+  while (to > from && digits[to - 1] === '0') to--
+  if (from === to) return '0'
+  const power = withoutLeadingZeros(exponent)
+  if (power.length > 16) return number.toLowerCase()
+  return `${sign}${digits.slice(from, to)}e${Number(power) + digits.length - to - fraction.length}`
+}
+
+function withoutLeadingZeros(exponent: string): string {
+  const sign = exponent.startsWith('-') ? '-' : ''
+  let from = /^[+-]/.test(exponent) ? 1 : 0
+  while (exponent[from] === '0' && from < exponent.length - 1) from++
+  return sign + exponent.slice(from)
+}
+
+/** In place, without recursion, because a client chooses how deep it is. */
+function unmarkNumbers(root: object, mark: string): void {
+  const open: object[] = [root]
+  for (
+    let holder = open.pop() as Record<string, unknown> | undefined;
+    holder !== undefined;
+    holder = open.pop() as never
+  ) {
+    for (const name of Object.keys(holder)) {
+      const member = holder[name]
+      if (typeof member === 'object' && member !== null) open.push(member)
+      else if (typeof member === 'string' && member.startsWith(mark))
+        holder[name] = new ExactDecimal(member.slice(mark.length))
+    }
   }
 }
 

@@ -100,6 +100,15 @@ describe.each(BINDINGS)('on $name', (binding) => {
     expect(handled).toHaveLength(1)
   })
 
+  test('a number that a double does not hold is content, too', async () => {
+    const { port, handled } = await receive(binding)
+    const limitedTo = (limit: string) => JSON.stringify(merchantUpdated()).replace('"payload":{', `$&"limit":${limit},`)
+    expect((await deliver(port, { body: limitedTo('9007199254740993') })).status).toBe(200)
+    expect((await deliver(port, { body: limitedTo('9007199254740993.0') })).status).toBe(200)
+    expect((await deliver(port, { body: limitedTo('9007199254740992') })).status).toBe(409)
+    expect(handled).toHaveLength(1)
+  })
+
   test('of 100 deliveries at once one runs', async () => {
     const { opened, open } = gate()
     const { port, handled, events } = await receive(binding, { handler: () => opened })

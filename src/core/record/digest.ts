@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash, type Hash, hash } from 'node:crypto'
 import { IdempotencyError, kindOf } from '../errors.js'
-import { isPlain } from '../json.js'
+import { ExactDecimal, isPlain } from '../json.js'
 
 /** The traversal is recursive: a deeper value would overflow the stack. */
 export const MAX_DEPTH = 1_000
@@ -109,6 +109,10 @@ function addCanonical(digest: Digest, value: unknown, depth: number, ignoredMemb
   }
   if (value === null) {
     digest.add('null')
+    return true
+  }
+  if (value instanceof ExactDecimal) {
+    digest.add(value.text)
     return true
   }
   if (depth === MAX_DEPTH) return false

@@ -1,6 +1,6 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { kindOf } from '../../core/errors.js'
-import { isPlain } from '../../core/json.js'
+import { ExactDecimal, isPlain } from '../../core/json.js'
 import { isAccident, keyFault, MAX_CHARACTERS } from '../../core/record/identity.js'
 import type { LegacyKey } from '../options/options.js'
 import { headerLines, headersPut, type RequestFacts } from './facts.js'
@@ -81,7 +81,8 @@ export function readLegacyKey(legacy: LegacyKey, body: unknown): KeyReading | nu
   const value = (body as Record<string, unknown>)[legacy.field]
   if (value === null || value === undefined) return null
   if (typeof value !== 'string') {
-    return { invalid: `the body's ${JSON.stringify(legacy.field)} is ${kindOf(value)}, not a string` }
+    const seen = value instanceof ExactDecimal ? 'a number' : kindOf(value)
+    return { invalid: `the body's ${JSON.stringify(legacy.field)} is ${seen}, not a string` }
   }
   return readKey(value)
 }

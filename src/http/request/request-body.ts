@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { parseJsonExactly } from '../../core/json.js'
 import { isWithoutBody, type ResolvedOptions } from '../options/options.js'
 import { contentTypeOf, firstHeaderLine, hasMembers, isJson, type RequestFacts } from './facts.js'
 import { keyHeaderOf } from './key.js'
@@ -19,7 +20,7 @@ export type ReadBody = Pick<RequestFacts, 'body' | 'bodyWasRead' | 'bodyIsEmpty'
 
 /**
  * A body's bytes as requests are compared by them, whichever binding has read them: JSON and forms by their members, anything
- * else by its bytes.
+ * else by its bytes. To be compared alone: a number that a double does not hold is an object there.
  */
 export function comparableBody(bytes: Uint8Array, rawHeaders: readonly string[]): ReadBody {
   const contentType = contentTypeOf({ rawHeaders })
@@ -32,7 +33,7 @@ export function comparableBody(bytes: Uint8Array, rawHeaders: readonly string[])
   if (!isJson(contentType)) return formBody(text, bytes)
   try {
     // `null` is data like any other, and not an absent body.
-    return { body: JSON.parse(text) ?? bytes, bodyWasRead: true }
+    return { body: parseJsonExactly(text) ?? bytes, bodyWasRead: true }
   } catch {
     return malformed(bytes)
   }

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { requestFingerprint } from '../../http/index.js'
+import { comparableBody, requestFingerprint } from '../../http/index.js'
 import {
   isKnownEvent,
   type KnownWebhookEvent,
@@ -133,9 +133,13 @@ function deliveredEvent(raw: Buffer): Delivered {
   const type = isKnownEvent(event) ? event.type : event.sentType
   // From the payload as sent: a later version may parse it differently. 'event' cannot be an HTTP request's method
   // (lower case).
-  const fingerprint = requestFingerprint('event', type, (sent as { readonly payload: unknown }).payload)
+  const { body } = comparableBody(raw, JSON_TYPE)
+  const fingerprint = requestFingerprint('event', type, (body as { readonly payload: unknown }).payload)
   return { refusal: null, event, id: event.id, type, fingerprint }
 }
+
+/** Of each delivery that is read. */
+const JSON_TYPE = ['Content-Type', 'application/json']
 
 /** RFC 8259 §8.1: "MUST be encoded using UTF-8". Invalid bytes are an error, not replaced. */
 const UTF_8 = new TextDecoder('utf-8', { fatal: true })
