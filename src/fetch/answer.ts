@@ -4,33 +4,94 @@ import { bodyHeaders, fitsHeldBody, type HeaderPairs } from '../http/index.js'
 /** By its members, because a server may use its own class instead of the platform's. */
 export function isResponse(value: unknown): value is Response {
   if (typeof value !== 'object' || value === null) return false
-  const { status, headers, arrayBuffer } = value as Partial<Response>
-  return typeof status === 'number' && typeof headers?.get === 'function' && typeof arrayBuffer === 'function'
+  try {
+    const { status, headers, arrayBuffer } = value as Partial<Response>
+    return typeof status === 'number' && typeof headers?.get === 'function' && typeof arrayBuffer === 'function'
+  } catch {
+    return false // What a handler throws may have getters that throw.
+  }
 }
 
-/** Fetch §2.2.3: "A null body status is a status that is 101, 103, 204, 205, or 304." */
+/**
+ * Fetch §2.2.3: "A null body status is a status that is 101, 103, 204, 205, or 304." @hono/node-server's Response takes a body with one,
+ * but throws when it is read, even if it is an empty one.
+ */
 const NULL_BODY = new Set([204, 205, 304])
 
-/** @hono/node-server's Response takes a body with such a status, but throws when it is read, even if it is an empty one. */
-export function readable(response: Response): Response {
-  return NULL_BODY.has(response.status) ? new Response(null, response) : response
+/** What is sent of a response. */
+export type ResponseParts = Pick<Response, 'status' | 'statusText' | 'headers' | 'body'>
+
+/**
+ * The parts of a response that can be held. Of another package's class each has the platform's form, and what is missing has the default
+ * that the standard gives it.
+ *
+ * @throws whatever reading them throws, and TypeError for what no response can have.
+ */
+export function readResponse(given: Response): ResponseParts {
+  const isEmpty = NULL_BODY.has(given.status)
+  if (given instanceof Response) return isEmpty ? new Response(null, given) : given
+  const head = { status: given.status, statusText: given.statusText ?? '', headers: [...given.headers] }
+  const { status, statusText, headers } = new Response(null, head)
+  return { status, statusText, headers, body: isEmpty ? null : bodyOf(given) }
+}
+
+/** The same of a response that stays unread. */
+export function readCopy(given: Response): ResponseParts {
+  return readResponse(NULL_BODY.has(given.status) ? given : given.clone())
+}
+
+type Body = ReadableStream<Uint8Array>
+type Pieces = AsyncIterable<Uint8Array> & { destroy?(): void }
+
+/** Packages for older platforms have a stream of Node, or show no stream at all. */
+function bodyOf(response: Response): Body | null {
+  const body: unknown = response.body
+  if (body === null || typeof (body as Partial<Body> | undefined)?.getReader === 'function') return body as Body | null
+  return streamOf(isIterable(body) ? body : wholeOf(response))
+}
+
+function isIterable(body: unknown): body is Pieces {
+  return typeof (body as Partial<Pieces> | undefined)?.[Symbol.asyncIterator] === 'function'
+}
+
+async function* wholeOf(response: Response): AsyncIterable<Uint8Array> {
+  yield new Uint8Array(await response.arrayBuffer())
+}
+
+function streamOf(pieces: Pieces): Body {
+  const iterator = pieces[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await iterator.next()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: () => void (pieces.destroy === undefined ? iterator.return?.() : pieces.destroy()),
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 /** `Response.error()` and upgrades cannot be held or made again. */
-export function canBeHeld({ status, bodyUsed }: Response): boolean {
-  return status >= 200 && status <= 599 && !bodyUsed
+export function canBeHeld(response: Response): boolean {
+  const { status } = response
+  return status >= 200 && status <= 599 && (NULL_BODY.has(status) || !response.bodyUsed)
 }
 
 /**
  * Whether the handler has written its answer below Fetch, to Node's own response: @hono/node-server sends nothing for a response with this
  * header. Made anew, it would be sent.
  */
-export function isSentBelow({ headers }: Response): boolean {
+export function isSentBelow({ headers }: ResponseParts): boolean {
   return headers.has('x-hono-already-sent')
 }
 
 /** The head of a response as stored: with the headers that were set or changed after `before`, and those of the body. */
-export function headOf({ status, statusText, headers }: Response, before: Headers | undefined): Omit<Answer, 'body'> {
+export function headOf(
+  { status, statusText, headers }: ResponseParts,
+  before: Headers | undefined,
+): Omit<Answer, 'body'> {
   const all = [...headers]
   return { status, statusMessage: statusText, headers: before === undefined ? all : changedAfter(before, all) }
 }

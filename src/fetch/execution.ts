@@ -22,7 +22,17 @@ import {
   streamedBody,
   waitFor,
 } from '../http/index.js'
-import { canBeHeld, headOf, isResponse, isSentBelow, readable, rebuilt, responseOf } from './answer.js'
+import {
+  canBeHeld,
+  headOf,
+  isResponse,
+  isSentBelow,
+  type ResponseParts,
+  readCopy,
+  readResponse,
+  rebuilt,
+  responseOf,
+} from './answer.js'
 import { type Call, factsOf } from './request.js'
 
 type Execute = Extract<Decision, { action: 'execute' }>
@@ -42,7 +52,7 @@ function otherResponse<Req>(
 
 /** A response that was read completely and passed to the run. */
 interface Given {
-  readonly response: Response
+  readonly response: ResponseParts
   readonly bytes: Uint8Array
   readonly settled: MaybePromise<RequestEnd>
 }
@@ -58,7 +68,7 @@ class Execution<Req> implements HeldAnswer {
   /** A transaction's answer: nothing that the handler does later changes it. */
   #given: Given | undefined
   /** A transaction's answer that is being read. */
-  #reading: Response | undefined
+  #reading: ResponseParts | undefined
 
   constructor(engine: RequestEngine<Req>, { run, extraHeaders = [] }: Execute, call: Call<Req>) {
     this.#engine = engine
@@ -98,14 +108,14 @@ class Execution<Req> implements HeldAnswer {
   }
 
   async #answer(returned: Response): Promise<Response> {
-    const response = readable(returned)
-    if (!canBeHeld(response)) {
+    if (!canBeHeld(returned)) {
       await this.#run.fail()
-      return response
+      return returned
     }
+    const response = readResponse(returned)
     if (isSentBelow(response)) {
       await this.#run.settle({ ...this.#headOf(response), body: null }) // Nobody has seen it, and it may be a success.
-      return response
+      return returned
     }
     const body = await this.#responseBody(response)
     if (body.kind === 'whole') return this.#send(this.#give(response, body.bytes))
@@ -113,16 +123,16 @@ class Execution<Req> implements HeldAnswer {
     return rebuilt(response, stream, this.#call.request.method, this.#extraHeaders)
   }
 
-  #headOf(response: Response): Omit<Answer, 'body'> {
+  #headOf(response: ResponseParts): Omit<Answer, 'body'> {
     return headOf(response, this.#before)
   }
 
-  #responseBody(response: Response): Promise<ResponseBody> {
+  #responseBody(response: ResponseParts): Promise<ResponseBody> {
     const body = this.#call.request.method === 'HEAD' ? null : response.body // After HEAD none is sent.
     return readResponseBody(body, this.#run, response.headers.get('Content-Type'))
   }
 
-  #give(response: Response, bytes: Uint8Array): Given {
+  #give(response: ResponseParts, bytes: Uint8Array): Given {
     const isKept = this.#run.keepsBody(bytes.byteLength, response.headers.get('Content-Type'))
     const answer: Answer = { ...this.#headOf(response), body: isKept ? bytes : null }
     return { response, bytes, settled: this.#run.settle(answer) }
@@ -155,7 +165,7 @@ class Execution<Req> implements HeldAnswer {
   /** The Response that the work returns is the answer, or its `reply`, which needs no waiting. */
   resolved(value: unknown): MaybePromise<void> {
     if (isReply(value)) this.#replied(value)
-    else if (isResponse(value)) return this.#responded(readable(value))
+    else if (isResponse(value)) return this.#responded(value)
   }
 
   #replied({ status, body, headers }: Reply): void {
@@ -166,8 +176,8 @@ class Execution<Req> implements HeldAnswer {
   /** It stays unread, for code that reads it later. */
   async #responded(value: Response): Promise<void> {
     if (!canBeHeld(value)) return
-    if (isSentBelow(value)) throw transactionStreamed()
-    const copy = value.clone()
+    const copy = readCopy(value)
+    if (isSentBelow(copy)) throw transactionStreamed()
     this.#reading = copy
     const body = await this.#responseBody(copy)
     if (this.#reading !== copy) return // The transaction was rolled back meanwhile.

@@ -66,7 +66,7 @@ class FetchFacts<Req> implements RequestFacts<Req> {
   }
 
   isAbandoned(): boolean {
-    return this.#fetched.signal.aborted
+    return this.#fetched.signal?.aborted === true // Not every package gives its requests one.
   }
 }
 

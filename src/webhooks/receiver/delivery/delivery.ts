@@ -23,7 +23,7 @@ export function nodeDelivery<Req extends AnyRequest>(request: Req & IncomingMess
     method: request.method ?? '',
     headers: request.headers ?? {}, // A test double may have none.
     readBody: (maxBytes) => readRawBody(request, maxBytes),
-    isAbandoned: () => request.socket?.destroyed,
+    isAbandoned: () => request.socket?.destroyed === true,
   }
 }
 
@@ -37,7 +37,7 @@ export function fetchDelivery<Req extends AnyRequest>(
     method: request.method,
     headers,
     readBody: (maxBytes) => readFetchBody(request, headers, maxBytes),
-    isAbandoned: () => request.signal.aborted,
+    isAbandoned: () => request.signal?.aborted === true,
     waitUntil,
   }
 }
