@@ -1,6 +1,7 @@
 import { despiteConflicts, type PoolTurns, staysReadOnly } from '../../sql/clients.js'
 import type { Row } from '../../sql/record-columns.js'
 import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError, withoutValues } from '../errors.js'
+import { FREE_CLOCK } from '../rows/clock.js'
 import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, isDemoted, type MySqlPool, resetsOnRelease, sent } from './client.js'
 import { type Examined, examined } from './examination.js'
@@ -80,7 +81,7 @@ export class Database {
     let isGood = false
     try {
       const result = await send(connection, examines ? await this.#examine(connection) : undefined)
-      isGood = !(saysReadOnly(result) && staysReadOnly(connection))
+      isGood = !(saysReadOnly(result) && staysReadOnly(connection)) && !saysThatItsClockIsSet(result)
       return result
     } catch (error) {
       withoutValues(error, statement)
@@ -106,10 +107,23 @@ export class Database {
 
 async function answered(connection: Connection, sql: string, found: Examined | undefined): Promise<unknown> {
   if (found !== undefined) mustFit(sql.length, found.mostBytes)
+  if (found?.hidesItsClock === true) await freeClock(connection)
   const result = await sent(connection, sql)
   const { serverStatus = 0 } = result as Partial<Written>
   if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw notCommitted()
   return result
+}
+
+/** Whom the server does not let set it has not set it. */
+async function freeClock(connection: Connection): Promise<void> {
+  await sent(connection, FREE_CLOCK).catch((error) => {
+    if (!isRefusedStatement(error)) throw error
+  })
+}
+
+/** The connection is then closed: the application has used it. */
+function saysThatItsClockIsSet(result: unknown): boolean {
+  return Array.isArray(result) && result[0]?.is_set === '1'
 }
 
 /** A read-only server refuses nothing to a user with a privilege: only its rows say what it is. */

@@ -1,4 +1,5 @@
 import { ADVICE, MySqlStoreError } from '../errors.js'
+import { CLOCK } from '../rows/clock.js'
 import { bytes, literally, statement } from '../statement.js'
 
 export interface Examined {
@@ -6,6 +7,8 @@ export interface Examined {
   readonly mostBytes: number
   /** Whether a locking read of a row that was changed since the transaction's snapshot ends the transaction. */
   readonly isolatesSnapshots: boolean
+  /** Whether no statement can see that the session's clock was set. */
+  readonly hidesItsClock: boolean
 }
 
 /** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. The least there is. */
@@ -28,6 +31,7 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
   if (fault !== null) throw unsuitable(fault)
   const tables = (await send(literally(ENGINES(bytes(`${prefix}records`), bytes(`${prefix}sweeps`))))) as {
     engine: string
+    stood_at: string | null
   }[]
   if (tables.length < 2) {
     const advice = `${ADVICE.schema_missing} ${ADVICE.permission_denied}`
@@ -44,6 +48,7 @@ export async function examined(send: (sql: string) => Promise<unknown>, prefix: 
   return {
     mostBytes: Number(session.max_allowed_packet),
     isolatesSnapshots: session.innodb_snapshot_isolation === 'ON',
+    hidesItsClock: tables.some(({ stood_at }) => stood_at !== null),
   }
 }
 
@@ -55,7 +60,7 @@ const VARIABLES = `SHOW SESSION VARIABLES WHERE Variable_name IN
   'log_bin', 'binlog_format')`
 
 const ENGINES = statement(
-  `SELECT CONCAT(ENGINE) AS engine FROM information_schema.TABLES
+  `SELECT CONCAT(ENGINE) AS engine, ${CLOCK} FROM information_schema.TABLES
   WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN (CONVERT(? USING utf8), CONVERT(? USING utf8))`,
 )
 

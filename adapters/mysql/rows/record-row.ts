@@ -9,6 +9,7 @@ import {
   unreadableBecause,
 } from '../../sql/record-columns.js'
 import { MySqlStoreError } from '../errors.js'
+import { clockIsSet } from './clock.js'
 import type { Version } from './statements.js'
 import { withSteps } from './steps-column.js'
 import { FORMAT } from './table.js'
@@ -24,7 +25,8 @@ export interface Found {
 /**
  * Reads a row, all of whose columns are text but those of bytes.
  *
- * @throws MySqlStoreError `record_unreadable`; `read_only`: the server says that it is a replica, whose rows may be of the past.
+ * @throws MySqlStoreError `record_unreadable`; `read_only`: the server says that it is a replica, whose rows may be of the past;
+ * `database_unsuitable`: the session's clock was set.
  */
 export function foundIn(row: Row | undefined): Found {
   try {
@@ -35,7 +37,18 @@ export function foundIn(row: Row | undefined): Found {
 }
 
 const NUMBERS = [
-  ...['now', 'format', 'revision', 'attempt', 'uncertain', 'lease_until', 'expires_at', 'status', 'read_only'],
+  ...[
+    'now',
+    'format',
+    'revision',
+    'attempt',
+    'uncertain',
+    'lease_until',
+    'expires_at',
+    'status',
+    'read_only',
+    'is_set',
+  ],
 ]
 
 function numbered(row: Row): Row {
@@ -51,6 +64,7 @@ function found(row: Row): Found {
   if (row.read_only === 1) {
     throw new MySqlStoreError('read_only', 'The server is read-only, as a replica is: connect to the primary.')
   }
+  if (row.is_set === 1) throw clockIsSet()
   const now = integer(row, 'now')
   if (row.token === null) return { now, record: null, version: null }
   const expiresAt = integer(row, 'expires_at')

@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto'
 import type { Answer, Completion, Finish } from '../../../src/core/index.js'
 import { asciiHeadOf, columnsOf, type InFlight, type StoredRecord } from '../../sql/record-columns.js'
 import { bytes, type Statement, type StatementValue, statement } from '../statement.js'
+import { CLOCK, IS_OF_SERVER, NOW } from './clock.js'
 import { stepsOf } from './steps-column.js'
-import { FORMAT, NOW, STATES, tablesOf } from './table.js'
+import { FORMAT, STATES, tablesOf } from './table.js'
 
 export type Statements = ReturnType<typeof statementsOn>
 
@@ -21,6 +22,7 @@ const NUMBERS = ['format', 'revision', 'attempt', 'uncertain', 'lease_until', 'e
   (name) => `CONCAT(r.${name}) AS ${name}`,
 )
 const COLUMNS = [...TEXTS, ...NUMBERS].join(', ')
+const LOCKED = `c.is_set, c.stood_at, ${COLUMNS}`
 
 const WRITTEN = [
   ...['state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'],
@@ -37,19 +39,25 @@ export function statementsOn(prefix: string) {
 const IS_PRIMARY = "CONCAT(@@GLOBAL.read_only) IN ('0', 'OFF')"
 const SERVER = `CONCAT(${NOW}) AS now, CASE WHEN ${IS_PRIMARY} THEN '0' ELSE '1' END AS read_only`
 
+/** Of a statement that writes by the server's time. */
+const MAY_WRITE = `${IS_PRIMARY} AND ${IS_OF_SERVER}`
+
+/** Evaluated before a lock is waited for. */
+const BEFORE_LOCKS = `(SELECT ${CLOCK}) c`
+
 function readingOf({ records }: Tables) {
-  const clock = `(SELECT ${SERVER}) c`
-  const from = `FROM ${clock} LEFT JOIN ${records} r ON r.id = ?`
+  const server = 'c.now, c.read_only, c.is_set, c.stood_at'
+  const from = `FROM (SELECT ${SERVER}, ${CLOCK}) c LEFT JOIN ${records} r ON r.id = ? LIMIT 1`
   const body = 'CASE WHEN r.fingerprint = ? THEN r.body END AS body'
-  const readShown = statement(`SELECT c.now, c.read_only, ${COLUMNS}, ${body}, r.steps ${from}`)
+  const readShown = statement(`SELECT ${server}, ${COLUMNS}, ${body}, r.steps ${from}`)
   return {
     /** The row of a key, with the time; a row without a record if there is none. */
-    read: ofKey(`SELECT c.now, c.read_only, ${COLUMNS}, r.body, r.steps ${from}`),
+    read: ofKey(`SELECT ${server}, ${COLUMNS}, r.body, r.steps ${from}`),
     /** The same; the body only if the record has this fingerprint. */
     readShown: (key: string, fingerprint: string) => readShown(bytes(fingerprint), idOf(key)),
     /** The row as last committed; fails if a transaction holds it. */
     lockAtOnce: ofKey(
-      `SELECT ${SERVER}, ${COLUMNS}, r.body, r.steps FROM ${records} r WHERE r.id = ? FOR UPDATE NOWAIT`,
+      `SELECT ${SERVER}, ${LOCKED}, r.body, r.steps FROM ${BEFORE_LOCKS} JOIN ${records} r ON r.id = ? LIMIT 1 FOR UPDATE NOWAIT`,
     ),
   }
 }
@@ -63,7 +71,7 @@ function writingOf({ records }: Tables) {
   )
   const claim = statement(
     `INSERT INTO ${records} (${claimed})
-    SELECT ?, ?, ${FORMAT}, 1, ${STATES.inFlight}, ?, ?, 1, 0, ${NOW} + ?, ${NOW} + ? FROM DUAL WHERE ${IS_PRIMARY}`,
+    SELECT ?, ?, ${FORMAT}, 1, ${STATES.inFlight}, ?, ?, 1, 0, ${NOW} + ?, ${NOW} + ? FROM DUAL WHERE ${MAY_WRITE}`,
   )
   const update = statement(
     `UPDATE ${records} SET format = ${FORMAT}, revision = revision + 1, ${WRITTEN.map((name) => `${name} = ?`).join(', ')}
@@ -72,9 +80,9 @@ function writingOf({ records }: Tables) {
   const remove = statement(`DELETE FROM ${records} WHERE ${unchanged}`)
   const renew = statement(
     `UPDATE ${records} SET revision = revision + 1, lease_until = ${NOW} + ?, expires_at = ${NOW} + ?
-    WHERE ${OWNED} AND ${IS_PRIMARY}`,
+    WHERE ${OWNED} AND ${MAY_WRITE}`,
   )
-  const complete = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED} AND ${IS_PRIMARY}`)
+  const complete = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED} AND ${MAY_WRITE}`)
   return {
     /** Writes a new row; fails if there is one. */
     insert: (key: string, record: StoredRecord) => insert(idOf(key), bytes(key), ...valuesOf(record)),
@@ -96,30 +104,30 @@ const COMPLETED = `state = ${STATES.completed}, revision = revision + 1, uncerta
 
 /** Those that are sent in a transaction of the application. */
 function ofTransactions({ records }: Tables) {
-  const bare = `SELECT ${SERVER}, ${COLUMNS} FROM ${records} r WHERE r.id = ? FOR UPDATE`
+  const lock = (columns: string) =>
+    `SELECT ${SERVER}, ${LOCKED}${columns} FROM ${BEFORE_LOCKS} JOIN ${records} r ON r.id = ? LIMIT 1 FOR UPDATE`
   const keepSteps = statement(`UPDATE ${records} SET revision = revision + 1, steps = ? WHERE id = ?`)
   const completeLocked = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED}`)
   const placeholder = statement(
     `INSERT INTO ${records} (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
-    VALUES (?, ?, ${FORMAT}, 1, ${STATES.inFlight}, ?, '', 1, 1, 0, ${NOW} + ${DAY_MS})`,
+    VALUES (?, ?, ${FORMAT}, 1, ${STATES.inFlight}, ?, '', 1, 1, 0, ?)`,
   )
   const finish = statement(
     `UPDATE ${records} SET format = ${FORMAT}, ${COMPLETED}, token = ?, fingerprint = ?, attempt = ? WHERE id = ? AND token = ?`,
   )
   return {
     /** The row as last committed, without bytes, locked until the transaction ends; no row if there is none. */
-    lock: ofKey(bare),
+    lock: ofKey(lock('')),
     /** The same; fails if a transaction holds it. */
-    lockBareAtOnce: ofKey(`${bare} NOWAIT`),
+    lockBareAtOnce: ofKey(`${lock('')} NOWAIT`),
     /** The same as `lock`, with the steps in hexadecimal digits: every client returns text alike. */
-    lockWithSteps: ofKey(
-      `SELECT ${SERVER}, ${COLUMNS}, HEX(r.steps) AS steps FROM ${records} r WHERE r.id = ? FOR UPDATE`,
-    ),
+    lockWithSteps: ofKey(lock(', HEX(r.steps) AS steps')),
     keepSteps: (key: string, record: StoredRecord) => keepSteps(stepsOf(record), idOf(key)),
     /** The locked row becomes uncertain. */
     unsettle: ofKey(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = ?`),
-    /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */
-    placeholder: (key: string, token: string) => placeholder(idOf(key), bytes(key), bytes(token)),
+    /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. `now`: the store's sessions'. */
+    placeholder: (key: string, token: string, now: number) =>
+      placeholder(idOf(key), bytes(key), bytes(token), now + DAY_MS),
     completeLocked: (key: string, completion: Completion) => completeLocked(...valuesOfCompletion(key, completion)),
     /** The locked row is completed by another owner. */
     finish: (key: string, { token, fingerprint, attempt, retentionMs, answer }: Finish, lockedToken: string) =>
@@ -134,27 +142,27 @@ const DAY_MS = 86_400_000
 
 function walkingOf({ records, sweeps }: Tables) {
   const walk = statement(
-    `SELECT CONCAT(${NOW}) AS now, HEX(r.id) AS id, HEX(r.name) AS name, ${COLUMNS}, r.body IS NULL AS bodiless
+    `SELECT CONCAT(${NOW}) AS now, ${CLOCK}, HEX(r.id) AS id, HEX(r.name) AS name, ${COLUMNS}, r.body IS NULL AS bodiless
     FROM ${records} r WHERE r.id > ? ORDER BY r.id LIMIT ?`,
   )
   const expired = statement(
-    `SELECT HEX(e.id) AS id, CONCAT(e.expires_at <= ${NOW}) AS is_expired
-    FROM (SELECT id, expires_at FROM ${records} WHERE id > ? ORDER BY id LIMIT ?) e`,
+    `SELECT HEX(e.id) AS id, CONCAT(e.expires_at <= ${NOW}) AS is_expired, ${CLOCK}
+    FROM (SELECT id, expires_at FROM ${records} WHERE id > ? ORDER BY id LIMIT ?) e LIMIT ?`,
   )
-  const turned = statement(`UPDATE ${sweeps} SET next_id = ?, due_at = ${NOW} + ? WHERE id = 1`)
+  const turned = statement(`UPDATE ${sweeps} SET next_id = ?, due_at = ${NOW} + ? WHERE id = 1 AND ${IS_OF_SERVER}`)
   return {
     /** Some rows, in the order of their ids, after one of them. */
     walk: (fromId: string, rows: number) => walk(Buffer.from(fromId, 'hex'), rows),
-    expired: (fromId: string, rows: number) => expired(Buffer.from(fromId, 'hex'), rows),
+    expired: (fromId: string, rows: number) => expired(Buffer.from(fromId, 'hex'), rows, rows),
     /** Removes those of these rows that have expired. By the index: reading a small table whole would lock each row of it. */
     removeExpired: (ids: readonly string[]): Statement =>
       statement(
         `DELETE r FROM ${records} r FORCE INDEX (PRIMARY)
-        WHERE r.expires_at <= ${NOW} AND r.id IN (${ids.map(() => '?').join(', ')})`,
+        WHERE r.expires_at <= ${NOW} AND ${IS_OF_SERVER} AND r.id IN (${ids.map(() => '?').join(', ')})`,
       )(...ids.map((id) => Buffer.from(id, 'hex'))),
     /** Takes the turn to sweep for so many milliseconds, if nobody has it. */
-    turn: statement(`UPDATE ${sweeps} SET due_at = ${NOW} + ? WHERE id = 1 AND due_at <= ${NOW}`),
-    progress: statement(`SELECT HEX(next_id) AS next_id FROM ${sweeps} WHERE id = 1`),
+    turn: statement(`UPDATE ${sweeps} SET due_at = ${NOW} + ? WHERE id = 1 AND due_at <= ${NOW} AND ${IS_OF_SERVER}`),
+    progress: statement(`SELECT HEX(next_id) AS next_id FROM ${sweeps} WHERE id = 1 LIMIT 1`),
     /** Leaves the turn to the next. */
     turned: (nextId: string, pauseMs: number) => turned(Buffer.from(nextId, 'hex'), pauseMs),
   }

@@ -9,12 +9,6 @@ export function tablesOf(prefix: string) {
   return { records: `\`${prefix}records\``, sweeps: `\`${prefix}sweeps\`` } as const
 }
 
-/**
- * The time of the statement, in milliseconds since 1970. In UTC, so that neither the time zone of the session nor its change to winter
- * time matters.
- */
-export const NOW = `(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)`
-
 /** As bytes: neither the database's character set nor the session's changes them. */
 export const STATES = {
   inFlight: "_binary'in-flight'",

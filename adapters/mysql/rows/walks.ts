@@ -4,6 +4,7 @@ import { listedIn, type Row } from '../../sql/record-columns.js'
 import type { Pace } from '../../sql/sweep-timer.js'
 import type { Database } from '../connection/database.js'
 import { isLocked } from '../errors.js'
+import { clockIsSet } from './clock.js'
 import { foundIn } from './record-row.js'
 import type { Statements } from './statements.js'
 
@@ -53,6 +54,7 @@ export class Walks {
 
   async #sweep(from: string): Promise<Swept> {
     const rows = await this.#database.rows(this.#statements.expired(from, ROWS_A_SWEEP))
+    if (rows[0]?.is_set === '1') throw clockIsSet()
     const expired = rows.filter(({ is_expired }) => is_expired === '1').map(({ id }) => String(id))
     // By their ids, so that no other row is locked, or waited for.
     const removed = expired.length === 0 ? 0 : await this.#removed(expired)

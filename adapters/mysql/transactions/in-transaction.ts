@@ -12,7 +12,7 @@ import {
 } from '../../../src/core/index.js'
 import { isEndedByWork, rowsIn } from '../../sql/clients.js'
 import { NOTHING_WRITTEN_INSIDE, owned } from '../../sql/ownership.js'
-import type { InFlight } from '../../sql/record-columns.js'
+import type { InFlight, Row } from '../../sql/record-columns.js'
 import type { Database } from '../connection/database.js'
 import {
   errorNumberOf,
@@ -27,6 +27,7 @@ import {
   unmarked,
   withoutValues,
 } from '../errors.js'
+import { clockIsSet, readClock } from '../rows/clock.js'
 import { type Found, foundIn, withBytes, withTexts } from '../rows/record-row.js'
 import type { Records } from '../rows/records.js'
 import type { Statements, Version } from '../rows/statements.js'
@@ -153,7 +154,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
     const placeholder = placeholderOf(entry.token)
     await this.#setMark(open, entry.token)
     try {
-      if (found.version === null) await this.#send(open, this.#statements.placeholder(key, placeholder))
+      if (found.version === null) await this.#send(open, this.#statements.placeholder(key, placeholder, found.now))
       else if (!isSame(await this.#lock(open, key, true), found.version)) return 'locked'
     } catch (error) {
       if (isDuplicate(error)) return 'locked'
@@ -237,6 +238,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
   /** How many statements that write the session has been sent, whether they have met a row or not. */
   async #writes(open: Open): Promise<number> {
     const rows = await this.#rows(open, WRITES())
+    if (rows.length < COUNTERS.length) throw leavesRowsOut()
     return rows.reduce((sum, row) => sum + Number(valueIn(row)), 0)
   }
 
@@ -244,7 +246,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
   async #ownedWithSteps(open: Open, key: string, token: string): Promise<InFlight> {
     await this.#checkMark(open, token)
     await this.#setMark(open, token)
-    const [row] = await this.#rows(open, this.#statements.lockWithSteps(key))
+    const row = await this.#locked(open, this.#statements.lockWithSteps(key))
     const found = row === undefined ? ABSENT : foundIn(withBytes(row))
     return owned(found.record, token, MySqlStoreError)
   }
@@ -257,8 +259,18 @@ export class InTransaction implements Transactions<unknown, unknown> {
   /** The row as last committed, without its answer and its steps. */
   async #lock(open: Open, key: string, atOnce: boolean): Promise<Found> {
     const { lock, lockBareAtOnce } = this.#statements
-    const [row] = await this.#rows(open, atOnce ? lockBareAtOnce(key) : lock(key))
+    const row = await this.#locked(open, atOnce ? lockBareAtOnce(key) : lock(key))
     return row === undefined ? ABSENT : foundIn(withTexts(row))
+  }
+
+  /** A row, in a session whose clock goes. */
+  async #locked(open: Open, sent: Statement): Promise<Row | undefined> {
+    const [row] = await this.#rows(open, sent)
+    const stoodAt = row && withTexts(row).stood_at
+    if (typeof stoodAt !== 'string') return row
+    const [next] = await this.#rows(open, readClock())
+    if (next === undefined || withTexts(next).stood_at === stoodAt) throw clockIsSet()
+    return row
   }
 
   async #rows(open: Open, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
@@ -300,9 +312,21 @@ const ABSENT: Found = { now: 0, record: null, version: null }
 const DOES_NOT_EXIST = 1305
 
 /** A statement that sends no rows may have written: an UPDATE that matches none counts too. Every user may ask. */
-const WRITES =
-  statement(`SHOW SESSION STATUS WHERE Variable_name IN ('Com_insert', 'Com_insert_select', 'Com_update', 'Com_update_multi',
-  'Com_delete', 'Com_delete_multi', 'Com_replace', 'Com_replace_select', 'Com_load', 'Com_call_procedure')`)
+const COUNTERS = [
+  ...['Com_insert', 'Com_insert_select', 'Com_update', 'Com_update_multi', 'Com_delete', 'Com_delete_multi'],
+  ...['Com_replace', 'Com_replace_select', 'Com_load', 'Com_call_procedure'],
+]
+const WRITES = statement(
+  `SHOW SESSION STATUS WHERE Variable_name IN (${COUNTERS.map((name) => `'${name}'`).join(', ')})`,
+)
+
+/** No SHOW has a LIMIT of its own. */
+function leavesRowsOut(): MySqlStoreError {
+  return new MySqlStoreError(
+    'database_unsuitable',
+    'The session of the transaction leaves rows out: leave `sql_select_limit` at its default, at least when the work ends.',
+  )
+}
 
 const SNAPSHOTS = statement("SHOW SESSION VARIABLES LIKE 'innodb_snapshot_isolation'")
 
