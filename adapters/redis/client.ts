@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { kindOf } from '../../src/core/index.js'
+import { isNoScript, withoutArguments } from './errors.js'
 import type { Script } from './scripts.js'
 
 /**
@@ -195,17 +196,18 @@ export type Arguments = readonly (string | Buffer)[]
  * promise more than the client's: it resolves with what `heard` or `failed` returns.
  */
 export function evaluate<Result>(
-  send: SendCommand,
+  sendCommand: SendCommand,
   { sha1, text }: Script,
   redisKey: string,
   args: Arguments,
   heard: (reply: unknown) => Result,
   failed: (error: unknown) => Result,
 ): Promise<Result> {
-  return send(redisKey, ['EVALSHA', sha1, '1', redisKey, ...args]).then(heard, (error) => {
-    if (!isNoScript(error)) return failed(error)
-    return send(redisKey, ['EVAL', text, '1', redisKey, ...args]).then(heard, failed)
-  })
+  const send = (name: string, script: string) => sendCommand(redisKey, [name, script, '1', redisKey, ...args])
+  const refused = (error: unknown) => failed(withoutArguments(error, [redisKey, ...args]))
+  return send('EVALSHA', sha1).then(heard, (error) =>
+    isNoScript(error) ? send('EVAL', text).then(heard, refused) : refused(error),
+  )
 }
 
 /**
@@ -224,8 +226,4 @@ export function promising(sendCommand: SendCommand): SendCommand {
 
 export function rethrow(error: unknown): never {
   throw error
-}
-
-function isNoScript(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOSCRIPT')
 }

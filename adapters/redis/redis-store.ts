@@ -35,6 +35,7 @@ import {
   senderOf,
   theOnlyServer,
 } from './client.js'
+import { isRefusal } from './errors.js'
 import { bodyOf, bytesOf, headOf, ownOf, TextOfTerms, termsOf } from './own.js'
 import { readBegun, readDone, readInspected } from './reply.js'
 import {
@@ -293,11 +294,3 @@ function aPrefix(value: unknown): string | null {
 
 const A_WORD_AND_A_COLON = /^[\w\-.!~*'()%]+:$/
 const ENDS_OUTSIDE_OF_PARTS = /[^\w\-.!~*'()%:]$/
-
-/**
- * Whether Redis itself refused: its errors begin with a code in capitals (`NOPERM …`, `ERR …`), connection errors do
- * not.
- */
-function isRefusal(error: unknown): boolean {
-  return error instanceof Error && /^[A-Z]{3,} /.test(error.message)
-}
