@@ -1,4 +1,4 @@
-import { type Answer, type IdempotencyContext, isCertainFailure } from 'once-per-key/core'
+import type { Answer, IdempotencyContext } from 'once-per-key/core'
 import {
   comparableBody,
   createRequestEngine,
@@ -33,7 +33,7 @@ export function bound(handler: Handler, options: IdempotencyOptions<Request>) {
       const settled = await run.settle(isKept ? answer : { ...answer, body: null })
       return settled.action === 'send' ? responseOf(answer, extraHeaders) : instead(settled, extraHeaders)
     } catch (error) {
-      run.willFailCertainly(isCertainFailure(error))
+      run.reportError(error)
       await run.fail()
       throw error
     }

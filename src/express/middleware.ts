@@ -1,12 +1,5 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
-import {
-  type Answer,
-  type IdempotencyContext,
-  IdempotencyError,
-  isCertainFailure,
-  mountedTwice,
-  refuseMount,
-} from '../core/index.js'
+import { type Answer, type IdempotencyContext, IdempotencyError, mountedTwice, refuseMount } from '../core/index.js'
 import {
   type Asking,
   bodyHeaders,
@@ -21,12 +14,12 @@ import {
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
 import { HeldResponse } from '../node/held-response.js'
-import { failUnrun, hasContent, isEmptyObject, NodeFacts, responseBegun, takesNoError } from '../node/hold.js'
+import { hasContent, isEmptyObject, NodeFacts, responseBegun, takesNoError } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
 import { sendAnswer } from '../node/sending/send.js'
-import { watchCertainFailures } from './certain-failures.js'
+import { watchErrors } from './errors-of-handlers.js'
 
 declare global {
   namespace Express {
@@ -176,7 +169,7 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
   #hold(run: RequestRun, extraHeaders: HeaderPairs): boolean {
     const req = this.request
     const res = this.#res
-    watchCertainFailures(req, reportCertainFailure)
+    watchErrors(req, runOf)
     try {
       asDictionary(req)
       asDictionary(res)
@@ -192,7 +185,7 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
   }
 
   #failUnrun(run: RequestRun): void {
-    void failUnrun(run)
+    void run.failUncalled()
     run.failFor(this)
   }
 
@@ -230,16 +223,21 @@ class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> 
 
   failed(error: unknown): void {
     // On plain node:http: what a handler throws synchronously. Without an error, `next` would call the handler again.
-    if (isCertainFailure(error)) reportCertainFailure(this.request, true)
+    reportError(this.request, error)
     this.#next(error ?? nothingThrown(error))
   }
 }
 
 const NONE: HeaderPairs = []
 
-/** While a `CertainFailure` of the handler is handled, whatever its response is. */
-export function reportCertainFailure(req: IncomingMessage & Extended, failsCertainly: boolean): void {
-  req[RUN]?.willFailCertainly(failsCertainly)
+/** The handler threw it, or passed it on. */
+export function reportError(req: IncomingMessage & Extended, error: unknown): void {
+  req[RUN]?.reportError(error)
+}
+
+/** The handler is called again. */
+export function forgetError(req: IncomingMessage & Extended): void {
+  req[RUN]?.forgetError()
 }
 
 /** The handler sends a stream as its success: should that break, the response is not the handler's refusal. */
@@ -248,6 +246,10 @@ export function reportSending(req: IncomingMessage & Extended): void {
 }
 
 type Next = (err?: unknown) => void
+
+function runOf(req: IncomingMessage & Extended): RequestRun | undefined {
+  return req[RUN]
+}
 
 /** The property with a request's run, used in this file only. */
 const RUN = Symbol('run')

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { isCertainFailure, type MaybePromise, transactionLate, transactionStreamed } from '../core/index.js'
+import { type MaybePromise, transactionLate, transactionStreamed } from '../core/index.js'
 import {
   bodyHeaders,
   type HeaderPairs,
@@ -47,13 +47,12 @@ export class FastifyAnswer implements HeldAnswer {
     run.heldBy(this)
   }
 
-  /** Of a run that goes on, an earlier `CertainFailure` says nothing. */
   called(): void {
-    this.#run.willFailCertainly(false)
+    this.#run.forgetError()
   }
 
   failed(error: unknown): void {
-    if (!this.#isGiven) this.#run.willFailCertainly(isCertainFailure(error))
+    if (!this.#isGiven) this.#run.reportError(error)
     else if (this.#isOut) this.#notSent(error)
     else this.#run.stopped()
   }

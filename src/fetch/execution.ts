@@ -1,6 +1,5 @@
 import {
   type Answer,
-  isCertainFailure,
   kindOf,
   type MaybePromise,
   mountedTwice,
@@ -93,15 +92,17 @@ class Execution<Req> implements HeldAnswer {
     } catch (error) {
       this.#hasReturned = true
       if (this.#given !== undefined) return await this.#send(this.#given)
-      if (this.#call.sendsThrown && isResponse(error))
+      if (this.#call.sendsThrown && isResponse(error)) {
+        this.#run.reportError(error)
         throw await this.#answer(error).catch((unreadable) => this.#fail(unreadable))
+      }
       return await this.#fail(error)
     }
   }
 
   /** A success of another attempt may replace the error. */
   async #fail(error: unknown): Promise<Response> {
-    this.#run.willFailCertainly(isCertainFailure(error))
+    this.#run.reportError(error)
     const settled = await this.#run.fail()
     if (settled.action === 'send') throw error
     return this.#other(settled)

@@ -1,5 +1,5 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
-import { type IdempotencyContext, isCertainFailure, refuseMount } from '../core/index.js'
+import { type IdempotencyContext, refuseMount } from '../core/index.js'
 import { respond } from '../fetch/execution.js'
 import { checkMaxBodyBytes, DEFAULT_MAX_BODY_BYTES } from '../fetch/options.js'
 import {
@@ -77,7 +77,7 @@ export function idempotency<E extends Env>(
       c.set('idempotency', run.context)
       await next()
       if (!c.finalized) throw notFinalized()
-      run.willFailCertainly(isCertainFailure(c.error)) // `app.onError` has handled it.
+      run.reportError(c.error) // `app.onError` has handled it.
       return c.res
     })
     if (response === undefined || isAnswered) return
@@ -100,8 +100,7 @@ function headersBefore(c: Context): Headers {
 
 /** Somebody else has answered while the key was being claimed, for example a time limit in front: the handler must not run. */
 async function failUnrun(run: RequestRun, c: Context): Promise<Response> {
-  run.willFailCertainly(true)
-  await run.fail()
+  await run.failUncalled()
   return c.newResponse(null, 200) // Nobody gets it.
 }
 

@@ -4,7 +4,6 @@ import { Readable } from 'node:stream'
 import type { Context, Next } from 'koa'
 import {
   type Answer,
-  isCertainFailure,
   type MaybePromise,
   transactionLate,
   transactionStreamed,
@@ -57,7 +56,7 @@ export class KoaAnswer implements HeldAnswer {
       await this.#outlivingClient(next)
     } catch (thrown) {
       const error = thrown ?? nothingThrown(thrown)
-      this.#run.willFailCertainly(isCertainFailure(error))
+      this.#run.reportError(error)
       if (!this.#isGiven) throw error
       this.#ctx.app.emit('error', error, this.#ctx) // A transaction has committed the answer, so it is sent.
     }

@@ -18,7 +18,7 @@ export interface Middleware extends Controls {
 
 /**
  * Middleware for Koa: a request that is retried with its `Idempotency-Key` gets the answer of the first one, and the
- * handler does not run again. Mount it after authentication and body parsers, before error handlers and the handler.
+ * handler does not run again. Mount it after authentication, body parsers and error handlers, before the handler.
  * What earlier middleware does to an answer, for example compression, is not stored, and is done to replays as well.
  *
  * Misuse by the application is thrown as an IdempotencyError; the handler does not run, and nothing is stored.

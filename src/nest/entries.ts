@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isCertainFailure, type MaybePromise } from '../core/index.js'
-import { protectionBy, reportCertainFailure, reportSending } from '../express/middleware.js'
+import type { MaybePromise } from '../core/index.js'
+import { forgetError, protectionBy, reportError, reportSending } from '../express/middleware.js'
 import type { Answered, ProtectedAnswers } from '../fastify/protected-answers.js'
 import { type Controls, controlsOf, createRequestEngine, type RequestEngine } from '../http/index.js'
 import { outliveRequest } from '../node/faked.js'
@@ -57,8 +57,8 @@ export function expressEntry(options: NestOptions): Entry {
         response.once('close', () => response.end()) // Of events: Nest stops their source, which does not end then.
         return answered
       }),
-    called: ({ request }) => reportCertainFailure(request, false),
-    failed: ({ request }, error) => reportCertainFailure(request, isCertainFailure(error)),
+    called: ({ request }) => forgetError(request),
+    failed: ({ request }, error) => reportError(request, error),
     sends({ request, response }, source) {
       // Nest may pipe it through another stream, which does not tell that it has closed.
       if (request.idempotency !== undefined) breakWith(source, request, response)

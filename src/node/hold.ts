@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { IdempotencyError, isCertainFailure, type MaybePromise, whenever } from '../core/index.js'
-import type { HeaderPairs, RequestEnd, RequestEngine, RequestFacts, RequestRun } from '../http/index.js'
+import { IdempotencyError, type MaybePromise, whenever } from '../core/index.js'
+import type { HeaderPairs, RequestEngine, RequestFacts, RequestRun } from '../http/index.js'
 import { HeldResponse } from './held-response.js'
 import type { Other, ResponseSender } from './sending/response-sender.js'
 import { sendAnswer } from './sending/send.js'
@@ -98,26 +98,20 @@ export function hold<Req>(
     if (!isAnswered(res))
       return new HeldResponse(req, res, run, extraHeaders, { sendOther, destroysLeft: true }, onError)
   } catch (error) {
-    return whenever(failUnrun(run), () => {
+    return whenever(run.failUncalled(), () => {
       throw error
     })
   }
-  return whenever(failUnrun(run), () => null)
+  return whenever(run.failUncalled(), () => null)
 
   function sendOther({ req, res, extraHeaders, outlet }: ResponseSender, other: Other): void {
     sendAnswer(req, res, engine.answerFor(other, request), other.action === 'replay', extraHeaders, outlet)
   }
 }
 
-/** Ends a run whose handler is not called: nothing can have happened. */
-export function failUnrun(run: RequestRun): MaybePromise<RequestEnd> {
-  run.willFailCertainly(true)
-  return run.fail()
-}
-
 /** What a handler sends has failed before its first byte: whatever error page follows, the handler has not refused. */
 export function failsToSend(run: RequestRun, error: unknown): void {
-  run.willFailCertainly(isCertainFailure(error))
+  run.reportError(error)
   run.willNotRefuse()
 }
 

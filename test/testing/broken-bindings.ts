@@ -36,7 +36,7 @@ export const BROKEN_BINDINGS: readonly BrokenBinding[] = [
   },
   {
     breaks: 'a CertainFailure is like any other',
-    find: 'run.willFailCertainly(isCertainFailure(error))',
+    find: 'run.reportError(error)',
     replace: '',
     foundBy: ['failure: a CertainFailure is certain'],
     alone: true,

@@ -34,6 +34,7 @@ export interface StoreFailure {
  *
  * Uncertain:
  * - `status`: any other status that is not a success.
+ * - `foreign_error`: the handler threw another service's response, or an error of the system. The status is not its refusal.
  * - `no_answer`: the response was destroyed or broken off; or a runner's function threw.
  * - `may_have_effect`: the handler had called `mayHaveEffect()`, or the work of its transaction had ended that itself, as COMMIT does.
  * - `earlier_attempt`: the outcome of an earlier attempt is unknown.
@@ -45,6 +46,7 @@ export type FailureReason =
   | 'judged_certain'
   | 'declared'
   | 'status'
+  | 'foreign_error'
   | 'no_answer'
   | 'may_have_effect'
   | 'earlier_attempt'

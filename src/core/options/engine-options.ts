@@ -68,9 +68,9 @@ export interface EngineOptions {
   /**
    * Where effects may come from. `'assumed'`: anywhere in a handler, so only a refusal certainly has none.
    * `'declared'`: only after `mayHaveEffect()`, which each handler must call before its irrevocable step; a failure
-   * without that call is certain. `'in-transaction'`: only inside the `transaction` of a Postgres, MySQL or SQLite
-   * store. Nothing is claimed before it. A success without it is withheld and leaves the outcome unknown (500
-   * `transaction_missing`).
+   * without that call is certain, also by an error of another service. `'in-transaction'`: only inside the
+   * `transaction` of a Postgres, MySQL or SQLite store. Nothing is claimed before it. A success without it is withheld
+   * and leaves the outcome unknown (500 `transaction_missing`).
    * @default 'assumed': a forgotten call must not lead to a second payment
    */
   readonly effects?: 'assumed' | 'declared' | 'in-transaction' | undefined

@@ -1,5 +1,5 @@
 import type { Claimant } from '../../core/engine/claims.js'
-import { isRefusalStatus } from '../../core/errors.js'
+import { isCertainFailure, isRefusalStatus } from '../../core/errors.js'
 import type { FailureReason } from '../../core/events/events.js'
 import { type Refused, type Replayed, type RunEnd, unconfirmed } from '../../core/events/refusal.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
@@ -16,6 +16,7 @@ import {
 } from '../../core/run/run-end.js'
 import { isEventStream, storedAnswer } from '../answer/answer.js'
 import type { HeaderPairs } from '../request/facts.js'
+import { isForeignError } from './foreign-error.js'
 import { readAnswer } from './operator.js'
 import type { OptionFunctions, RequestRules } from './option-functions.js'
 import type { Asking, HeldAnswer, RequestEnd, RequestRun } from './request-run.js'
@@ -30,8 +31,8 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   #extraHeaders: HeaderPairs | undefined
   /** The request that the option functions receive; dropped at the end. */
   #request: Req | undefined
-  /** The handler threw a `CertainFailure`, which is being handled. */
-  #failsCertainly = false
+  /** What the handler threw, while that is being handled. */
+  #thrown: Thrown = 'nothing'
   /** The handler has returned what to send: a status of another answer is no refusal of the handler's. */
   #willNotRefuse = false
   /** A first end was given. */
@@ -129,8 +130,19 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     tellEnd(settling, settled)
   }
 
-  willFailCertainly(does: boolean): void {
-    this.#failsCertainly = does
+  failUncalled(): MaybePromise<RequestEnd> {
+    this.#thrown = 'certain'
+    return this.fail()
+  }
+
+  /** After a foreign error the error handlers' own errors say no more than their statuses. */
+  reportError(error: unknown): void {
+    if (isCertainFailure(error)) this.#thrown = 'certain'
+    else if (this.#thrown !== 'foreign') this.#thrown = isForeignError(error) ? 'foreign' : 'nothing'
+  }
+
+  forgetError(): void {
+    this.#thrown = 'nothing'
   }
 
   willNotRefuse(): void {
@@ -160,7 +172,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     this.#settled = undefined
     this.#discarded = this.#settling
     this.#settling = undefined
-    this.#failsCertainly = false
+    this.forgetError()
     this.#response?.reset()
   }
 
@@ -190,7 +202,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     const run = this.#run
     const request = this.#request as Req
     const { functions } = this.#rules
-    const judged = judge(answer, request, run.isUncertain, this.#failsCertainly, !this.#willNotRefuse, functions)
+    const judged = judge(answer, request, run.isUncertain, this.#thrown, !this.#willNotRefuse, functions)
     const kept = judged === 'success' ? undefined : keptFailure(answer, request, functions)
     if (!run.isInTransaction) this.#request = this.#asking = undefined
     if (judged === 'success') {
@@ -215,28 +227,35 @@ export function withHeaders<Each extends object>(decision: Each, extraHeaders: H
   return extraHeaders === undefined ? decision : { ...decision, extraHeaders }
 }
 
+/**
+ * What the handler threw, as far as it decides what its answer says: a `CertainFailure`, an error of another service or of the system, or
+ * nothing of the kind.
+ */
+type Thrown = 'certain' | 'foreign' | 'nothing'
+
 /** How a run ended, according to its answer. */
 type JudgedEnd = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
 
 /**
  * Judges a run by its answer (`null` if it has none). A failure is uncertain unless something shows that it is certain.
- * `isUncertain`: any failure leaves the outcome unknown, so `isCertainFailure` is not called. `failsCertainly`: the handler
- * threw a `CertainFailure`. `mayRefuse`: a status is the handler's refusal.
+ * `isUncertain`: any failure leaves the outcome unknown, so `isCertainFailure` is not called. `mayRefuse`: a status is the
+ * handler's refusal.
  */
 function judge<Req>(
   answer: Answer | null,
   request: Req,
   isUncertain: boolean,
-  failsCertainly: boolean,
+  thrown: Thrown,
   mayRefuse: boolean,
   functions: Pick<OptionFunctions<Req>, 'isSuccess' | 'isCertainFailure'>,
 ): JudgedEnd {
-  if (failsCertainly) return { how: 'certainly', because: 'certain_failure' }
+  if (thrown === 'certain') return { how: 'certainly', because: 'certain_failure' }
   if (answer === null) return { how: 'perhaps', because: 'no_answer' }
   if (functions.isSuccess(answer, request)) return 'success'
-  if (mayRefuse && isRefusalStatus(answer.status)) return { how: 'certainly', because: 'refused' }
+  if (mayRefuse && thrown !== 'foreign' && isRefusalStatus(answer.status))
+    return { how: 'certainly', because: 'refused' }
   if (!isUncertain && functions.isCertainFailure(answer, request)) {
     return { how: 'certainly', because: 'judged_certain' }
   }
-  return { how: 'perhaps', because: 'status' }
+  return { how: 'perhaps', because: thrown === 'foreign' ? 'foreign_error' : 'status' }
 }

@@ -41,11 +41,16 @@ export interface RequestRun {
    * rolled back, no other answer follows, and the client is told to retry.
    */
   stopped(): void
+  /** Ends a run whose handler is not called: nothing can have happened, so the key is free. */
+  failUncalled(): MaybePromise<RequestEnd>
   /**
-   * Whether the handler threw a `CertainFailure` that is being handled: then the run has certainly failed without
-   * effect, whatever response is sent.
+   * The handler threw this error, or passed it on, and it is being handled. It decides what the response that follows says of
+   * the run. After a `CertainFailure` the run has certainly failed, whatever is sent. After an error that is another service's
+   * response, or the system's, a status from 400 to 499 is not the handler's refusal. After any other error the status decides.
    */
-  willFailCertainly(does: boolean): void
+  reportError(error: unknown): void
+  /** The handler is called again: what it threw before says nothing of the response that follows. */
+  forgetError(): void
   /**
    * The handler has returned what to send: should that fail before its first byte, the error page that follows is judged as any other
    * answer, but its status is no refusal of the handler's.

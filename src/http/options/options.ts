@@ -82,8 +82,9 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly isSuccess?: ((answer: Answer, request: Req) => boolean) | undefined
 
   /**
-   * Whether a failure certainly had no effect, so that its key is free for a corrected request. Not called for 400 to
-   * 499 except 408 and 499, which always are certain, nor after `mayHaveEffect()`.
+   * Whether a failure certainly had no effect, so that its key is free for a corrected request. Not called for the handler's
+   * own 400 to 499 except 408 and 499, which always are certain, nor after `mayHaveEffect()`. Called with any status where the
+   * handler threw an error of another service.
    * @default () => false: a bank that timed out may have paid
    */
   readonly isCertainFailure?: ((answer: Answer, request: Req) => boolean) | undefined

@@ -27,7 +27,7 @@ export interface BindingLawsOptions {
   readonly hasNoErrorHandler?: boolean | undefined
 
   /**
-   * The binding never sees what a handler throws, so a `CertainFailure` cannot be recognised.
+   * The binding never sees what a handler throws, so a `CertainFailure` and errors of other services cannot be recognised.
    * @default false
    */
   readonly hidesErrors?: boolean | undefined

@@ -23,6 +23,10 @@ const throws = (error: unknown): Handler => {
 }
 const answersWith = (status: number) => () => ({ status, text: 'no' })
 const noMoney = new Error('no money')
+/** As HTTP clients throw them: with the other service's response, and its status, which error handlers send. */
+const unauthorized = Object.assign(new Error('401'), { status: 401, statusCode: 401, response: { status: 401 } })
+const missing = Object.assign(new Error('ENOENT'), { status: 404, statusCode: 404, code: 'ENOENT', syscall: 'open' })
+const wrapped = Object.assign(new Error('no mail', { cause: unauthorized }), { status: 400, statusCode: 400 })
 
 const FAILURES: readonly Failure[] = [
   { name: 'an answer of 422', fail: answersWith(422), status: 422, isCertain: true },
@@ -60,6 +64,14 @@ const FAILURES: readonly Failure[] = [
     isCertain: true,
     holds: ({ hasNoErrorHandler, hidesErrors }) => !hasNoErrorHandler && !hidesErrors,
   },
+  {
+    name: "another service's response that the application answers with its status, 401,",
+    fail: throws(unauthorized),
+    onError: answersWith(401),
+    status: 401,
+    isCertain: false,
+    holds: ({ hasNoErrorHandler, hidesErrors }) => !hasNoErrorHandler && !hidesErrors,
+  },
 ]
 
 export const failureLaws: readonly BindingLaw[] = [
@@ -80,6 +92,23 @@ export const failureLaws: readonly BindingLaw[] = [
         const corrected = await served.send({ json: { amount: 200 } })
         promised(corrected.text, 'paid', 'A corrected request may follow a CertainFailure.')
       },
+
+      "failure: another service's response, an error of the system and what they caused are no refusal, whatever is answered":
+        async ({ serve }) => {
+          const errors = { unauthorized, missing, wrapped }
+          let error: Error | undefined
+          const served = await serve(() => {
+            if (error !== undefined) throw error
+            return { text: 'paid' }
+          })
+          for (const [key, each] of Object.entries(errors)) {
+            error = each
+            await served.send({ key })
+            error = undefined
+            const other = await served.send({ key, json: { amount: 200 } })
+            promised(other.code, 'mismatched', "The status of another service's response is not the handler's.")
+          }
+        },
     },
     ({ hidesErrors }) => !hidesErrors,
   ),

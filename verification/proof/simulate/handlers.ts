@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { Answer, MaybePromise } from 'once-per-key/core'
+import { type Answer, CertainFailure, type MaybePromise } from 'once-per-key/core'
 import type { RequestEnd, RequestRun } from 'once-per-key/http'
 import { type Ending, endingOf, isCertain, isSuccess, NO_ANSWER } from './endings.js'
 import { type Taken, takeSteps } from './handler-steps.js'
@@ -112,7 +112,7 @@ export function runHandler(
     run.end = { succeeded, isCertain: !succeeded && isCertain(setting, run, how, isJudged), answer, at: clock.now }
     observe({ at: clock.now, type: 'ended', run })
     if (isThrown) tally['certain failures that were thrown']++
-    held.willFailCertainly(isThrown)
+    if (isThrown) held.reportError(DECLINED)
     void settled(run.end, answer === null ? noAnswer() : held.settle(answer))
     if (answer !== null && random.chance(0.1)) failLate()
   }
@@ -154,3 +154,5 @@ export function runHandler(
     }
   }
 }
+
+const DECLINED = new CertainFailure('The bank has declined.')

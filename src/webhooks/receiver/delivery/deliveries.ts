@@ -6,7 +6,6 @@ import {
   type IdempotencyContext,
   IdempotencyError,
   inItsWords,
-  isCertainFailure,
   keyFault,
   kindOf,
   type MaybePromise,
@@ -175,7 +174,7 @@ export class Deliveries<Req extends AnyRequest> {
       await handler(event as never, contextOf(run.context))
       return ACKNOWLEDGED
     } catch (error) {
-      if (isCertainFailure(error)) run.willFailCertainly(true)
+      run.reportError(error)
       if (!isTaken(error)) this.emit({ type: 'handler_failed', scope, key, attempt, error })
       return refusalAnswer('handler_failed')
     }
