@@ -1,3 +1,4 @@
+import { recognizeAcrossCopies } from '../../src/core/index.js'
 import { type Fields, withCauses, wordsOf } from '../sql/clients.js'
 import type { Statement } from './statement.js'
 
@@ -57,6 +58,7 @@ export class MySqlStoreError extends Error {
     this.code = code
   }
 }
+recognizeAcrossCopies(MySqlStoreError, 'MySqlStoreError')
 
 /** Before a statement is sent: the server ends the session of one that is too large, or the client does. */
 export function mustFit(bytes: number, mostBytes: number): void {

@@ -1,3 +1,4 @@
+import { recognizeAcrossCopies } from '../../src/core/index.js'
 import { isEndedByWork, withCauses, wordsOf } from '../sql/clients.js'
 import type { Statement } from './statements.js'
 
@@ -61,6 +62,7 @@ export class PostgresStoreError extends Error {
     this.code = code
   }
 }
+recognizeAcrossCopies(PostgresStoreError, 'PostgresStoreError')
 
 export function storeError(error: unknown, schema: string): PostgresStoreError {
   if (error instanceof PostgresStoreError) return error

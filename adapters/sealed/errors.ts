@@ -1,3 +1,5 @@
+import { recognizeAcrossCopies } from '../../src/core/index.js'
+
 /**
  * Why a stored answer was not opened. A closed set: a new code is a minor release. The record was left unchanged, and
  * the command counts as a store failure: nothing is replayed, and nothing runs.
@@ -19,3 +21,4 @@ export class SealedStoreError extends Error {
     this.code = code
   }
 }
+recognizeAcrossCopies(SealedStoreError, 'SealedStoreError')

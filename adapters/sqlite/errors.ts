@@ -1,3 +1,4 @@
+import { recognizeAcrossCopies } from '../../src/core/index.js'
 import { type ResultCode, resultCodeOf, wordsOf } from './client.js'
 
 /**
@@ -51,6 +52,7 @@ export class SqliteStoreError extends Error {
     this.code = code
   }
 }
+recognizeAcrossCopies(SqliteStoreError, 'SqliteStoreError')
 
 export function storeError(error: unknown): SqliteStoreError {
   if (error instanceof SqliteStoreError) return error

@@ -121,9 +121,27 @@ export type IdempotencyErrorCode =
   | 'step_not_kept'
 
 /**
+ * Has `instanceof` recognise the errors of a class in all copies of the package, since one process may load an ES module and a CommonJS
+ * copy, or two versions. A class that extends it recognises only its own. To be called once, behind the class.
+ *
+ * @example recognizeAcrossCopies(PostgresStoreError, 'PostgresStoreError')
+ */
+export function recognizeAcrossCopies(errors: abstract new (...args: never) => Error, name: string): void {
+  const brand = Symbol.for(`once-per-key: ${name}`)
+  Object.defineProperty(errors.prototype, brand, { value: true })
+  Object.defineProperty(errors, Symbol.hasInstance, {
+    value(this: unknown, value: unknown): boolean {
+      if (this !== errors) return hasInstance.call(this as never, value)
+      return typeof value === 'object' && value !== null && brand in value
+    },
+  })
+}
+
+const { [Symbol.hasInstance]: hasInstance } = Function.prototype
+
+/**
  * Misuse by the application. The message says what happened, what was seen, what to do, and where to read more; it
- * never contains a key, a body or a secret. Check `code`, not `instanceof`: one process may load both an ES module and
- * a CommonJS copy of this class.
+ * never contains a key, a body or a secret.
  */
 export class IdempotencyError extends Error {
   override readonly name = 'IdempotencyError'
@@ -138,6 +156,7 @@ export class IdempotencyError extends Error {
     this.code = code
   }
 }
+recognizeAcrossCopies(IdempotencyError, 'IdempotencyError')
 
 /** The kind of a value, for a message; never its content. */
 export function kindOf(value: unknown): string {
@@ -295,15 +314,13 @@ export class CertainFailure extends Error {
     return true
   }
 }
+recognizeAcrossCopies(CertainFailure, 'CertainFailure')
 
-/** Checks the code: one process may load both an ES module and a CommonJS copy of the class. */
 export function isCertainFailure(error: unknown): boolean {
   try {
-    return (
-      error instanceof Error && error.name === 'CertainFailure' && 'code' in error && error.code === 'certain_failure'
-    )
+    return error instanceof CertainFailure
   } catch {
-    return false // An application's error may have getters that throw.
+    return false // An application may throw a proxy.
   }
 }
 

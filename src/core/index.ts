@@ -11,6 +11,7 @@ export {
   inItsWords,
   isCertainFailure,
   kindOf,
+  recognizeAcrossCopies,
 } from './errors.js'
 export {
   type CommandName,

@@ -10,6 +10,7 @@ import {
   type RefusalCode,
   type Run,
   type RunEnd,
+  recognizeAcrossCopies,
 } from '../core/index.js'
 import type { KeptResult, Results } from './results.js'
 import type { RunnerEvent } from './runner-options.js'
@@ -182,6 +183,7 @@ export class RefusedError extends Error {
     this.retryAfterMs = retryAfterMs
   }
 }
+recognizeAcrossCopies(RefusedError, 'RefusedError')
 
 const WORDS: Readonly<Record<RefusalCode, string>> = {
   in_flight: 'The operation is already running: another attempt holds its key. Try again later, with the same key.',

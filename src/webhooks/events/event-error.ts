@@ -1,4 +1,4 @@
-import { optionRules } from '../../core/index.js'
+import { optionRules, recognizeAcrossCopies } from '../../core/index.js'
 
 /** One problem with an event. */
 export interface WebhookEventIssue {
@@ -12,8 +12,7 @@ const MOST_LINES = 100
 
 /**
  * An event that does not match its documentation. `issues` lists every problem (of a list, as far as the first
- * thousand), the message the first hundred; neither contains values of the event. Check `code`, not `instanceof`: one
- * process may load both an ES module and a CommonJS copy of this class.
+ * thousand), the message the first hundred; neither contains values of the event.
  */
 export class WebhookEventError extends Error {
   override readonly name = 'WebhookEventError'
@@ -25,6 +24,7 @@ export class WebhookEventError extends Error {
     this.issues = issues
   }
 }
+recognizeAcrossCopies(WebhookEventError, 'WebhookEventError')
 
 /** A path in code notation, for example `a.b[0]`. */
 export function writtenPath(path: readonly PropertyKey[]): string {
