@@ -1,9 +1,10 @@
-// `prepack` and `postpack`: in the package, a link to what is not in it shows the project's address, or the file's name.
+// `prepack` and `postpack`: in the package, a link to what is not in it shows the project's address, or the file's name, and alerts
+// link to the pages at that address.
 // The pages are changed while they are packed, and then put back.
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { addressOf, fileAddress } from './address.mjs'
+import { addressOf, documentationOf, fileAddress } from './address.mjs'
 
 /** What was changed, and into what. */
 const CHANGED = '.published-pages.json'
@@ -49,7 +50,7 @@ function pagesIn(manifest) {
       ? readdirSync(place, { recursive: true }).map((name) => posix.join(place, name.replaceAll('\\', '/')))
       : [place],
   )
-  return files.filter((path) => path.endsWith('.md') && isPublished(path, manifest))
+  return files.filter((path) => /\.(?:md|yml)$/.test(path) && isPublished(path, manifest))
 }
 
 export function isPublished(path, { files }) {
@@ -59,11 +60,17 @@ export function isPublished(path, { files }) {
 
 /** `text` of the page `path` as it is published. Blocks of code stay as they are. */
 export function publishedPage(path, text, manifest) {
+  if (path.endsWith('.yml')) return withAddress(text, manifest)
   const whole = path === 'CHANGELOG.md' ? withoutUnreleased(text) : text
   return whole
     .split(/^(```[\s\S]*?^```$)/m)
     .map((part) => (part.startsWith('```') ? part : withoutDeadLinks(part, path, manifest)))
     .join('')
+}
+
+/** Where alerts point to, as messages do: the folder in the package, as long as there is no address. */
+function withAddress(rules, manifest) {
+  return rules.replaceAll(`runbook_url: ${manifest.name}/docs/`, `runbook_url: ${documentationOf(manifest)}/`)
 }
 
 function withoutDeadLinks(prose, page, manifest) {

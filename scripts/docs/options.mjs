@@ -104,7 +104,7 @@ const SECTIONS = [
   },
   {
     title: 'instrument',
-    intro: '[About OpenTelemetry](observability.md#opentelemetry).',
+    intro: '[About OpenTelemetry](observability.md#metrics).',
     types: [['src/opentelemetry/instrument.ts', 'InstrumentOptions']],
   },
   {

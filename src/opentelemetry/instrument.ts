@@ -1,6 +1,16 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api'
-import { checkOptions, kindOf, type OptionRule } from '../core/index.js'
-import { listen, Telemetry } from './telemetry.js'
+import {
+  type ClaimTrace,
+  type CommandTrace,
+  checkOptions,
+  type EventTrace,
+  inItsWords,
+  kindOf,
+  type OptionRule,
+  warnOnce,
+} from '../core/index.js'
+import { Telemetry } from './telemetry.js'
 
 export interface InstrumentOptions {
   /**
@@ -26,7 +36,7 @@ export interface InstrumentOptions {
 /**
  * Sends metrics and traces of every engine of this process (middleware of any framework, webhook receivers, runners) to
  * OpenTelemetry, from Node's diagnostics channels. Call it once, at start; it also covers engines that were created
- * before. Returns a function that stops it and removes its runs from the metric of active runs.
+ * before. Every series begins at zero. Returns a function that stops it and removes its runs from the metric of active runs.
  *
  * Metrics never contain scopes or keys; spans contain them only hashed, and only with `hashSecret`. No span contains an
  * error's message.
@@ -65,4 +75,49 @@ const RULES: Readonly<Record<string, OptionRule>> = {
 
 function has(value: unknown, method: string): boolean {
   return typeof (value as Record<string, unknown> | null)?.[method] === 'function'
+}
+
+/** Subscribes it to everything that the engines of the process publish. Returns a function that unsubscribes it. */
+function listen(telemetry: Telemetry): () => void {
+  const claimEnded = whenKnown((claim: ClaimTrace) => telemetry.claimEnded(claim))
+  const commandEnded = whenKnown((command: CommandTrace) => telemetry.commandEnded(command))
+  const heard: readonly (readonly [channel: string, hear: (message: unknown) => void])[] = [
+    ['tracing:once-per-key:claim:start', (message) => telemetry.claimStarted(message as ClaimTrace)],
+    ['tracing:once-per-key:claim:end', claimEnded],
+    ['tracing:once-per-key:claim:asyncEnd', claimEnded],
+    ['tracing:once-per-key:command:start', (message) => telemetry.commandStarted(message as CommandTrace)],
+    ['tracing:once-per-key:command:end', commandEnded],
+    ['tracing:once-per-key:command:asyncEnd', commandEnded],
+    ['once-per-key:event', (message) => telemetry.happened(message as EventTrace)],
+  ]
+  const ends = heard.map(([channel, hear]) => {
+    const harmless = withoutThrow(hear)
+    subscribe(channel, harmless)
+    return () => unsubscribe(channel, harmless)
+  })
+  return () => {
+    for (const end of ends) end()
+  }
+}
+
+/** A processor of spans or a sampler may throw. A channel passes that on as an uncaught exception, which ends the process and its runs. */
+function withoutThrow(hear: (message: unknown) => void): (message: unknown) => void {
+  return (message) => {
+    try {
+      hear(message)
+    } catch (error) {
+      warnOnce(
+        'ONCE_PER_KEY_TELEMETRY_FAILED',
+        `OpenTelemetry failed${inItsWords(error)}. The operation goes on, and is not measured in full: look at the processors and samplers ` +
+          'of the providers that instrument() uses. This is printed once.',
+      )
+    }
+  }
+}
+
+/** If the result is asynchronous, it is not known at `end` yet: `asyncEnd` follows. */
+function whenKnown<Message extends { readonly outcome?: string }>(hear: (message: Message) => void) {
+  return (message: unknown): void => {
+    if ((message as Message).outcome !== undefined) hear(message as Message)
+  }
 }

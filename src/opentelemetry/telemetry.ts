@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
   type Attributes,
   type Context,
@@ -13,7 +12,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { LRUCache } from 'lru-cache'
-import { type ClaimTrace, type CommandTrace, type EventTrace, inItsWords, warnOnce } from '../core/index.js'
+import type { ClaimTrace, CommandTrace, EventTrace, PreviousOutcome, TracedEvent } from '../core/index.js'
 
 interface ActiveRun {
   /** The context of its claim: the request's span is the active one. */
@@ -36,11 +35,35 @@ export class Telemetry {
   readonly #commands = new WeakMap<CommandTrace, ActiveCommand>()
   readonly #runs = new Map<string, ActiveRun>()
   readonly #answeredBy = new AnsweredBy()
+  /** Whose series have begun. */
+  readonly #namespaces = new Set<string | undefined>()
 
   constructor(meter: Meter, tracer: Tracer, hashSecret: string | undefined) {
     this.#metrics = createInstruments(meter)
     this.#tracer = tracer
     this.#hashesOf = hasher(hashSecret)
+    this.#beginSeries()
+  }
+
+  /** All series at zero: one that begins with its first event shows no increase, and an alert on it would miss that event. */
+  #beginSeries(): void {
+    const { decisions, events, unknownOutcomes, leaseLosses } = this.#metrics
+    for (const outcome of PASSED_OVER) decisions.add(0, outcomeOf(outcome))
+    for (const reason of LEASE_REASONS) leaseLosses.add(0, { 'once_per_key.lease.reason': reason })
+    for (const type of Object.keys(EVENT_TYPES)) events.add(0, eventOf(type))
+    for (const type of Object.keys(LEAVES_UNKNOWN)) unknownOutcomes.add(0, eventOf(type))
+    this.#beginSeriesOf({})
+  }
+
+  /** A namespace is known from its first claim on. */
+  #beginSeriesOf(about: Attributes): void {
+    const { decisions, activeRuns, pendingCompletions } = this.#metrics
+    for (const [outcome, previousOutcomes] of Object.entries(CLAIM_OUTCOMES)) {
+      for (const previous of previousOutcomes) decisions.add(0, { ...about, ...outcomeOf(outcome, previous) })
+    }
+    activeRuns.add(0, about)
+    pendingCompletions.add(0, about)
+    this.#namespaces.add(about['once_per_key.namespace'] as string | undefined)
   }
 
   claimStarted(claim: ClaimTrace): void {
@@ -52,6 +75,7 @@ export class Telemetry {
     const at = this.#contexts.get(claim)
     if (at === undefined || outcome === undefined) return // It began before the subscription.
     const about = namespaceOf(claim)
+    if (!this.#namespaces.has(claim.namespace)) this.#beginSeriesOf(about)
     const decision = { ...about, ...outcomeOf(outcome, previousOutcome) }
     this.#metrics.decisions.add(1, decision)
 
@@ -134,7 +158,7 @@ export class Telemetry {
       case 'completed':
         if (run !== undefined) this.#answeredBy.set(run.name, trace.getSpanContext(run.context))
     }
-    const type = { 'once_per_key.event.type': event.type }
+    const type = eventOf(event.type)
     this.#metrics.events.add(1, type)
     if (leavesUnknown(event)) this.#metrics.unknownOutcomes.add(1, type)
   }
@@ -170,6 +194,10 @@ function outcomeOf(outcome: string, previousOutcome?: string): Attributes {
   }
 }
 
+function eventOf(type: string): Attributes {
+  return { 'once_per_key.event.type': type }
+}
+
 function namespaceOf({ namespace }: ClaimTrace | CommandTrace): Attributes {
   return namespace === undefined ? {} : { 'once_per_key.namespace': namespace }
 }
@@ -178,20 +206,79 @@ function nameOf({ namespace, scope, key }: ClaimTrace): string {
   return JSON.stringify([namespace, scope, key])
 }
 
+type Told<Type extends TracedEvent['type']> = Extract<TracedEvent, { readonly type: Type }>
+
 /** When it happens, or when the next request finds it: a process that dies publishes nothing. */
-function leavesUnknown(event: EventTrace['event']): boolean {
-  switch (event.type) {
-    case 'failed':
-      return event.uncertain
-    case 'claimed':
-      return event.previousOutcome === 'unknown'
-    case 'outcome_unknown':
-    case 'completion_given_up':
-    case 'transaction_not_committed':
-      return true
-    default:
-      return false
-  }
+const LEAVES_UNKNOWN = {
+  failed: ({ uncertain }: Told<'failed'>) => uncertain,
+  claimed: ({ previousOutcome }: Told<'claimed'>) => previousOutcome === 'unknown',
+  outcome_unknown: () => true,
+  completion_given_up: () => true,
+  transaction_not_committed: () => true,
+}
+
+function leavesUnknown(event: TracedEvent): boolean {
+  const { [event.type]: isOne } = LEAVES_UNKNOWN as Partial<
+    Record<TracedEvent['type'], (event: TracedEvent) => boolean>
+  >
+  return isOne?.(event) === true
+}
+
+/** The outcomes of a claim, each with what a run may be told of earlier attempts. */
+const CLAIM_OUTCOMES: Readonly<Record<Required<ClaimTrace>['outcome'], readonly (PreviousOutcome | undefined)[]>> = {
+  run: ['none', 'failed', 'unknown'],
+  unprotected: ['unknown'],
+  replay: [undefined],
+  in_flight: [undefined],
+  mismatched: [undefined],
+  answer_not_kept: [undefined],
+  outcome_unknown: [undefined],
+  key_expired: [undefined],
+  store_unavailable: [undefined],
+  transaction_missing: [undefined],
+}
+
+/** The outcomes of requests that claim nothing. A test holds that these are all. */
+const PASSED_OVER = [
+  'bypass',
+  'key_missing',
+  'key_invalid',
+  'body_too_deep',
+  'body_too_large',
+  'content_type_unsupported',
+]
+
+const LEASE_REASONS: readonly Told<'lease_lost'>['reason'][] = ['lapsed', 'taken']
+
+/** The events that are counted. */
+const EVENT_TYPES: Readonly<Record<Exclude<TracedEvent['type'], 'bypassed' | 'run_ended'>, true>> = {
+  claimed: true,
+  completed: true,
+  failed: true,
+  step_done: true,
+  step_resumed: true,
+  step_pending: true,
+  replayed: true,
+  resolved: true,
+  in_flight: true,
+  mismatched: true,
+  answer_not_kept: true,
+  outcome_unknown: true,
+  key_expired: true,
+  rejected: true,
+  lease_lost: true,
+  store_failed: true,
+  store_paused: true,
+  unprotected: true,
+  completion_pending: true,
+  completion_given_up: true,
+  transaction_not_committed: true,
+  option_failed: true,
+  evicted: true,
+  eviction_policy: true,
+  answer_dropped: true,
+  connections_exhausted: true,
+  sweep_failed: true,
 }
 
 /** Scope and key as hashed attributes; none without a secret. */
@@ -257,48 +344,3 @@ function createInstruments(meter: Meter) {
 
 /** In seconds. Semantic conventions, db.client.operation.duration: "SHOULD be specified with ExplicitBucketBoundaries of […]". */
 const BOUNDARIES = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]
-
-/** Subscribes it to everything that the engines of the process publish. Returns a function that unsubscribes it. */
-export function listen(telemetry: Telemetry): () => void {
-  const claimEnded = whenKnown((claim: ClaimTrace) => telemetry.claimEnded(claim))
-  const commandEnded = whenKnown((command: CommandTrace) => telemetry.commandEnded(command))
-  const heard: readonly (readonly [channel: string, hear: (message: unknown) => void])[] = [
-    ['tracing:once-per-key:claim:start', (message) => telemetry.claimStarted(message as ClaimTrace)],
-    ['tracing:once-per-key:claim:end', claimEnded],
-    ['tracing:once-per-key:claim:asyncEnd', claimEnded],
-    ['tracing:once-per-key:command:start', (message) => telemetry.commandStarted(message as CommandTrace)],
-    ['tracing:once-per-key:command:end', commandEnded],
-    ['tracing:once-per-key:command:asyncEnd', commandEnded],
-    ['once-per-key:event', (message) => telemetry.happened(message as EventTrace)],
-  ]
-  const ends = heard.map(([channel, hear]) => {
-    const harmless = withoutThrow(hear)
-    subscribe(channel, harmless)
-    return () => unsubscribe(channel, harmless)
-  })
-  return () => {
-    for (const end of ends) end()
-  }
-}
-
-/** A processor of spans or a sampler may throw. A channel passes that on as an uncaught exception, which ends the process and its runs. */
-function withoutThrow(hear: (message: unknown) => void): (message: unknown) => void {
-  return (message) => {
-    try {
-      hear(message)
-    } catch (error) {
-      warnOnce(
-        'ONCE_PER_KEY_TELEMETRY_FAILED',
-        `OpenTelemetry failed${inItsWords(error)}. The operation goes on, and is not measured in full: look at the processors and samplers ` +
-          'of the providers that instrument() uses. This is printed once.',
-      )
-    }
-  }
-}
-
-/** If the result is asynchronous, it is not known at `end` yet: `asyncEnd` follows. */
-function whenKnown<Message extends { readonly outcome?: string }>(hear: (message: Message) => void) {
-  return (message: unknown): void => {
-    if ((message as Message).outcome !== undefined) hear(message as Message)
-  }
-}

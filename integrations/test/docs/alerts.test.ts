@@ -3,17 +3,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
+import { MeterProvider } from '@opentelemetry/sdk-metrics'
 import type { StoreEvent } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
-import { Registry } from 'prom-client'
+import { instrument } from 'once-per-key/opentelemetry'
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { headingsOf } from '../../../test/docs/links.js'
 import { page, ROOT, read } from '../../../test/docs/pages.js'
 import { engineOnTrial, type Options, TIMES } from '../../../test/support/engine-on-trial.js'
 import { failingStore } from '../../../test/support/failing-store.js'
 import { answerLate, failBefore, hang } from '../../../test/support/faults.js'
 import { answer } from '../../../test/support/request-facts.js'
-import { measureCommands } from '../../recipes/command-durations.js'
-import { countDecisions } from '../../recipes/metrics.js'
 import { promtool } from '../support/promtool.js'
 
 beforeAll(() => void promtool()) // It may have to be fetched.
@@ -23,30 +24,41 @@ afterEach(() => void vi.useRealTimers())
 const FILE = 'docs/dashboards/alerts.yml'
 const { leaseMs, maxRunMs, storeTimeoutMs } = TIMES
 
-/** An engine whose metrics are those of the recipes. */
+/** What Prometheus scrapes of `instrument()`, from now on. */
+function scraper(): () => Promise<string> {
+  const exporter = new PrometheusExporter({ preventServerStart: true })
+  const meterProvider = new MeterProvider({ readers: [exporter] })
+  const stop = instrument({ meterProvider })
+  onTestFinished(async () => {
+    stop()
+    await meterProvider.shutdown()
+  })
+  return async () => new PrometheusSerializer().serialize((await exporter.collect()).resourceMetrics)
+}
+
+/** An engine, and what Prometheus scrapes of it. */
 function service(options: Options = {}, store = failingStore()) {
-  const registry = new Registry()
-  onTestFinished(measureCommands(registry))
-  return { ...engineOnTrial({ onEvent: countDecisions(registry), ...options }, store), registry }
+  const scrape = scraper()
+  return { ...engineOnTrial(options, store), scrape }
 }
 
 /** A store that tells something of itself, as a store does on whose server or pool that happens. */
 async function told(event: StoreEvent) {
-  let tell = (_: StoreEvent): void => {}
-  const observe = (listener: typeof tell): void => {
-    tell = listener
-  }
+  const listeners: ((event: StoreEvent) => void)[] = []
+  const observe = (listener: (event: StoreEvent) => void): void => void listeners.push(listener)
   const store = Object.assign(failingStore(), { observe })
-  return cause(service({}, store), () => tell(event))
+  return cause(service({}, store), () => {
+    for (const tell of listeners) tell(event)
+  })
 }
 
-type Service = Pick<ReturnType<typeof service>, 'registry'>
+type Service = Pick<ReturnType<typeof service>, 'scrape'>
 
 /** What Prometheus scrapes before and after something happens. */
-async function cause({ registry }: Service, happen: () => unknown) {
-  const before = await registry.metrics()
+async function cause({ scrape }: Service, happen: () => unknown) {
+  const before = await scrape()
   await happen()
-  return { before, after: await registry.metrics() }
+  return { before, after: await scrape() }
 }
 
 async function often(times: number, act: (i: number) => Promise<unknown>): Promise<void> {
@@ -64,6 +76,11 @@ const CAUSES: Readonly<Record<string, () => Promise<{ before: string; after: str
     const inner = new MemoryStore({ maxEntries: 1, whenFull: 'evict', maxScopeShare: 1 })
     const one = service({}, Object.assign(failingStore(inner), { observe: inner.observe.bind(inner) }))
     return cause(one, () => often(3, async (i) => (await one.run({ key: `order-${i}` })).settle(answer())))
+  },
+  /** It is told with the first command: before the first scrape. */
+  async IdempotencyEvictionPolicy() {
+    const { after } = await told({ type: 'eviction_policy', policy: 'allkeys-lru', advice: '' })
+    return { before: '', after }
   },
   IdempotencyAnswersDropped: () => told({ type: 'answer_dropped' }),
   IdempotencyCompletionGivenUp() {
@@ -113,7 +130,8 @@ const CAUSES: Readonly<Record<string, () => Promise<{ before: string; after: str
       await one.send({ key: 'refused' })
     })
   },
-  IdempotencyStoreNeedsCare: () => told({ type: 'connections_exhausted', waiting: 7, advice: '' }),
+  IdempotencyConnectionsExhausted: () => told({ type: 'connections_exhausted', waiting: 7, advice: '' }),
+  IdempotencySweepFailed: () => told({ type: 'sweep_failed', error: { code: 'ECONNREFUSED', message: '' } }),
   IdempotencyOptionFailed() {
     const one = service({
       isSuccess() {
@@ -156,8 +174,16 @@ async function ordinary() {
   })
 }
 
-const rules = [...read(FILE).matchAll(/- alert: (\w+)\n[\s\S]*?severity: (\w+)\n.*\n +summary: (".*")/g)].map(
-  ([, alert = '', severity = '', summary = '""']) => ({ alert, severity, summary: JSON.parse(summary) as string }),
+const RULE = /- alert: (\w+)\n +expr: (.*)\n[\s\S]*?severity: (\w+)\n.*\n +summary: (".*")\n +runbook_url: (\S+)/g
+
+const rules = [...read(FILE).matchAll(RULE)].map(
+  ([, alert = '', expr = '', severity = '', summary = '""', runbook_url = '']) => ({
+    alert,
+    expr,
+    severity,
+    summary: JSON.parse(summary) as string,
+    runbook_url,
+  }),
 )
 
 test('promtool finds no mistake in the rules', async () => {
@@ -167,6 +193,45 @@ test('promtool finds no mistake in the rules', async () => {
 
 test('each alert has a cause', () => {
   expect(rules.map(({ alert }) => alert).sort()).toEqual(Object.keys(CAUSES).sort())
+})
+
+test('each alert has a runbook: a section of its own, which names it', () => {
+  const sections = page('docs/observability.md').split(/^(?=### )/m)
+  expect(new Set(rules.map(({ runbook_url }) => runbook_url)).size).toBe(rules.length)
+  for (const { alert, runbook_url } of rules) {
+    const [file, heading = ''] = runbook_url.split('#')
+    expect(file).toBe('once-per-key/docs/observability.md')
+    const section = sections.find((text) => headingsOf(text)[0] === heading)
+    expect(section, runbook_url).toContain(`\`${alert}\``)
+  }
+})
+
+test('each series that an alert counts is there from the start, at zero', async () => {
+  const samples = samplesOf(await service().scrape())
+  const watched = rules.flatMap(({ expr }) =>
+    [...expr.matchAll(/(once_per_key_\w+_total)\{(\w+)=~?"([\w|]+)"\}/g)].flatMap(
+      ([, metric = '', label, values = '']) =>
+        values.split('|').map((value) => ({ metric, label: `${label}="${value}"` })),
+    ),
+  )
+  expect(watched.length).toBeGreaterThan(rules.length)
+  for (const { metric, label } of watched) {
+    const found = samples.filter(([name]) => name.startsWith(`${metric}{`) && name.includes(label))
+    expect(
+      found.map(([, value]) => value),
+      `${metric} ${label}`,
+    ).toEqual([0])
+  }
+})
+
+test('slow commands fire by the name that a collector gives the histogram, with its unit', async () => {
+  const rule = rules.find(({ alert }) => alert === 'IdempotencyStoreSlow') as (typeof rules)[number]
+  const { before, after } = await (CAUSES[rule.alert] as () => ReturnType<typeof ordinary>)()
+  const collected = (scraped: string) =>
+    scraped.replaceAll('command_duration_bucket', 'command_duration_seconds_bucket')
+  await checked({ before: collected(before), after: collected(after) }, [
+    { eval_time: '12m', alertname: rule.alert, exp_alerts: [expected(rule)] },
+  ])
 })
 
 test.each(rules)('$alert fires once what it watches has happened, and not before', async (rule) => {
@@ -197,14 +262,17 @@ test('the dashboard asks for metrics that there are, in queries that promtool re
   expect(queries.length).toBeGreaterThan(8)
   const { after } = await ordinary()
   const metrics = new Set([...after.matchAll(/^(\w+)[{ ]/gm)].map(([, name]) => name))
-  const asked = queries.flatMap((query) => query.match(/idempotency_\w+/g) ?? [])
+  const asked = queries
+    .map((query) => query.replaceAll(/\b(?:by \([^)]*\)|\w+=)/g, '').replaceAll('(_seconds)?', ''))
+    .flatMap((query) => query.match(/once_per_key_\w+/g) ?? [])
+  expect(asked.length).toBeGreaterThanOrEqual(queries.length)
   expect(asked.filter((name) => !metrics.has(name))).toEqual([])
   const recorded = queries.map((expr, i) => ({ record: `query_${i}`, expr }))
   await inAFile({ groups: [{ name: 'dashboard', rules: recorded }] }, (file) => [promtool(), ['check', 'rules', file]])
 })
 
-function expected({ severity, summary }: (typeof rules)[number]) {
-  return { exp_labels: { severity }, exp_annotations: { summary } }
+function expected({ severity, summary, runbook_url }: (typeof rules)[number]) {
+  return { exp_labels: { severity }, exp_annotations: { summary, runbook_url } }
 }
 
 /** promtool's own tests of rules: over ten minutes of what was scraped before, then ten of what was scraped after. */
@@ -212,7 +280,7 @@ async function checked({ before, after }: { before: string; after: string }, tes
   const earlier = new Map(samplesOf(before))
   const series = samplesOf(after).map(([name, value]) => {
     const first = earlier.get(name)
-    return { series: name, values: `${first === undefined ? '_x9' : `${first}+0x9`} ${value}+0x9` }
+    return { series: name, values: `${first === undefined ? '_x10' : `${first}+0x9`} ${value}+0x9` }
   })
   const unit = { interval: '1m', input_series: series, alert_rule_test: tests }
   const suite = { rule_files: [`${ROOT}${FILE}`], evaluation_interval: '1m', tests: [unit] }

@@ -1,5 +1,6 @@
 import { DataPointType, type MetricData } from '@opentelemetry/sdk-metrics'
 import { createOperationEngine } from 'once-per-key/core'
+import { problemCatalogue } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { runner } from 'once-per-key/run'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -92,7 +93,7 @@ describe('runs under way', () => {
     const first = await run()
     const { points } = telemetry()
     await first.settle(answer())
-    expect(await points('once_per_key.active_runs')).toEqual([])
+    expect(await points('once_per_key.active_runs')).toEqual([['', 0]])
   })
 
   test('are taken back where listening stops', async () => {
@@ -201,6 +202,61 @@ describe('what somebody has to look at', () => {
       ['event.type=completed', 1],
       ['event.type=replayed', 2],
     ])
+  })
+})
+
+describe('at the start', () => {
+  /** The series of a metric with their values, as attributes in JSON. */
+  async function series(metrics: Awaited<ReturnType<ReturnType<typeof telemetry>['metrics']>>, name: string) {
+    const { dataPoints = [] } = metrics.find(({ descriptor }) => descriptor.name === `once_per_key.${name}`) ?? {}
+    return new Map(dataPoints.map(({ attributes, value }) => [JSON.stringify(attributes), value]))
+  }
+
+  test.each([
+    ['events', 27],
+    ['decisions', 18],
+    ['lease.losses', 2],
+    ['unknown_outcomes', 5],
+    ['active_runs', 1],
+    ['pending_completions', 1],
+  ])('each series of %s is zero', async (name, count) => {
+    const { metrics } = telemetry()
+    const begun = await series(await metrics(), name)
+    expect(new Set(begun.values())).toEqual(new Set([0]))
+    expect(begun.size).toBe(count)
+  })
+
+  test('there is a decision for each problem that a client can cause', async () => {
+    const { metrics } = telemetry()
+    const begun = await series(await metrics(), 'decisions')
+    for (const code of Object.keys(problemCatalogue)) {
+      expect([...begun.keys()]).toContain(JSON.stringify({ 'once_per_key.outcome': code }))
+    }
+  })
+
+  test('what happens adds to a series that is there, but for a namespace’s first claim', async () => {
+    const { metrics } = telemetry()
+    const size = async () => {
+      const now = await metrics()
+      const counters = ['events', 'decisions', 'lease.losses', 'unknown_outcomes', 'active_runs', 'pending_completions']
+      return (await Promise.all(counters.map((name) => series(now, name)))).reduce((sum, each) => sum + each.size, 0)
+    }
+    const before = await size()
+    const { run, send, store } = engineOnTrial({ unknownOutcome: 'refuse' })
+    await (await run()).settle(answer(500))
+    await send()
+    await send({ key: null })
+    await send({ key: 'x'.repeat(256) })
+    store.next('begin', failBefore())
+    await send({ key: 'order-2' })
+    expect(await size()).toBe(before)
+
+    const once = runner({ store: new MemoryStore(), name: 'invoices' })
+    await once({ scope: 'acme', key: 'in_7', input: 1 }, async () => 'sent')
+    const withInvoices = await size()
+    await once({ scope: 'acme', key: 'in_7', input: 1 }, async () => 'sent')
+    await once({ scope: 'acme', key: 'in_7', input: 2 }, async () => 'sent').catch(() => {})
+    expect(await size()).toBe(withInvoices)
   })
 })
 

@@ -74,6 +74,22 @@ describe('a link to what is not in the package', () => {
   })
 })
 
+describe('the runbook of an alert', () => {
+  const rules = read('docs/dashboards/alerts.yml')
+  const runbooks = (text: string) => [...text.matchAll(/runbook_url: (\S+)#/g)].map(([, page]) => page)
+
+  test('is in the package, while the project has no address', () => {
+    const published = publishedPage('docs/dashboards/alerts.yml', rules, { ...manifest, repository: undefined })
+    expect(new Set(runbooks(published))).toEqual(new Set(['once-per-key/docs/observability.md']))
+  })
+
+  test('is at the address of this version, once there is one', () => {
+    const published = publishedPage('docs/dashboards/alerts.yml', rules, ADDRESSED)
+    expect(new Set(runbooks(published))).toEqual(new Set([`${ADDRESS}/blob/v9.8.7/docs/observability.md`]))
+    expect(runbooks(published)).toHaveLength(runbooks(rules).length)
+  })
+})
+
 test('sections of versions that were never released are left out of the changelog, but for the newest', () => {
   const section = (heading: string) => `## [${heading}\n\n- A change.\n\n`
   const changelog = ['# Changelog\n\n', '3.0.0] - unreleased', '2.0.0] - unreleased', '1.0.0] - 2026-01-02']

@@ -58,6 +58,9 @@ test('a collector receives the metrics and the spans of a payout and its retry',
       'once_per_key.active_runs {run}',
       'once_per_key.store.command.duration s',
       'once_per_key.events {event}',
+      'once_per_key.lease.losses {loss}',
+      'once_per_key.pending_completions {completion}',
+      'once_per_key.unknown_outcomes {outcome}',
     ]),
   )
   const spans = to('/v1/traces')

@@ -1,5 +1,6 @@
 import {
   AggregationTemporality,
+  DataPointType,
   InMemoryMetricExporter,
   MeterProvider,
   PeriodicExportingMetricReader,
@@ -29,7 +30,7 @@ export function telemetry(options: InstrumentOptions = {}) {
     return resourceMetrics.scopeMetrics.flatMap(({ metrics: measured }) => measured)
   }
 
-  /** The points of a metric, as its attributes and value, in the order of their names. */
+  /** The points of a metric, as its attributes and value, in the order of their names; of a counter only those that have counted. */
   async function points(name: string): Promise<[string, unknown][]> {
     const metric = (await metrics()).find(({ descriptor }) => descriptor.name === name)
     const found = (metric?.dataPoints ?? []).map(({ attributes, value }): [string, unknown] => [
@@ -38,7 +39,8 @@ export function telemetry(options: InstrumentOptions = {}) {
         .join(' '),
       typeof value === 'number' ? value : (value as { count: number }).count,
     ])
-    return found.sort(([a], [b]) => a.localeCompare(b))
+    const isCounter = metric?.dataPointType === DataPointType.SUM && metric.isMonotonic
+    return found.filter(([, value]) => !isCounter || value !== 0).sort(([a], [b]) => a.localeCompare(b))
   }
 
   return { stop, metrics, points, tracer: tracerProvider.getTracer('test'), spans: () => spans.getFinishedSpans() }
