@@ -27,6 +27,9 @@ import { type Outlet, type Senders, sendersOf } from './sending/outlet.js'
  *                        error handlers and `req.destroy()` do so.
  * `req.destroy`          sees the view that is closed when the client has left, where a framework sees one that outlives it: Node
  *                        would take that for open, and close it.
+ * `res.setHeader`, `appendHeader`, `removeHeader`, `setHeaders`
+ *                        do nothing once a failure has ended the response: a time limit may have answered while the handler still
+ *                        runs, and what the handler answers later is ignored, as its `end` is.
  * `res.__onFinished`     is reset: on-finished keeps one list of watchers, which would watch the client's own socket.
  * `_maxListeners`        of both is deleted and set again on Express if V8 needs that: src/express/middleware.ts.
  *
@@ -117,10 +120,48 @@ export function notBegun(res: ServerResponse): void {
 
 export function ended(res: ServerResponse): void {
   Object.defineProperty(res, 'writableEnded', YES)
+  ignoreHeaders(res)
 }
 
 export function notEnded(res: ServerResponse): void {
   Reflect.deleteProperty(res, 'writableEnded')
+  heedHeaders(res)
+}
+
+/** Of a failure that has ended the response; whoever ends a success twice has made a mistake, and learns of it. */
+export function ignoreHeaders(res: ServerResponse): void {
+  if (res.statusCode < 400 || ignoresHeaders(res)) return
+  const held = res as unknown as Setters
+  held[SETTERS_BEFORE] = SETTERS.map((name) => Object.getOwnPropertyDescriptor(res, name))
+  for (const name of SETTERS) held[name] = ignore
+}
+
+export function ignoresHeaders(res: ServerResponse): boolean {
+  return (res as unknown as Setters)[SETTERS_BEFORE] !== undefined
+}
+
+/** What is sent is not the handler's. */
+export function heedHeaders(res: ServerResponse): void {
+  const held = res as unknown as Setters
+  const before = held[SETTERS_BEFORE]
+  if (before === undefined) return
+  held[SETTERS_BEFORE] = undefined
+  for (const [i, name] of SETTERS.entries()) {
+    Reflect.deleteProperty(res, name)
+    const own = before[i]
+    if (own !== undefined) Object.defineProperty(res, name, own)
+  }
+}
+
+const SETTERS = ['setHeader', 'appendHeader', 'removeHeader', 'setHeaders'] as const
+const SETTERS_BEFORE = Symbol('once-per-key: the setters of headers')
+
+type Setters = Record<(typeof SETTERS)[number], typeof ignore> & {
+  [SETTERS_BEFORE]?: readonly (PropertyDescriptor | undefined)[] | undefined
+}
+
+function ignore<This>(this: This): This {
+  return this
 }
 
 export function needsNoDrain(res: ServerResponse): void {

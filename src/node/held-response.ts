@@ -88,7 +88,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
   writeHead(status: number, reason: unknown, headers: unknown): void {
     const res = this.#res
     const { before, outlet } = this.#sender
-    if (this.#state === 'given') return
+    if (this.#state === 'given' || faked.ignoresHeaders(res)) return
     if (this.#head === undefined) {
       this.#head = takeHead(this.#req, res, before, status, reason, headers, outlet)
       faked.begun(res)

@@ -237,6 +237,7 @@ export class ResponseSender extends HeldClient {
   send(settled: RequestEnd, head: Head, body: Buffer, stream: StreamEnd | undefined): void {
     const { res } = this
     if (stream === undefined) faked.notBegun(res)
+    faked.heedHeaders(res)
     this.lift()
     this.showSocket()
     try {
@@ -246,6 +247,7 @@ export class ResponseSender extends HeldClient {
         restore(this.before, res)
         this.#binding.sendOther(this, settled)
       }
+      faked.ignoreHeaders(res)
       this.hideSocket()
     } catch (error) {
       // The record stands; the response goes to the application's error handling.
