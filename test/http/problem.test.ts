@@ -12,6 +12,7 @@ const CATALOGUE: readonly {
 }[] = [
   { code: 'key_missing', status: 400, ietf: 400, retry: false },
   { code: 'key_invalid', status: 400, ietf: 400, retry: false },
+  { code: 'body_malformed', status: 400, ietf: 400, retry: false },
   { code: 'body_too_deep', status: 400, ietf: 400, retry: false },
   { code: 'body_too_large', status: 413, ietf: 413, retry: false },
   { code: 'content_type_unsupported', status: 415, ietf: 415, retry: false },

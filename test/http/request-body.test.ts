@@ -144,10 +144,10 @@ describe('a body that is too large', () => {
   })
 })
 
-test('JSON that is malformed is 400 key_invalid where the key may be in it, and counts by its bytes elsewhere', async () => {
+test('JSON that is malformed is 400 key_invalid where the key may be in it, and body_malformed elsewhere', async () => {
   const malformed = { body: bytesOf('{"key":"k"'), bodyFault: 'malformed' } as const
   const headers = [['Content-Type', 'application/json']] as const
   const { send } = engineOnTrial({ legacyKey: bodyField('key', { deprecatedSince: new Date(0) }) })
   expect(outcomeOf(await send({ ...malformed, headers, key: null }))).toBe('key_invalid')
-  expect(outcomeOf(await engineOnTrial().send({ ...malformed, headers }))).toBe('execute')
+  expect(outcomeOf(await engineOnTrial().send({ ...malformed, headers }))).toBe('body_malformed')
 })

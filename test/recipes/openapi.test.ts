@@ -81,15 +81,8 @@ describe('what the library answers is what the document says', () => {
     key_missing: async () => (await start({ required: true })).post({ key: null }),
     key_invalid: async () => (await start()).post({ key: 'x'.repeat(256) }),
     body_too_deep: async () => (await start()).post({ body: `${'[1,'.repeat(1_001)}1${']'.repeat(1_001)}` }),
-    // By a binding that reads bodies itself.
-    async body_too_large() {
-      const once = onFetch({ store: new MemoryStore(), scope: singleTenant, maxBodyBytes: 8 })
-      const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': 'order-1' }
-      const sent = new Request('http://test/payouts', { method: 'POST', headers, body: '{"amount":100}' })
-      const response = await once.handle(sent, () => Response.json({}))
-      const header = (name: string) => response.headers.get(name)
-      return { status: response.status, header, text: await response.text(), replayed: false }
-    },
+    body_malformed: () => postByFetch('{"amount":100'),
+    body_too_large: () => postByFetch('{"amount":100}', { maxBodyBytes: 8 }),
     content_type_unsupported: async () =>
       (await start()).post({ body: 'amount=1', headers: { 'Content-Type': 'text/plain' } }),
     async in_flight() {
@@ -159,6 +152,16 @@ async function start(options: Partial<IdempotencyOptions> = {}, work?: (req: Exp
   const once = idempotency({ store: new MemoryStore(), scope: () => 'mer_acme', ...options })
   app.post('/payouts', authenticate, express.json(), once, payout.handler)
   return { ...(await served(app)), runs: payout.runs }
+}
+
+/** By a binding that reads bodies itself. */
+async function postByFetch(body: string, options: { readonly maxBodyBytes?: number } = {}) {
+  const once = onFetch({ store: new MemoryStore(), scope: singleTenant, ...options })
+  const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': 'order-1' }
+  const sent = new Request('http://test/payouts', { method: 'POST', headers, body })
+  const response = await once.handle(sent, () => Response.json({}))
+  const header = (name: string) => response.headers.get(name)
+  return { status: response.status, header, text: await response.text(), replayed: false }
 }
 
 function codesOf(reply: Reply): readonly string[] {

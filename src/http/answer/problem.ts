@@ -39,6 +39,12 @@ export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
     detail: 'A key is one line of 1 to 255 characters without control characters.',
     retry: false,
   },
+  body_malformed: {
+    status: 400,
+    title: 'The body is malformed',
+    detail: 'The body is not the JSON that its content type announces.',
+    retry: false,
+  },
   body_too_deep: {
     status: 400,
     title: 'The body is nested too deeply',

@@ -4,6 +4,7 @@ import type { EngineEvent } from '../../core/events/events.js'
 export const PROBLEM_CODES = [
   'key_missing',
   'key_invalid',
+  'body_malformed',
   'body_too_deep',
   'body_too_large',
   'content_type_unsupported',
@@ -63,7 +64,7 @@ export const ietfDraft: ProblemStatuses = Object.freeze({ key_missing: 400, in_f
 /** Refusals caused by the request itself: by its key or its body. */
 export type Rejection = Extract<
   ProblemCode,
-  'key_missing' | 'key_invalid' | 'body_too_deep' | 'body_too_large' | 'content_type_unsupported'
+  'key_missing' | 'key_invalid' | 'body_malformed' | 'body_too_deep' | 'body_too_large' | 'content_type_unsupported'
 >
 
 /**

@@ -3,7 +3,7 @@ import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
 import { digestOf, ONLY_PLAIN } from '../../core/record/digest.js'
 import { callOption, isWithoutBody, type ResolvedOptions } from '../options/options.js'
 import type { Rejection } from '../options/problem.js'
-import { contentTypeOf, type RequestFacts } from './facts.js'
+import { contentTypeOf, isJson, type RequestFacts } from './facts.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
 import { checkWasRead, isComparable, unsupportedDetail, warnOfUnsupported } from './sent-body.js'
 
@@ -39,6 +39,7 @@ export function fingerprintReader<Req>(
 function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefined): string | RejectedRequest {
   if (facts.bodyFault === 'too_large') return TOO_LARGE
   if (facts.bodyFault === 'too_many_fields') return TOO_MANY_FIELDS
+  if (isMalformedJson(facts)) return MALFORMED
   if (!isComparable(facts)) {
     const contentType = contentTypeOf(facts)
     warnOfUnsupported(contentType)
@@ -47,6 +48,22 @@ function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefine
   return readingOf(requestFingerprint(facts.method, facts.target, facts.body, ignoredMember))
 }
 
+/** Its handler could not read it either, and a corrected one may follow under its key. */
+function isMalformedJson({ bodyFault, body, rawHeaders }: RequestFacts): boolean {
+  return bodyFault === 'malformed' && isJson(contentTypeOf(rawHeaders)) && !isReadAsJson(body)
+}
+
+/** As `request.json()` reads bytes: those that are no UTF-8 become U+FFFD, so they are no reason to refuse it. */
+function isReadAsJson(body: unknown): boolean {
+  try {
+    JSON.parse(new TextDecoder().decode(body as Uint8Array))
+    return true
+  } catch {
+    return false
+  }
+}
+
+const MALFORMED: RejectedRequest = { kind: 'rejected', code: 'body_malformed' }
 export const TOO_LARGE: RejectedRequest = { kind: 'rejected', code: 'body_too_large' }
 export const TOO_MANY_FIELDS: RejectedRequest = { ...TOO_LARGE, detail: TOO_MANY_FIELDS_DETAIL }
 

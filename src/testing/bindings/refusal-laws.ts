@@ -135,6 +135,22 @@ export const refusalLaws: readonly BindingLaw[] = [
 
   ...bindingLawsOf(
     {
+      'problem: JSON that does not parse is 400 body_malformed, and the corrected body runs under the same key':
+        async ({ serve }) => {
+          const served = await serve(({ json }) => Promise.resolve(json()).then(paid))
+          for (const bytes of ['{"amount":', ' ', 'paid']) {
+            const refusal = await served.send({ bytes, headers: JSON_TYPE })
+            const seen = [refusal.status, refusal.code, refusal.header('X-Should-Retry')]
+            promised(
+              seen,
+              [400, 'body_malformed', 'false'],
+              'A body that no handler can read is refused before the claim.',
+            )
+          }
+          promised(served.runs(), 0, 'A request that is refused does not run.')
+          promised((await served.send()).text, 'paid', 'A refusal leaves the key free.')
+        },
+
       'too large: a request body of more than 1 MiB is 413 body_too_large; without a key it passes': async ({
         serve,
       }) => {
