@@ -14,7 +14,9 @@ export async function* keysOf(target: Target): AsyncGenerator<readonly string[]>
       }
       return
     case 'postgres': {
-      const text = `SELECT name, encode(id, 'hex') AS id FROM "${target.schema}".records WHERE id > decode($1, 'hex') AND now() < expires_at ORDER BY id LIMIT ${KEYS_A_STEP}`
+      const text = `SELECT name, pg_catalog.encode(id, 'hex') AS id FROM "${target.schema}".records
+        WHERE id OPERATOR(pg_catalog.>) pg_catalog.decode($1, 'hex') AND pg_catalog.now() OPERATOR(pg_catalog.<) expires_at
+        ORDER BY id LIMIT ${KEYS_A_STEP}`
       for (let after = ''; ; ) {
         const { rows } = await target.pool.query<{ name: string; id: string }>(text, [after])
         yield rows.map(({ name }) => name)

@@ -162,13 +162,16 @@ function bytesOf(bytes: Uint8Array | null): Buffer | null {
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-/** How a parameter is cast to its type. Always from text, so that clients that ask the server for types send text. */
+/**
+ * How a parameter is cast to its type. Always from text, so that clients that ask the server for types send text. `bigint` and its like
+ * are words of the grammar; any other type is taken from the schema that a session searches first.
+ */
 const CASTS = {
-  text: '::text',
-  bigint: '::text::bigint',
-  integer: '::text::integer',
-  boolean: '::text::boolean',
-  bytea: '::bytea',
+  text: '::pg_catalog.text',
+  bigint: '::pg_catalog.text::bigint',
+  integer: '::pg_catalog.text::integer',
+  boolean: '::pg_catalog.text::boolean',
+  bytea: '::pg_catalog.bytea',
 }
 type ParameterType = keyof typeof CASTS
 

@@ -6,13 +6,15 @@ import { type Finding, green, red, unless, yellow } from './finding.js'
 
 type Row = Readonly<Record<string, string | null>>
 
-const SETTINGS = `SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS version_number,
-  pg_is_in_recovery()::text AS is_replica, current_setting('transaction_read_only') AS read_only,
-  current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
-  current_setting('synchronous_standby_names') AS synchronous, current_setting('max_connections') AS most_connections,
-  (SELECT count(*)::text FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
-  (SELECT count(*)::text FROM pg_stat_replication) AS replicas,
-  current_setting('idle_in_transaction_session_timeout') AS idle`
+/** As in all statements here, the functions and types are those of Postgres, whatever a session searches first. */
+const SETTINGS = `SELECT pg_catalog.current_setting('server_version') AS version, pg_catalog.current_setting('server_version_num') AS version_number,
+  pg_catalog.pg_is_in_recovery()::pg_catalog.text AS is_replica, pg_catalog.current_setting('transaction_read_only') AS read_only,
+  pg_catalog.current_setting('fsync') AS fsync, pg_catalog.current_setting('full_page_writes') AS full_page_writes,
+  pg_catalog.current_setting('synchronous_standby_names') AS synchronous, pg_catalog.current_setting('max_connections') AS most_connections,
+  (SELECT pg_catalog.count(*)::pg_catalog.text FROM pg_catalog.pg_stat_activity
+    WHERE backend_type OPERATOR(pg_catalog.=) 'client backend') AS connections,
+  (SELECT pg_catalog.count(*)::pg_catalog.text FROM pg_catalog.pg_stat_replication) AS replicas,
+  pg_catalog.current_setting('idle_in_transaction_session_timeout') AS idle`
 
 /** Without the tables, of the server alone. */
 export async function examinePostgres(target: PostgresTarget): Promise<{ findings: Finding[]; hasTables: boolean }> {
@@ -31,7 +33,10 @@ export async function examinePostgres(target: PostgresTarget): Promise<{ finding
     idleTransactions(row),
     await pooler(target),
     await clock(async () => {
-      const [told] = await rowsOf(target, 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::text AS ms')
+      const [told] = await rowsOf(
+        target,
+        'SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000)::pg_catalog.text AS ms',
+      )
       return Number(told?.ms)
     }),
     await latency(() => target.pool.query('SELECT 1')),
@@ -69,8 +74,10 @@ async function revision(target: PostgresTarget): Promise<Finding> {
 async function sweeping(target: PostgresTarget): Promise<Finding> {
   const [row] = await rowsOf(
     target,
-    `SELECT (due_at < now() - interval '1 hour')::text AS late, (due_at = '-infinity')::text AS never,
-      (SELECT pg_size_pretty(pg_total_relation_size('"${target.schema}".records'))) AS size FROM "${target.schema}".sweeps`,
+    `SELECT (due_at OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '1 hour'))::pg_catalog.text AS late,
+      (due_at OPERATOR(pg_catalog.=) '-infinity')::pg_catalog.text AS never,
+      (SELECT pg_catalog.pg_size_pretty(pg_catalog.pg_total_relation_size('"${target.schema}".records'))) AS size
+      FROM "${target.schema}".sweeps`,
   )
   const { late = 'true', never = 'true', size = '' } = row ?? {}
   const when = never === 'true' ? 'never swept by itself' : late === 'true' ? 'nobody has swept for an hour' : 'swept'
@@ -115,10 +122,10 @@ async function pooler({ pool }: PostgresTarget): Promise<Finding> {
   const client = (await pool.connect()) as PoolClient & { readonly processID?: number | null }
   const name = 'once_per_key_doctor'
   try {
-    const own = await client.query<Row>('SELECT pg_backend_pid()::text AS process')
+    const own = await client.query<Row>('SELECT pg_catalog.pg_backend_pid()::pg_catalog.text AS process')
     if (own.rows[0]?.process === String(client.processID)) return green('pooler', 'none')
     await client.query('BEGIN')
-    const text = 'SELECT name FROM pg_prepared_statements WHERE name = $1'
+    const text = 'SELECT name FROM pg_catalog.pg_prepared_statements WHERE name OPERATOR(pg_catalog.=) $1'
     const { rows } = await client.query({ name, text, values: [name] })
     if (rows.length === 0) return green('pooler', 'one that knows prepared statements: `prepares: true` works')
     return green('pooler', 'one that does not know prepared statements: leave out `prepares: true`')

@@ -1,6 +1,6 @@
 /**
- * The building blocks of the functions. Every name is qualified with its schema, so `search_path` does not matter. In
- * all of them `r` is the record as read and `n` the new record.
+ * The building blocks of the functions. The names of tables are qualified with their schema. In all of the functions `r` is the record as
+ * read and `n` the new record.
  */
 
 /** The format of records that these functions write, and the only one that they read. */
@@ -25,8 +25,14 @@ export const OWNERSHIP =
 /** The parameters of an answer, one for each column that stores it. */
 export const ANSWER = 'p_status integer, p_head text, p_body bytea'
 
+/**
+ * Functions, operators and types are those of Postgres, whatever the session searches first: another `now` or `=` would make two records
+ * of one key.
+ */
+export const BY_POSTGRES = 'SET search_path = pg_catalog, pg_temp'
+
 /** Postgres would scan a small table sequentially, and under SERIALIZABLE that makes unrelated transactions abort. */
-export const BY_INDEX = 'SET enable_seqscan = off'
+export const BY_INDEX = `${BY_POSTGRES} SET enable_seqscan = off`
 
 /** The time of the statement: its transaction may have begun long before. Milliseconds, like the durations. */
 export const NOW = `now CONSTANT timestamptz := date_trunc('milliseconds', statement_timestamp());`

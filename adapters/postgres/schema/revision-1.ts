@@ -1,5 +1,5 @@
 import { CLAIM, RENEWAL } from './commands.js'
-import { REPLY } from './plpgsql.js'
+import { BY_POSTGRES, REPLY } from './plpgsql.js'
 
 /**
  * For processes of a version without steps, during a deployment: their own claim would hand an expired record's steps on, and they
@@ -15,7 +15,7 @@ export function revision1(schema: string): string {
 CREATE OR REPLACE FUNCTION ${schema}.${name}_v1(
   ${parameters},
   ${REPLY}
-) LANGUAGE sql VOLATILE AS $body$
+) LANGUAGE sql VOLATILE ${BY_POSTGRES} AS $body$
   SELECT ${reply}, b.fingerprint, b.attempt, b.uncertain, b.lease, b.status, b.head, b.body
   FROM ${schema}.${name}_v2(${parameters.replace(/(p_\w+) \w+/g, '$1')}) b
 $body$;

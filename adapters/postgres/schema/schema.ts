@@ -1,5 +1,5 @@
 import { commands } from './commands.js'
-import { FORMAT } from './plpgsql.js'
+import { BY_POSTGRES, FORMAT } from './plpgsql.js'
 import { revision1 } from './revision-1.js'
 import { transactions } from './transactions.js'
 import { unclaimed } from './unclaimed.js'
@@ -10,7 +10,7 @@ import { walks } from './walks.js'
  * leaves those of a later one. The version in a function's name is that of its parameters, so processes of an older and
  * a newer library can share a database during a deployment.
  */
-export const REVISION = 3
+export const REVISION = 4
 
 /** The name as an SQL identifier. The option's rule guarantees that it needs no escaping. */
 export function quoted(schema: string): string {
@@ -22,6 +22,9 @@ export function schemaSql(name: string): string {
   const schema = quoted(name)
   return `-- once-per-key, revision ${REVISION}
 DO $schema$ BEGIN
+  IF pg_catalog.array_position(pg_catalog.current_schemas(false), 'pg_catalog') OPERATOR(pg_catalog.>) 1 THEN
+    RAISE EXCEPTION 'once-per-key: search_path has a schema before pg_catalog, whose functions would be taken for those of Postgres: SET search_path = public';
+  END IF;
   IF current_setting('server_version_num')::integer < 140000 THEN
     RAISE EXCEPTION 'once-per-key needs Postgres 14 or later';
   END IF;
@@ -31,7 +34,7 @@ DO $schema$ BEGIN
 END $schema$;
 ${records(schema)}${steps(schema)}${sweeps(schema)}${commands(schema)}${revision1(schema)}${walks(schema)}${transactions(schema)}${unclaimed(schema)}
 CREATE OR REPLACE FUNCTION ${schema}.revision_v1(OUT revision text)
-LANGUAGE sql IMMUTABLE AS $body$ SELECT '${REVISION}' $body$;
+LANGUAGE sql IMMUTABLE ${BY_POSTGRES} AS $body$ SELECT '${REVISION}' $body$;
 `
 }
 
@@ -46,6 +49,7 @@ export function migrationSql(name: string): string {
   return `DO $migration$
 DECLARE installed integer := 0;
 BEGIN
+  PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
   PERFORM pg_advisory_xact_lock(hashtextextended('once-per-key ${schema}', 0));
   IF to_regprocedure('${schema}.revision_v1()') IS NOT NULL THEN
     EXECUTE 'SELECT revision::integer FROM ${schema}.revision_v1()' INTO installed;
@@ -128,7 +132,7 @@ CREATE TABLE IF NOT EXISTS ${schema}.steps (
 
 COMMENT ON TABLE ${schema}.steps IS
   'once-per-key: one row per step of an operation, beside its record and gone with it. label is JSON; the row without one is an operator''s mark.';
-CREATE OR REPLACE FUNCTION ${schema}.steps_gone_v1() RETURNS trigger LANGUAGE plpgsql AS $body$
+CREATE OR REPLACE FUNCTION ${schema}.steps_gone_v1() RETURNS trigger LANGUAGE plpgsql ${BY_POSTGRES} AS $body$
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN
     DELETE FROM ${schema}.steps;

@@ -1,4 +1,16 @@
-import { ANSWER, after, COMMAND_WAITS, DURABLY, FORMAT, found, NOW, ON_A_PRIMARY, read, routine } from './plpgsql.js'
+import {
+  ANSWER,
+  after,
+  BY_POSTGRES,
+  COMMAND_WAITS,
+  DURABLY,
+  FORMAT,
+  found,
+  NOW,
+  ON_A_PRIMARY,
+  read,
+  routine,
+} from './plpgsql.js'
 
 /** The transaction's mark: a setting that ends with the transaction. */
 const MARK = 'once_per_key.token'
@@ -15,7 +27,7 @@ const MARK = 'once_per_key.token'
 export function transactions(schema: string): string {
   return `
 CREATE OR REPLACE FUNCTION ${schema}.mark_v1(p_token text, p_idle_ms bigint, OUT isolation text)
-LANGUAGE plpgsql VOLATILE
+LANGUAGE plpgsql VOLATILE ${BY_POSTGRES}
 AS $body$
 DECLARE
   ${MARKS}

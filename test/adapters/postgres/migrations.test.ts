@@ -15,6 +15,7 @@ const DIGESTS: Readonly<Record<number, string>> = {
   1: 'dc43d220c6d2072bf7683e50554ff70e73e3179b422b5be1b19da630ed4d7424',
   2: '87189babbd73aa7f2aebea393200966fb2f07d77b4666b0ad39781761a31130c',
   3: 'e54993f4dfec9ebad39882f5b51f7706b6c823ac3875a49e7cf979e415b09fec',
+  4: '5bdf2d0fce768eff4bdf35115f05878dc319f84ae66c8f219c5e89d15a4297f4',
 }
 
 async function inDatabase(name: string, work: (pool: Pool, url: string) => Promise<void>): Promise<void> {

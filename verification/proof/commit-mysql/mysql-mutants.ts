@@ -25,9 +25,9 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: an expired record keeps its key for ever',
-    find: 'if (found.version === null) await this.#send(open, this.#statements.placeholder(key, placeholder))',
+    find: 'if (found.version === null) await this.#send(open, this.#statements.placeholder(key, placeholder, found.now))',
     replace:
-      'if (found.version === null || found.record === null) await this.#send(open, this.#statements.placeholder(key, placeholder))',
+      'if (found.version === null || found.record === null) await this.#send(open, this.#statements.placeholder(key, placeholder, found.now))',
     check: 'L1',
   },
   {
@@ -72,7 +72,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'MySQL: a claim takes a key that is claimed',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    find: 'FROM DUAL WHERE ${IS_PRIMARY}`,',
+    find: 'FROM DUAL WHERE ${MAY_WRITE}`,',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
     replace: 'FROM DUAL WHERE ${IS_PRIMARY} ON DUPLICATE KEY UPDATE token = VALUES(token)`,',
     check: 'S5',
