@@ -59,6 +59,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'clients', include: ['integrations/test/{mysql-clients,postgres-clients,sqlite}/**/*.test.ts'] },
       },
+      { extends: true, test: { name: 'tracers', include: ['integrations/test/tracers/*.test.ts'] } },
       {
         extends: true,
         test: { name: 'package', include: ['integrations/test/{package,runtimes,types}/**/*.test.ts'] },

@@ -13,6 +13,8 @@ const FOLDER = join(ROOT, 'integrations')
 const MODULES = join(FOLDER, 'node_modules')
 /** Folders with versions of Nest that cannot be beside the newest one. */
 const OLDER = ['nest/10', 'nest/11']
+/** Folders with a lock file of their own; the tracers use the package that is beside the others. */
+const INSTALLED = ['.', ...OLDER, 'tracers']
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 
 /** Arguments of vitest for each part. */
@@ -20,13 +22,14 @@ const tests = (...projects) => ['integrations/vitest.config.ts', ...projects.fla
 const PARTS = {
   recipes: tests('recipes'),
   clients: tests('clients'),
+  tracers: tests('tracers'),
   package: tests('package'),
   suites: tests('suites'),
   browser: ['integrations/test/browser/vitest.config.ts'],
   coverage: ['integrations/coverage.config.ts'],
   screenshots: ['integrations/test/browser/screenshots.config.ts'],
 }
-const EVERYDAY = ['recipes', 'clients', 'package', 'suites']
+const EVERYDAY = ['recipes', 'clients', 'tracers', 'package', 'suites']
 
 const parts = process.argv.slice(2)
 const unknown = parts.filter((part) => !(part in PARTS))
@@ -58,11 +61,11 @@ try {
 function install() {
   const stamp = join(MODULES, '.installed')
   const hash = createHash('sha256')
-  for (const part of ['.', ...OLDER]) hash.update(readFileSync(join(FOLDER, part, 'package-lock.json')))
+  for (const part of INSTALLED) hash.update(readFileSync(join(FOLDER, part, 'package-lock.json')))
   const lock = hash.digest('hex')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return
-  tell('installing other people’s packages (700 MB, a minute or two)')
-  for (const part of ['.', ...OLDER]) {
+  tell('installing other people’s packages (1.1 GB, a minute or two)')
+  for (const part of INSTALLED) {
     run(npm, ['ci', '--prefix', join('integrations', part), '--ignore-scripts', '--no-audit', '--no-fund'])
   }
   tell('compiling better-sqlite3 (half a minute)')

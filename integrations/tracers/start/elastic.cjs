@@ -1,0 +1,1 @@
+require('elastic-apm-node').start({ serverUrl: 'http://127.0.0.1:9', logLevel: 'off', centralConfig: false })
