@@ -91,7 +91,7 @@ export function sendProblems(logger: Logger): ErrorRequestHandler {
 
 function problemOf(error: unknown): ServiceProblem {
   if (error instanceof ServiceProblem) return error
-  const { type, status } = (error ?? {}) as { type?: unknown; status?: unknown }
+  const { type, status, expose } = (error ?? {}) as { type?: unknown; status?: unknown; expose?: unknown }
   switch (type) {
     // The types of express.json().
     case 'entity.parse.failed':
@@ -102,7 +102,8 @@ function problemOf(error: unknown): ServiceProblem {
     case 'encoding.unsupported':
       return encodingUnsupported()
   }
-  if (typeof status === 'number' && status >= 400 && status < 500) {
+  // Only of those who read the request: the status of another service's response says nothing of it.
+  if (typeof status === 'number' && (expose === true || error instanceof URIError)) {
     return new ServiceProblem(status, 'request_invalid', 'The request is not valid', 'It could not be read.')
   }
   return new ServiceProblem(500, 'internal_error', 'Something went wrong', 'It is our fault, and was logged.')
