@@ -11,6 +11,7 @@ const fetched = { ok: false, status: 401, url: 'http://127.0.0.1/mail', headers:
 
 const FOREIGN: Readonly<Record<string, unknown>> = {
   'axios, got, ky, superagent, ofetch, Octokit': answered,
+  'superagent’s `response.error`': withFields({ status: 401, method: 'POST', path: '/', text: '{}' }),
   'axios without a response': withFields({ isAxiosError: true, code: 'ECONNABORTED' }),
   'Node: a connection': withFields({ code: 'ECONNREFUSED', syscall: 'connect' }),
   'a file that is missing': withFields({ code: 'ENOENT' }),

@@ -14,6 +14,8 @@ type Thrown = Readonly<Record<string, unknown>>
 const SIGNS: readonly ((error: Thrown) => boolean)[] = [
   // A received response: axios, got, ky, superagent, ofetch, gaxios (googleapis), Octokit, Azure, SendGrid, graphql-request, request.
   (error) => isObject(error.response) && !isNests(error),
+  // superagent's `response.error`.
+  ({ method, path, text }) => [method, path, text].every((part) => typeof part === 'string'),
   // axios without a response, also in old versions.
   ({ isAxiosError }) => isAxiosError === true,
   // Node's own: files, sockets, names, processes.
