@@ -51,6 +51,7 @@ const OPTIONS = {
   json: { type: 'boolean' },
   yes: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
 } as const
 
 type OptionName = keyof typeof OPTIONS
@@ -93,6 +94,8 @@ export interface CommandLine {
   readonly rest: readonly string[]
   readonly options: Options
   readonly help: boolean
+  /** Only the version was asked for. */
+  readonly version: boolean
 }
 
 /** @throws UsageError */
@@ -100,13 +103,16 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   const { values, positionals, tokens } = parsed(args)
   checkOnce(tokens)
   const [command, ...rest] = positionals
-  if (command === undefined || command === 'help') return { command: undefined, rest, options: values, help: true }
+  if (command === undefined || command === 'help') {
+    const version = command === undefined && values.version === true
+    return { command: undefined, rest, options: values, help: !version, version }
+  }
   if (!isCommand(command)) throw new UsageError(noCommand(command))
   checkTaken(command, values)
   checkWords(command, rest)
   checkPlaces(values)
   if (values.derive === '') throw new UsageError('--derive takes the label that the handler gave to deriveKey.')
-  return { command, rest, options: values, help: values.help === true }
+  return { command, rest, options: values, help: values.help === true, version: false }
 }
 
 /** Another command's option is not ignored: whoever adds --dry-run expects that nothing changes. */

@@ -43,7 +43,7 @@ Exit code 1: there is no record, or none from which a key can be derived.
 
 Settles the unknown outcome of the attempt that you inspected. First find out whether it had its effect, and make sure that it does not
 run any more.
-  --failed           it had no effect: the key is free, and the next request runs
+  --failed           it had no effect: the key is free, and the next request runs. Recorded steps are forgotten and run again
   --completed        it had its effect: retries get this answer, or, without --body, 409 answer_not_kept
   --rerun            it is not known, and may go on: the next request goes on after the recorded steps, and is told that the outcome is
                      unknown, even if the service refuses unknown outcomes
@@ -108,7 +108,7 @@ const SUMMARY = `once-per-key COMMAND …
   migrate     creates or updates the tables
   seal        generates a key for sealed answers
 
-once-per-key COMMAND --help explains a command. --json prints JSON, for scripts.`
+once-per-key COMMAND --help explains a command. --json prints JSON, for scripts. once-per-key --version prints the version.`
 
 export function helpOf(command: CommandName | undefined): string {
   if (command === undefined) return [SUMMARY, WHERE, EXIT].join('\n\n')

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { createRequire } from 'node:module'
 import { readCommandLine, UsageError } from './command-line.js'
 import { commands } from './commands.js'
 import { helpOf } from './help.js'
@@ -10,6 +11,10 @@ import { withoutPasswords } from './without-passwords.js'
 /** 0: done. 1: it was looked at, and is not as wanted. 2: the command line is wrong. 3: the store failed, or cannot be reached. */
 async function main(): Promise<number> {
   const line = readCommandLine(process.argv.slice(2))
+  if (line.version) {
+    console.log(versionOfPackage())
+    return 0
+  }
   if (line.help) {
     console.log(helpOf(line.command))
     return 0
@@ -25,6 +30,10 @@ async function main(): Promise<number> {
   } finally {
     await closed(() => target.close())
   }
+}
+
+function versionOfPackage(): string {
+  return createRequire(import.meta.url)('once-per-key/package.json').version
 }
 
 /** Whoever reads only the first lines, as `head` does, has read enough: what was to be done is done all the same. */

@@ -71,6 +71,11 @@ function isLapsed(record: IdempotencyRecord): boolean {
   return record.state === 'in-flight' && record.leaseRemainingMs <= 0
 }
 
+/** A lapse alone changes no record in the store, but for an operator the outcome is unknown from then on. */
+export function toOperatorsRecord(record: IdempotencyRecord): IdempotencyRecord {
+  return record.state === 'in-flight' && isLapsed(record) ? { ...record, uncertain: true } : record
+}
+
 /** The time of day, for a look into logs: by the clock of this machine, since a record tells only what is left. */
 function leaseEndOf(record: IdempotencyRecord): string | undefined {
   return record.state === 'in-flight' ? new Date(Date.now() + record.leaseRemainingMs).toISOString() : undefined
@@ -97,7 +102,7 @@ export function meaningOf(record: IdempotencyRecord): string {
 
 /** Bytes as text, and only where they are asked for. */
 function asJson(record: IdempotencyRecord, showsBody: boolean): object {
-  if (record.state === 'in-flight') return { ...record, leaseEndsAt: leaseEndOf(record) }
+  if (record.state === 'in-flight') return { ...toOperatorsRecord(record), leaseEndsAt: leaseEndOf(record) }
   if (record.state !== 'completed' || record.answer === null) return record
   const { body, ...head } = record.answer
   if (body === null && isPlaceholder(head)) return { ...record, answer: { bodyBytes: null } }

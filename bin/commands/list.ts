@@ -5,7 +5,7 @@ import { type Columns, oldestOf, printOldest } from '../oldest.js'
 import { engineOf } from '../operator.js'
 import { inWords, printJson } from '../printed.js'
 import { type Target, tellPrefix } from '../target.js'
-import { meaningOf } from './inspect.js'
+import { meaningOf, toOperatorsRecord } from './inspect.js'
 
 /** Lists the records of a scope, the oldest first: also which answers `forget` would erase. */
 export async function list({ options }: CommandLine, target: Target): Promise<number> {
@@ -42,7 +42,7 @@ function hasAnswer(record: IdempotencyRecord): boolean {
 
 function asJson({ record, retentionRemainingMs, ...name }: ScopeRecord): object {
   if (record === null) return { ...name, state: 'unreadable' }
-  if (record.state !== 'completed') return { ...name, ...record, retentionRemainingMs }
+  if (record.state !== 'completed') return { ...name, ...toOperatorsRecord(record), retentionRemainingMs }
   const { answer: _, ...shown } = record
   return { ...name, ...shown, hasAnswer: hasAnswer(record), retentionRemainingMs }
 }

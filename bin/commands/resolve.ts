@@ -3,7 +3,7 @@ import type { KnownOutcome } from 'once-per-key/http'
 import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.js'
 import { type CommandLine, countIn, type Options, recordIn, UsageError } from '../command-line.js'
 import { checkResolution, operatorOf, recordOf } from '../operator.js'
-import { inWords, printJson } from '../printed.js'
+import { harmless, inWords, printJson } from '../printed.js'
 import { lacksKeys } from '../sealing.js'
 import { type Target, tellPrefix } from '../target.js'
 import { print } from './inspect.js'
@@ -31,13 +31,36 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
   }
   if (!options.yes) {
     if (!options.json) print(name, record, false)
-    if (!(await agrees(QUESTIONS[kindOf(outcome)]))) return unchanged(options, SAID_NO, NOT_SETTLED)
+    if (!(await agrees(questionOf(kindOf(outcome), record)))) return unchanged(options, SAID_NO, NOT_SETTLED)
   }
   const resolved = await operatorOf(store).resolve({ ...name, attempt }, outcome)
   if (!resolved.ok) return unchanged(options, whyNot(resolved.record, attempt), NOT_SETTLED)
-  if (options.json) printJson({ settled: true, attempt })
-  else console.log(`Attempt ${attempt} ${RESULTS[kindOf(outcome)]}`)
+  const forgotten = outcome === 'failed' ? stepsDone(record) : []
+  if (options.json) printJson({ settled: true, attempt, ...(forgotten.length > 0 && { forgottenSteps: forgotten }) })
+  else
+    console.log(
+      `Attempt ${attempt} ${RESULTS[kindOf(outcome)]}${toldOf(forgotten, 'was forgotten and runs', 'were forgotten and run')}`,
+    )
   return 0
+}
+
+/** The labels of the steps whose results are recorded: an operation that is settled as failed begins without them. */
+function stepsDone(record: IdempotencyRecord): string[] {
+  const { steps = [] } = record.state === 'completed' ? {} : record
+  return steps.filter(({ state }) => state === 'done').map(({ label }) => label)
+}
+
+function toldOf(labels: readonly string[], one: string, several: string): string {
+  if (labels.length === 0) return ''
+  const which = labels.map((label) => harmless(JSON.stringify(label))).join(', ')
+  return ` The recorded step${labels.length === 1 ? '' : 's'} ${which} ${labels.length === 1 ? one : several} again.`
+}
+
+function questionOf(kind: keyof typeof QUESTIONS, record: IdempotencyRecord): string {
+  const done = kind === 'failed' ? stepsDone(record) : []
+  if (done.length === 0) return QUESTIONS[kind]
+  const told = toldOf(done, 'is forgotten and runs', 'are forgotten and run').trimStart()
+  return `${told} To go on after what is recorded, say no, and use --rerun.\n${QUESTIONS[kind]}`
 }
 
 function goneOn({ attempt }: IdempotencyRecord): string {

@@ -4,6 +4,7 @@ import { type Columns, oldestOf, printOldest } from '../oldest.js'
 import { operatorOf } from '../operator.js'
 import { inWords, printJson } from '../printed.js'
 import { type Target, tellPrefix } from '../target.js'
+import { toOperatorsRecord } from './inspect.js'
 
 /** Lists what awaits an operator, the oldest first. */
 export async function unknown({ options }: CommandLine, target: Target): Promise<number> {
@@ -11,7 +12,7 @@ export async function unknown({ options }: CommandLine, target: Target): Promise
   // Mostly nothing is there to be told of, and a job that looks each night knows its prefix.
   if (shown.length === 0 && options.prefix === undefined) tellPrefix(target)
   if (options.json) {
-    printJson({ total, records: shown.map(({ record, ...name }) => ({ ...name, ...record })) })
+    printJson({ total, records: shown.map(({ record, ...name }) => ({ ...name, ...toOperatorsRecord(record) })) })
     return 0
   }
   if (total === 0)

@@ -7,7 +7,7 @@ import { newSealingKey, sealingKeyId } from 'once-per-key/sealed'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { installBetterSqlite3 } from '../adapters/sqlite/better-sqlite3.js'
-import { page } from '../docs/pages.js'
+import { page, read } from '../docs/pages.js'
 import { installInto, packPackage, ROOT } from '../support/packed-package.js'
 import { startPgBouncer } from '../support/pgbouncer.js'
 import { startPostgres } from '../support/postgres-server.js'
@@ -329,6 +329,8 @@ export const store = new RedisStore({ client: new Redis('${(await redis).url}'),
   })
 })
 
+const { version: VERSION } = JSON.parse(read('package.json'))
+
 describe('the command line', () => {
   const shown = [...page('docs/operating.md').matchAll(/^npx once-per-key (.+)$/gm)].map(([, line = '']) => line)
 
@@ -344,6 +346,8 @@ describe('the command line', () => {
   test.each([
     [[], 0, 'once-per-key COMMAND'],
     [['--help'], 0, 'lists the records whose outcome is unknown'],
+    [['--version'], 0, `${VERSION}\n`],
+    [['-v'], 0, `${VERSION}\n`],
     [['resolve', '--help'], 0, 'once-per-key resolve acme order-1001 --attempt 1'],
     [['erase'], 2, 'There is no command "erase". There are unknown, list, inspect, resolve, forget,'],
     [['unknown', '--nonsense'], 2, '--nonsense'],

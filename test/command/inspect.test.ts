@@ -7,7 +7,7 @@ import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { ANSWER, claimOf, ownOf } from '../adapters/claims.js'
 import { listen } from '../support/bindings.js'
 import { startRedis } from '../support/redis-server.js'
-import { build, command } from './built-command.js'
+import { build, command, commandInTerminal } from './built-command.js'
 
 // Real processes on a machine that may be busy.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
@@ -114,6 +114,48 @@ test('a lease that has lapsed is shown with the time of day at which it ended', 
   expect(Date.parse(since)).toBeLessThanOrEqual(Date.now())
   const json = JSON.parse((await command([...INSPECT, '--json', ...at])).stdout)
   expect(Date.parse(json.leaseEndsAt)).toBeGreaterThanOrEqual(before)
+})
+
+test('an owner that is silent past its lease is uncertain in JSON too, wherever its record is shown', async () => {
+  const { store, at } = await onRedis()
+  await store.begin('acme:order-1', { ...claimOf('owner'), leaseMs: 1 })
+  await store.begin('acme:order-2', { ...claimOf('owner'), leaseMs: 600_000 })
+  const json = async (args: readonly string[]) => JSON.parse((await command([...args, '--json', ...at])).stdout)
+  expect(await json(INSPECT)).toMatchObject({ state: 'in-flight', uncertain: true })
+  expect(await json(['inspect', 'acme', 'order-2'])).toMatchObject({ state: 'in-flight', uncertain: false })
+  expect(await json(['unknown'])).toMatchObject({ records: [{ key: 'order-1', uncertain: true }] })
+  const { records } = await json(['list', '--scope', 'acme'])
+  const uncertain = Object.fromEntries(
+    records.map((each: { key: string; uncertain: boolean }) => [each.key, each.uncertain]),
+  )
+  expect(uncertain).toEqual({ 'order-1': true, 'order-2': false })
+})
+
+test('resolve --failed says which recorded steps it forgets, and asks with them', async () => {
+  const { store, at } = await onRedis()
+  const once = runner({ store, name: 'orders', onEvent() {} })
+  const order = (key: string) =>
+    once({ scope: 'acme', key, input: null }, async ({ step }) => {
+      await step('charge', () => 'ch_secret')
+      if (key === 'order-1') await step('mail', () => null)
+      await step('ship', () => Promise.reject(new Error('The carrier did not answer.')))
+    })
+  for (const key of ['order-1', 'order-2', 'order-3']) await expect(order(key)).rejects.toThrow('The carrier')
+  const failed = (key: string) =>
+    ['resolve', 'acme', key, '--namespace', 'run.orders', '--attempt', '1', '--failed', ...at] as const
+
+  const { stdout } = await command([...failed('order-1'), '--yes'])
+  expect(stdout).toBe(
+    'Attempt 1 is settled as failed: the key is free. The recorded steps "charge", "mail" were forgotten and run again.\n',
+  )
+  const json = await command([...failed('order-2'), '--yes', '--json'])
+  expect(JSON.parse(json.stdout)).toEqual({ settled: true, attempt: 1, forgottenSteps: ['charge'] })
+
+  const { shown } = await commandInTerminal(failed('order-3'), 'no')
+  expect(shown).toContain(
+    'The recorded step "charge" is forgotten and runs again. To go on after what is recorded, say no, and use --rerun.',
+  )
+  expect(shown).toContain('Nothing was changed: you said no.')
 })
 
 test('resolve names the attempt that it settled, and so does the record, which is not settled again', async () => {
