@@ -1,5 +1,5 @@
 import type { Answer } from '../core/index.js'
-import { bodyHeaders, fitsHeldBody, type HeaderPairs } from '../http/index.js'
+import { bodyHeaders, fitsHeldBody, type HeaderPairs, streamOfBody } from '../http/index.js'
 
 /** By its members, because a server may use its own class instead of the platform's. */
 export function isResponse(value: unknown): value is Response {
@@ -19,7 +19,9 @@ export function isResponse(value: unknown): value is Response {
 const NULL_BODY = new Set([204, 205, 304])
 
 /** What is sent of a response. */
-export type ResponseParts = Pick<Response, 'status' | 'statusText' | 'headers' | 'body'>
+export interface ResponseParts extends Pick<Response, 'status' | 'statusText' | 'headers'> {
+  readonly body: ReadableStream<Uint8Array> | null
+}
 
 /**
  * The parts of a response that can be held. Of another package's class each has the platform's form, and what is missing has the default
@@ -29,48 +31,16 @@ export type ResponseParts = Pick<Response, 'status' | 'statusText' | 'headers' |
  */
 export function readResponse(given: Response): ResponseParts {
   const isEmpty = NULL_BODY.has(given.status)
-  if (given instanceof Response) return isEmpty ? new Response(null, given) : given
+  const isOfPlatform: boolean = given instanceof Response
+  if (isOfPlatform) return isEmpty ? new Response(null, given) : given
   const head = { status: given.status, statusText: given.statusText ?? '', headers: [...given.headers] }
   const { status, statusText, headers } = new Response(null, head)
-  return { status, statusText, headers, body: isEmpty ? null : bodyOf(given) }
+  return { status, statusText, headers, body: isEmpty ? null : streamOfBody(given) }
 }
 
 /** The same of a response that stays unread. */
 export function readCopy(given: Response): ResponseParts {
   return readResponse(NULL_BODY.has(given.status) ? given : given.clone())
-}
-
-type Body = ReadableStream<Uint8Array>
-type Pieces = AsyncIterable<Uint8Array> & { destroy?(): void }
-
-/** Packages for older platforms have a stream of Node, or show no stream at all. */
-function bodyOf(response: Response): Body | null {
-  const body: unknown = response.body
-  if (body === null || typeof (body as Partial<Body> | undefined)?.getReader === 'function') return body as Body | null
-  return streamOf(isIterable(body) ? body : wholeOf(response))
-}
-
-function isIterable(body: unknown): body is Pieces {
-  return typeof (body as Partial<Pieces> | undefined)?.[Symbol.asyncIterator] === 'function'
-}
-
-async function* wholeOf(response: Response): AsyncIterable<Uint8Array> {
-  yield new Uint8Array(await response.arrayBuffer())
-}
-
-function streamOf(pieces: Pieces): Body {
-  const iterator = pieces[Symbol.asyncIterator]()
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await iterator.next()
-        if (done) controller.close()
-        else controller.enqueue(value)
-      },
-      cancel: () => void (pieces.destroy === undefined ? iterator.return?.() : pieces.destroy()),
-    },
-    { highWaterMark: 0 },
-  )
 }
 
 /** `Response.error()` and upgrades cannot be held or made again. */

@@ -34,7 +34,10 @@ export function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>): Maybe
   const { request } = call
   const rawHeaders = [...request.headers].flat()
   if (!engine.readsBody({ method: request.method, rawHeaders })) return new FetchFacts(call, rawHeaders, UNREAD)
-  return bytesOf(call).then((bytes) => new FetchFacts(call, rawHeaders, readBody(bytes, call, rawHeaders)))
+  return bytesOf(call).then((bytes) => {
+    if (isLost(bytes, request)) throw bodyConsumed()
+    return new FetchFacts(call, rawHeaders, readBody(bytes, call, rawHeaders))
+  })
 }
 
 class FetchFacts<Req> implements RequestFacts<Req> {
@@ -81,6 +84,11 @@ function targetOf({ url }: Request): string {
 /** `null`: it is too large; `undefined`: there is none. */
 function bytesOf({ request, maxBodyBytes, keptBody }: Call<unknown>): Promise<Uint8Array | null | undefined> {
   return request.bodyUsed || request.body?.locked ? keptBytes(keptBody) : unreadBody(request, maxBodyBytes)
+}
+
+/** A body was sent, and is not there: another package's request may not tell that somebody has read it. */
+function isLost(bytes: Uint8Array | null | undefined, { headers }: Request): boolean {
+  return bytes !== null && !bytes?.byteLength && Number(headers.get('Content-Length')) > 0
 }
 
 async function keptBytes(keptBody: Call<unknown>['keptBody']): Promise<Uint8Array> {

@@ -47,7 +47,14 @@ export {
   type RenderProblem,
 } from './options/problem.js'
 export type { HeaderPairs, RequestFacts } from './request/facts.js'
-export { comparableBody, Gathered, type ReadBody, readAtMost, unreadBody } from './request/request-body.js'
+export {
+  comparableBody,
+  Gathered,
+  type ReadBody,
+  readAtMost,
+  streamOfBody,
+  unreadBody,
+} from './request/request-body.js'
 export { requestFingerprint } from './request/request-fingerprint.js'
 export {
   type FirstSentReading,

@@ -53,7 +53,7 @@ test('a webhook receiver reads the body that a double has as bytes, and a parsed
     store: new MemoryStore(),
     source: 'test',
     verify: false,
-    parse: (raw) => JSON.parse(raw.toString()) as { id: string; type: string },
+    parse: (raw) => JSON.parse(raw.toString()) as { id: string; type: string; payload: unknown },
     on: { paid: ({ id }: { id: string }) => void delivered.push(id) },
   })
   const receive = async (body: object) => {

@@ -1,4 +1,5 @@
-import { isUtf8 } from 'node:buffer'
+import { Buffer, isUtf8 } from 'node:buffer'
+import { IdempotencyError } from '../../core/errors.js'
 import { parseJsonExactly } from '../../core/json.js'
 import { isWithoutBody, type ResolvedOptions } from '../options/options.js'
 import { contentTypeOf, firstHeaderLine, hasMembers, isJson, type RequestFacts } from './facts.js'
@@ -92,11 +93,15 @@ function fieldsIn(text: string): object {
 /**
  * The bytes of a request's body; `null`: there are more than so many; `undefined`: it has none. The request stays unread for its
  * handler. Rejects with what the body's source fails with.
+ *
+ * @throws IdempotencyError (rejects) `raw_body_consumed`: it can be read only once.
  */
 export async function unreadBody(request: Request, mostBytes: number): Promise<Uint8Array | null | undefined> {
-  const { body } = request.clone()
-  if (body === null) return undefined
-  const reader = body.getReader()
+  const copy = copyOf(request)
+  const reader = streamOfBody(copy)?.getReader()
+  if (reader === undefined) return undefined
+  // The copy of another package may be the request itself, or share its stream.
+  if (copy === request || request.body?.locked) return joinedBody(request, reader, mostBytes)
   const read = new Gathered()
   for (let pieces = 0; pieces < MOST_PIECES; pieces++) {
     const { done, value } = await reader.read()
@@ -108,7 +113,7 @@ export async function unreadBody(request: Request, mostBytes: number): Promise<U
     }
   }
   leave(reader)
-  return joinedBody(request, mostBytes)
+  return joinedBody(request, (request.body as Body).getReader(), mostBytes)
 }
 
 /**
@@ -117,9 +122,16 @@ export async function unreadBody(request: Request, mostBytes: number): Promise<U
  */
 const MOST_PIECES = 4_096
 
+function copyOf(request: Request): Request {
+  try {
+    return request.clone()
+  } catch {
+    return request // Of a package without copies: it is read itself.
+  }
+}
+
 /** Reads the request's own body, and gives it the bytes in one piece. */
-async function joinedBody(request: Request, mostBytes: number): Promise<Uint8Array | null> {
-  const reader = (request.body as ReadableStream<Uint8Array>).getReader()
+async function joinedBody(request: Request, reader: Reader, mostBytes: number): Promise<Uint8Array | null> {
   const read = new Gathered()
   while (read.byteLength <= mostBytes) {
     const { done, value } = await reader.read()
@@ -158,19 +170,35 @@ function rest(bytes: Uint8Array, reader: Reader): ReadableStream<Uint8Array> {
  */
 function giveBody(request: Request, body: Uint8Array | ReadableStream<Uint8Array>): void {
   const { url, method, headers, signal } = request
-  const other: Request & Partial<Record<'bytes', () => Promise<Uint8Array>>> = new Request(url, {
+  const other: Request & Partial<Record<'buffer' | 'bytes', () => Promise<Uint8Array>>> = new Request(url, {
     method,
-    headers,
-    signal,
+    headers: [...headers],
+    signal: signal instanceof AbortSignal ? signal : null,
     body: body as Sendable,
     duplex: 'half',
   })
-  for (const name of ['body', 'bodyUsed'] as const) {
-    Object.defineProperty(request, name, { configurable: true, get: () => other[name] })
+  other.buffer = async () => Buffer.from(await other.arrayBuffer()) // As packages that follow node-fetch have it.
+  try {
+    for (const name of ['body', 'bodyUsed'] as const) {
+      Object.defineProperty(request, name, { configurable: true, get: () => other[name] })
+    }
+    for (const name of [...READERS, ...('buffer' in request ? (['buffer'] as const) : [])]) {
+      Object.defineProperty(request, name, { configurable: true, value: () => other[name]?.() })
+    }
+  } catch (cause) {
+    throw readOnce(cause)
   }
-  for (const name of ['arrayBuffer', 'blob', 'bytes', 'clone', 'formData', 'json', 'text'] as const) {
-    Object.defineProperty(request, name, { configurable: true, value: () => other[name]?.() })
-  }
+}
+
+const READERS = ['arrayBuffer', 'blob', 'bytes', 'clone', 'formData', 'json', 'text'] as const
+
+function readOnce(cause: unknown): IdempotencyError {
+  return new IdempotencyError(
+    'raw_body_consumed',
+    "The request's body can be read only once, because its `clone()` is no copy, and the request cannot be changed. So its handler would " +
+      'get no body. Pass a request of the platform, or one whose copies can be read.',
+    { cause },
+  )
 }
 
 /** Streams of requests never hold shared memory. */
@@ -230,6 +258,42 @@ export function bytesIn(chunk: unknown): Uint8Array {
 }
 
 const UTF_8 = new TextEncoder()
+
+type Body = ReadableStream<Uint8Array>
+type Pieces = AsyncIterable<Uint8Array> & { destroy?(): void }
+
+/**
+ * The body of a request or a response as a stream; `null`: it has none. Packages for older platforms have a stream of Node, or show no
+ * stream at all.
+ */
+export function streamOfBody(message: Request | Response): Body | null {
+  const body: unknown = message.body
+  if (body === null || typeof (body as Partial<Body> | undefined)?.getReader === 'function') return body as Body | null
+  return streamOf(isIterable(body) ? body : wholeOf(message))
+}
+
+function isIterable(body: unknown): body is Pieces {
+  return typeof (body as Partial<Pieces> | undefined)?.[Symbol.asyncIterator] === 'function'
+}
+
+async function* wholeOf(message: Request | Response): AsyncIterable<Uint8Array> {
+  yield new Uint8Array(await message.arrayBuffer())
+}
+
+function streamOf(pieces: Pieces): Body {
+  const iterator = pieces[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await iterator.next()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: () => void (pieces.destroy === undefined ? iterator.return?.() : pieces.destroy()),
+    },
+    { highWaterMark: 0 },
+  )
+}
 
 /** A body's bytes; `null`: there are more than so many. Rejects with what its source fails with. */
 export async function readAtMost(body: ReadableStream<Uint8Array>, mostBytes: number): Promise<Uint8Array | null> {

@@ -1,7 +1,14 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Answer, IdempotencyError } from '../../../core/index.js'
-import { Gathered, type HeldAnswer, type RequestRun, readAtMost, type WaitUntil } from '../../../http/index.js'
+import {
+  Gathered,
+  type HeldAnswer,
+  type RequestRun,
+  readAtMost,
+  streamOfBody,
+  type WaitUntil,
+} from '../../../http/index.js'
 import { bufferOf } from '../../../node/held-body.js'
 
 /** What a receiver's functions get: Node's request, or Fetch's. */
@@ -46,9 +53,10 @@ export function fetchDelivery<Req extends AnyRequest>(
 async function readFetchBody(request: Request, headers: IncomingHttpHeaders, maxBytes: number): Promise<RawBody> {
   if (request.bodyUsed || request.body?.locked) throw consumed()
   if (isEncoded(headers)) return { kind: 'encoded' }
-  if (request.body === null) return { kind: 'whole', bytes: Buffer.alloc(0) }
+  const body = streamOfBody(request)
+  if (body === null) return { kind: 'whole', bytes: Buffer.alloc(0) }
   try {
-    const bytes = await readAtMost(request.body, maxBytes)
+    const bytes = await readAtMost(body, maxBytes)
     if (bytes === null) return { kind: 'too_large' }
     return { kind: 'whole', bytes: bufferOf(bytes) }
   } catch {
