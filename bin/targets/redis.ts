@@ -24,8 +24,9 @@ const OF_SERVER = {
 }
 
 export async function openRedis(url: string, prefix = DEFAULT_PREFIX): Promise<RedisTarget> {
-  const ioredis = await driver('ioredis', () => import('ioredis'))
-  const unconnected = new ioredis.Redis(url, { lazyConnect: true, ...OF_SERVER })
+  const { default: ioredis } = await driver('ioredis', () => import('ioredis'))
+  // Not `ioredis.Redis`, which releases before 5.3 lack.
+  const unconnected = new ioredis.default(url, { lazyConnect: true, ...OF_SERVER })
   checkDatabase(unconnected)
   const redis = await connected(unconnected)
   await selected(redis)

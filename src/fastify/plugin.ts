@@ -19,7 +19,7 @@ declare module 'fastify' {
 export type IdempotencyPlugin = FastifyPluginCallback<IdempotencyOptions<FastifyRequest>>
 
 /**
- * Plugin for Fastify 4 and 5: a request that is retried with its `Idempotency-Key` gets the answer of the first one, and the handler
+ * Plugin for Fastify from 4.29 on: a request that is retried with its `Idempotency-Key` gets the answer of the first one, and the handler
  * does not run again. It protects the routes of the context that registers it, and of its child contexts. Authenticate in
  * `onRequest` or `preValidation`: the plugin claims in `preHandler`. Register it before plugins that change answers in `onSend`,
  * for example compression: what they do is not stored, and is done to replays as well.
@@ -48,7 +48,7 @@ const FOR = '`idempotency` of once-per-key/fastify is a plugin: await app.regist
 Object.assign(idempotency, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'once-per-key',
-  [Symbol.for('plugin-meta')]: { name: 'once-per-key', fastify: '^4.29.0 || ^5.0.0' },
+  [Symbol.for('plugin-meta')]: { name: 'once-per-key', fastify: '>=4.29.0' },
 })
 
 function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyRequest>): void {

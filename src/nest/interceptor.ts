@@ -1,14 +1,7 @@
-import {
-  type CallHandler,
-  type ExecutionContext,
-  HttpException,
-  Inject,
-  Injectable,
-  type NestInterceptor,
-  Optional,
-  StreamableFile,
-} from '@nestjs/common'
-import { type Observable, of, tap } from 'rxjs'
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common'
+// As namespaces: a name that an old version lacks is then refused in module.ts, and not by Node, which would name no version.
+import * as nest from '@nestjs/common'
+import * as rxjs from 'rxjs'
 import { type Answer, IdempotencyError } from '../core/index.js'
 import type { Answered } from '../fastify/protected-answers.js'
 import type { Call } from './entries.js'
@@ -28,7 +21,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.protections = protections
   }
 
-  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+  async intercept(context: ExecutionContext, next: CallHandler): Promise<rxjs.Observable<unknown>> {
     if (context.getType<string>() !== 'http') throw unsupported(context.getType())
     const http = context.switchToHttp()
     const call: Call = { request: http.getRequest(), response: http.getResponse(), next: http.getNext() }
@@ -41,8 +34,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (answered !== null) return insteadOfRun(answered)
     entry.called(call)
     return next.handle().pipe(
-      tap({
-        next: (value) => value instanceof StreamableFile && entry.sends(call, value.getStream()),
+      rxjs.tap({
+        next: (value) => value instanceof nest.StreamableFile && entry.sends(call, value.getStream()),
         error: (error) => entry.failed(call, error),
       }),
     )
@@ -50,23 +43,23 @@ export class IdempotencyInterceptor implements NestInterceptor {
 }
 
 // As decorators do, which the language has not had in this form.
-Injectable()(IdempotencyInterceptor)
-Inject(Protections)(IdempotencyInterceptor, undefined, 0)
-Optional()(IdempotencyInterceptor, undefined, 0)
+nest.Injectable()(IdempotencyInterceptor)
+nest.Inject(Protections)(IdempotencyInterceptor, undefined, 0)
+nest.Optional()(IdempotencyInterceptor, undefined, 0)
 
 /** On a controller. A route with `@Idempotent()` of its own claims where that stands: after an interceptor that parses uploads. */
 export class ControllerInterceptor extends IdempotencyInterceptor {
-  override async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+  override async intercept(context: ExecutionContext, next: CallHandler): Promise<rxjs.Observable<unknown>> {
     const own: readonly unknown[] = Reflect.getMetadata(INTERCEPTORS, context.getHandler()) ?? []
     return own.includes(IdempotencyInterceptor) ? next.handle() : super.intercept(context, next)
   }
 }
 
 /** Interceptors around this one see a value of the kind that they are used to, or an exception; it is sent already. */
-function insteadOfRun({ answer, isReplay }: Answered): Observable<unknown> {
+function insteadOfRun({ answer, isReplay }: Answered): rxjs.Observable<unknown> {
   const content = contentOf(answer)
-  if (isReplay && answer.status < 400) return of(content)
-  throw new HttpException((content ?? {}) as object, answer.status)
+  if (isReplay && answer.status < 400) return rxjs.of(content)
+  throw new nest.HttpException((content ?? {}) as object, answer.status)
 }
 
 function contentOf({ headers, body }: Answer): unknown {

@@ -1,24 +1,26 @@
-import {
-  applyDecorators,
-  ConfigurableModuleBuilder,
-  createParamDecorator,
-  type DynamicModule,
-  type ExecutionContext,
-  Inject,
-  Module,
-  type NestModule,
-  type OnApplicationShutdown,
-  SetMetadata,
-  UseInterceptors,
-} from '@nestjs/common'
+import type { DynamicModule, ExecutionContext, NestModule, OnApplicationShutdown } from '@nestjs/common'
+import * as nest from '@nestjs/common'
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core'
+import * as rxjs from 'rxjs'
 import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
 import { ControllerInterceptor, IdempotencyInterceptor } from './interceptor.js'
 import { isMarked, type NestOptions, noteMark, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 import { IdempotencyService, Protections } from './protections.js'
 import { StartCheck } from './start-check.js'
 
-const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<NestOptions>()
+assertVersion('Nest 9', '@nestjs/common', nest.ConfigurableModuleBuilder)
+assertVersion('RxJS 7.2', 'rxjs', rxjs.tap)
+
+/** `needed`: what versions before `least` do not export. */
+function assertVersion(least: string, name: string, needed: unknown): void {
+  if (needed !== undefined) return
+  throw new IdempotencyError(
+    'options_invalid',
+    `once-per-key/nest needs ${least} or later, and found an older ${name}: npm install ${name}@latest, with the other packages of Nest.`,
+  )
+}
+
+const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new nest.ConfigurableModuleBuilder<NestOptions>()
   .setClassMethodName('forRoot')
   .setExtras({ isGlobal: true }, (definition: DynamicModule, { isGlobal }) => ({ ...definition, global: isGlobal }))
   .build()
@@ -66,7 +68,7 @@ function madePerRequest(): IdempotencyError {
 }
 
 // As decorators do, which the language has not had in this form.
-Module({
+nest.Module({
   providers: [
     {
       provide: Protections,
@@ -83,7 +85,7 @@ Module({
   ],
   exports: [Protections, IdempotencyService],
 })(IdempotencyModule)
-Inject(Protections)(IdempotencyModule, undefined, 0)
+nest.Inject(Protections)(IdempotencyModule, undefined, 0)
 
 /**
  * Protects a route, or all routes of a controller: a request that is retried with its `Idempotency-Key` gets the answer of the first
@@ -101,7 +103,8 @@ Inject(Protections)(IdempotencyModule, undefined, 0)
 export function Idempotent(options: OwnOptions = {}): ClassDecorator & MethodDecorator {
   return (target: object, name?: string | symbol, descriptor?: PropertyDescriptor) => {
     const interceptor = name === undefined ? ControllerInterceptor : IdempotencyInterceptor
-    applyDecorators(SetMetadata(OWN_OPTIONS, options), UseInterceptors(interceptor), noteMark)(target, name, descriptor)
+    const decorators = [nest.SetMetadata(OWN_OPTIONS, options), nest.UseInterceptors(interceptor), noteMark]
+    nest.applyDecorators(...decorators)(target, name, descriptor)
   }
 }
 
@@ -109,7 +112,7 @@ export function Idempotent(options: OwnOptions = {}): ClassDecorator & MethodDec
  * The context of the handler's run, as a parameter: its key, attempt and `deriveKey`; `undefined` for a request without a key, which
  * `required: true` refuses. A route that nothing protects is told when the application starts.
  */
-export const Operation: () => ParameterDecorator = createParamDecorator(operationOf)
+export const Operation: () => ParameterDecorator = nest.createParamDecorator(operationOf)
 
 function operationOf(_data: unknown, context: ExecutionContext): IdempotencyContext | undefined {
   const { idempotency } = context.switchToHttp().getRequest<{ idempotency?: IdempotencyContext }>()

@@ -1,10 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api'
+import type { MeterProvider, TracerProvider } from '@opentelemetry/api'
+// As a namespace: without `metrics`, an old version is refused here, and not by Node, which would name no version.
+import * as opentelemetry from '@opentelemetry/api'
 import {
   type ClaimTrace,
   type CommandTrace,
   checkOptions,
   type EventTrace,
+  IdempotencyError,
   inItsWords,
   kindOf,
   type OptionRule,
@@ -47,8 +50,9 @@ export interface InstrumentOptions {
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was started.
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
+  if (opentelemetry.metrics === undefined) throw withoutMetrics()
   checkOptions('instrument()', options, options, RULES)
-  const { meterProvider = metrics, tracerProvider = trace, hashSecret } = options
+  const { meterProvider = opentelemetry.metrics, tracerProvider = opentelemetry.trace, hashSecret } = options
   const telemetry = new Telemetry(meterProvider.getMeter(NAME), tracerProvider.getTracer(NAME), hashSecret)
   const unsubscribe = listen(telemetry)
   let isStopped = false
@@ -58,6 +62,13 @@ export function instrument(options: InstrumentOptions = {}): () => void {
     unsubscribe()
     telemetry.stop()
   }
+}
+
+function withoutMetrics(): IdempotencyError {
+  return new IdempotencyError(
+    'options_invalid',
+    'instrument() needs @opentelemetry/api 1.3 or later, and found an older one, which has no metrics: npm install @opentelemetry/api@latest.',
+  )
 }
 
 const NAME = 'once-per-key'

@@ -306,6 +306,17 @@ describe('what an installation brings along', () => {
       expect(peerDependenciesMeta[peer], peer).toEqual({ optional: true })
   })
 
+  // In any version: npm refuses to install beside one that does not fit, also where the application uses another entry. What does
+  // not fit is refused by the entry that needs it.
+  test('its peers are what it imports at run time, in any version', async () => {
+    const home = join(project('module'), 'node_modules/once-per-key')
+    const { peerDependencies } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'))
+    const imported = await importedBy(join(home, 'dist'), /\.c?js$/)
+    const packages = imported.map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name)
+    const others = [...new Set(packages)].filter((name) => name !== 'lru-cache' && name !== 'once-per-key')
+    expect(peerDependencies).toEqual(Object.fromEntries(others.map((name) => [name, '*'])))
+  })
+
   test.each([
     {
       what: 'code',
@@ -322,18 +333,8 @@ describe('what an installation brings along', () => {
     '$what that asks for $packages, besides itself and Node, whose modules are named with node:',
     async ({ files, packages }) => {
       const home = join(project('module'), 'node_modules/once-per-key/dist')
-      const asked = new Set<string>()
-      for (const file of await filesUnder(home)) {
-        // The command asks for the driver of the store that it is given.
-        if (!files.test(file) || file.startsWith('bin/')) continue
-        const text = await readFile(join(home, file), 'utf8')
-        for (const match of text.matchAll(
-          /(?:^(?:import|export)[^'";]*?|require\(|import\()['"]([^'".][^'"]*)['"]/gm,
-        )) {
-          asked.add(match[1] ?? '')
-        }
-      }
-      expect([...asked].filter((name) => !name.startsWith('node:')).sort()).toEqual(packages)
+      // The command asks for the driver of the store that it is given.
+      expect(await importedBy(home, files, (file) => !file.startsWith('bin/'))).toEqual(packages)
     },
   )
 })
@@ -398,6 +399,19 @@ async function runConsumer(home: string, file: string) {
     await copyFile(join(ROOT, 'integrations/test/package/consumers', name), join(home, name))
   }
   return JSON.parse(await run(process.execPath, [file], home))
+}
+
+/** What files of a folder import, besides one another and Node's modules by `node:`. */
+async function importedBy(folder: string, files: RegExp, isMeant = (_file: string) => true): Promise<string[]> {
+  const imported = new Set<string>()
+  for (const file of await filesUnder(folder)) {
+    if (!files.test(file) || !isMeant(file)) continue
+    const text = await readFile(join(folder, file), 'utf8')
+    for (const match of text.matchAll(/(?:^(?:import|export)[^'";]*?|require\(|import\()['"]([^'".][^'"]*)['"]/gm)) {
+      imported.add(match[1] ?? '')
+    }
+  }
+  return [...imported].filter((name) => !name.startsWith('node:')).sort()
 }
 
 async function filesUnder(folder: string): Promise<string[]> {
