@@ -14,7 +14,12 @@ import { serve } from '../support/serve.js'
 
 const VERSIONS = [
   { name: 'Express 5', make: express, router: Router, seesRejections: true },
-  { name: 'Express 4', make: express4 as unknown as typeof express, router: express4.Router, seesRejections: false },
+  {
+    name: 'Express 4',
+    make: express4 as unknown as typeof express,
+    router: express4.Router as unknown as typeof Router,
+    seesRejections: false,
+  },
 ] as const
 
 /** As axios throws it. */
