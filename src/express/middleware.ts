@@ -14,7 +14,14 @@ import {
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
 import { HeldResponse } from '../node/held-response.js'
-import { hasContent, isEmptyObject, NodeFacts, responseBegun, takesNoError } from '../node/hold.js'
+import {
+  besideContent,
+  hasContent,
+  isEmptyObject,
+  NodeFacts,
+  responseBegun,
+  takesNoError,
+} from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
@@ -270,14 +277,16 @@ interface Extended {
 /**
  * What a parser made of the body. body-parser 1, Express 4's, sets `{}` on a request that it leaves alone, and something else may have read
  * its body, for example into `req.rawBody`: then `{}` would be the body of every such request. It marks those that it reads. Without the
- * mark `{}` is a body of two bytes, of a parser of the application's own. On Express 5 and Connect, where other parsers have no mark,
- * `req.rawBody` says whether it is.
+ * mark `{}` is a body of two bytes, of a parser of the application's own; of more bytes, nobody can tell (`null`), since Express 5's parsers
+ * have no mark there either. On Express 5 and Connect, `req.rawBody` says whether it is.
  */
-function parsedBody({ app, body, _body, rawBody, headers }: IncomingMessage & Extended): unknown {
-  if (_body === true) return body
-  const isUnmarked = app?._router !== undefined && headers?.['content-length'] !== '2'
-  if (!(isUnmarked || rawBody !== undefined) || !isEmptyObject(body)) return body
-  return isUnmarked || hasContent(rawBody) ? undefined : body
+function parsedBody(req: IncomingMessage & Extended): unknown {
+  const { app, body, _body, rawBody, headers } = req
+  if (_body === true || !isEmptyObject(body)) return body
+  const isExpress4 = app?._router !== undefined
+  if (rawBody === undefined) return isExpress4 && headers?.['content-length'] !== '2' ? null : body
+  if (!hasContent(rawBody)) return body
+  return isExpress4 ? undefined : besideContent(req)
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Context, Next } from 'koa'
 import { type IdempotencyContext, mountedTwice, refuseMount } from '../core/index.js'
 import { type Controls, controlsOf, createRequestEngine, type IdempotencyOptions } from '../http/index.js'
-import { hasContent, hold, isAnswered, isEmptyObject, NodeFacts } from '../node/hold.js'
+import { besideContent, hasContent, hold, isAnswered, isEmptyObject, NodeFacts } from '../node/hold.js'
 import { KoaAnswer, put } from './koa-answer.js'
 
 declare module 'koa' {
@@ -74,8 +74,9 @@ interface Parsed {
  * Koa's body parsers keep the body there. Those that have `rawBody` set `{}` also on a request that they leave alone, whose body something
  * else may have read, perhaps into `rawBody`: then `{}` would be the body of every such request.
  */
-function bodyOf({ request }: Context): unknown {
+function bodyOf({ req, request }: Context): unknown {
   const { body, rawBody } = request as Parsed
   if (!('rawBody' in request) || !isEmptyObject(body)) return body
-  return rawBody === undefined || hasContent(rawBody) ? undefined : body
+  if (rawBody === undefined) return undefined
+  return hasContent(rawBody) ? besideContent(req) : body
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { IdempotencyError, type MaybePromise, whenever } from '../core/index.js'
 import type { HeaderPairs, RequestEngine, RequestFacts, RequestRun } from '../http/index.js'
+import { contentTypeOf, hasMembers, isForm } from '../http/request/facts.js'
 import { HeldResponse } from './held-response.js'
 import type { Other, ResponseSender } from './sending/response-sender.js'
 import { sendAnswer } from './sending/send.js'
@@ -46,6 +47,18 @@ export class NodeFacts<Req> implements RequestFacts<Req> {
     return this.#req.readableDidRead || this.#req.readableEnded // An empty body ends without being read.
   }
 
+  /** A form without fields: its parser has read it, or its binding tells. */
+  get bodyIsEmpty(): boolean {
+    return isEmptyObject(this.body) && isForm(contentTypeOf(this.rawHeaders)) && this.bodyWasRead
+  }
+
+  /** `null` is no body that a parser leaves alone. It may be JSON's, or what a binding tells where it is in doubt. */
+  get bodyFault(): 'nothing_seen' | undefined {
+    return this.body === null && this.bodyWasRead && hasMembers(contentTypeOf(this.rawHeaders))
+      ? 'nothing_seen'
+      : undefined
+  }
+
   isAbandoned(): boolean {
     return this.#socket?.destroyed === true
   }
@@ -63,7 +76,16 @@ export function takesNoError(req: IncomingMessage, next: (error?: unknown) => vo
 
 /** What old body parsers set on a request that they leave alone. */
 export function isEmptyObject(body: unknown): boolean {
-  return typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof Uint8Array) return false
+  return Object.keys(body).length === 0
+}
+
+/**
+ * What to take `{}` for, beside bytes that have content: somebody else has read them, unless they are a form, whose parsers leave out
+ * fields such as `__proto__`. Nobody can tell then.
+ */
+export function besideContent({ headers }: IncomingMessage): null | undefined {
+  return isForm(headers?.['content-type'] ?? '') ? null : undefined
 }
 
 /** Whether a body's text or bytes are more than an empty object or form has. */

@@ -24,15 +24,17 @@ export interface RequestFacts<Req = unknown> {
   /** Whether anybody has read the body's stream. */
   readonly bodyWasRead: boolean
   /**
-   * Whether a binding that reads bodies itself has found none, although one may be announced: a chunked body can be empty.
+   * Whether whoever has read the body has found nothing in it, although one was announced: a chunked body can be empty, and a form
+   * can be without fields, such as `&&&`.
    * @default false
    */
   readonly bodyIsEmpty?: boolean | undefined
   /**
    * Why `body` is not what was sent, for a binding that reads bodies itself: it is larger than the limit, or a form with too many
-   * fields (`body` is absent), or is not the JSON or the UTF-8 that its content type claims (`body` is its bytes).
+   * fields (`body` is absent), or is not the JSON or the UTF-8 that its content type claims (`body` is its bytes). For one that
+   * does not: its parser shows nothing of it, and nobody can tell whether that is all (`body` is absent).
    */
-  readonly bodyFault?: 'too_large' | 'too_many_fields' | 'malformed' | undefined
+  readonly bodyFault?: 'too_large' | 'too_many_fields' | 'malformed' | 'nothing_seen' | undefined
   /** Whether the client has disconnected. Called while a duplicate waits (`inFlightWaitMs`). */
   isAbandoned(): boolean
 }
@@ -92,6 +94,10 @@ export function isMultipart(contentType: string): boolean {
 /** Whether it is JSON or a form, which a parser turns into members. */
 export function hasMembers(contentType: string): boolean {
   return /^\s*application\/(?:(?:[^;\s]*\+)?json|x-www-form-urlencoded)\s*(?:;|$)/i.test(contentType)
+}
+
+export function isForm(contentType: string): boolean {
+  return /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)
 }
 
 export function isJson(contentType: string): boolean {

@@ -43,7 +43,9 @@ export function comparableBody(bytes: Uint8Array, rawHeaders: readonly string[])
 function formBody(text: string, bytes: Uint8Array): ReadBody {
   if (hasTooManyFields(text)) return { body: undefined, bodyWasRead: true, bodyFault: 'too_many_fields' }
   const escaped = text.match(/(?:%[\da-f]{2})+/gi) ?? []
-  return escaped.every(isEscapedText) ? { body: fieldsIn(text), bodyWasRead: true } : malformed(bytes)
+  if (!escaped.every(isEscapedText)) return malformed(bytes)
+  const fields = fieldsIn(text)
+  return { body: fields, bodyWasRead: true, ...(Object.keys(fields).length === 0 && { bodyIsEmpty: true }) }
 }
 
 /** Whether the escaped bytes are valid UTF-8. */

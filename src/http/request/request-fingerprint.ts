@@ -39,6 +39,7 @@ export function fingerprintReader<Req>(
 function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefined): string | RejectedRequest {
   if (facts.bodyFault === 'too_large') return TOO_LARGE
   if (facts.bodyFault === 'too_many_fields') return TOO_MANY_FIELDS
+  if (facts.bodyFault === 'nothing_seen') return NOTHING_SEEN
   if (isMalformedJson(facts)) return MALFORMED
   if (!isComparable(facts)) {
     const contentType = contentTypeOf(facts)
@@ -64,6 +65,10 @@ function isReadAsJson(body: unknown): boolean {
 }
 
 const MALFORMED: RejectedRequest = { kind: 'rejected', code: 'body_malformed' }
+export const NOTHING_SEEN: RejectedRequest = {
+  ...MALFORMED,
+  detail: 'Nothing can be read of the body. Send it with content, or without a body.',
+}
 export const TOO_LARGE: RejectedRequest = { kind: 'rejected', code: 'body_too_large' }
 export const TOO_MANY_FIELDS: RejectedRequest = { ...TOO_LARGE, detail: TOO_MANY_FIELDS_DETAIL }
 

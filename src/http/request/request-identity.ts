@@ -13,7 +13,14 @@ import {
   readKeyHeader,
   readLegacyKey,
 } from './key.js'
-import { fingerprintReader, pathOf, type RejectedRequest, TOO_LARGE, TOO_MANY_FIELDS } from './request-fingerprint.js'
+import {
+  fingerprintReader,
+  NOTHING_SEEN,
+  pathOf,
+  type RejectedRequest,
+  TOO_LARGE,
+  TOO_MANY_FIELDS,
+} from './request-fingerprint.js'
 import { bodyNotParsed, isUnseen } from './sent-body.js'
 
 /** What a request is: not covered, refused, or an operation with an identity. */
@@ -125,6 +132,8 @@ function keyHidden(facts: RequestFacts): Identified {
       return TOO_LARGE
     case 'too_many_fields':
       return TOO_MANY_FIELDS
+    case 'nothing_seen':
+      return NOTHING_SEEN
     case 'malformed':
       return { kind: 'rejected', code: 'key_invalid', detail: 'The body is malformed, so a key in it cannot be read.' }
     case undefined:

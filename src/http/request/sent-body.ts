@@ -14,7 +14,7 @@ type SentBody = Pick<RequestFacts, 'rawHeaders' | 'headers' | 'body' | 'bodyWasR
 
 /** Whether a body was sent that `req.body` does not show: it must never be treated as empty. */
 export function isUnseen(facts: SentBody): boolean {
-  return facts.bodyIsEmpty !== true && showsNothing(facts) && wasSent(facts)
+  return showsNothing(facts) && wasSent(facts) && facts.bodyIsEmpty !== true
 }
 
 /**
