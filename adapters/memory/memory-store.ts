@@ -38,6 +38,9 @@ const NOBODY: Sender = {}
 /** Room for some hundred failures of each kind, even in a tiny store. */
 const LEAST_FAILURE_BYTES = 256 * 1024
 
+/** How many records a step of a walk looks at: within a millisecond. */
+const RECORDS_A_STEP = 1_000
+
 /**
  * Keeps records in this process, for one process: nothing survives a restart, and other processes do not see them.
  * Bounded by bytes and by count; no scope can take all of it. Records in flight are never dropped. Each command returns
@@ -119,17 +122,15 @@ export class MemoryStore implements Store {
     return machine.inspect(recordOf(this.#records.find(key)), this.#now()).reply
   }
 
-  /** All in one step: what is completed, by far the most, is not looked at. */
-  list(): ListedRecords {
+  list(from: string | null = null): ListedRecords {
     const now = this.#now()
-    return listing(this.#records.open(), (entry) => listedIfUnknown(recordOf(entry), now))
+    return this.#listing(from, (entry) => listedIfUnknown(recordOf(entry), now))
   }
 
-  /** All in one step. */
-  listScope(scope: string): ListedRecords {
+  listScope(scope: string, from: string | null = null): ListedRecords {
     const now = this.#now()
     const start = `${scope}:`
-    return listing(this.#records.all(), (entry) => (entry.key.startsWith(start) ? listed(recordOf(entry), now) : null))
+    return this.#listing(from, (entry) => (entry.key.startsWith(start) ? listed(recordOf(entry), now) : null))
   }
 
   /** A resolution is always kept, even if the store is full. */
@@ -153,6 +154,17 @@ export class MemoryStore implements Store {
   /** Deletes every record, including those in flight: for tests. */
   clear(): void {
     this.#records.clear()
+  }
+
+  /** `show`: `null` for a record that is not listed. */
+  #listing(from: string | null, show: (entry: Entry) => Omit<ListedRecord, 'key'> | null): ListedRecords {
+    const { entries, next } = this.#records.step(Number(from ?? 0), RECORDS_A_STEP)
+    const records: ListedRecord[] = []
+    for (const entry of entries) {
+      const shown = show(entry)
+      if (shown !== null) records.push({ key: entry.key, ...shown })
+    }
+    return { records, next: next === null ? null : `${next}` }
   }
 
   /** Writes the new record, if the command changed it, whatever room there is: its claim was accepted. */
@@ -227,16 +239,6 @@ function recordOf(entry: Entry | undefined): StoredRecord | null {
 /** A caller without types may omit the scope: then it shares with nobody. */
 function scopeOf({ scope }: Sender): string {
   return scope ?? SINGLE_TENANT
-}
-
-/** A whole walk in one step. `show`: `null` for a record that is not listed. */
-function listing(entries: Iterable<Entry>, show: (entry: Entry) => Omit<ListedRecord, 'key'> | null): ListedRecords {
-  const records: ListedRecord[] = []
-  for (const entry of entries) {
-    const shown = show(entry)
-    if (shown !== null) records.push({ key: entry.key, ...shown })
-  }
-  return { records, next: null }
 }
 
 function warnOfOthers(): void {

@@ -58,16 +58,15 @@ export class Records {
     return sum(this.#inFlight, this.#completed)
   }
 
-  /** Those whose outcome may be unknown: by far the most are completed. */
-  *open(): Generator<Entry> {
-    yield* this.#inFlight.all()
-    yield* this.#uncertain.all()
-  }
-
-  *all(): Generator<Entry> {
-    yield* this.open()
-    yield* this.#completed.all()
-    yield* this.#certain.all()
+  /**
+   * Those of some places, and the next place; `null`: there is none. A record keeps its place in the index as long as it stays, whatever
+   * comes and goes around it: no order by age or key would tell a walk where to go on.
+   */
+  step(from: number, most: number): { readonly entries: readonly Entry[]; readonly next: number | null } {
+    const places = LRUCache.unsafeExposeInternals(this.#index).valList as readonly (Entry | undefined)[]
+    const beyond = from + most
+    const entries = places.slice(from, beyond).filter((entry) => entry !== undefined)
+    return { entries, next: beyond < places.length ? beyond : null }
   }
 
   pack(record: StoredRecord): Packed {

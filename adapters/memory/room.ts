@@ -19,11 +19,6 @@ export class Room implements Holding {
     return this.#shares.get(scope) ?? NOTHING
   }
 
-  *all(): Generator<Entry> {
-    for (const { oldest } of this.#shares.values())
-      for (let entry = oldest; entry !== null; entry = entry.newer) yield entry
-  }
-
   add(entry: Entry, scope: string, now: number): void {
     this.count++
     this.bytes += entry.bytes

@@ -62,6 +62,7 @@ export class OperatorCalls {
       for (let i = 0; i < records.length; i += COMMANDS_AT_ONCE) {
         const some = records.slice(i, i + COMMANDS_AT_ONCE)
         await Promise.all(some.map((each) => this.#forgetAnswer(each, countsOnly, { forgotten, left })))
+        await nextTurn()
       }
     }
     return { forgotten: forgotten.size, left: left.size, unreadable: unreadable.size }
@@ -119,14 +120,22 @@ export class OperatorCalls {
   }
 }
 
-/** Through all that a store lists, a bounded step after the other. */
+/** Through all that a store lists, a bounded step after the other. A store in the process gives the loop back between two of them. */
 async function* walk(step: (from: string | null) => Promise<ListedRecords>): AsyncGenerator<ListedRecords> {
   let from: string | null = null
   do {
     const listed: ListedRecords = await step(from)
     yield listed
     from = listed.next
+    if (from !== null) await nextTurn()
   } while (from !== null)
+}
+
+/** Requests are served before it resolves. */
+function nextTurn(): Promise<void> {
+  // Not every runtime has `setImmediate`, which no timer's least delay holds up.
+  const later: (resolve: () => void) => void = globalThis.setImmediate ?? globalThis.setTimeout
+  return new Promise((resolve) => void later(resolve))
 }
 
 export function commandOf<Name extends OperatorCommand>(store: Store, name: Name): NonNullable<Store[Name]> {
