@@ -8,7 +8,7 @@ export type Publish = (message: unknown, idempotencyKey: string) => Promise<void
 /**
  * Relays the rows of a table that other transactions have filled: `CREATE TABLE outbox (id bigserial PRIMARY KEY,
  * message jsonb, sent_at timestamptz)`. Each is published once, by however many relays, and is marked in the transaction that completes its
- * record. One that fails stops the round, so that the order stays.
+ * record. They are published in the order of their ids: a relay goes on to the next only behind one that is published, by whichever relay.
  */
 export function outboxRelay(pool: Pool, store: PostgresStore<Pool>, publish: Publish) {
   const once = runner({ store, name: 'outbox' })
@@ -24,7 +24,8 @@ export function outboxRelay(pool: Pool, store: PostgresStore<Pool>, publish: Pub
           })
         })
       } catch (error) {
-        if (!(error instanceof RefusedError && error.code === 'in_flight')) throw error // Another relay is at it.
+        if (error instanceof RefusedError && error.code === 'in_flight') return // Another relay is at it, and at what follows.
+        throw error
       }
     }
   }

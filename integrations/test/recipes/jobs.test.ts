@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { Queue, QueueEvents, type Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { MemoryStore } from 'once-per-key/memory'
@@ -289,13 +290,42 @@ describe('an outbox', async () => {
   const add = (message: object) => query('INSERT INTO outbox (message) VALUES ($1)', [JSON.stringify(message)])
   const unsent = async () => (await query('SELECT id FROM outbox WHERE sent_at IS NULL')).length
 
-  test('is relayed once, by however many relays', async () => {
+  test('is relayed in its order while another relay is at its first message', async () => {
     await Promise.all([1, 2, 3].map((n) => add({ n })))
     const published: unknown[] = []
-    const relays = [1, 2].map(() => outboxRelay(pool, store, async (message) => void published.push(message)))
-    await Promise.all(relays.map((relay) => relay()))
-    expect(published).toHaveLength(3)
+    const { opened: mayPublish, open } = gate()
+    const { opened: isPublishing, open: publishing } = gate()
+    const slow = outboxRelay(pool, store, async (message) => {
+      publishing()
+      await mayPublish
+      published.push(message)
+    })
+    const relaying = slow()
+    await isPublishing
+    await outboxRelay(pool, store, async (message) => void published.push(message))()
+    expect(published).toEqual([])
+    open()
+    await relaying
+    expect(published).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
     expect(await unsent()).toBe(0)
+  })
+
+  test('is relayed once and in its order by relays that overtake each other', async () => {
+    for (let n = 0; n < 40; n++) await add({ n })
+    const published: { readonly n: number }[] = []
+    const relays = [1, 2, 3].map(() => {
+      const own = new PostgresStore({ pool, transactions, sweeps: false })
+      return outboxRelay(pool, own, async (message) => {
+        await setImmediate()
+        published.push(message as { readonly n: number })
+      })
+    })
+    await Promise.all(
+      relays.map(async (relay) => {
+        while ((await unsent()) > 0) await relay()
+      }),
+    )
+    expect(published.map(({ n }) => n)).toEqual(Array.from({ length: 40 }, (_, n) => n))
   })
 
   test('sends a message again whose sending failed, under the same key', async () => {
