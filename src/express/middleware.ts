@@ -14,14 +14,7 @@ import {
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
 import { HeldResponse } from '../node/held-response.js'
-import {
-  besideContent,
-  hasContent,
-  isEmptyObject,
-  NodeFacts,
-  responseBegun,
-  takesNoError,
-} from '../node/hold.js'
+import { besideContent, hasContent, isEmptyObject, NodeFacts, responseBegun, takesNoError } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'

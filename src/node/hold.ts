@@ -49,14 +49,12 @@ export class NodeFacts<Req> implements RequestFacts<Req> {
 
   /** A form without fields: its parser has read it, or its binding tells. */
   get bodyIsEmpty(): boolean {
-    return isEmptyObject(this.body) && isForm(contentTypeOf(this.rawHeaders)) && this.bodyWasRead
+    return isEmptyObject(this.body) && isForm(contentTypeOf(this)) && this.bodyWasRead
   }
 
   /** `null` is no body that a parser leaves alone. It may be JSON's, or what a binding tells where it is in doubt. */
   get bodyFault(): 'nothing_seen' | undefined {
-    return this.body === null && this.bodyWasRead && hasMembers(contentTypeOf(this.rawHeaders))
-      ? 'nothing_seen'
-      : undefined
+    return this.body === null && this.bodyWasRead && hasMembers(contentTypeOf(this)) ? 'nothing_seen' : undefined
   }
 
   isAbandoned(): boolean {

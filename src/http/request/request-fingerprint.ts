@@ -50,8 +50,8 @@ function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefine
 }
 
 /** Its handler could not read it either, and a corrected one may follow under its key. */
-function isMalformedJson({ bodyFault, body, rawHeaders }: RequestFacts): boolean {
-  return bodyFault === 'malformed' && isJson(contentTypeOf(rawHeaders)) && !isReadAsJson(body)
+function isMalformedJson(facts: RequestFacts): boolean {
+  return facts.bodyFault === 'malformed' && isJson(contentTypeOf(facts)) && !isReadAsJson(facts.body)
 }
 
 /** As `request.json()` reads bytes: those that are no UTF-8 become U+FFFD, so they are no reason to refuse it. */
