@@ -103,6 +103,20 @@ test.each([
   await expect(handling).rejects.toMatchObject({ code: 'raw_body_consumed' })
 })
 
+test('a webhook whose body somebody has read is misuse, and no fault of its sender', async () => {
+  const receiver = webhookReceiver({
+    store: new MemoryStore(),
+    source: 'test',
+    verify: () => false,
+    parse: () => expect.unreachable('It is parsed.'),
+    on: {},
+  })
+  for (const body of [null, new Response('').body]) {
+    const receiving = receiver.fetch(otherRequest({ body: { value: body } }))
+    await expect(receiving).rejects.toMatchObject({ code: 'raw_body_consumed' })
+  }
+})
+
 test('a duplicate without a signal waits for its owner', async () => {
   const once = idempotency({ store: new MemoryStore(), scope: singleTenant, inFlightWaitMs: 10_000 })
   const handle = once(async () => new Response('paid'))

@@ -53,15 +53,17 @@ export function fetchDelivery<Req extends AnyRequest>(
 async function readFetchBody(request: Request, headers: IncomingHttpHeaders, maxBytes: number): Promise<RawBody> {
   if (request.bodyUsed || request.body?.locked) throw consumed()
   if (isEncoded(headers)) return { kind: 'encoded' }
-  const body = streamOfBody(request)
-  if (body === null) return { kind: 'whole', bytes: Buffer.alloc(0) }
+  let raw: Buffer = Buffer.alloc(0)
   try {
-    const bytes = await readAtMost(body, maxBytes)
+    const body = streamOfBody(request)
+    const bytes = body === null ? raw : await readAtMost(body, maxBytes)
     if (bytes === null) return { kind: 'too_large' }
-    return { kind: 'whole', bytes: bufferOf(bytes) }
+    raw = bufferOf(bytes)
   } catch {
     return { kind: 'abandoned' } // The connection broke.
   }
+  if (raw.byteLength === 0 && Number(headers['content-length']) > 0) throw consumed() // Another package's request may not tell.
+  return { kind: 'whole', bytes: raw }
 }
 
 function consumed(): IdempotencyError {
