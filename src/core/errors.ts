@@ -16,7 +16,8 @@
  * - `decode_failed`: a stored result could not be decoded (a runner's `decode`). Nothing ran, and its record stands.
  * - `skip_failed`: `skip` threw. Nothing ran, nothing was stored.
  * - `first_sent_failed`: `firstSent` threw, or returned neither a Date nor `undefined`. Nothing ran, nothing was stored.
- * - `mounted_twice`: a request reached the middleware a second time. The first claim stands and ends with its response.
+ * - `mounted_twice`: a request reached the middleware a second time, or a handler of Fetch or Hono dispatched one with its own key. The
+ *   first claim stands and ends with its response.
  * - `response_begun`: the response was begun before the middleware, so it can no longer be held. Nothing ran; an
  *   existing claim is released.
  * - `response_unsupported`: the response is not Node's own HTTP/1.1 response, so it cannot be held. Nothing ran; an

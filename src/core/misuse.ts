@@ -18,7 +18,8 @@ const WORDS = {
     'like: the client gets what the record says.',
   mounted_twice:
     'This request has already passed the library, and would find its own claim in flight. Protect each route once: for the whole ' +
-    'application or on the route, not both.',
+    'application or on the route, not both. What dispatches a request again, such as `methodOverride` of Hono, belongs in front of the ' +
+    'library; another request that the handler sends to its own service needs a key of its own.',
   lease_lost: 'The lease of this idempotency key was lost: another attempt may be running. Stop.',
   run_failed:
     'The run of this idempotency key has ended as a failure, for example because a time limit responded. Stop.',

@@ -13,6 +13,7 @@ import {
   type RequestRun,
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
+import { isHeld } from '../node/faked.js'
 import { HeldResponse } from '../node/held-response.js'
 import { besideContent, hasContent, isEmptyObject, NodeFacts, responseBegun, takesNoError } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
@@ -119,7 +120,7 @@ export function protectionBy<Req extends IncomingMessage>(
 ): (req: IncomingMessage, res: ServerResponse, next: Next, onAnswered?: OnAnswered) => void {
   const sender = new Sender(engine)
   return (req, res, next, onAnswered) => {
-    if ((req as Extended).idempotency !== undefined) next(mountedTwice())
+    if (isHeld(res)) next(mountedTwice())
     else {
       const protection = new Protection<Req & Extended>(sender, req as Req & Extended, res, next, onAnswered)
       engine.decideFor(protection, protection)

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Answer, type IdempotencyContext, type MaybePromise, mountedTwice, whenever } from '../core/index.js'
+import { type Answer, type IdempotencyContext, type MaybePromise, whenever } from '../core/index.js'
 import type { Decision, RequestEngine } from '../http/index.js'
-import { hold, NodeFacts, responseBegun } from '../node/hold.js'
+import { hold, NodeFacts, refuseHeld, responseBegun } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
 import { notSentAsStored, sendStored, sentAsStored } from './reply-head.js'
 
@@ -57,7 +57,7 @@ export class ProtectedAnswers {
     reply: FastifyReply,
   ): MaybePromise<Answered | null> {
     const request = given as Protected
-    if (request.idempotency !== undefined) throw mountedTwice()
+    refuseHeld(reply.raw)
     if (reply.raw.headersSent) throw responseBegun()
     const facts = new NodeFacts(request.raw, request, request.originalUrl, request.body)
     return whenever(engine.decide(facts), (decision) => this.#carryOut(decision, engine, request, reply))

@@ -220,10 +220,13 @@ export async function respond<Req, Passed>(
     switch (decision.action) {
       case 'bypass':
         return await passes()
-      case 'execute':
-        waitFor(platform, () => decision.run.ended())
+      case 'execute': {
+        const { run } = decision
+        waitFor(platform, () => run.ended())
         RUNNING.add(request)
-        return await new Execution(engine, decision, call).runs(runs)
+        const execution = new Execution(engine, decision, call)
+        return await run.inside(() => execution.runs(runs))
+      }
       case 'reject':
         // The claim is given up after it.
         if (decision.problem.code === 'store_unavailable') waitFor(platform, () => engine.idle())

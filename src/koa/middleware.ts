@@ -1,7 +1,7 @@
 import type { Context, Next } from 'koa'
-import { type IdempotencyContext, mountedTwice, refuseMount } from '../core/index.js'
+import { type IdempotencyContext, refuseMount } from '../core/index.js'
 import { type Controls, controlsOf, createRequestEngine, type IdempotencyOptions } from '../http/index.js'
-import { besideContent, hasContent, hold, isAnswered, isEmptyObject, NodeFacts } from '../node/hold.js'
+import { besideContent, hasContent, hold, isAnswered, isEmptyObject, NodeFacts, refuseHeld } from '../node/hold.js'
 import { KoaAnswer, put } from './koa-answer.js'
 
 declare module 'koa' {
@@ -36,7 +36,7 @@ export function idempotency(options: IdempotencyOptions<Context>, ...plugin: rea
 
   async function protect(ctx: Context, next: Next, ...more: readonly unknown[]): Promise<void> {
     if (typeof ctx?.onerror !== 'function') return refuseMount(FOR, [ctx, next, ...more])
-    if (ctx.idempotency !== undefined) throw mountedTwice()
+    refuseHeld(ctx.res)
     const decided = engine.decide(new NodeFacts(ctx.req, ctx, ctx.originalUrl, bodyOf(ctx)))
     const decision = decided instanceof Promise ? await decided : decided
     switch (decision.action) {

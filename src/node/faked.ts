@@ -63,6 +63,11 @@ export function hold(res: ServerResponse, holder: Holder): void {
   if (held.__onFinished !== undefined) held.__onFinished = null
 }
 
+/** Whether it has passed the library already. */
+export function isHeld(res: ServerResponse): boolean {
+  return (res as Partial<Held>)[HOLDER] !== undefined
+}
+
 /** Called by a framework that watches `req.socket` for its handlers: it must not see that the client of a held response has left. */
 export function outliveRequest(res: ServerResponse): void {
   ;(res as Partial<Held>)[HOLDER]?.outliveRequest()

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { IdempotencyError, type MaybePromise, whenever } from '../core/index.js'
+import { IdempotencyError, type MaybePromise, mountedTwice, whenever } from '../core/index.js'
 import type { HeaderPairs, RequestEngine, RequestFacts, RequestRun } from '../http/index.js'
 import { contentTypeOf, hasMembers, isForm } from '../http/request/facts.js'
+import { isHeld } from './faked.js'
 import { HeldResponse } from './held-response.js'
 import type { Other, ResponseSender } from './sending/response-sender.js'
 import { sendAnswer } from './sending/send.js'
@@ -127,6 +128,11 @@ export function hold<Req>(
   function sendOther({ req, res, extraHeaders, outlet }: ResponseSender, other: Other): void {
     sendAnswer(req, res, engine.answerFor(other, request), other.action === 'replay', extraHeaders, outlet)
   }
+}
+
+/** @throws IdempotencyError `mounted_twice`: also where another request object of a framework has the same response. */
+export function refuseHeld(res: ServerResponse): void {
+  if (isHeld(res)) throw mountedTwice()
 }
 
 /** What a handler sends has failed before its first byte: whatever error page follows, the handler has not refused. */

@@ -1,8 +1,10 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Claimant } from '../../core/engine/claims.js'
 import { isCertainFailure, isRefusalStatus } from '../../core/errors.js'
 import type { FailureReason } from '../../core/events/events.js'
 import { type Refused, type Replayed, type RunEnd, unconfirmed } from '../../core/events/refusal.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
+import type { Identity } from '../../core/record/identity.js'
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
 import {
@@ -44,9 +46,19 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   #discarded: Settlings<RequestEnd> = undefined
   hasStopped = false
   #response: HeldAnswer | undefined = undefined
+  readonly #identity: Identity
+  /** While its handler runs, where the binding calls it by `inside`. */
+  #work: Work | undefined = undefined
 
-  constructor(request: Req, asking: Asking, extraHeaders: HeaderPairs | undefined, rules: RequestRules<Req>) {
+  constructor(
+    request: Req,
+    identity: Identity,
+    asking: Asking,
+    extraHeaders: HeaderPairs | undefined,
+    rules: RequestRules<Req>,
+  ) {
     this.#rules = rules
+    this.#identity = identity
     this.#request = request
     this.#asking = asking
     this.#extraHeaders = extraHeaders
@@ -119,6 +131,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     else this.#settling = withAnother(this.#settling, settling)
     if (this.#hasEnd) return false
     this.#hasEnd = true
+    if (this.#work !== undefined) this.#work.isOver = true
     return true
   }
 
@@ -155,6 +168,11 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
 
   heldBy(response: HeldAnswer): void {
     this.#response = response
+  }
+
+  inside<Result>(handler: () => Result): Result {
+    this.#work = new Work(this.#rules, this.#identity)
+    return CALLED.run(this.#work, handler)
   }
 
   // --- in a transaction
@@ -209,6 +227,48 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
       run.completeFor(this, storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
     } else run.failFor(this, judged.how, judged.because, kept)
   }
+}
+
+/** Nothing else tells that a request is sent by the handler of another one. */
+const CALLED = new AsyncLocalStorage<Work>()
+
+/** The work of a handler. What it starts runs in its async context, also when the run has ended. */
+class Work {
+  isOver = false
+  /** The one inside which it is called. */
+  around = currentWork()
+  readonly #rules: object
+  readonly #identity: Identity
+
+  constructor(rules: object, identity: Identity) {
+    this.#rules = rules
+    this.#identity = identity
+  }
+
+  isOf(rules: object, { scope, key, path }: Identity): boolean {
+    const own = this.#identity
+    return rules === this.#rules && key === own.key && scope === own.scope && path === own.path
+  }
+}
+
+/** That work, or the next around it that goes on: what has ended is not kept. */
+function openWork(work: Work | undefined): Work | undefined {
+  let found = work
+  while (found?.isOver === true) found = found.around
+  return found
+}
+
+function currentWork(): Work | undefined {
+  const work = openWork(CALLED.getStore())
+  if (work !== undefined) work.around = openWork(work.around)
+  return work
+}
+
+/** Whether a handler of these rules dispatches its own operation again. */
+export function isInsideItself(rules: object, identity: Identity): boolean {
+  let work = currentWork()
+  while (work !== undefined && !work.isOf(rules, identity)) work = openWork(work.around)
+  return work !== undefined
 }
 
 /** A failure as retries get it; `undefined`: they do not. One of 500 or more never is, because its outcome is unknown. */

@@ -3,6 +3,7 @@ import { createOperationEngine, type OperationEngine } from '../../core/engine/e
 import { safely, warnUnheard } from '../../core/events/events.js'
 import { traced, traceEvent } from '../../core/events/trace.js'
 import { type MaybePromise, Promised } from '../../core/maybe-promise.js'
+import { mountedTwice } from '../../core/misuse.js'
 import type { Identity } from '../../core/record/identity.js'
 import type { Answer } from '../../core/record/record.js'
 import { sendingFault } from '../answer/answer.js'
@@ -12,7 +13,7 @@ import type { IdempotencyEvent } from '../options/problem.js'
 import type { HeaderPairs, RequestFacts } from '../request/facts.js'
 import { readsBody } from '../request/request-body.js'
 import { type Identified, identityReader } from '../request/request-identity.js'
-import { JudgedRun, withHeaders } from './judged-run.js'
+import { isInsideItself, JudgedRun, withHeaders } from './judged-run.js'
 import { type Controls, type Operator, operatorOn } from './operator.js'
 import { optionFunctions, RequestRules } from './option-functions.js'
 import type { Asking, Decision, Rejected, Replay, RequestRun } from './request-run.js'
@@ -132,15 +133,15 @@ class Decider<Req> implements Omit<RequestEngine<Req>, keyof Operator> {
       }
       case 'identified': {
         const { identity, extraHeaders } = identified
-        const run = new JudgedRun(facts.request, asking, extraHeaders, this.#rules)
-        this.#engine.claimFor(identity, run)
+        if (isInsideItself(this.#rules, identity)) tell(asking, 'failed', mountedTwice())
+        else this.#engine.claimFor(identity, new JudgedRun(facts.request, identity, asking, extraHeaders, this.#rules))
       }
     }
   }
 
   claim(identity: Identity, asker: Asker<Req>): MaybePromise<Claim> {
     const promised = new PromisedDecision<Claim>(asker)
-    const run = new JudgedRun(asker.request, promised, undefined, this.#rules)
+    const run = new JudgedRun(asker.request, identity, promised, undefined, this.#rules)
     this.#engine.claimFor(identity, run)
     return promised.told
   }

@@ -61,6 +61,11 @@ export interface RequestRun {
    * may be later than what `settle` says: a completion that the store does not confirm in time is tried again.
    */
   ended(): Promise<void>
+  /**
+   * Calls the handler. A request with the same key that it dispatches to this engine is misuse `mounted_twice` until the run has ended: it
+   * would find the run's own claim in flight. Optional for a binding, which pays for an `AsyncLocalStorage`.
+   */
+  inside<Result>(handler: () => Result): Result
   /** Registers the holder of the response: a store's `transaction` asks it to reset the response. */
   heldBy(response: HeldAnswer): void
 }
