@@ -9,7 +9,10 @@ import {
 } from '@trpc/client'
 import type { PaymentsRouter } from './server.js'
 
-/** `client.createPayment.mutate({ amount }, { context: { key } })`: each try of the operation has its key. */
+/**
+ * `client.createPayment.mutate({ amount }, { context: { key } })`: each try of the operation has its key. Without a key it is sent
+ * once.
+ */
 export function paymentsClient(url: string, headers: Record<string, string> = {}): TRPCClient<PaymentsRouter> {
   return createTRPCClient<PaymentsRouter>({
     links: [
@@ -17,12 +20,12 @@ export function paymentsClient(url: string, headers: Record<string, string> = {}
         condition: ({ type }) => type === 'mutation',
         true: [
           retryLink({
-            retry: ({ error, attempts }) => attempts < 8 && isWorthATry(error),
+            retry: ({ op, error, attempts }) => hasKey(op) && attempts < 8 && isWorthATry(error),
             retryDelayMs: (attempts) => 500 * 2 ** attempts,
           }),
           httpLink({
             url,
-            headers: ({ op: { context } }) => ({ ...headers, ...keyIn(context) }),
+            headers: ({ op }) => ({ ...headers, ...(hasKey(op) && { 'Idempotency-Key': op.context.key }) }),
           }),
         ],
         false: httpBatchLink({ url, headers }),
@@ -31,7 +34,14 @@ export function paymentsClient(url: string, headers: Record<string, string> = {}
   })
 }
 
-const keyIn = ({ key }: { readonly key?: unknown }) => (typeof key === 'string' ? { 'Idempotency-Key': key } : {})
+interface Keyed {
+  readonly context: { readonly key: string }
+}
+
+/** Without a key, a second request could pay a second time. */
+function hasKey(op: { readonly context: { readonly key?: unknown } }): op is Keyed {
+  return typeof op.context.key === 'string' && op.context.key !== ''
+}
 
 function isWorthATry({ meta }: Pick<TRPCClientError<PaymentsRouter>, 'meta'>): boolean {
   const { response } = (meta ?? {}) as { readonly response?: Response }

@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http'
 import axios from 'axios'
 import axiosRetry from 'axios-retry'
 import { createClient } from 'once-per-key/client'
@@ -174,6 +175,48 @@ describe.each(recipes)('by $name', ({ open, name }) => {
     expect(requests).toBe(2)
   })
 })
+
+/** A call by each of the recipes, of which the fourth is in `trpc.test.ts`. */
+const posts: Record<string, (origin: string, headers: Record<string, string>) => Promise<unknown>> = {
+  axios: (origin, headers) => retryingAxios(origin).post(PATH, BODY, { headers, timeout: 200 }),
+  got: (origin, headers) => retryingGot(origin).post(PATH, { json: BODY, headers, timeout: { request: 200 } }),
+  ky: (origin, headers) => retryingKy(origin).post(PATH, { json: BODY, headers, timeout: 200 }),
+}
+
+// Each of the recipes sent a POST again that had no key: one call was paid four times.
+describe.each(Object.entries(posts))('by %s', (_name, post) => {
+  const ways: Record<string, RequestListener> = {
+    'breaks the connection': (_req, res) => void res.destroy(),
+    'answers with 500': (_req, res) => void res.writeHead(500).end(),
+    'answers with 503 and Retry-After': (_req, res) => void res.writeHead(503, { 'Retry-After': '0' }).end(),
+    'asks for a retry': (_req, res) => void res.writeHead(409, { 'X-Should-Retry': 'true' }).end(),
+    'breaks off': (_req, res) => void res.writeHead(201, { 'Content-Length': '9' }).write('{}', () => res.destroy()),
+    'is silent': () => {},
+  }
+
+  test.each(Object.keys(ways))('a POST without a key is sent once, to a service that pays and then %s', async (way) => {
+    const { origin, payments } = await payingThen(ways[way] as RequestListener)
+    await expect(post(origin, {})).rejects.toThrow()
+    expect(payments).toEqual([undefined])
+  })
+
+  test.each(Object.keys(ways))('and with one it is sent again, under that key (%s)', async (way) => {
+    const { origin, payments } = await payingThen(ways[way] as RequestListener)
+    await post(origin, { 'idempotency-key': 'order-1' })
+    expect(payments).toEqual(['order-1', 'order-1'])
+  })
+})
+
+/** A service that pays, and fails then, but for the second time. */
+async function payingThen(fail: RequestListener) {
+  const payments: unknown[] = []
+  const { port, close } = await listen((req, res) => {
+    if (payments.push(req.headers['idempotency-key']) === 1) fail(req, res)
+    else res.writeHead(201).end()
+  })
+  onTestFinished(close)
+  return { origin: `http://127.0.0.1:${port}`, payments }
+}
 
 /** A service that answers with one status after the other. */
 async function answering(statuses: readonly number[]) {

@@ -90,6 +90,15 @@ describe('the middleware in front of tRPC on Express', () => {
     expect(second).toEqual(first) // Also the bank's own key.
   })
 
+  test('without a key it is sent once, whatever its client cannot know', async () => {
+    const bank = made()
+    bank.transfer.mockRejectedValue(new Error('the bank is away'))
+    const { pay } = await serve(bank)
+    expect(await thrown(pay(undefined))).toMatchObject({ code: 'INTERNAL_SERVER_ERROR' })
+    expect(await thrown(pay(''))).toMatchObject({ code: 'INTERNAL_SERVER_ERROR' })
+    expect(bank.transfer).toHaveBeenCalledTimes(2)
+  })
+
   test('while it is unknown another input is refused', async () => {
     const bank = made()
     bank.transfer.mockRejectedValue(new Error('the bank is away'))
