@@ -13,7 +13,7 @@ export function browserApp({ store, createPayout }: { store: Store; createPayout
   const allowBrowsers = cors({
     origin: origins,
     allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'Repeatability-First-Sent'],
-    exposedHeaders: ['Idempotent-Replayed', 'Retry-After', 'X-Should-Retry'],
+    exposedHeaders: ['Date', 'Idempotent-Replayed', 'Retry-After', 'X-Should-Retry'],
   })
   app.use(allowBrowsers) // first: a preflight has no credentials, and refusals must be readable too
   app.post('/payouts', authenticate, express.json(), once, createPayout)

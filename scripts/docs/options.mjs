@@ -99,7 +99,7 @@ const SECTIONS = [
   {
     title: 'createClient',
     intro:
-      '[About clients](clients.md). Without `keys` it throws a `TypeError`, for a limit that is not 1 to 2,147,483,647 a `RangeError`; unknown names are ignored.',
+      '[About clients](clients.md). It throws a `TypeError` without `keys`, for an unknown name and for a value of another type, and a `RangeError` for a limit that is not 1 to 2,147,483,647.',
     types: [['src/client/options.ts', 'ClientOptions']],
   },
   {

@@ -1,6 +1,5 @@
-import { forgetKey, keyOf } from './keys.js'
 import type { Rules } from './options.js'
-import { hasHappened, isCertainRefusal, isFinal, type Problem, pauseMs, type Reply } from './reply.js'
+import { hasHappened, isCertainRefusal, isFinal, isReplayed, type Problem, pauseMs, type Reply } from './reply.js'
 import { type RepeatableRequest, tryOnce, within } from './request.js'
 
 export type Outcome = Done | Refused | Unknown
@@ -21,7 +20,7 @@ export interface Done {
 
 /**
  * The operation has not happened. The key is forgotten: a corrected request is a new operation, with the same name or
- * another.
+ * another. If another client over the same storage may use the key too, it stays there, and the corrected request has it.
  */
 export interface Refused {
   readonly outcome: 'refused'
@@ -32,7 +31,8 @@ export interface Refused {
 
 /**
  * The operation may have happened: the tries or the time were used up, the caller aborted, the key has expired
- * (`problem.code`), or the response does not tell. The key is kept. To continue, call `send` with the same operation, or find
+ * (`problem.code`), another client that uses the key may have done it, or the response does not tell, such as a redirect. The key is
+ * kept. To continue, call `send` with the same operation, or find
  * out the outcome; never start it with another name.
  */
 export interface Unknown {
@@ -67,36 +67,40 @@ export async function carryOut(
   operation: string,
   request: RepeatableRequest,
   call: Call,
+  tries = 1,
 ): Promise<CallEnd> {
+  const { keys } = rules
   const endsAt = Date.now() + rules.totalTimeoutMs
   const { signal } = call.stop
-  const [key, sentAt, isNew] = await keyOf(rules.keys, operation, signal)
-  // Operations without a name would be one.
-  if (!operation || !key) throw new TypeError('A key is missing.')
+  const [key, madeAt, firstSent, isNew] = await keys.find(operation, signal)
+  if (!key) throw new TypeError('A key is missing.')
   request.headers.set('Idempotency-Key', key)
   // OASIS Repeatable Requests 1.0: "the date and time at which the request was first created", as an HTTP date.
-  if (sentAt) request.headers.set('Repeatability-First-Sent', new Date(sentAt).toUTCString())
+  if (firstSent) request.headers.set('Repeatability-First-Sent', new Date(firstSent).toUTCString())
   let mayHaveHappened = !isNew // A try with an unknown end may have been made before a reload.
 
-  for (let tries = 1; !signal.aborted; tries++) {
+  for (; !signal.aborted; tries++) {
     // NaN where the time is not known, so that the comparison is false.
-    if (Date.now() - (sentAt as number) > rules.expiresAfterMs) {
+    if (Date.now() - (madeAt as number) > rules.expiresAfterMs) {
       call.last = { problem: { code: 'key_expired' } }
       return
     }
     call.last = {}
     const last = await tryOnce(rules.fetch, request, rules.tryTimeoutMs, signal)
     call.last = last
-    if (hasHappened(last)) {
-      return { outcome: 'done', replayed: last.response.headers.get('Idempotent-Replayed') === 'true' }
-    }
+    if (hasHappened(last)) return { outcome: 'done', replayed: isReplayed(last) }
     if (isFinal(last)) {
       const { response, problem } = last
       const code = problem?.code
+      // `key_invalid` and `key_expired`: by the service's time, the first try was sent in the future, or too long ago.
+      const isNews = /^key_/.test(`${code}`) && keys.learnTime(response)
       if (signal.aborted || !isCertainRefusal(last) || code === 'outcome_unknown') return
-      // If an earlier try may have had its effect, only a refusal that also covers that try settles the operation.
-      if (mayHaveHappened && (code === 'key_expired' || rules.settles(response, problem) !== true)) return
-      await forgetKey(rules.keys, operation)
+      // If an earlier try, or another client's, may have had its effect, only a refusal that also covers that try settles the operation.
+      const isSettled = () => code !== 'key_expired' && rules.settles(response, problem) === true
+      if (mayHaveHappened && !isSettled()) return
+      if (!(await keys.end(operation, signal, key, isSettled))) return
+      // A new key, by the service's time.
+      if (isNews && tries < rules.maxTries) return carryOut(rules, operation, request, call, tries + 1)
       return { outcome: 'refused' }
     }
     mayHaveHappened ||= !isCertainRefusal(last) || last.response?.status === 409

@@ -1,6 +1,6 @@
 import { type Call, carryOut, type Outcome } from './call.js'
-import { forgetKey } from './keys.js'
 import { type ClientOptions, rulesOf } from './options.js'
+import type { Reply } from './reply.js'
 import { repeatable, within } from './request.js'
 
 export interface Client {
@@ -12,8 +12,8 @@ export interface Client {
    * for it is in progress gets the same outcome; nothing is sent twice.
    * @param init as for `fetch`; the default method is `POST`. `signal` ends this call with `unknown`; the tries
    * go on while another call waits for them.
-   * @throws TypeError for misuse: a stream as body, an `Idempotency-Key` header, the mode `no-cors`, what `fetch` would
-   * refuse, a request that has another address, method, header or body object than the one in progress, or a storage that
+   * @throws TypeError for misuse: an operation without a name, a stream as body, an object that `fetch` would send as `[object Object]`,
+   * an `Idempotency-Key` header, the mode `no-cors`, what `fetch` would refuse, a request that has another address, method, header or body object than the one in progress, or a storage that
    * does not return the key that it was given. Nothing was sent. An error of the storage is rethrown: if it could not store a
    * new key, nothing was sent; if it could not remove one, the operation was refused.
    */
@@ -22,6 +22,9 @@ export interface Client {
   /**
    * Forgets the key of an operation: from now on, the same name is a new operation. Call it after you have saved the
    * response of `done`, or resolved an unknown outcome. If `keys` is a function it does nothing.
+   *
+   * Another client over the same storage that has sent under the key goes on with it until its own `forget`.
+   * @throws what the storage throws, or a `TimeoutError` after `totalTimeoutMs`: the key may still be stored.
    */
   forget(operation: string): Promise<void>
 }
@@ -46,6 +49,7 @@ export function createClient(options: ClientOptions): Client {
 
   return {
     async send(operation, url, init = {}) {
+      if (typeof operation !== 'string' || !operation) throw new TypeError('The operation needs a name.')
       const { body, signal } = init // First: of what fails here, nothing has begun.
       const request = repeatable(url, init)
       const call: Call = underWay.get(operation) ?? {
@@ -76,6 +80,9 @@ export function createClient(options: ClientOptions): Client {
       }
     },
 
-    forget: (operation) => forgetKey(rules.keys, operation),
+    async forget(operation) {
+      const end = await within(rules.totalTimeoutMs, null, (signal) => rules.keys.end(operation, signal))
+      if ((end as Reply | undefined)?.cause) throw (end as Reply).cause
+    },
   }
 }

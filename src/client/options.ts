@@ -1,4 +1,4 @@
-import type { Keys } from './keys.js'
+import { createKeyring, type Keyring, type Keys } from './keys.js'
 import { isOfTheOperation, type Problem } from './reply.js'
 
 export interface ClientOptions {
@@ -37,30 +37,37 @@ export interface ClientOptions {
    */
   readonly expiresAfterMs?: number | undefined
   /**
-   * Whether a refusal settles the operation although the end of an earlier try is unknown. By default: 400, 402, 409,
+   * Whether a refusal settles the operation although the end of an earlier try, or of another client's, is unknown. By default: 400, 402, 409,
    * 410 and 422, unless the middleware itself refused. Use `() => false` for a service that may refuse before it looks
    * at the key, or whose handlers do not check their books after an unknown outcome. Not asked about the first try of a
-   * new key: there, each 400–499 except 408 and 499 is a refusal.
+   * new key that no other client uses: there, each 400–499 except 408 and 499 is a refusal.
    */
   readonly settles?: ((refusal: Response, problem: Problem | undefined) => boolean) | undefined
 }
 
-export type Rules = { readonly [Name in keyof ClientOptions]-?: Exclude<ClientOptions[Name], undefined> }
+type Options = { readonly [Name in keyof ClientOptions]-?: Exclude<ClientOptions[Name], undefined> }
+
+export type Rules = Omit<Options, 'keys'> & { readonly keys: Keyring }
 
 /** @throws TypeError, RangeError for invalid options. */
-export function rulesOf({
-  keys,
-  fetch = (...sent) => globalThis.fetch(...sent),
-  settles = isOfTheOperation,
-  tryTimeoutMs = 10_000,
-  totalTimeoutMs = 60_000,
-  maxTries = 8,
-  expiresAfterMs = 86_100_000,
-}: Partial<ClientOptions> = {}): Rules {
-  if (!keys) throw new TypeError('`keys` is missing.')
-  // Longer timers fire immediately.
-  if (![tryTimeoutMs, totalTimeoutMs, maxTries, expiresAfterMs].every((limit) => limit >= 1 && limit <= 2147483647)) {
-    throw new RangeError('Limits: 1 to 2147483647.')
+export function rulesOf({ keys, ...given }: Partial<ClientOptions> = {}): Rules {
+  if (Object(keys) !== keys) throw new TypeError('`keys` is missing.')
+  const rules: Omit<Options, 'keys'> & Record<string, unknown> = {
+    fetch: (...sent) => globalThis.fetch(...sent),
+    settles: isOfTheOperation,
+    tryTimeoutMs: 10_000,
+    totalTimeoutMs: 60_000,
+    maxTries: 8,
+    expiresAfterMs: 86_100_000,
   }
-  return { keys, fetch, settles, tryTimeoutMs, totalTimeoutMs, maxTries, expiresAfterMs }
+  for (const [name, value] of Object.entries(given)) {
+    const type = typeof rules[name]
+    if (!rules[name]) throw new TypeError(`No option ${name}, but ${Object.keys(rules)}`)
+    if (value === undefined) continue
+    if (typeof value !== type) throw new TypeError(`${name}: use a ${type}`)
+    // Longer timers fire immediately.
+    if (type === 'number' && !(+value >= 1 && +value <= 2147483647)) throw new RangeError('Limits: 1 to 2147483647.')
+    rules[name] = value
+  }
+  return { ...rules, keys: createKeyring(keys as Keys) }
 }

@@ -21,9 +21,17 @@ type Answered = Reply & { readonly response: Response }
 const LONGEST_BACKOFF_MS = 8_000
 const HALF_FIRST_BACKOFF_MS = 250
 
-/** Also if the answer was too large to keep: the operation has succeeded. */
+/**
+ * Also if the answer was too large to keep: the operation has succeeded. A redirect may lead to a login page, so it counts only as a
+ * stored response: a guard in front of the middleware does not replay.
+ */
 export function hasHappened(reply: Reply): reply is Answered {
-  return /^2|^3(?!0[78])/.test(statusOf(reply)) || reply.problem?.code === 'answer_not_kept'
+  return (isReplayed(reply) ? /^[23]/ : /^2/).test(statusOf(reply)) || reply.problem?.code === 'answer_not_kept'
+}
+
+/** Whether an earlier try had done it, and this is its stored response. */
+export function isReplayed({ response }: Reply): boolean {
+  return response?.headers.get('Idempotent-Replayed') === 'true'
 }
 
 /**
@@ -67,7 +75,12 @@ export function isOfTheOperation({ status, headers }: Response, problem: Problem
 export function pauseMs({ response }: Reply, tries: number): number {
   const told = `${response?.headers.get('Retry-After')}`
   // RFC 9110 §10.2.3: "Retry-After = HTTP-date / delay-seconds". Absent or invalid is 0.
-  const toldMs = Math.max(0, +told * 1_000 || Date.parse(told) - Date.now() || 0)
+  const toldMs = Math.max(0, +told * 1_000 || Date.parse(told) - (timeOf(response) || Date.now()) || 0)
   const spreadMs = toldMs ? 1_000 : Math.min(LONGEST_BACKOFF_MS, HALF_FIRST_BACKOFF_MS * 2 ** tries)
   return toldMs + Math.random() * spreadMs
+}
+
+/** The service's time, in milliseconds. Not a number without `Date`, which browsers hide from other origins unless it is exposed. */
+export function timeOf(response: Response | undefined): number {
+  return Date.parse(`${response?.headers.get('Date')}`)
 }

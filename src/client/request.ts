@@ -11,13 +11,14 @@ export interface RepeatableRequest extends RequestInit {
 
 /**
  * Reads the body once: a form gets a new boundary each time it is sent, and a relative URL depends on the page's
- * current URL. Throws a `TypeError` if `fetch` would, or if a retry could not be safe.
+ * current URL. Throws a `TypeError` if `fetch` would, if a retry could not be safe, or if `fetch` would send
+ * `[object Object]` or `undefined` for what was meant.
  */
-export async function repeatable(url: unknown, init: RequestInit): Promise<RepeatableRequest> {
+export async function repeatable(url: string | URL, init: RequestInit): Promise<RepeatableRequest> {
   const { body, method = 'POST', mode } = init
-  if (url instanceof Request || body instanceof ReadableStream || Symbol.asyncIterator in Object(body)) {
-    throw new TypeError('Use a URL, and a Blob.')
-  }
+  if (typeof ((url as URL)?.href ?? url) !== 'string' || Object(init) !== init)
+    throw new TypeError('Use a URL and an object.')
+  if (!BODIES.test({}.toString.call(body))) throw new TypeError('Use JSON.stringify or a Blob.')
   const request = new Request(`${url}`, { ...init, method, signal: null })
   const { headers, url: address } = request
   if (mode === 'no-cors' || headers.has('Idempotency-Key')) {
@@ -33,6 +34,9 @@ export async function repeatable(url: unknown, init: RequestInit): Promise<Repea
     head: `${[address, method, ...new Headers(init.headers)]}`,
   }
 }
+
+/** What `fetch` sends by its bytes. It makes any other value a string. A stream can be sent only once. */
+const BODIES = / (Undefined|Null|String|Blob|File|FormData|URLSearchParams|DataView|ArrayBuffer|.+Array)\]/
 
 /**
  * Sends the request once, and receives the complete response. A connection that breaks inside the body is an error like

@@ -70,3 +70,16 @@ test('where a key cannot be stored, nothing is sent', async () => {
   await expect(send()).rejects.toMatchObject({ code: 'ENOTDIR' })
   expect(sent).toEqual([])
 })
+
+test('of two processes over one folder, a refusal to one leaves the key that the other one uses', async () => {
+  const folder = newFolder()
+  const going = clientOver(folder, () => Promise.reject(new Error('the reply is lost')))
+  const refused = clientOver(folder, async () => new Response(null, { status: 401 }))
+  await going.send()
+  expect(await refused.send()).toMatchObject({ outcome: 'unknown' })
+  const next = clientOver(folder, async () => new Response(null, { status: 201 }))
+  await next.send()
+  expect(new Set([...going.sent, ...refused.sent, ...next.sent]).size).toBe(1)
+  await next.forget()
+  expect(readdirSync(folder)).toEqual([])
+})

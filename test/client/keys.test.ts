@@ -17,11 +17,14 @@ describe('a key', () => {
     expect(kept).toEqual([[`once-per-key:${OPERATION}`, seen[0]?.key]])
   })
 
-  test.each([undefined, ''])('of an operation without a name (%j) is never sent: all would share it', async (name) => {
-    const { client, seen } = start([done])
-    await expect(inTime(client().send(name as string, URL_OF_PAYOUTS))).rejects.toThrow('A key is missing.')
-    expect(seen).toEqual([])
-  })
+  test.each([undefined, '', 1001, {}])(
+    'of an operation without a name (%j) is never sent: all would share it',
+    async (name) => {
+      const { client, seen } = start([done])
+      await expect(inTime(client().send(name as string, URL_OF_PAYOUTS))).rejects.toThrow('The operation needs a name.')
+      expect(seen).toEqual([])
+    },
+  )
 
   test('is another for another operation', async () => {
     const { send, seen } = start([done, done])
@@ -68,10 +71,12 @@ describe('kept by functions that return promises, a key', () => {
       setItem: async (name: string, key: string) => inner.setItem(name, key),
       removeItem: async (name: string) => inner.removeItem(name),
     }
-    const { send, seen } = start([hangUp, declined, done], { keys, maxTries: 1 })
-    await send()
+    const { client, seen } = start([hangUp, declined, done], { keys, maxTries: 1 })
+    const { send } = client()
+    const post = () => inTime(send(OPERATION, URL_OF_PAYOUTS, { body: BODY }))
+    await post()
     expect([...inner.all.values()]).toEqual([seen[0]?.key])
-    expect(await send()).toMatchObject({ outcome: 'refused' })
+    expect(await post()).toMatchObject({ outcome: 'refused' })
     expect(inner.all.size).toBe(0)
     expect(seen[1]?.key).toBe(seen[0]?.key)
   })
@@ -217,6 +222,24 @@ describe('options that cannot be meant are misuse:', () => {
     expect(() => createClient(undefined as never)).toThrow('`keys` is missing.')
   })
 
+  test('a place for keys that is none', () => {
+    expect(() => createClient({ keys: 'order-1001' as never })).toThrow(TypeError)
+  })
+
+  test('a name that is unknown, with those that are known', () => {
+    const misspelt = { keys: memoryKeys(), maxTrys: 3 }
+    expect(() => createClient(misspelt)).toThrow(/^No option maxTrys, but .*maxTries/)
+    expect(() => createClient({ ...misspelt, maxTrys: undefined } as never)).toThrow(TypeError)
+  })
+
+  test.each([{ fetch: 'node-fetch' }, { settles: true }, { maxTries: '3' }, { totalTimeoutMs: null }])(
+    'a value of another type (%j)',
+    (option) => {
+      const options = { keys: memoryKeys(), ...option } as never
+      expect(() => createClient(options)).toThrow(new RegExp(`^${Object.keys(option)}: use a (function|number)$`))
+    },
+  )
+
   test.each([
     { tryTimeoutMs: 0 },
     { tryTimeoutMs: 2 ** 31 },
@@ -272,7 +295,7 @@ describe('two clients over one storage', () => {
     const storage = trial.keyStorage()
     const [one, other] = await keysSent(inStep(storage))
     expect(other).toBe(one)
-    expect([...storage.all.values()]).toEqual([one])
+    expect(storage.getItem(`once-per-key:${OPERATION}`)).toBe(one)
   })
 
   test('take turns where the platform has locks', async () => {
@@ -292,7 +315,7 @@ describe('two clients over one storage', () => {
       ...storage,
       getItem: async (name) => storage.getItem(name),
       setItem: async (name, key) => {
-        written++
+        if (name.endsWith(OPERATION)) written++
         storage.setItem(name, key)
       },
     }

@@ -6,12 +6,14 @@ const REDIRECTED = (status: number): Step => {
   return () => Object.defineProperty(new Response('', { status }), 'redirected', { value: true })
 }
 
+const replayedAs = (status: number): Step => reply(status, { 'Idempotent-Replayed': 'true' })
+
 describe('done', () => {
   test.each<{ name: string; steps: readonly Step[]; replayed: boolean }>([
     { name: 'a success', steps: [done], replayed: false },
     { name: 'the stored answer of an earlier try', steps: [hangUp, trial.replayed], replayed: true },
     { name: 'a success without a body', steps: [reply(204)], replayed: false },
-    { name: 'a redirection that nobody followed', steps: [reply(303)], replayed: false },
+    { name: 'a redirect that is a stored response', steps: [hangUp, replayedAs(303)], replayed: true },
   ])('$name', async ({ steps, replayed }) => {
     const { send } = start(steps)
     expect(await send()).toMatchObject({ outcome: 'done', replayed })
@@ -92,7 +94,9 @@ describe('unknown, and the key is kept', () => {
     { name: 'where a gateway says that the client has left', steps: [reply(499)] },
     { name: 'where a redirect was followed to a success, such as a page for logging in', steps: [REDIRECTED(200)] },
     { name: 'where a redirect was followed to a refusal', steps: [REDIRECTED(404)] },
-    { name: 'where a redirection keeps the method, and nobody followed it', steps: [reply(307)] },
+    { name: 'where a redirect may lead to a page for logging in', steps: [reply(302)] },
+    { name: 'where a redirect may be the guard’s or the operation’s', steps: [reply(303)] },
+    { name: 'where a redirect keeps the method, and nobody followed it', steps: [reply(307)] },
     { name: 'after a try whose end was not seen, on a refusal that knows of no try', steps: [hangUp, loggedOut] },
     { name: 'after a try that broke, on a refusal that knows of no try', steps: [trial.broken, loggedOut] },
     { name: 'after one that was in flight, on a refusal that knows of no try', steps: [trial.inFlight, reply(404)] },
@@ -110,10 +114,10 @@ describe('unknown, and the key is kept', () => {
   })
 
   test.each([401, 403, 404, 413])('on %i after a reload, since the page before may have sent it', async (status) => {
-    const { send, keys } = start([hangUp, reply(status), done], { maxTries: 1 })
+    const { send, keys, seen } = start([hangUp, reply(status), done], { maxTries: 1 })
     await send()
     expect(await send()).toMatchObject({ outcome: 'unknown', response: { status } })
-    expect(keys.all.size).toBe(1)
+    expect(keys.all.get(`once-per-key:${trial.OPERATION}`)).toBe(seen[0]?.key)
     expect(await send()).toMatchObject({ outcome: 'done' })
   })
 })

@@ -81,6 +81,12 @@ describe('each try sends the same bytes:', () => {
   })
 })
 
+test('the error of a body that is an object names JSON.stringify', async () => {
+  const { send } = createClient({ keys: memoryKeys() })
+  const body = { amount: 100 } as never
+  await expect(send('pay', 'http://127.0.0.1/', { body })).rejects.toThrow(/JSON\.stringify/)
+})
+
 describe('misuse rejects with a TypeError, and neither makes a key nor sends anything:', () => {
   test.each<{ name: string; url?: unknown; init?: RequestInit | object }>([
     { name: 'a stream', init: { body: new Blob(['{}']).stream(), duplex: 'half' } },
@@ -91,6 +97,15 @@ describe('misuse rejects with a TypeError, and neither makes a key nor sends any
     { name: 'an address that is none', url: 'http://' },
     { name: 'a header that is none', init: { headers: { 'a b': 'c' } } },
     { name: 'a body where the method has none', init: { method: 'GET', body: '{}' } },
+    { name: 'an object as body, which `fetch` would send as [object Object]', init: { body: { amount: 100 } } },
+    { name: 'an object of a class as body', init: { body: new (class Payment {})() } },
+    { name: 'an array as body', init: { body: [100] } },
+    { name: 'a number as body', init: { body: 0 } },
+    { name: 'false as body', init: { body: false } },
+    { name: 'a Map as body', init: { body: new Map() } },
+    { name: 'an address that is undefined', url: null },
+    { name: 'an address that is an object', url: { path: '/payouts' } },
+    { name: 'a text where an object with the body belongs', init: '{"amount":100}' as never },
     { name: 'null', init: null as never }, // Nothing is left behind that rejects unseen, either.
   ])('$name', async ({ url = 'http://127.0.0.1/', init = {} }) => {
     const fetch = vi.fn()

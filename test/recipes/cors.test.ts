@@ -48,7 +48,7 @@ test('a browser may read what a replay and a conflict say', async () => {
   for (const response of [conflict, replay]) {
     expect(response.header('Access-Control-Allow-Origin')).toBe(SHOP.Origin)
     const exposed = listed(response.header('Access-Control-Expose-Headers'))
-    expect(exposed).toEqual(['idempotent-replayed', 'retry-after', 'x-should-retry'])
+    expect(exposed).toEqual(['date', 'idempotent-replayed', 'retry-after', 'x-should-retry'])
   }
 })
 

@@ -26,6 +26,10 @@ createClient({ keys: inMemory })
 createClient({ keys: derived })
 // @ts-expect-error: where keys are kept must be said
 createClient({})
+// @ts-expect-error: a name that is unknown
+createClient({ keys: inMemory, maxTrys: 3 })
+// @ts-expect-error: what JSON.stringify makes of it would be a body
+void client.send('pay order-1001', '/payouts', { body: { amount: 100 } })
 
 export async function pay(signal: AbortSignal): Promise<unknown> {
   const end: Outcome = await client.send('pay order-1001', new URL('http://127.0.0.1/payouts'), { body: '{}', signal })
