@@ -1,6 +1,6 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
 import { type Fields, withCauses, wordsOf } from '../sql/clients.js'
-import type { Statement } from './statement.js'
+import { withoutValues } from '../sql/values-in-errors.js'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
@@ -82,6 +82,11 @@ export function notOpen(cause?: unknown): MySqlStoreError {
     'No transaction is open on this connection: complete the record as the last statement of the one with the effects.',
     { cause },
   )
+}
+
+/** An error that a client has for a statement of the store, of which nothing is left in it. */
+export function withoutStatement(error: unknown): unknown {
+  return error instanceof MySqlStoreError ? error : withoutValues(error)
 }
 
 export function storeError(error: unknown): MySqlStoreError {
@@ -195,28 +200,4 @@ export const ADVICE: Readonly<Record<ClientsCode, string>> = {
   packet_too_large: 'The command is larger than `max_allowed_packet`: raise it, or lower `maxAnswerBytes`.',
   database_full: 'The database is out of space or memory.',
   database_failed: 'The database failed.',
-}
-
-/** Where clients put a statement and its values. */
-const HOLDS_VALUES = ['sql', 'query', 'parameters', 'params', 'bindings', 'values'] as const
-
-/**
- * Removes the store's statement from a client's error, in place: clients put its text, with a key and an answer in it, into properties,
- * and some into the message. Classes, codes and causes stay.
- */
-export function withoutValues(error: unknown, { text }: Pick<Statement, 'text'>): void {
-  const beginning = text.slice(0, BEGINNING)
-  for (const each of withCauses(error)) {
-    for (const name of HOLDS_VALUES) if (name in each) Reflect.set(each, name, undefined)
-    for (const name of ['message', 'sqlMessage', 'stack']) hide(each, name, beginning)
-  }
-}
-
-/** Enough to tell that a text shows the statement. */
-const BEGINNING = 40
-
-function hide(each: Fields, name: string, beginning: string): void {
-  const value = each[name]
-  if (typeof value !== 'string' || !value.includes(beginning)) return
-  Reflect.set(each, name, `A statement of the store failed (${errorNumberOf(each) ?? 'unknown'}). It is left out.`)
 }

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { type PoolTurns, staysReadOnly } from '../sql/clients.js'
-import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
+import { isReadOnly, isRefusedStatement, PostgresStoreError, withoutStatement } from './errors.js'
 import type { Statement, StatementValue } from './statements.js'
 
 /** A statement as the client gets it. With a `name`, it may be prepared under it. */
@@ -71,7 +71,7 @@ export function sendOver(pool: PostgresPool, turns: PoolTurns, prepares: boolean
       return result
     } catch (error) {
       isGood = isRefusedStatement(error) && !isDemoted(connection, error)
-      throw error
+      throw statement.values.length === 0 ? error : withoutStatement(error)
     } finally {
       connection.release(!isGood)
       connection.off('error', ignored)

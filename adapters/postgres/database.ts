@@ -1,6 +1,6 @@
 import { despiteConflicts, type PoolTurns } from '../sql/clients.js'
 import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
-import { isSerializationFailure, storeError, withoutValues } from './errors.js'
+import { isSerializationFailure, storeError, withoutStatement } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'
 
 /**
@@ -33,13 +33,16 @@ export class Database {
 
   #answerTo(statement: SentStatement, isUrgent = false): Promise<unknown> {
     const send = () => this.#send(statement, isUrgent)
-    return despiteConflicts(send, isSerializationFailure, (error) => {
-      withoutValues(error, statement)
-      return storeError(error, this.#schema)
-    })
+    return despiteConflicts(send, isSerializationFailure, (error) => storeError(error, this.#schema))
   }
 }
 
 function sendBy(query: PostgresQuery): Send {
-  return async ({ text, values }) => query(text, [...values])
+  return async ({ text, values }) => {
+    try {
+      return await query(text, [...values])
+    } catch (error) {
+      throw withoutStatement(error)
+    }
+  }
 }

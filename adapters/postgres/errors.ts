@@ -1,6 +1,6 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
 import { isEndedByWork, withCauses, wordsOf } from '../sql/clients.js'
-import type { Statement } from './statements.js'
+import { withoutValues } from '../sql/values-in-errors.js'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
@@ -63,6 +63,11 @@ export class PostgresStoreError extends Error {
   }
 }
 recognizeAcrossCopies(PostgresStoreError, 'PostgresStoreError')
+
+/** An error that a client has for a statement of the store, of which nothing is left in it. */
+export function withoutStatement(error: unknown): unknown {
+  return error instanceof PostgresStoreError ? error : withoutValues(error)
+}
 
 export function storeError(error: unknown, schema: string): PostgresStoreError {
   if (error instanceof PostgresStoreError) return error
@@ -205,28 +210,4 @@ function isPoolTimeout(error: unknown): boolean {
 /** Five digits and capitals, with at least one digit. Prisma's own codes (P1001 …) and Node's (EPIPE) look similar. */
 function isSqlState(code: string): boolean {
   return /^(?=.*\d)[0-9A-Z]{5}$/.test(code) && !/^P[1-6]\d{3}$/.test(code)
-}
-
-/**
- * Removes the values of a store's statement from a client's error, in place: some clients put them into the message, or
- * into properties, and they contain a key and an answer. Classes, codes and causes stay. The database's `detail` never does: it
- * shows the beginnings of long values, which no comparison with the whole value finds.
- */
-export function withoutValues(error: unknown, { values }: Pick<Statement, 'values'>): void {
-  // A key and a token: errors that contain both contain the others too. A short key alone may be part of any word.
-  const names = values.slice(0, 2).filter((value) => typeof value === 'string' && !/^\d*$/.test(value)) as string[]
-  const hasThem = (text: string | readonly unknown[]) => names.length > 0 && names.every((name) => text.includes(name))
-  for (const each of withCauses(error)) {
-    if ('detail' in each) Reflect.set(each, 'detail', undefined)
-    const { message } = each
-    const told = `A statement of the store failed (SQLSTATE ${sqlStateOf(error) ?? 'unknown'}). Its values are left out.`
-    for (const name of Object.getOwnPropertyNames(each)) {
-      const value = each[name]
-      if (Array.isArray(value) && hasThem(value)) Reflect.set(each, name, [])
-      if (typeof value !== 'string' || !hasThem(value)) continue
-      // The stack begins with the message.
-      const shown = name === 'stack' ? value.replace(String(message), () => told) : told
-      Reflect.set(each, name, hasThem(shown) ? told : shown)
-    }
-  }
 }

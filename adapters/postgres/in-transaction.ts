@@ -14,7 +14,7 @@ import {
   type PostgresStoreErrorCode,
   sqlStateOf,
   storeError,
-  withoutValues,
+  withoutStatement,
 } from './errors.js'
 import { readEntered, recordedIn, rowOf, text } from './reply.js'
 import type { Statement, Statements } from './statements.js'
@@ -106,8 +106,8 @@ export class InTransaction<Tx, Options> implements Transactions<Tx, Options> {
   async #send(tx: Tx, statement: Statement, run = this.#client.run): Promise<unknown> {
     try {
       return await run.call(this.#client, tx, statement)
-    } catch (error) {
-      withoutValues(error, statement)
+    } catch (thrown) {
+      const error = withoutStatement(thrown)
       const translated = storeError(error, this.#schema)
       throw OURS.has(translated.code) ? translated : error
     }

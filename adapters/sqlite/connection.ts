@@ -8,7 +8,7 @@ import {
   type SqliteValue,
   wordsOf,
 } from './client.js'
-import { SqliteStoreError, storeError } from './errors.js'
+import { SqliteStoreError, storeError, withoutStatement } from './errors.js'
 import { Settings } from './settings.js'
 import { SCHEMA_VERSION, schemaSql, statementsOn, stepsSql } from './table.js'
 
@@ -108,17 +108,27 @@ export class Connection {
   }
 
   row(name: StatementName, ...values: SqliteValue[]): Row | undefined {
-    return this.#statement(this.#texts[name]).get(...values) as Row | undefined
+    return this.#sent(name, (statement) => statement.get(...values)) as Row | undefined
   }
 
   rows(name: StatementName, ...values: SqliteValue[]): readonly Row[] {
-    return this.#statement(this.#texts[name]).all(...values) as readonly Row[]
+    return this.#sent(name, (statement) => statement.all(...values)) as readonly Row[]
   }
 
   /** Returns how many rows the statement changed. */
   change(name: StatementName, ...values: SqliteValue[]): number {
-    const { changes } = this.#statement(this.#texts[name]).run(...values) as { readonly changes: number | bigint }
+    const { changes } = this.#sent(name, (statement) => statement.run(...values)) as {
+      readonly changes: number | bigint
+    }
     return Number(changes)
+  }
+
+  #sent(name: StatementName, send: (statement: SqliteStatement) => unknown): unknown {
+    try {
+      return send(this.#statement(this.#texts[name]))
+    } catch (error) {
+      throw withoutStatement(error)
+    }
   }
 
   #command<Result>(work: () => Result): Result {

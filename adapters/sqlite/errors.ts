@@ -1,4 +1,5 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
+import { withoutValues } from '../sql/values-in-errors.js'
 import { type ResultCode, resultCodeOf, wordsOf } from './client.js'
 
 /**
@@ -53,6 +54,11 @@ export class SqliteStoreError extends Error {
   }
 }
 recognizeAcrossCopies(SqliteStoreError, 'SqliteStoreError')
+
+/** An error that a client has for a statement of the store, of which nothing is left in it. */
+export function withoutStatement(error: unknown): unknown {
+  return error instanceof SqliteStoreError ? error : withoutValues(error)
+}
 
 export function storeError(error: unknown): SqliteStoreError {
   if (error instanceof SqliteStoreError) return error

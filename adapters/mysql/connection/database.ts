@@ -1,6 +1,6 @@
 import { despiteConflicts, type PoolTurns, staysReadOnly } from '../../sql/clients.js'
 import type { Row } from '../../sql/record-columns.js'
-import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError, withoutValues } from '../errors.js'
+import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError, withoutStatement } from '../errors.js'
 import { FREE_CLOCK } from '../rows/clock.js'
 import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, ignored, isDemoted, type MySqlPool, resetsOnRelease, sent } from './client.js'
@@ -57,20 +57,19 @@ export class Database {
 
   /** Before there are tables. @throws MySqlStoreError */
   async define(sql: string): Promise<void> {
-    await this.#over((connection) => sent(connection, sql), { text: sql }, false).catch((error) => {
+    await this.#over((connection) => sent(connection, sql), false).catch((error) => {
       throw storeError(error)
     })
   }
 
   #answerTo(statement: Statement, isUrgent: boolean): Promise<unknown> {
     const sql = literally(statement)
-    const send = () => this.#over((connection, found) => answered(connection, sql, found), statement, true, isUrgent)
+    const send = () => this.#over((connection, found) => answered(connection, sql, found), true, isUrgent)
     return despiteConflicts(send, isConflict, storeError)
   }
 
   async #over<Result>(
     send: (connection: Connection, found: Examined | undefined) => Promise<Result>,
-    statement: Pick<Statement, 'text'>,
     examines: boolean,
     isUrgent = false,
   ): Promise<Result> {
@@ -84,7 +83,6 @@ export class Database {
       isGood = !(saysReadOnly(result) && staysReadOnly(connection)) && !saysThatItsClockIsSet(result)
       return result
     } catch (error) {
-      withoutValues(error, statement)
       isGood = isRefusedStatement(error) && !isDemoted(connection, error)
       throw error
     } finally {
@@ -108,7 +106,9 @@ export class Database {
 async function answered(connection: Connection, sql: string, found: Examined | undefined): Promise<unknown> {
   if (found !== undefined) mustFit(sql.length, found.mostBytes)
   if (found?.hidesItsClock === true) await freeClock(connection)
-  const result = await sent(connection, sql)
+  const result = await sent(connection, sql).catch((error) => {
+    throw withoutStatement(error)
+  })
   const { serverStatus = 0 } = result as Partial<Written>
   if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw notCommitted()
   return result

@@ -25,7 +25,7 @@ import {
   notOpen,
   storeError,
   unmarked,
-  withoutValues,
+  withoutStatement,
 } from '../errors.js'
 import { clockIsSet, readClock } from '../rows/clock.js'
 import { type Found, foundIn, withBytes, withTexts } from '../rows/record-row.js'
@@ -34,6 +34,7 @@ import type { Statements, Version } from '../rows/statements.js'
 import { haveRoom } from '../rows/steps-column.js'
 import { type Statement, sizeOf, statement } from '../statement.js'
 import { type AnyTransactions, type OpenedTransactions, opened } from './clients.js'
+import { countWrites, readWrites, valueIn } from './writes.js'
 
 /**
  * A transaction as long as somebody waits for our statements in it. What we send takes several: the next one must not follow where the
@@ -237,9 +238,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
 
   /** How many statements that write the session has been sent, whether they have met a row or not. */
   async #writes(open: Open): Promise<number> {
-    const rows = await this.#rows(open, WRITES())
-    if (rows.length < COUNTERS.length) throw leavesRowsOut()
-    return rows.reduce((sum, row) => sum + Number(valueIn(row)), 0)
+    return countWrites(await this.#rows(open, readWrites()))
   }
 
   /** In the marked transaction. */
@@ -290,8 +289,8 @@ export class InTransaction implements Transactions<unknown, unknown> {
     mustFit(sizeOf(sent), this.#database.mostBytes)
     try {
       return await this.#client.run(open.tx, sent)
-    } catch (error) {
-      withoutValues(error, sent)
+    } catch (thrown) {
+      const error = withoutStatement(thrown)
       if (isEndedByWork(error)) throw unmarked(error)
       const translated = storeError(error)
       throw OURS.has(translated.code) ? translated : error
@@ -311,28 +310,7 @@ const ABSENT: Found = { now: 0, record: null, version: null }
 /** https://mariadb.com/kb/en/e1305/: SAVEPOINT … does not exist. */
 const DOES_NOT_EXIST = 1305
 
-/** A statement that sends no rows may have written: an UPDATE that matches none counts too. Every user may ask. */
-const COUNTERS = [
-  ...['Com_insert', 'Com_insert_select', 'Com_update', 'Com_update_multi', 'Com_delete', 'Com_delete_multi'],
-  ...['Com_replace', 'Com_replace_select', 'Com_load', 'Com_call_procedure'],
-]
-const WRITES = statement(
-  `SHOW SESSION STATUS WHERE Variable_name IN (${COUNTERS.map((name) => `'${name}'`).join(', ')})`,
-)
-
-/** No SHOW has a LIMIT of its own. */
-function leavesRowsOut(): MySqlStoreError {
-  return new MySqlStoreError(
-    'database_unsuitable',
-    'The session of the transaction leaves rows out: leave `sql_select_limit` at its default, at least when the work ends.',
-  )
-}
-
 const SNAPSHOTS = statement("SHOW SESSION VARIABLES LIKE 'innodb_snapshot_isolation'")
-
-function valueIn(row: Readonly<Record<string, unknown>>): string {
-  return String(row.Value ?? row.VARIABLE_VALUE)
-}
 
 /** Its name says whose it is. */
 function markOf(token: string): string {
