@@ -57,7 +57,10 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'clients', include: ['integrations/test/{mysql-clients,postgres-clients,redis-clients,sqlite}/**/*.test.ts'] },
+        test: {
+          name: 'clients',
+          include: ['integrations/test/{mysql-clients,postgres-clients,redis-clients,sqlite}/**/*.test.ts'],
+        },
       },
       { extends: true, test: { name: 'tracers', include: ['integrations/test/tracers/*.test.ts'] } },
       {

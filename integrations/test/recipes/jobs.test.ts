@@ -291,7 +291,7 @@ describe('an outbox', async () => {
   const unsent = async () => (await query('SELECT id FROM outbox WHERE sent_at IS NULL')).length
 
   test('is relayed in its order while another relay is at its first message', async () => {
-    await Promise.all([1, 2, 3].map((n) => add({ n })))
+    for (const n of [1, 2, 3]) await add({ n })
     const published: unknown[] = []
     const { opened: mayPublish, open } = gate()
     const { opened: isPublishing, open: publishing } = gate()

@@ -1,4 +1,4 @@
-import { GlideClient, GlideClusterClient } from '@valkey/valkey-glide'
+import { GlideClient, GlideClusterClient, Logger } from '@valkey/valkey-glide'
 import { RedisStore } from 'once-per-key/redis'
 import { storeLaws } from 'once-per-key/testing'
 import { afterAll, describe, expect, test, vi } from 'vitest'
@@ -9,6 +9,9 @@ import { sendBy, sendByCluster } from '../../recipes/stores/glide.js'
 
 // The laws wait for real leases to lapse, each on keys of its own.
 vi.setConfig({ maxConcurrency: 40 })
+
+// It prints a line for each script that a server does not have.
+Logger.init('error')
 
 /** Of a machine that may be busy. */
 const OPTIONS = { requestTimeout: 20_000, advancedConfiguration: { connectionTimeout: 20_000 } }
