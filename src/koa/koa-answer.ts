@@ -2,13 +2,7 @@ import { Buffer } from 'node:buffer'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Context, Next } from 'koa'
-import {
-  type Answer,
-  type MaybePromise,
-  transactionLate,
-  transactionStreamed,
-  whenever,
-} from '../core/index.js'
+import { type Answer, type MaybePromise, transactionLate, transactionStreamed, whenever } from '../core/index.js'
 import {
   bodyHeaders,
   type HeaderPairs,

@@ -8,8 +8,9 @@ import { page, read } from './pages.js'
 /** The rows that are not the same everywhere, by what the suite knows of a framework. */
 const DIFFERENCES: Readonly<Record<string, (framework: Framework) => boolean>> = {
   'what the application answers to an error is judged': ({ hasNoErrorHandler }) => !hasNoErrorHandler,
-  "a `CertainFailure` or [another service's error](how-it-works.md#errors-of-other-services) is seen": ({ hidesErrors }) =>
-    !hidesErrors,
+  "a `CertainFailure` or [another service's error](how-it-works.md#errors-of-other-services) is seen": ({
+    hidesErrors,
+  }) => !hidesErrors,
   'a key that is sent in two lines is refused': ({ joinsHeaderLines }) => !joinsHeaderLines,
   'the library reads the body itself, up to `maxBodyBytes`': ({ readsBodies }) => readsBodies === true,
 }
