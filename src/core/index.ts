@@ -39,6 +39,7 @@ export { type MaybePromise, whenever } from './maybe-promise.js'
 export {
   mountedTwice,
   operationTaken,
+  refuseFactory,
   refuseMount,
   transactionLate,
   transactionStreamed,

@@ -129,6 +129,20 @@ export function refuseMount(what: string, [seen, , next]: readonly unknown[], in
   next(error)
 }
 
+/**
+ * For an `idempotency` that was called with what a framework gives to middleware or to a plugin, in place of its options.
+ *
+ * @throws IdempotencyError `response_unsupported`
+ */
+export function refuseFactory(what: string, args: readonly unknown[]): void {
+  const isPlugin = typeof Object(args[0]).addHook === 'function'
+  refuseMount(
+    what,
+    args,
+    isPlugin ? OWN_ENTRY : 'It was mounted without having been called: write `app.use(idempotency({ store, scope }))`.',
+  )
+}
+
 export function mountedTwice(): IdempotencyError {
   return misuse('mounted_twice')
 }

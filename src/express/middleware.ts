@@ -1,5 +1,12 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
-import { type Answer, type IdempotencyContext, IdempotencyError, mountedTwice, refuseMount } from '../core/index.js'
+import {
+  type Answer,
+  type IdempotencyContext,
+  IdempotencyError,
+  mountedTwice,
+  refuseFactory,
+  refuseMount,
+} from '../core/index.js'
 import {
   type Asking,
   bodyHeaders,
@@ -67,7 +74,7 @@ export function idempotency<Req extends IncomingMessage>(
   options: IdempotencyOptions<Req>,
   ...plugin: readonly unknown[]
 ): Middleware {
-  if (typeof plugin[1] === 'function') return refuseMount(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
+  if (typeof plugin[1] === 'function') return refuseFactory(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
   const engine = createRequestEngine<Req>(options)
   const protect = protectionBy(engine)
   // Express takes a function of four parameters for an error handler.

@@ -1,4 +1,4 @@
-import { type IdempotencyContext, IdempotencyError, refuseMount } from '../core/index.js'
+import { type IdempotencyContext, IdempotencyError, refuseFactory, refuseMount } from '../core/index.js'
 import { type Controls, controlsOf, createRequestEngine } from '../http/index.js'
 import { respond } from './execution.js'
 import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
@@ -51,7 +51,7 @@ export interface Once extends Controls {
  */
 export function idempotency(options: FetchIdempotencyOptions): Once
 export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonly unknown[]): Once {
-  if (typeof plugin[1] === 'function') return refuseMount(PLUGIN, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
+  if (typeof plugin[1] === 'function') return refuseFactory(PLUGIN, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
   const engine = createRequestEngine<Asked>(engineOptions(options))
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
 

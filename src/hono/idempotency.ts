@@ -1,5 +1,5 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
-import { type IdempotencyContext, refuseMount } from '../core/index.js'
+import { type IdempotencyContext, refuseFactory, refuseMount } from '../core/index.js'
 import { respond } from '../fetch/execution.js'
 import { checkMaxBodyBytes, DEFAULT_MAX_BODY_BYTES } from '../fetch/options.js'
 import {
@@ -51,7 +51,7 @@ export function idempotency<E extends Env>(
   options: HonoIdempotencyOptions<E>,
   ...plugin: readonly unknown[]
 ): Middleware<E> {
-  if (typeof plugin[1] === 'function') return refuseMount(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
+  if (typeof plugin[1] === 'function') return refuseFactory(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
   checkAreOptions(options)
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, ...given } = options
   checkMaxBodyBytes(maxBodyBytes, given)

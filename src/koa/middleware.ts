@@ -1,5 +1,5 @@
 import type { Context, Next } from 'koa'
-import { type IdempotencyContext, refuseMount } from '../core/index.js'
+import { type IdempotencyContext, refuseFactory, refuseMount } from '../core/index.js'
 import { type Controls, controlsOf, createRequestEngine, type IdempotencyOptions } from '../http/index.js'
 import { besideContent, hasContent, hold, isAnswered, isEmptyObject, NodeFacts, refuseHeld } from '../node/hold.js'
 import { KoaAnswer, put } from './koa-answer.js'
@@ -31,7 +31,7 @@ export interface Middleware extends Controls {
  */
 export function idempotency(options: IdempotencyOptions<Context>): Middleware
 export function idempotency(options: IdempotencyOptions<Context>, ...plugin: readonly unknown[]): Middleware {
-  if (typeof plugin[1] === 'function') return refuseMount(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
+  if (typeof plugin[1] === 'function') return refuseFactory(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
   const engine = createRequestEngine<Context>(options)
 
   async function protect(ctx: Context, next: Next, ...more: readonly unknown[]): Promise<void> {

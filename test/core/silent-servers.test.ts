@@ -1,8 +1,11 @@
 import type { IdempotencyEvent, IdempotencyOptions, Store } from 'once-per-key'
+import { createRequestEngine } from 'once-per-key/http'
+import { MemoryStore } from 'once-per-key/memory'
+import { sealed } from 'once-per-key/sealed'
 import { expect, test, vi } from 'vitest'
 import { failingStore } from '../support/failing-store.js'
 import { failBefore } from '../support/faults.js'
-import { requestFacts } from '../support/request-facts.js'
+import { answer, requestFacts } from '../support/request-facts.js'
 import { heardWarnings } from '../support/warnings.js'
 
 const KEY = 'order-that-nobody-shows'
@@ -51,7 +54,10 @@ test('each of its failures is told once by its code, twenty at the most: another
 
 test.each([
   { code: 'ECONNREFUSED', advised: true },
+  { code: 'connection_lost', advised: true },
   { code: 'store_full', advised: false },
+  { code: 'seal_key_missing', advised: false },
+  { code: 'schema_missing', advised: false },
 ])('where the store fails with $code, to look at its server is advised: $advised', async ({ code, advised }) => {
   const warnings = heardWarnings()
   const store = failingStore()
@@ -61,6 +67,25 @@ test.each([
   await printed()
   expect(warnings[0]?.message.includes('Check that its server is reachable')).toBe(advised)
   expect(warnings[0]?.message).toContain('errors.md#store_unavailable')
+})
+
+test('where a sealed answer is read without its keys, to open it is advised, and not to look at the server', async () => {
+  const warnings = heardWarnings()
+  const inner = new MemoryStore()
+  const keys = [Buffer.alloc(32, 1)] as const
+  const sealing = createRequestEngine({
+    store: sealed(inner, { keys }),
+    scope: () => 'acme-that-nobody-shows',
+    onEvent() {},
+  })
+  const decision = await sealing.decide(requestFacts({ key: KEY }))
+  if (decision.action === 'execute') await decision.run.settle(answer())
+  const { send } = await silentEngine({ store: inner })
+  expect(await send()).toMatchObject({ problem: { code: 'store_unavailable' } })
+  await printed()
+  expect(warnings).toHaveLength(1)
+  expect(warnings[0]?.message).toContain('opened by `sealed(store, { keys })`')
+  expect(warnings[0]?.message).not.toContain('Check that its server')
 })
 
 test('a server that runs handlers unprotected, and has no listener, says so once', async () => {

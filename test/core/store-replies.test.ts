@@ -73,6 +73,7 @@ describe('a store that answers a claim with what is no reply has failed: 503, an
         command: 'begin',
         error: {
           name: 'TypeError',
+          code: 'reply_invalid',
           message: expect.stringMatching(/^The store returned an invalid reply to `begin`: .*expected .+\.$/),
         },
       },

@@ -35,6 +35,14 @@ function sent(of: Problem) {
   return { status, headers: Object.fromEntries(headers), body: JSON.parse(String(body)) }
 }
 
+test('no detail speaks to the developers of the service: it is for its clients', () => {
+  for (const { code } of CATALOGUE) expect(problem(code).detail).not.toMatch(/`|developer|middleware|store\b|option/i)
+})
+
+test('a client without a key learns that a retry has the same one', () => {
+  expect(problem('key_missing').detail).toContain('a new one for each operation, and the same one for each retry')
+})
+
 test('the catalogue has every code once', () => {
   expect(PROBLEM_CODES).toEqual(CATALOGUE.map(({ code }) => code))
   expect(new Set(PROBLEM_CODES.map((code) => problem(code).title)).size).toBe(PROBLEM_CODES.length)

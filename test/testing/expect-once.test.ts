@@ -376,3 +376,43 @@ describe('reaches', () => {
     await close?.()
   })
 })
+
+describe('an error page of Express is shown as text', () => {
+  const LONG = 'It failed for a reason that takes many words to tell. '.repeat(20)
+
+  async function shownFor(error: Error): Promise<string> {
+    const app = express().post('/payouts', () => {
+      throw error
+    })
+    app.set('env', 'development')
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    const { message } = await expectOnce(app, REQUEST).then(
+      () => new Error('nothing was broken'),
+      (broken: Error) => broken,
+    )
+    return message
+  }
+
+  test('whole, up to the cause at its end, without the markup', async () => {
+    const shown = await shownFor(new Error(`${LONG}The client said: "duplicate key <7>"`))
+    expect(shown).toContain('500 Error: It failed for a reason')
+    expect(shown).toContain('The client said: "duplicate key <7>"')
+    expect(shown).not.toMatch(/&nbsp;|<br>|<pre>|DOCTYPE/)
+  })
+
+  test('with the first lines of the stack, and what stands behind it', async () => {
+    const error = new Error('The payout failed.')
+    error.stack = [
+      'Error: The payout failed.',
+      ...Array.from(
+        { length: 40 },
+        (_, i) => `    at step${i} (/app/node_modules/some-package/with/a/long/path.js:${i}:1)`,
+      ),
+      'Caused by: Error: the bank is closed',
+    ].join('\n')
+    const shown = await shownFor(error)
+    expect(shown).toContain('at step0 ')
+    expect(shown).not.toContain('at step3 ')
+    expect(shown).toContain('Caused by: Error: the bank is closed')
+  })
+})

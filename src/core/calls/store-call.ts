@@ -118,7 +118,8 @@ export class StoreCall<Reply> implements Hearing<Reply> {
       if (fault === null) return null
       const { member, expected } = fault
       const where = member === '' ? '' : `${member}: `
-      return new TypeError(`The store returned an invalid reply to \`${this.command}\`: ${where}expected ${expected}.`)
+      const message = `The store returned an invalid reply to \`${this.command}\`: ${where}expected ${expected}.`
+      return Object.assign(new TypeError(message), { code: 'reply_invalid' })
     } catch (error) {
       return error // Reading its properties threw.
     }

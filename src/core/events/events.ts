@@ -195,10 +195,9 @@ const MOST_TOPICS = 20
 export function warnUnheard(event: EngineEvent | { readonly type: 'rejected' | 'option_failed' }): void {
   if (event.type === 'store_failed') {
     const { name, message, code = name } = event.error
-    const advice =
-      code === 'store_full'
-        ? ''
-        : 'Check that its server is reachable, and that its client is connected (`await client.connect()` with node-redis). '
+    const advice = mayBeConnection(event.error)
+      ? 'Check that its server is reachable, and that its client is connected (`await client.connect()` with node-redis). '
+      : ''
     warnOnce(
       'ONCE_PER_KEY_STORE_FAILED',
       `The store failed at \`${event.command}\` (${code}: ${message}). While it fails, requests with a key get 503, or run ` +
@@ -216,13 +215,6 @@ export function warnUnheard(event: EngineEvent | { readonly type: 'rejected' | '
       'ONCE_PER_KEY_TRANSACTION_NOT_COMMITTED',
       'A record was completed by hand in a transaction that was not committed: the client got 503, and the outcome is unknown. ' +
         `Call completeIn as the last statement, and end the response after the COMMIT. ${ONCE}`,
-    )
-  } else if (event.type === 'failed' && event.because === 'no_transaction') {
-    warnOnce(
-      'ONCE_PER_KEY_TRANSACTION_MISSING',
-      "A success was sent outside of a transaction, but with effects: 'in-transaction' all effects are inside one: the client got 500 " +
-        'transaction_missing, and the outcome is unknown. Answer inside `store.transaction(context, work)`; where there is nothing to ' +
-        `write, with \`{ allowEmpty: true }\`. ${ONCE}`,
     )
   } else if (event.type === 'evicted' && event.state === 'failed') {
     warnOnce(
@@ -242,5 +234,12 @@ export function warnUnheard(event: EngineEvent | { readonly type: 'rejected' | '
     )
   }
 }
+
+/** An error of a store of ours says itself what to do: its code is one of ours, in lower case. What clients throw does not. */
+function mayBeConnection({ code }: StoreFailure): boolean {
+  return code === undefined || !/^[a-z]+(?:_[a-z]+)+$/.test(code) || CONNECTION_CODES.includes(code)
+}
+
+const CONNECTION_CODES: readonly string[] = ['connection_lost', 'timed_out', 'database_failed']
 
 const ONCE = 'This is printed once; `onEvent` receives every case.'

@@ -1,7 +1,17 @@
+import { kindOf } from '../errors.js'
 import type { EngineEvent } from '../events/events.js'
 import type { Answer } from '../record/record.js'
 import type { Store } from '../store.js'
-import { aFunction, anInteger, checkOptions, mistakesIn, oneOf, presentIn, type Rule } from './validation.js'
+import {
+  aFunction,
+  anInteger,
+  checkOptions,
+  type Fault,
+  mistakesIn,
+  oneOf,
+  presentIn,
+  type Rule,
+} from './validation.js'
 
 /** The options of an engine, which runs an operation once. All durations are integers, in milliseconds. */
 export interface EngineOptions {
@@ -232,7 +242,8 @@ function mistakesInDurations(options: Readonly<Record<Duration, number | undefin
   const mistakes: string[] = []
   const atLeast = (name: Duration, bound: string, boundMs: number, why: string, wayOut: string): void => {
     if (ms(name) < boundMs) {
-      mistakes.push(`${name}: ${ms(name)} is less than ${bound} = ${boundMs}: ${why}. Raise ${name}, or ${wayOut}`)
+      const raise = inSeconds(name, ms(name), boundMs) ?? 'Raise'
+      mistakes.push(`${name}: ${ms(name)} is less than ${bound} = ${boundMs}: ${why}. ${raise} ${name}, or ${wayOut}`)
     }
   }
   const [leaseMs, maxRunMs, retentionMs] = [ms('leaseMs'), ms('maxRunMs'), ms('retentionMs')]
@@ -254,10 +265,42 @@ function mistakesInDurations(options: Readonly<Record<Duration, number | undefin
   return mistakes
 }
 
-function aStore(value: unknown): string | null {
+/** Many libraries have seconds: nobody keeps a record for 86 of them, and a value above an hour is no lease. */
+function inSeconds(name: Duration, given: number, leastMs: number): string | null {
+  const isPlausible = given * 1_000 >= leastMs && (name.endsWith('etentionMs') || given <= MOST_SECONDS)
+  return isPlausible ? `If these are seconds, write ${name}: ${grouped(given * 1_000)}. Otherwise raise` : null
+}
+
+const MOST_SECONDS = 3_600
+
+/** As one writes it in code: 86_400_000. */
+function grouped(value: number): string {
+  return String(value).replace(/\B(?=(?:\d{3})+$)/g, '_')
+}
+
+function aStore(value: unknown): string | Fault | null {
   const store = value as Partial<Store> | null | undefined
   const commands = [store?.begin, store?.renew, store?.complete, store?.release]
-  return commands.every((command) => typeof command === 'function')
-    ? null
-    : "a store, such as new MemoryStore() from 'once-per-key/memory'"
+  if (commands.every((command) => typeof command === 'function')) return null
+  const expected = "a store, such as new MemoryStore() from 'once-per-key/memory'"
+  const wayOut = storeFor(value)
+  return wayOut === null ? expected : { expected, seen: `${kindOf(value)}. ${wayOut}` }
+}
+
+/** What to write for a client, a class or a promise that was given as the store; `null`: it is none of these. */
+function storeFor(value: unknown): string | null {
+  const has = (...methods: readonly string[]) => methods.every((method) => typeof Object(value)[method] === 'function')
+  if (typeof value === 'function' && typeof value.prototype?.begin === 'function') {
+    return `It is the class: write store: new ${value.name}(…)`
+  }
+  if (has('then')) return 'Await it first'
+  if (has('evalsha') || has('evalSha') || has('sendCommand')) return forClient('Redis', 'RedisStore', 'client', 'redis')
+  if (has('prepare', 'exec')) return forClient('SQLite', 'SqliteStore', 'database', 'sqlite')
+  if (has('getConnection', 'query')) return forClient('MySQL', 'MySqlStore', 'pool', 'mysql')
+  if (has('connect', 'query')) return forClient('Postgres', 'PostgresStore', 'pool', 'postgres')
+  return null
+}
+
+function forClient(database: string, store: string, option: string, entry: string): string {
+  return `It is a client of ${database}: write store: new ${store}({ ${option} }), from 'once-per-key/${entry}'`
 }

@@ -42,7 +42,7 @@ export function mistakesIn(
 /** A store, a pool or a request in place of options is one mistake, not one for each of its fields. */
 function faultOfWhole(given: unknown, rules: Readonly<Record<string, Rule>>): string | null {
   const known = Object.keys(rules)
-  const mistake = `expected options, such as { ${known[0]}: … }; seen: ${kindOf(given)}`
+  const mistake = `expected options, such as { ${known[0]}: … }; seen: ${kindOf(given)}${wayOutOfWhole(given, known)}`
   if (!isObject(given)) return mistake
   const prototype: unknown = Object.getPrototypeOf(given)
   if (prototype === null || prototype === Object.prototype) return null
@@ -51,6 +51,17 @@ function faultOfWhole(given: unknown, rules: Readonly<Record<string, Rule>>): st
   const ours = names.filter((name) => known.includes(name)).length
   const isOurs = names.length === 0 ? known.some((name) => name in given) : ours * 2 >= names.length
   return isOurs ? null : mistake
+}
+
+function wayOutOfWhole(given: unknown, known: readonly string[]): string {
+  const { begin, renew, method, headers, req } = Object(given)
+  if (typeof begin === 'function' && typeof renew === 'function' && known.includes('store')) {
+    return '. Give the store as an option: { store, … }'
+  }
+  const isOfRequest = (typeof method === 'string' && isObject(headers)) || isObject(req)
+  return isOfRequest
+    ? `. It was mounted without having been called: mount what it returns for its options, { ${known[0]}: …, … }`
+    : ''
 }
 
 function isObject(given: unknown): given is object {
@@ -110,8 +121,66 @@ export function shown(value: unknown): string {
 
 function unknownName(name: string, known: readonly string[]): string[] {
   if (known.includes(name)) return []
+  const meant = meantBy(name, known)
+  if (meant !== null) return [`${name}: there is no such option; here it is ${meant}`]
   const nearest = nearestOf(name, known)
   return [`${name}: ${nearest === null ? 'there is no such option' : `did you mean ${nearest}?`}`]
+}
+
+/** What other libraries call an option, in lower case and without what follows. */
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  retentionMs: [
+    'ttl',
+    'cachettl',
+    'keyttl',
+    'expiry',
+    'expires',
+    'expiresin',
+    'expiresafter',
+    'expiration',
+    'lifetime',
+    'maxage',
+  ],
+  leaseMs: ['lockttl', 'locktimeout', 'lockduration', 'lockexpiry', 'processingtimeout', 'inprogresstimeout'],
+  header: [
+    'keyheader',
+    'headername',
+    'headerkey',
+    'keyheadername',
+    'idempotencyheader',
+    'idempotencykeyheader',
+    'idempotencykey',
+  ],
+  prefix: ['keyprefix', 'cachekeyprefix', 'cacheprefix', 'storeprefix', 'keynamespace'],
+  store: [
+    'storage',
+    'cache',
+    'adapter',
+    'storageadapter',
+    'backend',
+    'persistence',
+    'persistencestore',
+    'redis',
+    'redisclient',
+  ],
+  scope: ['tenant', 'tenantid', 'account', 'accountid', 'user', 'userid', 'merchantid', 'getscope', 'getuserid'],
+  required: ['enforce', 'enforceidempotency', 'mandatory', 'require', 'requirekey', 'keyrequired'],
+  fingerprint: ['payloadhash', 'requesthash', 'hash', 'hashbody', 'getfingerprint'],
+  onEvent: ['logger', 'onhit', 'onmiss', 'onreplay', 'onerror'],
+  skip: ['exclude', 'shouldskip', 'skiprequest', 'skipif'],
+  client: ['redis', 'redisclient', 'connection'],
+  pool: ['client', 'connection', 'db', 'database', 'pgpool'],
+  database: ['db', 'client', 'connection'],
+}
+
+/** The option that is meant by a synonym, in words; `null`: it is none. */
+function meantBy(name: string, known: readonly string[]): string | null {
+  const bare = name.replace(/_/g, '').toLowerCase()
+  const unitless = bare.replace(/(?:ms|millis|seconds|secs|sec|minutes|hours)$/, '')
+  const isMeant = (option: string) => SYNONYMS[option]?.some((synonym) => synonym === bare || synonym === unitless)
+  const option = known.find(isMeant)
+  if (option !== undefined) return option.endsWith('Ms') ? `${option}, in milliseconds` : option
+  return isMeant('prefix') && known.includes('store') ? 'prefix, an option of the store' : null
 }
 
 /** The known name that was probably meant; `null` if none is similar. */

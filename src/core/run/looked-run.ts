@@ -1,5 +1,5 @@
 import { monotonicNow } from '../calls/deadlines.js'
-import { type FailureReason, tellNotRun } from '../events/events.js'
+import { type FailureReason, tellNotRun, warnOnce } from '../events/events.js'
 import {
   inFlight,
   type NotRun,
@@ -158,7 +158,12 @@ export class LookedRun extends Run implements LookedKey {
   // --- its end without a transaction
 
   protected override store(_answer: Answer): void {
-    void (this.#isRefused ? this.#fenced(null) : this.#withhold('no_transaction', transactionMissing()))
+    if (this.#isRefused) {
+      void this.#fenced(null)
+      return
+    }
+    warnOfMissingTransaction()
+    void this.#withhold('no_transaction', transactionMissing())
   }
 
   protected override release(failure: Failure): void {
@@ -278,4 +283,14 @@ export class LookedRun extends Run implements LookedKey {
 function preventing(record: IdempotencyRecord | null): IdempotencyRecord | null {
   const isLive = record?.state === 'in-flight' && record.leaseRemainingMs > 0
   return record?.state === 'completed' || isLive ? record : null
+}
+
+/** For developers, also where a listener is: the client is only told that the outcome is unknown. */
+function warnOfMissingTransaction(): void {
+  warnOnce(
+    'ONCE_PER_KEY_TRANSACTION_MISSING',
+    "A success was sent outside of a transaction, but with effects: 'in-transaction' all effects are inside one: the client got 500 " +
+      'transaction_missing, and the outcome is unknown. Answer inside `store.transaction(context, work)`. If there is nothing to ' +
+      'write, give it `{ allowEmpty: true }`. This is printed once.',
+  )
 }

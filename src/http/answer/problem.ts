@@ -30,7 +30,7 @@ export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
   key_missing: {
     status: 400,
     title: 'An idempotency key is required',
-    detail: 'Send a key that you choose, new for each operation, so that the operation can be retried safely.',
+    detail: 'Send a key that you choose: a new one for each operation, and the same one for each retry of it.',
     retry: false,
   },
   key_invalid: {
@@ -92,11 +92,10 @@ export const problemCatalogue: ProblemCatalogue<ProblemCode> = {
   },
   transaction_missing: {
     status: 500,
-    title: 'The operation was answered without a transaction',
+    title: 'The outcome of the operation is unknown',
     detail:
-      'The service has declared that all effects are inside a transaction, and answered with a success outside of one, so what it did is ' +
-      'unknown. To its developers: answer inside `store.transaction(context, work)`; where there is nothing to write, with ' +
-      '`{ allowEmpty: true }`.',
+      'The service cannot say what this request did, so its result was withheld. Find out whether it had its effect before you use a new ' +
+      'key.',
     retry: false,
   },
   key_expired: {

@@ -87,7 +87,7 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
       return {
         kind: 'rejected',
         code: 'key_missing',
-        detail: `Send the header ${header}, with a value that you choose, new for each operation.`,
+        detail: `Send the header ${header}, with a value that you choose: a new one for each operation, and the same one for each retry of it.`,
       }
     }
     const ofLegacy = legacy === null ? undefined : deprecation

@@ -295,12 +295,30 @@ function isDuplicates(answer: OnceAnswer): boolean {
   return answer.status === 409 || isRefusedAs('in_flight', answer) || isRefusedAs('answer_not_kept', answer)
 }
 
-const MOST_CHARACTERS = 1_000
+const MOST_CHARACTERS = 2_000
+const MOST_FRAMES = 3
 
 function brief({ status, body, headers }: OnceAnswer): string {
-  const text = body.length > MOST_CHARACTERS ? `${body.slice(0, MOST_CHARACTERS)}…` : body
+  const whole = /^\s*<(?:!doctype|html)/i.test(body) ? toText(body) : body
+  const text = whole.length > MOST_CHARACTERS ? `${whole.slice(0, MOST_CHARACTERS)}…` : whole
   return `${status}${isReplay({ status, body, headers }) ? ' replayed' : ''} ${text}`.trimEnd()
 }
+
+/** An error page, such as Express's, as text: what failed, and the first lines of the stack, behind which a cause may follow. */
+function toText(page: string): string {
+  let frames = 0
+  return page
+    .replace(/<head\b[\s\S]*?<\/head>/i, '')
+    .replace(/<br\b[^>]*>/gi, '\n')
+    .replace(/<[^>]*>/g, '')
+    .replace(/&(nbsp|lt|gt|quot|#39|amp);/g, (_, name: keyof typeof ENTITIES) => ENTITIES[name])
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && (!line.startsWith('at ') || ++frames <= MOST_FRAMES))
+    .join('\n')
+}
+
+const ENTITIES = { nbsp: ' ', lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' } as const
 
 function times(count: number): string {
   return ['not at all', 'once', 'twice'][count] ?? `${count} times`

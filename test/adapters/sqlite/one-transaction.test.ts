@@ -242,13 +242,16 @@ describe.each(DRIVER_NAMES)('one transaction and no claim, on %s,', (driver) => 
   })
 })
 
-test('without `onEvent`, successes without a transaction are told by one warning', async () => {
+test.each([
+  ['without', undefined],
+  ['with', () => {}],
+])('%s `onEvent`, successes without a transaction are told by one warning', async (_which, onEvent) => {
   const { store } = await served(DRIVER_NAMES[0] as DriverName)
   vi.resetModules()
   const fresh = await import('once-per-key/run')
   await printed() // What an earlier test has caused.
   const warnings = heardWarnings()
-  const once = fresh.runner({ store, name: 'pay', effects: 'in-transaction' })
+  const once = fresh.runner({ store, name: 'pay', effects: 'in-transaction', onEvent })
   for (const key of ['a', 'b']) {
     const run = once({ scope: 'acme', key, input: {} }, async () => 1)
     await expect(run).rejects.toMatchObject({ code: 'transaction_missing' })

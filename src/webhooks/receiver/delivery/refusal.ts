@@ -131,6 +131,6 @@ const WORDS: Readonly<Partial<Record<ProblemCode, { readonly title: string; read
   },
   store_unavailable: {
     title: 'Events cannot be received at the moment',
-    detail: 'The store could not be reached. Send the event again after a short delay.',
+    detail: 'The event was not handled. Send it again after a short delay.',
   },
 }

@@ -265,7 +265,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     )
     expect(await post()).toMatchObject({
       status: 500,
-      body: { code: 'transaction_missing', message: expect.stringContaining('allowEmpty: true') },
+      body: { code: 'transaction_missing', message: expect.stringContaining('Find out whether it had its effect') },
     })
     expect(await record()).toMatchObject({ state: 'failed', uncertain: true, attempt: 1 })
     expect(events).toMatchObject([{ type: 'failed', uncertain: true, because: 'no_transaction' }])
