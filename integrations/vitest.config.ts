@@ -69,7 +69,10 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'suites', include: SUITES } },
     ],
-    env: { ONCE_PER_KEY_BETTER_SQLITE3: join(HERE, 'node_modules/better-sqlite3') },
+    env: {
+      ONCE_PER_KEY_BETTER_SQLITE3: join(HERE, 'node_modules/better-sqlite3'),
+      ONCE_PER_KEY_LIBSQL: join(HERE, 'node_modules/libsql'),
+    },
     // The package passes through Vite as the tests do, so that a test can replace what it imports.
     server: { deps: { inline: [/integrations\/node_modules\/once-per-key\//] } },
     globalSetup: 'test/support/global-setup.ts',

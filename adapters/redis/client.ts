@@ -10,12 +10,12 @@ import type { Script } from './scripts.js'
 export type SendCommand = (key: string, args: readonly (string | Buffer)[]) => Promise<unknown>
 
 /** ioredis 5 or 6: `Redis` or `Cluster`. */
-interface Ioredis {
+type Ioredis = {
   callBuffer(command: string, ...args: (string | Buffer)[]): Promise<unknown>
 }
 
 /** node-redis 5 or 6: a client, a cluster or a sentinel. The arguments of their `sendCommand` differ. */
-interface NodeRedis {
+type NodeRedis = {
   // biome-ignore lint/suspicious/noExplicitAny: three signatures under one name
   sendCommand(...args: any[]): Promise<unknown>
   // biome-ignore lint/suspicious/noExplicitAny: only its presence matters: it tells 5 and 6 from older versions
@@ -28,6 +28,14 @@ export type RedisClient = Ioredis | NodeRedis
 export const EXPECTED_CLIENT =
   'a client of ioredis 5 or 6 (Redis or Cluster) or of redis 5 or 6 (client, cluster or sentinel), awaited and not pooled; ' +
   'for another one give `sendCommand: (key, args) => …` that resolves with Buffers'
+
+/** What a client is that was given as `client` and is none, with what to do about it. */
+export function kindOfClient(client: unknown): string {
+  const isMock = isIoredis(client) && !has(client as object, 'callBuffer')
+  return isMock
+    ? "a client of ioredis-mock, whose Lua does not run the store's scripts: in tests use new MemoryStore() of once-per-key/memory, or a real Redis"
+    : kindOf(client)
+}
 
 /**
  * The mistake if a client, or its URL (which may hold a password), was passed instead of the options; `null` if not.
@@ -146,7 +154,10 @@ export function senderOf(client: unknown): SendCommand | null {
   if (typeof client !== 'object' || client === null) return null
   // Checked first, because ioredis also has a sendCommand, with another meaning. Its pipelines look like a client but
   // return no replies.
-  if (isIoredis(client)) return 'isPipeline' in client ? null : senderOfIoredis(client as unknown as IoredisMethods)
+  if (isIoredis(client)) {
+    const isWhole = has(client, 'callBuffer') && !('isPipeline' in client)
+    return isWhole ? senderOfIoredis(client as unknown as IoredisMethods) : null
+  }
   // Before version 5 there was no type mapping: replies would lose bytes. A pool has idleClients.
   if (!has(client, 'sendCommand') || !has(client, 'withTypeMapping') || 'idleClients' in client) return null
   const redis = client as NodeRedis
@@ -177,8 +188,9 @@ function senderOfIoredis(client: IoredisMethods): SendCommand {
   }
 }
 
+/** Or a mock of it. */
 function isIoredis(client: unknown): boolean {
-  return has(client as object, 'evalshaBuffer')
+  return typeof client === 'object' && client !== null && has(client, 'evalshaBuffer')
 }
 
 /** RESP's type bytes: strings are decoded as UTF-8 unless mapped to Buffers. */

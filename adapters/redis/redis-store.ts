@@ -7,7 +7,6 @@ import {
   type Forgetting,
   type Hearing,
   type IdempotencyRecord,
-  kindOf,
   type ListedRecords,
   type OwnersCommand,
   type Ownership,
@@ -25,6 +24,7 @@ import {
   EXPECTED_CLIENT,
   evaluate,
   keyPrefixOf,
+  kindOfClient,
   misplacedClient,
   type Node,
   nodesOf,
@@ -53,7 +53,7 @@ import {
 } from './scripts.js'
 import { type Shows, walk } from './walk.js'
 
-interface Prefix {
+type Prefix = {
   /**
    * The prefix of every key: a word and a colon, such as `'payments:'`, or a text that ends with a character that no
    * key part contains, such as `'shop:payments/'`. Another could meet another store's records.
@@ -269,7 +269,8 @@ const ONE_TOO_MANY = 'client: expected either `client` or `sendCommand`, not bot
 
 const RULES = {
   // Only the kind of the value is shown: a URL may hold a password.
-  client: (value: unknown) => (senderOf(value) === null ? { expected: EXPECTED_CLIENT, seen: kindOf(value) } : null),
+  client: (value: unknown) =>
+    senderOf(value) === null ? { expected: EXPECTED_CLIENT, seen: kindOfClient(value) } : null,
   sendCommand: optionRules.aFunction,
   prefix: aPrefix,
   prefixMayMeetOthers: optionRules.oneOf(true, false),

@@ -88,3 +88,11 @@ export function wordsOf(error: unknown): string {
   const { message } = (typeof error === 'object' && error !== null ? error : {}) as { readonly message?: unknown }
   return typeof message === 'string' && message !== '' ? message : 'nothing'
 }
+
+/** A row whose bytes are a `Uint8Array`: libSQL's driver has them so in a single row, and as an `ArrayBuffer` in a list. */
+export function withBytes<Found extends Row | undefined>(row: Found): Found {
+  for (const [name, value] of Object.entries(row ?? {})) {
+    if (value instanceof ArrayBuffer) Reflect.set(row as Row, name, new Uint8Array(value))
+  }
+  return row
+}

@@ -6,6 +6,7 @@ import {
   type SqliteDatabase,
   type SqliteStatement,
   type SqliteValue,
+  withBytes,
   wordsOf,
 } from './client.js'
 import { SqliteStoreError, storeError, withoutStatement } from './errors.js'
@@ -108,11 +109,13 @@ export class Connection {
   }
 
   row(name: StatementName, ...values: SqliteValue[]): Row | undefined {
-    return this.#sent(name, (statement) => statement.get(...values)) as Row | undefined
+    return this.#sent(name, (statement) => withBytes(statement.get(...values) as Row | undefined)) as Row | undefined
   }
 
   rows(name: StatementName, ...values: SqliteValue[]): readonly Row[] {
-    return this.#sent(name, (statement) => statement.all(...values)) as readonly Row[]
+    return this.#sent(name, (statement) =>
+      (statement.all(...values) as readonly Row[]).map(withBytes),
+    ) as readonly Row[]
   }
 
   /** Returns how many rows the statement changed. */

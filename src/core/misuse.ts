@@ -181,7 +181,8 @@ export function storeFailedRenewal(): IdempotencyError {
   return new IdempotencyError(
     'store_failed',
     'The store did not renew the lease in time, so the transaction was rolled back, and its work was not called. If the store and ' +
-      '`transactions` have the same pool, give the store its own.',
+      '`transactions` have the same pool, give the store its own. If the client has a single connection, as PGlite has, the store can ' +
+      "never send a command beside an open transaction: use `effects: 'in-transaction'`.",
   )
 }
 

@@ -9,8 +9,8 @@ vi.setConfig({ testTimeout: 900_000 })
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const SUITE = 'test/adapters/sqlite'
 
-test('better-sqlite3 is tried here, and the interface of node:sqlite', () => {
-  expect(DRIVER_NAMES.toSorted()).toEqual(['better-sqlite3', 'node:sqlite'])
+test('better-sqlite3 and libSQL are tried here, and the interface of node:sqlite', () => {
+  expect(DRIVER_NAMES.toSorted()).toEqual(['better-sqlite3', 'libsql', 'node:sqlite'])
 })
 
 // Node 20 has no `node:sqlite`: there the root’s tests of the store run once more, on a Node that has it.

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import type { SqliteDatabase } from 'once-per-key/sqlite'
 
-export type DriverName = 'node:sqlite' | 'better-sqlite3'
+export type DriverName = 'node:sqlite' | 'better-sqlite3' | 'libsql'
 
 /** A database that a test opens and closes. */
 export interface OpenDatabase extends SqliteDatabase {
@@ -16,12 +16,14 @@ type Open = (file: string, options?: DatabaseOptions) => OpenDatabase
 
 /**
  * The drivers that are there. Before Node 22.13, which brings `node:sqlite`, a package of the same interface stands for it.
- * ONCE_PER_KEY_BETTER_SQLITE3 names the folder of better-sqlite3: it must be compiled, so it is installed in `integrations`.
+ * ONCE_PER_KEY_BETTER_SQLITE3 names the folder of better-sqlite3, and ONCE_PER_KEY_LIBSQL that of libSQL's driver of the same interface:
+ * they are binaries, so they are installed in `integrations`.
  */
 export const DRIVERS: Readonly<Partial<Record<DriverName, Open>>> = Object.fromEntries(
   [
     ['node:sqlite', nodeSqlite()],
-    ['better-sqlite3', betterSqlite3()],
+    ['better-sqlite3', betterSqlite3(process.env.ONCE_PER_KEY_BETTER_SQLITE3)],
+    ['libsql', betterSqlite3(process.env.ONCE_PER_KEY_LIBSQL)],
   ].filter(([, open]) => open !== undefined),
 )
 
@@ -44,8 +46,8 @@ function nodeSqlite(): Open {
   return (file, options = {}) => new DatabaseSync(file, options)
 }
 
-function betterSqlite3(): Open | undefined {
-  const { ONCE_PER_KEY_BETTER_SQLITE3: folder } = process.env
+/** And what has its interface. */
+function betterSqlite3(folder: string | undefined): Open | undefined {
   if (folder === undefined) return undefined
   const Database = createRequire(import.meta.url)(folder) as new (
     file: string,
