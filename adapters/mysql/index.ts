@@ -1,4 +1,6 @@
-export type { AllowEmpty } from '../../src/core/index.js'
+export type { WithAllowEmpty, WithResult } from '../../src/core/index.js'
+export type { TxOfFunctions } from '../sql/clients.js'
+export * from '../sql/every-sql-store.js'
 export type { MySqlCallbackPool, MySqlPool, MySqlPromisePool } from './connection/client.js'
 export { MySqlStoreError, type MySqlStoreErrorCode } from './errors.js'
 export { MySqlStore } from './mysql-store.js'

@@ -10,7 +10,7 @@ export interface SchemaOptions {
   readonly schema?: string | undefined
 }
 
-interface CommonOptions<Given> extends SchemaOptions {
+type CommonOptions<Given> = SchemaOptions & {
   /**
    * How the application opens transactions: another `pg` pool, or `{ transaction, run }` of another client.
    * `completeIn` needs only `run`.

@@ -1,3 +1,19 @@
+export type {
+  Around,
+  Fenced,
+  Free,
+  Hearing,
+  Looked,
+  Looking,
+  OwnersCommand,
+  OwnersReply,
+  SentOperation,
+  SentTerms,
+  Store,
+  Unclaimed,
+  Withheld,
+} from '../../src/core/index.js'
+export * from '../every-store.js'
 export { SealedStoreError, type SealedStoreErrorCode } from './errors.js'
 export { newSealingKey, sealingKeyId } from './keys.js'
 export type { SealedOptions } from './options.js'

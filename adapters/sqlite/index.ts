@@ -1,4 +1,4 @@
-export type { AllowEmpty } from '../../src/core/index.js'
+export * from '../sql/every-sql-store.js'
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './client.js'
 export { SqliteStoreError, type SqliteStoreErrorCode } from './errors.js'
 export type { SqliteStoreOptions } from './options.js'

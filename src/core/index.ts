@@ -2,7 +2,7 @@ export { awaited } from './calls/awaited.js'
 export { faultInReply, type ReplyFault } from './calls/reply.js'
 export type { Claimant, Claimed } from './engine/claims.js'
 export { createOperationEngine, type OperationEngine } from './engine/engine.js'
-export type { ForgottenScope, ScopeName, ScopeRecord, UnknownOutcome } from './engine/operator-calls.js'
+export type { EndedRecord, ForgottenScope, ScopeName, ScopeRecord, UnknownOutcome } from './engine/operator-calls.js'
 export {
   CertainFailure,
   type CertainFailureOptions,

@@ -33,8 +33,8 @@ export type AsInput<Type> = Type & ('flaw' extends Flaw<Type, JsonInputOf<Type>>
 
 type Flaw<Type, Accepted> = [Type] extends [Accepted] ? never : 'flaw'
 
-/** Its name is what a compiler shows. */
-interface NotJson {
+/** Its name is what a compiler shows. No interface: a compiler could not write it into an application's declarations. */
+type NotJson = {
   readonly 'this is not JSON': never
 }
 

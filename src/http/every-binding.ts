@@ -1,26 +1,50 @@
-/** What an application gets from the entry of each binding. */
+/**
+ * What an application gets from the entry of each binding, with the types of what its functions take and return: a compiler that writes an
+ * application's declarations finds them nowhere else.
+ */
 export {
+  type Answer,
+  type AsResult,
   CertainFailure,
   type CertainFailureOptions,
+  type CommandReply,
+  type FailureReason,
+  type GivenAnswer,
   type IdempotencyContext,
   IdempotencyError,
   type IdempotencyErrorCode,
+  type IdempotencyRecord,
+  type JsonOf,
+  type PreviousOutcome,
+  type RecordName,
+  type Refusal,
+  type ShownStep,
+  type StepInHand,
+  type StepOf,
+  type StepOptions,
   type Store,
+  type StoreFailure,
 } from '../core/index.js'
 export {
+  type AttemptName,
   agenticCommerce,
   type BodyFieldOptions,
   bodyField,
   type IdempotencyEvent,
   ietfDraft,
   ietfDraft07,
+  type KeepHeader,
+  type KnownOutcome,
   type LegacyKey,
   type Problem,
   type ProblemCode,
   type ProblemStatuses,
   type Profile,
   type ProfileName,
+  type Rejection,
+  type RenderProblem,
   singleTenant,
+  type UnknownOutcome,
   universalCommerce,
   withoutBody,
 } from './index.js'

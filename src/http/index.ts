@@ -1,4 +1,28 @@
-export type { UnknownOutcome } from '../core/engine/operator-calls.js'
+export type {
+  Answer,
+  AsResult,
+  CommandReply,
+  FailureReason,
+  GivenAnswer,
+  IdempotencyContext,
+  IdempotencyRecord,
+  Identity,
+  JsonOf,
+  MaybePromise,
+  OptionFault,
+  OptionRule,
+  PreviousOutcome,
+  RecordName,
+  Refusal,
+  Settling,
+  ShownStep,
+  StepInHand,
+  StepOf,
+  StepOptions,
+  Store,
+  StoreFailure,
+  UnknownOutcome,
+} from '../core/index.js'
 export { bodyHeaders, fitsHeldBody, isReply, type Reply, reply } from './answer/answer.js'
 export {
   type ProblemCatalogue,

@@ -1,5 +1,6 @@
 export { contextOf } from '../core/index.js'
 export * from '../http/every-binding.js'
+export type { Controls, Operator } from '../http/index.js'
 export { IdempotencyModule, Idempotent, Operation } from './module.js'
 export type { NestOptions, NestRequest } from './nest-options.js'
 export { IdempotencyService } from './protections.js'

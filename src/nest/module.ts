@@ -42,9 +42,10 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new nest.ConfigurableM
 export class IdempotencyModule extends ConfigurableModuleClass implements NestModule, OnApplicationShutdown {
   readonly #protections: Protections
 
-  constructor(protections: Protections) {
+  /** Called by Nest. */
+  constructor(protections: object) {
     super()
-    this.#protections = protections
+    this.#protections = protections as Protections
   }
 
   /** Nest calls it before it registers routes. */

@@ -11,6 +11,7 @@ export class IdempotencyService implements Controls {
   readonly #operator: Operator
   readonly #idle: () => Promise<void>
 
+  /** Called by the module. */
   constructor(operator: Operator, idle: () => Promise<void>) {
     this.#operator = operator
     this.#idle = idle

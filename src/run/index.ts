@@ -1,11 +1,28 @@
-export type { Json, JsonInputOf, JsonOf } from '../core/index.js'
 export {
+  type Answer,
+  type AsInput,
+  type AsResult,
   CertainFailure,
   type CertainFailureOptions,
+  type CommandReply,
+  type FailureReason,
   type IdempotencyContext,
   IdempotencyError,
   type IdempotencyErrorCode,
+  type IdempotencyRecord,
+  type Json,
+  type JsonInputOf,
+  type JsonOf,
+  type PreviousOutcome,
+  type Refusal,
   type RefusalCode,
+  type ShownStep,
+  type StepInHand,
+  type StepOf,
+  type StepOptions,
+  type Store,
+  type StoreFailure,
+  type UnknownOutcome,
 } from '../core/index.js'
 export type { AttemptedOperation, KnownResult, Operation, OperationName } from './operation.js'
 export { RefusedError } from './operation-run.js'

@@ -1,3 +1,28 @@
+export type {
+  Answer,
+  AsResult,
+  FailureReason,
+  IdempotencyContext,
+  JsonOf,
+  PreviousOutcome,
+  Refusal,
+  StepInHand,
+  StepOf,
+  StepOptions,
+  Store,
+  StoreFailure,
+} from '../core/index.js'
+export type {
+  IdempotencyEvent,
+  IdempotencyOptions,
+  KeepHeader,
+  LegacyKey,
+  Problem,
+  Profile,
+  ProfileName,
+  Rejection,
+  RenderProblem,
+} from '../http/index.js'
 export {
   type ExpectedOnce,
   type ExpectOnceOptions,

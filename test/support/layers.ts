@@ -24,6 +24,7 @@ const CORE = String.raw`src/core/index\.ts$`
 const HTTP = String.raw`src/http/(index|every-binding)\.ts$`
 const ANY_SENDER = 'src/webhooks/receiver/(?!documented-)'
 const EVENT_ERROR = String.raw`src/webhooks/events/event-error\.ts$`
+const EVERY_STORE = String.raw`adapters/every-store\.ts$`
 const OWN_NAME = /^once-per-key(\/.+)?$/
 
 /** The files and folders of the project that begin so; a name that ends with `$` is that file alone. */
@@ -92,7 +93,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     files: /^src\/webhooks\/receiver\/index\.ts$/,
-    mayImport: oneOf(CORE, ANY_SENDER, EVENT_ERROR, 'src/webhooks/signatures/'),
+    mayImport: oneOf(CORE, HTTP, ANY_SENDER, EVENT_ERROR, 'src/webhooks/signatures/'),
     packages: NONE,
   },
   {
@@ -109,14 +110,16 @@ const LAYERS: readonly Layer[] = [
   { files: /^src\/client-node\//, mayImport: oneOf('src/client/', 'src/client-node/'), packages: NONE },
   { files: CLIENT, mayImport: CLIENT, packages: NONE },
   { files: /^src\/testing\//, mayImport: oneOf(CORE, HTTP, 'src/testing/'), packages: NONE },
-  { files: /^adapters\/memory\//, mayImport: oneOf(CORE, 'adapters/memory/'), packages: /^lru-cache$/ },
+  // The types that each of them exports.
+  { files: /^adapters\/every-store\.ts$/, mayImport: oneOf(CORE), packages: NONE },
+  { files: /^adapters\/memory\//, mayImport: oneOf(CORE, EVERY_STORE, 'adapters/memory/'), packages: /^lru-cache$/ },
   // What the stores in SQL databases have in common.
-  { files: /^adapters\/sql\//, mayImport: oneOf(CORE, 'adapters/sql/'), packages: NONE },
+  { files: /^adapters\/sql\//, mayImport: oneOf(CORE, EVERY_STORE, 'adapters/sql/'), packages: NONE },
   { files: /^adapters\/postgres\//, mayImport: oneOf(CORE, 'adapters/sql/', 'adapters/postgres/'), packages: NONE },
   { files: /^adapters\/mysql\//, mayImport: oneOf(CORE, 'adapters/sql/', 'adapters/mysql/'), packages: NONE },
-  { files: /^adapters\/sealed\//, mayImport: oneOf(CORE, 'adapters/sealed/'), packages: NONE },
+  { files: /^adapters\/sealed\//, mayImport: oneOf(CORE, EVERY_STORE, 'adapters/sealed/'), packages: NONE },
   { files: /^adapters\/sqlite\//, mayImport: oneOf(CORE, 'adapters/sql/', 'adapters/sqlite/'), packages: NONE },
-  { files: /^adapters\/redis\//, mayImport: oneOf(CORE, 'adapters/redis/'), packages: NONE },
+  { files: /^adapters\/redis\//, mayImport: oneOf(CORE, EVERY_STORE, 'adapters/redis/'), packages: NONE },
   // The command is a user of the package, with a driver for each store.
   { files: /^bin\//, mayImport: oneOf('bin/'), packages: /^(better-sqlite3|ioredis|mysql2(\/promise)?|pg)$/ },
   { files: PAGE, mayImport: PAGE, packages: NONE },

@@ -5,7 +5,7 @@ import type { IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { StoreEvent } from '../store.js'
 import type { NotRun, RefusalCode } from './refusal.js'
 
-interface About {
+type About = {
   readonly scope: string
   readonly key: string
 }

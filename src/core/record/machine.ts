@@ -107,7 +107,7 @@ export type StoredRecord = (
 }
 
 /** The result of a command: the new record (the same object if unchanged) and the reply. */
-export interface Change<Reply> {
+export type Change<Reply> = {
   readonly record: StoredRecord | null
   readonly reply: Reply
 }

@@ -117,7 +117,7 @@ export interface Ownership {
 }
 
 /** The key was acquired. Says how the attempts before ended. */
-export interface Acquired {
+export type Acquired = {
   readonly acquired: true
   readonly attempt: number
   readonly previousOutcome: PreviousOutcome

@@ -159,11 +159,11 @@ export function contextOf(request: WithContext | OfNode): IdempotencyContext {
 }
 
 /** A request of a framework that the package's types add to. */
-interface WithContext {
+type WithContext = {
   readonly idempotency?: IdempotencyContext | undefined
 }
 
 /** One of plain `node:http`, or of a router on it such as polka. */
-interface OfNode {
+type OfNode = {
   readonly rawHeaders: readonly string[]
 }

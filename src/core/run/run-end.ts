@@ -70,7 +70,7 @@ export interface OpenTransaction {
 }
 
 /** A key that was looked at, and that a transaction takes. */
-export interface LookedKey {
+export type LookedKey = {
   readonly entry: Entry
   /** A transaction has taken the key. */
   entered(): void

@@ -1,4 +1,18 @@
-export { CertainFailure, type CertainFailureOptions } from '../../core/index.js'
+export {
+  type AsResult,
+  CertainFailure,
+  type CertainFailureOptions,
+  type FailureReason,
+  type JsonOf,
+  type PreviousOutcome,
+  type Refusal,
+  type StepInHand,
+  type StepOf,
+  type StepOptions,
+  type Store,
+  type StoreFailure,
+} from '../../core/index.js'
+export type { Scope, WaitUntil } from '../../http/index.js'
 export { WebhookEventError, type WebhookEventIssue } from '../events/event-error.js'
 export {
   githubWebhooks,
@@ -11,6 +25,7 @@ export {
 } from '../signatures/hmac-sha256.js'
 export { type StandardWebhooksOptions, standardWebhooks } from '../signatures/standard-webhooks.js'
 export type { VerifySignature } from '../signatures/verify-signature.js'
+export type { AnyRequest } from './delivery/delivery.js'
 export type { AboutDelivery, WebhookReceiverEvent } from './delivery/receiver-event.js'
 export type { ReceiverRefusalCode } from './delivery/refusal.js'
 export type { Parse, ParsedEvent } from './parse.js'
