@@ -79,7 +79,7 @@ test.each(Object.entries(HOLDING))('%s says over HTTP/2 what to do, and runs not
     expect.objectContaining({
       code: 'response_unsupported',
       message: expect.stringContaining(
-        '(for example, from HTTP/2 or a mock), so it cannot be held until it is stored. Serve HTTP/1.1, and terminate HTTP/2 at the proxy.',
+        '(for example, from HTTP/2 or a test double), so it cannot be held until it is stored. Serve HTTP/1.1, and terminate HTTP/2 at the proxy.',
       ),
     }),
   ])

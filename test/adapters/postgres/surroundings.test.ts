@@ -235,7 +235,7 @@ describe('where connections are short', () => {
   })
 
   test('where the pool gives up, the command fails', async () => {
-    const small = openPool(opened.url, { max: 1, connectionTimeoutMillis: 50 })
+    const small = openPool(opened.url, { max: 1, connectionTimeoutMillis: 500 })
     const handler = await small.connect()
     await eachFailsWith(storeOn({ pool: small }), 'connections_exhausted', /its own small pool/)
     handler.release()

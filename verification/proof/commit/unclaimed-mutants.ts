@@ -50,7 +50,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a success without a transaction is sent',
-    find: "void (this.#isRefused ? this.#fenced(null) : this.#withhold('no_transaction', transactionMissing()))",
+    find: "void this.#withhold('no_transaction', transactionMissing())",
     replace: 'void this.#fenced(null)',
     check: 'S3',
   },

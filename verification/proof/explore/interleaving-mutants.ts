@@ -61,8 +61,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a breakdown counts as certain',
-    find: "return { how: 'perhaps', because: 'status' }",
-    replace: "return { how: 'certainly', because: 'status' }",
+    find: "return { how: 'perhaps', because: thrown",
+    replace: "return { how: 'certainly', because: thrown",
     check: 'S5',
   },
   {
