@@ -114,9 +114,24 @@ export function requestFingerprint(
   const digest = digestOf(content === undefined ? {} : content, ignoredMember, method, target)
   if (typeof digest === 'string') return digest
   if (digest.fault === 'too_deep') return null
+  if (isStream(content)) throw streamNeedsFingerprint()
   throw new IdempotencyError(
     'fingerprint_required',
     `The request's body, or the result of \`fingerprint\`, contains ${digest.seen}, which has no JSON form to compare. ` +
       `${ONLY_PLAIN} Set a \`fingerprint(req)\` that returns what makes two such requests the same, as a JSON value, a string or bytes.`,
+  )
+}
+
+/** Of Node or of the web: what passes a body on unread, such as @fastify/http-proxy, puts one into `req.body`. */
+function isStream(content: unknown): boolean {
+  const { pipe, getReader } = Object(content)
+  return typeof pipe === 'function' || typeof getReader === 'function'
+}
+
+function streamNeedsFingerprint(): IdempotencyError {
+  return new IdempotencyError(
+    'fingerprint_required',
+    "The request's body is a stream that nobody has read, as behind a proxy, so two different requests would look the same. Compare " +
+      "something else, such as a digest that the client sends: `fingerprint: withoutBody((req) => req.headers['content-digest'] ?? null)`.",
   )
 }
