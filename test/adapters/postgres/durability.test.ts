@@ -7,7 +7,7 @@ import { openStore } from './open-store.js'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-// Nobody waits for the log, which is written once in ten seconds: a crash in between loses what others have confirmed.
+// Nobody waits for the log, which its writer writes once in ten seconds: a crash in between loses what others have confirmed.
 const { server, store, pool, query } = await openStore({ synchronous_commit: 'off', wal_writer_delay: '10s' })
 await query('CREATE TABLE others (id text)')
 
@@ -45,10 +45,22 @@ test.each(Object.entries(COMMANDS))('%s, once it is confirmed, survives a crash 
   await send(store)
   const confirmed = await row()
   expect(confirmed).not.toEqual(before)
-  await query("INSERT INTO others VALUES ('confirmed')")
-  await server.crash()
+  await crashAfter(() => query("INSERT INTO others VALUES ('confirmed')"))
   await server.restart()
   expect(await row()).toEqual(confirmed)
   // What others have confirmed is lost: the crash was one.
   expect(await query('SELECT * FROM others')).toEqual([])
 })
+
+/** The server's process that writes the log is stopped meanwhile: it could write it just then. */
+async function crashAfter(work: () => Promise<unknown>): Promise<void> {
+  const [writer] = await query("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+  const pid = Number(writer?.pid)
+  process.kill(pid, 'SIGSTOP')
+  await work()
+  const crashed = server.crash()
+  // The first process waits for it, and then kills it by itself after seconds.
+  await vi.waitFor(() => expect(server.processes().length).toBeLessThanOrEqual(2))
+  process.kill(pid, 'SIGKILL')
+  await crashed
+}
