@@ -13,7 +13,8 @@ export async function readFeed(origin: string, key: string, apiKey = 'demo_acme'
     headers: { authorization: `Bearer ${apiKey}` },
     signal: leaving.signal,
   })
-  const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  const decoder = new TextDecoder()
   let unread = ''
 
   /** `null`: the feed has ended. */
@@ -21,7 +22,7 @@ export async function readFeed(origin: string, key: string, apiKey = 'demo_acme'
     while (!unread.includes('\n\n')) {
       const { done, value } = await reader.read()
       if (done) return null
-      unread += value
+      unread += decoder.decode(value, { stream: true })
     }
     const end = unread.indexOf('\n\n')
     const message = unread.slice('data: '.length, end)
