@@ -244,6 +244,7 @@ const PASSED_OVER = [
   'key_missing',
   'key_invalid',
   'body_too_deep',
+  'body_malformed',
   'body_too_large',
   'content_type_unsupported',
 ]

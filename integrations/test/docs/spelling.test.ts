@@ -9,7 +9,9 @@ const OURS = new Set(
   Deno Fastify ioredis json Koa Knex ky Kysely middleware namespace namespaces nestarc observability Observability optimizer parsers pino
   httpapi ietf Inngest pipelining pooler Postgres Powertools
   preflight Prisma Razorpay redelivery redis resolver runtimes savepoint Sequelize serialization serverless Shopify sqlite supertest Svix
-  validators Valkey verifier Vitest webhook workerd zod`.split(/\s+/),
+  validators Valkey verifier Vitest webhook workerd zod
+  accessor accessors Anthropic googleapis graphql gzipped Kiota minified npm Octokit ofetch openai pipelined superagent Twilio undici unhandled
+  validator`.split(/\s+/),
 )
 
 const spelling = nspell(Buffer.from(dictionary.aff), Buffer.from(dictionary.dic))
