@@ -157,8 +157,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S5',
     'what is thrown tells nothing',
-    'if (run === undefined) return handleError.call',
-    'if (run !== null) return handleError.call',
+    'run.reportError(error)\n    return handleError.call',
+    'return handleError.call',
   ),
   planted('S5', 'a possible effect is forgotten', 'this.#mayHaveHadEffect = true', ''),
   planted('L1', 'a destroyed response keeps its key', 'this.#run.failFor(this)', "this.settled({ action: 'send' })"),
