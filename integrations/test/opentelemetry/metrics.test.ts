@@ -214,7 +214,7 @@ describe('at the start', () => {
 
   test.each([
     ['events', 27],
-    ['decisions', 18],
+    ['decisions', 19],
     ['lease.losses', 2],
     ['unknown_outcomes', 5],
     ['active_runs', 1],
