@@ -83,7 +83,7 @@ describe('what other libraries call an option is named by its name here', () => 
     ['logger', 'onEvent'],
     ['cacheKeyPrefix', 'prefix, an option of the store'],
   ])('%s: %s', (name, meant) => {
-    expect(mistakesOf(make({ [name]: 1 }))).toEqual([`  - ${name}: there is no such option; here it is ${meant}`])
+    expect(mistakesOf(make({ [name]: 1 }))).toEqual([`  - ${name}: did you mean ${meant}?`])
   })
 
   test.each([
@@ -92,7 +92,7 @@ describe('what other libraries call an option is named by its name here', () => 
     ['client', () => new PostgresStore({ client: {} } as never), 'pool'],
     ['logger', () => runner({ store, name: 'payouts', logger: {} } as never), 'onEvent'],
   ])('%s, in other options', (name, act, meant) => {
-    expect(mistakesOf(act)).toContain(`  - ${name}: there is no such option; here it is ${meant}`)
+    expect(mistakesOf(act)).toContain(`  - ${name}: did you mean ${meant}?`)
   })
 })
 

@@ -121,10 +121,8 @@ export function shown(value: unknown): string {
 
 function unknownName(name: string, known: readonly string[]): string[] {
   if (known.includes(name)) return []
-  const meant = meantBy(name, known)
-  if (meant !== null) return [`${name}: there is no such option; here it is ${meant}`]
-  const nearest = nearestOf(name, known)
-  return [`${name}: ${nearest === null ? 'there is no such option' : `did you mean ${nearest}?`}`]
+  const meant = meantBy(name, known) ?? nearestOf(name, known)
+  return [`${name}: ${meant === null ? 'there is no such option' : `did you mean ${meant}?`}`]
 }
 
 /** What other libraries call an option, in lower case and without what follows. */
