@@ -285,9 +285,15 @@ function parsedBody(req: IncomingMessage & Extended): unknown {
   const { app, body, _body, rawBody, headers } = req
   if (_body === true || !isEmptyObject(body)) return body
   const isExpress4 = app?._router !== undefined
-  if (rawBody === undefined) return isExpress4 && headers?.['content-length'] !== '2' ? null : body
+  if (rawBody === undefined) return isExpress4 && mayHaveContent(headers) ? null : body
   if (!hasContent(rawBody)) return body
   return isExpress4 ? undefined : besideContent(req)
+}
+
+/** Whether the body that was sent may be more than nothing, and more than `{}`. */
+function mayHaveContent(headers: IncomingMessage['headers'] | undefined): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = headers ?? {}
+  return coding !== undefined || !(length === '0' || length === '2')
 }
 
 /**

@@ -227,3 +227,26 @@ describe('the process warns of a content type that is refused', () => {
     expect(warnings.at(-1)?.message).toContain('without a warning')
   })
 })
+
+test('a request without a body is the same on each version of Express: what one has run, the other replays', async () => {
+  const store = new MemoryStore()
+  let runs = 0
+  async function post(make: (typeof VERSIONS)[number]['make']): Promise<string | null> {
+    const app = make()
+    app.post(
+      '/refunds',
+      express4.json(),
+      idempotency({ store, scope: () => 'acme' }),
+      (_req, res) => void res.status(201).json({ run: ++runs }),
+    )
+    const { port, close } = await listen(app)
+    onTestFinished(close)
+    const headers = { 'Idempotency-Key': 'refund-1' }
+    const response = await fetch(`http://127.0.0.1:${port}/refunds`, { method: 'POST', headers })
+    return response.headers.get('Idempotent-Replayed')
+  }
+  const replayed: (string | null)[] = []
+  for (const { make } of [...VERSIONS, ...VERSIONS]) replayed.push(await post(make))
+  expect(replayed).toEqual([null, 'true', 'true', 'true'])
+  expect(runs).toBe(1)
+})
