@@ -7,7 +7,6 @@ export type { BeginReply as Begun } from './core/index.js'
 export * from './core/index.js'
 export {
   type Asker,
-  type Asking,
   type AttemptName,
   createRequestEngine as createEngine,
   type Decision,

@@ -203,23 +203,17 @@ function has(client: object, method: string): boolean {
 /** The arguments of a script, behind its key. */
 export type Arguments = readonly (string | Buffer)[]
 
-/**
- * Runs the script by its digest. A server without the script (new, restarted, failed over) gets its text once. One
- * promise more than the client's: it resolves with what `heard` or `failed` returns.
- */
-export function evaluate<Result>(
+/** Runs the script by its digest. A server without the script (new, restarted, failed over) gets its text once. */
+export function evaluate(
   sendCommand: SendCommand,
   { sha1, text }: Script,
   redisKey: string,
   args: Arguments,
-  heard: (reply: unknown) => Result,
-  failed: (error: unknown) => Result,
-): Promise<Result> {
+): Promise<unknown> {
   const send = (name: string, script: string) => sendCommand(redisKey, [name, script, '1', redisKey, ...args])
-  const refused = (error: unknown) => failed(withoutArguments(error, [redisKey, ...args]))
-  return send('EVALSHA', sha1).then(heard, (error) =>
-    isNoScript(error) ? send('EVAL', text).then(heard, refused) : refused(error),
-  )
+  return send('EVALSHA', sha1)
+    .catch((error) => (isNoScript(error) ? send('EVAL', text) : Promise.reject(error)))
+    .catch((error) => Promise.reject(withoutArguments(error, [redisKey, ...args])))
 }
 
 /**
@@ -234,8 +228,4 @@ export function promising(sendCommand: SendCommand): SendCommand {
       return Promise.reject(error)
     }
   }
-}
-
-export function rethrow(error: unknown): never {
-  throw error
 }

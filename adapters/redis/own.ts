@@ -1,6 +1,6 @@
 /** What the scripts of an owner's commands are given (`OWN` and `ANSWER` of `scripts.ts` read it), in few arguments. */
 import { Buffer, isAscii } from 'node:buffer'
-import type { Answer, OwnersCommand, SentTerms } from '../../src/core/index.js'
+import type { Answer } from '../../src/core/index.js'
 
 /** What differs from one operation to the next; a claim has no attempt yet. */
 interface Own {
@@ -24,23 +24,6 @@ interface Terms {
 
 export function termsOf({ leaseMs = 0, retentionMs, failedMs = 0, unknownOutcome = 'rerun' }: Terms): string {
   return `${leaseMs} ${retentionMs} ${failedMs} ${unknownOutcome}`
-}
-
-/** The text of the terms that all operations of an engine have in common, made once. */
-export class TextOfTerms {
-  #terms: SentTerms | undefined
-  #claimed = ''
-  #completed = ''
-
-  of(command: OwnersCommand, terms: SentTerms): string {
-    if (this.#terms !== terms) {
-      const { leaseMs, retentionMs, unknownRetentionMs, failedMs, unknownOutcome } = terms
-      this.#terms = terms
-      this.#claimed = termsOf({ leaseMs, retentionMs: unknownRetentionMs, failedMs, unknownOutcome })
-      this.#completed = termsOf({ retentionMs })
-    }
-    return command === 'complete' ? this.#completed : this.#claimed
-  }
 }
 
 export function headOf({ status, statusMessage, headers, body }: Answer): string {

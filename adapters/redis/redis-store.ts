@@ -5,15 +5,11 @@ import {
   type CommandReply,
   checkOptions,
   type Forgetting,
-  type Hearing,
   type IdempotencyRecord,
   type ListedRecords,
-  type OwnersCommand,
   type Ownership,
-  type OwnersReply,
   optionRules,
   type Resolution,
-  type SentOperation,
   type StepChange,
   type Store,
   type StoreEvent,
@@ -30,13 +26,12 @@ import {
   nodesOf,
   promising,
   type RedisClient,
-  rethrow,
   type SendCommand,
   senderOf,
   theOnlyServer,
 } from './client.js'
 import { isRefusal } from './errors.js'
-import { bodyOf, bytesOf, headOf, ownOf, TextOfTerms, termsOf } from './own.js'
+import { bodyOf, bytesOf, headOf, ownOf, termsOf } from './own.js'
 import { readBegun, readDone, readInspected } from './reply.js'
 import {
   BEGIN,
@@ -97,7 +92,6 @@ export class RedisStore implements Store {
   readonly #nodes: () => Promise<readonly Node[]>
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   #policyWasRead = false
-  readonly #sentTerms = new TextOfTerms()
   /** Kept for listeners that are added later. */
   #atRisk: StoreEvent | undefined
 
@@ -136,26 +130,6 @@ export class RedisStore implements Store {
 
   release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
     return this.#run(RELEASE, key, [ownOf(own), termsOf(own)], readDone)
-  }
-
-  /** The four commands above with one promise less: the engine is told the reply where it is decoded. */
-  send<Name extends OwnersCommand>(command: Name, operation: SentOperation, hearing: Hearing<OwnersReply[Name]>): void {
-    const { failure, answer } = operation
-    const own = ownOf(operation, failure === null || command !== 'release' ? operation.uncertain : failure.uncertain)
-    const terms = this.#sentTerms.of(command, operation.terms)
-    const args = command === 'complete' && answer !== null ? [own, terms, headOf(answer), bodyOf(answer)] : [own, terms]
-    const read = READERS[command] as (reply: unknown) => OwnersReply[Name]
-    const hear = (reply: unknown): void => {
-      let decoded: OwnersReply[Name]
-      try {
-        decoded = read(reply)
-      } catch (error) {
-        hearing.failed(error)
-        return
-      }
-      hearing.heard(decoded)
-    }
-    void this.#evaluate(SCRIPTS[command], operation.recordKey, args, hear, (error) => hearing.failed(error))
   }
 
   step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
@@ -206,24 +180,11 @@ export class RedisStore implements Store {
     if (this.#atRisk !== undefined) emit(this.#atRisk)
   }
 
-  #run<Reply>(script: Script, key: string, args: Arguments, read: (reply: unknown) => Reply): Promise<Reply> {
-    return this.#evaluate(script, key, args, read, rethrow)
-  }
-
-  #evaluate<Result>(
-    script: Script,
-    key: string,
-    args: Arguments,
-    heard: (reply: unknown) => Result,
-    failed: (error: unknown) => Result,
-  ): Promise<Result> {
+  async #run<Reply>(script: Script, key: string, args: Arguments, read: (reply: unknown) => Reply): Promise<Reply> {
     const redisKey = this.#prefix + key
-    if (this.#policyWasRead) return evaluate(this.#send, script, redisKey, args, heard, failed)
-    const first = (reply: unknown): Result => {
-      if (!this.#policyWasRead) void this.#readPolicy(redisKey)
-      return heard(reply)
-    }
-    return evaluate(this.#send, script, redisKey, args, first, failed)
+    const reply = await evaluate(this.#send, script, redisKey, args)
+    if (!this.#policyWasRead) void this.#readPolicy(redisKey)
+    return read(reply)
   }
 
   /**
@@ -246,14 +207,6 @@ export class RedisStore implements Store {
     for (const emit of this.#listeners) emit(this.#atRisk)
   }
 }
-
-const SCRIPTS: Readonly<Record<OwnersCommand, Script>> = {
-  begin: BEGIN,
-  renew: RENEW,
-  complete: COMPLETE,
-  release: RELEASE,
-}
-const READERS = { begin: readBegun, renew: readDone, complete: readDone, release: readDone }
 
 const POLICY_ADVICE =
   'Redis must not evict records: a retry of an evicted one runs again. Set maxmemory-policy noeviction, or give ' +

@@ -41,10 +41,7 @@ export function sealed<Inner extends Store>(store: Inner, options: SealedOptions
   })
 }
 
-function sealedCommands(
-  store: Store,
-  options: ReadOptions,
-): Partial<Omit<Store, 'send'>> & { readonly send: undefined } {
+function sealedCommands(store: Store, options: ReadOptions): Partial<Store> {
   const { place = '' } = store
   const toKeep = (key: string, fingerprint: string, answer: Answer) =>
     sealedAnswer(answer, { key, fingerprint, place }, options)
@@ -88,7 +85,6 @@ function sealedCommands(
     release: (key, own) => toOwner(store.release(key, own), (record) => shown(key, record), true),
     ...(store.unclaimed && { unclaimed: shownUnclaimed(store.unclaimed) }),
     ...(step && { step: sealedStep(step, resultToKeep, reply) }),
-    send: undefined, // The inner store's would keep and show answers as they are.
     ...(inspect && { inspect: (key: string) => whenever(inspect(key), (record) => shown(key, record)) }),
     ...(inspect &&
       resolve && {

@@ -1,6 +1,6 @@
 export { awaited } from './calls/awaited.js'
 export { faultInReply, type ReplyFault } from './calls/reply.js'
-export type { Claimant, Claimed } from './engine/claims.js'
+export type { Claimed } from './engine/claims.js'
 export { createOperationEngine, type OperationEngine } from './engine/engine.js'
 export type { EndedRecord, ForgottenScope, ScopeName, ScopeRecord, UnknownOutcome } from './engine/operator-calls.js'
 export {
@@ -35,7 +35,7 @@ export {
   parsedJson,
   strictJson,
 } from './json.js'
-export { type MaybePromise, whenever } from './maybe-promise.js'
+export { afterwards, type MaybePromise, whenever } from './maybe-promise.js'
 export {
   mountedTwice,
   operationTaken,
@@ -85,15 +85,10 @@ export {
 export { listed, listedIfUnknown } from './record/shown.js'
 export * as machine from './record/whole-machine.js'
 export { type ActingContext, carryRun, contextOf, type IdempotencyContext, type StepOf } from './run/context.js'
-export type { AnswerSource, ClaimedRun as Run, Completion, FailureKind, Finish, Settling } from './run/run-end.js'
+export type { AnswerSource, ClaimedRun as Run, Completion, FailureKind, Finish } from './run/run-end.js'
 export type { RecordedResult, StepInHand, StepOptions } from './run/step.js'
 export type {
   Around,
-  Hearing,
-  OwnersCommand,
-  OwnersReply,
-  SentOperation,
-  SentTerms,
   Store,
   StoreEvent,
   Unclaimed,

@@ -19,32 +19,20 @@ export function ignoreRejection(value: unknown): void {
   if (value instanceof Promise) value.catch(() => {})
 }
 
-/** Is told a value, or an error, once: what was not told yet is a promise. */
-export class Promised<Value> {
-  #value: Value | undefined = undefined
-  #error: { readonly thrown: unknown } | undefined = undefined
-  #resolve: ((value: Value) => void) | undefined = undefined
-  #reject: ((error: unknown) => void) | undefined = undefined
+/** The same where nobody waits for the result: what `next` throws changes nothing of ours, and is thrown where nothing of ours runs. */
+export function afterwards<Value>(value: MaybePromise<Value>, next: (value: Value) => void): void {
+  if (value instanceof Promise) void value.then((later) => safely(next, later))
+  else safely(next, value)
+}
 
-  protected tell(value: Value): void {
-    this.#value = value
-    this.#resolve?.(value)
+function safely<Value>(next: (value: Value) => void, value: Value): void {
+  try {
+    next(value)
+  } catch (error) {
+    process.nextTick(fail, error)
   }
+}
 
-  protected tellError(error: unknown): void {
-    this.#error = { thrown: error }
-    this.#reject?.(error)
-  }
-
-  /** Throws the error, or rejects with it. */
-  get told(): MaybePromise<Value> {
-    if (this.#error !== undefined) throw this.#error.thrown
-    return (
-      this.#value ??
-      new Promise((resolve, reject) => {
-        this.#resolve = resolve
-        this.#reject = reject
-      })
-    )
-  }
+function fail(error: unknown): never {
+  throw error
 }

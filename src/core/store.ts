@@ -55,15 +55,6 @@ export interface Store {
    * which there is none is recorded as `null`, not kept.
    */
   step?(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): CommandReply | Promise<CommandReply>
-  /**
-   * Optional: the same four commands without a promise. Sends `command` for the operation, and tells `hearing` the reply or the
-   * error: once, now or later, with nothing in between that only a promise would need. A store reads what it needs of the
-   * operation before `send` returns, keeps none of it, and need not catch what it throws itself.
-   *
-   * It stands for the four methods beside which it is defined. Where one of them was replaced (by a subclass, a wrapper
-   * or a spy) the engine calls that one, and not `send`.
-   */
-  send?<Name extends OwnersCommand>(command: Name, operation: SentOperation, hearing: Hearing<OwnersReply[Name]>): void
   /** Optional, for operators: the current record. Changes nothing, neither lease nor retention. */
   inspect?(key: string): IdempotencyRecord | null | Promise<IdempotencyRecord | null>
   /** Optional, for operators: settles an unknown outcome. Must work in a full store, as `complete` must. */
@@ -126,12 +117,6 @@ export interface OwnersReply {
 }
 
 export type OwnersCommand = keyof OwnersReply
-
-/** Who is told the reply to a command: one of the two, once. */
-export interface Hearing<Reply> {
-  heard(reply: Reply): void
-  failed(error: unknown): void
-}
 
 /** An operation as `send` gets it: the arguments of all four commands, on one object that lives longer than the command. */
 export interface SentOperation {

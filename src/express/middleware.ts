@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import {
   type Answer,
+  afterwards,
   type IdempotencyContext,
   IdempotencyError,
   mountedTwice,
@@ -8,7 +9,6 @@ import {
   refuseMount,
 } from '../core/index.js'
 import {
-  type Asking,
   bodyHeaders,
   type Controls,
   controlsOf,
@@ -127,12 +127,30 @@ export function protectionBy<Req extends IncomingMessage>(
 ): (req: IncomingMessage, res: ServerResponse, next: Next, onAnswered?: OnAnswered) => void {
   const sender = new Sender(engine)
   return (req, res, next, onAnswered) => {
-    if (isHeld(res)) next(mountedTwice())
-    else {
-      const protection = new Protection<Req & Extended>(sender, req as Req & Extended, res, next, onAnswered)
-      engine.decideFor(protection, protection)
+    if (isHeld(res)) return next(mountedTwice())
+    const exchange: Exchange<Req & Extended> = { req: req as Req & Extended, res, next, sender, onAnswered }
+    try {
+      const decided = engine.decide(factsOf(exchange.req))
+      if (decided instanceof Promise) {
+        decided.then((decision) => carryOut(decision, exchange)).catch((error) => passError(error, exchange))
+      } else carryOut(decided, exchange)
+    } catch (error) {
+      passError(error, exchange)
     }
   }
+}
+
+/** A request that passes the middleware, with its response. */
+interface Exchange<Req extends IncomingMessage> {
+  readonly req: Req
+  readonly res: ServerResponse
+  readonly next: Next
+  readonly sender: Sender<Req>
+  readonly onAnswered: OnAnswered | undefined
+}
+
+function factsOf<Req extends IncomingMessage & Extended>(req: Req): NodeFacts<Req> {
+  return new NodeFacts(req, req, req.originalUrl ?? req.url ?? '', parsedBody(req))
 }
 
 /** Sends what is not the handler's own answer. One for all requests of a middleware. */
@@ -154,86 +172,51 @@ class Sender<Req extends IncomingMessage> implements Binding {
   }
 }
 
-/** One request that passes the middleware, until its handler runs or it is answered. Whatever is thrown is passed to `next`. */
-class Protection<Req extends IncomingMessage & Extended> extends NodeFacts<Req> implements Asking {
-  readonly #sender: Sender<Req>
-  readonly #res: ServerResponse
-  readonly #next: Next
-  readonly #onAnswered: OnAnswered | undefined
+/** Runs the handler, or answers in its place. */
+function carryOut<Req extends IncomingMessage & Extended>(decision: Decision, exchange: Exchange<Req>): void {
+  const { res, next } = exchange
+  if (decision.action === 'bypass') next()
+  else if (decision.action === 'execute') {
+    const { run, extraHeaders = NONE } = decision
+    if (res.headersSent) afterwards(run.failUncalled(), () => refuseBegun(res, next))
+    else if (holdResponse(run, extraHeaders, exchange)) next()
+  } else if (res.headersSent) refuseBegun(res, next)
+  else answer(decision, exchange)
+}
 
-  constructor(sender: Sender<Req>, req: Req, res: ServerResponse, next: Next, onAnswered: OnAnswered | undefined) {
-    super(req, req, req.originalUrl ?? req.url ?? '', parsedBody(req))
-    this.#sender = sender
-    this.#res = res
-    this.#next = next
-    this.#onAnswered = onAnswered
+/** From now on the handler writes to a held response. If it cannot be held, the run has ended before it began. */
+function holdResponse<Req extends IncomingMessage & Extended>(
+  run: RequestRun,
+  extraHeaders: HeaderPairs,
+  { req, res, next, sender }: Exchange<Req>,
+): boolean {
+  watchErrors(req, runOf)
+  try {
+    asDictionary(req)
+    asDictionary(res)
+    new HeldResponse(req, res, run, extraHeaders, sender, next)
+    req.idempotency = run.context
+    req[RUN] = run
+    return true
+  } catch (error) {
+    afterwards(run.failUncalled(), () => next(error))
+    return false
   }
+}
 
-  claimed(run: RequestRun, extraHeaders: HeaderPairs | undefined): void {
-    if (this.#res.headersSent) this.#failUnrun(run)
-    else if (this.#hold(run, extraHeaders ?? NONE)) this.#goOn()
-  }
+function answer<Req extends IncomingMessage & Extended>(
+  decision: Other,
+  { req, res, sender, onAnswered }: Exchange<Req>,
+): void {
+  asDictionary(res)
+  const sent = sender.send(decision, req, res, decision.extraHeaders)
+  onAnswered?.(sent, decision.action === 'replay')
+}
 
-  #hold(run: RequestRun, extraHeaders: HeaderPairs): boolean {
-    const req = this.request
-    const res = this.#res
-    watchErrors(req, runOf)
-    try {
-      asDictionary(req)
-      asDictionary(res)
-      new HeldResponse(req, res, run, extraHeaders, this.#sender, this.#next)
-      req.idempotency = run.context
-      req[RUN] = run
-      return true
-    } catch (error) {
-      this.#fault = error
-      this.#failUnrun(run)
-      return false
-    }
-  }
-
-  #failUnrun(run: RequestRun): void {
-    void run.failUncalled()
-    run.failFor(this)
-  }
-
-  #fault: unknown = undefined
-
-  /** The run has ended before it began: its response cannot be held. */
-  settled(): void {
-    if (this.#fault === undefined) refuseBegun(this.#res, this.#next)
-    else this.#next(this.#fault)
-  }
-
-  refused(decision: Exclude<Decision, { action: 'execute' }>): void {
-    if (decision.action === 'bypass') this.#goOn()
-    else if (this.#res.headersSent) refuseBegun(this.#res, this.#next)
-    else this.#send(decision)
-  }
-
-  #goOn(): void {
-    try {
-      this.#next()
-    } catch (error) {
-      this.failed(error)
-    }
-  }
-
-  #send(decision: Other): void {
-    try {
-      asDictionary(this.#res)
-      const answer = this.#sender.send(decision, this.request, this.#res, decision.extraHeaders)
-      this.#onAnswered?.(answer, decision.action === 'replay')
-    } catch (error) {
-      this.failed(error)
-    }
-  }
-
-  failed(error: unknown): void {
-    // On plain node:http: what a handler throws synchronously. Without an error, `next` would call the handler again.
-    reportError(this.request, error)
-    this.#next(error ?? nothingThrown(error))
-  }
+function passError(error: unknown, { req, next }: Exchange<IncomingMessage & Extended>): void {
+  // On plain node:http: what a handler throws synchronously. Without an error, `next` would call the handler again.
+  reportError(req, error)
+  next(error ?? nothingThrown(error))
 }
 
 const NONE: HeaderPairs = []

@@ -14,7 +14,6 @@ export type {
   PreviousOutcome,
   RecordName,
   Refusal,
-  Settling,
   ShownStep,
   StepInHand,
   StepOf,
@@ -35,7 +34,6 @@ export {
 export { type AttemptName, type Controls, controlsOf, type KnownOutcome, type Operator } from './engine/operator.js'
 export { type Asker, createRequestEngine, type RequestEngine } from './engine/request-engine.js'
 export {
-  type Asking,
   type Decision,
   type HeldAnswer,
   type Rejected,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Settling, transactionLate } from '../core/index.js'
+import { afterwards, transactionLate } from '../core/index.js'
 import { isEventStream } from '../http/answer/answer.js'
 import type { HeaderPairs, HeldAnswer, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
@@ -32,7 +32,7 @@ type HeldState = 'holding' | 'given' | 'streaming' | 'ended' | 'finished' | 'bro
  * Holds a response from the handler's first byte to its last, settles the run, and only then sends it; of a stream, only
  * the end is held. The response outlives its client: a handler continues after a disconnection, and its end counts.
  */
-export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestEnd> {
+export class HeldResponse implements faked.Holder, HeldAnswer {
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   readonly #run: RequestRun
@@ -180,7 +180,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
       case 'streaming':
         this.#become('broken')
         this.#brokenBy = error
-        this.#run.failFor(this)
+        afterwards(this.#run.fail(), (end) => this.#settled(end))
         return
       case 'given':
       case 'ended':
@@ -329,16 +329,17 @@ export class HeldResponse implements faked.Holder, HeldAnswer, Settling<RequestE
       !isRecoded(headerOf(this.#res, 'transfer-encoding'))
     this.#last = body
     const { status, statusMessage, headers } = head
-    const confirmed = this.#run.context.attempt > 0 ? true : undefined
-    if (this.#stream !== undefined) this.#run.settleFor(this, { status, statusMessage, headers, body: null }, confirmed)
-    else this.#run.settleFor(this, { status, statusMessage, headers, body: isKept ? body : null })
+    const isStream = this.#stream !== undefined
+    const terms = isStream && this.#run.context.attempt > 0 ? { confirmed: true } : undefined
+    const answer = { status, statusMessage, headers, body: isKept && !isStream ? body : null }
+    afterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))
   }
 
   /**
    * The run has ended: sends the result. The end of a stream is sent only if the record was completed, or if the run has no
    * record (`runUnprotected`).
    */
-  settled(settled: RequestEnd): void {
+  #settled(settled: RequestEnd): void {
     const stream = this.#stream
     if (this.#state === 'holding') this.#become('ended') // Its answer was rolled back, and no other has followed.
     if (this.#state === 'broken') this.#sender.cut(this.#brokenBy, stream)

@@ -1,17 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type {
-  Answer,
-  Claim,
-  Forgetting,
-  IdempotencyRecord,
-  ListedRecords,
-  MaybePromise,
-  OwnersCommand,
-  Ownership,
-  OwnersReply,
-  SentOperation,
-  Store,
-} from '../core/index.js'
+import type { Answer, Forgetting, IdempotencyRecord, ListedRecords, MaybePromise, Store } from '../core/index.js'
 import { Claimant, LONG_MS, type Terms } from './claimant.js'
 import { heldToItsReplies, type WholeStore } from './held-store.js'
 import { promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
@@ -67,8 +55,8 @@ export interface Bench extends TrialClock {
   inFlight(owner: Claimant, shows?: { attempt?: number; uncertain?: boolean; lease?: 'live' | 'lapsed' }): SeenRecord
 }
 
-export function createBench(opened: Store, advance?: (ms: number) => unknown, sends = false): Bench {
-  const store = heldToItsReplies(opened, sends ? bySend(opened) : opened)
+export function createBench(opened: Store, advance?: (ms: number) => unknown): Bench {
+  const store = heldToItsReplies(opened)
   const key = `laws:${randomUUID()}`
   const claimant = (usual: Partial<Terms> = {}) => new Claimant(store, key, usual)
 
@@ -176,50 +164,4 @@ function trialClock(key: string, advance: ((ms: number) => unknown) | undefined)
       }
     },
   }
-}
-
-// --- commands by `send`
-
-type Given = (Claim | Ownership) & {
-  readonly leaseMs?: number
-  readonly failedMs?: number
-  readonly answer?: Answer
-}
-
-/** The four commands by the store's `send`, as the engine sends them. */
-function bySend(store: Store): Pick<Store, OwnersCommand> {
-  const by =
-    <Name extends OwnersCommand>(name: Name) =>
-    (key: string, given: Given): MaybePromise<OwnersReply[Name]> =>
-      new Promise((resolve, reject) => {
-        promised(typeof store.send, 'function', 'A store that sends has `send`.')
-        const operation = operationOf(name, key, given)
-        store.send?.(name, operation, { heard: resolve, failed: reject })
-        Object.assign(operation, LATER)
-      })
-  return { begin: by('begin'), renew: by('renew'), complete: by('complete'), release: by('release') }
-}
-
-/** The same object serves later commands of the operation: a store has read what it needs when `send` returns. */
-const LATER: Partial<SentOperation> = {
-  recordKey: 'read too late',
-  token: 'read too late',
-  fingerprint: 'read too late',
-  attempt: 99,
-  uncertain: true,
-  answer: null,
-  failure: { uncertain: true },
-}
-
-/** What the command is not to read differs from what it is. */
-function operationOf(name: OwnersCommand, recordKey: string, given: Given): SentOperation {
-  const { token, scope, fingerprint, retentionMs: kept, leaseMs = 0, failedMs = 0, answer = null } = given
-  const { attempt, uncertain } = 'attempt' in given ? given : { attempt: 0, uncertain: false }
-  const unknownOutcome = 'unknownOutcome' in given ? given.unknownOutcome : 'rerun'
-  const [retentionMs, unknownRetentionMs] = name === 'complete' ? [kept, 1] : [1, kept]
-  const terms = { leaseMs, failedMs, unknownOutcome, retentionMs, unknownRetentionMs }
-  const own = { recordKey, token, scope, fingerprint, attempt, answer, terms }
-  return name === 'release'
-    ? { ...own, uncertain: !uncertain, failure: { uncertain } }
-    : { ...own, uncertain, failure: null }
 }

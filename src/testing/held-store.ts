@@ -1,12 +1,5 @@
 import { inspect } from 'node:util'
-import {
-  type CommandName,
-  faultInReply,
-  type IdempotencyRecord,
-  type MaybePromise,
-  type OwnersCommand,
-  type Store,
-} from '../core/index.js'
+import { type CommandName, faultInReply, type IdempotencyRecord, type MaybePromise, type Store } from '../core/index.js'
 import { broken, inWords, promised } from './seen.js'
 
 /** What only some stores have. */
@@ -20,10 +13,10 @@ const LACKING = {
 } as const
 
 /** A store as laws see it: to send a command that it lacks breaks a promise. */
-export type WholeStore = Required<Pick<Store, OwnersCommand | keyof typeof LACKING>>
+export type WholeStore = Required<Pick<Store, 'begin' | 'renew' | 'complete' | 'release' | keyof typeof LACKING>>
 
 /** Wraps a store so that each reply, in every law, is checked: the engine accepts it, and it contains no token. */
-export function heldToItsReplies(store: Store, four: Pick<Store, OwnersCommand>): WholeStore {
+export function heldToItsReplies(store: Store): WholeStore {
   const tokens = new Set<string>()
 
   function its<Name extends keyof typeof LACKING>(name: Name): WholeStore[Name] {
@@ -47,7 +40,7 @@ export function heldToItsReplies(store: Store, four: Pick<Store, OwnersCommand>)
       const due = inWords('as the interface says')
       broken(`\`${command}\` replies as the interface says.`, due, reply, [{ member, due: inWords(expected), seen }])
     }
-    promised(fieldsMissingIn(reply), [], 'The fields of an answer are own properties, so a copy has all four.')
+    promised(fieldsMissingIn(reply), [], 'The fields of an answer are own properties, so a copy has all store.')
     const shown = everythingIn(reply)
     const shownTokens = [...tokens].filter((token) => shown.includes(token))
     promised(shownTokens, [], 'The token proves who owns a record: no reply contains it.')
@@ -55,10 +48,10 @@ export function heldToItsReplies(store: Store, four: Pick<Store, OwnersCommand>)
   }
 
   return {
-    begin: (key, claim) => sent('begin', claim, () => four.begin(key, claim)),
-    renew: (key, own) => sent('renew', own, () => four.renew(key, own)),
-    complete: (key, own) => sent('complete', own, () => four.complete(key, own)),
-    release: (key, own) => sent('release', own, () => four.release(key, own)),
+    begin: (key, claim) => sent('begin', claim, () => store.begin(key, claim)),
+    renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
+    complete: (key, own) => sent('complete', own, () => store.complete(key, own)),
+    release: (key, own) => sent('release', own, () => store.release(key, own)),
     step: (key, own) => sent('step', own, () => its('step')(key, own)),
     inspect: async (key) => held('inspect', { record: await its('inspect')(key) }).record,
     resolve: (key, resolution) => sent('resolve', resolution, () => its('resolve')(key, resolution)),

@@ -1,5 +1,3 @@
-import { AsyncResource } from 'node:async_hooks'
-
 /**
  * Whoever waits for us keeps the process alive; nobody waiting keeps nothing alive.
  *
@@ -59,35 +57,4 @@ export class Activity {
     if (this.#active === 0) return Promise.resolve()
     return awaited(new Promise((resolve) => this.#whenIdle.push(resolve)))
   }
-}
-
-/**
- * The async context of a request: captured while the request runs, and entered whenever a timer, a connection or another
- * request tells it something. Otherwise its handler and its listeners would read another request's AsyncLocalStorage, such
- * as its tenant.
- */
-export class OwnContext extends AsyncResource {
-  constructor() {
-    super('once-per-key', OPTIONS)
-  }
-}
-
-/** Nobody is told when it is collected. */
-const OPTIONS = { requireManualDestroy: true }
-
-/** Tells a waiter. What it throws changes nothing, and is not swallowed: it is thrown where nothing of ours is running. */
-export function tell<How extends string, What>(
-  waiter: { readonly [Name in How]: (what: What) => void },
-  how: How,
-  what: What,
-): void {
-  try {
-    waiter[how](what)
-  } catch (error) {
-    process.nextTick(fail, error)
-  }
-}
-
-function fail(error: unknown): never {
-  throw error
 }

@@ -1,31 +1,22 @@
 import { type CommandName, type Emit, storeFailure } from '../events/events.js'
 import { isThenable, type MaybePromise } from '../maybe-promise.js'
 import type { RecordName } from '../record/identity.js'
-import type { Hearing, SentOperation } from '../store.js'
-import { type OwnContext, waitBegan, waitEnded } from './awaited.js'
+import type { SentOperation } from '../store.js'
+import { waitBegan, waitEnded } from './awaited.js'
 import type { Backlog } from './backlog.js'
-import { Deadline, type DeadlineQueue } from './deadlines.js'
+import { timer } from './clock.js'
 import { type AnswerFault, faultInReply } from './reply.js'
 
 /** The record of a command, as in events, and its fingerprint. */
 export interface About {
   readonly identity: RecordName & { readonly fingerprint?: string }
-  /** Where its request is told of something; absent while nothing has to wait. */
-  readonly ownContext?: OwnContext | undefined
 }
 
 export interface Sender extends About, SentOperation {}
 
-/** Is told of a call whose reply did not come at once. */
-export interface Waiting<Reply> {
-  /** `call.reply` is there. Called once, last, and in the async context of the call's request. */
-  replied(call: StoreCall<Reply>): void
-}
-
 interface Calls {
   readonly backlog: Backlog
   readonly timeoutMs: number
-  readonly deadlines: DeadlineQueue
   readonly answerFault: AnswerFault | undefined
 }
 
@@ -35,7 +26,7 @@ class StoreTimeout extends Error {
 }
 
 /** One copy of a command that was sent. What only waiting needs is made when it has to wait: `Pending`. */
-export class StoreCall<Reply> implements Hearing<Reply> {
+export class StoreCall<Reply> {
   readonly sentAt: number
   readonly command: CommandName
   /**
@@ -61,17 +52,12 @@ export class StoreCall<Reply> implements Hearing<Reply> {
 
   /** It was sent, and nothing has come yet: its time limit begins. */
   wait(isAwaited: boolean): void {
-    this.#pending = new Pending(this, this.#about, this.#calls, isAwaited)
+    this.#pending = new Pending(this, this.#calls, isAwaited)
   }
 
-  /** Set while it waits: is told before the waiter; for a trace. */
+  /** Set while it waits: is told first; for a trace. */
   set watcher(watcher: () => void) {
     if (this.#pending !== undefined) this.#pending.watcher = watcher
-  }
-
-  /** Set while it waits: is told when `reply` is there. */
-  set waiter(waiter: Waiting<Reply>) {
-    if (this.#pending !== undefined) this.#pending.waiter = waiter
   }
 
   /** Set while it is not answered: called with a reply that comes after the time limit; `null`: an error. */
@@ -91,7 +77,7 @@ export class StoreCall<Reply> implements Hearing<Reply> {
     )
   }
 
-  /** The reply, as a promise if it has not come yet: for those who wait rarely. */
+  /** The reply, as a promise if it has not come yet. */
   whenReplied(): MaybePromise<Reply | null> {
     return this.reply !== undefined ? this.reply : (this.#pending as Pending<Reply>).whenReplied()
   }
@@ -141,28 +127,25 @@ export class StoreCall<Reply> implements Hearing<Reply> {
 }
 
 /** A call that was not answered at once. Its deadline is the time limit of the call. */
-class Pending<Reply> extends Deadline {
+class Pending<Reply> {
   watcher: (() => void) | undefined = undefined
-  waiter: Waiting<Reply> | undefined = undefined
   onLateReply: ((reply: Reply | null) => void) | undefined = undefined
   readonly #call: StoreCall<Reply>
-  readonly #about: About
   readonly #calls: Calls
   readonly #isAwaited: boolean
+  readonly #timer: NodeJS.Timeout
   /** Its entry in the backlog, after the time limit; a small object, because it may stay there for long. */
   #overdue: { readonly sentAt: number } | undefined = undefined
   /** What `whenReplied` returned. */
   #promise: Promise<Reply | null> | undefined = undefined
   #resolve: ((reply: Reply | null) => void) | undefined = undefined
 
-  constructor(call: StoreCall<Reply>, about: About, calls: Calls, isAwaited: boolean) {
-    super()
+  constructor(call: StoreCall<Reply>, calls: Calls, isAwaited: boolean) {
     this.#call = call
-    this.#about = about
     this.#calls = calls
     this.#isAwaited = isAwaited
     if (isAwaited) waitBegan()
-    calls.deadlines.set(this, call.sentAt + calls.timeoutMs)
+    this.#timer = timer(() => this.#timedOut(), calls.timeoutMs)
   }
 
   whenReplied(): Promise<Reply | null> {
@@ -170,10 +153,6 @@ class Pending<Reply> extends Deadline {
       this.#resolve = resolve
     })
     return this.#promise
-  }
-
-  override onDue(): void {
-    this.#inContext(this.#timedOut)
   }
 
   #timedOut(): void {
@@ -185,16 +164,12 @@ class Pending<Reply> extends Deadline {
   }
 
   answered(reply: Reply | null, error: unknown): void {
-    this.#inContext(this.#answered, reply, error)
-  }
-
-  #answered(reply: Reply | null, error: unknown): void {
     if (this.#overdue !== undefined) {
       this.#calls.backlog.answered(this.#overdue)
       this.onLateReply?.(reply)
       return
     }
-    this.#calls.deadlines.remove(this)
+    clearTimeout(this.#timer)
     if (this.#isAwaited) waitEnded()
     if (reply === null) this.#call.tell(error)
     this.#replied(reply)
@@ -203,14 +178,6 @@ class Pending<Reply> extends Deadline {
   #replied(reply: Reply | null): void {
     this.#call.reply = reply
     this.watcher?.()
-    this.waiter?.replied(this.#call)
     this.#resolve?.(reply)
-  }
-
-  /** Neither the timer's nor the connection's context, which may be another request's. */
-  #inContext<Args extends unknown[]>(step: (this: Pending<Reply>, ...args: Args) => void, ...args: Args): void {
-    const { ownContext } = this.#about
-    if (ownContext === undefined) step.apply(this, args)
-    else ownContext.runInAsyncScope(step, this, ...args)
   }
 }

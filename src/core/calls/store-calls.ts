@@ -2,11 +2,11 @@ import type { CommandName, Emit, OperatorCommandName, UnclaimedCommandName } fro
 import { isCommandTraced, traceCommand } from '../events/trace.js'
 import type { MaybePromise } from '../maybe-promise.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
-import type { SentOperation } from '../store.js'
+import type { SentOperation, Store } from '../store.js'
 import { type Backlog, backlogOf } from './backlog.js'
-import { type DeadlineQueue, monotonicNow } from './deadlines.js'
+import { monotonicNow } from './clock.js'
 import type { AnswerFault } from './reply.js'
-import { SendingStore, type SentCommand, type SentReply } from './sending-store.js'
+import { type SentCommand, type SentReply, sent } from './sending-store.js'
 import { type About, type Sender, StoreCall } from './store-call.js'
 
 const FIRST_PAUSE_MS = 100
@@ -19,17 +19,15 @@ const OF_NO_RECORD: About = { identity: { scope: '', key: '' } }
 export class StoreCalls {
   readonly backlog: Backlog
   readonly timeoutMs: number
-  readonly deadlines: DeadlineQueue
   readonly answerFault: AnswerFault | undefined
-  readonly #store: SendingStore
+  readonly #store: Store
   readonly #emit: Emit
 
-  constructor({ store, storeTimeoutMs, answerFault }: ResolvedEngineOptions, deadlines: DeadlineQueue, emit: Emit) {
+  constructor({ store, storeTimeoutMs, answerFault }: ResolvedEngineOptions, emit: Emit) {
     this.answerFault = answerFault
     this.backlog = backlogOf(store)
     this.timeoutMs = storeTimeoutMs
-    this.deadlines = deadlines
-    this.#store = new SendingStore(store)
+    this.#store = store
     this.#emit = emit
   }
 
@@ -72,7 +70,7 @@ export class StoreCalls {
   ): StoreCall<SentReply[Name]> {
     const call = new StoreCall<SentReply[Name]>(name, by, this, emit, now)
     try {
-      this.#store.send(name, by, call)
+      call.take(sent(this.#store, name, by))
     } catch (error) {
       call.failed(error)
     }

@@ -1,8 +1,6 @@
-import { tell } from '../calls/awaited.js'
-import { monotonicNow } from '../calls/deadlines.js'
+import { monotonicNow } from '../calls/clock.js'
 import type { StoreCall } from '../calls/store-call.js'
 import type { Refused, Replayed } from '../events/refusal.js'
-import { Promised } from '../maybe-promise.js'
 import type { BeginReply } from '../record/record.js'
 import type { CoreParts, Operation } from '../run/operation.js'
 import type { ClaimedRun } from '../run/run-end.js'
@@ -68,7 +66,6 @@ export class Claims {
     const { options, calls, activity } = this.#core
     if (!calls.backlog.startRelease(isHeld)) return
     activity.start()
-    operation.keepOwnContext()
     operation.failure = GIVEN_UP
     const until = monotonicNow() + options.leaseMs
     const call = calls.sendInBackground('release', operation)
@@ -83,38 +80,3 @@ export class Claims {
 const GIVEN_UP = Object.freeze({ uncertain: false })
 
 export type Claimed = { readonly action: 'execute'; readonly run: ClaimedRun } | Replayed | Refused
-
-/**
- * Whoever claims an operation: one of the two is called, at most once, last, and in the request's own async context. What
- * it throws changes nothing, and is thrown again when nothing of ours runs.
- */
-export interface Claimant {
-  /** The operation must run. */
-  claimed(run: ClaimedRun): void
-  /** It has already run, or is refused. */
-  refused(told: Replayed | Refused): void
-  /** Whether nobody wants the answer any more. Called while a duplicate waits (`inFlightWaitMs`). */
-  isAbandoned(): boolean
-}
-
-export class PromisedClaim extends Promised<Claimed> implements Claimant {
-  readonly isAbandoned: () => boolean
-
-  constructor(isAbandoned: () => boolean) {
-    super()
-    this.isAbandoned = isAbandoned
-  }
-
-  claimed(run: ClaimedRun): void {
-    this.tell({ action: 'execute', run })
-  }
-
-  refused(told: Replayed | Refused): void {
-    this.tell(told)
-  }
-}
-
-export function tellClaim(claimant: Claimant, told: Claimed): void {
-  if (told.action === 'execute') tell(claimant, 'claimed', told.run)
-  else tell(claimant, 'refused', told)
-}

@@ -1,6 +1,5 @@
-import { Activity, tell } from '../calls/awaited.js'
-import { Deadlines, monotonicNow } from '../calls/deadlines.js'
-import type { Waiting } from '../calls/store-call.js'
+import { Activity } from '../calls/awaited.js'
+import { monotonicNow } from '../calls/clock.js'
 import { StoreCalls } from '../calls/store-calls.js'
 import { safely, tellNotRun, warnUnheard } from '../events/events.js'
 import { isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
@@ -8,11 +7,11 @@ import { isClaimTraced, isEventTraced, traceClaim, traced, traceStore } from '..
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import { type EngineOptions, resolveEngineOptions } from '../options/engine-options.js'
 import type { Identity, RecordName } from '../record/identity.js'
-import type { Answer, BeginReply, CommandReply, IdempotencyRecord } from '../record/record.js'
+import type { Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
 import { Duplicates } from '../run/duplicates.js'
 import { LookedRun } from '../run/looked-run.js'
 import { Run } from '../run/run.js'
-import { type Claim, type Claimant, type Claimed, Claims, PromisedClaim, tellClaim } from './claims.js'
+import { type Claim, type Claimed, Claims } from './claims.js'
 import { checkFirstSent, isLate, lookUp } from './late-retry.js'
 import {
   type EndedRecord,
@@ -36,8 +35,6 @@ export interface OperationEngine {
    * date: only if the identity has `firstSent`. Nothing was sent to the store.
    */
   claim(identity: Identity, isAbandoned?: () => boolean): MaybePromise<Claimed>
-  /** `claim`, for whoever holds an object to be told: before this returns, if the store replies at once. */
-  claimFor(identity: Identity, claimant: Claimant): void
   /**
    * The current record of an operation; `null` if there is none. Changes nothing, neither its lease nor its retention.
    *
@@ -114,7 +111,6 @@ const neverAbandoned = () => false
 const always = () => true
 
 class RecordEngine extends OperatorCalls implements OperationEngine {
-  readonly #deadlines: Deadlines
   readonly #claims: Claims
 
   constructor(given: EngineOptions) {
@@ -122,109 +118,72 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
     const { store, inFlightWaitMs, onEvent } = options
     const heard = safely(onEvent ?? warnUnheard)
     const emit = traced(heard)
-    const deadlines = new Deadlines()
-    const calls = new StoreCalls(options, deadlines.queue(), emit)
+    const calls = new StoreCalls(options, emit)
     const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
     const { leaseMs, maxRunMs, retentionMs, unknownRetentionMs, unknownOutcome } = options
     const terms = { leaseMs, retentionMs, unknownRetentionMs, failedMs: maxRunMs + leaseMs, unknownOutcome }
     const isHeard = onEvent === undefined ? isEventTraced : always
     const activity = new Activity()
-    super({ options, calls, terms, deadlines: deadlines.queue(), activity, emit, isHeard, duplicates })
-    this.#deadlines = deadlines
+    super({ options, calls, terms, activity, emit, isHeard, duplicates })
     this.#claims = new Claims(this.core)
     traceStore(store)
     store.observe?.(heard, options.storeTimeoutMs)
   }
 
   claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
-    const promised = new PromisedClaim(isAbandoned)
-    this.claimFor(identity, promised)
-    return promised.told
-  }
-
-  claimFor(identity: Identity, claimant: Claimant): void {
     if (identity.firstSent !== undefined) checkFirstSent(identity.firstSent, this.core.options)
-    const run = this.#claims.areLooks
-      ? new LookedRun(identity, this.core, () => claimant.isAbandoned())
-      : new Run(identity, this.core)
-    if (isClaimTraced()) this.#claimTraced(run, claimant)
-    else this.#claim(run, claimant)
+    const run = this.#claims.areLooks ? new LookedRun(identity, this.core, isAbandoned) : new Run(identity, this.core)
+    return isClaimTraced()
+      ? traceClaim(identity, run.token, () => this.#claim(run, isAbandoned))
+      : this.#claim(run, isAbandoned)
   }
 
-  #claimTraced(run: Run, claimant: Claimant): void {
-    const told = traceClaim(run.identity, run.token, () => {
-      const promised = new PromisedClaim(() => claimant.isAbandoned())
-      this.#claim(run, promised)
-      return promised.told
-    })
-    void whenever(told, (later) => tellClaim(claimant, later))
-  }
-
-  #claim(run: Run, claimant: Claimant): void {
+  #claim(run: Run, isAbandoned: () => boolean): MaybePromise<Claimed> {
     const { duplicates, options } = this.core
-    if (isLate(run.identity, options)) {
-      this.#look(run, claimant)
-      return
-    }
+    if (isLate(run.identity, options)) return this.#look(run)
     const now = monotonicNow()
-    if (duplicates?.hasRun(run.recordKey, run.identity.fingerprint)) {
-      this.#wait(run, claimant, null, now, duplicates)
-      return
-    }
+    if (duplicates?.hasRun(run.recordKey, run.identity.fingerprint))
+      return this.#wait(run, isAbandoned, null, now, duplicates)
     const claim = this.#claims.send(run, now)
-    if (claim?.reply === undefined && claim !== null) this.#claimLater(run, claim, claimant)
-    else this.#claimed(run, claim, claimant)
+    if (claim === null || claim.reply !== undefined) return this.#claimed(run, claim, isAbandoned)
+    return this.during(() => whenever(claim.whenReplied(), () => this.#claimed(run, claim, isAbandoned)))
   }
 
   /** Its record may be gone, so it never claims. */
-  #look(run: Run, claimant: Claimant): void {
-    run.keepOwnContext()
-    void this.during(() =>
-      whenever(lookUp(run, this.core), ({ notRun, record }) =>
-        tellClaim(claimant, this.#tell(notRun, run.identity, record)),
-      ),
+  #look(run: Run): MaybePromise<Claimed> {
+    return this.during(() =>
+      whenever(lookUp(run, this.core), ({ notRun, record }) => this.#tell(notRun, run.identity, record)),
     )
   }
 
-  #claimLater(run: Run, claim: Claim, claimant: Claimant): void {
-    run.keepOwnContext()
-    this.core.activity.start()
-    claim.waiter = new PendingClaim(this, run, claimant)
-  }
-
-  replied(run: Run, claim: Claim, claimant: Claimant): void {
-    this.#claimed(run, claim, claimant)
-    this.core.activity.end()
-  }
-
   /** Interprets the store's first reply; with `inFlightWaitMs`, a duplicate waits for its owner's answer. */
-  #claimed(run: Run, claim: Claim | null, claimant: Claimant): void {
+  #claimed(run: Run, claim: Claim | null, isAbandoned: () => boolean): MaybePromise<Claimed> {
     const { options, duplicates } = this.core
     const reply = claim && this.#claims.replyTo(claim)
     if (claim === null || reply === null) {
-      if (options.storeFailure === 'runUnprotected') {
-        this.#runUnprotected(run, claim?.sentAt ?? monotonicNow(), claimant)
-        return
-      }
+      if (options.storeFailure === 'runUnprotected') return this.#runUnprotected(run, claim?.sentAt ?? monotonicNow())
       this.#claims.giveUp(run, claim)
-      tellClaim(claimant, storeUnavailable(options))
-      return
+      return storeUnavailable(options)
     }
     if (reply.acquired) {
       run.begin(reply, claim.sentAt)
-      tell(claimant, 'claimed', run)
-      return
+      return { action: 'execute', run }
     }
     const notRun = whyNotRun(reply.record, run.identity, options)
-    const waits = duplicates !== undefined && isInFlight(notRun) && !claimant.isAbandoned()
-    if (waits) this.#wait(run, claimant, reply.record, claim.sentAt, duplicates)
-    else tellClaim(claimant, this.#tell(notRun, run.identity, reply.record))
+    const waits = duplicates !== undefined && isInFlight(notRun) && !isAbandoned()
+    return waits
+      ? this.#wait(run, isAbandoned, reply.record, claim.sentAt, duplicates)
+      : this.#tell(notRun, run.identity, reply.record)
   }
 
   /** Never runs unprotected, because the owner is known to run. */
-  #wait(run: Run, claimant: Claimant, record: IdempotencyRecord | null, since: number, duplicates: Duplicates): void {
-    run.keepOwnContext()
-    const duplicate = { operation: run, isAbandoned: () => claimant.isAbandoned(), record, since }
+  #wait(
+    run: Run,
+    isAbandoned: () => boolean,
+    record: IdempotencyRecord | null,
+    since: number,
+    duplicates: Duplicates,
+  ): MaybePromise<Claimed> {
     const finish = (waited: Waited): Claimed => {
       switch (waited.kind) {
         case 'acquired':
@@ -236,18 +195,16 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
           return waited.notRun
       }
     }
-    void this.during(async () => {
-      const told = await waitForOwner(duplicate, duplicates, this.#claims, this.core.options, finish)
-      tellClaim(claimant, told)
-    })
+    const duplicate = { operation: run, isAbandoned, record, since }
+    return this.during(() => waitForOwner(duplicate, duplicates, this.#claims, this.core.options, finish))
   }
 
   /** Whether the claim was made is unknown, and the options say to run anyway. */
-  #runUnprotected(run: Run, sentAt: number, claimant: Claimant): void {
+  #runUnprotected(run: Run, sentAt: number): Claimed {
     const { scope, key } = run.identity
     this.core.emit({ type: 'unprotected', scope, key }, run.token)
     run.beginUnprotected(sentAt)
-    tell(claimant, 'claimed', run)
+    return { action: 'execute', run }
   }
 
   #tell(notRun: NotRun, identity: Identity, record: IdempotencyRecord | null): NotRun {
@@ -273,24 +230,7 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
     return result.finally(() => activity.end())
   }
 
-  async idle(): Promise<void> {
-    await this.core.activity.idle()
-    this.#deadlines.rest()
-  }
-}
-
-class PendingClaim implements Waiting<BeginReply> {
-  readonly #engine: RecordEngine
-  readonly #run: Run
-  readonly #claimant: Claimant
-
-  constructor(engine: RecordEngine, run: Run, claimant: Claimant) {
-    this.#engine = engine
-    this.#run = run
-    this.#claimant = claimant
-  }
-
-  replied(claim: Claim): void {
-    this.#engine.replied(this.#run, claim, this.#claimant)
+  idle(): Promise<void> {
+    return this.core.activity.idle()
   }
 }

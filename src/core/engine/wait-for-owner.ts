@@ -1,4 +1,4 @@
-import { monotonicNow } from '../calls/deadlines.js'
+import { monotonicNow } from '../calls/clock.js'
 import { inFlight, isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import type { Acquired, IdempotencyRecord } from '../record/record.js'

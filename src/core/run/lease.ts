@@ -1,7 +1,8 @@
-import { awaited, type OwnContext } from '../calls/awaited.js'
-import { Deadline, type DeadlineQueue, monotonicNow } from '../calls/deadlines.js'
-import type { StoreCall, Waiting } from '../calls/store-call.js'
+import { awaited } from '../calls/awaited.js'
+import { monotonicNow, timer } from '../calls/clock.js'
+import type { StoreCall } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
+import { afterwards } from '../maybe-promise.js'
 import { misuse, storeFailedRenewal } from '../misuse.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
 import type { CoreParts } from './operation.js'
@@ -16,7 +17,6 @@ import type { CoreParts } from './operation.js'
 type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
 
 export interface Leased {
-  readonly ownContext: OwnContext | undefined
   renew(): StoreCall<CommandReply>
   /** A renewal was stale; `record` is the record that it found. */
   renewalRefused(record: IdempotencyRecord | null): void
@@ -34,12 +34,12 @@ export interface Leased {
  * An owner's lease: renewed every third of it until `maxRunMs` has passed. It counts as lost if a command finds that
  * the record belongs to another attempt, or if `leaseMs` has passed since the last confirmed command was *sent*.
  */
-export class Lease extends Deadline implements Waiting<CommandReply> {
+export class Lease {
   state: LeaseState = 'held'
   readonly #leased: Leased
   readonly #leaseMs: number
   readonly #calls: StoreCalls
-  readonly #deadlines: DeadlineQueue
+  #timer: NodeJS.Timeout
   /** When `maxRunMs` ends. */
   readonly until: number
   /** When the last command was sent that the store confirmed. Infinity: there is no lease that could lapse. */
@@ -57,18 +57,16 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
    * `sentAt`: when the claim was sent. `isProtected: false`: the claim was not confirmed, so there is no lease that
    * could lapse.
    */
-  constructor(leased: Leased, { options, calls, deadlines }: CoreParts, sentAt: number, isProtected: boolean) {
-    super()
+  constructor(leased: Leased, { options, calls }: CoreParts, sentAt: number, isProtected: boolean) {
     const { leaseMs, maxRunMs } = options
     this.#leased = leased
     this.#leaseMs = leaseMs
     this.#calls = calls
-    this.#deadlines = deadlines
     const since = Math.floor(sentAt) // V8 keeps small integers in place, and other numbers as objects.
     this.until = since + maxRunMs
     this.#confirmedAt = isProtected ? since : Number.POSITIVE_INFINITY
     this.#renewAt = since + Math.floor(leaseMs / 3)
-    deadlines.set(this, this.#renewAt)
+    this.#timer = timer(this.#onDue, this.#renewAt - monotonicNow())
   }
 
   /**
@@ -143,15 +141,11 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
   /** Returns the renewal that is still unanswered, if any, because its events are still to come. */
   end(): StoreCall<CommandReply> | undefined {
     this.state = 'ended'
-    this.#deadlines.remove(this)
+    clearTimeout(this.#timer)
     return this.#renewal
   }
 
-  override onDue(now: number): void {
-    const { ownContext } = this.#leased
-    if (ownContext === undefined) this.#look(now)
-    else ownContext.runInAsyncScope(this.#look, this, now)
-  }
+  readonly #onDue = (): void => this.#look(monotonicNow())
 
   #look(now: number): void {
     this.check(now)
@@ -175,16 +169,11 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
     this.#isOverdue = false
     const call = this.#leased.renew()
     this.#renewal = call
-    if (call.reply === undefined) call.waiter = this
-    else this.replied(call)
+    afterwards(call.whenReplied(), (reply) => {
+      if (reply !== null) this.#renewed(reply, call)
+      else if (!call.isReplied) call.onLateReply = (late) => this.#renewed(late, call)
+    })
     return call
-  }
-
-  /** Of a renewal. */
-  replied(call: StoreCall<CommandReply>): void {
-    const { reply } = call
-    if (reply) this.#renewed(reply, call)
-    else if (!call.isReplied) call.onLateReply = (late) => this.#renewed(late, call)
   }
 
   /** `null`: it failed or timed out. */
@@ -206,7 +195,8 @@ export class Lease extends Deadline implements Waiting<CommandReply> {
       this.state === 'held' && !this.#isLocked ? this.#confirmedAt + this.#leaseMs : Number.POSITIVE_INFINITY,
       inTime ? this.until : Number.POSITIVE_INFINITY,
     )
-    if (next < Number.POSITIVE_INFINITY) this.#deadlines.set(this, next)
+    clearTimeout(this.#timer)
+    if (next < Number.POSITIVE_INFINITY) this.#timer = timer(this.#onDue, next - now)
     else this.#leased.leaseOver()
   }
 

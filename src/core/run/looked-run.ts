@@ -1,4 +1,4 @@
-import { monotonicNow } from '../calls/deadlines.js'
+import { monotonicNow } from '../calls/clock.js'
 import { type FailureReason, tellNotRun, warnOnce } from '../events/events.js'
 import {
   inFlight,
@@ -157,25 +157,22 @@ export class LookedRun extends Run implements LookedKey {
 
   // --- its end without a transaction
 
-  protected override store(_answer: Answer): void {
-    if (this.#isRefused) {
-      void this.#fenced(null)
-      return
-    }
+  protected override store(_answer: Answer): Promise<RunEnd> {
+    if (this.#isRefused) return this.#fenced(null)
     warnOfMissingTransaction()
-    void this.#withhold('no_transaction', transactionMissing())
+    return this.#withhold('no_transaction', transactionMissing())
   }
 
-  protected override release(failure: Failure): void {
-    void (this.#mayHaveCommitted ? this.#withhold('may_have_effect', SEND) : this.#fenced(failure))
+  protected override release(failure: Failure): Promise<RunEnd> {
+    return this.#mayHaveCommitted ? this.#withhold('may_have_effect', SEND) : this.#fenced(failure)
   }
 
   /** Its transaction was rolled back, or there was none, so the key is claimed for it. */
-  protected override keep(failure: Answer, mustBeConfirmed: boolean): void {
-    void (this.#mayHaveCommitted ? this.#withhold('may_have_effect', SEND) : this.#keep(failure, mustBeConfirmed))
+  protected override keep(failure: Answer, mustBeConfirmed: boolean): Promise<RunEnd> {
+    return this.#mayHaveCommitted ? this.#withhold('may_have_effect', SEND) : this.#keep(failure, mustBeConfirmed)
   }
 
-  async #keep(failure: Answer, mustBeConfirmed: boolean): Promise<void> {
+  async #keep(failure: Answer, mustBeConfirmed: boolean): Promise<RunEnd> {
     const found = await this.#fence()
     const notRun = this.#whyNotRun(found)
     if (notRun !== null) return this.#settleAs(notRun, found?.record ?? null)
@@ -184,29 +181,31 @@ export class LookedRun extends Run implements LookedKey {
     if (!begun.acquired) return this.#settleAs(whyNotRun(begun.record, this.identity, this.options), begun.record)
     this.attempt = begun.attempt
     this.entered()
-    super.store(failure, mustBeConfirmed)
+    return super.store(failure, mustBeConfirmed)
   }
 
   /** Whether the key was claimed is unknown, and nothing of this run had an effect: its claim is released after it. */
-  async #giveUpClaim(): Promise<void> {
+  #giveUpClaim(): RunEnd {
+    void this.#releaseGivenUp()
+    return unconfirmed(this.options)
+  }
+
+  async #releaseGivenUp(): Promise<void> {
     const { calls } = this.core
     this.failure = { uncertain: false }
     const call = calls.send('release', this)
-    this.settle(unconfirmed(this.options))
     if ((await call.whenReplied()) === null) await calls.sendAgain('release', this, call, this.lease.until)
     this.end()
   }
 
   /** Settles as the record says; where it says nothing, as the handler's `failure` does. */
-  async #fenced(failure: Failure | null): Promise<void> {
+  async #fenced(failure: Failure | null): Promise<RunEnd> {
     const found = await this.#fence()
     const notRun = this.#whyNotRun(found)
-    if (notRun !== null) this.#settleAs(notRun, found?.record ?? null)
-    else {
-      if (failure !== null) this.tellFailed({ uncertain: false, because: failure.because })
-      this.end()
-      this.settle(SEND)
-    }
+    if (notRun !== null) return this.#settleAs(notRun, found?.record ?? null)
+    if (failure !== null) this.tellFailed({ uncertain: false, because: failure.because })
+    this.end()
+    return SEND
   }
 
   /** `null`: nothing prevents what the handler has answered from being sent. */
@@ -218,21 +217,21 @@ export class LookedRun extends Run implements LookedKey {
     return found.isTaken || this.#isRefused ? inFlight(0, options) : null
   }
 
-  #settleAs(notRun: NotRun, record: IdempotencyRecord | null): void {
+  #settleAs(notRun: NotRun, record: IdempotencyRecord | null): RunEnd {
     tellNotRun((event) => this.emit(event), notRun, this.identity, record)
     this.end()
-    this.settle(notRun)
+    return notRun
   }
 
   /** Nobody can see what it did: the outcome becomes unknown, and what is sent is not its success. */
-  async #withhold(because: FailureReason, end: RunEnd): Promise<void> {
+  async #withhold(because: FailureReason, end: RunEnd): Promise<RunEnd> {
     const reply = await this.#sendWithheld()
     const { record } = reply === null || reply.ok ? { record: null } : reply
     const prevents = preventing(record)
     if (prevents !== null) return this.#settleAs(whyNotRun(prevents, this.identity, this.options), prevents)
     if (reply?.ok === true || record !== null) this.#withheld(because)
     else void this.#withholdAgain(because)
-    this.settle(reply === null ? unconfirmed(this.options) : end)
+    return reply === null ? unconfirmed(this.options) : end
   }
 
   async #withholdAgain(because: FailureReason): Promise<void> {

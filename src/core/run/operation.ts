@@ -1,5 +1,4 @@
-import { type Activity, OwnContext } from '../calls/awaited.js'
-import type { DeadlineQueue } from '../calls/deadlines.js'
+import type { Activity } from '../calls/awaited.js'
 import type { Sender } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
 import type { Emit } from '../events/events.js'
@@ -35,7 +34,6 @@ export class Operation implements Sender {
   failure: SentOperation['failure'] = null
   protected readonly core: CoreParts
   #state: OperationState = 'claiming'
-  #ownContext: OwnContext | undefined = undefined
 
   constructor(identity: Identity, core: CoreParts) {
     this.identity = identity
@@ -58,15 +56,6 @@ export class Operation implements Sender {
     return this.core.options
   }
 
-  get ownContext(): OwnContext | undefined {
-    return this.#ownContext
-  }
-
-  /** Called where the request is, before something has to wait that is told by others. */
-  keepOwnContext(): void {
-    this.#ownContext ??= new OwnContext()
-  }
-
   get state(): OperationState {
     return this.#state
   }
@@ -83,7 +72,6 @@ export interface CoreParts {
   readonly calls: StoreCalls
   /** What all its operations send alike. */
   readonly terms: SentTerms
-  readonly deadlines: DeadlineQueue
   readonly activity: Activity
   readonly emit: Emit
   /** Whether anybody hears what happens to each request; if not, those events are not made. */

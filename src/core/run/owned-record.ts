@@ -1,9 +1,9 @@
 import { awaited } from '../calls/awaited.js'
-import type { StoreCall, Waiting } from '../calls/store-call.js'
+import type { StoreCall } from '../calls/store-call.js'
 import type { EngineEvent, FailureReason } from '../events/events.js'
 import { endAfterLoss, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'
 import { traceRunEnd } from '../events/trace.js'
-import { whenever } from '../maybe-promise.js'
+import { type MaybePromise, whenever } from '../maybe-promise.js'
 import {
   type Acquired,
   type Answer,
@@ -31,7 +31,7 @@ export interface Failure {
  * background if the store does not confirm it in time; meanwhile the lease is renewed. It is over (`isOver`) when the
  * store has replied, or the run's time has ended.
  */
-export abstract class OwnedRecord extends Operation implements Leased, RunOfSteps, Waiting<CommandReply> {
+export abstract class OwnedRecord extends Operation implements Leased, RunOfSteps {
   /** Set when it is claimed. */
   lease!: Lease
   /** The outcome of an earlier attempt is unknown: `uncertain` also says that a step of this one began. */
@@ -42,7 +42,6 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
 
   /** The run begins. `sentAt`: when its claim was sent. `attempt` 0: its claim was not confirmed. */
   protected own(attempt: number, uncertain: boolean, sentAt: number): void {
-    this.keepOwnContext()
     this.attempt = attempt
     this.uncertain = uncertain
     this.isEarlierUnknown = uncertain
@@ -74,47 +73,32 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
 
   // --- its end
 
-  /** What to send is known: the end was stored, or need not be waited for. Told last. */
-  protected abstract settle(settled: RunEnd): void
-
-  /** If the store does not confirm the completion in time, a refusal is sent instead of the answer. */
-  #mustBeConfirmed = false
-
-  protected store(answer: Answer, mustBeConfirmed: boolean): void {
+  /** `mustBeConfirmed`: if the store does not confirm the completion in time, a refusal is sent instead of the answer. */
+  protected store(answer: Answer, mustBeConfirmed: boolean): MaybePromise<RunEnd> {
     this.answer = answer
-    this.#mustBeConfirmed = mustBeConfirmed
     const call = this.core.calls.send('complete', this)
-    if (call.reply === undefined) call.waiter = this
-    else this.#stored(call)
+    return whenever(call.whenReplied(), (reply) => {
+      if (reply !== null) return this.completed(reply, this.#answerSent(), false)
+      this.#completeAgain(call)
+      // Without a lease, only a confirmed success is sent: whoever took over may have sent another one.
+      return mustBeConfirmed || !this.lease.check() ? unconfirmed(this.options) : SEND
+    })
   }
 
   /** Stores a failure that retries get. */
-  protected keep(failure: Answer, mustBeConfirmed: boolean): void {
-    this.store(failure, mustBeConfirmed)
+  protected keep(failure: Answer, mustBeConfirmed: boolean): MaybePromise<RunEnd> {
+    return this.store(failure, mustBeConfirmed)
   }
 
-  protected release(failure: Failure): void {
+  protected release(failure: Failure): MaybePromise<RunEnd> {
     this.failure = failure
     const call = this.core.calls.send('release', this)
-    if (call.reply === undefined) call.waiter = this
-    else this.#released(call)
-  }
-
-  /** Of its end. */
-  replied(call: StoreCall<CommandReply>): void {
-    if (call.command === 'complete') this.#stored(call)
-    else this.#released(call)
-  }
-
-  #stored(call: StoreCall<CommandReply>): void {
-    const { reply } = call
-    if (reply) {
-      this.settle(this.completed(reply, this.#answerSent(), false))
-      return
-    }
-    this.#completeAgain(call)
-    // Without a lease, only a confirmed success is sent: whoever took over may have sent another one.
-    this.settle(this.#mustBeConfirmed || !this.lease.check() ? unconfirmed(this.options) : SEND)
+    return whenever(call.whenReplied(), (reply) => {
+      if (reply !== null) return this.#failed(reply, failure)
+      this.#releaseAgain(call, failure)
+      // Without a lease it may be untrue: whoever took over may have succeeded.
+      return this.lease.check() ? SEND : unconfirmed(this.options)
+    })
   }
 
   #completeAgain(call: StoreCall<CommandReply>): void {
@@ -159,19 +143,11 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
     this.end()
   }
 
-  #released(call: StoreCall<CommandReply>): void {
-    const { reply } = call
-    const failure = this.failure as Failure
-    if (reply) {
-      this.settle(this.#failed(reply, failure))
-      return
-    }
+  #releaseAgain(call: StoreCall<CommandReply>, failure: Failure): void {
     void this.core.calls.sendAgain('release', this, call, this.lease.until).then((late) => {
       if (late === null) this.end()
       else this.#failed(late, failure)
     })
-    // Without a lease it may be untrue: whoever took over may have succeeded.
-    this.settle(this.lease.check() ? SEND : unconfirmed(this.options))
   }
 
   #failed(reply: CommandReply, failure: Failure): RunEnd {

@@ -1,7 +1,6 @@
-import { tell } from '../calls/awaited.js'
 import type { FailureReason } from '../events/events.js'
 import type { RunEnd } from '../events/refusal.js'
-import { type MaybePromise, Promised } from '../maybe-promise.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import type { Entry } from '../record/looked.js'
 import type { Answer, PreviousOutcome } from '../record/record.js'
 import type { IdempotencyContext } from './context.js'
@@ -35,10 +34,6 @@ export interface ClaimedRun {
    * record, and nothing runs again.
    */
   fail(how: FailureKind, because: FailureReason, kept?: Answer): MaybePromise<RunEnd>
-  /** `complete`, for whoever holds an object to be told: at once, if the store answers at once. */
-  completeFor(settling: Settling, answer: Answer, mustBeConfirmed?: boolean): void
-  /** `fail`, in the same way. */
-  failFor(settling: Settling, how: FailureKind, because: FailureReason, kept?: Answer): void
   /** Resolves behind the last event of the run: nothing of it is pending any more. */
   ended(): Promise<void>
 }
@@ -128,34 +123,6 @@ export interface AnswerSource {
    * @throws IdempotencyError `arguments_invalid`.
    */
   answerOf(given: unknown): Answer
-}
-
-/** Whoever ends a run: is told what to send, at most once, last, and in the request's own async context. */
-export interface Settling<End = RunEnd> {
-  settled(end: End): void
-}
-
-/** Those who wait for one end: mostly one. */
-export type Settlings<End> = Settling<End> | readonly Settling<End>[] | undefined
-
-export function withAnother<End>(settlings: Settlings<End>, another: Settling<End>): Settlings<End> {
-  return settlings === undefined ? another : [settlings, another].flat()
-}
-
-export function tellEnd<End>(settlings: Settlings<End>, end: End): void {
-  if (isList(settlings)) for (const each of settlings) tell(each, 'settled', end)
-  else if (settlings !== undefined) tell(settlings, 'settled', end)
-}
-
-function isList<End>(settlings: Settlings<End>): settlings is readonly Settling<End>[] {
-  return Array.isArray(settlings)
-}
-
-/** For whoever waits for the end by a promise. */
-export class PromisedEnd<End = RunEnd> extends Promised<End> implements Settling<End> {
-  settled(end: End): void {
-    this.tell(end)
-  }
 }
 
 /** The ends of the run that are offered to an open transaction, until its outcome is known. */

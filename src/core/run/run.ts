@@ -1,27 +1,14 @@
-import { monotonicNow } from '../calls/deadlines.js'
+import { monotonicNow } from '../calls/clock.js'
 import { asKept } from '../calls/sending-store.js'
 import type { IdempotencyError } from '../errors.js'
 import type { FailureReason } from '../events/events.js'
 import { type Refused, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'
-import type { MaybePromise } from '../maybe-promise.js'
+import { type MaybePromise, whenever } from '../maybe-promise.js'
 import { misuse, transactionLate } from '../misuse.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import { HandlerContext } from './context.js'
 import { type Failure, OwnedRecord } from './owned-record.js'
-import {
-  type AnswerSource,
-  type ClaimedRun,
-  type Completion,
-  type FailureKind,
-  type LookedKey,
-  type OfferedEnd,
-  type OpenTransaction,
-  PromisedEnd,
-  type Settling,
-  type Settlings,
-  tellEnd,
-  withAnother,
-} from './run-end.js'
+import type { AnswerSource, ClaimedRun, Completion, FailureKind, LookedKey, OpenTransaction } from './run-end.js'
 
 /** One run of an operation, from its claim to its end. */
 export class Run extends OwnedRecord implements ClaimedRun {
@@ -30,14 +17,13 @@ export class Run extends OwnedRecord implements ClaimedRun {
   context!: HandlerContext
   /** The result of the first end, once it is known. */
   #settled: RunEnd | undefined = undefined
-  /** Whoever ended it, first and again, until the result is known. */
-  #settling: Settlings<RunEnd> = undefined
+  /** For whoever ends it again before that, and what resolves it. */
+  #later: Promise<RunEnd> | undefined = undefined
+  #tellLater: ((settled: RunEnd) => void) | undefined = undefined
   /** The handler has called `mayHaveEffect()`. */
   #mayHaveHadEffect = false
   /** It has failed while a step was running: releases it, when that has settled or `maxRunMs` has passed. */
   #releaseAfterSteps: (() => void) | undefined = undefined
-  /** It has failed before its steps had settled: that was sent, and counts. */
-  #isSentEarly = false
   #abort: AbortController | undefined = undefined
   /** Why the handler should stop; the first reason counts. */
   #stopReason: IdempotencyError | undefined = undefined
@@ -104,39 +90,20 @@ export class Run extends OwnedRecord implements ClaimedRun {
 
   // --- its end
 
-  complete(answer: Answer, mustBeConfirmed?: boolean): MaybePromise<RunEnd> {
-    const promised = new PromisedEnd()
-    this.completeFor(promised, answer, mustBeConfirmed)
-    return promised.told
+  complete(answer: Answer, mustBeConfirmed = this.withholds): MaybePromise<RunEnd> {
+    if (this.#transaction !== undefined) return this.#transaction.offer({ answer })
+    if (!this.#begins()) return this.#whenSettled()
+    this.warnOfRunningSteps()
+    const byHand = this.#answerByHand
+    return this.#settles(byHand === undefined ? this.store(answer, mustBeConfirmed) : this.#verify(byHand))
   }
 
   fail(how: FailureKind, because: FailureReason, kept?: Answer): MaybePromise<RunEnd> {
-    const promised = new PromisedEnd()
-    this.failFor(promised, how, because, kept)
-    return promised.told
-  }
-
-  completeFor(settling: Settling, answer: Answer, mustBeConfirmed = this.withholds): void {
-    if (this.#transaction !== undefined) {
-      offer(this.#transaction, { answer }, settling)
-      return
-    }
-    if (!this.#begins(settling)) return
-    this.warnOfRunningSteps()
-    if (this.#answerByHand !== undefined) void this.#verify(this.#answerByHand)
-    else this.store(answer, mustBeConfirmed)
-  }
-
-  failFor(settling: Settling, how: FailureKind, because: FailureReason, kept?: Answer): void {
-    if (this.#transaction !== undefined) {
-      offer(this.#transaction, { answer: null, how, because, kept }, settling)
-      return
-    }
-    if (!this.#begins(settling)) return
-    if (this.#answerByHand !== undefined) return void this.#verify(this.#answerByHand)
+    if (this.#transaction !== undefined) return this.#transaction.offer({ answer: null, how, because, kept })
+    if (!this.#begins()) return this.#whenSettled()
+    if (this.#answerByHand !== undefined) return this.#settles(this.#verify(this.#answerByHand))
     this.#stop(misuse('run_failed')) // First, because a time limit may have responded while the handler still runs.
-    if (kept === undefined) this.#fail(how, because)
-    else this.keep(kept, this.withholds)
+    return this.#settles(kept === undefined ? this.#fail(how, because) : this.keep(kept, this.withholds))
   }
 
   /** Where no claim protects the run, a client that is told to retry would run it again, each time. */
@@ -144,27 +111,33 @@ export class Run extends OwnedRecord implements ClaimedRun {
     return this.isProtected && this.options.unconfirmedSuccess === 'withhold'
   }
 
-  /** Whether this is the first end. In any case its result is told. */
-  #begins(settling: Settling): boolean {
-    if (this.#settled !== undefined) {
-      tellEnd(settling, this.#settled)
-      return false
-    }
-    this.#settling = withAnother(this.#settling, settling)
+  /** Whether this is the first end. */
+  #begins(): boolean {
     if (this.#isEnding) return false
     this.#isEnding = true
     if (this.state === 'running') this.become('ending')
     return true
   }
 
-  protected override settle(found: RunEnd): void {
-    if (this.#isSentEarly) return
-    const settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.options) : found
-    this.#settled = settled
+  /** The result of the first end. */
+  #whenSettled(): MaybePromise<RunEnd> {
+    if (this.#settled !== undefined) return this.#settled
+    this.#later ??= new Promise((resolve) => {
+      this.#tellLater = resolve
+    })
+    return this.#later
+  }
+
+  #settles(end: MaybePromise<RunEnd>): MaybePromise<RunEnd> {
+    return whenever(end, (found) => this.settle(found))
+  }
+
+  protected settle(found: RunEnd): RunEnd {
+    if (this.#settled !== undefined) return this.#settled
     this.#isEnding = true
-    const settling = this.#settling
-    this.#settling = undefined
-    tellEnd(settling, settled)
+    this.#settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.options) : found
+    this.#tellLater?.(this.#settled)
+    return this.#settled
   }
 
   /** Ends the run as a failure in place of its answer, which may be untrue: whoever answers is told to retry. */
@@ -173,29 +146,23 @@ export class Run extends OwnedRecord implements ClaimedRun {
     return this.fail('perhaps', 'no_answer')
   }
 
-  #fail(how: FailureKind, because: FailureReason): void {
-    if (this.steps?.areSettled !== false || monotonicNow() >= this.lease.until) {
-      this.release(this.#judged(how, because))
-      return
-    }
+  #fail(how: FailureKind, because: FailureReason): MaybePromise<RunEnd> {
+    if (this.steps?.areSettled !== false || monotonicNow() >= this.lease.until)
+      return this.release(this.#judged(how, because))
     // The next attempt must not call a step that is still at the bank.
     this.#releaseAfterSteps = () => {
       this.#releaseAfterSteps = undefined
-      if (!this.isOver) this.release(this.#judged(how, because))
+      if (!this.isOver) void this.#settles(this.release(this.#judged(how, because)))
     }
     this.steps.whenSettled(() => this.#releaseAfterSteps?.())
-    if (this.lease.check()) this.#sendEarly(SEND)
-    else void this.lease.renewNow().then((reply) => this.#renewedAtEnd(reply))
+    if (this.lease.check()) return SEND
+    void this.lease.renewNow().then((reply) => this.#renewedAtEnd(reply))
+    return this.#whenSettled()
   }
 
   /** A renewal shows the record, and releases nothing. Once the steps have settled, the reply to the release decides. */
   #renewedAtEnd(reply: CommandReply | null): void {
-    if (this.#releaseAfterSteps !== undefined) this.#sendEarly(this.endAsRecorded(reply))
-  }
-
-  #sendEarly(end: RunEnd): void {
-    this.settle(end)
-    this.#isSentEarly = true
+    if (this.#releaseAfterSteps !== undefined) this.settle(this.endAsRecorded(reply))
   }
 
   /** An uncertain attempt stays uncertain, whatever its failure. */
@@ -273,9 +240,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
 
   committed(answer: Answer): RunEnd {
     this.#hasCommitted = true
-    const settled = this.completed({ ok: true }, answer, false)
-    this.settle(settled)
-    return settled
+    return this.settle(this.completed({ ok: true }, answer, false))
   }
 
   /** Finds out how an unconfirmed COMMIT ended. A refusal means that it is unknown, and the run is over. */
@@ -306,17 +271,16 @@ export class Run extends OwnedRecord implements ClaimedRun {
   }
 
   /** Its result is what the record says, whatever the handler responded. */
-  async #verify(given: Answer): Promise<void> {
+  async #verify(given: Answer): Promise<RunEnd> {
     const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
     const answer = reply && this.ownAnswerIn(reply, given)
     if (answer !== null) {
       this.completed({ ok: true }, answer, false)
-      this.settle(answer.body === null ? SEND : { action: 'replay', answer, isOwn: true })
-      return
+      return answer.body === null ? SEND : { action: 'replay', answer, isOwn: true }
     }
     this.tell(reply === null ? 'completion_given_up' : 'transaction_not_committed')
     this.end()
-    this.settle(unconfirmed(this.options))
+    return unconfirmed(this.options)
   }
 
   renewalRefused(record: IdempotencyRecord | null): void {
@@ -342,8 +306,4 @@ export class Run extends OwnedRecord implements ClaimedRun {
     this.end()
     this.source?.timeOver()
   }
-}
-
-function offer(transaction: OpenTransaction, end: OfferedEnd, settling: Settling): void {
-  void transaction.offer(end).then((settled) => tellEnd(settling, settled))
 }

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Buffer } from 'node:buffer'
-import type { OwnContext } from '../calls/awaited.js'
 import type { SentStep } from '../calls/sending-store.js'
 import type { Sender } from '../calls/store-call.js'
 import { IdempotencyError, inItsWords, kindOf } from '../errors.js'
@@ -201,7 +200,6 @@ export function countInside(around: StepWork | undefined, by: 1 | -1): void {
 
 export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   readonly identity: Identity
-  readonly ownContext: OwnContext | undefined
   readonly isProtected: boolean
   readonly signal: AbortSignal
   /** Its first end was given. */
@@ -221,9 +219,9 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
 }
 
 export function sentStep(run: RunOfSteps, step: StepChange, isUncertain: boolean): SentStep {
-  const { identity, ownContext, recordKey, token, scope, fingerprint, attempt, terms } = run
+  const { identity, recordKey, token, scope, fingerprint, attempt, terms } = run
   const uncertain = isUncertain || run.uncertain
-  const own = { identity, ownContext, recordKey, token, scope, fingerprint, attempt, uncertain, terms }
+  const own = { identity, recordKey, token, scope, fingerprint, attempt, uncertain, terms }
   return { ...own, step, answer: null, failure: null }
 }
 

@@ -1,88 +1,49 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Claimant } from '../../core/engine/claims.js'
 import { isCertainFailure, isRefusalStatus } from '../../core/errors.js'
 import type { FailureReason } from '../../core/events/events.js'
-import { type Refused, type Replayed, type RunEnd, unconfirmed } from '../../core/events/refusal.js'
-import type { MaybePromise } from '../../core/maybe-promise.js'
+import { type RunEnd, unconfirmed } from '../../core/events/refusal.js'
+import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
 import type { Identity } from '../../core/record/identity.js'
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
-import {
-  type AnswerSource,
-  type ClaimedRun,
-  PromisedEnd,
-  type Settling,
-  type Settlings,
-  tellEnd,
-  withAnother,
-} from '../../core/run/run-end.js'
+import type { AnswerSource, ClaimedRun } from '../../core/run/run-end.js'
 import { isEventStream, storedAnswer } from '../answer/answer.js'
 import type { HeaderPairs } from '../request/facts.js'
 import { isForeignError } from './foreign-error.js'
 import { readAnswer } from './operator.js'
 import type { OptionFunctions, RequestRules } from './option-functions.js'
-import type { Asking, HeldAnswer, RequestEnd, RequestRun } from './request-run.js'
+import type { HeldAnswer, RequestEnd, RequestRun } from './request-run.js'
 
-/** The claim of a request and, once it is claimed, its run: judges the handler's answer by the options. */
-export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settling<RunEnd> {
+/** The run of a request: judges the handler's answer by the options. */
+export class JudgedRun<Req> implements RequestRun, AnswerSource {
   readonly #rules: RequestRules<Req>
-  /** The core's run; set when it is claimed. */
-  #run!: ClaimedRun
-  /** Dropped when it was told, or at the end of a run that may have to wait for another attempt in its transaction. */
-  #asking: Asking | undefined
-  #extraHeaders: HeaderPairs | undefined
+  readonly #run: ClaimedRun
   /** The request that the option functions receive; dropped at the end. */
   #request: Req | undefined
   /** What the handler threw, while that is being handled. */
   #thrown: Thrown = 'nothing'
   /** The handler has returned what to send: a status of another answer is no refusal of the handler's. */
   #willNotRefuse = false
+  /** The result of its first end. */
+  #end: MaybePromise<RequestEnd> | undefined = undefined
   /** A first end was given. */
   #hasEnd = false
-  /** Its result, once it is known, and whoever waits for it. */
-  #settled: RequestEnd | undefined = undefined
-  #settling: Settlings<RequestEnd> = undefined
-  /** Whoever waits for an answer that was rolled back. */
-  #discarded: Settlings<RequestEnd> = undefined
+  /** Tells those whose answer was rolled back. */
+  #discarded: ((end: RequestEnd) => void)[] = []
   hasStopped = false
   #response: HeldAnswer | undefined = undefined
+
   readonly #identity: Identity
   /** While its handler runs, where the binding calls it by `inside`. */
   #work: Work | undefined = undefined
 
-  constructor(
-    request: Req,
-    identity: Identity,
-    asking: Asking,
-    extraHeaders: HeaderPairs | undefined,
-    rules: RequestRules<Req>,
-  ) {
+  constructor(run: ClaimedRun, request: Req, identity: Identity, rules: RequestRules<Req>) {
     this.#rules = rules
     this.#identity = identity
     this.#request = request
-    this.#asking = asking
-    this.#extraHeaders = extraHeaders
-  }
-
-  // --- its claim
-
-  claimed(run: ClaimedRun): void {
-    const asking = this.#asking
-    if (run.looked === undefined) this.#asking = undefined
     this.#run = run
     run.source = this
-    asking?.claimed(this, this.#extraHeaders)
   }
-
-  refused(told: Replayed | Refused): void {
-    this.#asking?.refused(withHeaders(this.#rules.inHttp(told), this.#extraHeaders))
-  }
-
-  isAbandoned(): boolean {
-    return this.#asking?.isAbandoned() === true
-  }
-
-  // --- its run
 
   get context(): IdempotencyContext {
     return this.#run.context
@@ -106,41 +67,11 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   }
 
   settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<RequestEnd> {
-    const promised = new PromisedEnd<RequestEnd>()
-    this.settleFor(promised, answer, terms?.confirmed)
-    return promised.told
+    return this.#ends(answer, terms?.confirmed)
   }
 
   fail(): MaybePromise<RequestEnd> {
-    const promised = new PromisedEnd<RequestEnd>()
-    this.failFor(promised)
-    return promised.told
-  }
-
-  settleFor(settling: Settling<RequestEnd>, answer: Answer, confirmed?: boolean): void {
-    if (this.#begins(settling)) this.#end(answer, confirmed)
-  }
-
-  failFor(settling: Settling<RequestEnd>): void {
-    if (this.#begins(settling)) this.#end(null, undefined)
-  }
-
-  /** Whether this is the first end. In any case its result is told. */
-  #begins(settling: Settling<RequestEnd>): boolean {
-    if (this.#settled !== undefined) tellEnd(settling, this.#settled)
-    else this.#settling = withAnother(this.#settling, settling)
-    if (this.#hasEnd) return false
-    this.#hasEnd = true
-    if (this.#work !== undefined) this.#work.isOver = true
-    return true
-  }
-
-  settled(end: RunEnd): void {
-    const settled = this.#rules.inHttp(end)
-    const settling = this.#settling
-    this.#settled = settled
-    this.#settling = undefined
-    tellEnd(settling, settled)
+    return this.#ends(null, undefined)
   }
 
   failUncalled(): MaybePromise<RequestEnd> {
@@ -175,6 +106,33 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
     return CALLED.run(this.#work, handler)
   }
 
+  #ends(answer: Answer | null, mustBeConfirmed: boolean | undefined): MaybePromise<RequestEnd> {
+    if (!this.#hasEnd) {
+      this.#hasEnd = true
+      if (this.#work !== undefined) this.#work.isOver = true
+      const end = whenever(this.#judged(answer, mustBeConfirmed), (told) => this.#rules.inHttp(told))
+      this.#end = this.#run.isInTransaction ? this.#orDiscarded(end) : end
+    }
+    return this.#end ?? whenever(this.#run.fail('perhaps', 'no_answer'), (told) => this.#rules.inHttp(told))
+  }
+
+  /** An answer that a transaction discards gets no result, unless nothing follows in time. */
+  #orDiscarded(end: MaybePromise<RequestEnd>): Promise<RequestEnd> {
+    return Promise.race([end, new Promise<RequestEnd>((resolve) => this.#discarded.push(resolve))])
+  }
+
+  #judged(answer: Answer | null, mustBeConfirmed: boolean | undefined): MaybePromise<RunEnd> {
+    const run = this.#run
+    const request = this.#request as Req
+    const { functions } = this.#rules
+    const judged = judge(answer, request, run.isUncertain, this.#thrown, !this.#willNotRefuse, functions)
+    const kept = judged === 'success' ? undefined : keptFailure(answer, request, functions)
+    if (!run.isInTransaction) this.#request = undefined
+    return judged === 'success'
+      ? run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
+      : run.fail(judged.how, judged.because, kept)
+  }
+
   // --- in a transaction
 
   stopped(): void {
@@ -187,9 +145,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
 
   reset(): void {
     this.#hasEnd = false
-    this.#settled = undefined
-    this.#discarded = this.#settling
-    this.#settling = undefined
+    this.#end = undefined
     this.forgetError()
     this.#response?.reset()
   }
@@ -207,25 +163,13 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource, Claimant, Settl
   }
 
   timeOver(): void {
-    if (!this.#hasEnd && !this.#run.isInTransaction)
-      tellEnd(this.#discarded, this.#rules.inHttp(unconfirmed(this.#rules.options)))
+    if (this.#hasEnd || this.#run.isInTransaction) return
+    for (const tell of this.#discarded) tell(this.#rules.inHttp(unconfirmed(this.#rules.options)))
   }
 
   answerOf(given: unknown): Answer {
     const { options, functions } = this.#rules
     return storedAnswer(readAnswer(given, options.maxAnswerBytes), functions.keepHeader)
-  }
-
-  #end(answer: Answer | null, mustBeConfirmed: boolean | undefined): void {
-    const run = this.#run
-    const request = this.#request as Req
-    const { functions } = this.#rules
-    const judged = judge(answer, request, run.isUncertain, this.#thrown, !this.#willNotRefuse, functions)
-    const kept = judged === 'success' ? undefined : keptFailure(answer, request, functions)
-    if (!run.isInTransaction) this.#request = this.#asking = undefined
-    if (judged === 'success') {
-      run.completeFor(this, storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
-    } else run.failFor(this, judged.how, judged.because, kept)
   }
 }
 

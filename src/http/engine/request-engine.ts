@@ -1,8 +1,7 @@
-import { tell } from '../../core/calls/awaited.js'
 import { createOperationEngine, type OperationEngine } from '../../core/engine/engine.js'
 import { safely, warnUnheard } from '../../core/events/events.js'
 import { traced, traceEvent } from '../../core/events/trace.js'
-import { type MaybePromise, Promised } from '../../core/maybe-promise.js'
+import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
 import { mountedTwice } from '../../core/misuse.js'
 import type { Identity } from '../../core/record/identity.js'
 import type { Answer } from '../../core/record/record.js'
@@ -16,7 +15,7 @@ import { type Identified, identityReader } from '../request/request-identity.js'
 import { isInsideItself, JudgedRun, withHeaders } from './judged-run.js'
 import { type Controls, type Operator, operatorOn } from './operator.js'
 import { optionFunctions, RequestRules } from './option-functions.js'
-import type { Asking, Decision, Rejected, Replay, RequestRun } from './request-run.js'
+import type { Decision, Rejected, Replay } from './request-run.js'
 
 /** The part of a binding that decides what to do with each request. */
 export interface RequestEngine<Req> extends Controls {
@@ -32,8 +31,6 @@ export interface RequestEngine<Req> extends Controls {
    * handling. The handler must not run; nothing was stored.
    */
   decide(facts: RequestFacts<Req>): MaybePromise<Decision>
-  /** `decide`, for whoever holds an object to be told: before this returns, if store and options are synchronous. */
-  decideFor(facts: RequestFacts<Req>, asking: Asking): void
   /**
    * The same for an operation that is not identified by a request's key, for example an event by its id. Scope and key
    * must be well-formed strings (`isWellFormed`); nothing else is checked here.
@@ -92,58 +89,46 @@ class Decider<Req> implements Omit<RequestEngine<Req>, keyof Operator> {
   }
 
   decide(facts: RequestFacts<Req>): MaybePromise<Decision> {
-    const promised = new PromisedDecision<Decision>(facts)
-    this.decideFor(facts, promised)
-    return promised.told
+    const identified = this.#identityOf(facts)
+    // It may start a run even after its client has gone.
+    return identified instanceof Promise
+      ? this.#engine.during(() => identified.then((later) => this.#decideOn(later, facts)))
+      : this.#decideOn(identified, facts)
   }
 
-  decideFor(facts: RequestFacts<Req>, asking: Asking): void {
-    let identified: MaybePromise<Identified>
-    try {
-      identified = this.#identityOf(facts)
-    } catch (error) {
-      tell(asking, 'failed', error)
-      return
-    }
-    if (identified instanceof Promise) this.#decideLater(identified, facts, asking)
-    else this.#decideOn(identified, facts, asking)
-  }
-
-  /** It may start a run even after its client has gone. */
-  #decideLater(identified: Promise<Identified>, facts: RequestFacts<Req>, asking: Asking): void {
-    void this.#engine.during(() =>
-      identified.then(
-        (later) => this.#decideOn(later, facts, asking),
-        (error) => tell(asking, 'failed', error),
-      ),
-    )
-  }
-
-  #decideOn(identified: Identified, facts: RequestFacts<Req>, asking: Asking): void {
+  #decideOn(identified: Identified, facts: RequestFacts<Req>): MaybePromise<Decision> {
     switch (identified.kind) {
       case 'bypass':
         traceEvent(BYPASSED)
-        tell(asking, 'refused', BYPASS)
-        return
+        return BYPASS
       case 'rejected': {
         const { code, detail, extraHeaders } = identified
         this.#emit({ type: 'rejected', code })
-        tell(asking, 'refused', withHeaders(this.#rules.reject(code, detail), extraHeaders))
-        return
+        return withHeaders(this.#rules.reject(code, detail), extraHeaders)
       }
       case 'identified': {
         const { identity, extraHeaders } = identified
-        if (isInsideItself(this.#rules, identity)) tell(asking, 'failed', mountedTwice())
-        else this.#engine.claimFor(identity, new JudgedRun(facts.request, identity, asking, extraHeaders, this.#rules))
+        if (isInsideItself(this.#rules, identity)) throw mountedTwice()
+        return this.#claim(identity, facts, extraHeaders)
       }
     }
   }
 
   claim(identity: Identity, asker: Asker<Req>): MaybePromise<Claim> {
-    const promised = new PromisedDecision<Claim>(asker)
-    const run = new JudgedRun(asker.request, identity, promised, undefined, this.#rules)
-    this.#engine.claimFor(identity, run)
-    return promised.told
+    return this.#claim(identity, asker, undefined)
+  }
+
+  #claim(identity: Identity, asker: Asker<Req>, extraHeaders: HeaderPairs | undefined): MaybePromise<Claim> {
+    return whenever(
+      this.#engine.claim(identity, () => asker.isAbandoned()),
+      (claimed) =>
+        withHeaders<Claim>(
+          claimed.action === 'execute'
+            ? { action: 'execute', run: new JudgedRun(claimed.run, asker.request, identity, this.#rules) }
+            : this.#rules.inHttp(claimed),
+          extraHeaders,
+        ),
+    )
   }
 
   answerFor(decision: Replay | Rejected, request: Req): Answer {
@@ -164,31 +149,5 @@ class Decider<Req> implements Omit<RequestEngine<Req>, keyof Operator> {
 /** What becomes of a request that is covered. */
 type Claim = Exclude<Decision, { action: 'bypass' }>
 
-const BYPASS = Object.freeze({ action: 'bypass' })
+const BYPASS: Decision = Object.freeze({ action: 'bypass' })
 const BYPASSED = Object.freeze({ type: 'bypassed' })
-
-/** For whoever waits for the decision by a promise. */
-class PromisedDecision<Told extends Decision> extends Promised<Told> implements Asking {
-  readonly #asker: Pick<RequestFacts, 'isAbandoned'>
-
-  constructor(asker: Pick<RequestFacts, 'isAbandoned'>) {
-    super()
-    this.#asker = asker
-  }
-
-  claimed(run: RequestRun, extraHeaders: HeaderPairs | undefined): void {
-    this.tell(withHeaders({ action: 'execute', run }, extraHeaders) as Told)
-  }
-
-  refused(decision: Exclude<Decision, { action: 'execute' }>): void {
-    this.tell(decision as Told)
-  }
-
-  failed(error: unknown): void {
-    this.tellError(error)
-  }
-
-  isAbandoned(): boolean {
-    return this.#asker.isAbandoned()
-  }
-}

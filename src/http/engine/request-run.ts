@@ -2,7 +2,7 @@ import { warnOnce } from '../../core/events/events.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
-import type { AnswerSource, Settling } from '../../core/run/run-end.js'
+import type { AnswerSource } from '../../core/run/run-end.js'
 import type { Problem } from '../options/problem.js'
 import type { HeaderPairs } from '../request/facts.js'
 
@@ -32,10 +32,6 @@ export interface RequestRun {
   settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<RequestEnd>
   /** Ends the run without an answer: a failure that may have had its effect. Never throws, and never rejects. */
   fail(): MaybePromise<RequestEnd>
-  /** `settle`, for whoever holds an object to be told: before this returns, if the store replies at once. */
-  settleFor(settling: Settling<RequestEnd>, answer: Answer, confirmed?: boolean): void
-  /** `fail`, in the same way. */
-  failFor(settling: Settling<RequestEnd>): void
   /**
    * The handler has returned, thrown or answered again after its answer was given: it waits for no transaction. If one is open, and is
    * rolled back, no other answer follows, and the client is told to retry.
@@ -98,18 +94,6 @@ export type Decision =
   | { readonly action: 'execute'; readonly run: RequestRun; readonly extraHeaders?: HeaderPairs }
   | Replay
   | Rejected
-
-/** Whoever asks about a request: told as a core's `Claimant` is, and of the application's misuse too. */
-export interface Asking {
-  /** Run the handler, hold its response, and settle the run with it. */
-  claimed(run: RequestRun, extraHeaders: HeaderPairs | undefined): void
-  /** Do not run it. */
-  refused(decision: Exclude<Decision, { action: 'execute' }>): void
-  /** Misuse by the application: nothing ran and nothing was stored. Pass it to the framework's error handling. */
-  failed(error: unknown): void
-  /** Whether the client has disconnected. Called while a duplicate waits (`inFlightWaitMs`). */
-  isAbandoned(): boolean
-}
 
 /** Is given promises, which never reject, of what must end before the platform may stop. */
 export type WaitUntil = (pending: Promise<void>) => void

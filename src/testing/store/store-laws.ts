@@ -43,12 +43,6 @@ export interface StoreLawsOptions {
    * @default false
    */
   readonly stepped?: boolean | undefined
-
-  /**
-   * Whether the store has `send`: each law is tried by it, too.
-   * @default false
-   */
-  readonly sends?: boolean | undefined
 }
 
 /**
@@ -110,16 +104,14 @@ export function storeLaws(
   checkOptions('storeLaws()', options, options, RULES)
   for (const { name, holds, check } of LAWS) {
     if (!has(options, holds)) continue
-    const tried = (sends: boolean) => async () => {
+    test(name, async () => {
       const { store, advance, close } = await open()
       try {
-        await check(createBench(store, advance, sends))
+        await check(createBench(store, advance))
       } finally {
         await close?.()
       }
-    }
-    test(name, tried(false))
-    if (options.sends === true) test(`${name} (by send)`, tried(true))
+    })
   }
 }
 
@@ -131,7 +123,7 @@ function has(options: StoreLawsOptions, holds: Law['holds']): boolean {
 
 const isToldSo = optionRules.oneOf(true, false)
 /** A mistyped name would leave out its laws without a word. */
-const RULES = { operable: isToldSo, listable: isToldSo, forgetful: isToldSo, stepped: isToldSo, sends: isToldSo }
+const RULES = { operable: isToldSo, listable: isToldSo, forgetful: isToldSo, stepped: isToldSo }
 
 const LAWS = [
   ...beginTable,

@@ -23,7 +23,6 @@ describe.each(thoroughly([REDIS], [REDIS, REDIS_CLUSTER]))(
         listable: true,
         forgetful: true,
         stepped: true,
-        sends: true,
       })
     })
   },

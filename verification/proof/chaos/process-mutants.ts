@@ -20,8 +20,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
     replace: `const call = this.core.calls.send('complete', this)
     if (this.isProtected) {
       void whenever(call.whenReplied(), (reply) => reply && this.completed(reply, answer, true))
-      this.settle(SEND)
-      return
+      return SEND
     }
 `,
     check: 'S3',

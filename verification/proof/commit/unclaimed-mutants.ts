@@ -7,9 +7,9 @@ import type { Mutant } from '../mutants/mutant.js'
 const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a failure is sent before the key was looked at once more',
-    find: `async #fenced(failure: Failure | null): Promise<void> {
+    find: `async #fenced(failure: Failure | null): Promise<RunEnd> {
       const found = await this.#fence()`,
-    replace: `async #fenced(failure: Failure | null): Promise<void> {
+    replace: `async #fenced(failure: Failure | null): Promise<RunEnd> {
       const found: Fenced = { isTaken: false, record: null, isOwn: false }`,
     check: 'S3',
   },
@@ -50,8 +50,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a success without a transaction is sent',
-    find: "void this.#withhold('no_transaction', transactionMissing())",
-    replace: 'void this.#fenced(null)',
+    find: "return this.#withhold('no_transaction', transactionMissing())",
+    replace: 'return this.#fenced(null)',
     check: 'S3',
   },
   {

@@ -29,16 +29,15 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
     replace: `const call = this.core.calls.send('complete', this)
     if (this.lease.check()) {
       void whenever(call.whenReplied(), (late) => late !== null && this.completed(late, answer, true))
-      this.settle(SEND)
-      return
+      return SEND
     }
 `,
     check: 'S3',
   },
   {
     name: 'an unconfirmed success is sent without a lease',
-    find: 'this.settle(this.#mustBeConfirmed || !this.lease.check() ?',
-    replace: 'this.settle(this.#mustBeConfirmed ?',
+    find: 'mustBeConfirmed || !this.lease.check() ?',
+    replace: 'mustBeConfirmed ?',
     check: 'S3',
   },
   {
@@ -162,8 +161,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a silent store is waited for',
-    find: 'call.sentAt + calls.timeoutMs)',
-    replace: 'call.sentAt + 2 * calls.timeoutMs)',
+    find: 'timer(() => this.#timedOut(), calls.timeoutMs)',
+    replace: 'timer(() => this.#timedOut(), 2 * calls.timeoutMs)',
     check: 'S10',
   },
   {
@@ -186,8 +185,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a failure waits for its release for ever',
-    find: 'this.settle(this.lease.check() ? SEND : unconfirmed(this.options))',
-    replace: 'this.lease.check()',
+    find: 'return this.lease.check() ? SEND : unconfirmed(this.options)',
+    replace: 'return this.lease.check() ? SEND : new Promise<RunEnd>(() => {})',
     check: 'L2',
   },
 ]

@@ -101,31 +101,36 @@ export const mutants: readonly Mutant[] = [
     "return typeof contentType === 'string' && contentType === '' &&",
   ),
   planted('S5', 'a redirect is no success', 'status <= 399', 'status <= 299'),
-  planted('S8', 'a failure is stored', "if (judged === 'success') {", "if (judged === 'success' || answer !== null) {"),
+  planted(
+    'S8',
+    'a failure is stored',
+    "return judged === 'success'\n",
+    "return judged === 'success' || answer !== null\n",
+  ),
   planted(
     'S3',
     'an answer is sent before it is stored',
-    'else this.#run.settleFor(this, { status, statusMessage, headers, body: isKept ? body : null })',
-    "else {\n      void this.#run.settle({ status, statusMessage, headers, body: isKept ? body : null })\n      this.settled({ action: 'send' })\n    }",
+    'afterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
+    "void this.#run.settle(answer, terms)\n    this.#settled({ action: 'send' })",
   ),
   planted(
     'S5',
     'an answer too large to keep frees its key',
-    'this.#run.settleFor(this, { status, statusMessage, headers, body: null }, confirmed)',
-    'this.#run.failFor(this)',
+    'afterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
+    'afterwards(isKept ? this.#run.settle(answer, terms) : this.#run.fail(), (end) => this.#settled(end))',
   ),
 
   planted(
     'S8',
     'a head that has left counts as a success',
-    'this.#run.failFor(this)',
-    'this.#stream === undefined ? this.#run.failFor(this) : this.#run.settleFor(this, { ...(this.#head as Head), body: null })',
+    'afterwards(this.#run.fail(), (end) => this.#settled(end))',
+    'afterwards(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as Head), body: null }), (end) => this.#settled(end))',
   ),
   planted(
     'S3',
     'the end of a stream leaves before its record is completed',
-    'if (this.#stream !== undefined) this.#run.settleFor(this, { status, statusMessage, headers, body: null }, confirmed)',
-    "if (this.#stream !== undefined) {\n      void this.#run.settle({ ...head, body: null }, { confirmed: confirmed === true })\n      this.settled({ action: 'send' })\n    }",
+    'afterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
+    "const end = this.#run.settle(answer, terms)\n    if (isStream) this.#settled({ action: 'send' })\n    else afterwards(end, (later) => this.#settled(later))",
   ),
 
   // When it runs, and when it ends
@@ -138,8 +143,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S5',
     'a replay runs the handler',
-    'else this.#send(decision)',
-    "else if (decision.action === 'replay') this.#goOn()\n    else this.#send(decision)",
+    'else answer(decision, exchange)',
+    "else if (decision.action === 'replay') next()\n  else answer(decision, exchange)",
   ),
   planted('S1', 'a live lease is nothing', 'if (now < record.leaseUntil) return refuse(record, claim, now)', ''),
   planted(
@@ -161,7 +166,12 @@ export const mutants: readonly Mutant[] = [
     'return handleError.call',
   ),
   planted('S5', 'a possible effect is forgotten', 'this.#mayHaveHadEffect = true', ''),
-  planted('L1', 'a destroyed response keeps its key', 'this.#run.failFor(this)', "this.settled({ action: 'send' })"),
+  planted(
+    'L1',
+    'a destroyed response keeps its key',
+    'afterwards(this.#run.fail(), (end) => this.#settled(end))',
+    "this.#settled({ action: 'send' })",
+  ),
   planted(
     'L2',
     'a late error hangs up on an answer that is being stored',
@@ -189,14 +199,14 @@ export const mutants: readonly Mutant[] = [
   planted(
     'L2',
     'misuse goes unheard',
-    'reportError(this.request, error)\n    this.#next(error ?? nothingThrown(error))',
-    'reportError(this.request, error)',
+    'reportError(req, error)\n  next(error ?? nothingThrown(error))',
+    'reportError(req, error)',
   ),
   planted('L3', 'runs are never counted as over', '    this.#active--\n', ''),
   planted(
     'L3',
     'the timer of a run outlives it',
-    "this.state = 'ended'\n    this.#deadlines.remove(this)",
+    "this.state = 'ended'\n    clearTimeout(this.#timer)",
     "this.state = 'ended'\n    setInterval(() => this.check(), 1_000)",
   ),
 ]

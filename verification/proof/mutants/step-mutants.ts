@@ -37,8 +37,8 @@ export const stepsInPeace: readonly Planted[] = [
   },
   {
     name: 'a failure while a step is at the bank is released at once',
-    find: 'if (this.steps?.areSettled !== false || monotonicNow() >= this.lease.until) {',
-    replace: 'if (this.steps?.areSettled !== false || this.isEnding || monotonicNow() >= this.lease.until) {',
+    find: 'if (this.steps?.areSettled !== false || monotonicNow() >= this.lease.until)\n',
+    replace: 'if (this.steps?.areSettled !== false || this.isEnding || monotonicNow() >= this.lease.until)\n',
     check: 'S14',
   },
   {

@@ -11,17 +11,17 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'an unconfirmed success is sent after the lease was lost',
-      find: 'this.settle(this.#mustBeConfirmed || !this.lease.check() ?',
-      replace: 'this.settle(this.#mustBeConfirmed ?',
+      find: 'mustBeConfirmed || !this.lease.check() ?',
+      replace: 'mustBeConfirmed ?',
       check: 'S2',
       // It takes a stall, a successor's success and an outage, one upon the other.
       scale: 0.1,
     },
     {
       name: 'a success is sent before it is stored',
-      find: 'run.completeFor(this, storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)\n',
+      find: '? run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)\n',
       replace:
-        "void run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)\n      this.settled({ action: 'send' })\n",
+        "? (void run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed), { action: 'send' as const })\n",
       check: 'S3',
     },
     {
@@ -57,8 +57,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a success is not withheld where its storing is not confirmed',
-      find: 'this.settle(this.#mustBeConfirmed || !this.lease.check() ?',
-      replace: 'this.settle(!this.lease.check() ?',
+      find: 'mustBeConfirmed || !this.lease.check() ?',
+      replace: '!this.lease.check() ?',
       check: 'S3',
     },
     {
@@ -100,9 +100,9 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a client that leaves ends the run',
-      find: 'asking?.claimed(this, this.#extraHeaders)',
+      find: 'run: new JudgedRun(claimed.run, asker.request, identity, this.#rules)',
       replace:
-        'asking?.claimed(this, this.#extraHeaders)\n    const watch = () => { asking?.isAbandoned() ? void this.fail() : setTimeout(watch, 50).unref() }\n    watch()',
+        'run: ((run) => {\n      const watch = () => { asker.isAbandoned() ? void run.fail() : setTimeout(watch, 50).unref() }\n      watch()\n      return run\n    })(new JudgedRun(claimed.run, asker.request, identity, this.#rules))',
       check: 'S11',
     },
     {
@@ -131,8 +131,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a command has no time limit',
-      find: 'call.sentAt + calls.timeoutMs)',
-      replace: 'call.sentAt + 2 ** 30)',
+      find: 'timer(() => this.#timedOut(), calls.timeoutMs)',
+      replace: 'timer(() => this.#timedOut(), 2 ** 30)',
       check: 'L2',
     },
     {
@@ -150,8 +150,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a deadline keeps the process alive',
-      find: 'Math.max(1, Math.ceil(dueAt - monotonicNow()))).unref()',
-      replace: 'Math.max(1, Math.ceil(dueAt - monotonicNow())))',
+      find: 'Math.max(1, Math.ceil(ms))).unref()',
+      replace: 'Math.max(1, Math.ceil(ms)))',
       check: 'L3',
     },
   ] as const satisfies readonly Omit<Mutant, 'layer'>[]

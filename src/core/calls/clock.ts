@@ -1,0 +1,9 @@
+/** In milliseconds; changes of the system's clock do not move it. */
+export function monotonicNow(): number {
+  return performance.now()
+}
+
+/** Keeps no process alive. */
+export function timer(run: () => void, ms: number): NodeJS.Timeout {
+  return setTimeout(run, Math.max(1, Math.ceil(ms))).unref()
+}
