@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { startRedis } from '../../test/support/redis-server.js'
 import { Measured, type Phase } from './measured.js'
+import { cpuRatio } from './ratios.js'
 
 if (process.argv.length > 2) {
   console.error(`Unknown argument: ${process.argv.slice(2).join(' ')}; it takes none.`)
@@ -26,6 +27,15 @@ const PARTS: readonly Row[] = [
   ['**a replay, Hono, memory**', 'hono, memory', 'replay', 'hono'],
 ]
 
+const RATIOS: readonly (readonly [service: string, phase: Phase, floor: string])[] = [
+  ['express, memory', 'first', 'express'],
+  ['express, memory', 'replay', 'express'],
+  ['express, redis', 'first', 'express, redis by hand'],
+  ['express, redis', 'replay', 'express, redis by hand'],
+  ['fetch, memory', 'first', 'fetch'],
+  ['hono, memory', 'first', 'hono'],
+]
+
 const redis = await startRedis('--appendonly', 'no')
 try {
   const program = fileURLToPath(new URL('services.js', import.meta.url))
@@ -39,6 +49,15 @@ try {
   console.log(
     `| what a record of 150 B keeps, with its texts | ${Math.round(await measured.kept('express, memory'))} | |`,
   )
+  console.log('\n| CPU of a request, beside one of | ratio | from | to |')
+  console.log('| --- | ---: | ---: | ---: |')
+  for (const row of RATIOS) {
+    const { median, least, most } = await cpuRatio(program, { REDIS_PORT: `${redis.port}` }, row)
+    const [service, phase, floor] = row
+    console.log(
+      `| ${service}, ${phase}, beside ${floor} | ${[median, least, most].map((x) => x.toFixed(2)).join(' | ')} |`,
+    )
+  }
 } finally {
   await redis.close()
 }

@@ -1,4 +1,4 @@
-// What a request costs: node --expose-gc --single-threaded services.mjs SERVICE first|replay|passing cost|kept
+// What a request costs: node --expose-gc --single-threaded services.mjs SERVICE first|replay|passing cost|kept|slices
 import { createHook } from 'node:async_hooks'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics } from 'node:v8'
@@ -115,12 +115,28 @@ async function redisCounts(): Promise<{ readonly commands: number; readonly read
 
 let asking: Redis | undefined
 
-await sendMany(WARM_UP[measure as keyof typeof WARM_UP])
-if (measure === 'kept') console.log(JSON.stringify({ kept: await kept() }))
-else {
-  const samples = [await bytes(), await bytes(), await bytes()]
-  // What is allocated now and then, and is no request's, only adds.
-  const least = Math.min(...samples.map((sample) => sample ?? Number.POSITIVE_INFINITY))
-  console.log(JSON.stringify({ bytes: Math.round(least), ...(await counts()), collected: samples.includes(null) }))
+/** As many requests as each message says; replies with their CPU time, in microseconds a request. */
+function serveSlices(): void {
+  process.on('message', async (requests: number) => {
+    const before = process.cpuUsage()
+    await sendMany(requests)
+    const { user, system } = process.cpuUsage(before)
+    process.send?.({ cpu: (user + system) / requests })
+  })
+  process.on('disconnect', () => process.exit())
 }
-process.exit(0)
+
+if (measure === 'slices') serveSlices()
+else await measureOnce(measure as keyof typeof WARM_UP)
+
+async function measureOnce(asked: keyof typeof WARM_UP): Promise<void> {
+  await sendMany(WARM_UP[asked])
+  if (asked === 'kept') console.log(JSON.stringify({ kept: await kept() }))
+  else {
+    const samples = [await bytes(), await bytes(), await bytes()]
+    // What is allocated now and then, and is no request's, only adds.
+    const least = Math.min(...samples.map((sample) => sample ?? Number.POSITIVE_INFINITY))
+    console.log(JSON.stringify({ bytes: Math.round(least), ...(await counts()), collected: samples.includes(null) }))
+  }
+  process.exit(0)
+}
