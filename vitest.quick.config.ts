@@ -1,25 +1,30 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
-import whole, { ALONE } from './vitest.config.js'
+import { startsPrograms } from './test/support/starts-programs.js'
+import whole, { ALONE, LONG } from './vitest.config.js'
+
+const TEST = fileURLToPath(new URL('test', import.meta.url))
+const FOLDERS = ['client', 'core', 'http', 'express', 'run', 'webhooks', 'adapters/memory']
+
+const starting = FOLDERS.flatMap((folder) =>
+  readdirSync(join(TEST, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(TEST, folder, name)),
+).filter((path) => path.endsWith('.test.ts') && startsPrograms(path))
 
 /** `npm run test:quick`: what needs no server, no build and no other process, in workers that are used again. */
 export default defineConfig({
   resolve: whole.resolve ?? {}, // The package by its own name.
   test: {
-    include: [
-      'test/layers.test.ts',
-      'test/{client,core,http,express,run,webhooks}/**/*.test.ts',
-      'test/adapters/memory/**/*.test.ts',
-    ],
+    include: ['test/layers.test.ts', ...FOLDERS.map((folder) => `test/${folder}/**/*.test.ts`)],
     exclude: [
       ...configDefaults.exclude,
-      // They start processes, build, or measure.
-      'test/client/{lossy-network,size}.test.ts',
-      'test/core/process-exit.test.ts',
-      'test/adapters/memory/{cluster,own-bytes,scans}.test.ts',
-      'test/run/postgres-transactions.test.ts',
-      // They count the timers of their process, or replace a module that others have loaded.
-      'test/client/retries.test.ts',
+      ...starting,
+      ...LONG,
       ...ALONE,
+      // They measure, or count the timers of their process.
+      'test/adapters/memory/own-bytes.test.ts',
+      'test/client/retries.test.ts',
     ],
     isolate: false,
     maxWorkers: '100%',
