@@ -36,12 +36,12 @@ export function statementsOf(schemaName: string) {
   const schema = quoted(schemaName)
   const own = ['text', 'text', 'text', 'bigint', 'boolean', 'bigint'] as const
 
-  const begin = call(`${schema}.begin_v2`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
-  const renew = call(`${schema}.renew_v2`, ...own, 'bigint')
+  const begin = call(`${schema}.begin_v1`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
+  const renew = call(`${schema}.renew_v1`, ...own, 'bigint')
   const complete = call(`${schema}.complete_v1`, ...own, ...ANSWER_TYPES)
   const release = call(`${schema}.release_v1`, ...own, 'bigint')
-  const inspect = call(`${schema}.inspect_v2`, 'text')
-  const resolve = call(`${schema}.resolve_v2`, 'text', 'text', 'bigint', 'bigint', 'boolean', ...ANSWER_TYPES)
+  const inspect = call(`${schema}.inspect_v1`, 'text')
+  const resolve = call(`${schema}.resolve_v1`, 'text', 'text', 'bigint', 'bigint', 'boolean', ...ANSWER_TYPES)
   const forget = call(`${schema}.forget_v1`, 'text', 'text', 'bigint', 'text', 'boolean')
   const listScope = call(`${schema}.list_scope_v1`, 'text', 'bigint', 'bigint')
   const list = call(`${schema}.list_v1`, 'bigint', 'bigint')
@@ -91,7 +91,7 @@ export function statementsOf(schemaName: string) {
 /** Those of a run's transaction. */
 function insideOf(schema: string) {
   const mark = call(`${schema}.mark_v1`, 'text', 'bigint')
-  const step = call(`${schema}.step_v2`, 'text', 'text', 'text')
+  const step = call(`${schema}.step_v1`, 'text', 'text', 'text')
   const stepDone = call(`${schema}.step_done_v1`, 'text', 'text', 'text', 'bigint', 'bytea')
   const completeIn = call(`${schema}.complete_in_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)
   const completeInEmpty = call(`${schema}.complete_in_empty_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)

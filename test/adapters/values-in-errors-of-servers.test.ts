@@ -165,7 +165,7 @@ describe('Postgres', async () => {
   const FAULTS: [string, string][] = [
     ['constraint', "ALTER TABLE once_per_key.records ADD CONSTRAINT c CHECK (name NOT LIKE 'zebra%')"],
     ['type', 'ALTER TABLE once_per_key.records ALTER name TYPE bigint USING 1'],
-    ['function', 'DROP FUNCTION once_per_key.begin_v2, once_per_key.complete_v1'],
+    ['function', 'DROP FUNCTION once_per_key.begin_v1, once_per_key.complete_v1'],
     [
       'trigger',
       `CREATE FUNCTION loud() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

@@ -36,9 +36,10 @@ export function commands(schema: string): string {
  */
 function begin(schema: string): string {
   return command(schema, {
-    name: 'begin_v2',
+    name: 'begin_v1',
     columns: ', OUT steps text',
-    parameters: CLAIM,
+    parameters:
+      'p_key text, p_token text, p_fingerprint text, p_lease_ms bigint, p_retention_ms bigint, p_unknown_outcome text',
     waits: CLAIM_WAITS,
     declare: '\n  step text;',
     body: untilUnchanged(
@@ -100,11 +101,6 @@ ${deeper(write(schema, HANDED_OVER(schema)))}
   })
 }
 
-export const CLAIM =
-  'p_key text, p_token text, p_fingerprint text, p_lease_ms bigint, p_retention_ms bigint, p_unknown_outcome text'
-
-export const RENEWAL = `${OWNERSHIP}, p_lease_ms bigint`
-
 const HANDED_OVER = (schema: string) => `
       IF n.has_steps THEN
         IF step = 'take over' THEN
@@ -133,8 +129,8 @@ const KEPT_OR_RESTORED = `
 
 function renew(schema: string): string {
   return command(schema, {
-    name: 'renew_v2',
-    parameters: RENEWAL,
+    name: 'renew_v1',
+    parameters: `${OWNERSHIP}, p_lease_ms bigint`,
     body: untilUnchanged(
       schema,
       `
@@ -249,7 +245,7 @@ const NONE = `
 
 function inspect(schema: string): string {
   return command(schema, {
-    name: 'inspect_v2',
+    name: 'inspect_v1',
     columns: ', OUT steps text',
     parameters: 'p_key text',
     volatility: 'STABLE',
@@ -262,7 +258,7 @@ function inspect(schema: string): string {
 
 function resolve(schema: string): string {
   return command(schema, {
-    name: 'resolve_v2',
+    name: 'resolve_v1',
     parameters: `p_key text, p_token text, p_attempt bigint, p_retention_ms bigint, p_reruns boolean, ${ANSWER}`,
     body: untilUnchanged(
       schema,

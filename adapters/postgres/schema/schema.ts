@@ -1,6 +1,5 @@
 import { commands } from './commands.js'
 import { BY_POSTGRES, FORMAT } from './plpgsql.js'
-import { revision1 } from './revision-1.js'
 import { transactions } from './transactions.js'
 import { unclaimed } from './unclaimed.js'
 import { walks } from './walks.js'
@@ -10,7 +9,7 @@ import { walks } from './walks.js'
  * leaves those of a later one. The version in a function's name is that of its parameters, so processes of an older and
  * a newer library can share a database during a deployment.
  */
-export const REVISION = 4
+export const REVISION = 1
 
 /** The name as an SQL identifier. The option's rule guarantees that it needs no escaping. */
 export function quoted(schema: string): string {
@@ -32,14 +31,11 @@ DO $schema$ BEGIN
     CREATE SCHEMA ${schema};
   END IF;
 END $schema$;
-${records(schema)}${steps(schema)}${sweeps(schema)}${commands(schema)}${revision1(schema)}${walks(schema)}${transactions(schema)}${unclaimed(schema)}
+${records(schema)}${steps(schema)}${sweeps(schema)}${commands(schema)}${walks(schema)}${transactions(schema)}${unclaimed(schema)}
 CREATE OR REPLACE FUNCTION ${schema}.revision_v1(OUT revision text)
 LANGUAGE sql IMMUTABLE ${BY_POSTGRES} AS $body$ SELECT '${REVISION}' $body$;
 `
 }
-
-/** While a change of a table waits for a transaction that uses it, everybody else waits behind it: commands must get through in between. */
-const MIGRATION_WAITS = { lock: '100ms', pauseS: 0.4, turns: 40 }
 
 /**
  * The same as one statement in one transaction: if several processes start together, one runs it and the others wait.
@@ -54,20 +50,9 @@ BEGIN
   IF to_regprocedure('${schema}.revision_v1()') IS NOT NULL THEN
     EXECUTE 'SELECT revision::integer FROM ${schema}.revision_v1()' INTO installed;
   END IF;
-  IF installed >= ${REVISION} THEN
-    RETURN;
+  IF installed < ${REVISION} THEN
+    EXECUTE $sql$${schemaSql(name)}$sql$;
   END IF;
-  FOR turn IN 1..${MIGRATION_WAITS.turns} LOOP
-    BEGIN
-      PERFORM set_config('lock_timeout', '${MIGRATION_WAITS.lock}', true);
-      EXECUTE $sql$${schemaSql(name)}$sql$;
-      RETURN;
-    EXCEPTION WHEN lock_not_available THEN
-      PERFORM pg_sleep(${MIGRATION_WAITS.pauseS});
-    END;
-  END LOOP;
-  RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
-    MESSAGE = 'once-per-key: a transaction, such as that of a backup, keeps using the tables: end it, and migrate again; nothing was changed';
 END
 $migration$`
 }
@@ -92,6 +77,7 @@ CREATE TABLE IF NOT EXISTS ${schema}.records (
   status integer,
   head text,
   body bytea,
+  has_steps boolean,
   CONSTRAINT records_format_1 CHECK (format <> ${FORMAT} OR CASE state
     WHEN 'in-flight' THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
       AND status IS NULL AND head IS NULL AND body IS NULL
@@ -107,13 +93,6 @@ COMMENT ON TABLE ${schema}.records IS
   'once-per-key: one row per record. Only the functions of this schema change it. id is sha256(name); name is the storage key; in every format, a row stops being a record once expires_at has passed.';
 COMMENT ON COLUMN ${schema}.records.head IS 'The reason phrase and the headers of the answer, as JSON.';
 COMMENT ON COLUMN ${schema}.records.body IS 'NULL with state completed: the answer was not kept.';
-
--- Only where it is missing: else everybody would wait for this, and this for whoever reads.
-DO $column$ BEGIN
-  IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '${schema}.records'::regclass AND attname = 'has_steps') THEN
-    ALTER TABLE ${schema}.records ADD COLUMN IF NOT EXISTS has_steps boolean;
-  END IF;
-END $column$;
 `
 }
 
@@ -151,24 +130,6 @@ DO $triggers$ BEGIN
       FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.steps_gone_v1();
   END IF;
 END $triggers$;
-
--- Roles that own the records, or were given them, need what an update adds: else their transactions would fail until somebody grants it.
-DO $grants$
-DECLARE
-  given text;
-BEGIN
-  FOR given IN
-    SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
-    FROM pg_class c, aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
-    WHERE c.oid = '${schema}.records'::regclass AND a.privilege_type = 'DELETE'
-      AND NOT EXISTS (
-        SELECT FROM pg_class s, aclexplode(coalesce(s.relacl, acldefault('r', s.relowner))) b
-        WHERE s.oid = '${schema}.steps'::regclass AND b.grantee = a.grantee AND b.privilege_type = 'DELETE'
-      )
-  LOOP
-    EXECUTE 'GRANT SELECT, INSERT, UPDATE, DELETE ON ${schema}.steps TO ' || given;
-  END LOOP;
-END $grants$;
 
 COMMENT ON COLUMN ${schema}.steps.result IS 'NULL with state done: the result was not kept.';
 `

@@ -36,7 +36,7 @@ BEGIN${ON_A_PRIMARY}${BOUND_INACTIVITY}
 END
 $body$;
 ${inside(schema, {
-  name: 'step_v2',
+  name: 'step_v1',
   parameters: 'p_key text, p_token text, p_label text',
   columns: ', OUT result bytea',
   check: MARKED,

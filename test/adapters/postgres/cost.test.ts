@@ -87,5 +87,5 @@ test('each command is one statement', async () => {
   await counting.release('one', { ...ownOf('t2'), failedMs: 1_000 })
   await counting.resolve('one', { token: 'o', attempt: 1, answer: null, retentionMs: 1_000 })
   await counting.inspect('one')
-  expect(sent).toEqual(['begin_v2', 'renew_v2', 'complete_v1', 'begin_v2', 'release_v1', 'resolve_v2', 'inspect_v2'])
+  expect(sent).toEqual(['begin_v1', 'renew_v1', 'complete_v1', 'begin_v1', 'release_v1', 'resolve_v1', 'inspect_v1'])
 })

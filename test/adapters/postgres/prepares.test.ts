@@ -42,7 +42,7 @@ test('each command is prepared once for a connection, and then only called', asy
     await store.begin(key, claimOf('t1'))
     await store.complete(key, { ...ownOf('t1'), answer: ANSWER })
   }
-  expect(await callsOf(pool, 'begin_v2')).toEqual([3])
+  expect(await callsOf(pool, 'begin_v1')).toEqual([3])
   expect(await callsOf(pool, 'complete_v1')).toEqual([3])
   for (const { name } of await preparedIn(pool)) expect(name).toMatch(/^once_per_key_[0-9a-f]{16}$/)
 })

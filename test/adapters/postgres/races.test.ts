@@ -56,14 +56,14 @@ describe('a command that waits for another one is decided on what that has left'
   test('a renewal behind a step keeps the record uncertain', async () => {
     await store.begin('stepped', claimOf('t1'))
     const renew = () => store.renew('stepped', { ...ownOf('t1'), leaseMs: 30_000 })
-    expect(await behind("SELECT once_per_key.step_v2('stepped', 't1', 'reserve')", renew)).toEqual({ ok: true })
+    expect(await behind("SELECT once_per_key.step_v1('stepped', 't1', 'reserve')", renew)).toEqual({ ok: true })
     expect(await store.inspect('stepped')).toMatchObject({ uncertain: true })
   })
 
   test('of two operators, one as fast as the other, the second is told of the first', async () => {
     await store.release('resolved', { ...ownOf('t1'), uncertain: true, failedMs: 1_000 })
     // With a retention so short that not even the expiry changes.
-    const first = "SELECT once_per_key.resolve_v2('resolved', 'o1', 1, 1, false, NULL, NULL, NULL)"
+    const first = "SELECT once_per_key.resolve_v1('resolved', 'o1', 1, 1, false, NULL, NULL, NULL)"
     const second = () => store.resolve('resolved', { token: 'o2', attempt: 1, answer: ANSWER, retentionMs: 1 })
     const record = { state: 'failed', fingerprint: null, attempt: 1, uncertain: false }
     expect(await behind(first, second)).toEqual({ ok: false, record })
@@ -95,7 +95,7 @@ describe('a command that waits for another one is decided on what that has left'
   })
 
   test('a claim behind a claim is refused', async () => {
-    const first = "SELECT once_per_key.begin_v2('claimed', 't1', 'f', 30000, 60000, 'rerun')"
+    const first = "SELECT once_per_key.begin_v1('claimed', 't1', 'f', 30000, 60000, 'rerun')"
     expect(await behind(first, () => store.begin('claimed', claimOf('t2')))).toMatchObject({
       acquired: false,
       record: { attempt: 1 },

@@ -72,7 +72,7 @@ describe.each(['Express', 'a function'])('with %s, nobody waits beyond the limit
     ['the mark of a transaction', 'transaction', 'mark_v1'],
     ['the completion in a transaction', 'transaction', 'complete_in_v1'],
     ['the mark of a step', 'step', 'mark_v1'],
-    ['the lock of a step', 'step', 'step_v2'],
+    ['the lock of a step', 'step', 'step_v1'],
     ['a completion by hand', 'completion by hand', 'complete_by_hand_v1'],
   ])('for the reply to %s', async (_what, kind, statement) => {
     const behind = await behindProxy()

@@ -113,7 +113,7 @@ describe('says what is wrong, and what to do, where', () => {
     const holder = await pool.connect()
     await holder.query('BEGIN')
     await holder.query('SELECT FROM once_per_key.records FOR UPDATE')
-    await holder.query("SELECT * FROM once_per_key.begin_v2('new', 't1', 'f', 30000, 60000, 'rerun')")
+    await holder.query("SELECT * FROM once_per_key.begin_v1('new', 't1', 'f', 30000, 60000, 'rerun')")
     try {
       const inFlight = { state: 'in-flight', fingerprint: 'f', attempt: 1, uncertain: false, leaseRemainingMs: 1 }
       expect(await store.begin('lapsed', claimOf('t2'))).toEqual({ acquired: false, record: inFlight })

@@ -47,7 +47,7 @@ export const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
 export const STOPPED_BACKENDS = 'backends in a transaction stopped'
 /** Of the faults. */
 export const NAMES = FAULTS.map(([name]) => name)
-const COMMANDS = ['begin_v2', 'renew_v2', 'release_v1', 'record_step_v1'] as const
+const COMMANDS = ['begin_v1', 'renew_v1', 'release_v1', 'record_step_v1'] as const
 const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND random() < 0.3`
 
