@@ -9,7 +9,6 @@ import {
   command,
   DURABLY,
   deeper,
-  dropSteps,
   handOverSteps,
   IS_UNKNOWN,
   isMarked,
@@ -70,9 +69,6 @@ function begin(schema: string): string {
         n.state := 'in-flight'; n.token := p_token; n.fingerprint := p_fingerprint;
         n.attempt := CASE WHEN unexpired THEN r.attempt + 1 ELSE 1 END;
         n.uncertain := step = 'take over';
-        IF step = 'take over' THEN
-          n.has_steps := r.has_steps;
-        END IF;
       END IF;
       n.lease_until := ${after('p_lease_ms')};
       n.expires_at := ${after('p_retention_ms')};
@@ -88,7 +84,7 @@ function begin(schema: string): string {
         END IF;
         CONTINUE;
       END IF;
-${deeper(write(schema, HANDED_OVER(schema)))}
+${deeper(write(schema, "step <> 'acquire'", HANDED_OVER(schema)))}
     EXCEPTION WHEN lock_not_available THEN
       reply := 'in-flight'; lease := '1';
       fingerprint := p_fingerprint; attempt := '1'; uncertain := 'false';
@@ -102,7 +98,7 @@ ${deeper(write(schema, HANDED_OVER(schema)))}
 }
 
 const HANDED_OVER = (schema: string) => `
-      IF n.has_steps THEN
+      IF step <> 'acquire' THEN
         IF step = 'take over' THEN
           ${handOverSteps(schema)}
         END IF;
@@ -140,7 +136,7 @@ function renew(schema: string): string {
 ${KEPT_OR_RESTORED}
     n.lease_until := ${after('p_lease_ms')};
     n.expires_at := ${after('p_retention_ms')};
-${write(schema)}`,
+${write(schema, 'unexpired')}`,
     ),
   })
 }
@@ -190,12 +186,11 @@ function release(schema: string): string {
     IF n.uncertain THEN
       n.fingerprint := CASE WHEN unexpired THEN r.fingerprint ELSE p_fingerprint END;
       n.expires_at := ${after('p_retention_ms')};
-      n.has_steps := CASE WHEN unexpired THEN r.has_steps END;
     ELSE
       n.expires_at := ${after('p_failed_ms')};
     END IF;
     reply := 'ok';
-${write(schema)}`,
+${write(schema, 'unexpired AND n.uncertain')}`,
     ),
   })
 }
@@ -219,18 +214,14 @@ function step(schema: string): string {
     END IF;
 
 ${KEPT_OR_RESTORED}
-    n.has_steps := true;
     n.lease_until := ${after('p_lease_ms')};
     n.expires_at := ${after('p_retention_ms')};
-${write(schema, STEP_WRITTEN(schema))}`,
+${write(schema, 'unexpired', STEP_WRITTEN(schema))}`,
     ),
   })
 }
 
 const STEP_WRITTEN = (schema: string) => `
-      IF NOT unexpired THEN
-        ${dropSteps(schema)}
-      END IF;
       INSERT INTO ${schema}.steps AS s (record, label, step_order, state, result)
       VALUES (record_id, p_label, p_order, p_state, p_result)
       ON CONFLICT (record, label) DO UPDATE SET
@@ -250,7 +241,7 @@ function inspect(schema: string): string {
     parameters: 'p_key text',
     volatility: 'STABLE',
     body: `${read(schema)}${NONE}${SHOWN}
-    IF r.has_steps THEN
+    IF r.state <> 'completed' THEN
       steps := ${stepsTold(schema, '')};
     END IF;`,
   })
@@ -273,7 +264,7 @@ function resolve(schema: string): string {
     n.token := p_token; n.attempt := r.attempt; n.uncertain := false;
     n.expires_at := greatest(r.expires_at, ${after('p_retention_ms')});
     IF p_reruns THEN
-      n.state := 'failed'; n.fingerprint := r.fingerprint; n.uncertain := true; n.has_steps := true;
+      n.state := 'failed'; n.fingerprint := r.fingerprint; n.uncertain := true;
     ELSIF p_status IS NULL THEN
       n.state := 'failed';
     ELSE
@@ -281,7 +272,7 @@ function resolve(schema: string): string {
       n.status := p_status; n.head := p_head; n.body := p_body;
     END IF;
     reply := 'ok';
-${write(schema, MARKED(schema))}`,
+${write(schema, 'p_reruns', MARKED(schema))}`,
     ),
   })
 }

@@ -152,8 +152,7 @@ ${decideAndWrite}
  * the same, only `forget` changes it, and always to the same.
  */
 export const UNCHANGED = `t.id = record_id AND t.token = r.token AND t.state = r.state AND t.uncertain = r.uncertain
-        AND t.lease_until IS NOT DISTINCT FROM r.lease_until AND t.expires_at = r.expires_at
-        AND t.has_steps IS NOT DISTINCT FROM r.has_steps`
+        AND t.lease_until IS NOT DISTINCT FROM r.lease_until AND t.expires_at = r.expires_at`
 
 export function dropSteps(schema: string): string {
   return `DELETE FROM ${schema}.steps s WHERE s.record = record_id;`
@@ -167,7 +166,7 @@ export function handOverSteps(schema: string): string {
 
 /** Whether an operator has marked the record, so that the next claim takes it over even under 'refuse'. */
 export function isMarked(schema: string): string {
-  return `r.state = 'failed' AND r.has_steps AND EXISTS (
+  return `r.state = 'failed' AND EXISTS (
         SELECT FROM ${schema}.steps s WHERE s.record = record_id AND s.state = 'rerun'
       )`
 }
@@ -180,27 +179,27 @@ export function stepsTold(schema: string, result = `, translate(encode(s.result,
     )`
 }
 
-/** Writes `n`, does what follows, and returns if the row was unchanged. Steps that `n` does not have are dropped. */
-export function write(schema: string, then = ''): string {
+/** Writes `n`, does what follows, and returns if the row was unchanged. `keepsSteps`: the condition under which its steps stay. */
+export function write(schema: string, keepsSteps = 'false', then = ''): string {
   return `${deeper(DURABLY)}
     IF stored THEN
       UPDATE ${schema}.records t SET (
-        format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, head, body, has_steps
+        format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, head, body
       ) = ROW(
-        ${FORMAT}, n.state, n.token, n.fingerprint, n.attempt, n.uncertain, n.lease_until, n.expires_at, n.status, n.head, n.body, n.has_steps
+        ${FORMAT}, n.state, n.token, n.fingerprint, n.attempt, n.uncertain, n.lease_until, n.expires_at, n.status, n.head, n.body
       )
       WHERE ${UNCHANGED};
     ELSE
       INSERT INTO ${schema}.records (
         id, name,
-        format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, head, body, has_steps
+        format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, head, body
       ) VALUES (
         record_id, p_key,
-        ${FORMAT}, n.state, n.token, n.fingerprint, n.attempt, n.uncertain, n.lease_until, n.expires_at, n.status, n.head, n.body, n.has_steps
+        ${FORMAT}, n.state, n.token, n.fingerprint, n.attempt, n.uncertain, n.lease_until, n.expires_at, n.status, n.head, n.body
       ) ON CONFLICT DO NOTHING;
     END IF;
     IF FOUND THEN
-      IF stored AND r.has_steps AND n.has_steps IS NOT TRUE THEN
+      IF stored AND NOT (${keepsSteps}) THEN
         ${dropSteps(schema)}
       END IF;${then}
       RETURN;

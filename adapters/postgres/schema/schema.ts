@@ -1,5 +1,5 @@
 import { commands } from './commands.js'
-import { BY_POSTGRES, FORMAT } from './plpgsql.js'
+import { BY_INDEX, BY_POSTGRES, FORMAT } from './plpgsql.js'
 import { transactions } from './transactions.js'
 import { unclaimed } from './unclaimed.js'
 import { walks } from './walks.js'
@@ -77,7 +77,6 @@ CREATE TABLE IF NOT EXISTS ${schema}.records (
   status integer,
   head text,
   body bytea,
-  has_steps boolean,
   CONSTRAINT records_format_1 CHECK (format <> ${FORMAT} OR CASE state
     WHEN 'in-flight' THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
       AND status IS NULL AND head IS NULL AND body IS NULL
@@ -111,12 +110,12 @@ CREATE TABLE IF NOT EXISTS ${schema}.steps (
 
 COMMENT ON TABLE ${schema}.steps IS
   'once-per-key: one row per step of an operation, beside its record and gone with it. label is JSON; the row without one is an operator''s mark.';
-CREATE OR REPLACE FUNCTION ${schema}.steps_gone_v1() RETURNS trigger LANGUAGE plpgsql ${BY_POSTGRES} AS $body$
+CREATE OR REPLACE FUNCTION ${schema}.steps_gone_v1() RETURNS trigger LANGUAGE plpgsql ${BY_INDEX} AS $body$
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN
     DELETE FROM ${schema}.steps;
   ELSE
-    DELETE FROM ${schema}.steps s WHERE s.record = OLD.id;
+    DELETE FROM ${schema}.steps s WHERE s.record = ANY (ARRAY(SELECT id FROM gone));
   END IF;
   RETURN NULL;
 END
@@ -124,9 +123,9 @@ $body$;
 
 DO $triggers$ BEGIN
   IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = '${schema}.records'::regclass AND tgname = 'steps_emptied') THEN
-    CREATE OR REPLACE TRIGGER steps_gone AFTER DELETE ON ${schema}.records
-      FOR EACH ROW WHEN (OLD.has_steps) EXECUTE FUNCTION ${schema}.steps_gone_v1();
-    CREATE OR REPLACE TRIGGER steps_emptied AFTER TRUNCATE ON ${schema}.records
+    CREATE TRIGGER steps_gone AFTER DELETE ON ${schema}.records REFERENCING OLD TABLE AS gone
+      FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.steps_gone_v1();
+    CREATE TRIGGER steps_emptied AFTER TRUNCATE ON ${schema}.records
       FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.steps_gone_v1();
   END IF;
 END $triggers$;

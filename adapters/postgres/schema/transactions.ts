@@ -4,6 +4,7 @@ import {
   BY_POSTGRES,
   COMMAND_WAITS,
   DURABLY,
+  dropSteps,
   FORMAT,
   found,
   NOW,
@@ -49,7 +50,7 @@ ${inside(schema, {
   name: 'step_done_v1',
   parameters: 'p_key text, p_token text, p_label text, p_order bigint, p_result bytea',
   check: MARKED,
-  change: 'has_steps = true',
+  change: 'uncertain = true',
   after: `
     INSERT INTO ${schema}.steps AS s (record, label, step_order, state, result)
     VALUES (record_id, p_label, p_order, 'done', p_result)
@@ -66,7 +67,7 @@ function completing(schema: string, name: string, check: string): string {
     parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
     check,
     change: COMPLETED,
-    after: DROPPED(schema),
+    after: `\n    ${dropSteps(schema)}`,
   })
 }
 
@@ -100,11 +101,6 @@ export const WRITTEN = `
 
 const COMPLETED = `state = 'completed', uncertain = false, lease_until = NULL, expires_at = ${after('p_retention_ms')},
     status = p_status, head = p_head, body = p_body`
-
-/** `has_steps` stays: whoever wrote the rows may have been an earlier version's transaction. */
-const DROPPED = (schema: string) => `
-    DELETE FROM ${schema}.steps s USING ${schema}.records t
-    WHERE t.id = record_id AND t.has_steps AND s.record = record_id;`
 
 interface Inside {
   readonly name: string

@@ -117,8 +117,7 @@ function finish(schema: string): string {
   IF p_seen IS NOT NULL THEN
     UPDATE ${schema}.records t SET
       format = ${FORMAT}, state = 'completed', token = p_token, fingerprint = p_fingerprint, attempt = p_attempt, uncertain = false,
-      lease_until = NULL, expires_at = ${after('p_retention_ms')}, status = p_status, head = p_head, body = p_body,
-      has_steps = NULL
+      lease_until = NULL, expires_at = ${after('p_retention_ms')}, status = p_status, head = p_head, body = p_body
     WHERE t.id = record_id AND t.token = p_seen
       AND (now >= t.expires_at OR t.state = 'failed' OR (t.state = 'in-flight' AND now >= t.lease_until));
     IF FOUND THEN
@@ -168,9 +167,11 @@ ${read(schema)}
   })
 }
 
+const KEEPS = `unexpired AND ${IS_UNCERTAIN}`
+
 /** As if the attempt had taken them over. */
 const KEPT = (schema: string) => `
-      IF n.has_steps THEN
+      IF ${KEEPS} THEN
         ${handOverSteps(schema)}
       END IF;`
 
@@ -204,11 +205,8 @@ function withhold(schema: string): string {
     n := NULL;
     n.state := 'failed'; n.token := p_token; n.fingerprint := p_fingerprint; n.attempt := p_attempt; n.uncertain := true;
     n.expires_at := ${after('p_retention_ms')};
-    IF unexpired AND ${IS_UNCERTAIN} THEN
-      n.has_steps := r.has_steps;
-    END IF;
     reply := 'ok';
-${write(schema, KEPT(schema))}`,
+${write(schema, KEEPS, KEPT(schema))}`,
   )}`,
   })
 }

@@ -90,6 +90,20 @@ describe('sweep()', () => {
   })
 })
 
+test.each([
+  ['a sweep', () => expire('gone').then(() => store.sweep()), ['"kept"']],
+  ['a DELETE by hand', () => query("DELETE FROM once_per_key.records WHERE name = 'gone'"), ['"kept"']],
+  ['a TRUNCATE', () => query('TRUNCATE once_per_key.records'), []],
+])('%s takes with a record its steps, and no others', async (_, remove, left) => {
+  for (const label of ['gone', 'kept']) {
+    await store.begin(label, claimOf('t1'))
+    await store.step(label, { ...ownOf('t1'), label, order: 1, state: 'begun', result: null, leaseMs: 30_000 })
+  }
+  await remove()
+  const labels = (await query('SELECT label FROM once_per_key.steps')).map(({ label }) => label)
+  expect(labels).toEqual(left)
+})
+
 test('an expired row is no record to any command, swept or not', async () => {
   for (const command of ['begin', 'inspect', 'resolve', 'renew'] as const) {
     await store.complete(command, { ...ownOf('t1'), answer: ANSWER })

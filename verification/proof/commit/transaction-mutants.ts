@@ -82,8 +82,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a takeover on Postgres is not told the steps',
-    find: "n.uncertain := step = 'take over';\n        IF step = 'take over' THEN\n          n.has_steps := r.has_steps;",
-    replace: "n.uncertain := step = 'take over';\n        IF step = 'take over' THEN\n          n.has_steps := NULL;",
+    find: "IF step <> 'acquire' THEN\n        IF step = 'take over' THEN",
+    replace: "IF step = 'acquire again' THEN\n        IF step = 'take over' THEN",
     check: 'S14',
   },
 ]
