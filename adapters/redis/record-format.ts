@@ -9,10 +9,6 @@
  * A record in flight or failed that has steps, or an operator's mark, has two fields more: its steps, in one list of four
  * values each (label, state, order, result; a result that is not kept is `false`), and whether it is marked.
  *
- * Version 2, which this release reads and the next will write, has checksums too, so that a flipped bit is noticed: the
- * SHA-1 of the fields, in hex, after the version; and as the last field of an answer the SHA-1 of its body, which is
- * looked at only when the body is sent. (SHA-1, because Lua in Redis has it; it is against damage, not against people.)
- *
  * Anything that does not match this format exactly is reported as an error and left unchanged: it is never treated as
  * an absent record. (For a key of another type, GETRANGE replies WRONGTYPE.)
  *
@@ -31,9 +27,6 @@ local TAILS = {
     'status', 'number', 'status_message', 'string', 'headers', 'string', 'kept', 'boolean', 'body_bytes', 'number'
   }
 }
-
-local BODY_SHA1 = { 'body_sha1', 'string' }
-local SHA1_BYTES = 40
 
 local STEP_FIELDS = 4
 
@@ -63,24 +56,19 @@ end
 local function read()
   local start, length = first_bytes()
   if length == 0 and redis.call('EXISTS', key) == 0 then return nil end
-  local version = string.sub(start, 1, 1)
-  if version ~= '1' and version ~= '2' then unreadable('of another format than versions 1 and 2') end
-  local from = version == '1' and 1 or 1 + SHA1_BYTES
-  local intact, rest, fields = pcall(cmsgpack.unpack_one, start, from)
+  if string.sub(start, 1, 1) ~= '1' then unreadable('of another format than version 1') end
+  local intact, rest, fields = pcall(cmsgpack.unpack_one, start, 1)
   while not intact and #start < length do
     start = redis.call('GETRANGE', key, 0, 16 * #start - 1)
-    intact, rest, fields = pcall(cmsgpack.unpack_one, start, from)
+    intact, rest, fields = pcall(cmsgpack.unpack_one, start, 1)
   end
   if not intact or type(fields) ~= 'table' then unreadable('damaged') end
   local body_from = rest == -1 and #start or rest
-  local sha1 = version == '2' and redis.sha1hex(string.sub(start, from + 1, body_from))
-  if sha1 and sha1 ~= string.sub(start, 2, from) then unreadable('damaged') end
 
   local record, answer = {}, {}
   take(HEAD, fields, 0, record)
   local tail = TAILS[record.state]
-  local has_body_sha1 = sha1 and record.state == 'completed'
-  local known = tail and (#HEAD + #tail) / 2 + (has_body_sha1 and 1 or 0)
+  local known = tail and (#HEAD + #tail) / 2
   local has_steps = tail and record.state ~= 'completed' and #fields == known + 2
   if not tail or (#fields ~= known and not has_steps) then unreadable('damaged') end
   if has_steps then
@@ -90,7 +78,6 @@ local function read()
     end
   end
   take(tail, fields, #HEAD / 2, record.state == 'completed' and answer or record)
-  if has_body_sha1 then take(BODY_SHA1, fields, (#HEAD + #tail) / 2, answer) end
   if length - body_from ~= (answer.body_bytes or 0) then unreadable('damaged') end
   if record.state == 'completed' then
     answer.body_from = body_from
@@ -101,9 +88,7 @@ end
 
 local function body_of(answer)
   if answer.body_bytes == 0 then return '' end
-  local body = redis.call('GETRANGE', key, answer.body_from, -1)
-  if answer.body_sha1 and redis.sha1hex(body) ~= answer.body_sha1 then unreadable('damaged') end
-  return body
+  return redis.call('GETRANGE', key, answer.body_from, -1)
 end
 
 local function write(record, expires_ms) -- without expires_ms, the key keeps its expiry
