@@ -11,7 +11,7 @@ import {
 } from './client.js'
 import { SqliteStoreError, storeError, withoutStatement } from './errors.js'
 import { Settings } from './settings.js'
-import { SCHEMA_VERSION, schemaSql, statementsOn, stepsSql } from './table.js'
+import { SCHEMA_VERSION, schemaSql, statementsOn } from './table.js'
 
 const MARK = 'once_per_key_mark'
 
@@ -65,7 +65,7 @@ export class Connection {
   /** Reads in its own transaction, which does not wait for writers. The file is not changed, unless it has no tables yet. */
   read<Result>(work: () => Result): Result {
     return this.#command(() => {
-      this.#isReady ||= this.#transaction('DEFERRED', () => this.#hasTables() && this.#hasTable('steps'))
+      this.#isReady ||= this.#transaction('DEFERRED', () => this.#hasTables())
       if (!this.#isReady) this.#ready()
       return this.#transaction('DEFERRED', work)
     })
@@ -197,7 +197,6 @@ export class Connection {
     if (this.#isReady) return
     this.#transaction('IMMEDIATE', () => {
       if (!this.#hasTables()) this.#create()
-      this.#database.exec(stepsSql(this.#prefix))
     })
     this.#isReady = true
   }
@@ -212,15 +211,11 @@ export class Connection {
 
   /** `null` if there are no tables. */
   #version(): number | null {
-    if (!this.#hasTable('schema')) return null
+    const names = this.#database.prepare("SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?")
+    if (names.get(`${this.#prefix}schema`) === undefined) return null
     const version = this.#saidVersion()
     if (version === null) throw unknownSchema(this.#prefix, 'they have no version')
     return version
-  }
-
-  #hasTable(name: string): boolean {
-    const names = this.#database.prepare("SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?")
-    return names.get(`${this.#prefix}${name}`) !== undefined
   }
 
   #saidVersion(): number | null {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { StoredStep } from '../../src/core/index.js'
 import {
   columnsOf,
@@ -13,7 +12,7 @@ import {
 import type { Row, SqliteValue } from './client.js'
 import type { Connection } from './connection.js'
 import { SqliteStoreError } from './errors.js'
-import { CHECKED_FORMAT, FORMAT } from './table.js'
+import { FORMAT } from './table.js'
 
 /** The rows of the records, read and written in the open transaction. */
 export class Records {
@@ -90,18 +89,15 @@ function withSteps(record: Exclude<StoredRecord, { state: 'completed' }>, rows: 
 export function recordIn(row: Row | undefined, now: number): StoredRecord | null {
   if (row === undefined) return null
   return readable(() => {
-    if (row.format === CHECKED_FORMAT && row.checksum !== undefined) check(row)
     if (now >= integer(row, 'expires_at')) return null
-    if (!isKnownFormat(row)) {
-      throw unreadable(LATER_FORMAT)
-    }
+    if (row.format !== FORMAT) throw unreadable(LATER_FORMAT)
     return recordOf(row)
   })
 }
 
 /** In the order of the table's columns. */
 function valuesOf(record: StoredRecord): SqliteValue[] {
-  return [FORMAT, ...Object.values(columnsOf(record)), null]
+  return [FORMAT, ...Object.values(columnsOf(record))]
 }
 
 /** @throws SqliteStoreError `record_unreadable`. */
@@ -112,34 +108,6 @@ function stepIn(row: Row): StoredStep {
     if (result !== null && !(result instanceof Uint8Array)) throw new DamagedRow('result')
     return { label: text(row, 'label'), state, order: integer(row, 'step_order'), result }
   })
-}
-
-function isKnownFormat({ format }: Row): boolean {
-  return format === FORMAT || format === CHECKED_FORMAT
-}
-
-const CHECKED = [
-  ...['key', 'format', 'state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'],
-  ...['status', 'head'],
-]
-
-/**
- * Before its time is looked at: a row whose `expires_at` is damaged is not absent.
- *
- * @throws DamagedRow
- */
-function check(row: Row): void {
-  const { checksum, body } = row
-  if (!(checksum instanceof Uint8Array) || !checksumOf(row, body).equals(checksum)) throw new DamagedRow('checksum')
-}
-
-/** The SHA-256 of a row in the format that has it: of its columns, as JSON, and the bytes of its body. */
-function checksumOf(row: Row, body: unknown): Buffer {
-  const hash = createHash('sha256')
-  const hasBody = body instanceof Uint8Array
-  hash.update(JSON.stringify([...CHECKED.map((column) => row[column]), hasBody]))
-  if (hasBody) hash.update(body)
-  return hash.digest()
 }
 
 function readable<Value>(read: () => Value): Value {

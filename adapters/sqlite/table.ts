@@ -4,9 +4,6 @@ export const SCHEMA_VERSION = 1
 /** The format of rows: see `records.ts`. */
 export const FORMAT = 1
 
-/** The next one, with a checksum: read by this release, and written by the next. */
-export const CHECKED_FORMAT = 2
-
 /** The qualified names of the tables, for SQL: in the opened file, not in an attached one. */
 function tablesOf(prefix: string) {
   return {
@@ -20,9 +17,11 @@ function tablesOf(prefix: string) {
  * The records, and a row with the version of the tables. The body is the last column, so that reading a row without it
  * does not read its pages. In every format, a row stops being a record once `expires_at` has passed; times are
  * milliseconds of the store's clock. The checks are those of format 1, and apply to every writer.
+ *
+ * Each step has a row beside its record, gone with it, whatever removes that. One with an empty label is an operator's mark.
  */
 export function schemaSql(prefix: string): string {
-  const { records, schema } = tablesOf(prefix)
+  const { records, schema, steps } = tablesOf(prefix)
   return `
 CREATE TABLE ${records} (
   id INTEGER PRIMARY KEY,
@@ -37,7 +36,6 @@ CREATE TABLE ${records} (
   expires_at INTEGER NOT NULL,
   status INTEGER,
   head TEXT,
-  checksum BLOB,
   body BLOB,
   CONSTRAINT format_1 CHECK (format <> ${FORMAT} OR CASE state
     WHEN 'in-flight' THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
@@ -52,19 +50,7 @@ CREATE TABLE ${records} (
 CREATE INDEX main."${prefix}records_expires_at" ON "${prefix}records" (expires_at);
 CREATE TABLE ${schema} (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL) STRICT;
 INSERT INTO ${schema} (id, version) VALUES (1, ${SCHEMA_VERSION});
-`
-}
-
-/**
- * A row for each step, beside its record and gone with it, whatever removes that, or claims its key anew: a process of a
- * version without steps writes over an expired record. A row with an empty label is an operator's mark. Added to files that
- * an earlier version created.
- */
-export function stepsSql(prefix: string): string {
-  const { steps } = tablesOf(prefix)
-  const records = `"${prefix}records"`
-  return `
-CREATE TABLE IF NOT EXISTS ${steps} (
+CREATE TABLE ${steps} (
   key TEXT NOT NULL,
   label TEXT NOT NULL,
   position INTEGER NOT NULL,
@@ -73,11 +59,7 @@ CREATE TABLE IF NOT EXISTS ${steps} (
   result BLOB,
   PRIMARY KEY (key, label)
 ) STRICT;
-CREATE TRIGGER IF NOT EXISTS main."${prefix}steps_gone" AFTER DELETE ON ${records} BEGIN
-  DELETE FROM "${prefix}steps" WHERE key = OLD.key;
-END;
-CREATE TRIGGER IF NOT EXISTS main."${prefix}steps_left" AFTER UPDATE OF token ON ${records}
-WHEN NEW.token <> OLD.token AND NOT NEW.uncertain BEGIN
+CREATE TRIGGER main."${prefix}steps_gone" AFTER DELETE ON "${prefix}records" BEGIN
   DELETE FROM "${prefix}steps" WHERE key = OLD.key;
 END;
 `
@@ -85,7 +67,7 @@ END;
 
 const WRITTEN = [
   ...['format', 'state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'],
-  ...['status', 'head', 'body', 'checksum'],
+  ...['status', 'head', 'body'],
 ]
 
 /** Read as REAL: at an integer that no number can be, `node:sqlite` would stop, and hide the other rows. */
@@ -99,11 +81,11 @@ export function statementsOn(prefix: string) {
   const kept = WRITTEN.map((column) => `${column} = excluded.${column}`).join(', ')
   return {
     version: `SELECT version FROM ${schema}`,
-    read: `SELECT ${READ}, ${number('status')}, head, checksum, body FROM ${records} WHERE key = ?`,
+    read: `SELECT ${READ}, ${number('status')}, head, body FROM ${records} WHERE key = ?`,
     write:
       `INSERT INTO ${records} (key, ${WRITTEN.join(', ')}) VALUES (?${', ?'.repeat(WRITTEN.length)}) ` +
       `ON CONFLICT (key) DO UPDATE SET ${kept}`,
-    /** Without the answer, so without the checksum, which is of all: records with an unknown outcome have none. */
+    /** Without the answer: records with an unknown outcome have none. */
     list: `SELECT id, ${READ} FROM ${records} WHERE id > ? ORDER BY id LIMIT ?`,
     /** The same of some keys, in their order; of an answer, whether there is a body, and if not, its head. */
     listScope:

@@ -33,6 +33,18 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
       expect(await store.sweep()).toBe(0)
     })
 
+    test('takes with a record its steps, and no others, as a DELETE by hand does', async () => {
+      const { store, database, query, advance } = opened(driver)
+      for (const label of ['expired', 'deleted', 'kept']) {
+        if (label === 'deleted') advance(HOUR_MS)
+        await store.begin(label, claimOf('t1'))
+        await store.step(label, { ...ownOf('t1'), label, order: 1, state: 'begun', result: null, leaseMs: 30_000 })
+      }
+      await store.sweep()
+      database.exec("DELETE FROM once_per_key_records WHERE key = 'deleted'")
+      expect(query('SELECT key FROM once_per_key_steps').map(({ key }) => key)).toEqual(['kept'])
+    })
+
     test('goes through many rows in steps between which other commands have their turn', async () => {
       const { store, database, advance, keys } = opened(driver)
       await store.migrate()

@@ -1,11 +1,9 @@
 import type { SqliteStore } from 'once-per-key/sqlite'
 import { describe, expect, test } from 'vitest'
-import { claimOf, ownOf } from '../claims.js'
+import { claimOf } from '../claims.js'
 import { COMMANDS } from './commands.js'
 import { DRIVER_NAMES } from './drivers.js'
 import { openStore } from './open-store.js'
-
-const CHARGED = { label: 'charge', state: 'done', result: new Uint8Array([1]) } as const
 
 describe.each(DRIVER_NAMES)('on %s', (driver) => {
   describe('the tables', () => {
@@ -41,25 +39,6 @@ describe.each(DRIVER_NAMES)('on %s', (driver) => {
         await expect(send(later)).rejects.toMatchObject({ code: 'schema_unknown' })
       }
       expect(query('SELECT * FROM sqlite_schema')).toEqual(before)
-    })
-
-    test.each([
-      ['a new claim over an expired record, hand no steps on', 60_000, 'attempt = 1, uncertain = 0', 2, undefined],
-      ['a takeover, keep the steps', 0, 'attempt = 2, uncertain = 1', 3, [['charge', 1]]],
-    ])('into which a version without steps writes %s', async (_name, passedMs, written, attempt, steps) => {
-      let now = 0
-      const { database, store } = openStore(driver, { now: () => now, sweeps: false })
-      const ms = { leaseMs: 10, retentionMs: 60_000 }
-      await store.begin('k', { ...claimOf('t1'), ...ms })
-      await store.step('k', { ...ownOf('t1'), ...ms, ...CHARGED, order: 1 })
-      now += passedMs
-      database.exec(`INSERT INTO once_per_key_records SELECT * FROM once_per_key_records WHERE true ON CONFLICT DO UPDATE
-        SET token = 't2', ${written}, lease_until = ${now + 10}, expires_at = ${now + 60_000}`)
-      now += 20
-      const begun = await store.begin('k', claimOf('t3'))
-      expect(begun).toMatchObject({ acquired: true, previousOutcome: 'unknown', attempt })
-      const given = begun.acquired ? begun.steps : undefined
-      expect(given?.map(({ label, result }) => [label, ...(result ?? [])])).toEqual(steps)
     })
 
     test('are found in the file that was opened, not in one that is attached to it or in memory', async () => {
