@@ -4,25 +4,19 @@ import { SealedStoreError } from './errors.js'
 import { KEY_ID_BYTES, type SealingKey } from './keys.js'
 
 /**
- * Which of its facts a seal is bound to. 1: those of its record alone, as until 0.2; it is opened, and no more written. 2: also
- * where the store keeps its records.
- */
-export type SealFormat = 1 | 2
-
-/**
  * Bytes under AES-256-GCM. What stands before them says how: the format, the key by its id, and what the key of this one seal
  * is derived from. All of it is authenticated, and so is what the seal is bound to.
  *
  * | bytes | what                                                  |
  * |-------|-------------------------------------------------------|
- * | 1     | the format: 2                                         |
+ * | 1     | the format: 1                                         |
  * | 8     | the id of the sealing key                             |
  * | 16    | salt: random; of it the key of this seal is derived   |
  * | 12    | nonce: random                                         |
  * | …     | the ciphertext, as long as the bytes                  |
  * | 16    | the tag                                               |
  */
-const FORMAT: SealFormat = 2
+const FORMAT = 1
 const SALT_BYTES = 16
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -37,28 +31,27 @@ const CIPHER = 'aes-256-gcm'
 const SEAL_BYTES = HEAD_BYTES + TAG_BYTES
 
 /** `boundTo`: what must be the same when it is opened. */
-export function seal(bytes: readonly Uint8Array[], boundTo: (format: SealFormat) => string, key: SealingKey): Buffer {
+export function seal(bytes: readonly Uint8Array[], boundTo: string, key: SealingKey): Buffer {
   const random = randomBytes(SALT_BYTES + NONCE_BYTES)
   const head = Buffer.concat([Buffer.from([FORMAT]), key.id, random])
   const cipher = createCipheriv(CIPHER, key.forAnswer(random.subarray(0, SALT_BYTES)), nonceIn(head), TAG)
-  cipher.setAAD(Buffer.concat([head, Buffer.from(boundTo(FORMAT))]))
+  cipher.setAAD(Buffer.concat([head, Buffer.from(boundTo)]))
   const sealed = bytes.map((part) => cipher.update(part))
   return Buffer.concat([head, ...sealed, cipher.final(), cipher.getAuthTag()])
 }
 
 /** @throws SealedStoreError */
-export function open(sealed: Uint8Array, boundTo: (format: SealFormat) => string, keys: readonly SealingKey[]): Buffer {
+export function open(sealed: Uint8Array, boundTo: string, keys: readonly SealingKey[]): Buffer {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
   if (bytes.byteLength < SEAL_BYTES) throw broken()
-  const format = bytes[0]
-  if (format !== 1 && format !== FORMAT) throw formatUnknown()
+  if (bytes[0] !== FORMAT) throw formatUnknown()
   const id = bytes.subarray(1, SALT_FROM)
   const key = keys.find((each) => each.id.equals(id))
   if (key === undefined) throw keyMissing(id.toString('hex'), keys)
   const tagFrom = bytes.byteLength - TAG_BYTES
   const head = bytes.subarray(0, HEAD_BYTES)
   const decipher = createDecipheriv(CIPHER, key.forAnswer(head.subarray(SALT_FROM, NONCE_FROM)), nonceIn(head), TAG)
-  decipher.setAAD(Buffer.concat([head, Buffer.from(boundTo(format))]))
+  decipher.setAAD(Buffer.concat([head, Buffer.from(boundTo)]))
   decipher.setAuthTag(bytes.subarray(tagFrom))
   const opened = decipher.update(bytes.subarray(HEAD_BYTES, tagFrom))
   try {

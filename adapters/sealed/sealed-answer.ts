@@ -3,7 +3,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Answer } from '../../src/core/index.js'
 import { SealedStoreError } from './errors.js'
 import type { ReadOptions } from './options.js'
-import { broken, open, type SealFormat, seal } from './seal.js'
+import { broken, open, seal } from './seal.js'
 
 /** The record of an answer: an answer that was sealed for one record cannot be opened for another. */
 interface RecordOf {
@@ -73,8 +73,8 @@ function isText(result: Uint8Array): boolean {
 const FIRST_SIGN = 0x20
 
 /** Five members: no answer is bound to as many. */
-function boundToStep({ key, fingerprint, place }: RecordOf, label: string): () => string {
-  return () => JSON.stringify([place, key, fingerprint, 'step', label])
+function boundToStep({ key, fingerprint, place }: RecordOf, label: string): string {
+  return JSON.stringify([place, key, fingerprint, 'step', label])
 }
 
 /** `null` if the answer is not sealed. */
@@ -87,8 +87,8 @@ function sealIn({ status, statusMessage, headers, body }: Answer): Uint8Array | 
 }
 
 /** Injective, because it is JSON. */
-function boundTo({ key, fingerprint, place }: RecordOf, isKept: boolean): (format: SealFormat) => string {
-  return (format) => JSON.stringify(format === 1 ? [key, fingerprint, isKept] : [place, key, fingerprint, isKept])
+function boundTo({ key, fingerprint, place }: RecordOf, isKept: boolean): string {
+  return JSON.stringify([place, key, fingerprint, isKept])
 }
 
 const NOTHING = Buffer.alloc(0)
