@@ -20,6 +20,9 @@ const KEY = newSealingKey()
 /** What cannot be opened is asked for again until a lease is over. */
 const FAST = { leaseMs: 400, storeTimeoutMs: 100 }
 
+/** For a server that has just been started, on a machine that is busy. */
+const STEADY = { leaseMs: 30_000, storeTimeoutMs: 5_000 }
+
 type Handler = (res: Response, context: IdempotencyContext) => unknown
 
 /** A service over a store, and how to ask it. */
@@ -191,27 +194,35 @@ describe('in a transaction on Postgres', async () => {
   const stored = async () => (await pool.query('SELECT state, status, head, body FROM once_per_key.records')).rows
 
   test('the answer is sealed, and replayed', async () => {
-    const { post } = await served(store, async (res, context) => {
-      await store.step(context, 'reserve', async (tx) => void (await tx.query("INSERT INTO effects VALUES ('step')")))
-      await store.transaction(context, async (tx) => {
-        await tx.query("INSERT INTO effects VALUES ('effect')")
-        pay(res, context)
-      })
-    })
+    const { post } = await served(
+      store,
+      async (res, context) => {
+        await store.step(context, 'reserve', async (tx) => void (await tx.query("INSERT INTO effects VALUES ('step')")))
+        await store.transaction(context, async (tx) => {
+          await tx.query("INSERT INTO effects VALUES ('effect')")
+          pay(res, context)
+        })
+      },
+      STEADY,
+    )
     expect(await post('whole')).toEqual({ ...ANSWERED, replayed: null })
     expect(await post('whole')).toEqual({ ...ANSWERED, replayed: 'true' })
     expectSealed(await stored(), 1)
   })
 
   test('the answer is sealed where it is given by hand', async () => {
-    const { post } = await served(store, async (res, context) => {
-      const tx = await pool.connect()
-      await tx.query("BEGIN; INSERT INTO effects VALUES ('by hand')")
-      await store.completeIn(tx, context, { status: 201, body: { iban: 'DE99' } })
-      await tx.query('COMMIT')
-      tx.release()
-      res.status(200).end()
-    })
+    const { post } = await served(
+      store,
+      async (res, context) => {
+        const tx = await pool.connect()
+        await tx.query("BEGIN; INSERT INTO effects VALUES ('by hand')")
+        await store.completeIn(tx, context, { status: 201, body: { iban: 'DE99' } })
+        await tx.query('COMMIT')
+        tx.release()
+        res.status(200).end()
+      },
+      STEADY,
+    )
     expect(await post('by hand')).toMatchObject(ANSWERED)
     expect(await post('by hand')).toMatchObject({ ...ANSWERED, replayed: 'true' })
     expectSealed(await stored(), 2)
