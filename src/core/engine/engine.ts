@@ -6,25 +6,19 @@ import { isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/
 import { isClaimTraced, isEventTraced, traceClaim, traced, traceStore } from '../events/trace.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import { type EngineOptions, resolveEngineOptions } from '../options/engine-options.js'
-import type { Identity, RecordName } from '../record/identity.js'
-import type { Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
+import type { Identity } from '../record/identity.js'
+import type { IdempotencyRecord } from '../record/record.js'
 import { Duplicates } from '../run/duplicates.js'
 import { LookedRun } from '../run/looked-run.js'
+import type { CoreParts } from '../run/operation.js'
 import { Run } from '../run/run.js'
 import { type Claim, type Claimed, Claims } from './claims.js'
 import { checkFirstSent, isLate, lookUp } from './late-retry.js'
-import {
-  type EndedRecord,
-  type ForgottenScope,
-  OperatorCalls,
-  type ScopeName,
-  type ScopeRecord,
-  type UnknownOutcome,
-} from './operator-calls.js'
+import { OperatorCalls, type RecordOperator } from './operator-calls.js'
 import { type Waited, waitForOwner } from './wait-for-owner.js'
 
 /** Runs operations once. */
-export interface OperationEngine {
+export interface OperationEngine extends RecordOperator {
   /**
    * Claims an operation: it must run, has already run, or is refused. Synchronous if the store is.
    *
@@ -35,49 +29,6 @@ export interface OperationEngine {
    * date: only if the identity has `firstSent`. Nothing was sent to the store.
    */
   claim(identity: Identity, isAbandoned?: () => boolean): MaybePromise<Claimed>
-  /**
-   * The current record of an operation; `null` if there is none. Changes nothing, neither its lease nor its retention.
-   *
-   * @throws IdempotencyError `command_missing`, for your own store without `inspect`; `store_failed`. Nothing changed.
-   */
-  inspect(name: RecordName): Promise<IdempotencyRecord | null>
-  /**
-   * Settles an unknown outcome by hand: with an answer, or, `null`, as certainly failed. If the result is not ok,
-   * nothing changed, and `record` shows why.
-   *
-   * @throws IdempotencyError `command_missing`, for your own store without `resolve`: nothing changed. `store_failed`:
-   * it is unknown whether the record was resolved, so inspect it again.
-   */
-  resolve(name: RecordName, attempt: number, as: Answer | null | 'rerun'): Promise<CommandReply>
-  /**
-   * All records in the store with an unknown outcome, of this engine and of others, in the store's order, read in bounded
-   * steps. Records that change meanwhile may be missing or appear twice.
-   *
-   * @throws IdempotencyError `command_missing`, for your own store without `list`; `store_failed`. Nothing changed.
-   */
-  unknown(): AsyncIterable<UnknownOutcome>
-  /**
-   * All records of a scope, in the same way, without their answers.
-   *
-   * @throws IdempotencyError `command_missing`, for your own store without `listScope`; `store_failed`. Nothing changed.
-   */
-  recordsOf(of: ScopeName): AsyncIterable<ScopeRecord>
-  /**
-   * Drops the answers of a scope, in bounded steps: its keys stay used, and a repetition is refused with
-   * `answer_not_kept`. Leaves what runs and what has an unknown outcome. With `countsOnly` nothing changes.
-   *
-   * @throws IdempotencyError `command_missing`, for your own store without `forget` or `listScope`: nothing changed.
-   * `store_failed`: the rest was not forgotten, so repeat it.
-   */
-  forgetScope(of: ScopeName, options?: { readonly countsOnly?: boolean }): Promise<ForgottenScope>
-  /**
-   * Drops the answer of the record that `inspect` showed, or, with `removes`, the record: then the key is new, and the
-   * next request runs. If the result is not ok, nothing changed: it is another record by now, or its outcome is unknown.
-   *
-   * @throws IdempotencyError `command_missing`, for your own store without `forget`: nothing changed. `store_failed`:
-   * whether it was forgotten is unknown, so repeat it.
-   */
-  forget(name: RecordName, record: EndedRecord, options?: { readonly removes?: boolean }): Promise<CommandReply>
   /** Counts work as in progress until it has ended: `idle` waits for it too. */
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result>
   /** Resolves when no run is active and no completion is pending, after their last events. */
@@ -110,8 +61,10 @@ export function createOperationEngine(given: EngineOptions): OperationEngine {
 const neverAbandoned = () => false
 const always = () => true
 
-class RecordEngine extends OperatorCalls implements OperationEngine {
+class RecordEngine implements OperationEngine {
+  readonly #core: CoreParts
   readonly #claims: Claims
+  #operator: RecordOperator | undefined
 
   constructor(given: EngineOptions) {
     const options = resolveEngineOptions(given)
@@ -124,22 +77,22 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
     const terms = { leaseMs, retentionMs, unknownRetentionMs, failedMs: maxRunMs + leaseMs, unknownOutcome }
     const isHeard = onEvent === undefined ? isEventTraced : always
     const activity = new Activity()
-    super({ options, calls, terms, activity, emit, isHeard, duplicates })
-    this.#claims = new Claims(this.core)
+    this.#core = { options, calls, terms, activity, emit, isHeard, duplicates }
+    this.#claims = new Claims(this.#core)
     traceStore(store)
     store.observe?.(heard, options.storeTimeoutMs)
   }
 
   claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
-    if (identity.firstSent !== undefined) checkFirstSent(identity.firstSent, this.core.options)
-    const run = this.#claims.areLooks ? new LookedRun(identity, this.core, isAbandoned) : new Run(identity, this.core)
+    if (identity.firstSent !== undefined) checkFirstSent(identity.firstSent, this.#core.options)
+    const run = this.#claims.areLooks ? new LookedRun(identity, this.#core, isAbandoned) : new Run(identity, this.#core)
     return isClaimTraced()
       ? traceClaim(identity, run.token, () => this.#claim(run, isAbandoned))
       : this.#claim(run, isAbandoned)
   }
 
   #claim(run: Run, isAbandoned: () => boolean): MaybePromise<Claimed> {
-    const { duplicates, options } = this.core
+    const { duplicates, options } = this.#core
     if (isLate(run.identity, options)) return this.#look(run)
     const now = monotonicNow()
     if (duplicates?.hasRun(run.recordKey, run.identity.fingerprint))
@@ -152,13 +105,13 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
   /** Its record may be gone, so it never claims. */
   #look(run: Run): MaybePromise<Claimed> {
     return this.during(() =>
-      whenever(lookUp(run, this.core), ({ notRun, record }) => this.#tell(notRun, run.identity, record)),
+      whenever(lookUp(run, this.#core), ({ notRun, record }) => this.#tell(notRun, run.identity, record)),
     )
   }
 
   /** Interprets the store's first reply; with `inFlightWaitMs`, a duplicate waits for its owner's answer. */
   #claimed(run: Run, claim: Claim | null, isAbandoned: () => boolean): MaybePromise<Claimed> {
-    const { options, duplicates } = this.core
+    const { options, duplicates } = this.#core
     const reply = claim && this.#claims.replyTo(claim)
     if (claim === null || reply === null) {
       if (options.storeFailure === 'runUnprotected') return this.#runUnprotected(run, claim?.sentAt ?? monotonicNow())
@@ -196,25 +149,25 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
       }
     }
     const duplicate = { operation: run, isAbandoned, record, since }
-    return this.during(() => waitForOwner(duplicate, duplicates, this.#claims, this.core.options, finish))
+    return this.during(() => waitForOwner(duplicate, duplicates, this.#claims, this.#core.options, finish))
   }
 
   /** Whether the claim was made is unknown, and the options say to run anyway. */
   #runUnprotected(run: Run, sentAt: number): Claimed {
     const { scope, key } = run.identity
-    this.core.emit({ type: 'unprotected', scope, key }, run.token)
+    this.#core.emit({ type: 'unprotected', scope, key }, run.token)
     run.beginUnprotected(sentAt)
     return { action: 'execute', run }
   }
 
   #tell(notRun: NotRun, identity: Identity, record: IdempotencyRecord | null): NotRun {
-    const { emit, isHeard } = this.core
+    const { emit, isHeard } = this.#core
     if (isHeard()) tellNotRun(emit, notRun, identity, record)
     return notRun
   }
 
   during<Result>(work: () => MaybePromise<Result>): MaybePromise<Result> {
-    const { activity } = this.core
+    const { activity } = this.#core
     activity.start()
     let result: MaybePromise<Result>
     try {
@@ -231,6 +184,19 @@ class RecordEngine extends OperatorCalls implements OperationEngine {
   }
 
   idle(): Promise<void> {
-    return this.core.activity.idle()
+    return this.#core.activity.idle()
   }
+
+  /** Made when first used: requests do without it. */
+  #operators(): RecordOperator {
+    this.#operator ??= new OperatorCalls(this.#core)
+    return this.#operator
+  }
+
+  readonly inspect: RecordOperator['inspect'] = (name) => this.#operators().inspect(name)
+  readonly resolve: RecordOperator['resolve'] = (name, attempt, as) => this.#operators().resolve(name, attempt, as)
+  readonly unknown: RecordOperator['unknown'] = () => this.#operators().unknown()
+  readonly recordsOf: RecordOperator['recordsOf'] = (of) => this.#operators().recordsOf(of)
+  readonly forgetScope: RecordOperator['forgetScope'] = (of, options) => this.#operators().forgetScope(of, options)
+  readonly forget: RecordOperator['forget'] = (name, record, options) => this.#operators().forget(name, record, options)
 }

@@ -10,11 +10,57 @@ import type { CoreParts } from '../run/operation.js'
 import type { Store } from '../store.js'
 
 /** What operators do with the records of an engine. */
-export class OperatorCalls {
-  protected readonly core: CoreParts
+export interface RecordOperator {
+  /**
+   * The current record of an operation; `null` if there is none. Changes nothing, neither its lease nor its retention.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `inspect`; `store_failed`. Nothing changed.
+   */
+  inspect(name: RecordName): Promise<IdempotencyRecord | null>
+  /**
+   * Settles an unknown outcome by hand: with an answer, or, `null`, as certainly failed. If the result is not ok,
+   * nothing changed, and `record` shows why.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `resolve`: nothing changed. `store_failed`:
+   * it is unknown whether the record was resolved, so inspect it again.
+   */
+  resolve(name: RecordName, attempt: number, as: Answer | null | 'rerun'): Promise<CommandReply>
+  /**
+   * All records in the store with an unknown outcome, of this engine and of others, in the store's order, read in bounded
+   * steps. Records that change meanwhile may be missing or appear twice.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `list`; `store_failed`. Nothing changed.
+   */
+  unknown(): AsyncIterable<UnknownOutcome>
+  /**
+   * All records of a scope, in the same way, without their answers.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `listScope`; `store_failed`. Nothing changed.
+   */
+  recordsOf(of: ScopeName): AsyncIterable<ScopeRecord>
+  /**
+   * Drops the answers of a scope, in bounded steps: its keys stay used, and a repetition is refused with
+   * `answer_not_kept`. Leaves what runs and what has an unknown outcome. With `countsOnly` nothing changes.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `forget` or `listScope`: nothing changed.
+   * `store_failed`: the rest was not forgotten, so repeat it.
+   */
+  forgetScope(of: ScopeName, options?: { readonly countsOnly?: boolean }): Promise<ForgottenScope>
+  /**
+   * Drops the answer of the record that `inspect` showed, or, with `removes`, the record: then the key is new, and the
+   * next request runs. If the result is not ok, nothing changed: it is another record by now, or its outcome is unknown.
+   *
+   * @throws IdempotencyError `command_missing`, for your own store without `forget`: nothing changed. `store_failed`:
+   * whether it was forgotten is unknown, so repeat it.
+   */
+  forget(name: RecordName, record: EndedRecord, options?: { readonly removes?: boolean }): Promise<CommandReply>
+}
+
+export class OperatorCalls implements RecordOperator {
+  readonly #core: CoreParts
 
   constructor(core: CoreParts) {
-    this.core = core
+    this.#core = core
   }
 
   async inspect(name: RecordName): Promise<IdempotencyRecord | null> {
@@ -33,7 +79,7 @@ export class OperatorCalls {
   }
 
   async resolve(name: RecordName, attempt: number, as: Answer | null | 'rerun'): Promise<CommandReply> {
-    const { store, retentionMs } = this.core.options
+    const { store, retentionMs } = this.#core.options
     const reruns = as === 'rerun'
     // A store without steps would read it as failed for certain.
     if (reruns && store.resolve !== undefined && store.step === undefined) throw commandMissing('step')
@@ -42,7 +88,7 @@ export class OperatorCalls {
     const resolution = { token: newToken(), attempt, answer, retentionMs, ...(reruns && { rerun: true }) }
     const reply = await this.#ask('resolve', name, (resolve) => resolve(storageKey(name), resolution))
     const settledAs = reruns ? 'rerun' : answer === null ? 'failed' : 'completed'
-    if (reply.ok) this.core.emit({ type: 'resolved', scope, key, attempt, as: settledAs })
+    if (reply.ok) this.#core.emit({ type: 'resolved', scope, key, attempt, as: settledAs })
     return reply
   }
 
@@ -107,7 +153,7 @@ export class OperatorCalls {
     name: RecordName | null,
     send: (command: NonNullable<Store[Name]>) => MaybePromise<Reply>,
   ): Promise<Reply> {
-    const { calls, emit, options } = this.core
+    const { calls, emit, options } = this.#core
     const known = commandOf(options.store, command)
     let failure: StoreFailure | undefined
     const heard: Emit = (event) => {
