@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { MaybePromise } from '../core/index.js'
 import { forgetError, protectionBy, reportError, reportSending } from '../express/middleware.js'
 import type { Answered, ProtectedAnswers } from '../fastify/protected-answers.js'
-import { type Controls, controlsOf, createRequestEngine, type RequestEngine } from '../http/index.js'
+import { createRequestEngine, type RequestEngine } from '../http/index.js'
 import { outliveRequest } from '../node/faked.js'
 import type { NestOptions } from './nest-options.js'
 
@@ -30,7 +30,7 @@ export interface Entry {
   failed(call: Call, error: unknown): void
   /** The handler has returned a `StreamableFile`. */
   sends(call: Call, source: Readable): void
-  readonly controls: Controls
+  idle(): Promise<void>
 }
 
 /** Each request is claimed once: controllers and methods both add the interceptor, and those around it may call it again. */
@@ -46,7 +46,7 @@ export function expressEntry(options: NestOptions): Entry {
   const engine = createRequestEngine(options) as unknown as RequestEngine<IncomingMessage>
   const protect = protectionBy(engine)
   return {
-    controls: controlsOf(engine),
+    idle: () => engine.idle(),
     claim: ({ request, response, next }, own) =>
       claimOnce(request, async () => {
         const putBack = takeHeaders(response, own, (name, value) => response.setHeader(name, value))
@@ -87,7 +87,7 @@ export function expressEntry(options: NestOptions): Entry {
 export function fastifyEntry(options: NestOptions, answers: ProtectedAnswers): Entry {
   const engine = createRequestEngine(options) as unknown as RequestEngine<FastifyRequest>
   return {
-    controls: controlsOf(engine),
+    idle: () => engine.idle(),
     claim: ({ request, response }, own) => claimOnce(request, () => claimed(request, response, own)),
     called: ({ request }) => answers.called(request),
     failed: ({ request }, error) => answers.failed(request, error),

@@ -2,7 +2,7 @@ import type { HttpAdapterHost } from '@nestjs/core'
 import type { FastifyInstance } from 'fastify'
 import { IdempotencyError, optionRules } from '../core/index.js'
 import { ProtectedAnswers } from '../fastify/protected-answers.js'
-import { type Controls, controlsOf, createRequestEngine, type Operator } from '../http/index.js'
+import { type Controls, createRequestEngine, type Operator } from '../http/index.js'
 import { type Entry, expressEntry, fastifyEntry } from './entries.js'
 import { type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 
@@ -48,12 +48,12 @@ export class Protections {
   constructor(options: NestOptions | undefined, host: HttpAdapterHost) {
     if (options === undefined) throw withoutOptions()
     // Also without routes, as in a standalone application. Mistakes are told when the application starts, whichever routes it has.
-    const operator = controlsOf(createRequestEngine(options))
+    const operator = createRequestEngine(options)
     this.#options = options
     this.#host = host
     this.service = new IdempotencyService(operator, async () => {
       const entries = [...this.#entries.values()].flatMap((ofController) => [...ofController.values()])
-      await Promise.all([...new Set(entries)].map(({ controls }) => controls.idle()))
+      await Promise.all([...new Set(entries)].map((entry) => entry.idle()))
     })
   }
 

@@ -63,14 +63,15 @@ export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req
     ...(onEvent !== undefined && { onEvent }),
     answerFault: sendingFault,
   })
-  return Object.assign(new Decider(rules, engine, identityReader(options), emit), operatorOn(engine, rules))
+  return new Decider(rules, engine, identityReader(options), emit)
 }
 
-class Decider<Req> implements Omit<RequestEngine<Req>, keyof Operator> {
+class Decider<Req> implements RequestEngine<Req> {
   readonly #rules: RequestRules<Req>
   readonly #engine: OperationEngine
   readonly #identityOf: (facts: RequestFacts<Req>) => MaybePromise<Identified>
   readonly #emit: (event: IdempotencyEvent) => void
+  #operator: Operator | undefined
 
   constructor(
     rules: RequestRules<Req>,
@@ -144,6 +145,16 @@ class Decider<Req> implements Omit<RequestEngine<Req>, keyof Operator> {
   idle(): Promise<void> {
     return this.#engine.idle()
   }
+
+  /** Made when first used: requests do without it. */
+  #operators(): Operator {
+    this.#operator ??= operatorOn(this.#engine, this.#rules)
+    return this.#operator
+  }
+
+  readonly inspect: Operator['inspect'] = (name) => this.#operators().inspect(name)
+  readonly unknown: Operator['unknown'] = () => this.#operators().unknown()
+  readonly resolve: Operator['resolve'] = (name, as) => this.#operators().resolve(name, as)
 }
 
 /** What becomes of a request that is covered. */
