@@ -1,6 +1,7 @@
 import type { CommandName, Emit, OperatorCommandName, UnclaimedCommandName } from '../events/events.js'
 import { isCommandTraced, traceCommand } from '../events/trace.js'
 import type { MaybePromise } from '../maybe-promise.js'
+import { commandMissing } from '../misuse.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import type { SentOperation, Store } from '../store.js'
 import { type Backlog, backlogOf } from './backlog.js'
@@ -167,3 +168,12 @@ export class StoreCalls {
     return this.backlog.isLost(copy, this.timeoutMs)
   }
 }
+
+/** @throws IdempotencyError `command_missing`, where a store of the application's own has no such command. */
+export function commandOf<Name extends OperatorCommandName>(store: Store, name: Name): NonNullable<Store[Name]> {
+  const command = store[name]
+  if (command === undefined) throw commandMissing(name, LISTS[name])
+  return command.bind(store) as NonNullable<Store[Name]>
+}
+
+const LISTS: { readonly [Name in OperatorCommandName]?: string } = { list: 'listedIfUnknown', listScope: 'listed' }

@@ -1,3 +1,4 @@
+import { commandOf } from '../calls/store-calls.js'
 import { IdempotencyError, kindOf } from '../errors.js'
 import { expired, isMismatch, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
 import { isThenable, type MaybePromise, whenever } from '../maybe-promise.js'
@@ -5,7 +6,6 @@ import { longestRepeatMs, type RepeatOptions } from '../options/engine-options.j
 import { firstSentFault, type Identity } from '../record/identity.js'
 import type { IdempotencyRecord } from '../record/record.js'
 import type { CoreParts, Operation } from '../run/operation.js'
-import { commandOf } from './operator-calls.js'
 
 /**
  * Whether the record of an operation may be gone, because it was first sent too long ago. Then it must not be claimed: its

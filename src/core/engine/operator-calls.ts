@@ -1,3 +1,4 @@
+import { commandOf } from '../calls/store-calls.js'
 import { IdempotencyError } from '../errors.js'
 import type { Emit, OperatorCommandName as OperatorCommand, StoreFailure } from '../events/events.js'
 import type { MaybePromise } from '../maybe-promise.js'
@@ -183,14 +184,6 @@ function nextTurn(): Promise<void> {
   const later: (resolve: () => void) => void = globalThis.setImmediate ?? globalThis.setTimeout
   return new Promise((resolve) => void later(resolve))
 }
-
-export function commandOf<Name extends OperatorCommand>(store: Store, name: Name): NonNullable<Store[Name]> {
-  const command = store[name]
-  if (command === undefined) throw commandMissing(name, LISTS[name])
-  return command.bind(store) as NonNullable<Store[Name]>
-}
-
-const LISTS: { readonly [Name in OperatorCommand]?: string } = { list: 'listedIfUnknown', listScope: 'listed' }
 
 const CHANGES: { readonly [Name in OperatorCommand]?: string } = {
   resolve: 'Whether the record was resolved is unknown: inspect it.',
