@@ -2,7 +2,6 @@ export { awaited } from './calls/awaited.js'
 export { faultInReply, type ReplyFault } from './calls/reply.js'
 export type { Claimed } from './engine/claims.js'
 export { createOperationEngine, type OperationEngine } from './engine/engine.js'
-export type { EndedRecord, ForgottenScope, ScopeName, ScopeRecord, UnknownOutcome } from './engine/operator-calls.js'
 export {
   CertainFailure,
   type CertainFailureOptions,
@@ -45,6 +44,7 @@ export {
   transactionStreamed,
   transactionsMissing,
 } from './misuse.js'
+export type { EndedRecord, ForgottenScope, ScopeName, ScopeRecord, UnknownOutcome } from './operator/operator-calls.js'
 export { type EngineOptions, mistakesInEngineOptions } from './options/engine-options.js'
 export * as optionRules from './options/validation.js'
 export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as OptionRule } from './options/validation.js'

@@ -58,6 +58,7 @@ const LAYERS: readonly Layer[] = [
     ['calls/'],
     ['run/'],
     ['transaction/'],
+    ['operator/'],
     ['engine/'],
     ['index.ts'],
   ]),

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { OperationEngine } from '../../core/engine/engine.js'
-import type { UnknownOutcome } from '../../core/engine/operator-calls.js'
 import { IdempotencyError, kindOf } from '../../core/errors.js'
+import type { UnknownOutcome } from '../../core/operator/operator-calls.js'
 import { anInteger, bulleted, mistakesIn, type Rule } from '../../core/options/validation.js'
 import { keyFault, namespaceFault, type RecordName, scopeFault } from '../../core/record/identity.js'
 import {
