@@ -127,7 +127,7 @@ export type KnownOutcome = 'failed' | 'completed' | 'rerun' | { readonly complet
  *
  * @throws IdempotencyError `arguments_invalid`, which lists every mistake.
  */
-export function readName(given: RecordName): RecordName {
+function readName(given: RecordName): RecordName {
   refuse('inspect()', mistakesInName(given, []))
   return nameOf(given)
 }
