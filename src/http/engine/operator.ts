@@ -80,21 +80,12 @@ export function operatorOn<Req>(
   rules: RequestRules<Req>,
 ): Operator {
   return {
-    async inspect(given) {
-      return engine.inspect(readName(given))
-    },
-
-    unknown() {
-      return engine.unknown()
-    },
-
-    async resolve(given, as) {
+    inspect: async (given) => engine.inspect(readName(given)),
+    unknown: () => engine.unknown(),
+    resolve: async (given, as) => {
       const { name, attempt, answer } = readResolution(given, as, rules.options.maxAnswerBytes)
-      return engine.resolve(
-        name,
-        attempt,
-        answer === null || answer === 'rerun' ? answer : storedAnswer(answer, rules.functions.keepHeader),
-      )
+      const isAnswer = answer !== null && answer !== 'rerun'
+      return engine.resolve(name, attempt, isAnswer ? storedAnswer(answer, rules.functions.keepHeader) : answer)
     },
   }
 }
