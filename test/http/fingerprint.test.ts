@@ -93,7 +93,7 @@ test('method, path and query count, and cannot be shifted into each other', () =
     ['POST', '/a', '\njson\n{}'],
     ['POST', '/a', '{}'],
     ['POST', '/a', ''],
-    // Of the same length, with characters that have no ASCII form, and longer than a piece of what is hashed.
+    // Of the same length, with characters that have no ASCII form, and long.
     ['POST', '/é', {}],
     ['POST', '/ü', {}],
     ['POST', `/${'x'.repeat(20_000)}1`, {}],
@@ -110,7 +110,7 @@ describe('a large body is hashed as one text', () => {
     ['of many lines', Array.from({ length: 2_000 }, () => line)],
     ['of many members', Object.fromEntries(names.map((name, i) => [name, i]))],
     ['of one long string', { text: '🦊é'.repeat(50_000) }],
-    ['at any edge of a piece', Array.from({ length: 300 }, (_, i) => 'é'.repeat(i))],
+    ['of texts of any length', Array.from({ length: 300 }, (_, i) => 'é'.repeat(i))],
   ])('%s', (_name, body) => {
     // Members stand in the order of their names here, so their canonical text is what JSON.stringify makes.
     const text = `POST 8 /payouts\njson\n${JSON.stringify(body)}`

@@ -1,5 +1,4 @@
-import { Buffer } from 'node:buffer'
-import { createHash, type Hash, hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { IdempotencyError, kindOf } from '../errors.js'
 import { ExactDecimal, isPlain } from '../json.js'
 
@@ -57,198 +56,78 @@ export const ONLY_PLAIN =
  * named `ignoredMember` does not count.
  */
 export function digestOf(value: unknown, ignoredMember?: string, kind?: string, target = ''): string | Undigestible {
+  // The length marks the end of the target, so no prefix begins with another one.
+  const prefix = kind === undefined ? '' : `${kind} ${target.length} ${target}\n`
   // A lone surrogate has no UTF-8 form: such a string is hashed as JSON.
   if (value instanceof Uint8Array || (typeof value === 'string' && value.isWellFormed())) {
-    const prefix = kind === undefined ? '' : `${kind} ${target.length} ${target}\n`
     return FORMAT + createHash('sha256').update(`${prefix}bytes\n`).update(value).digest('base64url')
   }
-  const digest = unused ?? new Digest()
-  unused = undefined // Until it is free again: a `toJSON` may ask for a fingerprint.
-  try {
-    if (kind !== undefined) addPrefix(digest, kind, target)
-    digest.add('json\n')
-    return addCanonical(digest, value, 0, ignoredMember) ? FORMAT + digest.end() : (digest.fault ?? TOO_DEEP)
-  } finally {
-    digest.reset()
-    unused = digest
-  }
-}
-
-/** The length marks the end of the target, so no prefix begins with another one. */
-function addPrefix(digest: Digest, kind: string, target: string): void {
-  digest.add(kind)
-  digest.add(' ')
-  digest.add(String(target.length))
-  digest.add(' ')
-  digest.add(target)
-  digest.add('\n')
+  const text = canonicalOf(value, 0, ignoredMember)
+  return typeof text === 'string' ? FORMAT + hash('sha256', `${prefix}json\n${text}`, 'base64url') : text
 }
 
 const TOO_DEEP: Undigestible = { fault: 'too_deep' }
 
 /**
- * Adds one text per value: members sorted by UTF-16 code unit as in RFC 8785, and none left out. Returns `false` if
- * there is no digest. Unlike RFC 8785 it accepts every value that a parser can make: 1e400 is `Infinity`, and lone
- * surrogates stay distinct, because JSON.stringify escapes them.
+ * One text per value: members sorted by UTF-16 code unit as in RFC 8785, and none left out. Unlike RFC 8785 it accepts every value
+ * that a parser can make: 1e400 is `Infinity`, and lone surrogates stay distinct, because JSON.stringify escapes them.
  */
-function addCanonical(digest: Digest, value: unknown, depth: number, ignoredMember?: string): boolean {
+function canonicalOf(value: unknown, depth: number, ignoredMember?: string): string | Undigestible {
   switch (typeof value) {
     case 'string':
-      digest.addQuoted(value)
-      return true
+      return quoted(value)
     case 'number':
     case 'boolean':
     case 'bigint':
     case 'undefined':
-      digest.add(Object.is(value, -0) ? '0' : String(value))
-      return true
+      return Object.is(value, -0) ? '0' : String(value)
     case 'object':
       break
     default:
-      return notComparable(digest, value)
+      return notComparable(value)
   }
-  if (value === null) {
-    digest.add('null')
-    return true
-  }
-  if (value instanceof ExactDecimal) {
-    digest.add(value.text)
-    return true
-  }
-  if (depth === MAX_DEPTH) return false
+  if (value === null) return 'null'
+  if (value instanceof ExactDecimal) return value.text
+  if (depth === MAX_DEPTH) return TOO_DEEP
 
   if (!isPlain(value)) {
     return 'toJSON' in value && typeof value.toJSON === 'function'
-      ? addCanonical(digest, value.toJSON(), depth + 1, ignoredMember)
-      : notComparable(digest, value)
+      ? canonicalOf(value.toJSON(), depth + 1, ignoredMember)
+      : notComparable(value)
   }
   return Array.isArray(value)
-    ? addElements(digest, value, depth)
-    : addMembers(digest, value as Record<string, unknown>, depth, ignoredMember)
+    ? canonicalArray(value, depth)
+    : canonicalObject(value as Record<string, unknown>, depth, ignoredMember)
 }
 
-function addElements(digest: Digest, value: readonly unknown[], depth: number): boolean {
-  digest.add('[')
+function canonicalArray(value: readonly unknown[], depth: number): string | Undigestible {
+  let text = ''
   for (let i = 0; i < value.length; i++) {
-    if (i > 0) digest.add(',')
-    if (!addCanonical(digest, value[i], depth + 1)) return false
+    const element = canonicalOf(value[i], depth + 1)
+    if (typeof element !== 'string') return element
+    text += i === 0 ? element : `,${element}`
   }
-  digest.add(']')
-  return true
+  return `[${text}]`
 }
 
-function addMembers(digest: Digest, value: Record<string, unknown>, depth: number, ignoredMember?: string): boolean {
-  const names = Object.keys(value)
-  sort(names)
-  let separator = '{'
-  for (let i = 0; i < names.length; i++) {
-    const name = names[i] as string
+function canonicalObject(value: Record<string, unknown>, depth: number, ignoredMember?: string): string | Undigestible {
+  let text = ''
+  for (const name of Object.keys(value).sort()) {
     if (name === ignoredMember) continue
-    digest.add(separator)
-    digest.addQuoted(name)
-    digest.add(':')
-    separator = ','
-    if (!addCanonical(digest, value[name], depth + 1)) return false
+    const member = canonicalOf(value[name], depth + 1)
+    if (typeof member !== 'string') return member
+    text += `${text === '' ? '' : ','}${quoted(name)}:${member}`
   }
-  digest.add(separator === '{' ? '{}' : '}')
-  return true
+  return `{${text}}`
 }
 
-const PIECE_BYTES = 16_384
-
-/**
- * What is hashed, as bytes in pieces: to build the text first would cost several times its size. One is enough, since it
- * is used synchronously.
- */
-class Digest {
-  readonly #bytes = Buffer.allocUnsafe(PIECE_BYTES)
-  #length = 0
-  /** Absent while everything fits into one piece. */
-  #hash: Hash | undefined = undefined
-  fault: Undigestible | undefined = undefined
-
-  add(text: string): void {
-    const from = this.#room(text.length)
-    if (from < 0 || !this.#addAscii(text, from, false)) this.#addAny(text)
-  }
-
-  /** As JSON. */
-  addQuoted(text: string): void {
-    const from = this.#room(text.length + 2)
-    if (from < 0 || !this.#addAscii(text, from + 1, true)) {
-      this.#addAny(JSON.stringify(text))
-      return
-    }
-    this.#bytes[from] = QUOTE
-    this.#bytes[this.#length++] = QUOTE
-  }
-
-  /** Where so many bytes have room; -1: nowhere. */
-  #room(length: number): number {
-    if (length > PIECE_BYTES) return -1
-    if (this.#length + length > PIECE_BYTES) this.#flush()
-    return this.#length
-  }
-
-  /** Whether it has only characters of one byte and, if it is to be quoted, that JSON does not escape. Otherwise adds nothing. */
-  #addAscii(text: string, from: number, isQuoted: boolean): boolean {
-    const bytes = this.#bytes
-    for (let i = 0; i < text.length; i++) {
-      const code = text.charCodeAt(i)
-      if (code > 0x7f || (isQuoted && (code < 0x20 || code === QUOTE || code === BACKSLASH))) return false
-      bytes[from + i] = code
-    }
-    this.#length = from + text.length
-    return true
-  }
-
-  /** As UTF-8, which takes at most three bytes for a UTF-16 code unit. */
-  #addAny(text: string): void {
-    const from = this.#room(3 * text.length)
-    if (from < 0) this.#flush().update(text)
-    else this.#length += this.#bytes.write(text, from)
-  }
-
-  #flush(): Hash {
-    this.#hash ??= createHash('sha256')
-    this.#hash.update(this.#bytes.subarray(0, this.#length))
-    this.#length = 0
-    return this.#hash
-  }
-
-  end(): string {
-    const rest = this.#bytes.subarray(0, this.#length)
-    return this.#hash === undefined ? hash('sha256', rest, 'base64url') : this.#hash.update(rest).digest('base64url')
-  }
-
-  reset(): void {
-    this.#length = 0
-    this.#hash = undefined
-    this.fault = undefined
-  }
+/** As JSON. Most texts need no escapes: to ask first makes the digest of a payout a quarter faster (1.9 µs, not 2.5). */
+function quoted(text: string): string {
+  return NEEDS_NO_ESCAPES.test(text) ? `"${text}"` : JSON.stringify(text)
 }
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
+const NEEDS_NO_ESCAPES = /^[ !#-[\]-~]*$/
 
-let unused: Digest | undefined
-
-/**
- * Sorts in place. For few names, insertion sort needs no work space, which the built-in sort allocates for each object.
- */
-function sort(names: string[]): void {
-  if (names.length > 16) names.sort()
-  else {
-    for (let i = 1; i < names.length; i++) {
-      const name = names[i] as string
-      let j = i
-      for (; j > 0 && (names[j - 1] as string) > name; j--) names[j] = names[j - 1] as string
-      names[j] = name
-    }
-  }
-}
-
-function notComparable(digest: Digest, value: unknown): false {
-  digest.fault = { fault: 'not_comparable', seen: kindOf(value) }
-  return false
+function notComparable(value: unknown): Undigestible {
+  return { fault: 'not_comparable', seen: kindOf(value) }
 }

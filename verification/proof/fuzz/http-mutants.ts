@@ -12,10 +12,10 @@ export const mutants: readonly Mutant[] = [
   planted('S9', 'the fingerprint leaves the query out', OF_ALL, OF_ALL.replace('facts.target', 'pathOf(facts.target)')),
   planted('S9', 'the fingerprint leaves the method out', OF_ALL, OF_ALL.replace('facts.method', "'POST'")),
   planted('S9', 'the fingerprint leaves the body out', OF_ALL, OF_ALL.replace('facts.body', 'null')),
-  planted('S3', 'the order of members counts', 'sort(names)', 'names.reverse()'),
+  planted('S3', 'the order of members counts', 'Object.keys(value).sort()', 'Object.keys(value).reverse()'),
   planted('S3', "the key's field counts in the fingerprint", 'if (name === ignoredMember) continue', ''),
   planted('S5', 'a body that nobody has read counts as empty', 'if (!isUnseen(facts)) return true', 'return true'),
-  planted('L2', 'no body is too deep', 'if (depth === MAX_DEPTH) return false', ''),
+  planted('L2', 'no body is too deep', 'if (depth === MAX_DEPTH) return TOO_DEEP', ''),
   planted('S5', 'a fingerprint of its own may overlook the body', 'if (looksAtBody) checkWasRead(facts)', ''),
   planted(
     'S5',
