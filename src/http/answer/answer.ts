@@ -20,25 +20,16 @@ export function storedAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
 }
 
 function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
-  const { status, statusMessage, headers, body } = answer
-  /** Absent while all are kept. */
-  let kept: Answer['headers'][number][] | undefined
-  let connection = ''
-  for (let i = 0; i < headers.length; i++) {
-    const header = headers[i] as Answer['headers'][number]
-    if (headerNameOf(header[0]).lowerCase === 'connection') connection += `,${header[1]}`
-    if (!isKept(header, answer, keepHeader)) kept ??= headers.slice(0, i)
-    else if (kept !== undefined) kept.push(header)
-  }
-  if (kept === undefined) return answer
-  return { status, statusMessage, headers: connection === '' ? kept : withoutNamed(kept, connection), body }
+  const headers = answer.headers.filter((header) => isKept(header, answer, keepHeader))
+  const connection = answer.headers.filter(([name]) => name.toLowerCase() === 'connection').map(([, value]) => value)
+  return { ...answer, headers: connection.length === 0 ? headers : withoutNamed(headers, connection.join()) }
 }
 
 function isKept(header: Answer['headers'][number], answer: Answer, keepHeader: KeepHeader): boolean {
-  const { lowerCase, isHopByHop, isKeptByDefault } = headerNameOf(header[0])
-  return lowerCase === 'content-length'
+  const name = header[0].toLowerCase()
+  return name === 'content-length'
     ? isLengthOf(answer, header[1]) // Kept if it fits the body; not an option's choice.
-    : !isHopByHop && keepHeader(lowerCase, isKeptByDefault)
+    : !HOP_BY_HOP.has(name) && keepHeader(name, !NOT_BY_DEFAULT.has(name))
 }
 
 /** RFC 9110 §7.6.1: Connection lists further fields that belong to this connection. */
@@ -62,20 +53,20 @@ export function isSendable(answer: Answer): boolean {
     status >= 200 &&
     status <= 599 &&
     (statusMessage === '' || TEXT_OF_HEAD.test(statusMessage)) &&
-    headers.every(isSendableHeader, answer)
+    headers.every((header) => isSendableHeader(header, answer))
   )
 }
 
-function isSendableHeader(this: Answer, [name, value]: Answer['headers'][number]): boolean {
-  const { lowerCase, isName, isHopByHop } = headerNameOf(name)
-  if (!isName || isHopByHop || !TEXT_OF_HEAD.test(value)) return false
-  return lowerCase !== 'content-length' || isLengthOf(this, value)
+function isSendableHeader([name, value]: Answer['headers'][number], answer: Answer): boolean {
+  const lowerCaseName = name.toLowerCase()
+  if (!isHeaderName(name) || HOP_BY_HOP.has(lowerCaseName) || !TEXT_OF_HEAD.test(value)) return false
+  return lowerCaseName !== 'content-length' || isLengthOf(answer, value)
 }
 
 /** Whether a handler's header can be sent with a body that was held: the framing is the server's, and made for that body. */
 export function fitsHeldBody([name, value]: Answer['headers'][number], held: Pick<Answer, 'status' | 'body'>): boolean {
-  const { lowerCase, isOfConnection } = headerNameOf(name)
-  return !isOfConnection && (lowerCase !== 'content-length' || isLengthOf(held, value))
+  const lowerCaseName = name.toLowerCase()
+  return !OF_CONNECTION.has(lowerCaseName) && (lowerCaseName !== 'content-length' || isLengthOf(held, value))
 }
 
 /** Describes the expected answer if this one cannot be sent; `null` if it can. */
@@ -100,23 +91,6 @@ function isLengthOf({ status, body }: Pick<Answer, 'status' | 'body'>, length: s
 export function headersByName(
   headers: Answer['headers'],
 ): readonly (readonly [name: string, value: string | string[]])[] {
-  return isEachNamedOnce(headers) ? headers : grouped(headers)
-}
-
-/** Most answers. Compares each with each, so only a few. */
-function isEachNamedOnce(headers: Answer['headers']): boolean {
-  if (headers.length > 16) return false
-  for (let i = 1; i < headers.length; i++) {
-    const [name] = headers[i] as Answer['headers'][number]
-    for (let j = 0; j < i; j++) {
-      const [before] = headers[j] as Answer['headers'][number]
-      if (before.length === name.length && before.toLowerCase() === name.toLowerCase()) return false
-    }
-  }
-  return true
-}
-
-function grouped(headers: Answer['headers']): [name: string, value: string | string[]][] {
   const byName = new Map<string, [name: string, value: string | string[]]>()
   for (const [name, value] of headers) {
     const lowerCaseName = name.toLowerCase()
@@ -186,39 +160,6 @@ function bytesOf(body: string | Uint8Array | object | null | undefined): Uint8Ar
   if (body === undefined || body === null) return null
   if (body instanceof Uint8Array) return body
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-}
-
-// --- names of headers
-
-interface HeaderName {
-  readonly lowerCase: string
-  readonly isName: boolean
-  /** Whether it must never be kept, whatever the options say. */
-  readonly isHopByHop: boolean
-  /** Whether it describes one connection or the framing of one message: the server sets it. */
-  readonly isOfConnection: boolean
-  readonly isKeptByDefault: boolean
-}
-
-/** A cache, since the same few names come with each answer. Bounded, because an application may generate names. */
-const KNOWN_NAMES = new Map<string, HeaderName>()
-const MOST_KNOWN_NAMES = 1_000
-const LONGEST_KNOWN_NAME = 64
-
-function headerNameOf(name: string): HeaderName {
-  const known = KNOWN_NAMES.get(name)
-  if (known !== undefined) return known
-  const lowerCase = name.toLowerCase()
-  const isHopByHop = HOP_BY_HOP.has(lowerCase)
-  const headerName = {
-    lowerCase,
-    isName: isHeaderName(name),
-    isHopByHop,
-    isOfConnection: OF_CONNECTION.has(lowerCase),
-    isKeptByDefault: !NOT_BY_DEFAULT.has(lowerCase),
-  }
-  if (name.length <= LONGEST_KNOWN_NAME && KNOWN_NAMES.size < MOST_KNOWN_NAMES) KNOWN_NAMES.set(name, headerName)
-  return headerName
 }
 
 /** RFC 9110 §7.6.1: fields to be removed or replaced before forwarding. */
