@@ -2,6 +2,7 @@ import { type IdempotencyContext, IdempotencyError, refuseFactory, refuseMount }
 import { type Controls, controlsOf, createRequestEngine } from '../http/index.js'
 import { respond } from './execution.js'
 import { type Asked, DEFAULT_MAX_BODY_BYTES, engineOptions, type FetchIdempotencyOptions } from './options.js'
+import { isRequest } from './request.js'
 
 /** A handler; `idempotency` is absent if the request had no key, or is not covered. A platform may have its own `Req`. */
 export type FetchHandler<Rest extends readonly unknown[] = readonly [], Req extends Request = Request> = (
@@ -104,11 +105,6 @@ const FOR = 'A handler that `once` of once-per-key/fetch has made takes a Reques
 
 async function refuseCall(...args: readonly unknown[]): Promise<never> {
   return refuseMount(FOR, args) as never
-}
-
-/** Of whichever copy of Fetch. */
-function isRequest(given: Request | undefined): given is Request {
-  return typeof given?.headers?.get === 'function'
 }
 
 function scopeMissing(): IdempotencyError {

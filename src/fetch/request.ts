@@ -35,7 +35,7 @@ export function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>): Maybe
   const rawHeaders = [...request.headers].flat()
   if (!engine.readsBody({ method: request.method, rawHeaders })) return new FetchFacts(call, rawHeaders, UNREAD)
   return bytesOf(call).then((bytes) => {
-    if (isLost(bytes, request)) throw bodyConsumed()
+    if (isBodyLost(bytes, request)) throw bodyConsumed()
     return new FetchFacts(call, rawHeaders, readBody(bytes, call, rawHeaders))
   })
 }
@@ -83,11 +83,21 @@ function targetOf({ url }: Request): string {
 
 /** `null`: it is too large; `undefined`: there is none. */
 function bytesOf({ request, maxBodyBytes, keptBody }: Call<unknown>): Promise<Uint8Array | null | undefined> {
-  return request.bodyUsed || request.body?.locked ? keptBytes(keptBody) : unreadBody(request, maxBodyBytes)
+  return isBodyRead(request) ? keptBytes(keptBody) : unreadBody(request, maxBodyBytes)
+}
+
+/** Of whichever copy of Fetch. */
+export function isRequest(given: Request | undefined): given is Request {
+  return typeof given?.headers?.get === 'function'
+}
+
+/** Whether somebody has read its body, or is reading it. */
+export function isBodyRead({ bodyUsed, body }: Request): boolean {
+  return bodyUsed || body?.locked === true
 }
 
 /** A body was sent, and is not there: another package's request may not tell that somebody has read it. */
-function isLost(bytes: Uint8Array | null | undefined, { headers }: Request): boolean {
+export function isBodyLost(bytes: Uint8Array | null | undefined, { headers }: Request): boolean {
   return bytes !== null && !bytes?.byteLength && Number(headers.get('Content-Length')) > 0
 }
 
@@ -110,10 +120,13 @@ const EMPTY: ReadBody = { body: undefined, bodyWasRead: true, bodyIsEmpty: true 
 
 const TOO_LARGE: ReadBody = { body: undefined, bodyWasRead: true, bodyFault: 'too_large' }
 
-function bodyConsumed(): IdempotencyError {
+export function bodyConsumed(
+  reader = 'library',
+  consequence = 'it cannot be compared with that of an earlier request',
+): IdempotencyError {
   return new IdempotencyError(
     'raw_body_consumed',
-    "The request's body was read before the library, so it cannot be compared with that of an earlier request. Pass the " +
-      'request unread, and read a copy before: `await request.clone().json()`.',
+    `The request's body was read before the ${reader}, so ${consequence}. Pass the request unread, and read a copy before: ` +
+      '`await request.clone().json()`.',
   )
 }

@@ -146,16 +146,23 @@ export function failsToSend(run: RequestRun, error: unknown): void {
  *
  * @throws IdempotencyError `response_begun`: that answer has only begun.
  */
-export function isAnswered({ headersSent, writableEnded }: ServerResponse): boolean {
-  if (headersSent && !writableEnded) throw responseBegun()
-  return writableEnded
+export function isAnswered(res: ServerResponse): boolean {
+  if (isBegun(res)) throw responseBegun()
+  return res.writableEnded
+}
+
+/** Whether somebody else has begun an answer and not ended it. */
+export function isBegun({ headersSent, writableEnded }: ServerResponse): boolean {
+  return headersSent && !writableEnded
 }
 
 /** A response whose head was sent can no longer be held. */
-export function responseBegun(): IdempotencyError {
+export function responseBegun(
+  middleware = 'idempotency middleware',
+  consequence = 'it cannot be stored before it is sent',
+): IdempotencyError {
   return new IdempotencyError(
     'response_begun',
-    'The response was begun before the idempotency middleware, so it cannot be stored before it is sent. Mount middleware ' +
-      'that writes to it after the idempotency middleware.',
+    `The response was begun before the ${middleware}, so ${consequence}. Mount middleware that writes to it after the ${middleware}.`,
   )
 }

@@ -99,7 +99,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     files: /^src\/webhooks\/receiver\//,
-    mayImport: oneOf(CORE, HTTP, 'src/node/', ANY_SENDER, EVENT_ERROR),
+    mayImport: oneOf(CORE, HTTP, 'src/node/', 'src/fetch/', ANY_SENDER, EVENT_ERROR),
     packages: NONE,
   },
   {

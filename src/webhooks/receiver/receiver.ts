@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Answer, IdempotencyError, refuseMount } from '../../core/index.js'
+import { type Answer, refuseMount } from '../../core/index.js'
+import { responseOf } from '../../fetch/answer.js'
+import { isRequest } from '../../fetch/request.js'
 import { type WaitUntil, waitFor } from '../../http/index.js'
-import { takesNoError } from '../../node/hold.js'
+import { isBegun, responseBegun, takesNoError } from '../../node/hold.js'
 import { sendAnswer } from '../../node/sending/send.js'
 import { Deliveries } from './delivery/deliveries.js'
 import { type AnyRequest, fetchDelivery, nodeDelivery } from './delivery/delivery.js'
@@ -99,10 +101,12 @@ export function receiverFor<Req extends AnyRequest>(
     request: Request,
     { waitUntil }: { readonly waitUntil?: WaitUntil | undefined } = {},
   ): Promise<Response> {
-    if (typeof request?.headers?.get !== 'function') refuseMount(FETCH_FOR, [request], INSTEAD)
+    if (!isRequest(request)) refuseMount(FETCH_FOR, [request], INSTEAD)
     const type = typeInPath?.(request.url) ?? null
     const delivery = fetchDelivery(request as Req & Request, waitUntil)
-    const receiving = deliveries.answerTo(delivery, type).then(responseOf)
+    const receiving = deliveries
+      .answerTo(delivery, type)
+      .then((answer) => (answer === null ? new Response(null, { status: 400 }) : responseOf(answer, request.method))) // Nobody reads that of a sender that has gone.
     waitFor({ waitUntil }, () => receiving.then(nothing, nothing)) // A sender that leaves must not end the handler.
     return receiving
   }
@@ -125,17 +129,6 @@ function targetOf(req: IncomingMessage): string {
   return originalUrl
 }
 
-/** `null`: the sender has gone, and nobody reads it. */
-function responseOf(answer: Answer | null): Response {
-  if (answer === null) return new Response(null, { status: 400 })
-  const { status, headers } = answer
-  const body = NULL_BODY.has(status) ? null : (answer.body as Uint8Array<ArrayBuffer> | null)
-  return new Response(body, { status, headers: headers as [string, string][] })
-}
-
-/** With any body, a `Response` of such a status is a TypeError (Fetch §2.2.3). An operator may have answered so. */
-const NULL_BODY = new Set([204, 205, 304])
-
 function nothing(): void {}
 
 async function receive<Req extends AnyRequest>(
@@ -146,7 +139,7 @@ async function receive<Req extends AnyRequest>(
   typeOfPath: string | null,
 ): Promise<void> {
   try {
-    if (res.headersSent && !res.writableEnded) throw responseBegun()
+    if (isBegun(res)) throw responseBegun('webhook receiver', 'its sender cannot get the result')
     const answer = await deliveries.answerTo(nodeDelivery(req), typeOfPath)
     if (answer !== null) send(req, res, answer)
   } catch (error) {
@@ -161,12 +154,4 @@ async function receive<Req extends AnyRequest>(
 /** Does nothing if another middleware has responded, for example a time limit. */
 function send(req: IncomingMessage, res: ServerResponse, answer: Answer): void {
   if (!res.headersSent) sendAnswer(req, res, answer, false)
-}
-
-function responseBegun(): IdempotencyError {
-  return new IdempotencyError(
-    'response_begun',
-    'Another middleware began the response before the webhook receiver could, so the sender did not get its result. Mount ' +
-      'middleware that writes to the response after the receiver.',
-  )
 }

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Answer, IdempotencyError } from '../../../core/index.js'
+import { bodyConsumed, isBodyLost, isBodyRead } from '../../../fetch/request.js'
 import {
   Gathered,
   type HeldAnswer,
@@ -51,27 +52,21 @@ export function fetchDelivery<Req extends AnyRequest>(
 
 /** @throws IdempotencyError `raw_body_consumed`: somebody has read it, or is reading it. */
 async function readFetchBody(request: Request, headers: IncomingHttpHeaders, maxBytes: number): Promise<RawBody> {
-  if (request.bodyUsed || request.body?.locked) throw consumed()
+  if (isBodyRead(request)) throw consumed()
   if (isEncoded(headers)) return { kind: 'encoded' }
-  let raw: Buffer = Buffer.alloc(0)
+  let bytes: Uint8Array | null = Buffer.alloc(0)
   try {
     const body = streamOfBody(request)
-    const bytes = body === null ? raw : await readAtMost(body, maxBytes)
-    if (bytes === null) return { kind: 'too_large' }
-    raw = bufferOf(bytes)
+    if (body !== null) bytes = await readAtMost(body, maxBytes)
   } catch {
     return { kind: 'abandoned' } // The connection broke.
   }
-  if (raw.byteLength === 0 && Number(headers['content-length']) > 0) throw consumed() // Another package's request may not tell.
-  return { kind: 'whole', bytes: raw }
+  if (isBodyLost(bytes, request)) throw consumed()
+  return bytes === null ? { kind: 'too_large' } : { kind: 'whole', bytes: bufferOf(bytes) }
 }
 
 function consumed(): IdempotencyError {
-  return new IdempotencyError(
-    'raw_body_consumed',
-    "The request's body was read before the webhook receiver, and the signature covers its raw bytes. Pass the request unread, and " +
-      'read a copy before: `await request.clone().json()`.',
-  )
+  return bodyConsumed('webhook receiver', 'its signature, which covers the raw bytes, cannot be checked')
 }
 
 /** "200 OK"; the document shows no body. */
