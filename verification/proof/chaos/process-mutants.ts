@@ -78,8 +78,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'another body gets the answer of the first',
-    find: 'new Run(identity, this.core)',
-    replace: `new Run({ ...identity, fingerprint: 'f' }, this.core)`,
+    find: 'new Run(identity, this.#core)',
+    replace: `new Run({ ...identity, fingerprint: 'f' }, this.#core)`,
     check: 'S9',
   },
   {

@@ -143,8 +143,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: "a mismatched request gets the other's answer",
-    find: 'new Run(identity, this.core)',
-    replace: "new Run({ ...identity, fingerprint: 'f' }, this.core)",
+    find: 'new Run(identity, this.#core)',
+    replace: "new Run({ ...identity, fingerprint: 'f' }, this.#core)",
     check: 'S9',
   },
   {

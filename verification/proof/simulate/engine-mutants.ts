@@ -82,8 +82,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a mismatched request is given the answer',
-      find: 'new Run(identity, this.core)',
-      replace: "new Run({ ...identity, fingerprint: 'f' }, this.core)",
+      find: 'new Run(identity, this.#core)',
+      replace: "new Run({ ...identity, fingerprint: 'f' }, this.#core)",
       check: 'S9',
     },
     {
