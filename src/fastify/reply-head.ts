@@ -64,11 +64,10 @@ export class ReplyHead {
   /** With the headers that are to be stored, in the bytes that Node sends before such a payload. */
   onWire(headers: HeaderPairs, payload: unknown): Head {
     const { status, statusMessage } = this
-    const head = { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
-    if (head.isAscii) return head
-    const req = this.#reply.request.raw
     const chunk = this.mayHaveBody ? payload || undefined : undefined
-    return asOnWire(req, this.#allWith(payload), head, { isExplicit: true, by: 'end', chunk, encoding: undefined })
+    const head = { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
+    const beginning = { isExplicit: true, by: 'end', chunk, encoding: undefined } as const
+    return asOnWire(this.#reply.request.raw, this.#allWith(payload), head, beginning)
   }
 
   /** As Fastify completes them. */

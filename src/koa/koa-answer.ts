@@ -18,7 +18,7 @@ import type { HeldResponse } from '../node/held-response.js'
 import { failsToSend } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import { isStreamed, payloadOf, streamOf } from '../node/payload.js'
-import { asOnWire, setHeaders } from '../node/sending/send.js'
+import { addHeaders, asOnWire, setHeaders } from '../node/sending/send.js'
 
 /**
  * The answer of a Koa handler: it is in `ctx` when the handler has returned, and Koa writes it to the held response
@@ -134,7 +134,6 @@ export class KoaAnswer implements HeldAnswer {
     const statusMessage = message === STATUS_CODES[status] ? '' : message
     const headers = this.#headers(bytes)
     const head = { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
-    if (head.isAscii) return head
     const chunk = bytes.byteLength === 0 ? undefined : typeof body === 'string' ? body : bytes
     return asOnWire(req, headersOf(res), head, { isExplicit: false, by: 'end', chunk, encoding: undefined })
   }
@@ -286,10 +285,7 @@ export function put(
     if (length !== undefined) ctx.res.setHeader('Content-Length', length)
   } else ctx.body = EMPTY.has(status) ? null : bufferOf(body ?? NO_BYTES)
   if (contentType === undefined) ctx.remove('Content-Type')
-  for (const [name, value] of extraHeaders) {
-    if (name === 'Link') ctx.append(name, value)
-    else ctx.set(name, value)
-  }
+  addHeaders(ctx.res, extraHeaders)
   if (!isAscii(statusMessage, headers)) writeHeadFirst(ctx.res)
 }
 

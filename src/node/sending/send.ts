@@ -114,12 +114,12 @@ function setHead(
   { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
   extraHeaders: HeaderPairs,
 ): void {
-  if (extraHeaders.length > 0) addHeaders(res, extraHeaders)
+  addHeaders(res, extraHeaders)
   res.statusCode = status
   if (isHttp1(res)) res.statusMessage = statusMessage === NO_REASON ? '' : statusMessage
 }
 
-function addHeaders(res: ServerResponse, extraHeaders: HeaderPairs): void {
+export function addHeaders(res: ServerResponse, extraHeaders: HeaderPairs): void {
   for (const [name, value] of extraHeaders) {
     // Keeps a handler's own links beside the deprecation's; the other headers set here belong to this request only.
     if (name === 'Link') res.appendHeader(name, value)
@@ -193,7 +193,7 @@ export interface Beginning {
 }
 
 /**
- * The head as Node sends it before such a beginning, with all headers of the response.
+ * The head as Node sends it before such a beginning, with all headers of the response. A head of ASCII is itself.
  *
  * How Node encodes a head's non-ASCII characters depends on how the body begins: before a string it uses the string's
  * encoding, otherwise Latin-1, and it re-encodes `Content-Disposition` if a length is known. The held answer and its
@@ -201,6 +201,7 @@ export interface Beginning {
  * and both are sent with one byte per character of the result.
  */
 export function asOnWire(req: IncomingMessage, all: Headers, head: Head, beginning: Beginning): Head {
+  if (head.isAscii) return head
   const [statusLine = '', ...fields] = linesOf(headBytes(req, all, head, beginning))
   const headers = head.headers.map(([name, value]) => {
     const at = fields.findIndex((field) => field.startsWith(`${name}: `))
