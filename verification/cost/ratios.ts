@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { ratioOf, type Spread } from '../bench/statistics.js'
 import type { Phase, Servers } from './measured.js'
 
-const WARM_UP = 20_000
+const WARM_UP = 8_000
 const SLICE = 1_000
-const ROUNDS = 20
+const ROUNDS = 12
 
 /** A service in a process of its own, which serves so many requests when it is asked to. */
 class SlicedService {

@@ -15,7 +15,7 @@ Logger.init('error')
 
 /** Of a machine that may be busy. */
 const OPTIONS = { requestTimeout: 20_000, advancedConfiguration: { connectionTimeout: 20_000 } }
-const LAWS = { operable: true, stepped: true, sends: true }
+const LAWS = { operable: true, stepped: true }
 const host = '127.0.0.1'
 
 describe('the recipe for Valkey GLIDE', async () => {

@@ -33,7 +33,6 @@ describe('a sendCommand of node-redis 4', async () => {
     listable: true,
     forgetful: true,
     stepped: true,
-    sends: true,
   })
 })
 
