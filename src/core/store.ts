@@ -108,7 +108,7 @@ export interface Unclaimed {
   withhold(key: string, own: Withheld): CommandReply | Promise<CommandReply>
 }
 
-/** The commands of a run, which `send` takes too, and their replies. */
+/** The commands of a run, and their replies. */
 export interface OwnersReply {
   readonly begin: BeginReply
   readonly renew: CommandReply
@@ -118,7 +118,7 @@ export interface OwnersReply {
 
 export type OwnersCommand = keyof OwnersReply
 
-/** An operation as `send` gets it: the arguments of all four commands, on one object that lives longer than the command. */
+/** The arguments of a run's commands, on one object. */
 export interface SentOperation {
   /** The first argument of the four commands. */
   readonly recordKey: string
@@ -136,7 +136,7 @@ export interface SentOperation {
   readonly terms: SentTerms
 }
 
-/** What all operations of an engine have in common: one object for all of them, so that a store may keep its form of it. */
+/** The arguments that all operations of an engine share. */
 export interface SentTerms {
   /** For `begin` and `renew`. */
   readonly leaseMs: number

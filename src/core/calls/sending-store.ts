@@ -3,7 +3,7 @@ import type { Answer, CommandReply, StepChange } from '../record/record.js'
 import type { OwnersCommand, OwnersReply, SentOperation, Store } from '../store.js'
 import type { Sender } from './store-call.js'
 
-/** A command of a run: the four that `send` takes too, and that of a step, for which a `SentStep` is sent. */
+/** A command of a run. For that of a step a `SentStep` is sent. */
 export type SentCommand = OwnersCommand | 'step'
 
 export type SentReply = OwnersReply & { readonly step: CommandReply }
