@@ -8,7 +8,7 @@ import { afterAll } from 'vitest'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** A program of this folder, as plain JavaScript, until the tests of the file are over: `services`. */
-export async function built(name: 'services'): Promise<string> {
+export async function buildProgram(name: 'services'): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'once-per-key-cost-'))
   afterAll(() => rm(folder, { recursive: true, force: true }))
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction')

@@ -1,6 +1,6 @@
 import { afterAll, expect, test, vi } from 'vitest'
 import { startRedis } from '../../test/support/redis-server.js'
-import { built } from './built.js'
+import { buildProgram } from './built.js'
 import type { Phase } from './measured.js'
 import { cpuRatio } from './ratios.js'
 
@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
 const redis = await startRedis('--appendonly', 'no')
 afterAll(() => redis.close())
-const program = await built('services')
+const program = await buildProgram('services')
 
 // Twice what an idle machine shows: no benchmark, but what has become a multiple is found.
 test.each<[service: string, phase: Phase, floor: string, most: number]>([

@@ -4,6 +4,6 @@ export function monotonicNow(): number {
 }
 
 /** Keeps no process alive. */
-export function timer(run: () => void, ms: number): NodeJS.Timeout {
+export function startTimer(run: () => void, ms: number): NodeJS.Timeout {
   return setTimeout(run, Math.max(1, Math.ceil(ms))).unref()
 }

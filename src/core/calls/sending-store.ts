@@ -14,7 +14,7 @@ export interface SentStep extends Sender {
 }
 
 /** Sends a command to the store. */
-export function sent<Name extends SentCommand>(
+export function sendCommand<Name extends SentCommand>(
   store: Store,
   name: Name,
   operation: SentOperation,

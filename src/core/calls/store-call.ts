@@ -4,7 +4,7 @@ import type { RecordName } from '../record/identity.js'
 import type { SentOperation } from '../store.js'
 import { waitBegan, waitEnded } from './awaited.js'
 import type { Backlog } from './backlog.js'
-import { timer } from './clock.js'
+import { startTimer } from './clock.js'
 import { type AnswerFault, faultInReply } from './reply.js'
 
 /** The record of a command, as in events, and its fingerprint. */
@@ -145,7 +145,7 @@ class Pending<Reply> {
     this.#calls = calls
     this.#isAwaited = isAwaited
     if (isAwaited) waitBegan()
-    this.#timer = timer(() => this.#timedOut(), calls.timeoutMs)
+    this.#timer = startTimer(() => this.#timedOut(), calls.timeoutMs)
   }
 
   whenReplied(): Promise<Reply | null> {

@@ -1,5 +1,5 @@
 import { awaited } from '../calls/awaited.js'
-import { monotonicNow, timer } from '../calls/clock.js'
+import { monotonicNow, startTimer } from '../calls/clock.js'
 import type { StoreCall } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
 import { afterwards } from '../maybe-promise.js'
@@ -66,7 +66,7 @@ export class Lease {
     this.until = since + maxRunMs
     this.#confirmedAt = isProtected ? since : Number.POSITIVE_INFINITY
     this.#renewAt = since + Math.floor(leaseMs / 3)
-    this.#timer = timer(this.#onDue, this.#renewAt - monotonicNow())
+    this.#timer = startTimer(this.#onDue, this.#renewAt - monotonicNow())
   }
 
   /**
@@ -196,7 +196,7 @@ export class Lease {
       inTime ? this.until : Number.POSITIVE_INFINITY,
     )
     clearTimeout(this.#timer)
-    if (next < Number.POSITIVE_INFINITY) this.#timer = timer(this.#onDue, next - now)
+    if (next < Number.POSITIVE_INFINITY) this.#timer = startTimer(this.#onDue, next - now)
     else this.#leased.leaseOver()
   }
 

@@ -161,8 +161,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a silent store is waited for',
-    find: 'timer(() => this.#timedOut(), calls.timeoutMs)',
-    replace: 'timer(() => this.#timedOut(), 2 * calls.timeoutMs)',
+    find: 'startTimer(() => this.#timedOut(), calls.timeoutMs)',
+    replace: 'startTimer(() => this.#timedOut(), 2 * calls.timeoutMs)',
     check: 'S10',
   },
   {

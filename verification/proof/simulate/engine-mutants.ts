@@ -131,8 +131,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a command has no time limit',
-      find: 'timer(() => this.#timedOut(), calls.timeoutMs)',
-      replace: 'timer(() => this.#timedOut(), 2 ** 30)',
+      find: 'startTimer(() => this.#timedOut(), calls.timeoutMs)',
+      replace: 'startTimer(() => this.#timedOut(), 2 ** 30)',
       check: 'L2',
     },
     {
