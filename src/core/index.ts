@@ -34,7 +34,7 @@ export {
   parsedJson,
   strictJson,
 } from './json.js'
-export { afterwards, type MaybePromise, whenever } from './maybe-promise.js'
+export { type MaybePromise, runAfterwards, whenever } from './maybe-promise.js'
 export {
   mountedTwice,
   operationTaken,

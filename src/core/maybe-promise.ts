@@ -20,7 +20,7 @@ export function ignoreRejection(value: unknown): void {
 }
 
 /** The same where nobody waits for the result: what `next` throws changes nothing of ours, and is thrown where nothing of ours runs. */
-export function afterwards<Value>(value: MaybePromise<Value>, next: (value: Value) => void): void {
+export function runAfterwards<Value>(value: MaybePromise<Value>, next: (value: Value) => void): void {
   if (value instanceof Promise) void value.then((later) => safely(next, later))
   else safely(next, value)
 }

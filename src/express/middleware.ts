@@ -1,12 +1,12 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import {
   type Answer,
-  afterwards,
   type IdempotencyContext,
   IdempotencyError,
   mountedTwice,
   refuseFactory,
   refuseMount,
+  runAfterwards,
 } from '../core/index.js'
 import {
   bodyHeaders,
@@ -22,7 +22,7 @@ import {
 } from '../http/index.js'
 import { isHeld } from '../node/faked.js'
 import { HeldResponse } from '../node/held-response.js'
-import { besideContent, hasContent, isEmptyObject, NodeFacts, responseBegun, takesNoError } from '../node/hold.js'
+import { besideContent, hasContent, isEmptyObject, NodeFacts, responseBegunError, takesNoError } from '../node/hold.js'
 import { nothingThrown } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
@@ -178,7 +178,7 @@ function carryOut<Req extends IncomingMessage & Extended>(decision: Decision, ex
   if (decision.action === 'bypass') next()
   else if (decision.action === 'execute') {
     const { run, extraHeaders = NONE } = decision
-    if (res.headersSent) afterwards(run.failUncalled(), () => refuseBegun(res, next))
+    if (res.headersSent) runAfterwards(run.failUncalled(), () => refuseBegun(res, next))
     else if (holdResponse(run, extraHeaders, exchange)) next()
   } else if (res.headersSent) refuseBegun(res, next)
   else answer(decision, exchange)
@@ -199,7 +199,7 @@ function holdResponse<Req extends IncomingMessage & Extended>(
     req[RUN] = run
     return true
   } catch (error) {
-    afterwards(run.failUncalled(), () => next(error))
+    runAfterwards(run.failUncalled(), () => next(error))
     return false
   }
 }
@@ -284,7 +284,7 @@ function mayHaveContent(headers: IncomingMessage['headers'] | undefined): boolea
  * longer be held.
  */
 function refuseBegun(res: ServerResponse, next: Next): void {
-  if (!res.writableEnded) next(responseBegun())
+  if (!res.writableEnded) next(responseBegunError())
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type IdempotencyContext, type MaybePromise, whenever } from '../core/index.js'
 import type { Decision, RequestEngine } from '../http/index.js'
-import { hold, NodeFacts, refuseHeld, responseBegun } from '../node/hold.js'
+import { hold, NodeFacts, refuseHeld, responseBegunError } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
 import { notSentAsStored, sendStored, sentAsStored } from './reply-head.js'
 
@@ -58,7 +58,7 @@ export class ProtectedAnswers {
   ): MaybePromise<Answered | null> {
     const request = given as Protected
     refuseHeld(reply.raw)
-    if (reply.raw.headersSent) throw responseBegun()
+    if (reply.raw.headersSent) throw responseBegunError()
     const facts = new NodeFacts(request.raw, request, request.originalUrl, request.body)
     return whenever(engine.decide(facts), (decision) => this.#carryOut(decision, engine, request, reply))
   }
@@ -80,7 +80,7 @@ export class ProtectedAnswers {
         }
         const held = hold(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
         return whenever(held, (response) => {
-          if (response === null) throw responseBegun() // Fastify ignores it, since the reply was sent.
+          if (response === null) throw responseBegunError() // Fastify ignores it, since the reply was sent.
           request.idempotency = run.context
           this.#answers.set(request, new FastifyAnswer(reply, run, response))
           return null
@@ -88,7 +88,7 @@ export class ProtectedAnswers {
       }
       case 'replay':
       case 'reject': {
-        if (reply.raw.headersSent) throw responseBegun()
+        if (reply.raw.headersSent) throw responseBegunError()
         const answer = engine.answerFor(decision, request)
         sendStored(reply, answer, decision.extraHeaders)
         return { answer, isReplay: decision.action === 'replay' }

@@ -35,7 +35,7 @@ export function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>): Maybe
   const rawHeaders = [...request.headers].flat()
   if (!engine.readsBody({ method: request.method, rawHeaders })) return new FetchFacts(call, rawHeaders, UNREAD)
   return bytesOf(call).then((bytes) => {
-    if (isBodyLost(bytes, request)) throw bodyConsumed()
+    if (isBodyLost(bytes, request)) throw bodyConsumedError()
     return new FetchFacts(call, rawHeaders, readBody(bytes, call, rawHeaders))
   })
 }
@@ -103,7 +103,7 @@ export function isBodyLost(bytes: Uint8Array | null | undefined, { headers }: Re
 
 async function keptBytes(keptBody: Call<unknown>['keptBody']): Promise<Uint8Array> {
   const bytes = keptBody === undefined ? null : await keptBody()
-  if (bytes === null) throw bodyConsumed()
+  if (bytes === null) throw bodyConsumedError()
   return bytes
 }
 
@@ -120,7 +120,7 @@ const EMPTY: ReadBody = { body: undefined, bodyWasRead: true, bodyIsEmpty: true 
 
 const TOO_LARGE: ReadBody = { body: undefined, bodyWasRead: true, bodyFault: 'too_large' }
 
-export function bodyConsumed(
+export function bodyConsumedError(
   reader = 'library',
   consequence = 'it cannot be compared with that of an earlier request',
 ): IdempotencyError {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { afterwards, transactionLate } from '../core/index.js'
+import { runAfterwards, transactionLate } from '../core/index.js'
 import { isEventStream } from '../http/answer/answer.js'
 import type { HeaderPairs, HeldAnswer, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
@@ -180,7 +180,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
       case 'streaming':
         this.#become('broken')
         this.#brokenBy = error
-        afterwards(this.#run.fail(), (end) => this.#settled(end))
+        runAfterwards(this.#run.fail(), (end) => this.#settled(end))
         return
       case 'given':
       case 'ended':
@@ -332,7 +332,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     const isStream = this.#stream !== undefined
     const terms = isStream && this.#run.context.attempt > 0 ? { confirmed: true } : undefined
     const answer = { status, statusMessage, headers, body: isKept && !isStream ? body : null }
-    afterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))
+    runAfterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))
   }
 
   /**

@@ -147,17 +147,17 @@ export function failsToSend(run: RequestRun, error: unknown): void {
  * @throws IdempotencyError `response_begun`: that answer has only begun.
  */
 export function isAnswered(res: ServerResponse): boolean {
-  if (isBegun(res)) throw responseBegun()
+  if (isResponseBegun(res)) throw responseBegunError()
   return res.writableEnded
 }
 
 /** Whether somebody else has begun an answer and not ended it. */
-export function isBegun({ headersSent, writableEnded }: ServerResponse): boolean {
+export function isResponseBegun({ headersSent, writableEnded }: ServerResponse): boolean {
   return headersSent && !writableEnded
 }
 
 /** A response whose head was sent can no longer be held. */
-export function responseBegun(
+export function responseBegunError(
   middleware = 'idempotency middleware',
   consequence = 'it cannot be stored before it is sent',
 ): IdempotencyError {

@@ -76,6 +76,7 @@ const NAMES = {
     'recordName',
     'refuseFactory',
     'refuseMount',
+    'runAfterwards',
     'safeListener',
     'scopeFault',
     'step',

@@ -2,7 +2,7 @@ import { awaited } from '../calls/awaited.js'
 import { monotonicNow, startTimer } from '../calls/clock.js'
 import type { StoreCall } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
-import { afterwards } from '../maybe-promise.js'
+import { runAfterwards } from '../maybe-promise.js'
 import { misuse, storeFailedRenewal } from '../misuse.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
 import type { CoreParts } from './operation.js'
@@ -169,7 +169,7 @@ export class Lease {
     this.#isOverdue = false
     const call = this.#leased.renew()
     this.#renewal = call
-    afterwards(call.whenReplied(), (reply) => {
+    runAfterwards(call.whenReplied(), (reply) => {
       if (reply !== null) this.#renewed(reply, call)
       else if (!call.isReplied) call.onLateReply = (late) => this.#renewed(late, call)
     })

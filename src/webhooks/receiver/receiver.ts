@@ -3,7 +3,7 @@ import { type Answer, refuseMount } from '../../core/index.js'
 import { responseOf } from '../../fetch/answer.js'
 import { isRequest } from '../../fetch/request.js'
 import { type WaitUntil, waitFor } from '../../http/index.js'
-import { isBegun, responseBegun, takesNoError } from '../../node/hold.js'
+import { isResponseBegun, responseBegunError, takesNoError } from '../../node/hold.js'
 import { sendAnswer } from '../../node/sending/send.js'
 import { Deliveries } from './delivery/deliveries.js'
 import { type AnyRequest, fetchDelivery, nodeDelivery } from './delivery/delivery.js'
@@ -139,7 +139,7 @@ async function receive<Req extends AnyRequest>(
   typeOfPath: string | null,
 ): Promise<void> {
   try {
-    if (isBegun(res)) throw responseBegun('webhook receiver', 'its sender cannot get the result')
+    if (isResponseBegun(res)) throw responseBegunError('webhook receiver', 'its sender cannot get the result')
     const answer = await deliveries.answerTo(nodeDelivery(req), typeOfPath)
     if (answer !== null) send(req, res, answer)
   } catch (error) {

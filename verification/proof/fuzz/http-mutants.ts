@@ -110,27 +110,27 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S3',
     'an answer is sent before it is stored',
-    'afterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
+    'runAfterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
     "void this.#run.settle(answer, terms)\n    this.#settled({ action: 'send' })",
   ),
   planted(
     'S5',
     'an answer too large to keep frees its key',
-    'afterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
-    'afterwards(isKept ? this.#run.settle(answer, terms) : this.#run.fail(), (end) => this.#settled(end))',
+    'runAfterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
+    'runAfterwards(isKept ? this.#run.settle(answer, terms) : this.#run.fail(), (end) => this.#settled(end))',
   ),
 
   planted(
     'S8',
     'a head that has left counts as a success',
-    'afterwards(this.#run.fail(), (end) => this.#settled(end))',
-    'afterwards(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as Head), body: null }), (end) => this.#settled(end))',
+    'runAfterwards(this.#run.fail(), (end) => this.#settled(end))',
+    'runAfterwards(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as Head), body: null }), (end) => this.#settled(end))',
   ),
   planted(
     'S3',
     'the end of a stream leaves before its record is completed',
-    'afterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
-    "const end = this.#run.settle(answer, terms)\n    if (isStream) this.#settled({ action: 'send' })\n    else afterwards(end, (later) => this.#settled(later))",
+    'runAfterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
+    "const end = this.#run.settle(answer, terms)\n    if (isStream) this.#settled({ action: 'send' })\n    else runAfterwards(end, (later) => this.#settled(later))",
   ),
 
   // When it runs, and when it ends
@@ -169,7 +169,7 @@ export const mutants: readonly Mutant[] = [
   planted(
     'L1',
     'a destroyed response keeps its key',
-    'afterwards(this.#run.fail(), (end) => this.#settled(end))',
+    'runAfterwards(this.#run.fail(), (end) => this.#settled(end))',
     "this.#settled({ action: 'send' })",
   ),
   planted(

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Answer, IdempotencyError } from '../../../core/index.js'
-import { bodyConsumed, isBodyLost, isBodyRead } from '../../../fetch/request.js'
+import { bodyConsumedError, isBodyLost, isBodyRead } from '../../../fetch/request.js'
 import {
   Gathered,
   type HeldAnswer,
@@ -66,7 +66,7 @@ async function readFetchBody(request: Request, headers: IncomingHttpHeaders, max
 }
 
 function consumed(): IdempotencyError {
-  return bodyConsumed('webhook receiver', 'its signature, which covers the raw bytes, cannot be checked')
+  return bodyConsumedError('webhook receiver', 'its signature, which covers the raw bytes, cannot be checked')
 }
 
 /** "200 OK"; the document shows no body. */
