@@ -204,7 +204,7 @@ function has(client: object, method: string): boolean {
 export type Arguments = readonly (string | Buffer)[]
 
 /** Runs the script by its digest. A server without the script (new, restarted, failed over) gets its text once. */
-export function evaluate(
+export function runScript(
   sendCommand: SendCommand,
   { sha1, text }: Script,
   redisKey: string,

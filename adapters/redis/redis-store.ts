@@ -18,7 +18,6 @@ import {
 import {
   type Arguments,
   EXPECTED_CLIENT,
-  evaluate,
   keyPrefixOf,
   kindOfClient,
   misplacedClient,
@@ -26,6 +25,7 @@ import {
   nodesOf,
   promising,
   type RedisClient,
+  runScript,
   type SendCommand,
   senderOf,
   theOnlyServer,
@@ -182,7 +182,7 @@ export class RedisStore implements Store {
 
   async #run<Reply>(script: Script, key: string, args: Arguments, read: (reply: unknown) => Reply): Promise<Reply> {
     const redisKey = this.#prefix + key
-    const reply = await evaluate(this.#send, script, redisKey, args)
+    const reply = await runScript(this.#send, script, redisKey, args)
     if (!this.#policyWasRead) void this.#readPolicy(redisKey)
     return read(reply)
   }

@@ -1,5 +1,5 @@
 import type { ListedRecord, ListedRecords } from '../../src/core/index.js'
-import { evaluate, type Node } from './client.js'
+import { type Node, runScript } from './client.js'
 import { readListed, readScanned } from './reply.js'
 import type { Script } from './scripts.js'
 
@@ -38,7 +38,7 @@ export async function walk(
   const records: ListedRecord[] = []
   const unreadable: string[] = []
   const looking = scanned.keys.map(async (redisKey) => {
-    const found = readListed(await evaluate(node.send, script, redisKey.slice(node.added.length), []))
+    const found = readListed(await runScript(node.send, script, redisKey.slice(node.added.length), []))
     const key = redisKey.slice(before.length)
     if (found === 'unreadable') unreadable.push(key)
     else if (found !== null) records.push({ key, ...found })

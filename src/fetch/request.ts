@@ -83,7 +83,7 @@ function targetOf({ url }: Request): string {
 
 /** `null`: it is too large; `undefined`: there is none. */
 function bytesOf({ request, maxBodyBytes, keptBody }: Call<unknown>): Promise<Uint8Array | null | undefined> {
-  return isBodyRead(request) ? keptBytes(keptBody) : unreadBody(request, maxBodyBytes)
+  return isBodyConsumed(request) ? keptBytes(keptBody) : unreadBody(request, maxBodyBytes)
 }
 
 /** Of whichever copy of Fetch. */
@@ -92,7 +92,7 @@ export function isRequest(given: Request | undefined): given is Request {
 }
 
 /** Whether somebody has read its body, or is reading it. */
-export function isBodyRead({ bodyUsed, body }: Request): boolean {
+export function isBodyConsumed({ bodyUsed, body }: Request): boolean {
   return bodyUsed || body?.locked === true
 }
 

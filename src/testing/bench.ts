@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer, Forgetting, IdempotencyRecord, ListedRecords, MaybePromise, Store } from '../core/index.js'
 import { Claimant, LONG_MS, type Terms } from './claimant.js'
-import { checkReplies, type WholeStore } from './held-store.js'
+import { type WholeStore, withCheckedReplies } from './held-store.js'
 import { promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
 
 export interface Law {
@@ -56,7 +56,7 @@ export interface Bench extends TrialClock {
 }
 
 export function createBench(opened: Store, advance?: (ms: number) => unknown): Bench {
-  const store = checkReplies(opened)
+  const store = withCheckedReplies(opened)
   const key = `laws:${randomUUID()}`
   const claimant = (usual: Partial<Terms> = {}) => new Claimant(store, key, usual)
 

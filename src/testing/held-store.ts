@@ -16,7 +16,7 @@ const LACKING = {
 export type WholeStore = Required<Pick<Store, 'begin' | 'renew' | 'complete' | 'release' | keyof typeof LACKING>>
 
 /** Wraps a store so that each reply, in every law, is checked: the engine accepts it, and it contains no token. */
-export function checkReplies(store: Store): WholeStore {
+export function withCheckedReplies(store: Store): WholeStore {
   const tokens = new Set<string>()
 
   function its<Name extends keyof typeof LACKING>(name: Name): WholeStore[Name] {

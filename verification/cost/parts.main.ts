@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { startRedis } from '../../test/support/redis-server.js'
 import { Measured, type Phase } from './measured.js'
-import { cpuRatio } from './ratios.js'
+import { measureCpuRatio } from './ratios.js'
 
 if (process.argv.length > 2) {
   console.error(`Unknown argument: ${process.argv.slice(2).join(' ')}; it takes none.`)
@@ -52,7 +52,7 @@ try {
   console.log('\n| CPU of a request, beside one of | ratio | from | to |')
   console.log('| --- | ---: | ---: | ---: |')
   for (const row of RATIOS) {
-    const { median, least, most } = await cpuRatio(program, { REDIS_PORT: `${redis.port}` }, row)
+    const { median, least, most } = await measureCpuRatio(program, { REDIS_PORT: `${redis.port}` }, row)
     const [service, phase, floor] = row
     console.log(
       `| ${service}, ${phase}, beside ${floor} | ${[median, least, most].map((x) => x.toFixed(2)).join(' | ')} |`,

@@ -35,7 +35,7 @@ class SlicedService {
  * The CPU time of a service's request, as a ratio to that of `floor`: of pairs of short slices that alternate within one run, so that
  * what slows the machine for a while slows both.
  */
-export async function cpuRatio(
+export async function measureCpuRatio(
   program: string,
   servers: Servers,
   [service, phase, floor]: readonly [service: string, phase: Phase, floor: string],

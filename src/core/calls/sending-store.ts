@@ -14,7 +14,7 @@ export interface SentStep extends Sender {
 }
 
 /** Sends a command to the store. */
-export function sendCommand<Name extends SentCommand>(
+export function callStore<Name extends SentCommand>(
   store: Store,
   name: Name,
   operation: SentOperation,

@@ -7,7 +7,7 @@ import type { SentOperation, Store } from '../store.js'
 import { type Backlog, backlogOf } from './backlog.js'
 import { monotonicNow } from './clock.js'
 import type { AnswerFault } from './reply.js'
-import { type SentCommand, type SentReply, sendCommand } from './sending-store.js'
+import { callStore, type SentCommand, type SentReply } from './sending-store.js'
 import { type About, type Sender, StoreCall } from './store-call.js'
 
 const FIRST_PAUSE_MS = 100
@@ -71,7 +71,7 @@ export class StoreCalls {
   ): StoreCall<SentReply[Name]> {
     const call = new StoreCall<SentReply[Name]>(name, by, this, emit, now)
     try {
-      call.take(sendCommand(this.#store, name, by))
+      call.take(callStore(this.#store, name, by))
     } catch (error) {
       call.failed(error)
     }
@@ -170,7 +170,10 @@ export class StoreCalls {
 }
 
 /** @throws IdempotencyError `command_missing`, where a store of the application's own has no such command. */
-export function getStoreCommand<Name extends OperatorCommandName>(store: Store, name: Name): NonNullable<Store[Name]> {
+export function requireStoreCommand<Name extends OperatorCommandName>(
+  store: Store,
+  name: Name,
+): NonNullable<Store[Name]> {
   const command = store[name]
   if (command === undefined) throw commandMissing(name, LISTS[name])
   return command.bind(store) as NonNullable<Store[Name]>

@@ -1,4 +1,4 @@
-import { getStoreCommand } from '../calls/store-calls.js'
+import { requireStoreCommand } from '../calls/store-calls.js'
 import { IdempotencyError, kindOf } from '../errors.js'
 import { expired, isMismatch, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
 import { isThenable, type MaybePromise, whenever } from '../maybe-promise.js'
@@ -18,7 +18,7 @@ export function isLate({ firstSent }: Identity, options: RepeatOptions): boolean
 /** What became of an operation that is late: its answer or a mismatch, if its record is still there. Changes nothing. */
 export function lookUp(operation: Operation, core: CoreParts): MaybePromise<Shown & { readonly notRun: NotRun }> {
   const { calls, options } = core
-  const inspect = getStoreCommand(options.store, 'inspect')
+  const inspect = requireStoreCommand(options.store, 'inspect')
   const send = () => {
     const record = inspect(operation.recordKey)
     return isThenable(record) ? record.then((later) => ({ record: later })) : { record }
@@ -38,7 +38,7 @@ interface Shown {
 
 /** @throws IdempotencyError `arguments_invalid`, `command_missing`: nothing was sent. */
 export function checkFirstSent(firstSent: unknown, options: CoreParts['options']): void {
-  getStoreCommand(options.store, 'inspect')
+  requireStoreCommand(options.store, 'inspect')
   const fault = faultIn(firstSent, options)
   if (fault === null) return
   throw new IdempotencyError(

@@ -1,4 +1,4 @@
-import { getStoreCommand } from '../calls/store-calls.js'
+import { requireStoreCommand } from '../calls/store-calls.js'
 import { IdempotencyError } from '../errors.js'
 import type { Emit, OperatorCommandName as OperatorCommand, StoreFailure } from '../events/events.js'
 import type { MaybePromise } from '../maybe-promise.js'
@@ -155,7 +155,7 @@ export class OperatorCalls implements RecordOperator {
     send: (command: NonNullable<Store[Name]>) => MaybePromise<Reply>,
   ): Promise<Reply> {
     const { calls, emit, options } = this.#core
-    const known = getStoreCommand(options.store, command)
+    const known = requireStoreCommand(options.store, command)
     let failure: StoreFailure | undefined
     const heard: Emit = (event) => {
       if (event.type === 'store_failed') failure = event.error

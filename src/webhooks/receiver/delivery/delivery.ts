@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Answer, IdempotencyError } from '../../../core/index.js'
-import { bodyConsumedError, isBodyLost, isBodyRead } from '../../../fetch/request.js'
+import { bodyConsumedError, isBodyConsumed, isBodyLost } from '../../../fetch/request.js'
 import {
   Gathered,
   type HeldAnswer,
@@ -52,7 +52,7 @@ export function fetchDelivery<Req extends AnyRequest>(
 
 /** @throws IdempotencyError `raw_body_consumed`: somebody has read it, or is reading it. */
 async function readFetchBody(request: Request, headers: IncomingHttpHeaders, maxBytes: number): Promise<RawBody> {
-  if (isBodyRead(request)) throw consumed()
+  if (isBodyConsumed(request)) throw consumed()
   if (isEncoded(headers)) return { kind: 'encoded' }
   let bytes: Uint8Array | null = Buffer.alloc(0)
   try {
