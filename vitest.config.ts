@@ -15,6 +15,8 @@ export const ALONE = [
   'test/core/{silent-servers,steps-that-nobody-awaits}.test.ts',
   'test/adapters/postgres/shared-pool.test.ts',
   'test/bindings/versions-that-do-not-fit.test.ts',
+  'test/client/retries.test.ts',
+  'test/examples/availability.test.ts',
   'test/fetch/idempotency.test.ts',
   'test/recipes/stores.test.ts',
   'test/webhooks/{signature-timing,webhook-refusals-that-nobody-hears,webhook-retries-that-are-refused}.test.ts',
