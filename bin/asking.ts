@@ -9,7 +9,7 @@ export function checkAskable({ yes }: Options): void {
 }
 
 /** Beside the output, which may be piped on. Ctrl-C and Ctrl-D close the question without an answer, which is no. */
-export async function agrees(question: string): Promise<boolean> {
+export async function confirm(question: string): Promise<boolean> {
   const ask = createInterface({ input: process.stdin, output: process.stderr })
   const said = await new Promise<string | null>((resolve) => {
     ask.once('close', () => resolve(null))
@@ -24,7 +24,7 @@ export const SAID_NO = 'you said no'
 export const NO_RECORD = 'there is no record'
 
 /** Where a scope has none: other operations than requests have namespaces, which nobody would think of. */
-export function noRecordsOf({ namespace }: ScopeName): string {
+export function describeNoRecords({ namespace }: ScopeName): string {
   return namespace === undefined ? NO_REQUESTS : 'The scope has no records in that namespace.'
 }
 
@@ -32,7 +32,7 @@ const NO_REQUESTS =
   'The scope has no records of requests. For a runner say --namespace run.NAME, and for webhooks’ events --namespace webhook.'
 
 /** Says that nothing was changed. Returns the exit code. */
-export function unchanged({ json }: Options, why: string, asJson: object): number {
+export function reportUnchanged({ json }: Options, why: string, asJson: object): number {
   if (json) printJson({ ...asJson, why })
   else console.log(`Nothing was changed: ${why}.`)
   return 1

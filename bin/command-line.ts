@@ -174,7 +174,7 @@ function isCommand(word: string): word is CommandName {
 }
 
 /** The record that is meant: scope and key, as events name it. */
-export function recordIn({ rest, options }: CommandLine): RecordName {
+export function parseRecordName({ rest, options }: CommandLine): RecordName {
   const [scope, key, ...more] = rest
   if (scope === undefined || key === undefined || more.length > 0) {
     throw new UsageError(
@@ -194,7 +194,7 @@ export function checkName(parts: Readonly<Record<string, string | undefined>>): 
 }
 
 /** An integer of at least 1; `undefined`: it was not given. */
-export function countIn(options: Options, name: 'attempt' | 'limit' | 'status'): number | undefined {
+export function parseCount(options: Options, name: 'attempt' | 'limit' | 'status'): number | undefined {
   const text = options[name]
   if (text === undefined) return undefined
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} is an integer of at least 1.`)

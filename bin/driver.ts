@@ -1,7 +1,7 @@
 import { UsageError } from './command-line.js'
 
 /** A driver that is no part of the package. @throws UsageError: it is not installed. */
-export async function driver<Module>(name: string, load: () => Promise<Module>): Promise<Module> {
+export async function loadDriver<Module>(name: string, load: () => Promise<Module>): Promise<Module> {
   try {
     return await load()
   } catch (error) {

@@ -110,7 +110,7 @@ const SUMMARY = `once-per-key COMMAND …
 
 once-per-key COMMAND --help explains a command. --json prints JSON, for scripts. once-per-key --version prints the version.`
 
-export function helpOf(command: CommandName | undefined): string {
+export function buildHelp(command: CommandName | undefined): string {
   if (command === undefined) return [SUMMARY, WHERE, EXIT].join('\n\n')
   const isOffline = command === 'schema' || command === 'seal'
   return [HELP[command], ...(isOffline ? [] : [WHERE]), EXIT].join('\n\n')

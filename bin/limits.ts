@@ -11,7 +11,7 @@ export const DRIVER_MS = REPLY_MS + 500
 export const CLOSE_MS = 2_000
 
 /** What the promise resolves with. @throws an error that says what did not come in time. */
-export async function within<Result>(ms: number, promise: Promise<Result>, what: string): Promise<Result> {
+export async function withTimeLimit<Result>(ms: number, promise: Promise<Result>, what: string): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`${what} within ${ms / 1_000} s.`)), ms)
@@ -25,11 +25,11 @@ export async function within<Result>(ms: number, promise: Promise<Result>, what:
 
 /** Closes a client, unless its server keeps it from that. */
 export async function closed(close: () => Promise<void>): Promise<void> {
-  await within(CLOSE_MS, close(), 'The client did not close').catch(() => {})
+  await withTimeLimit(CLOSE_MS, close(), 'The client did not close').catch(() => {})
 }
 
 /** Why it failed, in words: drivers leave the message of an error empty that stands for several, and keep causes apart. */
-export function reasonOf(error: unknown): string {
+export function describeError(error: unknown): string {
   // A module may throw anything.
   const { errors, message, code, lastNodeError } = (error ?? {}) as {
     readonly errors?: unknown
@@ -37,7 +37,7 @@ export function reasonOf(error: unknown): string {
     code?: unknown
     lastNodeError?: unknown
   }
-  if (Array.isArray(errors) && errors.length > 0) return [...new Set(errors.map(reasonOf))].join('; ')
-  if (lastNodeError !== undefined) return `${message} ${reasonOf(lastNodeError)}`
+  if (Array.isArray(errors) && errors.length > 0) return [...new Set(errors.map(describeError))].join('; ')
+  if (lastNodeError !== undefined) return `${message} ${describeError(lastNodeError)}`
   return String(message || code || error)
 }

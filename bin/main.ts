@@ -2,11 +2,11 @@
 import { createRequire } from 'node:module'
 import { readCommandLine, UsageError } from './command-line.js'
 import { commands } from './commands.js'
-import { helpOf } from './help.js'
-import { CLOSE_MS, closed, reasonOf } from './limits.js'
-import { harmless } from './printed.js'
-import { nameOf, openTarget, placesOf } from './target.js'
-import { withoutPasswords } from './without-passwords.js'
+import { buildHelp } from './help.js'
+import { CLOSE_MS, closed, describeError } from './limits.js'
+import { stripControlCharacters } from './printed.js'
+import { describeTarget, openTarget, readEnvironment } from './target.js'
+import { redactPasswords } from './without-passwords.js'
 
 /** 0: done. 1: it was looked at, and is not as wanted. 2: the command line is wrong. 3: the store failed, or cannot be reached. */
 async function main(): Promise<number> {
@@ -16,7 +16,7 @@ async function main(): Promise<number> {
     return 0
   }
   if (line.help) {
-    console.log(helpOf(line.command))
+    console.log(buildHelp(line.command))
     return 0
   }
   const command = commands[line.command as keyof typeof commands]
@@ -26,7 +26,9 @@ async function main(): Promise<number> {
     return await command.run(line, target)
   } catch (error) {
     // What a driver throws does not say whose it is.
-    throw isOurs(error) ? error : new Error(`${nameOf(target)} failed: ${reasonOf(error)}`, { cause: error })
+    throw isOurs(error)
+      ? error
+      : new Error(`${describeTarget(target)} failed: ${describeError(error)}`, { cause: error })
   } finally {
     await closed(() => target.close())
   }
@@ -67,7 +69,7 @@ function neverCame(): void {
 
 function failed(error: unknown): void {
   const isUsage = isMistaken(error)
-  const lines = told(error).split('\n').map(harmless) // A server chooses the words of its errors.
+  const lines = told(error).split('\n').map(stripControlCharacters) // A server chooses the words of its errors.
   console.error(`once-per-key: ${lines.join('\n')}${isUsage ? '\nTry: once-per-key --help' : ''}`)
   process.exitCode = isUsage ? 2 : 3
 }
@@ -93,9 +95,9 @@ function codeOf(error: unknown): string {
 }
 
 function told(error: unknown): string {
-  const given = [...process.argv.slice(2), ...Object.values(placesOf(process.env))]
-  return withoutPasswords(
-    reasonOf(error),
+  const given = [...process.argv.slice(2), ...Object.values(readEnvironment(process.env))]
+  return redactPasswords(
+    describeError(error),
     given.filter((text) => text !== undefined),
   )
 }

@@ -1,5 +1,5 @@
 import type { RecordName } from 'once-per-key/core'
-import { countIn, type Options } from './command-line.js'
+import { type Options, parseCount } from './command-line.js'
 import { printTable } from './printed.js'
 
 const USUAL_LIMIT = 1_000
@@ -11,11 +11,11 @@ export interface Found extends RecordName {
 }
 
 /** Those that are shown, the oldest first. Keeps no more of them, however many there are. */
-export async function oldestOf<Each extends Found>(
+export async function collectOldest<Each extends Found>(
   walk: AsyncIterable<Each>,
   options: Options,
 ): Promise<{ readonly total: number; readonly shown: readonly Each[] }> {
-  const limit = countIn(options, 'limit') ?? USUAL_LIMIT
+  const limit = parseCount(options, 'limit') ?? USUAL_LIMIT
   const names = new Set<string>()
   let kept: Each[] = []
   for await (const found of walk) {

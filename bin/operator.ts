@@ -19,7 +19,7 @@ import { REPLY_MS } from './limits.js'
 const TERMS = { storeTimeoutMs: REPLY_MS, onEvent: () => {} }
 
 /** The operator's commands, as the middleware has them. */
-export function operatorOf(store: Store): Pick<Operator, 'unknown' | 'resolve'> {
+export function createOperatorCommands(store: Store): Pick<Operator, 'unknown' | 'resolve'> {
   return createRequestEngine({ store, scope: singleTenant, ...TERMS })
 }
 
@@ -29,14 +29,14 @@ export function operatorOf(store: Store): Pick<Operator, 'unknown' | 'resolve'> 
  * @throws IdempotencyError `arguments_invalid`.
  */
 export async function checkResolution(name: AttemptName, outcome: KnownOutcome): Promise<void> {
-  await operatorOf(new MemoryStore()).resolve(name, outcome)
+  await createOperatorCommands(new MemoryStore()).resolve(name, outcome)
 }
 
 /** The record as it is stored: also with an answer that no request would be sent, such as one that is sealed. */
-export function recordOf(store: Store, name: RecordName): Promise<IdempotencyRecord | null> {
-  return engineOf(store).inspect(name)
+export function readRecord(store: Store, name: RecordName): Promise<IdempotencyRecord | null> {
+  return createEngine(store).inspect(name)
 }
 
-export function engineOf(store: Store): Pick<OperationEngine, 'inspect' | 'recordsOf' | 'forget' | 'forgetScope'> {
+export function createEngine(store: Store): Pick<OperationEngine, 'inspect' | 'recordsOf' | 'forget' | 'forgetScope'> {
   return createOperationEngine({ store, ...TERMS })
 }

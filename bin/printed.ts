@@ -11,7 +11,7 @@ function escapedInJson(sign: string): string {
 
 /** For people: columns as wide as they need be. Keys and scopes are a client's: what would steer a terminal is escaped. */
 export function printTable(titles: readonly string[], rows: readonly (readonly string[])[]): void {
-  const shown = [titles, ...rows.map((row) => row.map(harmless))]
+  const shown = [titles, ...rows.map((row) => row.map(stripControlCharacters))]
   const widths = titles.map((_, column) => shown.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), 0))
   for (const row of shown)
     console.log(
@@ -28,11 +28,11 @@ export type Facts = Readonly<Record<string, string | number | undefined>>
 export function printFacts(facts: Facts): void {
   const told = Object.entries(facts).filter(([, fact]) => fact !== undefined)
   const width = Math.max(...told.map(([name]) => name.length))
-  for (const [name, fact] of told) console.log(`${name.padEnd(width)}  ${harmless(String(fact))}`)
+  for (const [name, fact] of told) console.log(`${name.padEnd(width)}  ${stripControlCharacters(String(fact))}`)
 }
 
 /** Without control characters, also those that turn the direction of the text. */
-export function harmless(text: string): string {
+export function stripControlCharacters(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`)
 }
 
@@ -44,12 +44,12 @@ const UNITS = [
 ] as const
 
 /** A duration, in its largest unit. */
-export function inWords(ms: number): string {
+export function formatDuration(ms: number): string {
   const [unit, length] = UNITS.find(([, length]) => Math.abs(ms) >= length) ?? ['ms', 1]
   return `${Math.round(ms / length)} ${unit}`
 }
 
-export function inBytes(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const [unit, size] = bytes >= 2 ** 30 ? ['GiB', 2 ** 30] : bytes >= 2 ** 20 ? ['MiB', 2 ** 20] : ['KiB', 2 ** 10]
   return `${(bytes / (size as number)).toFixed(1)} ${unit}`
 }

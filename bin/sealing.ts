@@ -11,7 +11,7 @@ export function isSealed({ status, statusMessage }: Pick<Answer, 'status' | 'sta
 }
 
 /** Whether the store has sealed answers, and the command no keys: an answer that it wrote would be refused by the service. */
-export async function lacksKeys(target: Target): Promise<boolean> {
+export async function hasSealedAnswersWithoutKeys(target: Target): Promise<boolean> {
   if (sealingKeys().length > 0) return false
   let read = 0
   for await (const keys of keysOf(target)) {

@@ -13,7 +13,7 @@ export type Target = (RedisTarget | PostgresTarget | MySqlTarget | SqliteTarget 
 }
 
 /** What stands behind it, in messages. */
-export function nameOf({ kind }: Target): string {
+export function describeTarget({ kind }: Target): string {
   return { redis: 'Redis', postgres: 'Postgres', mysql: 'MySQL', sqlite: 'SQLite', store: 'The store' }[kind]
 }
 
@@ -107,14 +107,14 @@ function placesIn(options: Options): Places {
   const { redis, postgres, mysql, sqlite, store } = options
   const given = { redis, postgres, mysql, sqlite, store }
   if (Object.values(given).some((place) => place !== undefined)) return given
-  const places = placesOf(process.env)
+  const places = readEnvironment(process.env)
   for (const kind of ['redis', 'postgres', 'mysql', 'sqlite'] as const)
     checkGiven(`ONCE_PER_KEY_${kind.toUpperCase()}`, places[kind])
   return places
 }
 
 /** What the environment says. */
-export function placesOf(env: NodeJS.ProcessEnv): Places {
+export function readEnvironment(env: NodeJS.ProcessEnv): Places {
   const { ONCE_PER_KEY_REDIS, ONCE_PER_KEY_POSTGRES, ONCE_PER_KEY_MYSQL, ONCE_PER_KEY_SQLITE } = env
   const servers = { redis: ONCE_PER_KEY_REDIS, postgres: ONCE_PER_KEY_POSTGRES, mysql: ONCE_PER_KEY_MYSQL }
   return { ...servers, sqlite: ONCE_PER_KEY_SQLITE, store: undefined }

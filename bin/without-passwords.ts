@@ -13,7 +13,7 @@ export function looksLikeUrl(text: string): boolean {
  * parts: where a `/` or `@` of a password is not encoded, the rest of it is taken for a host. In time that grows with the texts'
  * length and no faster: a server chooses the words of its errors.
  */
-export function withoutPasswords(message: string, given: readonly string[]): string {
+export function redactPasswords(message: string, given: readonly string[]): string {
   const words = new Set(
     given
       .filter(looksLikeUrl)

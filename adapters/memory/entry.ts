@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, machine, StoredStep } from '../../src/core/index.js'
 import type { Form } from './forms.js'
-import { type Extra, type Packed, partAt, partsOf, sizeOf } from './packed.js'
+import { computeSize, type Extra, getPart, type Packed, splitParts } from './packed.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -37,7 +37,7 @@ export class Entry {
   }
 
   get bytes(): number {
-    return sizeOf(this.key, this)
+    return computeSize(this.key, this)
   }
 
   get state(): StoredRecord['state'] {
@@ -49,11 +49,11 @@ export class Entry {
   }
 
   get token(): string {
-    return partAt(this.text, 0)
+    return getPart(this.text, 0)
   }
 
   get fingerprint(): string | null {
-    return this.form.isBound ? partAt(this.text, 1) : null
+    return this.form.isBound ? getPart(this.text, 1) : null
   }
 
   /** A copy for each reader, who may modify it. */
@@ -63,7 +63,7 @@ export class Entry {
     return {
       status: form.status,
       statusMessage: form.statusMessage,
-      headers: form.headersWith(partsOf(this.text), 2),
+      headers: form.headersWith(splitParts(this.text), 2),
       body: typeof body === 'string' ? Buffer.from(body, 'latin1') : body && Buffer.from(body),
     }
   }

@@ -115,11 +115,11 @@ function lengthOf({ statusMessage, headers }: Answer): number {
 }
 
 function aText(value: unknown): string {
-  if (typeof value !== 'string') throw notTextAndBytes()
+  if (typeof value !== 'string') throw notTextAndBytesError()
   return value
 }
 
 /** A caller without types may pass anything. */
-export function notTextAndBytes(): TypeError {
+export function notTextAndBytesError(): TypeError {
   return new TypeError('The answer is not made of text and bytes.')
 }

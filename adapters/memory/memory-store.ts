@@ -10,8 +10,6 @@ import {
   type IdempotencyRecord,
   type ListedRecord,
   type ListedRecords,
-  listed,
-  listedIfUnknown,
   type MaybePromise,
   machine,
   NOT_KEPT,
@@ -21,6 +19,8 @@ import {
   type Store,
   type StoreEvent,
   safeListener,
+  toListedRecord,
+  toListedRecordIfUnknown,
   warnOnce,
 } from '../../src/core/index.js'
 import type { Entry } from './entry.js'
@@ -124,13 +124,13 @@ export class MemoryStore implements Store {
 
   list(from: string | null = null): ListedRecords {
     const now = this.#now()
-    return this.#listing(from, (entry) => listedIfUnknown(recordOf(entry), now))
+    return this.#listing(from, (entry) => toListedRecordIfUnknown(recordOf(entry), now))
   }
 
   listScope(scope: string, from: string | null = null): ListedRecords {
     const now = this.#now()
     const start = `${scope}:`
-    return this.#listing(from, (entry) => (entry.key.startsWith(start) ? listed(recordOf(entry), now) : null))
+    return this.#listing(from, (entry) => (entry.key.startsWith(start) ? toListedRecord(recordOf(entry), now) : null))
   }
 
   /** A resolution is always kept, even if the store is full. */

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { machine, StoredStep } from '../../src/core/index.js'
-import { type Form, type Forms, notTextAndBytes } from './forms.js'
+import { type Form, type Forms, notTextAndBytesError } from './forms.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -29,12 +29,12 @@ export interface Extra {
 /** An estimate of what V8 needs for a step besides its label and its bytes. */
 const STEP_OVERHEAD_BYTES = 200
 
-export function sizeOf(key: string, { form, text, content }: Packed): number {
+export function computeSize(key: string, { form, text, content }: Packed): number {
   return RECORD_OVERHEAD_BYTES + key.length + form.bytes + text.length + (content === null ? 0 : content.length)
 }
 
 /** The record as an entry keeps it. Throws, and has changed nothing, if its answer is not made of text and bytes. */
-export function packed(record: StoredRecord, forms: Forms): Packed {
+export function packRecord(record: StoredRecord, forms: Forms): Packed {
   const { token, fingerprint } = record
   if (record.state !== 'completed') {
     const parts = fingerprint === null ? [token] : [token, fingerprint]
@@ -69,14 +69,14 @@ function hasLineFeed(part: string): boolean {
   return part.includes('\n')
 }
 
-export function partAt(text: string, index: number): string {
+export function getPart(text: string, index: number): string {
   let from = 0
   for (let i = 0; i < index; i++) from = text.indexOf('\n', from) + 1
   const to = text.indexOf('\n', from)
   return read(text, text.slice(from, to === -1 ? undefined : to))
 }
 
-export function partsOf(text: string): string[] {
+export function splitParts(text: string): string[] {
   const parts = text.split('\n')
   return text.startsWith('"') ? parts.map((part) => read(text, part)) : parts
 }
@@ -88,7 +88,7 @@ function read(text: string, part: string): string {
 /** A copy, because callers may modify theirs. */
 function keptBytes(body: Uint8Array | null): string | Buffer | null {
   if (body === null) return null
-  if (!(body instanceof Uint8Array)) throw notTextAndBytes()
+  if (!(body instanceof Uint8Array)) throw notTextAndBytesError()
   const { buffer, byteOffset, byteLength } = body
   if (byteLength <= MOST_BYTES_AS_TEXT) {
     const bytes = Buffer.isBuffer(body) ? body : Buffer.from(buffer, byteOffset, byteLength)

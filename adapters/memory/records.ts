@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { type machine, SINGLE_TENANT } from '../../src/core/index.js'
 import { Entry, type Holding } from './entry.js'
 import { Forms } from './forms.js'
-import { type Packed, packed, sizeOf } from './packed.js'
+import { computeSize, type Packed, packRecord } from './packed.js'
 import { Room } from './room.js'
 
 type StoredRecord = machine.StoredRecord
@@ -70,7 +70,7 @@ export class Records {
   }
 
   pack(record: StoredRecord): Packed {
-    return packed(record, this.#forms)
+    return packRecord(record, this.#forms)
   }
 
   /** Replaces the previous record of the key, if any. */
@@ -110,7 +110,7 @@ export class Records {
    */
   makeRoomForClaim(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
     const state = before?.state
-    const claimBytes = sizeOf(key, as)
+    const claimBytes = computeSize(key, as)
     const isCounted = state === 'in-flight' || before?.uncertain === true
     if (!isCounted && !this.#mayEndUncertain(scope, claimBytes, now)) return null
     if (state === 'in-flight' || state === 'completed') return 0
@@ -125,13 +125,13 @@ export class Records {
    */
   makeRoomForAnswer(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
     const isClaimed = before !== undefined && before.state !== 'failed'
-    const growsBy = sizeOf(key, as) - (isClaimed ? before.bytes : 0)
+    const growsBy = computeSize(key, as) - (isClaimed ? before.bytes : 0)
     return this.#makeRoom({ scope, isClaim: false, bytes: 0, growsBy }, now)
   }
 
   /** The same for a step's result, which a failure that leaves the outcome unknown keeps, and the next attempt claims. */
   makeRoomForStep(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
-    const growsBy = sizeOf(key, as) - (before?.bytes ?? 0)
+    const growsBy = computeSize(key, as) - (before?.bytes ?? 0)
     if (!this.#mayEndUncertain(scope, growsBy, now)) return null
     return this.#makeRoom({ scope, isClaim: false, bytes: growsBy, growsBy }, now)
   }

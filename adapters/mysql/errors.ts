@@ -67,7 +67,7 @@ export function mustFit(bytes: number, mostBytes: number): void {
   throw new MySqlStoreError('packet_too_large', `${ADVICE.packet_too_large} ${sizes}`)
 }
 
-export function unmarked(cause?: unknown): MySqlStoreError {
+export function unmarkedError(cause?: unknown): MySqlStoreError {
   return new MySqlStoreError(
     'transaction_unmarked',
     'The transaction that was opened for this run is no longer open: a statement of the work committed it (DDL does) or rolled it back ' +
@@ -76,7 +76,7 @@ export function unmarked(cause?: unknown): MySqlStoreError {
   )
 }
 
-export function notOpen(cause?: unknown): MySqlStoreError {
+export function notOpenError(cause?: unknown): MySqlStoreError {
   return new MySqlStoreError(
     'nothing_written',
     'No transaction is open on this connection: complete the record as the last statement of the one with the effects.',

@@ -22,7 +22,7 @@ import {
   safeListener,
   step,
   transact,
-  transactionsMissing,
+  transactionsMissingError,
   type Unclaimed,
   type WithAllowEmpty,
   type WithResult,
@@ -253,7 +253,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   }
 
   #ofApplication(): InTransaction {
-    if (this.#transactions === undefined) throw transactionsMissing('the MySqlStore')
+    if (this.#transactions === undefined) throw transactionsMissingError('the MySqlStore')
     return this.#transactions
   }
 

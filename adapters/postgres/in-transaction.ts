@@ -3,7 +3,7 @@ import {
   type Entered,
   type Entry,
   type Finish,
-  operationTaken,
+  operationTakenError,
   type RecordedResult,
   type StepChange,
   type Transactions,
@@ -80,7 +80,7 @@ export class InTransaction<Tx, Options> implements Transactions<Tx, Options> {
     try {
       await this.#send(tx, this.#statements.finish(key, finish, allowEmpty), this.#client.runLast)
     } catch (error) {
-      throw TAKEN.has(sqlStateOf(error)) ? operationTaken(error) : error
+      throw TAKEN.has(sqlStateOf(error)) ? operationTakenError(error) : error
     }
   }
 

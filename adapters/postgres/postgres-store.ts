@@ -21,7 +21,7 @@ import {
   safeListener,
   step,
   transact,
-  transactionsMissing,
+  transactionsMissingError,
   type Unclaimed,
   type WithAllowEmpty,
   type WithResult,
@@ -239,7 +239,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   #ofApplication(): InTransaction<unknown, unknown> {
-    if (this.#transactions === undefined) throw transactionsMissing('the PostgresStore')
+    if (this.#transactions === undefined) throw transactionsMissingError('the PostgresStore')
     return this.#transactions
   }
 

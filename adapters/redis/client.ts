@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { kindOf } from '../../src/core/index.js'
-import { isNoScript, withoutArguments } from './errors.js'
+import { describeKind } from '../../src/core/index.js'
+import { isNoScript, redactArguments } from './errors.js'
 import type { Script } from './scripts.js'
 
 /**
@@ -30,20 +30,20 @@ export const EXPECTED_CLIENT =
   'for another one give `sendCommand: (key, args) => …` that resolves with Buffers'
 
 /** What a client is that was given as `client` and is none, with what to do about it. */
-export function kindOfClient(client: unknown): string {
+export function describeClient(client: unknown): string {
   const isMock = isIoredis(client) && !has(client as object, 'callBuffer')
   return isMock
     ? "a client of ioredis-mock, whose Lua does not run the store's scripts: in tests use new MemoryStore() of once-per-key/memory, or a real Redis"
-    : kindOf(client)
+    : describeKind(client)
 }
 
 /**
  * The mistake if a client, or its URL (which may hold a password), was passed instead of the options; `null` if not.
  */
-export function misplacedClient(options: unknown): string | null {
+export function findMisplacedClient(options: unknown): string | null {
   if (options === undefined || options === null || isOptions(options)) return null
   const isUrl = typeof options === 'string' || options instanceof URL
-  const seen = isUrl ? 'a URL' : senderOf(options) !== null ? 'a client' : kindOf(options)
+  const seen = isUrl ? 'a URL' : createSender(options) !== null ? 'a client' : describeKind(options)
   return `expected options; seen: ${seen}. Write \`{ client }\`, with your own client: new RedisStore({ client: new Redis(url) })`
 }
 
@@ -65,8 +65,8 @@ export interface Node {
 }
 
 /** Every server that holds keys, in the order of their names. */
-export async function nodesOf(client: object): Promise<readonly Node[]> {
-  const keyPrefix = keyPrefixOf(client)
+export async function listNodes(client: object): Promise<readonly Node[]> {
+  const keyPrefix = readKeyPrefix(client)
   if (has(client, 'nodes')) {
     const masters = (client as IoredisCluster).nodes('master')
     return covering(masters.map((each) => node(nameOf(each.options), each, keyPrefix)))
@@ -80,11 +80,11 @@ export async function nodesOf(client: object): Promise<readonly Node[]> {
 }
 
 function node(name: string, client: unknown, keyPrefix: string): Node {
-  return { name, send: senderOf(client) as SendCommand, keyPrefix, added: keyPrefixOf(client) }
+  return { name, send: createSender(client) as SendCommand, keyPrefix, added: readKeyPrefix(client) }
 }
 
 /** ioredis adds it to keys, and to no pattern. node-redis adds its own to neither where a command is sent as it is. */
-export function keyPrefixOf(client: unknown): string {
+export function readKeyPrefix(client: unknown): string {
   if (!isIoredis(client)) return ''
   return String((client as { readonly options?: { readonly keyPrefix?: unknown } }).options?.keyPrefix ?? '')
 }
@@ -142,7 +142,7 @@ function countOf(ranges: string): number {
 }
 
 /** By a `sendCommand`, which goes where a key is: in a cluster a walk would miss what the other servers have. */
-export async function theOnlyServer(send: SendCommand, prefix: string): Promise<readonly Node[]> {
+export async function listOnlyServer(send: SendCommand, prefix: string): Promise<readonly Node[]> {
   if (!/^cluster_enabled:0/m.test(String(await send(prefix, ['INFO', 'cluster'])))) {
     throw new TypeError('In a cluster `list` needs a `client`: with a `sendCommand` it cannot reach every server.')
   }
@@ -150,7 +150,7 @@ export async function theOnlyServer(send: SendCommand, prefix: string): Promise<
 }
 
 /** `null`: not a known client. */
-export function senderOf(client: unknown): SendCommand | null {
+export function createSender(client: unknown): SendCommand | null {
   if (typeof client !== 'object' || client === null) return null
   // Checked first, because ioredis also has a sendCommand, with another meaning. Its pipelines look like a client but
   // return no replies.
@@ -213,14 +213,14 @@ export function runScript(
   const send = (name: string, script: string) => sendCommand(redisKey, [name, script, '1', redisKey, ...args])
   return send('EVALSHA', sha1)
     .catch((error) => (isNoScript(error) ? send('EVAL', text) : Promise.reject(error)))
-    .catch((error) => Promise.reject(withoutArguments(error, [redisKey, ...args])))
+    .catch((error) => Promise.reject(redactArguments(error, [redisKey, ...args])))
 }
 
 /**
  * What the application's function throws counts as rejected, and what it returns as resolved. Clients throw too: ioredis's
  * cluster, with auto-pipelining, for a slot that no server is known to have.
  */
-export function promising(sendCommand: SendCommand): SendCommand {
+export function toAsyncSender(sendCommand: SendCommand): SendCommand {
   return (key, args) => {
     try {
       return Promise.resolve(sendCommand(key, args))

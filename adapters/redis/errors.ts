@@ -28,7 +28,7 @@ function messagesOf(error: unknown): readonly string[] {
 const MOST_CAUSES = 5
 
 /** Cuts a message where it quotes the command: clients over HTTP do, and that is a key and the answer to a payment. */
-export function withoutArguments(error: unknown, sent: readonly (string | Buffer)[]): unknown {
+export function redactArguments(error: unknown, sent: readonly (string | Buffer)[]): unknown {
   if (!(error instanceof Error)) return error
   const { message, stack } = error
   const quoted = sent.filter((each) => typeof each === 'string' && each.length >= FEWEST_CHARACTERS) as string[]

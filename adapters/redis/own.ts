@@ -10,7 +10,7 @@ interface Own {
   readonly uncertain?: boolean
 }
 
-export function ownOf(own: Own, uncertain = own.uncertain): string {
+export function encodeOwnerArgument(own: Own, uncertain = own.uncertain): string {
   const { token, fingerprint, attempt = 0 } = own
   return `${attempt} ${uncertain ? 1 : 0} ${Buffer.byteLength(token)} ${token}${fingerprint}`
 }
@@ -22,21 +22,21 @@ interface Terms {
   readonly unknownOutcome?: 'rerun' | 'refuse'
 }
 
-export function termsOf({ leaseMs = 0, retentionMs, failedMs = 0, unknownOutcome = 'rerun' }: Terms): string {
+export function encodeTerms({ leaseMs = 0, retentionMs, failedMs = 0, unknownOutcome = 'rerun' }: Terms): string {
   return `${leaseMs} ${retentionMs} ${failedMs} ${unknownOutcome}`
 }
 
-export function headOf({ status, statusMessage, headers, body }: Answer): string {
+export function encodeHead({ status, statusMessage, headers, body }: Answer): string {
   const kept = body === null ? 0 : 1
   return `${status} ${kept} ${Buffer.byteLength(statusMessage)} ${statusMessage}${JSON.stringify(headers)}`
 }
 
 /** Text, because clients write a command of strings in one piece; ASCII has the same bytes in all their encodings. */
-export function bodyOf({ body }: Answer): string | Buffer {
-  return body === null ? '' : bytesOf(body)
+export function encodeBody({ body }: Answer): string | Buffer {
+  return body === null ? '' : encodeBytes(body)
 }
 
-export function bytesOf(given: Uint8Array): string | Buffer {
+export function encodeBytes(given: Uint8Array): string | Buffer {
   const { buffer, byteOffset, byteLength } = given
   const bytes = Buffer.isBuffer(given) ? given : Buffer.from(buffer, byteOffset, byteLength)
   return byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes) ? bytes.toString('latin1') : bytes

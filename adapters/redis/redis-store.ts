@@ -17,22 +17,22 @@ import {
 } from '../../src/core/index.js'
 import {
   type Arguments,
+  createSender,
+  describeClient,
   EXPECTED_CLIENT,
-  keyPrefixOf,
-  kindOfClient,
-  misplacedClient,
+  findMisplacedClient,
+  listNodes,
+  listOnlyServer,
   type Node,
-  nodesOf,
-  promising,
   type RedisClient,
+  readKeyPrefix,
   runScript,
   type SendCommand,
-  senderOf,
-  theOnlyServer,
+  toAsyncSender,
 } from './client.js'
 import { isRefusal } from './errors.js'
-import { bodyOf, bytesOf, headOf, ownOf, termsOf } from './own.js'
-import { readBegun, readDone, readInspected } from './reply.js'
+import { encodeBody, encodeBytes, encodeHead, encodeOwnerArgument, encodeTerms } from './own.js'
+import { parseBeginReply, parseCommandReply, parseInspectReply } from './reply.js'
 import {
   BEGIN,
   COMPLETE,
@@ -97,7 +97,7 @@ export class RedisStore implements Store {
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: RedisStoreOptions) {
-    const misplaced = misplacedClient(options)
+    const misplaced = findMisplacedClient(options)
     if (misplaced !== null) checkOptions('RedisStore', {}, {}, {}, { more: [misplaced] })
     const given = options ?? {}
     const { client, sendCommand, prefix = 'once-per-key:', prefixMayMeetOthers = false } = given as RedisStoreOptions
@@ -109,44 +109,49 @@ export class RedisStore implements Store {
       required: Object.keys(by),
       more,
     })
-    this.#send = promising(sendCommand ?? (senderOf(client) as SendCommand))
-    this.#nodes = () => (client === undefined ? theOnlyServer(this.#send, prefix) : nodesOf(client))
+    this.#send = toAsyncSender(sendCommand ?? (createSender(client) as SendCommand))
+    this.#nodes = () => (client === undefined ? listOnlyServer(this.#send, prefix) : listNodes(client))
     this.#prefix = prefix
-    this.place = (client === undefined ? '' : keyPrefixOf(client)) + prefix
+    this.place = (client === undefined ? '' : readKeyPrefix(client)) + prefix
   }
 
   begin(key: string, claim: Claim): Promise<BeginReply> {
-    return this.#run(BEGIN, key, [ownOf(claim), termsOf(claim)], readBegun)
+    return this.#run(BEGIN, key, [encodeOwnerArgument(claim), encodeTerms(claim)], parseBeginReply)
   }
 
   renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
-    return this.#run(RENEW, key, [ownOf(own), termsOf(own)], readDone)
+    return this.#run(RENEW, key, [encodeOwnerArgument(own), encodeTerms(own)], parseCommandReply)
   }
 
   complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {
     const { answer } = own
-    return this.#run(COMPLETE, key, [ownOf(own), termsOf(own), headOf(answer), bodyOf(answer)], readDone)
+    return this.#run(
+      COMPLETE,
+      key,
+      [encodeOwnerArgument(own), encodeTerms(own), encodeHead(answer), encodeBody(answer)],
+      parseCommandReply,
+    )
   }
 
   release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
-    return this.#run(RELEASE, key, [ownOf(own), termsOf(own)], readDone)
+    return this.#run(RELEASE, key, [encodeOwnerArgument(own), encodeTerms(own)], parseCommandReply)
   }
 
   step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
     const { label, order, state, result } = own
-    const args = [ownOf(own), termsOf(own), `${order} ${state} ${label}`]
-    return this.#run(RECORD_STEP, key, result === null ? args : [...args, bytesOf(result)], readDone)
+    const args = [encodeOwnerArgument(own), encodeTerms(own), `${order} ${state} ${label}`]
+    return this.#run(RECORD_STEP, key, result === null ? args : [...args, encodeBytes(result)], parseCommandReply)
   }
 
   inspect(key: string): Promise<IdempotencyRecord | null> {
-    return this.#run(INSPECT, key, [], readInspected)
+    return this.#run(INSPECT, key, [], parseInspectReply)
   }
 
   resolve(key: string, { token, attempt, answer, retentionMs, rerun }: Resolution): Promise<CommandReply> {
     const terms = [token, `${attempt}`, `${retentionMs}`]
-    if (rerun === true) return this.#run(RESOLVE, key, [...terms, 'rerun'], readDone)
-    const args = answer === null ? terms : [...terms, headOf(answer), bodyOf(answer)]
-    return this.#run(RESOLVE, key, args, readDone)
+    if (rerun === true) return this.#run(RESOLVE, key, [...terms, 'rerun'], parseCommandReply)
+    const args = answer === null ? terms : [...terms, encodeHead(answer), encodeBody(answer)]
+    return this.#run(RESOLVE, key, args, parseCommandReply)
   }
 
   /**
@@ -159,7 +164,7 @@ export class RedisStore implements Store {
   }
 
   forget(key: string, { state, attempt, fingerprint, removes }: Forgetting): Promise<CommandReply> {
-    return this.#run(FORGET, key, [state, `${attempt}`, fingerprint ?? '', removes ? '1' : '0'], readDone)
+    return this.#run(FORGET, key, [state, `${attempt}`, fingerprint ?? '', removes ? '1' : '0'], parseCommandReply)
   }
 
   /** The same walk: SCAN looks at all keys, and those of the scope are shown. */
@@ -223,7 +228,7 @@ const ONE_TOO_MANY = 'client: expected either `client` or `sendCommand`, not bot
 const RULES = {
   // Only the kind of the value is shown: a URL may hold a password.
   client: (value: unknown) =>
-    senderOf(value) === null ? { expected: EXPECTED_CLIENT, seen: kindOfClient(value) } : null,
+    createSender(value) === null ? { expected: EXPECTED_CLIENT, seen: describeClient(value) } : null,
   sendCommand: optionRules.aFunction,
   prefix: aPrefix,
   prefixMayMeetOthers: optionRules.oneOf(true, false),

@@ -26,7 +26,7 @@ const COMPLETED = 3
 const FAILED = 4
 const OUTCOMES: readonly PreviousOutcome[] = ['none', 'failed', 'unknown']
 
-export function readBegun(reply: unknown): BeginReply {
+export function parseBeginReply(reply: unknown): BeginReply {
   const fields = fieldsOf(reply)
   if (integer(fields[0]) !== ACQUIRED) return { acquired: false, record: readRecord(fields) }
   const previousOutcome = OUTCOMES[integer(fields[2])]
@@ -51,15 +51,15 @@ function readShownStep(fields: Reply, from: number): ShownStep {
   return { label: text(fields[from]), state }
 }
 
-export function readDone(reply: unknown): CommandReply {
+export function parseCommandReply(reply: unknown): CommandReply {
   if (Array.isArray(reply)) return { ok: false, record: readRecord(reply) }
   if (integer(reply) === RESTORED) return { ok: true, restored: true }
-  return integer(reply) === OK ? DONE : { ok: false, record: readInspected(reply) }
+  return integer(reply) === OK ? DONE : { ok: false, record: parseInspectReply(reply) }
 }
 
 const DONE: CommandReply = Object.freeze({ ok: true })
 
-export function readInspected(reply: unknown): IdempotencyRecord | null {
+export function parseInspectReply(reply: unknown): IdempotencyRecord | null {
   if (isNone(reply)) return null
   const fields = fieldsOf(reply)
   const record = readRecord(fields)
@@ -72,7 +72,7 @@ export function readInspected(reply: unknown): IdempotencyRecord | null {
 }
 
 /** Of a walk; `null`: it is not listed. */
-export function readListed(reply: unknown): Omit<ListedRecord, 'key'> | 'unreadable' | null {
+export function parseListedRecord(reply: unknown): Omit<ListedRecord, 'key'> | 'unreadable' | null {
   if (isNone(reply)) return null
   if (!Array.isArray(reply) && integer(reply) === UNREADABLE) return 'unreadable'
   const [retentionRemainingMs, record] = fieldsOf(reply)
@@ -80,7 +80,7 @@ export function readListed(reply: unknown): Omit<ListedRecord, 'key'> | 'unreada
 }
 
 /** Of SCAN. */
-export function readScanned(reply: unknown): { readonly cursor: string; readonly keys: readonly string[] } {
+export function parseScanReply(reply: unknown): { readonly cursor: string; readonly keys: readonly string[] } {
   const fields = fieldsOf(reply)
   const keys = fieldsOf(fields[1])
   return { cursor: text(fields[0]), keys: keys.map((key) => text(key)) }

@@ -1,6 +1,6 @@
 import type { ListedRecord, ListedRecords } from '../../src/core/index.js'
 import { type Node, runScript } from './client.js'
-import { readListed, readScanned } from './reply.js'
+import { parseListedRecord, parseScanReply } from './reply.js'
 import type { Script } from './scripts.js'
 
 export interface Shows {
@@ -34,11 +34,11 @@ export async function walk(
   const before = node.keyPrefix + prefix
   const pattern = `${(before + start).replace(/[\\*?[\]^-]/g, '\\$&')}*`
   const scan = ['SCAN', begun, 'MATCH', pattern, 'COUNT', `${KEYS_A_STEP}`, 'TYPE', 'string']
-  const scanned = readScanned(await node.send(pattern, scan))
+  const scanned = parseScanReply(await node.send(pattern, scan))
   const records: ListedRecord[] = []
   const unreadable: string[] = []
   const looking = scanned.keys.map(async (redisKey) => {
-    const found = readListed(await runScript(node.send, script, redisKey.slice(node.added.length), []))
+    const found = parseListedRecord(await runScript(node.send, script, redisKey.slice(node.added.length), []))
     const key = redisKey.slice(before.length)
     if (found === 'unreadable') unreadable.push(key)
     else if (found !== null) records.push({ key, ...found })

@@ -21,7 +21,7 @@ export function newSealingKey(): string {
  * @throws IdempotencyError `arguments_invalid`: not a valid key.
  */
 export function sealingKeyId(key: string | Uint8Array): string {
-  const secret = secretIn(key)
+  const secret = parseSecret(key)
   if (secret === null) {
     throw new IdempotencyError('arguments_invalid', 'A sealing key is 32 random bytes, or their base64.')
   }
@@ -29,7 +29,7 @@ export function sealingKeyId(key: string | Uint8Array): string {
 }
 
 /** The bytes of a given key; `null` if it is invalid. */
-export function secretIn(given: unknown): Uint8Array | null {
+export function parseSecret(given: unknown): Uint8Array | null {
   if (given instanceof Uint8Array) return given.byteLength === KEY_BYTES ? given : null
   if (typeof given !== 'string' || !BASE64_OF_32_BYTES.test(given)) return null
   return Buffer.from(given, 'base64')

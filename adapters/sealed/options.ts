@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { checkOptions, kindOf, type OptionFault, type OptionRule, optionRules } from '../../src/core/index.js'
-import { SealingKey, secretIn } from './keys.js'
+import { checkOptions, describeKind, type OptionFault, type OptionRule, optionRules } from '../../src/core/index.js'
+import { parseSecret, SealingKey } from './keys.js'
 
 export interface SealedOptions {
   /**
@@ -37,16 +37,16 @@ export function readOptions(options: SealedOptions): ReadOptions {
   const given = (typeof options === 'object' && options !== null ? options : {}) as SealedOptions
   const { keys, compress = false, unsealedMayBeReplayed = false } = given
   checkOptions('sealed', options, { keys, compress, unsealedMayBeReplayed }, RULES, { required: ['keys'] })
-  const read = keys.map((key) => new SealingKey(secretIn(key) as Uint8Array))
+  const read = keys.map((key) => new SealingKey(parseSecret(key) as Uint8Array))
   return { keys: read as [SealingKey, ...SealingKey[]], compress, unsealedMayBeReplayed }
 }
 
 /** Messages contain only the kind and length of the value, because it is a secret, or nearly one. */
 const sealingKeys: OptionRule = (value): OptionFault | null => {
   const expected = 'one or more different sealing keys, each of 32 random bytes or their base64'
-  if (!Array.isArray(value)) return { expected, seen: kindOf(value) }
+  if (!Array.isArray(value)) return { expected, seen: describeKind(value) }
   if (value.length === 0) return { expected, seen: 'none' }
-  const secrets = value.map(secretIn)
+  const secrets = value.map(parseSecret)
   const wrong = secrets.indexOf(null)
   if (wrong !== -1) return { expected, seen: `at ${wrong}: ${sizeOf(value[wrong])}` }
   const texts = secrets.map((secret) => Buffer.from(secret as Uint8Array).toString('base64'))
@@ -55,7 +55,7 @@ const sealingKeys: OptionRule = (value): OptionFault | null => {
 
 function sizeOf(value: unknown): string {
   if (typeof value === 'string') return `a string of ${value.length} characters`
-  return value instanceof Uint8Array ? `${value.byteLength} bytes` : kindOf(value)
+  return value instanceof Uint8Array ? `${value.byteLength} bytes` : describeKind(value)
 }
 
 const RULES = {

@@ -43,7 +43,7 @@ export function seal(bytes: readonly Uint8Array[], boundTo: string, key: Sealing
 /** @throws SealedStoreError */
 export function open(sealed: Uint8Array, boundTo: string, keys: readonly SealingKey[]): Buffer {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
-  if (bytes.byteLength < SEAL_BYTES) throw broken()
+  if (bytes.byteLength < SEAL_BYTES) throw brokenError()
   if (bytes[0] !== FORMAT) throw formatUnknown()
   const id = bytes.subarray(1, SALT_FROM)
   const key = keys.find((each) => each.id.equals(id))
@@ -57,7 +57,7 @@ export function open(sealed: Uint8Array, boundTo: string, keys: readonly Sealing
   try {
     decipher.final()
   } catch {
-    throw broken()
+    throw brokenError()
   }
   return opened
 }
@@ -66,7 +66,7 @@ function nonceIn(head: Buffer): Buffer {
   return head.subarray(NONCE_FROM)
 }
 
-export function broken(): SealedStoreError {
+export function brokenError(): SealedStoreError {
   return new SealedStoreError(
     'seal_broken',
     'A stored answer was changed after it was sealed, or belongs to another record: it was not opened, and was left unchanged. Find out who ' +

@@ -3,7 +3,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Answer } from '../../src/core/index.js'
 import { SealedStoreError } from './errors.js'
 import type { ReadOptions } from './options.js'
-import { broken, open, seal } from './seal.js'
+import { brokenError, open, seal } from './seal.js'
 
 /** The record of an answer: an answer that was sealed for one record cannot be opened for another. */
 interface RecordOf {
@@ -24,7 +24,7 @@ const SEALED_HEADER = 'sealed'
  * The sealed form of an answer. It shows nothing of the answer except whether its body was kept: stores and operators
  * tell that by `body: null`, and then the rest is sealed in a header.
  */
-export function sealedAnswer(answer: Answer, of: RecordOf, { keys, compress }: ReadOptions): Answer {
+export function sealAnswer(answer: Answer, of: RecordOf, { keys, compress }: ReadOptions): Answer {
   const { status, statusMessage, headers, body } = answer
   const head = Buffer.from(JSON.stringify([status, statusMessage, headers]))
   const isKept = body !== null
@@ -39,7 +39,7 @@ export function sealedAnswer(answer: Answer, of: RecordOf, { keys, compress }: R
 }
 
 /** @throws SealedStoreError */
-export function openedAnswer(answer: Answer, of: RecordOf, { keys, unsealedMayBeReplayed }: ReadOptions): Answer {
+export function openAnswer(answer: Answer, of: RecordOf, { keys, unsealedMayBeReplayed }: ReadOptions): Answer {
   const sealed = sealIn(answer)
   if (sealed === null) {
     // If a store or an operator has dropped the body, there is nothing to send.
@@ -54,12 +54,12 @@ export function openedAnswer(answer: Answer, of: RecordOf, { keys, unsealedMayBe
 }
 
 /** The sealed form of a step's result, bound to its label, too. */
-export function sealedResult(result: Uint8Array, label: string, of: RecordOf, { keys }: ReadOptions): Uint8Array {
+export function sealResult(result: Uint8Array, label: string, of: RecordOf, { keys }: ReadOptions): Uint8Array {
   return seal([result], boundToStep(of, label), keys[0])
 }
 
 /** @throws SealedStoreError */
-export function openedResult(result: Uint8Array, label: string, of: RecordOf, options: ReadOptions): Uint8Array {
+export function openResult(result: Uint8Array, label: string, of: RecordOf, options: ReadOptions): Uint8Array {
   if (!isText(result)) return open(result, boundToStep(of, label), options.keys)
   if (options.unsealedMayBeReplayed) return result
   throw unsealed()
@@ -82,7 +82,7 @@ function sealIn({ status, statusMessage, headers, body }: Answer): Uint8Array | 
   if (status !== SEALED_STATUS || statusMessage !== SEALED_MESSAGE) return null
   if (body !== null) return body
   const [name, value] = headers[0] ?? []
-  if (name !== SEALED_HEADER || value === undefined) throw broken()
+  if (name !== SEALED_HEADER || value === undefined) throw brokenError()
   return Buffer.from(value, 'base64')
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../../src/core/index.js'
 import type { SealedStoreError } from './errors.js'
 import { type ReadOptions, readOptions, type SealedOptions } from './options.js'
-import { openedAnswer, openedResult, sealedAnswer, sealedResult } from './sealed-answer.js'
+import { openAnswer, openResult, sealAnswer, sealResult } from './sealed-answer.js'
 
 /**
  * A store whose answers are encrypted and authenticated (AES-256-GCM) before the inner store receives them, and
@@ -44,12 +44,12 @@ export function sealed<Inner extends Store>(store: Inner, options: SealedOptions
 function sealedCommands(store: Store, options: ReadOptions): Partial<Store> {
   const { place = '' } = store
   const toKeep = (key: string, fingerprint: string, answer: Answer) =>
-    sealedAnswer(answer, { key, fingerprint, place }, options)
+    sealAnswer(answer, { key, fingerprint, place }, options)
 
   function shown<Record extends IdempotencyRecord | null>(key: string, record: Record): Record {
     if (record?.state !== 'completed' || record.answer === null) return record
     const { fingerprint } = record
-    return { ...record, answer: openedAnswer(record.answer, { key, fingerprint, place }, options) }
+    return { ...record, answer: openAnswer(record.answer, { key, fingerprint, place }, options) }
   }
 
   function reply<Reply extends BeginReply | CommandReply | Fenced>(
@@ -131,15 +131,15 @@ function stepCommands(store: Store, options: ReadOptions) {
     const of = { key, fingerprint, place }
     const steps = reply.steps.map((step) => {
       const { label, result } = step
-      return { ...step, result: result && openedResult(result, label, of, options) }
+      return { ...step, result: result && openResult(result, label, of, options) }
     })
     return { ...reply, steps }
   }
 
   const resultToKeep = (key: string, fingerprint: string, label: string, result: Uint8Array) =>
-    sealedResult(result, label, { key, fingerprint, place }, options)
+    sealResult(result, label, { key, fingerprint, place }, options)
   const resultToShow = (key: string, fingerprint: string, label: string, kept: Uint8Array) =>
-    openedResult(kept, label, { key, fingerprint, place }, options)
+    openResult(kept, label, { key, fingerprint, place }, options)
 
   return { begun, step, resultToKeep, resultToShow }
 }

@@ -255,7 +255,7 @@ function unmarked(cause: unknown): SqliteStoreError {
   )
 }
 
-export function nothingWrittenInside(): SqliteStoreError {
+export function nothingWrittenInsideError(): SqliteStoreError {
   return new SqliteStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
 }
 

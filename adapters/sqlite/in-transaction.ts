@@ -9,7 +9,7 @@ import {
 } from '../../src/core/index.js'
 import { ABSENT, owned } from '../sql/ownership.js'
 import { wordsOf } from './client.js'
-import { type Connection, nothingWrittenInside } from './connection.js'
+import { type Connection, nothingWrittenInsideError } from './connection.js'
 import { SqliteStoreError, storeError } from './errors.js'
 import type { Records } from './records.js'
 import type { WaitingLine } from './waiting-line.js'
@@ -66,7 +66,7 @@ export class InTransaction implements SynchronousTransactions {
   stepDone(key: string, token: string, change: StepChange): void {
     this.#connection.checkMark()
     const found = owned(this.#records.find(key, this.#records.now()), token, SqliteStoreError)
-    const steps = machine.withStep(found.steps, change)
+    const steps = machine.applyStep(found.steps, change)
     this.#records.write(key, { ...found, steps }, found)
   }
 
@@ -92,7 +92,7 @@ export class InTransaction implements SynchronousTransactions {
 
   #mayComplete(allowEmpty: boolean): void {
     this.#connection.checkMark()
-    if (!allowEmpty && !this.#connection.hasWritten()) throw nothingWrittenInside()
+    if (!allowEmpty && !this.#connection.hasWritten()) throw nothingWrittenInsideError()
   }
 }
 

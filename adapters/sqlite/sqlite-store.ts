@@ -3,7 +3,6 @@ import {
   type AllowEmpty,
   type Answer,
   type AsResult,
-  awaited,
   type BeginReply,
   type Claim,
   type CommandReply,
@@ -12,9 +11,8 @@ import {
   type GivenAnswer,
   type GivenByHand,
   type IdempotencyRecord,
+  keepProcessAlive,
   type ListedRecords,
-  listed,
-  listedIfUnknown,
   machine,
   type Ownership,
   type Resolution,
@@ -22,6 +20,8 @@ import {
   type StepOptions,
   type Store,
   stepAtOnce,
+  toListedRecord,
+  toListedRecordIfUnknown,
   transactAtOnce,
   type Unclaimed,
 } from '../../src/core/index.js'
@@ -90,7 +90,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
    * @throws SqliteStoreError; nothing was changed.
    */
   async migrate(): Promise<void> {
-    await awaited(this.#line.run(() => this.#connection.setUp()))
+    await keepProcessAlive(this.#line.run(() => this.#connection.setUp()))
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {
@@ -214,7 +214,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
     return this.#read((now) => {
       const rows = this.#connection.rows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
-      const found = listedIn(rows, keyOf, (row) => listed(recordIn(row, now), now))
+      const found = listedIn(rows, keyOf, (row) => toListedRecord(recordIn(row, now), now))
       return { ...found, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.key) }
     })
   }
@@ -223,7 +223,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     return this.#read((now) => {
       const rows = this.#connection.rows('list', Number(from ?? '0'), ROWS_A_LIST)
       const open = rows.filter(({ state }) => state !== 'completed')
-      const found = listedIn(open, keyOf, (row) => listedIfUnknown(recordIn(row, now), now))
+      const found = listedIn(open, keyOf, (row) => toListedRecordIfUnknown(recordIn(row, now), now))
       const last = rows.length < ROWS_A_LIST ? undefined : rows.at(-1)
       return { ...found, next: last === undefined ? null : `${integer(last, 'id')}` }
     })
@@ -232,7 +232,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   /** Removes all expired rows now, some at a time. Resolves with their number. */
   async sweep(): Promise<number> {
     for (let removed = 0; ; ) {
-      const step = await awaited(
+      const step = await keepProcessAlive(
         this.#line.run(() => this.#connection.write(() => this.#records.sweep(this.#records.now(), ROWS_A_SWEEP))),
       )
       removed += step

@@ -1,11 +1,11 @@
 import type { CommandLine } from '../command-line.js'
-import { records } from '../doctor/everywhere.js'
+import { examineRecords } from '../doctor/everywhere.js'
 import type { Finding } from '../doctor/finding.js'
 import { examineMySql } from '../doctor/mysql.js'
 import { examinePostgres } from '../doctor/postgres.js'
 import { examineRedis } from '../doctor/redis.js'
 import { examineSqlite } from '../doctor/sqlite.js'
-import { harmless, printJson } from '../printed.js'
+import { printJson, stripControlCharacters } from '../printed.js'
 import type { Target } from '../target.js'
 
 /** Exit code 1: something is red. */
@@ -19,12 +19,12 @@ export async function doctor({ options }: CommandLine, target: Target): Promise<
 async function findingsOf(target: Target): Promise<readonly Finding[]> {
   switch (target.kind) {
     case 'redis':
-      return [...(await examineRedis(target)), ...(await records(target))]
+      return [...(await examineRedis(target)), ...(await examineRecords(target))]
     case 'postgres':
     case 'mysql':
     case 'sqlite': {
       const { findings, hasTables } = await examined(target)
-      return hasTables ? [...findings, ...(await records(target))] : findings
+      return hasTables ? [...findings, ...(await examineRecords(target))] : findings
     }
     case 'store':
       return []
@@ -41,6 +41,8 @@ const CODES = { green: 32, yellow: 33, red: 31 } as const
 function print({ color, about, found, wayOut }: Finding): void {
   const word = color.padEnd(6)
   const paints = process.stdout.isTTY && !process.env.NO_COLOR
-  console.log(`${paints ? `\u001b[${CODES[color]}m${word}\u001b[0m` : word}  ${harmless(about)}: ${harmless(found)}`)
-  if (wayOut !== undefined) console.log(`        ${harmless(wayOut)}`)
+  console.log(
+    `${paints ? `\u001b[${CODES[color]}m${word}\u001b[0m` : word}  ${stripControlCharacters(about)}: ${stripControlCharacters(found)}`,
+  )
+  if (wayOut !== undefined) console.log(`        ${stripControlCharacters(wayOut)}`)
 }

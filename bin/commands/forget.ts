@@ -1,8 +1,8 @@
 import type { ForgottenScope, IdempotencyRecord, RecordName, ScopeName } from 'once-per-key/core'
-import { agrees, checkAskable, NO_RECORD, noRecordsOf, SAID_NO, unchanged } from '../asking.js'
+import { checkAskable, confirm, describeNoRecords, NO_RECORD, reportUnchanged, SAID_NO } from '../asking.js'
 import { type CommandLine, checkName, type Options, UsageError } from '../command-line.js'
-import { engineOf, recordOf } from '../operator.js'
-import { harmless, printJson } from '../printed.js'
+import { createEngine, readRecord } from '../operator.js'
+import { printJson, stripControlCharacters } from '../printed.js'
 import { type Target, tellPrefix } from '../target.js'
 import { print } from './inspect.js'
 
@@ -23,14 +23,14 @@ export async function forget({ rest, options }: CommandLine, target: Target): Pr
 
 async function ofScope(of: ScopeName, options: Options, target: Target): Promise<number> {
   const { 'dry-run': countsOnly = false, yes, json } = options
-  const question = `Erase the answers of the scope ${harmless(JSON.stringify(of.scope))}? Their retries get 409 answer_not_kept.`
-  if (!countsOnly && !yes && !(await agrees(question))) return unchanged(options, SAID_NO, { forgotten: 0 })
-  const counted = await engineOf(target.store).forgetScope(of, { countsOnly })
+  const question = `Erase the answers of the scope ${stripControlCharacters(JSON.stringify(of.scope))}? Their retries get 409 answer_not_kept.`
+  if (!countsOnly && !yes && !(await confirm(question))) return reportUnchanged(options, SAID_NO, { forgotten: 0 })
+  const counted = await createEngine(target.store).forgetScope(of, { countsOnly })
   const isNothing = counted.forgotten + counted.left + counted.unreadable === 0
   if (isNothing) tellPrefix(target)
   if (json) printJson(counted)
   else printCounts(counted, countsOnly)
-  if (isNothing && !json) console.log(noRecordsOf(of))
+  if (isNothing && !json) console.log(describeNoRecords(of))
   return counted.left + counted.unreadable > 0 ? 1 : 0
 }
 
@@ -53,20 +53,20 @@ const UNREADABLE =
 async function ofKey(name: RecordName, options: Options, target: Target): Promise<number> {
   const { remove: removes = false, 'dry-run': isDryRun, yes, json } = options
   const { store } = target
-  const record = await recordOf(store, name)
+  const record = await readRecord(store, name)
   if (record === null) tellPrefix(target)
   const why = whyNot(record, removes)
   if (record === null || record.state === 'in-flight' || why !== null) {
-    return unchanged(options, why ?? NO_RECORD, { forgotten: 0 })
+    return reportUnchanged(options, why ?? NO_RECORD, { forgotten: 0 })
   }
   if (!yes && !json) print(name, record, false)
   if (!isDryRun) {
     const question = removes
       ? 'Remove the record? The key is new then: the next request with it runs, as if there had been none.'
       : 'Erase its answer? Retries get 409 answer_not_kept.'
-    if (!yes && !(await agrees(question))) return unchanged(options, SAID_NO, { forgotten: 0 })
-    const forgotten = await engineOf(store).forget(name, record, { removes })
-    if (!forgotten.ok) return unchanged(options, 'the record has changed meanwhile', { forgotten: 0 })
+    if (!yes && !(await confirm(question))) return reportUnchanged(options, SAID_NO, { forgotten: 0 })
+    const forgotten = await createEngine(store).forget(name, record, { removes })
+    if (!forgotten.ok) return reportUnchanged(options, 'the record has changed meanwhile', { forgotten: 0 })
   }
   if (json) printJson({ forgotten: 1, left: 0, unreadable: 0 })
   else

@@ -1,15 +1,15 @@
 import { Buffer } from 'node:buffer'
-import { type Answer, derivedKey, type IdempotencyRecord, type RecordName } from 'once-per-key/core'
-import { type CommandLine, recordIn } from '../command-line.js'
-import { recordOf } from '../operator.js'
-import { type Facts, harmless, inWords, printFacts, printJson } from '../printed.js'
+import { type Answer, deriveKey, type IdempotencyRecord, type RecordName } from 'once-per-key/core'
+import { type CommandLine, parseRecordName } from '../command-line.js'
+import { readRecord } from '../operator.js'
+import { type Facts, formatDuration, printFacts, printJson, stripControlCharacters } from '../printed.js'
 import { isSealed } from '../sealing.js'
 import { type Target, tellPrefix } from '../target.js'
 
 export async function inspect(line: CommandLine, target: Target): Promise<number> {
-  const name = recordIn(line)
+  const name = parseRecordName(line)
   const { json, 'show-body': showsBody = false, derive: label } = line.options
-  const record = await recordOf(target.store, name)
+  const record = await readRecord(target.store, name)
   if (record === null) tellPrefix(target)
   const derived = record === null || label === undefined ? undefined : derivedIn(name, record, label)
   if (json)
@@ -26,12 +26,12 @@ function whyNone({ options: { namespace } }: CommandLine): string {
   return namespace === undefined
     ? 'There is no record of a request: the key is new, or its retention is over. For a runner say --namespace run.NAME, and for a ' +
         'webhook’s event --namespace webhook.'
-    : `There is no record in ${harmless(namespace)}: the key is new, or its retention is over.`
+    : `There is no record in ${stripControlCharacters(namespace)}: the key is new, or its retention is over.`
 }
 
 /** What `deriveKey(label)` returns to the handler of that record; `null`: the record is bound to no request any more. */
 function derivedIn(name: RecordName, { fingerprint }: IdempotencyRecord, label: string): string | null {
-  return fingerprint === null ? null : derivedKey({ ...name, fingerprint }, label)
+  return fingerprint === null ? null : deriveKey({ ...name, fingerprint }, label)
 }
 
 /** The record as people read it. */
@@ -43,7 +43,7 @@ export function print(name: object, record: IdempotencyRecord, showsBody: boolea
     ...name,
     state: record.state,
     attempt: record.attempt,
-    means: meaningOf(record),
+    means: describeMeaning(record),
     [isLapsed(record) ? 'lease ended' : 'lease ends']: leaseEndOf(record),
     steps: stepsIn(record),
     fingerprint: record.fingerprint ?? undefined,
@@ -56,9 +56,10 @@ export function print(name: object, record: IdempotencyRecord, showsBody: boolea
           ? 'not kept'
           : `${body.byteLength} bytes${isClosed ? ', to be read with ONCE_PER_KEY_SEALING_KEYS' : showsBody ? '' : ' (--show-body)'}`,
   })
-  for (const [header, value] of answer?.headers ?? []) console.log(`  ${harmless(header)}: ${harmless(value)}`)
+  for (const [header, value] of answer?.headers ?? [])
+    console.log(`  ${stripControlCharacters(header)}: ${stripControlCharacters(value)}`)
   if (showsBody && body !== null && !isClosed)
-    console.log(`\n${Buffer.from(body).toString('utf8').split('\n').map(harmless).join('\n')}`)
+    console.log(`\n${Buffer.from(body).toString('utf8').split('\n').map(stripControlCharacters).join('\n')}`)
 }
 
 /** Labels and states, and never a result. */
@@ -81,12 +82,12 @@ function leaseEndOf(record: IdempotencyRecord): string | undefined {
   return record.state === 'in-flight' ? new Date(Date.now() + record.leaseRemainingMs).toISOString() : undefined
 }
 
-export function meaningOf(record: IdempotencyRecord): string {
+export function describeMeaning(record: IdempotencyRecord): string {
   switch (record.state) {
     case 'in-flight':
       return record.leaseRemainingMs > 0
-        ? `it runs; its lease lasts ${inWords(record.leaseRemainingMs)} more`
-        : `unknown: its owner has been silent for ${inWords(-record.leaseRemainingMs)} past its lease`
+        ? `it runs; its lease lasts ${formatDuration(record.leaseRemainingMs)} more`
+        : `unknown: its owner has been silent for ${formatDuration(-record.leaseRemainingMs)} past its lease`
     case 'completed':
       return record.answer?.body === null
         ? 'it succeeded; retries get 409 answer_not_kept'

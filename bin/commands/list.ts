@@ -1,11 +1,11 @@
 import type { IdempotencyRecord, ScopeRecord } from 'once-per-key/core'
-import { noRecordsOf } from '../asking.js'
+import { describeNoRecords } from '../asking.js'
 import { type CommandLine, UsageError } from '../command-line.js'
-import { type Columns, oldestOf, printOldest } from '../oldest.js'
-import { engineOf } from '../operator.js'
-import { inWords, printJson } from '../printed.js'
+import { type Columns, collectOldest, printOldest } from '../oldest.js'
+import { createEngine } from '../operator.js'
+import { formatDuration, printJson } from '../printed.js'
 import { type Target, tellPrefix } from '../target.js'
-import { meaningOf, toOperatorsRecord } from './inspect.js'
+import { describeMeaning, toOperatorsRecord } from './inspect.js'
 
 /** Lists the records of a scope, the oldest first: also which answers `forget` would erase. */
 export async function list({ options }: CommandLine, target: Target): Promise<number> {
@@ -14,10 +14,10 @@ export async function list({ options }: CommandLine, target: Target): Promise<nu
     throw new UsageError('Say whose records: once-per-key list --scope SCOPE …')
   }
   const of = { scope, ...(namespace !== undefined && { namespace }) }
-  const { total, shown } = await oldestOf(engineOf(target.store).recordsOf(of), options)
+  const { total, shown } = await collectOldest(createEngine(target.store).recordsOf(of), options)
   if (total === 0) tellPrefix(target)
   if (json) printJson({ total, records: shown.map(asJson) })
-  else if (total === 0) console.log(noRecordsOf(of))
+  else if (total === 0) console.log(describeNoRecords(of))
   else printOldest(COLUMNS, total, shown)
   return shown.some(({ record }) => record === null) ? 1 : 0
 }
@@ -28,9 +28,13 @@ const COLUMNS: Columns<ScopeRecord> = [
   ['attempt', ({ record }) => `${record?.attempt ?? ''}`],
   [
     'means',
-    ({ record }) => (record === null ? 'it could not be read' : hasAnswer(record) ? HAS_ANSWER : meaningOf(record)),
+    ({ record }) =>
+      record === null ? 'it could not be read' : hasAnswer(record) ? HAS_ANSWER : describeMeaning(record),
   ],
-  ['kept for', ({ retentionRemainingMs }) => (retentionRemainingMs === null ? '' : inWords(retentionRemainingMs))],
+  [
+    'kept for',
+    ({ retentionRemainingMs }) => (retentionRemainingMs === null ? '' : formatDuration(retentionRemainingMs)),
+  ],
 ]
 
 const HAS_ANSWER = 'it succeeded; forget would erase its answer'

@@ -1,40 +1,44 @@
 import type { IdempotencyRecord } from 'once-per-key/core'
 import type { KnownOutcome } from 'once-per-key/http'
-import { agrees, checkAskable, NO_RECORD, SAID_NO, unchanged } from '../asking.js'
-import { type CommandLine, countIn, type Options, recordIn, UsageError } from '../command-line.js'
-import { checkResolution, operatorOf, recordOf } from '../operator.js'
-import { harmless, inWords, printJson } from '../printed.js'
-import { lacksKeys } from '../sealing.js'
+import { checkAskable, confirm, NO_RECORD, reportUnchanged, SAID_NO } from '../asking.js'
+import { type CommandLine, type Options, parseCount, parseRecordName, UsageError } from '../command-line.js'
+import { checkResolution, createOperatorCommands, readRecord } from '../operator.js'
+import { formatDuration, printJson, stripControlCharacters } from '../printed.js'
+import { hasSealedAnswersWithoutKeys } from '../sealing.js'
 import { type Target, tellPrefix } from '../target.js'
 import { print } from './inspect.js'
 
 /** Settles an unknown outcome: after a look at the record, and only of the attempt that whoever typed it has looked at. */
 export async function resolve(line: CommandLine, target: Target): Promise<number> {
-  const name = recordIn(line)
+  const name = parseRecordName(line)
   const { options } = line
   const { store } = target
-  const attempt = countIn(options, 'attempt')
+  const attempt = parseCount(options, 'attempt')
   if (attempt === undefined)
     throw new UsageError('--attempt N says which attempt you looked at: see once-per-key inspect.')
   const outcome = outcomeIn(options)
   await checkResolution({ ...name, attempt }, outcome)
   checkAskable(options)
 
-  const record = await recordOf(store, name)
+  const record = await readRecord(store, name)
   if (record === null) tellPrefix(target)
   if (record === null || record.attempt !== attempt) {
-    return unchanged(options, record === null ? NO_RECORD : goneOn(record), NOT_SETTLED)
+    return reportUnchanged(options, record === null ? NO_RECORD : goneOn(record), NOT_SETTLED)
   }
-  if (typeof outcome === 'object' && (await lacksKeys(target))) {
+  if (typeof outcome === 'object' && (await hasSealedAnswersWithoutKeys(target))) {
     const wayOut = 'set ONCE_PER_KEY_SEALING_KEYS, or settle it without an answer'
-    return unchanged(options, `the answers of this store are sealed, and this one would not be: ${wayOut}`, NOT_SETTLED)
+    return reportUnchanged(
+      options,
+      `the answers of this store are sealed, and this one would not be: ${wayOut}`,
+      NOT_SETTLED,
+    )
   }
   if (!options.yes) {
     if (!options.json) print(name, record, false)
-    if (!(await agrees(questionOf(kindOf(outcome), record)))) return unchanged(options, SAID_NO, NOT_SETTLED)
+    if (!(await confirm(questionOf(kindOf(outcome), record)))) return reportUnchanged(options, SAID_NO, NOT_SETTLED)
   }
-  const resolved = await operatorOf(store).resolve({ ...name, attempt }, outcome)
-  if (!resolved.ok) return unchanged(options, whyNot(resolved.record, attempt), NOT_SETTLED)
+  const resolved = await createOperatorCommands(store).resolve({ ...name, attempt }, outcome)
+  if (!resolved.ok) return reportUnchanged(options, whyNot(resolved.record, attempt), NOT_SETTLED)
   const forgotten = outcome === 'failed' ? stepsDone(record) : []
   if (options.json) printJson({ settled: true, attempt, ...(forgotten.length > 0 && { forgottenSteps: forgotten }) })
   else
@@ -52,7 +56,7 @@ function stepsDone(record: IdempotencyRecord): string[] {
 
 function toldOf(labels: readonly string[], one: string, several: string): string {
   if (labels.length === 0) return ''
-  const which = labels.map((label) => harmless(JSON.stringify(label))).join(', ')
+  const which = labels.map((label) => stripControlCharacters(JSON.stringify(label))).join(', ')
   return ` The recorded step${labels.length === 1 ? '' : 's'} ${which} ${labels.length === 1 ? one : several} again.`
 }
 
@@ -71,7 +75,7 @@ function goneOn({ attempt }: IdempotencyRecord): string {
 function whyNot(record: IdempotencyRecord | null, attempt: number): string {
   if (record !== null && record.attempt !== attempt) return goneOn(record)
   return record?.state === 'in-flight'
-    ? `it may still run: its lease lasts for ${inWords(record.leaseRemainingMs)} more`
+    ? `it may still run: its lease lasts for ${formatDuration(record.leaseRemainingMs)} more`
     : `its outcome is known: it is ${record?.state ?? 'gone'}`
 }
 
@@ -96,7 +100,7 @@ const NOT_SETTLED = { settled: false }
 /** @throws UsageError */
 function outcomeIn(options: Options): KnownOutcome {
   const { failed = false, completed = false, rerun = false, body } = options
-  const status = countIn(options, 'status')
+  const status = parseCount(options, 'status')
   const type = options['content-type']
   if ([failed, completed, rerun].filter(Boolean).length !== 1)
     throw new UsageError('Say what became of it: either --failed or --completed, or --rerun.')

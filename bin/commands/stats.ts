@@ -1,12 +1,12 @@
 import type { CommandLine } from '../command-line.js'
 import { keysOf } from '../keys.js'
-import { operatorOf } from '../operator.js'
+import { createOperatorCommands } from '../operator.js'
 import { printFacts, printJson } from '../printed.js'
 import { type Target, tellPrefix } from '../target.js'
 
 export async function stats({ options }: CommandLine, target: Target): Promise<number> {
   const unknown = { 'in-flight': 0, failed: 0 }
-  for await (const { record } of operatorOf(target.store).unknown()) {
+  for await (const { record } of createOperatorCommands(target.store).unknown()) {
     if (record.state !== 'completed') unknown[record.state]++
   }
   let records = 0

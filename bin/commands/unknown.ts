@@ -1,14 +1,14 @@
 import type { UnknownOutcome } from 'once-per-key/core'
 import type { CommandLine } from '../command-line.js'
-import { type Columns, oldestOf, printOldest } from '../oldest.js'
-import { operatorOf } from '../operator.js'
-import { inWords, printJson } from '../printed.js'
+import { type Columns, collectOldest, printOldest } from '../oldest.js'
+import { createOperatorCommands } from '../operator.js'
+import { formatDuration, printJson } from '../printed.js'
 import { type Target, tellPrefix } from '../target.js'
 import { toOperatorsRecord } from './inspect.js'
 
 /** Lists what awaits an operator, the oldest first. */
 export async function unknown({ options }: CommandLine, target: Target): Promise<number> {
-  const { total, shown } = await oldestOf(operatorOf(target.store).unknown(), options)
+  const { total, shown } = await collectOldest(createOperatorCommands(target.store).unknown(), options)
   // Mostly nothing is there to be told of, and a job that looks each night knows its prefix.
   if (shown.length === 0 && options.prefix === undefined) tellPrefix(target)
   if (options.json) {
@@ -28,11 +28,11 @@ const COLUMNS: Columns<UnknownOutcome> = [
   ['path', ({ path = '' }) => path],
   ['attempt', ({ record }) => `${record.attempt}`],
   ['what happened', whatHappened],
-  ['kept for', ({ retentionRemainingMs }) => inWords(retentionRemainingMs)],
+  ['kept for', ({ retentionRemainingMs }) => formatDuration(retentionRemainingMs)],
 ]
 
 function whatHappened({ record }: UnknownOutcome): string {
   return record.state === 'in-flight'
-    ? `its owner has been silent for ${inWords(-record.leaseRemainingMs)} past its lease`
+    ? `its owner has been silent for ${formatDuration(-record.leaseRemainingMs)} past its lease`
     : 'it failed, and may have had its effect'
 }

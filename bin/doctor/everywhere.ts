@@ -1,5 +1,5 @@
 import { keysOf } from '../keys.js'
-import { operatorOf } from '../operator.js'
+import { createOperatorCommands } from '../operator.js'
 import type { Target } from '../target.js'
 import { type Finding, green, red, unless, yellow } from './finding.js'
 
@@ -10,7 +10,7 @@ const SKEW_MS = 1_000
 const MOST_READ = 1_000
 
 /** The median of some commands, one behind the other, in milliseconds. */
-export async function latency(ping: () => Promise<unknown>): Promise<Finding> {
+export async function measureLatency(ping: () => Promise<unknown>): Promise<Finding> {
   const times: number[] = []
   for (let i = 0; i < PINGS; i++) {
     const from = performance.now()
@@ -26,7 +26,7 @@ export async function latency(ping: () => Promise<unknown>): Promise<Finding> {
 }
 
 /** `told`: the server's clock, in milliseconds, as it was between two looks at ours. */
-export async function clock(ask: () => Promise<number>): Promise<Finding> {
+export async function compareClock(ask: () => Promise<number>): Promise<Finding> {
   const from = Date.now()
   const told = await ask()
   const offMs = Math.round(told - (from + Date.now()) / 2)
@@ -37,9 +37,9 @@ export async function clock(ask: () => Promise<number>): Promise<Finding> {
 }
 
 /** What there is to settle, and whether what is kept can be read. */
-export async function records(target: Target): Promise<Finding[]> {
+export async function examineRecords(target: Target): Promise<Finding[]> {
   let unknown = 0
-  for await (const _ of operatorOf(target.store).unknown()) unknown++
+  for await (const _ of createOperatorCommands(target.store).unknown()) unknown++
   const settled = unless(
     unknown > 0,
     'unknown outcomes',

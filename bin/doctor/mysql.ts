@@ -1,5 +1,5 @@
 import type { MySqlTarget } from '../targets/mysql.js'
-import { clock, latency } from './everywhere.js'
+import { compareClock, measureLatency } from './everywhere.js'
 import { type Finding, green, red, unless, yellow } from './finding.js'
 
 type Settings = Readonly<Record<string, string>>
@@ -24,13 +24,13 @@ export async function examineMySql(target: MySqlTarget): Promise<{ findings: Fin
     replication(settings),
     connections(settings),
     idleTransactions(settings),
-    await clock(async () => {
+    await compareClock(async () => {
       const [row] = await target.rows(
         "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000 AS ms",
       )
       return Number(row?.ms)
     }),
-    await latency(() => target.rows('SELECT 1')),
+    await measureLatency(() => target.rows('SELECT 1')),
   ]
   return { findings, hasTables }
 }

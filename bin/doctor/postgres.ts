@@ -1,7 +1,7 @@
 import { PostgresStore } from 'once-per-key/postgres'
 import type { PoolClient } from 'pg'
 import type { PostgresTarget } from '../targets/postgres.js'
-import { clock, latency } from './everywhere.js'
+import { compareClock, measureLatency } from './everywhere.js'
 import { type Finding, green, red, unless, yellow } from './finding.js'
 
 type Row = Readonly<Record<string, string | null>>
@@ -32,14 +32,14 @@ export async function examinePostgres(target: PostgresTarget): Promise<{ finding
     connections(row),
     idleTransactions(row),
     await pooler(target),
-    await clock(async () => {
+    await compareClock(async () => {
       const [told] = await rowsOf(
         target,
         'SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000)::pg_catalog.text AS ms',
       )
       return Number(told?.ms)
     }),
-    await latency(() => target.pool.query('SELECT 1')),
+    await measureLatency(() => target.pool.query('SELECT 1')),
   ]
   return { findings, hasTables }
 }

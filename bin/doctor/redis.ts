@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
-import { inBytes } from '../printed.js'
+import { formatBytes } from '../printed.js'
 import type { RedisTarget } from '../targets/redis.js'
-import { clock, latency } from './everywhere.js'
+import { compareClock, measureLatency } from './everywhere.js'
 import { type Finding, green, red, unless, yellow } from './finding.js'
 
 /** INFO of a server: names and values. */
@@ -25,11 +25,11 @@ async function examineServer(redis: Redis): Promise<Finding[]> {
     memory(info),
     persistence(info),
     await replication(info, redis),
-    await clock(async () => {
+    await compareClock(async () => {
       const [seconds, micros] = await redis.time()
       return Number(seconds) * 1_000 + Number(micros) / 1_000
     }),
-    await latency(() => redis.time()),
+    await measureLatency(() => redis.time()),
   ]
 }
 
@@ -64,10 +64,10 @@ function memory(info: Info): Finding {
   const limit = Number(info.get('maxmemory'))
   if (limit === 0) {
     const wayOut = 'Set maxmemory below what the machine has: beyond that, the kernel ends Redis.'
-    return yellow('memory', `${inBytes(used)} used, no limit`, wayOut)
+    return yellow('memory', `${formatBytes(used)} used, no limit`, wayOut)
   }
   const share = used / limit
-  const found = `${inBytes(used)} of ${inBytes(limit)} used (${Math.round(100 * share)} %)`
+  const found = `${formatBytes(used)} of ${formatBytes(limit)} used (${Math.round(100 * share)} %)`
   const wayOut = 'Where it is full, new keys get 503. Raise maxmemory, or shorten retentionMs.'
   if (share > 0.9) return red('memory', found, wayOut)
   return unless(share > 0.7, 'memory', found, yellow, wayOut)

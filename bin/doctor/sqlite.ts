@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { inBytes } from '../printed.js'
+import { formatBytes } from '../printed.js'
 import type { SqliteTarget } from '../targets/sqlite.js'
-import { latency } from './everywhere.js'
+import { measureLatency } from './everywhere.js'
 import { type Finding, green, red, unless, yellow } from './finding.js'
 
 const LEAST_FREE_BYTES = 2 ** 30
@@ -28,7 +28,7 @@ export async function examineSqlite(target: SqliteTarget): Promise<{ findings: F
     intact(target),
     ...(hasTables ? [sweeping(target)] : []),
     await room(target),
-    await latency(async () => get(target, 'SELECT count(*) AS found FROM main.sqlite_schema')),
+    await measureLatency(async () => get(target, 'SELECT count(*) AS found FROM main.sqlite_schema')),
   ]
   return { findings, hasTables }
 }
@@ -69,7 +69,7 @@ async function room({ file }: SqliteTarget): Promise<Finding> {
   return unless(
     free < LEAST_FREE_BYTES,
     'disk',
-    `${inBytes(free)} free`,
+    `${formatBytes(free)} free`,
     yellow,
     'Where the disk is full, keys get 503: make room.',
   )

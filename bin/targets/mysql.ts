@@ -1,7 +1,7 @@
 import type { RowDataPacket } from 'mysql2/promise'
 import { MySqlStore } from 'once-per-key/mysql'
-import { driver } from '../driver.js'
-import { CONNECT_MS, DRIVER_MS, reasonOf } from '../limits.js'
+import { loadDriver } from '../driver.js'
+import { CONNECT_MS, DRIVER_MS, describeError } from '../limits.js'
 
 export interface MySqlTarget {
   readonly kind: 'mysql'
@@ -15,14 +15,14 @@ export interface MySqlTarget {
 const AS_USUAL = { rowsAsArray: false, nestTables: false, typeCast: true, bigNumberStrings: false }
 
 export async function openMySql(uri: string, prefix = 'once_per_key_'): Promise<MySqlTarget> {
-  const { createPool } = await driver('mysql2', () => import('mysql2/promise'))
+  const { createPool } = await loadDriver('mysql2', () => import('mysql2/promise'))
   const pool = createPool({ uri, connectionLimit: 1, connectTimeout: CONNECT_MS })
   const store = new MySqlStore({ pool, prefix, sweeps: false })
   try {
     const connection = await pool.getConnection()
     connection.release()
   } catch (error) {
-    throw new Error(`MySQL cannot be reached: ${reasonOf(error)}`, { cause: error })
+    throw new Error(`MySQL cannot be reached: ${describeError(error)}`, { cause: error })
   }
   const rows: MySqlTarget['rows'] = async (sql, values = []) => {
     const options = { sql, values: [...values], timeout: DRIVER_MS, ...AS_USUAL }

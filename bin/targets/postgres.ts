@@ -1,7 +1,7 @@
 import { PostgresStore } from 'once-per-key/postgres'
 import type { Pool } from 'pg'
-import { driver } from '../driver.js'
-import { CONNECT_MS, DRIVER_MS, reasonOf } from '../limits.js'
+import { loadDriver } from '../driver.js'
+import { CONNECT_MS, DRIVER_MS, describeError } from '../limits.js'
 
 export interface PostgresTarget {
   readonly kind: 'postgres'
@@ -12,7 +12,7 @@ export interface PostgresTarget {
 }
 
 export async function openPostgres(connectionString: string, schema = 'once_per_key'): Promise<PostgresTarget> {
-  const { default: pg } = await driver('pg', () => import('pg'))
+  const { default: pg } = await loadDriver('pg', () => import('pg'))
   const limits = { connectionTimeoutMillis: CONNECT_MS, query_timeout: DRIVER_MS }
   const pool = new pg.Pool({ connectionString, max: 1, ...limits })
   pool.on('error', () => {}) // The next command says it.
@@ -21,7 +21,7 @@ export async function openPostgres(connectionString: string, schema = 'once_per_
     const connection = await pool.connect()
     connection.release()
   } catch (error) {
-    throw new Error(`Postgres cannot be reached: ${reasonOf(error)}`, { cause: error })
+    throw new Error(`Postgres cannot be reached: ${describeError(error)}`, { cause: error })
   }
   return { kind: 'postgres', store, schema, pool, close: () => pool.end() }
 }

@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
-import { driver } from '../driver.js'
-import { CONNECT_MS, DRIVER_MS, reasonOf, within } from '../limits.js'
+import { loadDriver } from '../driver.js'
+import { CONNECT_MS, DRIVER_MS, describeError, withTimeLimit } from '../limits.js'
 
 export interface RedisTarget {
   readonly kind: 'redis'
@@ -24,7 +24,7 @@ const OF_SERVER = {
 }
 
 export async function openRedis(url: string, prefix = DEFAULT_PREFIX): Promise<RedisTarget> {
-  const { default: ioredis } = await driver('ioredis', () => import('ioredis'))
+  const { default: ioredis } = await loadDriver('ioredis', () => import('ioredis'))
   // Not `ioredis.Redis`, which releases before 5.3 lack.
   const unconnected = new ioredis.default(url, { lazyConnect: true, ...OF_SERVER })
   checkDatabase(unconnected)
@@ -59,7 +59,7 @@ async function selected(redis: Redis): Promise<void> {
     await redis.select(db)
   } catch (error) {
     redis.disconnect()
-    throw new Error(`Redis does not give its database ${db}: ${reasonOf(error)}`, { cause: error })
+    throw new Error(`Redis does not give its database ${db}: ${describeError(error)}`, { cause: error })
   }
 }
 
@@ -70,7 +70,7 @@ async function isCluster(redis: Redis): Promise<boolean> {
   } catch (error) {
     redis.disconnect()
     const wayOut = 'Allow INFO to this user, or give --store with a client of your own.'
-    throw new Error(`Redis does not say whether it is a cluster: ${reasonOf(error)}. ${wayOut}`, { cause: error })
+    throw new Error(`Redis does not say whether it is a cluster: ${describeError(error)}. ${wayOut}`, { cause: error })
   }
 }
 
@@ -81,10 +81,10 @@ async function connected<Client extends Redis | Cluster>(client: Client): Promis
     cause ??= error
   })
   try {
-    await within(CONNECT_MS, client.connect(), 'It did not answer')
+    await withTimeLimit(CONNECT_MS, client.connect(), 'It did not answer')
   } catch (error) {
     if (client.status !== 'end') client.disconnect()
-    throw new Error(`Redis cannot be reached: ${reasonOf(cause ?? error)}`)
+    throw new Error(`Redis cannot be reached: ${describeError(cause ?? error)}`)
   }
   return client
 }

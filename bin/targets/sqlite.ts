@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type SqliteDatabase, SqliteStore } from 'once-per-key/sqlite'
-import { driver } from '../driver.js'
+import { loadDriver } from '../driver.js'
 
 export interface SqliteTarget {
   readonly kind: 'sqlite'
@@ -46,6 +46,6 @@ async function opened(file: string, readOnly: boolean): Promise<Closable> {
     | { readonly DatabaseSync: new (file: string, options: { readonly readOnly: boolean }) => Closable }
     | undefined
   if (builtIn !== undefined) return new builtIn.DatabaseSync(file, { readOnly })
-  const { default: Database } = await driver('better-sqlite3', () => import('better-sqlite3'))
+  const { default: Database } = await loadDriver('better-sqlite3', () => import('better-sqlite3'))
   return new Database(file, { readonly: readOnly }) as Closable
 }

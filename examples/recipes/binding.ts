@@ -1,9 +1,9 @@
 import type { Answer, IdempotencyContext } from 'once-per-key/core'
 import {
-  comparableBody,
   createRequestEngine,
   type HeaderPairs,
   type IdempotencyOptions,
+  parseComparableBody,
   type RequestEnd,
 } from 'once-per-key/http'
 
@@ -20,7 +20,7 @@ export function bound(handler: Handler, options: IdempotencyOptions<Request>) {
       method: request.method,
       target: request.url.slice(new URL(request.url).origin.length),
       rawHeaders,
-      ...comparableBody(new Uint8Array(await request.clone().arrayBuffer()), rawHeaders),
+      ...parseComparableBody(new Uint8Array(await request.clone().arrayBuffer()), rawHeaders),
       isAbandoned: () => request.signal.aborted,
     })
     if (decision.action === 'bypass') return handler(request)

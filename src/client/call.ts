@@ -1,6 +1,14 @@
 import type { Rules } from './options.js'
-import { hasHappened, isCertainRefusal, isFinal, isReplayed, type Problem, pauseMs, type Reply } from './reply.js'
-import { type RepeatableRequest, tryOnce, within } from './request.js'
+import {
+  computePauseMs,
+  hasHappened,
+  isCertainRefusal,
+  isFinal,
+  isReplayed,
+  type Problem,
+  type Reply,
+} from './reply.js'
+import { type RepeatableRequest, runWithTimeLimit, tryOnce } from './request.js'
 
 export type Outcome = Done | Refused | Unknown
 
@@ -105,9 +113,9 @@ export async function carryOut(
     }
     mayHaveHappened ||= !isCertainRefusal(last) || last.response?.status === 409
 
-    const waitMs = pauseMs(last, tries)
+    const waitMs = computePauseMs(last, tries)
     if (tries >= rules.maxTries || waitMs >= endsAt - Date.now()) return
-    await within(waitMs, signal, () => new Promise(() => {}))
+    await runWithTimeLimit(waitMs, signal, () => new Promise(() => {}))
   }
   return
 }

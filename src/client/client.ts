@@ -1,7 +1,7 @@
 import { type Call, carryOut, type Outcome } from './call.js'
-import { type ClientOptions, rulesOf } from './options.js'
+import { type ClientOptions, resolveClientOptions } from './options.js'
 import type { Reply } from './reply.js'
-import { repeatable, within } from './request.js'
+import { runWithTimeLimit, toRepeatableRequest } from './request.js'
 
 export interface Client {
   /**
@@ -43,7 +43,7 @@ export interface Client {
  * @throws TypeError, RangeError for invalid options.
  */
 export function createClient(options: ClientOptions): Client {
-  const rules = rulesOf(options)
+  const rules = resolveClientOptions(options)
   /** The calls in progress, by operation. */
   const underWay = new Map<string, Call>()
 
@@ -51,7 +51,7 @@ export function createClient(options: ClientOptions): Client {
     async send(operation, url, init = {}) {
       if (typeof operation !== 'string' || !operation) throw new TypeError('The operation needs a name.')
       const { body, signal } = init // First: of what fails here, nothing has begun.
-      const request = repeatable(url, init)
+      const request = toRepeatableRequest(url, init)
       const call: Call = underWay.get(operation) ?? {
         request,
         body,
@@ -62,7 +62,7 @@ export function createClient(options: ClientOptions): Client {
       underWay.set(operation, call)
       call.waiting++
       try {
-        const end = await within(rules.totalTimeoutMs, signal, async () => {
+        const end = await runWithTimeLimit(rules.totalTimeoutMs, signal, async () => {
           const [first, own] = await Promise.all([call.request, request])
           if (first.head !== own.head || call.body !== body) {
             throw new TypeError('One is in progress.')
@@ -81,7 +81,7 @@ export function createClient(options: ClientOptions): Client {
     },
 
     async forget(operation) {
-      const end = await within(rules.totalTimeoutMs, null, (signal) => rules.keys.end(operation, signal))
+      const end = await runWithTimeLimit(rules.totalTimeoutMs, null, (signal) => rules.keys.end(operation, signal))
       if ((end as Reply | undefined)?.cause) throw (end as Reply).cause
     },
   }

@@ -1,5 +1,5 @@
-import { timeOf } from './reply.js'
-import { within } from './request.js'
+import { readServerTime } from './reply.js'
+import { runWithTimeLimit } from './request.js'
 
 /**
  * Stores the key of an operation from before its first try until its outcome is settled: `localStorage`, React Native's
@@ -120,7 +120,7 @@ export function createKeyring(keys: Keys): Keyring {
     },
 
     learnTime(response) {
-      const seenMs = timeOf(response) - Date.now()
+      const seenMs = readServerTime(response) - Date.now()
       const isNews = Math.abs(seenMs - offsetMs) > 60_000 // A `Date` has whole seconds, and was under way.
       if (isNews) offsetMs = seenMs
       return isNews
@@ -146,7 +146,7 @@ function dated(key: string, isNew: boolean): Key {
 /** One client after the other, where the platform has locks. */
 async function inTurn<Result>(name: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
   // A silent storage must not hold the lock when its call has ended. Nobody reads what is returned then.
-  const turn = () => within(2147483647, signal, work)
+  const turn = () => runWithTimeLimit(2147483647, signal, work)
   // In a sandboxed frame there are locks, and each request is denied. What failed in `work` fails again.
   return (globalThis as Platform).navigator?.locks?.request(name, turn).catch(work) ?? work()
 }

@@ -50,7 +50,7 @@ type Options = { readonly [Name in keyof ClientOptions]-?: Exclude<ClientOptions
 export type Rules = Omit<Options, 'keys'> & { readonly keys: Keyring }
 
 /** @throws TypeError, RangeError for invalid options. */
-export function rulesOf({ keys, ...given }: Partial<ClientOptions> = {}): Rules {
+export function resolveClientOptions({ keys, ...given }: Partial<ClientOptions> = {}): Rules {
   if (Object(keys) !== keys) throw new TypeError('`keys` is missing.')
   const rules: Omit<Options, 'keys'> & Record<string, unknown> = {
     fetch: (...sent) => globalThis.fetch(...sent),

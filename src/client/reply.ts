@@ -72,15 +72,15 @@ export function isOfTheOperation({ status, headers }: Response, problem: Problem
 }
 
 /** The server's `Retry-After` plus up to a second; otherwise exponential backoff with full jitter. */
-export function pauseMs({ response }: Reply, tries: number): number {
+export function computePauseMs({ response }: Reply, tries: number): number {
   const told = `${response?.headers.get('Retry-After')}`
   // RFC 9110 §10.2.3: "Retry-After = HTTP-date / delay-seconds". Absent or invalid is 0.
-  const toldMs = Math.max(0, +told * 1_000 || Date.parse(told) - (timeOf(response) || Date.now()) || 0)
+  const toldMs = Math.max(0, +told * 1_000 || Date.parse(told) - (readServerTime(response) || Date.now()) || 0)
   const spreadMs = toldMs ? 1_000 : Math.min(LONGEST_BACKOFF_MS, HALF_FIRST_BACKOFF_MS * 2 ** tries)
   return toldMs + Math.random() * spreadMs
 }
 
 /** The service's time, in milliseconds. Not a number without `Date`, which browsers hide from other origins unless it is exposed. */
-export function timeOf(response: Response | undefined): number {
+export function readServerTime(response: Response | undefined): number {
   return Date.parse(`${response?.headers.get('Date')}`)
 }

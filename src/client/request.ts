@@ -14,7 +14,7 @@ export interface RepeatableRequest extends RequestInit {
  * current URL. Throws a `TypeError` if `fetch` would, if a retry could not be safe, or if `fetch` would send
  * `[object Object]` or `undefined` for what was meant.
  */
-export async function repeatable(url: string | URL, init: RequestInit): Promise<RepeatableRequest> {
+export async function toRepeatableRequest(url: string | URL, init: RequestInit): Promise<RepeatableRequest> {
   const { body, method = 'POST', mode } = init
   if (typeof ((url as URL)?.href ?? url) !== 'string' || Object(init) !== init)
     throw new TypeError('Use a URL and an object.')
@@ -48,7 +48,7 @@ export function tryOnce(
   limitMs: number,
   callers: AbortSignal,
 ): Promise<Reply> {
-  return within(limitMs, callers, async (signal) => {
+  return runWithTimeLimit(limitMs, callers, async (signal) => {
     try {
       const response = await send(request.url, { ...request, signal })
       return { response, problem: problemIn(await response.clone().text(), response) }
@@ -71,7 +71,7 @@ function problemIn(text: string, { headers }: Response): Problem | undefined {
  * Resolves with the result of `work`; as soon as the time is over or the caller aborts, with the cause, even if `work`
  * ignores its signal, as the caller's own `fetch` may.
  */
-export async function within<Result>(
+export async function runWithTimeLimit<Result>(
   limitMs: number,
   callers: AbortSignal | null | undefined,
   work: (signal: AbortSignal) => Promise<Result>,

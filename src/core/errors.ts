@@ -151,7 +151,7 @@ export class IdempotencyError extends Error {
   constructor(code: IdempotencyErrorCode, message: string, options?: { readonly cause?: unknown }) {
     // After a list, on its own line.
     super(
-      `${message}${message.includes('\n') ? '\n' : ' '}${aboutCode(code)}`,
+      `${message}${message.includes('\n') ? '\n' : ' '}${buildErrorPageHint(code)}`,
       options?.cause === undefined ? {} : options,
     )
     this.code = code
@@ -160,7 +160,7 @@ export class IdempotencyError extends Error {
 recognizeAcrossCopies(IdempotencyError, 'IdempotencyError')
 
 /** The kind of a value, for a message; never its content. */
-export function kindOf(value: unknown): string {
+export function describeKind(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (typeof value !== 'object') return `a ${typeof value}`
   const prototype: object | null = Object.getPrototypeOf(value)
@@ -174,14 +174,14 @@ export function kindOf(value: unknown): string {
 const MOST_CAUSE_CHARACTERS = 300
 
 /** The message of what was thrown, to be appended after "failed". */
-export function inItsWords(cause: unknown): string {
+export function describeCause(cause: unknown): string {
   try {
     const { message } = (cause ?? {}) as { message?: unknown }
     if (typeof message === 'string' && message.trim() !== '') {
       const words = message.trim().replace(/\s+/g, ' ').replace(/\.$/, '')
       return words.length <= MOST_CAUSE_CHARACTERS ? `: ${words}` : `: ${words.slice(0, MOST_CAUSE_CHARACTERS)}…`
     }
-    return cause instanceof Error ? '' : ` with ${kindOf(cause)}`
+    return cause instanceof Error ? '' : ` with ${describeKind(cause)}`
   } catch {
     return '' // Reading its properties threw.
   }
@@ -239,7 +239,7 @@ interface ErrorJson {
 
 function toErrorJson(error: Error, depth = 0): ErrorJson {
   const { name, message, stack, code, cause, errors } = error as Error & { code?: unknown; errors?: unknown }
-  const toJson = (of: unknown) => (isError(of) ? toErrorJson(of, depth + 1) : isPlain(of) ? of : kindOf(of))
+  const toJson = (of: unknown) => (isError(of) ? toErrorJson(of, depth + 1) : isPlain(of) ? of : describeKind(of))
   const isDeeper = depth < MOST_CAUSES // A cause may be its own cause.
   return {
     name: String(name),
@@ -263,7 +263,7 @@ declare const DOCUMENTATION: string | undefined
 /** Where messages point to: the folder in the package, as long as the project has no address. */
 const DOCS = typeof DOCUMENTATION === 'string' ? DOCUMENTATION : 'once-per-key/docs'
 
-export function aboutCode(code: string): string {
+export function buildErrorPageHint(code: string): string {
   return `See ${DOCS}/errors.md#${code}`
 }
 

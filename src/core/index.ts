@@ -1,24 +1,24 @@
-export { awaited } from './calls/awaited.js'
-export { faultInReply, type ReplyFault } from './calls/reply.js'
+export { keepProcessAlive } from './calls/awaited.js'
+export { findReplyFault, type ReplyFault } from './calls/reply.js'
 export type { Claimed } from './engine/claims.js'
 export { createOperationEngine, type OperationEngine } from './engine/engine.js'
 export {
   CertainFailure,
   type CertainFailureOptions,
+  describeCause,
+  describeKind,
   IdempotencyError,
   type IdempotencyErrorCode,
-  inItsWords,
   isCertainFailure,
-  kindOf,
   recognizeAcrossCopies,
 } from './errors.js'
 export {
   type CommandName,
   type EngineEvent,
   type FailureReason,
+  guardListener as safeListener,
   type Refusal,
   type StoreFailure,
-  safely as safeListener,
   warnOnce,
   warnUnheard,
 } from './events/events.js'
@@ -27,39 +27,39 @@ export type { ClaimTrace, CommandTrace, EventTrace, TracedEvent } from './events
 export {
   type AsInput,
   type AsResult,
+  encodeLooseJson,
+  encodeStrictJson,
   type Json,
   type JsonInputOf,
   type JsonOf,
-  looseJson,
-  parsedJson,
-  strictJson,
+  parseJson,
 } from './json.js'
 export { type MaybePromise, runAfterwards, whenever } from './maybe-promise.js'
 export {
-  mountedTwice,
-  operationTaken,
+  mountedTwiceError,
+  operationTakenError,
   refuseFactory,
   refuseMount,
-  transactionLate,
-  transactionStreamed,
-  transactionsMissing,
+  transactionLateError,
+  transactionStreamedError,
+  transactionsMissingError,
 } from './misuse.js'
 export type { EndedRecord, ForgottenScope, ScopeName, ScopeRecord, UnknownOutcome } from './operator/operator-calls.js'
-export { type EngineOptions, mistakesInEngineOptions } from './options/engine-options.js'
+export { type EngineOptions, findEngineOptionMistakes } from './options/engine-options.js'
 export * as optionRules from './options/validation.js'
-export { checkOptions, type Fault as OptionFault, mistakesIn, type Rule as OptionRule } from './options/validation.js'
+export { checkOptions, type Fault as OptionFault, findMistakes, type Rule as OptionRule } from './options/validation.js'
 export { fingerprintOf } from './record/digest.js'
 export {
-  derivedKey,
-  firstSentFault,
+  buildStorageKey,
+  deriveKey,
+  findFirstSentFault,
+  findKeyFault,
+  findNamespaceFault,
+  findScopeFault,
   type Identity,
-  keyFault,
-  namespaceFault,
+  parseStorageKey,
   type RecordName,
-  recordName,
   SINGLE_TENANT,
-  scopeFault,
-  storageKey,
 } from './record/identity.js'
 export type { Entered, Entry, Fenced, Free, Looked, Looking, Withheld } from './record/looked.js'
 export {
@@ -82,7 +82,7 @@ export {
   type StepChange,
   type StoredStep,
 } from './record/record.js'
-export { listed, listedIfUnknown } from './record/shown.js'
+export { toListedRecord, toListedRecordIfUnknown } from './record/shown.js'
 export * as machine from './record/whole-machine.js'
 export { type ActingContext, carryRun, contextOf, type IdempotencyContext, type StepOf } from './run/context.js'
 export type { AnswerSource, ClaimedRun as Run, Completion, FailureKind, Finish } from './run/run-end.js'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { kindOf } from './errors.js'
+import { describeKind } from './errors.js'
 
 /**
  * The type itself if it is JSON throughout; otherwise a type that does not accept its values: Date, Map, bigint,
@@ -47,7 +47,7 @@ type Nothing = undefined | void
  *
  * @throws TypeError, which says what is not JSON.
  */
-export function strictJson(value: unknown): string {
+export function encodeStrictJson(value: unknown): string {
   return jsonText(value, true)
 }
 
@@ -58,12 +58,12 @@ export function strictJson(value: unknown): string {
  *
  * @throws TypeError, which says what has no JSON form.
  */
-export function looseJson(value: unknown): string {
+export function encodeLooseJson(value: unknown): string {
   return jsonText(value, false)
 }
 
 /** @throws SyntaxError; not the parser's own, which would quote what is stored. */
-export function parsedJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -265,6 +265,6 @@ function showsItsMembers(value: object): boolean {
 }
 
 function notJson(seen: unknown): TypeError {
-  const what = typeof seen === 'number' ? String(seen) : kindOf(seen)
+  const what = typeof seen === 'number' ? String(seen) : describeKind(seen)
   return new TypeError(`it is, or contains, ${what}, which is not JSON`)
 }

@@ -1,4 +1,4 @@
-import { IdempotencyError, type IdempotencyErrorCode, kindOf } from './errors.js'
+import { describeKind, IdempotencyError, type IdempotencyErrorCode } from './errors.js'
 
 /** What is always said in the same words: of misuse, and of why a run's signal aborts. */
 const WORDS = {
@@ -31,7 +31,7 @@ const WORDS = {
     'the handler responds.',
 } satisfies Partial<Record<IdempotencyErrorCode, string>>
 
-export function misuse(code: keyof typeof WORDS, cause?: unknown): IdempotencyError {
+export function misuseError(code: keyof typeof WORDS, cause?: unknown): IdempotencyError {
   return new IdempotencyError(code, WORDS[code], { cause })
 }
 
@@ -61,41 +61,41 @@ const WORDS_OF_TRANSACTIONS = {
     'and what the work answers is discarded.',
 } satisfies Partial<Record<IdempotencyErrorCode, string>>
 
-export function transactionMisuse(code: keyof typeof WORDS_OF_TRANSACTIONS): IdempotencyError {
+export function transactionMisuseError(code: keyof typeof WORDS_OF_TRANSACTIONS): IdempotencyError {
   return new IdempotencyError(code, WORDS_OF_TRANSACTIONS[code])
 }
 
-export function contextMissing(seen: unknown): IdempotencyError {
+export function contextMissingError(seen: unknown): IdempotencyError {
   return new IdempotencyError(
     'context_missing',
-    `A transaction needs the context of a run, such as \`req.idempotency\`; seen: ${kindOf(seen)}. A request without a key has ` +
+    `A transaction needs the context of a run, such as \`req.idempotency\`; seen: ${describeKind(seen)}. A request without a key has ` +
       'none, and its response would be sent before COMMIT: give the middleware `required: true`, or open your own transaction ' +
       'for such requests.',
   )
 }
 
-export function transactionsMissing(store: string): IdempotencyError {
+export function transactionsMissingError(store: string): IdempotencyError {
   return new IdempotencyError(
     'transactions_missing',
     `This store cannot open transactions: give ${store} the option \`transactions\`.`,
   )
 }
 
-export function transactionLate(): IdempotencyError {
-  return misuse('transaction_late')
+export function transactionLateError(): IdempotencyError {
+  return misuseError('transaction_late')
 }
 
-export function transactionStreamed(): IdempotencyError {
-  return misuse('transaction_streamed')
+export function transactionStreamedError(): IdempotencyError {
+  return misuseError('transaction_streamed')
 }
 
 /** Thrown by a store's `finish` too, if the record was there: nothing of the transaction can be committed. */
-export function operationTaken(cause?: unknown): IdempotencyError {
-  return misuse('operation_taken', cause)
+export function operationTakenError(cause?: unknown): IdempotencyError {
+  return misuseError('operation_taken', cause)
 }
 
 /** `call`: what was called, in a run whose effects are all in its transaction. */
-export function effectsInTransaction(call: string): IdempotencyError {
+export function effectsInTransactionError(call: string): IdempotencyError {
   return new IdempotencyError(
     'effects_in_transaction',
     `\`${call}\` was called, but with \`effects: 'in-transaction'\` all effects are inside \`transaction\`: nothing is claimed before, and ` +
@@ -105,7 +105,7 @@ export function effectsInTransaction(call: string): IdempotencyError {
 }
 
 /** `what` happened, as the beginning of a sentence. */
-export function transactionTimedOut(what: string): IdempotencyError {
+export function transactionTimedOutError(what: string): IdempotencyError {
   return new IdempotencyError(
     'transaction_timed_out',
     `${what}, so nobody waits for it any longer: it cannot commit any more, unless its COMMIT was sent before.`,
@@ -123,7 +123,7 @@ const OWN_ENTRY =
  * @throws IdempotencyError `response_unsupported`
  */
 export function refuseMount(what: string, [seen, , next]: readonly unknown[], instead = OWN_ENTRY): void {
-  const message = `${what}; it was called with ${kindOf(seen)}, and nothing ran. ${instead}`
+  const message = `${what}; it was called with ${describeKind(seen)}, and nothing ran. ${instead}`
   const error = new IdempotencyError('response_unsupported', message)
   if (typeof next !== 'function') throw error
   next(error)
@@ -143,11 +143,11 @@ export function refuseFactory(what: string, args: readonly unknown[]): void {
   )
 }
 
-export function mountedTwice(): IdempotencyError {
-  return misuse('mounted_twice')
+export function mountedTwiceError(): IdempotencyError {
+  return misuseError('mounted_twice')
 }
 
-export function stepRepeated(label: string): IdempotencyError {
+export function stepRepeatedError(label: string): IdempotencyError {
   return new IdempotencyError(
     'step_repeated',
     `A step ${JSON.stringify(label)} is running or has succeeded in this run, so its work was not called again. Each step needs its own ` +
@@ -155,14 +155,14 @@ export function stepRepeated(label: string): IdempotencyError {
   )
 }
 
-export function stepLimit(most: number): IdempotencyError {
+export function stepLimitError(most: number): IdempotencyError {
   return new IdempotencyError(
     'step_limit',
     `An operation has at most ${most} steps, so the work was not called. Put several calls into one step, or make several operations of it.`,
   )
 }
 
-export function stepNotKept(label: string): IdempotencyError {
+export function stepNotKeptError(label: string): IdempotencyError {
   return new IdempotencyError(
     'step_not_kept',
     `An earlier attempt has done the step ${JSON.stringify(label)}, but its result was not kept: it was larger than \`maxStepBytes\`, or the ` +
@@ -170,14 +170,14 @@ export function stepNotKept(label: string): IdempotencyError {
   )
 }
 
-export function storeFailedStep(): IdempotencyError {
+export function stepStoreFailedError(): IdempotencyError {
   return new IdempotencyError(
     'store_failed',
     'The store did not confirm in time that the step begins, or the result of an earlier one, so its work was not called.',
   )
 }
 
-export function storeFailedRenewal(): IdempotencyError {
+export function renewalStoreFailedError(): IdempotencyError {
   return new IdempotencyError(
     'store_failed',
     'The store did not renew the lease in time, so the transaction was rolled back, and its work was not called. If the store and ' +
@@ -187,7 +187,7 @@ export function storeFailedRenewal(): IdempotencyError {
 }
 
 /** `command`: which of the optional commands the store lacks. */
-export function commandMissing(command: string, machineName = `machine.${command}`): IdempotencyError {
+export function commandMissingError(command: string, machineName = `machine.${command}`): IdempotencyError {
   return new IdempotencyError(
     'command_missing',
     `The store has no \`${command}\`, which is optional in your own store. Add it: what it does to a record is ` +

@@ -3,7 +3,7 @@ import {
   type Answer,
   type IdempotencyContext,
   IdempotencyError,
-  mountedTwice,
+  mountedTwiceError,
   refuseFactory,
   refuseMount,
   runAfterwards,
@@ -11,19 +11,26 @@ import {
 import {
   bodyHeaders,
   type Controls,
-  controlsOf,
   createRequestEngine,
   type Decision,
   type HeaderPairs,
   type IdempotencyOptions,
+  pickControls,
   type RequestEngine,
   type RequestRun,
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
 import { isHeld } from '../node/faked.js'
 import { HeldResponse } from '../node/held-response.js'
-import { besideContent, hasContent, isEmptyObject, NodeFacts, responseBegunError, takesNoError } from '../node/hold.js'
-import { nothingThrown } from '../node/node-errors.js'
+import {
+  hasContent,
+  isEmptyObject,
+  isWithoutErrorParameter,
+  NodeFacts,
+  resolveEmptyBody,
+  responseBegunError,
+} from '../node/hold.js'
+import { nothingThrownError } from '../node/node-errors.js'
 import type { Outlet } from '../node/sending/outlet.js'
 import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
 import { sendAnswer } from '../node/sending/send.js'
@@ -81,9 +88,9 @@ export function idempotency<Req extends IncomingMessage>(
   const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
     if (typeof res?.setHeader !== 'function') refuseMount(FOR, [req, res, next])
     else if (typeof next !== 'function') throw nextMissing()
-    else protect(req, res, takesNoError(req, next) ? answeringErrors(res, next) : next)
+    else protect(req, res, isWithoutErrorParameter(req, next) ? answeringErrors(res, next) : next)
   }
-  return Object.assign(middleware, controlsOf(engine))
+  return Object.assign(middleware, pickControls(engine))
 }
 
 /** Fastify would register it as a plugin, without a request, and start unprotected; Hono and Koa give no `next` here. */
@@ -127,7 +134,7 @@ export function protectionBy<Req extends IncomingMessage>(
 ): (req: IncomingMessage, res: ServerResponse, next: Next, onAnswered?: OnAnswered) => void {
   const sender = new Sender(engine)
   return (req, res, next, onAnswered) => {
-    if (isHeld(res)) return next(mountedTwice())
+    if (isHeld(res)) return next(mountedTwiceError())
     const exchange: Exchange<Req & Extended> = { req: req as Req & Extended, res, next, sender, onAnswered }
     try {
       const decided = engine.decide(factsOf(exchange.req))
@@ -216,7 +223,7 @@ function answer<Req extends IncomingMessage & Extended>(
 function passError(error: unknown, { req, next }: Exchange<IncomingMessage & Extended>): void {
   // On plain node:http: what a handler throws synchronously. Without an error, `next` would call the handler again.
   reportError(req, error)
-  next(error ?? nothingThrown(error))
+  next(error ?? nothingThrownError(error))
 }
 
 const NONE: HeaderPairs = []
@@ -270,7 +277,7 @@ function parsedBody(req: IncomingMessage & Extended): unknown {
   const isExpress4 = app?._router !== undefined
   if (rawBody === undefined) return isExpress4 && mayHaveContent(headers) ? null : body
   if (!hasContent(rawBody)) return body
-  return isExpress4 ? undefined : besideContent(req)
+  return isExpress4 ? undefined : resolveEmptyBody(req)
 }
 
 /** Whether the body that was sent may be more than nothing, and more than `{}`. */

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { type MaybePromise, transactionLate, transactionStreamed } from '../core/index.js'
+import { type MaybePromise, transactionLateError, transactionStreamedError } from '../core/index.js'
 import {
   bodyHeaders,
   type HeaderPairs,
@@ -12,10 +12,10 @@ import {
 } from '../http/index.js'
 import { isRecoded } from '../node/head.js'
 import { isSame } from '../node/headers.js'
-import { bufferOf } from '../node/held-body.js'
+import { toBuffer } from '../node/held-body.js'
 import type { HeldResponse } from '../node/held-response.js'
 import { failsToSend } from '../node/hold.js'
-import { isStreamed, isTaken, payloadOf, streamOf } from '../node/payload.js'
+import { isStreamed, isTaken, toNodePayload, toWebStream } from '../node/payload.js'
 import { ReplyHead } from './reply-head.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>
@@ -80,7 +80,7 @@ export class FastifyAnswer implements HeldAnswer {
     else this.#settle(head, payload, done)
   }
 
-  #collect(head: ReplyHead, payload: Parameters<typeof streamOf>[0], done: Done): void {
+  #collect(head: ReplyHead, payload: Parameters<typeof toWebStream>[0], done: Done): void {
     const { raw } = this.#reply
     const closed = new AbortController()
     const whenClosed = () => closed.abort() // Ended below Fastify: nobody reads the rest.
@@ -89,7 +89,7 @@ export class FastifyAnswer implements HeldAnswer {
       raw.off('close', whenClosed)
       this.#safely(step)
     }
-    readResponseBody(streamOf(payload, closed.signal), this.#run, head.contentType, head.length).then(
+    readResponseBody(toWebStream(payload, closed.signal), this.#run, head.contentType, head.length).then(
       (body) => over(() => this.#collected(head, body, done)),
       (error: Error) => over(() => this.#broken(error, done)),
     )
@@ -100,15 +100,15 @@ export class FastifyAnswer implements HeldAnswer {
     // Written below Fastify meanwhile. What follows a head that was written can only be a stream.
     if (raw.headersSent && this.#entry === undefined) {
       this.#isGiven = false
-      this.#pass(body.kind === 'whole' ? Readable.from([bufferOf(body.bytes)]) : payloadOf(body, raw), done)
+      this.#pass(body.kind === 'whole' ? Readable.from([toBuffer(body.bytes)]) : toNodePayload(body, raw), done)
       return
     }
     head.restore()
     const isWhole = body.kind === 'whole'
     if (this.#entry !== undefined && !(isWhole && this.#run.keepsBody(body.bytes.byteLength, head.contentType)))
-      this.#entry.received(transactionStreamed())
-    else if (isWhole) this.#settle(head, bufferOf(body.bytes), done)
-    else this.#pass(payloadOf(body, raw), done)
+      this.#entry.received(transactionStreamedError())
+    else if (isWhole) this.#settle(head, toBuffer(body.bytes), done)
+    else this.#pass(toNodePayload(body, raw), done)
   }
 
   /** The source has failed. An error page follows, unless something was written already. */
@@ -195,7 +195,7 @@ export class FastifyAnswer implements HeldAnswer {
   // --- in a transaction of the handler
 
   entered(): void {
-    if (this.#isGiven || this.#reply.sent) throw transactionLate()
+    if (this.#isGiven || this.#reply.sent) throw transactionLateError()
     this.#response.entered()
     this.#entry = new Entry(this.#reply)
   }

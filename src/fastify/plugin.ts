@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fastify'
 import { type IdempotencyContext, refuseMount } from '../core/index.js'
-import { type Controls, controlsOf, createRequestEngine, type IdempotencyOptions } from '../http/index.js'
+import { type Controls, createRequestEngine, type IdempotencyOptions, pickControls } from '../http/index.js'
 import { type Answered, ProtectedAnswers } from './protected-answers.js'
 
 /** For shutdown and operators: `app.idempotency`. */
@@ -54,7 +54,7 @@ Object.assign(idempotency, {
 function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyRequest>): void {
   const engine = createRequestEngine<FastifyRequest>(options)
   const answers = new ProtectedAnswers(app)
-  app.decorate('idempotency', controlsOf(engine))
+  app.decorate('idempotency', pickControls(engine))
   // Not async: Fastify goes on when such a hook ends, also if the reply is not sent yet, because `onSend` waits or its client has left.
   app.addHook('preHandler', (request, reply, goOn) => {
     if (answers.has(request)) return goOn() // `reply.callNotFound()` in the handler runs the hooks again.

@@ -3,7 +3,7 @@ import { type Answer, type IdempotencyContext, type MaybePromise, whenever } fro
 import type { Decision, RequestEngine } from '../http/index.js'
 import { hold, NodeFacts, refuseHeld, responseBegunError } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
-import { notSentAsStored, sendStored, sentAsStored } from './reply-head.js'
+import { restoreContentType, sendStored, unmarkStoredReply } from './reply-head.js'
 
 /** What the entry of Fastify declares for all requests; the binding of Nest does not. */
 type Protected = FastifyRequest & { idempotency: IdempotencyContext | undefined }
@@ -21,13 +21,13 @@ export class ProtectedAnswers {
     app.decorateRequest('idempotency', undefined)
     // It runs before the error handler, which may answer with any status.
     app.addHook('onError', (request, reply, error, done) => {
-      notSentAsStored(reply)
+      unmarkStoredReply(reply)
       this.failed(request, error)
       done()
     })
     app.addHook('onSend', (request, reply, payload, done) => {
       const answer = this.#answers.get(request)
-      if (answer === undefined) done(null, sentAsStored(reply, payload))
+      if (answer === undefined) done(null, restoreContentType(reply, payload))
       else answer.send(payload, done)
     })
   }

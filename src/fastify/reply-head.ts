@@ -5,9 +5,9 @@ import type { FastifyReply } from 'fastify'
 import type { Answer } from '../core/index.js'
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
 import { type Head, isAscii, mayHaveBody } from '../node/head.js'
-import { type Headers as AllHeaders, type HeaderSnapshot, isSame, restore, snapshotOf } from '../node/headers.js'
-import { bufferOf } from '../node/held-body.js'
-import { asOnWire } from '../node/sending/send.js'
+import { type Headers as AllHeaders, type HeaderSnapshot, isSame, restore, snapshotHeaders } from '../node/headers.js'
+import { toBuffer } from '../node/held-body.js'
+import { toWireHead } from '../node/sending/send.js'
 
 type Headers = ReturnType<FastifyReply['getHeaders']>
 
@@ -24,7 +24,7 @@ export class ReplyHead {
     this.#reply = reply
     this.status = reply.statusCode
     this.statusMessage = reply.raw.statusMessage ?? ''
-    this.#raw = snapshotOf(reply.raw)
+    this.#raw = snapshotHeaders(reply.raw)
     this.headers = { ...reply.getHeaders() }
   }
 
@@ -67,7 +67,7 @@ export class ReplyHead {
     const chunk = this.mayHaveBody ? payload || undefined : undefined
     const head = { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
     const beginning = { isExplicit: true, by: 'end', chunk, encoding: undefined } as const
-    return asOnWire(this.#reply.request.raw, this.#allWith(payload), head, beginning)
+    return toWireHead(this.#reply.request.raw, this.#allWith(payload), head, beginning)
   }
 
   /** As Fastify completes them. */
@@ -112,18 +112,18 @@ export function sendStored(reply: FastifyReply, answer: Answer, extraHeaders: He
   for (const name of bodyHeaders) reply.removeHeader(name) // Of earlier hooks, and perhaps of another body.
   for (const [name, values] of lines) reply.header(name, values.length === 1 ? values[0] : values)
   TYPES.set(reply, lines.get('content-type')?.[0])
-  if (body !== null && body.byteLength > 0) return reply.send(bufferOf(body))
+  if (body !== null && body.byteLength > 0) return reply.send(toBuffer(body))
   // Without a body Fastify would tell a HEAD that its length is 0. Of a stream it tells nothing.
   return reply.send(reply.request.method === 'HEAD' ? Readable.from([]) : undefined)
 }
 
 /** An error page takes its place. */
-export function notSentAsStored(reply: FastifyReply): void {
+export function unmarkStoredReply(reply: FastifyReply): void {
   if (TYPES.delete(reply)) reply.removeHeader('Idempotent-Replayed')
 }
 
 /** In `onSend`: such an answer has its own content type again. */
-export function sentAsStored<Payload>(reply: FastifyReply, payload: Payload): Payload {
+export function restoreContentType<Payload>(reply: FastifyReply, payload: Payload): Payload {
   if (!TYPES.has(reply)) return payload
   const type = TYPES.get(reply)
   if (type === undefined) reply.removeHeader('content-type')

@@ -1,5 +1,5 @@
 import type { Answer } from '../core/index.js'
-import { bodyHeaders, fitsHeldBody, type HeaderPairs, streamOfBody } from '../http/index.js'
+import { bodyHeaders, fitsHeldBody, type HeaderPairs, toBodyStream } from '../http/index.js'
 
 /** By its members, because a server may use its own class instead of the platform's. */
 export function isResponse(value: unknown): value is Response {
@@ -35,7 +35,7 @@ export function readResponse(given: Response): ResponseParts {
   if (isOfPlatform) return isEmpty ? new Response(null, given) : given
   const head = { status: given.status, statusText: given.statusText ?? '', headers: [...given.headers] }
   const { status, statusText, headers } = new Response(null, head)
-  return { status, statusText, headers, body: isEmpty ? null : streamOfBody(given) }
+  return { status, statusText, headers, body: isEmpty ? null : toBodyStream(given) }
 }
 
 /** The same of a response that stays unread. */
@@ -58,7 +58,7 @@ export function isSentBelow({ headers }: ResponseParts): boolean {
 }
 
 /** The head of a response as stored: with the headers that were set or changed after `before`, and those of the body. */
-export function headOf(
+export function toStoredHead(
   { status, statusText, headers }: ResponseParts,
   before: Headers | undefined,
 ): Omit<Answer, 'body'> {
@@ -74,13 +74,13 @@ function changedAfter(before: Headers, headers: [string, string][]): [string, st
 }
 
 /** An answer to a request of that method, with the headers `before`; `extraHeaders` belong to this one request. */
-export function responseOf(answer: Answer, method: string, extraHeaders: HeaderPairs = [], before?: Headers): Response {
+export function toResponse(answer: Answer, method: string, extraHeaders: HeaderPairs = [], before?: Headers): Response {
   const headers = new Headers(before)
   for (const name of bodyHeaders) headers.delete(name) // Of earlier middleware, and perhaps of another body.
   // Each line is one cookie: cookies from both sources are kept.
   for (const [name] of answer.headers) if (name.toLowerCase() !== 'set-cookie') headers.delete(name)
   for (const [name, value] of answer.headers) headers.append(name, value)
-  return rebuilt(
+  return rebuildResponse(
     { status: answer.status, statusText: answer.statusMessage, headers },
     answer.body,
     method,
@@ -89,7 +89,7 @@ export function responseOf(answer: Answer, method: string, extraHeaders: HeaderP
 }
 
 /** A response with another body, because its own has been read: without headers that describe another framing. */
-export function rebuilt(
+export function rebuildResponse(
   { status, statusText, headers }: Pick<Response, 'status' | 'statusText' | 'headers'>,
   body: Uint8Array | ReadableStream<Uint8Array> | null,
   method: string,

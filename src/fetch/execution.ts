@@ -1,13 +1,14 @@
 import {
   type Answer,
-  kindOf,
+  describeKind,
   type MaybePromise,
-  mountedTwice,
-  transactionLate,
-  transactionStreamed,
+  mountedTwiceError,
+  transactionLateError,
+  transactionStreamedError,
   whenever,
 } from '../core/index.js'
 import {
+  createStreamedBody,
   type Decision,
   type HeaderPairs,
   type HeldAnswer,
@@ -18,21 +19,20 @@ import {
   type RequestRun,
   type ResponseBody,
   readResponseBody,
-  streamedBody,
   waitFor,
 } from '../http/index.js'
 import {
   canBeHeld,
-  headOf,
   isResponse,
   isSentBelow,
   type ResponseParts,
   readCopy,
   readResponse,
-  rebuilt,
-  responseOf,
+  rebuildResponse,
+  toResponse,
+  toStoredHead,
 } from './answer.js'
-import { type Call, factsOf } from './request.js'
+import { type Call, createRequestFacts } from './request.js'
 
 type Execute = Extract<Decision, { action: 'execute' }>
 /** What to send according to the record, instead of the handler's answer. */
@@ -46,7 +46,7 @@ function otherResponse<Req>(
   extraHeaders?: HeaderPairs,
   before: Headers | undefined = headers?.(),
 ): Response {
-  return responseOf(engine.answerFor(decided, asked), request.method, extraHeaders, before)
+  return toResponse(engine.answerFor(decided, asked), request.method, extraHeaders, before)
 }
 
 /** A response that was read completely and passed to the run. */
@@ -88,7 +88,7 @@ class Execution<Req> implements HeldAnswer {
       this.#hasReturned = true
       if (this.#given !== undefined) return await this.#send(this.#given)
       if (isResponse(returned)) return await this.#answer(returned)
-      throw new TypeError(`The handler returned ${kindOf(returned)}, not a Response.`)
+      throw new TypeError(`The handler returned ${describeKind(returned)}, not a Response.`)
     } catch (error) {
       this.#hasReturned = true
       if (this.#given !== undefined) return await this.#send(this.#given)
@@ -120,12 +120,12 @@ class Execution<Req> implements HeldAnswer {
     }
     const body = await this.#responseBody(response)
     if (body.kind === 'whole') return this.#send(this.#give(response, body.bytes))
-    const stream = streamedBody(this.#run, this.#headOf(response), body, this.#call.request.signal)
-    return rebuilt(response, stream, this.#call.request.method, this.#extraHeaders)
+    const stream = createStreamedBody(this.#run, this.#headOf(response), body, this.#call.request.signal)
+    return rebuildResponse(response, stream, this.#call.request.method, this.#extraHeaders)
   }
 
   #headOf(response: ResponseParts): Omit<Answer, 'body'> {
-    return headOf(response, this.#before)
+    return toStoredHead(response, this.#before)
   }
 
   #responseBody(response: ResponseParts): Promise<ResponseBody> {
@@ -143,7 +143,7 @@ class Execution<Req> implements HeldAnswer {
     this.#run.stopped()
     return whenever(settled, (end) =>
       end.action === 'send'
-        ? rebuilt(response, bytes, this.#call.request.method, this.#extraHeaders)
+        ? rebuildResponse(response, bytes, this.#call.request.method, this.#extraHeaders)
         : this.#other(end),
     )
   }
@@ -155,7 +155,7 @@ class Execution<Req> implements HeldAnswer {
   // --- in a transaction of the handler
 
   entered(): void {
-    if (this.#hasReturned) throw transactionLate()
+    if (this.#hasReturned) throw transactionLateError()
   }
 
   reset(): void {
@@ -178,12 +178,12 @@ class Execution<Req> implements HeldAnswer {
   async #responded(value: Response): Promise<void> {
     if (!canBeHeld(value)) return
     const copy = readCopy(value)
-    if (isSentBelow(copy)) throw transactionStreamed()
+    if (isSentBelow(copy)) throw transactionStreamedError()
     this.#reading = copy
     const body = await this.#responseBody(copy)
     if (this.#reading !== copy) return // The transaction was rolled back meanwhile.
     const isKept = body.kind === 'whole' && this.#run.keepsBody(body.bytes.byteLength, copy.headers.get('Content-Type'))
-    if (!isKept) throw transactionStreamed()
+    if (!isKept) throw transactionStreamedError()
     this.#given = this.#give(copy, body.bytes)
   }
 
@@ -208,8 +208,8 @@ export async function respond<Req, Passed>(
   runs: Handler,
 ): Promise<Response | Awaited<Passed>> {
   const { request } = call
-  if (RUNNING.has(request)) throw mountedTwice()
-  const facts = factsOf(engine, call)
+  if (RUNNING.has(request)) throw mountedTwiceError()
+  const facts = createRequestFacts(engine, call)
   const decided = engine.decide(facts instanceof Promise ? await facts : facts)
   if (!(decided instanceof Promise) && decided.action === 'bypass') return await passes()
   const platform = { waitUntil: call.waitUntil() }

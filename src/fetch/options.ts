@@ -1,5 +1,5 @@
 import { checkOptions, optionRules } from '../core/index.js'
-import { checkAreOptions, type IdempotencyOptions, mistakesInOptions } from '../http/index.js'
+import { checkAreOptions, findOptionMistakes, type IdempotencyOptions } from '../http/index.js'
 
 /** The options whose functions receive the request, and the further arguments of the platform: found, so that none is forgotten. */
 type Functions = {
@@ -50,7 +50,7 @@ export const DEFAULT_MAX_BODY_BYTES = 1_048_576
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake.
  */
-export function engineOptions(options: FetchIdempotencyOptions): IdempotencyOptions<Asked> {
+export function toEngineOptions(options: FetchIdempotencyOptions): IdempotencyOptions<Asked> {
   checkAreOptions(options)
   const { maxBodyBytes, ...given } = options
   const { scope = notTold } = given
@@ -64,7 +64,7 @@ export function engineOptions(options: FetchIdempotencyOptions): IdempotencyOpti
 export function checkMaxBodyBytes<Req>(maxBodyBytes: unknown, options: IdempotencyOptions<Req>): void {
   const own = { maxBodyBytes }
   const rules = { maxBodyBytes: optionRules.anInteger(1, Number.MAX_SAFE_INTEGER) }
-  checkOptions('idempotency()', own, own, rules, { more: mistakesInOptions(options) })
+  checkOptions('idempotency()', own, own, rules, { more: findOptionMistakes(options) })
 }
 
 /** Which argument of an option function is the request. */

@@ -1,10 +1,10 @@
 import { IdempotencyError, type MaybePromise } from '../core/index.js'
 import {
-  comparableBody,
+  parseComparableBody,
+  peekBody,
   type ReadBody,
   type RequestEngine,
   type RequestFacts,
-  unreadBody,
   type WaitUntil,
 } from '../http/index.js'
 
@@ -30,7 +30,7 @@ export interface Call<Req> {
  *
  * @throws IdempotencyError `raw_body_consumed`: somebody has read the body, or is reading it.
  */
-export function factsOf<Req>(engine: RequestEngine<Req>, call: Call<Req>): MaybePromise<RequestFacts<Req>> {
+export function createRequestFacts<Req>(engine: RequestEngine<Req>, call: Call<Req>): MaybePromise<RequestFacts<Req>> {
   const { request } = call
   const rawHeaders = [...request.headers].flat()
   if (!engine.readsBody({ method: request.method, rawHeaders })) return new FetchFacts(call, rawHeaders, UNREAD)
@@ -83,7 +83,7 @@ function targetOf({ url }: Request): string {
 
 /** `null`: it is too large; `undefined`: there is none. */
 function bytesOf({ request, maxBodyBytes, keptBody }: Call<unknown>): Promise<Uint8Array | null | undefined> {
-  return isBodyConsumed(request) ? keptBytes(keptBody) : unreadBody(request, maxBodyBytes)
+  return isBodyConsumed(request) ? keptBytes(keptBody) : peekBody(request, maxBodyBytes)
 }
 
 /** Of whichever copy of Fetch. */
@@ -113,7 +113,7 @@ function readBody(
   rawHeaders: readonly string[],
 ): ReadBody {
   if (bytes === undefined) return EMPTY
-  return bytes === null || bytes.byteLength > maxBodyBytes ? TOO_LARGE : comparableBody(bytes, rawHeaders)
+  return bytes === null || bytes.byteLength > maxBodyBytes ? TOO_LARGE : parseComparableBody(bytes, rawHeaders)
 }
 
 const EMPTY: ReadBody = { body: undefined, bodyWasRead: true, bodyIsEmpty: true }

@@ -5,9 +5,9 @@ import { checkMaxBodyBytes, DEFAULT_MAX_BODY_BYTES } from '../fetch/options.js'
 import {
   type Controls,
   checkAreOptions,
-  controlsOf,
   createRequestEngine,
   type IdempotencyOptions,
+  pickControls,
   type RequestRun,
   type WaitUntil,
 } from '../http/index.js'
@@ -85,7 +85,7 @@ export function idempotency<E extends Env>(
     c.res = response
   }
 
-  return Object.assign(middleware, controlsOf(engine))
+  return Object.assign(middleware, pickControls(engine))
 }
 
 const FOR = '`idempotency` of once-per-key/hono is middleware for Hono'

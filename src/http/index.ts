@@ -24,14 +24,14 @@ export type {
 } from '../core/index.js'
 export { bodyHeaders, fitsHeldBody, isReply, type Reply, reply } from './answer/answer.js'
 export {
+  createProblemFrom,
   type ProblemCatalogue,
   type ProblemEntry,
   type ProblemTerms,
-  problemAnswer,
   problemCatalogue,
-  problemFrom,
+  toProblemAnswer,
 } from './answer/problem.js'
-export { type AttemptName, type Controls, controlsOf, type KnownOutcome, type Operator } from './engine/operator.js'
+export { type AttemptName, type Controls, type KnownOutcome, type Operator, pickControls } from './engine/operator.js'
 export { type Asker, createRequestEngine, type RequestEngine } from './engine/request-engine.js'
 export {
   type Decision,
@@ -43,8 +43,8 @@ export {
   type WaitUntil,
   waitFor,
 } from './engine/request-run.js'
-export { type ResponseBody, readResponseBody, streamedBody } from './engine/response-body.js'
-export { aHeaderName, checkAreOptions, coveredMethods, mistakesInOptions } from './options/option-rules.js'
+export { createStreamedBody, type ResponseBody, readResponseBody } from './engine/response-body.js'
+export { aHeaderName, checkAreOptions, findOptionMistakes, listCoveredMethods } from './options/option-rules.js'
 export {
   agenticCommerce,
   type BodyFieldOptions,
@@ -64,25 +64,25 @@ export {
   type Problem,
   type ProblemCode,
   type ProblemStatuses,
-  problemBody,
   type Rejection,
   type RenderProblem,
+  toProblemBody,
 } from './options/problem.js'
 export type { HeaderPairs, RequestFacts } from './request/facts.js'
 export {
-  comparableBody,
   Gathered,
+  parseComparableBody,
+  peekBody,
   type ReadBody,
   readAtMost,
-  streamOfBody,
-  unreadBody,
+  toBodyStream,
 } from './request/request-body.js'
-export { requestFingerprint } from './request/request-fingerprint.js'
+export { computeRequestFingerprint } from './request/request-fingerprint.js'
 export {
+  createFirstSentReader,
+  createScopeReader,
   type FirstSentReading,
-  firstSentReader,
   type Scope,
   type ScopeWords,
-  scopeReader,
   singleTenant,
 } from './request/request-identity.js'

@@ -2,7 +2,13 @@ import { Buffer } from 'node:buffer'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Context, Next } from 'koa'
-import { type Answer, type MaybePromise, transactionLate, transactionStreamed, whenever } from '../core/index.js'
+import {
+  type Answer,
+  type MaybePromise,
+  transactionLateError,
+  transactionStreamedError,
+  whenever,
+} from '../core/index.js'
 import {
   bodyHeaders,
   type HeaderPairs,
@@ -11,14 +17,14 @@ import {
   type ResponseBody,
   readResponseBody,
 } from '../http/index.js'
-import { changedSince, type Head, isAscii, isCutShort, isRecoded } from '../node/head.js'
-import { EarlierHead, type HeaderSnapshot, headerOf, headersOf, snapshotOf } from '../node/headers.js'
-import { bufferOf } from '../node/held-body.js'
+import { diffHeaders, type Head, isAscii, isCutShort, isRecoded } from '../node/head.js'
+import { EarlierHead, getHeaderMap, getHeaderValue, type HeaderSnapshot, snapshotHeaders } from '../node/headers.js'
+import { toBuffer } from '../node/held-body.js'
 import type { HeldResponse } from '../node/held-response.js'
 import { failsToSend } from '../node/hold.js'
-import { nothingThrown } from '../node/node-errors.js'
-import { isStreamed, payloadOf, streamOf } from '../node/payload.js'
-import { addHeaders, asOnWire, setHeaders } from '../node/sending/send.js'
+import { nothingThrownError } from '../node/node-errors.js'
+import { isStreamed, toNodePayload, toWebStream } from '../node/payload.js'
+import { addHeaders, setHeaders, toWireHead } from '../node/sending/send.js'
 
 /**
  * The answer of a Koa handler: it is in `ctx` when the handler has returned, and Koa writes it to the held response
@@ -40,7 +46,7 @@ export class KoaAnswer implements HeldAnswer {
     this.#ctx = ctx
     this.#run = run
     this.#response = response
-    this.#before = snapshotOf(ctx.res)
+    this.#before = snapshotHeaders(ctx.res)
     run.heldBy(this)
   }
 
@@ -49,7 +55,7 @@ export class KoaAnswer implements HeldAnswer {
     try {
       await this.#outlivingClient(next)
     } catch (thrown) {
-      const error = thrown ?? nothingThrown(thrown)
+      const error = thrown ?? nothingThrownError(thrown)
       this.#run.reportError(error)
       if (!this.#isGiven) throw error
       this.#ctx.app.emit('error', error, this.#ctx) // A transaction has committed the answer, so it is sent.
@@ -91,7 +97,12 @@ export class KoaAnswer implements HeldAnswer {
     const body = takeBody(this.#ctx)
     return body instanceof Uint8Array
       ? { kind: 'whole', bytes: body }
-      : readResponseBody(body, this.#run, this.#contentType(), headerOf(this.#ctx.res, 'content-length')?.toString())
+      : readResponseBody(
+          body,
+          this.#run,
+          this.#contentType(),
+          getHeaderValue(this.#ctx.res, 'content-length')?.toString(),
+        )
   }
 
   async #give(body: ResponseBody): Promise<void> {
@@ -135,30 +146,30 @@ export class KoaAnswer implements HeldAnswer {
     const headers = this.#headers(bytes)
     const head = { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
     const chunk = bytes.byteLength === 0 ? undefined : typeof body === 'string' ? body : bytes
-    return asOnWire(req, headersOf(res), head, { isExplicit: false, by: 'end', chunk, encoding: undefined })
+    return toWireHead(req, getHeaderMap(res), head, { isExplicit: false, by: 'end', chunk, encoding: undefined })
   }
 
   #headers({ byteLength }: Uint8Array): HeaderPairs {
     const { body, method, res } = this.#ctx
-    const headers = changedSince(this.#before, res, body === null || method === 'HEAD')
+    const headers = diffHeaders(this.#before, res, body === null || method === 'HEAD')
     if (body !== undefined || byteLength === 0) return headers
     return [...headers.filter(([name]) => name.toLowerCase() !== 'content-type'), PHRASE_TYPE]
   }
 
   #keeps(bytes: Uint8Array): boolean {
     const { req, res } = this.#ctx
-    const isWhole = !isCutShort(req, res, bytes) && !isRecoded(headerOf(res, 'transfer-encoding'))
+    const isWhole = !isCutShort(req, res, bytes) && !isRecoded(getHeaderValue(res, 'transfer-encoding'))
     return isWhole && this.#run.keepsBody(bytes.byteLength, this.#contentType())
   }
 
   #contentType(): string | null {
-    return headerOf(this.#ctx.res, 'content-type')?.toString() ?? null
+    return getHeaderValue(this.#ctx.res, 'content-type')?.toString() ?? null
   }
 
   // --- in a transaction of the handler
 
   entered(): void {
-    if (this.#isGiven) throw transactionLate()
+    if (this.#isGiven) throw transactionLateError()
     this.#response.entered()
     this.#notes = notesIn(this.#ctx.response)
   }
@@ -176,7 +187,7 @@ export class KoaAnswer implements HeldAnswer {
     if (Object.entries(notesIn(response)).every(([name, value]) => this.#notes[name] === value)) return
     const isStream = isStreamed(this.#ctx.body)
     return whenever(this.#responseBody(), (body) => {
-      if (body.kind !== 'whole' || (isStream && !this.#keeps(body.bytes))) throw transactionStreamed()
+      if (body.kind !== 'whole' || (isStream && !this.#keeps(body.bytes))) throw transactionStreamedError()
       putBody(this.#ctx, body)
       void this.#run.settle(this.#answer(body.bytes)) // Resolves after the COMMIT.
     })
@@ -217,7 +228,7 @@ function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
   }
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array && Buffer.isBuffer(body)) return body
-  return isStreamed(body) ? streamOf(body) : jsonOf(ctx, body)
+  return isStreamed(body) ? toWebStream(body) : jsonOf(ctx, body)
 }
 
 /** Then Koa reads nothing of `ctx.body`, and destroys it if it is a stream. */
@@ -227,7 +238,7 @@ function sendsNothing({ status, method }: Context): boolean {
 
 /** For a HEAD Koa tells the length of the body that it does not send: it belongs to the answer. */
 function announceLength(ctx: Context): void {
-  if (headerOf(ctx.res, 'content-length') !== undefined) return
+  if (getHeaderValue(ctx.res, 'content-length') !== undefined) return
   const { length } = ctx.response
   if (Number.isInteger(length)) ctx.length = length
 }
@@ -250,7 +261,7 @@ function phraseOf(ctx: Context): string {
 /** An object becomes text once: these bytes are stored and sent, and earlier middleware sees them, as it does with a replay. */
 function jsonOf(ctx: Context, body: unknown): Buffer {
   const bytes = Buffer.from(JSON.stringify(body))
-  const hasType = headerOf(ctx.res, 'content-type') !== undefined
+  const hasType = getHeaderValue(ctx.res, 'content-type') !== undefined
   ctx.body = bytes
   if (!hasType) ctx.remove('Content-Type') // The handler has removed it; Koa's setter has added the one of bytes.
   return bytes
@@ -263,8 +274,8 @@ const NO_BYTES = Buffer.alloc(0)
 /** Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them. */
 function putBody(ctx: Context, held: ResponseBody): void {
   if (!isStreamed(ctx.body) || sendsNothing(ctx)) return
-  const length = headerOf(ctx.res, 'content-length')
-  ctx.body = payloadOf(held, ctx.res)
+  const length = getHeaderValue(ctx.res, 'content-length')
+  ctx.body = toNodePayload(held, ctx.res)
   if (length !== undefined && !ctx.headerSent) ctx.res.setHeader('Content-Length', length)
 }
 
@@ -276,14 +287,14 @@ export function put(
 ): void {
   for (const name of [...bodyHeaders, 'Content-Length']) ctx.remove(name)
   setHeaders(ctx.res, { headers })
-  const contentType = headerOf(ctx.res, 'content-type')
-  const length = headerOf(ctx.res, 'content-length')
+  const contentType = getHeaderValue(ctx.res, 'content-type')
+  const length = getHeaderValue(ctx.res, 'content-length')
   ctx.status = status
   if (statusMessage !== '') ctx.message = statusMessage
   if (ctx.method === 'HEAD' && !EMPTY.has(status)) {
     ctx.body = Readable.from([]) // Koa tells no length of a stream.
     if (length !== undefined) ctx.res.setHeader('Content-Length', length)
-  } else ctx.body = EMPTY.has(status) ? null : bufferOf(body ?? NO_BYTES)
+  } else ctx.body = EMPTY.has(status) ? null : toBuffer(body ?? NO_BYTES)
   if (contentType === undefined) ctx.remove('Content-Type')
   addHeaders(ctx.res, extraHeaders)
   if (!isAscii(statusMessage, headers)) writeHeadFirst(ctx.res)

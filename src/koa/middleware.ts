@@ -1,7 +1,7 @@
 import type { Context, Next } from 'koa'
 import { type IdempotencyContext, refuseFactory, refuseMount } from '../core/index.js'
-import { type Controls, controlsOf, createRequestEngine, type IdempotencyOptions } from '../http/index.js'
-import { besideContent, hasContent, hold, isAnswered, isEmptyObject, NodeFacts, refuseHeld } from '../node/hold.js'
+import { type Controls, createRequestEngine, type IdempotencyOptions, pickControls } from '../http/index.js'
+import { hasContent, hold, isAnswered, isEmptyObject, NodeFacts, refuseHeld, resolveEmptyBody } from '../node/hold.js'
 import { KoaAnswer, put } from './koa-answer.js'
 
 declare module 'koa' {
@@ -59,7 +59,7 @@ export function idempotency(options: IdempotencyOptions<Context>, ...plugin: rea
     }
   }
 
-  return Object.assign(protect, controlsOf(engine))
+  return Object.assign(protect, pickControls(engine))
 }
 
 const FOR = '`idempotency` of once-per-key/koa is middleware for Koa'
@@ -78,5 +78,5 @@ function bodyOf({ req, request }: Context): unknown {
   const { body, rawBody } = request as Parsed
   if (!('rawBody' in request) || !isEmptyObject(body)) return body
   if (rawBody === undefined) return undefined
-  return hasContent(rawBody) ? besideContent(req) : body
+  return hasContent(rawBody) ? resolveEmptyBody(req) : body
 }

@@ -42,7 +42,7 @@ function claimOnce(request: object, claim: () => Promise<Answered | null>): Prom
   return claimed
 }
 
-export function expressEntry(options: NestOptions): Entry {
+export function createExpressEntry(options: NestOptions): Entry {
   const engine = createRequestEngine(options) as unknown as RequestEngine<IncomingMessage>
   const protect = protectionBy(engine)
   return {
@@ -84,7 +84,7 @@ export function expressEntry(options: NestOptions): Entry {
   }
 }
 
-export function fastifyEntry(options: NestOptions, answers: ProtectedAnswers): Entry {
+export function createFastifyEntry(options: NestOptions, answers: ProtectedAnswers): Entry {
   const engine = createRequestEngine(options) as unknown as RequestEngine<FastifyRequest>
   return {
     idle: () => engine.idle(),

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { IdempotencyError, optionRules } from '../core/index.js'
 import { ProtectedAnswers } from '../fastify/protected-answers.js'
 import { type Controls, createRequestEngine, type Operator } from '../http/index.js'
-import { type Entry, expressEntry, fastifyEntry } from './entries.js'
+import { createExpressEntry, createFastifyEntry, type Entry } from './entries.js'
 import { type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 
 /** For shutdown and operators, on the records of all routes: inject it. */
@@ -89,7 +89,7 @@ export class Protections {
   }
 
   #made(options: NestOptions): Entry {
-    return this.#isFastify ? fastifyEntry(options, this.#attached()) : expressEntry(options)
+    return this.#isFastify ? createFastifyEntry(options, this.#attached()) : createExpressEntry(options)
   }
 
   #attached(): ProtectedAnswers {
@@ -120,5 +120,5 @@ function withoutOptions(): IdempotencyError {
 
 /** Without those that are `undefined`, which count as absent. */
 function ownOptionsOf(target: object): OwnOptions {
-  return optionRules.presentIn(Reflect.getMetadata(OWN_OPTIONS, target))
+  return optionRules.omitUndefined(Reflect.getMetadata(OWN_OPTIONS, target))
 }

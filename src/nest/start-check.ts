@@ -1,7 +1,7 @@
 import { type OnModuleInit, RequestMethod } from '@nestjs/common'
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core'
 import { IdempotencyError, optionRules } from '../core/index.js'
-import { coveredMethods, mistakesInOptions } from '../http/index.js'
+import { findOptionMistakes, listCoveredMethods } from '../http/index.js'
 import { ControllerInterceptor, IdempotencyInterceptor } from './interceptor.js'
 import { hasLostMark, isMarked } from './nest-options.js'
 import type { Protections } from './protections.js'
@@ -50,7 +50,7 @@ export class StartCheck implements OnModuleInit {
     if (mistakes.length === 0) return
     throw new IdempotencyError(
       'options_invalid',
-      `@Idempotent() and @Operation() do not protect what they mark:${optionRules.bulleted(mistakes)}`,
+      `@Idempotent() and @Operation() do not protect what they mark:${optionRules.toBulletList(mistakes)}`,
     )
   }
 
@@ -83,11 +83,11 @@ export class StartCheck implements OnModuleInit {
 
   *#ofRoute(place: Place): Generator<string> {
     const options = this.#protections.optionsOf(place.handler, place.type)
-    const mistakes = mistakesInOptions(options)
+    const mistakes = findOptionMistakes(options)
     for (const mistake of mistakes) yield `${nameOf(place)}: ${mistake}`
     if (mistakes.length > 0 || !isMarked(place.handler)) return // A marked controller may have other routes.
     const method = RequestMethod[Reflect.getMetadata(METHOD, place.handler)] ?? ''
-    const covered = coveredMethods(options)
+    const covered = listCoveredMethods(options)
     if (method === 'ALL' || SAFE.includes(method) || covered.includes(method)) return
     yield `${nameOf(place)}: @Idempotent() has no effect on ${method}: \`methods\` are ${covered.join(', ')}. Remove it, or name the method in \`methods\``
   }

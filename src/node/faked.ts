@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Outlet, type Senders, sendersOf } from './sending/outlet.js'
+import { type Outlet, pickSenders, type Senders } from './sending/outlet.js'
 
 /*
  * Everything in which a held request and its response differ from what Node made. No other file writes to these.
@@ -82,8 +82,8 @@ export function destroyOfRequest(req: IncomingMessage, client: RequestDestroyer)
 /** Restores what the middleware replaced, so that an error page can replace the response that the handler had ended. */
 export function giveBack(res: ServerResponse, outlet: Outlet): void {
   const { destroy, emit } = outlet
-  Object.assign(res, { ...sendersOf(outlet), destroy, emit })
-  notEnded(res)
+  Object.assign(res, { ...pickSenders(outlet), destroy, emit })
+  showAsNotEnded(res)
 }
 
 /**
@@ -103,50 +103,50 @@ export function endArrives(res: ServerResponse): void {
 
 /** Installs these functions on the response; returns the previous ones. */
 export function replaceSenders(res: ServerResponse, senders: Senders): Senders {
-  const before = sendersOf(res as unknown as Senders)
-  Object.assign(res, sendersOf(senders))
+  const before = pickSenders(res as unknown as Senders)
+  Object.assign(res, pickSenders(senders))
   return before
 }
 
 // --- the fields
 
-export function begun(res: ServerResponse): void {
+export function showAsBegun(res: ServerResponse): void {
   const fields = fieldsOf(res)
   fields._header = 'HTTP/1.1 held'
   fields._headerSent = true
 }
 
 /** Nothing has been sent yet: Node may write the head. */
-export function notBegun(res: ServerResponse): void {
+export function showAsNotBegun(res: ServerResponse): void {
   const fields = fieldsOf(res)
   fields._header = null
   fields._headerSent = false
 }
 
-export function ended(res: ServerResponse): void {
+export function showAsEnded(res: ServerResponse): void {
   Object.defineProperty(res, 'writableEnded', YES)
   ignoreHeaders(res)
 }
 
-export function notEnded(res: ServerResponse): void {
+export function showAsNotEnded(res: ServerResponse): void {
   Reflect.deleteProperty(res, 'writableEnded')
-  heedHeaders(res)
+  acceptHeaders(res)
 }
 
 /** Of a failure that has ended the response; whoever ends a success twice has made a mistake, and learns of it. */
 export function ignoreHeaders(res: ServerResponse): void {
-  if (res.statusCode < 400 || ignoresHeaders(res)) return
+  if (res.statusCode < 400 || isIgnoringHeaders(res)) return
   const held = res as unknown as Setters
   held[SETTERS_BEFORE] = SETTERS.map((name) => Object.getOwnPropertyDescriptor(res, name))
   for (const name of SETTERS) held[name] = ignore
 }
 
-export function ignoresHeaders(res: ServerResponse): boolean {
+export function isIgnoringHeaders(res: ServerResponse): boolean {
   return (res as unknown as Setters)[SETTERS_BEFORE] !== undefined
 }
 
 /** What is sent is not the handler's. */
-export function heedHeaders(res: ServerResponse): void {
+export function acceptHeaders(res: ServerResponse): void {
   const held = res as unknown as Setters
   const before = held[SETTERS_BEFORE]
   if (before === undefined) return
@@ -169,22 +169,22 @@ function ignore<This>(this: This): This {
   return this
 }
 
-export function needsNoDrain(res: ServerResponse): void {
+export function clearNeedDrain(res: ServerResponse): void {
   Object.defineProperty(res, 'writableNeedDrain', NO)
 }
 
 const YES = { value: true, configurable: true }
 const NO = { value: false, configurable: true }
 
-export function destroyed(res: ServerResponse, isDestroyed: boolean): void {
+export function showAsDestroyed(res: ServerResponse, isDestroyed: boolean): void {
   fieldsOf(res).destroyed = isDestroyed
 }
 
-export function lastOnConnection(res: ServerResponse): void {
+export function closeAfterResponse(res: ServerResponse): void {
   fieldsOf(res)._last = true
 }
 
-export function closed(res: ServerResponse, isClosed: boolean): void {
+export function showAsClosed(res: ServerResponse, isClosed: boolean): void {
   const fields = fieldsOf(res)
   fields._closed = isClosed
   fields.destroyed = isClosed
@@ -194,20 +194,20 @@ export function isClosed(res: ServerResponse): boolean {
   return fieldsOf(res)._closed
 }
 
-export function socketOfResponse(res: ServerResponse, shown: Socket | null): void {
+export function showResponseSocket(res: ServerResponse, shown: Socket | null): void {
   fieldsOf(res).socket = shown
 }
 
-export function socketOfRequest(req: IncomingMessage, shown: Socket): void {
+export function showRequestSocket(req: IncomingMessage, shown: Socket): void {
   req.socket = shown
 }
 
-export function nodesEndHasRun(res: ServerResponse): boolean {
+export function hasNodeEndRun(res: ServerResponse): boolean {
   return fieldsOf(res).finished
 }
 
 /** It has run in place of the hold's: the response goes on. */
-export function nodesEndHasNotRun(res: ServerResponse): void {
+export function resetNodeEnd(res: ServerResponse): void {
   fieldsOf(res).finished = false
 }
 

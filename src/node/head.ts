@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
-import { type HeaderSnapshot, headerOf, headersOf, isSame, valueIn } from './headers.js'
-import { invalidStatus, invalidStatusMessage } from './node-errors.js'
+import { getHeaderMap, getHeaderValue, getSnapshotValue, type HeaderSnapshot, isSame } from './headers.js'
+import { invalidStatusError, invalidStatusMessageError } from './node-errors.js'
 import { isEndNodes, type Outlet } from './sending/outlet.js'
 
 /** The head that a handler handed over with its first byte, or with `writeHead`. */
@@ -35,11 +35,11 @@ export function mayHaveBody(req: IncomingMessage, status: number): boolean {
 
 /** Without a body the head would already be the whole answer. */
 export function canStream(req: IncomingMessage, res: ServerResponse): boolean {
-  return mayHaveBody(req, res.statusCode) && Number(headerOf(res, 'content-length')) !== 0
+  return mayHaveBody(req, res.statusCode) && Number(getHeaderValue(res, 'content-length')) !== 0
 }
 
 /** Does to `res` what Node's `writeHead` would, except writing, and reads the result. Throws what Node would throw. */
-export function takeHead(
+export function applyWriteHead(
   req: IncomingMessage,
   res: ServerResponse,
   before: HeaderSnapshot,
@@ -48,17 +48,17 @@ export function takeHead(
   headers: unknown,
   outlet: Outlet,
 ): Head {
-  if (!(status >= 100 && status <= 999)) throw invalidStatus(status)
+  if (!(status >= 100 && status <= 999)) throw invalidStatusError(status)
   if (typeof reason === 'string') res.statusMessage = reason
   const statusMessage = reason === '' ? NO_REASON : `${res.statusMessage || ''}` // Node converts any value to a string.
-  if (statusMessage !== '' && /[^\t\x20-\x7e\x80-\xff]/.test(statusMessage)) throw invalidStatusMessage()
+  if (statusMessage !== '' && /[^\t\x20-\x7e\x80-\xff]/.test(statusMessage)) throw invalidStatusMessageError()
   const given = typeof reason === 'string' ? headers : (headers ?? reason)
   if (given !== undefined && given !== null) setHeadArgument(res, given as HeadArgument)
   res.statusCode = Math.trunc(status)
   keepOneFraming(req, res)
   // Otherwise the length is computed again.
   const keepLength = !mayHaveBody(req, res.statusCode) || !isEndNodes(outlet)
-  const changed = changedSince(before, res, keepLength)
+  const changed = diffHeaders(before, res, keepLength)
   return { status: res.statusCode, statusMessage, headers: changed, isAscii: isAscii(statusMessage, changed) }
 }
 
@@ -77,7 +77,7 @@ export function isWrong(head: Head | undefined, { statusCode }: ServerResponse):
 
 /** The handler announced more bytes than it wrote: it was cut off itself, for example by its upstream. */
 export function isCutShort(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
-  return Number(headerOf(res, 'content-length')) > body.byteLength && mayHaveBody(req, res.statusCode)
+  return Number(getHeaderValue(res, 'content-length')) > body.byteLength && mayHaveBody(req, res.statusCode)
 }
 
 /**
@@ -94,15 +94,15 @@ export function isRecoded(codings: OutgoingHttpHeader | undefined): boolean {
  * field." §6.1: not to HTTP/1.0 either. And §7: a coding named "identity" no longer exists.
  */
 function keepOneFraming(req: IncomingMessage, res: ServerResponse): void {
-  const codings = headerOf(res, 'transfer-encoding')
+  const codings = getHeaderValue(res, 'transfer-encoding')
   if (codings === undefined) return
   const isUsed = isRecoded(codings) || (/chunked/i.test(`${codings}`) && req.httpVersion !== '1.0')
   res.removeHeader(isUsed ? 'Content-Length' : 'Transfer-Encoding')
 }
 
 /** Headers that were set or changed after a snapshot, and those of the body: whole values, one line each. */
-export function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
-  const headers = headersOf(res)
+export function diffHeaders(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
+  const headers = getHeaderMap(res)
   const names = Object.keys(headers)
   /** With room for as many: a list that grows has room for seventeen. */
   const changed = new Array<HeaderPairs[number]>(names.length)
@@ -111,7 +111,7 @@ export function changedSince(before: HeaderSnapshot, res: ServerResponse, keepLe
     const lowerCaseName = names[i] as string
     if (lowerCaseName === 'content-length' && !keepLength) continue
     const header = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]
-    if (isSame(valueIn(before, lowerCaseName), header[1]) && !bodyHeaders.has(lowerCaseName)) continue
+    if (isSame(getSnapshotValue(before, lowerCaseName), header[1]) && !bodyHeaders.has(lowerCaseName)) continue
     const name = header[0]
     const value = header[1]
     if (Array.isArray(value)) for (const line of value) changed[amount++] = [name, String(line)]

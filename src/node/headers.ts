@@ -1,5 +1,5 @@
 import { type IncomingMessage, type OutgoingHttpHeader, ServerResponse } from 'node:http'
-import { IdempotencyError, transactionStreamed } from '../core/index.js'
+import { IdempotencyError, transactionStreamedError } from '../core/index.js'
 import * as faked from './faked.js'
 import type { Callback } from './node-errors.js'
 
@@ -13,7 +13,7 @@ export type HeaderSnapshot = readonly OutgoingHttpHeader[]
  * Node's own map, if the response has one. Node's methods validate each name, or copy everything, which would be the
  * most expensive part of handling a head.
  */
-export function headersOf(res: ServerResponse): Headers {
+export function getHeaderMap(res: ServerResponse): Headers {
   if (NODES_HEADERS !== undefined) {
     const headers = (res as unknown as Record<symbol, Headers | null | undefined>)[NODES_HEADERS]
     if (headers !== undefined) return headers ?? NONE
@@ -24,8 +24,8 @@ export function headersOf(res: ServerResponse): Headers {
 }
 
 /** Looks the header up by its name in lower case. */
-export function headerOf(res: ServerResponse, name: string): OutgoingHttpHeader | undefined {
-  return headersOf(res)[name]?.[1]
+export function getHeaderValue(res: ServerResponse, name: string): OutgoingHttpHeader | undefined {
+  return getHeaderMap(res)[name]?.[1]
 }
 
 const NONE: Headers = Object.freeze(Object.create(null))
@@ -34,8 +34,8 @@ const NODES_HEADERS = Object.getOwnPropertySymbols(new ServerResponse({} as Inco
   ({ description }) => description === 'kOutHeaders',
 )
 
-export function snapshotOf(res: ServerResponse): HeaderSnapshot {
-  const headers = headersOf(res)
+export function snapshotHeaders(res: ServerResponse): HeaderSnapshot {
+  const headers = getHeaderMap(res)
   if (headers === NONE) return NOTHING
   const snapshot: OutgoingHttpHeader[] = []
   for (const lowerCaseName in headers) {
@@ -45,7 +45,7 @@ export function snapshotOf(res: ServerResponse): HeaderSnapshot {
   return snapshot
 }
 
-export function valueIn(snapshot: HeaderSnapshot, lowerCaseName: string): OutgoingHttpHeader | undefined {
+export function getSnapshotValue(snapshot: HeaderSnapshot, lowerCaseName: string): OutgoingHttpHeader | undefined {
   for (let i = 0; i < snapshot.length; i += 3) if (snapshot[i] === lowerCaseName) return snapshot[i + 2]
   return undefined
 }
@@ -68,7 +68,7 @@ export class EarlierHead {
 
   constructor(res: ServerResponse) {
     this.#res = res
-    this.#headers = snapshotOf(res)
+    this.#headers = snapshotHeaders(res)
     this.#status = res.statusCode
     this.#statusMessage = res.statusMessage
   }
@@ -133,7 +133,7 @@ export class ResponseEntry {
 
   restore(): void {
     this.isStreamed = false
-    faked.notBegun(this.#res)
+    faked.showAsNotBegun(this.#res)
     this.#head.restore()
   }
 
@@ -146,6 +146,6 @@ export class ResponseEntry {
 
   /** @throws IdempotencyError `transaction_streamed` */
   refuseStream(): void {
-    if (this.isStreamed) throw transactionStreamed()
+    if (this.isStreamed) throw transactionStreamedError()
   }
 }

@@ -1,17 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { runAfterwards, transactionLate } from '../core/index.js'
+import { runAfterwards, transactionLateError } from '../core/index.js'
 import { isEventStream } from '../http/answer/answer.js'
 import type { HeaderPairs, HeldAnswer, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
-import { canStream, type Head, isCutShort, isRecoded, isWrong, mayHaveBody, takeHead } from './head.js'
-import { headerOf, headersOf, ResponseEntry } from './headers.js'
-import { bytesOf, HeldBody } from './held-body.js'
+import { applyWriteHead, canStream, type Head, isCutShort, isRecoded, isWrong, mayHaveBody } from './head.js'
+import { getHeaderMap, getHeaderValue, ResponseEntry } from './headers.js'
+import { copyBytes, HeldBody } from './held-body.js'
 import { HeldStream } from './held-stream.js'
-import { alreadyFinished, type Callback, callbackOf, headersSent, refuseDestroyed, refuseLate } from './node-errors.js'
+import type { Callback } from './node-errors.js'
+import * as nodeErrors from './node-errors.js'
 import { isEndNodes, isWriteNodes } from './sending/outlet.js'
 import { type Binding, ResponseSender } from './sending/response-sender.js'
-import { asOnWire, type Beginning } from './sending/send.js'
+import { type Beginning, toWireHead } from './sending/send.js'
 import type { HangUp } from './sending/socket-view.js'
 
 /**
@@ -76,11 +77,11 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   }
 
   #become(state: HeldState): void {
-    if (state === 'holding') faked.notEnded(this.#res)
+    if (state === 'holding') faked.showAsNotEnded(this.#res)
     this.#state = state
-    if (state === 'given') faked.ended(this.#res)
-    if (state === 'broken') faked.destroyed(this.#res, true)
-    if (state === 'finished' && this.#hangsUp) faked.lastOnConnection(this.#res)
+    if (state === 'given') faked.showAsEnded(this.#res)
+    if (state === 'broken') faked.showAsDestroyed(this.#res, true)
+    if (state === 'finished' && this.#hangsUp) faked.closeAfterResponse(this.#res)
   }
 
   // --- what the handler does
@@ -88,19 +89,19 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   writeHead(status: number, reason: unknown, headers: unknown): void {
     const res = this.#res
     const { before, outlet } = this.#sender
-    if (this.#state === 'given' || faked.ignoresHeaders(res)) return
+    if (this.#state === 'given' || faked.isIgnoringHeaders(res)) return
     if (this.#head === undefined) {
-      this.#head = takeHead(this.#req, res, before, status, reason, headers, outlet)
-      faked.begun(res)
+      this.#head = applyWriteHead(this.#req, res, before, status, reason, headers, outlet)
+      faked.showAsBegun(res)
       return
     }
     // A wrapper of `write` may delay a stream's head, and a hook on the head may send another answer: then Node's own is called.
-    if (!this.isSending || res.headersSent) throw headersSent()
+    if (!this.isSending || res.headersSent) throw nodeErrors.headersSentError()
     outlet.writeHead.call(res, status, reason, headers)
   }
 
   write(chunk: unknown, encoding: unknown, callback: unknown): boolean {
-    const done = callbackOf(encoding, callback)
+    const done = nodeErrors.pickCallback(encoding, callback)
     switch (this.#state) {
       case 'holding':
         this.#accept(chunk, encoding, 'write')
@@ -110,19 +111,19 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
       case 'streaming':
         return (this.#stream as HeldStream).write(chunk, encoding, done)
       case 'broken':
-        return refuseDestroyed(done)
+        return nodeErrors.refuseDestroyed(done)
       case 'given':
       case 'ended':
       case 'finished':
-        return refuseLate(done)
+        return nodeErrors.refuseLate(done)
     }
   }
 
   end(chunk: unknown, encoding: unknown, callback: unknown): void {
-    const done = callbackOf(chunk, callbackOf(encoding, callback))
+    const done = nodeErrors.pickCallback(chunk, nodeErrors.pickCallback(encoding, callback))
     const last = typeof chunk === 'function' ? undefined : chunk
     if (this.#state === 'finished') {
-      if (done !== undefined) process.nextTick(done, alreadyFinished())
+      if (done !== undefined) process.nextTick(done, nodeErrors.alreadyFinishedError())
       return
     }
     const isFirst = this.#state === 'holding' || this.#state === 'streaming'
@@ -135,7 +136,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     if (!isFirst) return void this.#run.stopped() // As an error page does.
     this.#become('ended')
     this.#settle()
-    if (!this.#sender.isGivenBack && !faked.nodesEndHasRun(this.#res)) faked.ended(this.#res) // Otherwise Node sets it.
+    if (!this.#sender.isGivenBack && !faked.hasNodeEndRun(this.#res)) faked.showAsEnded(this.#res) // Otherwise Node sets it.
   }
 
   /** A head that is not held was written by Node's own `writeHead`. */
@@ -149,9 +150,9 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
       this.#isEndedBelow = false
       return true
     }
-    if (this.isSending || !faked.nodesEndHasRun(this.#res)) return false
+    if (this.isSending || !faked.hasNodeEndRun(this.#res)) return false
     this.#isEndedBelow = event !== 'finish'
-    faked.nodesEndHasNotRun(this.#res)
+    faked.resetNodeEnd(this.#res)
     this.end(undefined, undefined, undefined)
     return true
   }
@@ -212,17 +213,17 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     if (!isExplicit) this.#res.writeHead(this.#res.statusCode)
     const head = this.#head as Head
     if (head.isAscii || !isEndNodes(outlet) || !isWriteNodes(outlet)) return
-    this.#head = asOnWire(this.#req, headersOf(this.#res), head, { isExplicit, by, chunk, encoding })
+    this.#head = toWireHead(this.#req, getHeaderMap(this.#res), head, { isExplicit, by, chunk, encoding })
   }
 
   #accept(chunk: unknown, encoding: unknown, by: 'write' | 'end'): void {
-    const bytes = bytesOf(chunk, encoding)
+    const bytes = copyBytes(chunk, encoding)
     this.#handOver(by, chunk, encoding)
     if (mayHaveBody(this.#req, this.#res.statusCode)) this.#body.add(bytes)
   }
 
   #keeps(byteLength: number): boolean {
-    return this.#run.keepsBody(byteLength, headerOf(this.#res, 'content-type'))
+    return this.#run.keepsBody(byteLength, getHeaderValue(this.#res, 'content-type'))
   }
 
   // --- what a framework does that hands the answer to the run itself
@@ -241,7 +242,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   // --- what a transaction of the handler does
 
   entered(): void {
-    if (this.#state !== 'holding' || this.#head !== undefined) throw transactionLate()
+    if (this.#state !== 'holding' || this.#head !== undefined) throw transactionLateError()
     this.#entry = new ResponseEntry(this.#res)
   }
 
@@ -283,7 +284,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
       this.#sender.outlet.destroy.call(this.#res, error)
       return
     }
-    faked.closed(this.#res, true)
+    faked.showAsClosed(this.#res, true)
     this.#clientLeaves()
   }
 
@@ -291,9 +292,9 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   #clientLeaves(): boolean {
     this.#stream?.clientLeft()
     const goesOn = this.#state === 'holding' || this.#state === 'streaming'
-    const hadListener = goesOn && isEventStream(headerOf(this.#res, 'content-type')) && this.#sender.emitClose()
+    const hadListener = goesOn && isEventStream(getHeaderValue(this.#res, 'content-type')) && this.#sender.emitClose()
     if (!hadListener) this.#sender.withholdClose()
-    if (this.#state === 'broken') faked.destroyed(this.#res, true)
+    if (this.#state === 'broken') faked.showAsDestroyed(this.#res, true)
     return hadListener
   }
 
@@ -326,7 +327,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     const isKept =
       this.#keeps(body.byteLength) &&
       !isCutShort(this.#req, this.#res, body) &&
-      !isRecoded(headerOf(this.#res, 'transfer-encoding'))
+      !isRecoded(getHeaderValue(this.#res, 'transfer-encoding'))
     this.#last = body
     const { status, statusMessage, headers } = head
     const isStream = this.#stream !== undefined

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { isEventStream } from '../http/answer/answer.js'
 import * as faked from './faked.js'
 import type { Head } from './head.js'
-import { HeldBody, viewOf } from './held-body.js'
+import { HeldBody, viewBytes } from './held-body.js'
 import type { Callback } from './node-errors.js'
 import { drain } from './sending/outlet.js'
 import type { ResponseSender } from './sending/response-sender.js'
@@ -34,7 +34,7 @@ export class HeldStream {
   open(head: Head, body: Buffer, done: Callback | undefined): boolean {
     const sender = this.#sender
     const { res, isGone } = sender
-    faked.notBegun(res)
+    faked.showAsNotBegun(res)
     sender.showSocket()
     try {
       if (res.socket === null) sender.onceClosed(this)
@@ -53,7 +53,7 @@ export class HeldStream {
   }
 
   write(chunk: unknown, encoding: unknown, done: Callback | undefined): boolean {
-    const whole = viewOf(chunk, encoding)
+    const whole = viewBytes(chunk, encoding)
     if (this.#sender.isGone) return this.#swallow(done)
     const bytes = this.#departing(whole)
     if (bytes.byteLength === 0 && whole.byteLength > 0) {
@@ -85,7 +85,7 @@ export class HeldStream {
 
   /** Wakes a handler that waits for its client to read. */
   clientLeft(): void {
-    faked.needsNoDrain(this.#sender.res)
+    faked.clearNeedDrain(this.#sender.res)
     this.#drainLater()
   }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { IdempotencyError, type MaybePromise, mountedTwice, whenever } from '../core/index.js'
+import { IdempotencyError, type MaybePromise, mountedTwiceError, whenever } from '../core/index.js'
 import type { HeaderPairs, RequestEngine, RequestFacts, RequestRun } from '../http/index.js'
-import { contentTypeOf, hasMembers, isForm } from '../http/request/facts.js'
+import { getContentType, hasMembers, isForm } from '../http/request/facts.js'
 import { isHeld } from './faked.js'
 import { HeldResponse } from './held-response.js'
 import type { Other, ResponseSender } from './sending/response-sender.js'
@@ -50,12 +50,12 @@ export class NodeFacts<Req> implements RequestFacts<Req> {
 
   /** A form without fields: its parser has read it, or its binding tells. */
   get bodyIsEmpty(): boolean {
-    return isEmptyObject(this.body) && isForm(contentTypeOf(this)) && this.bodyWasRead
+    return isEmptyObject(this.body) && isForm(getContentType(this)) && this.bodyWasRead
   }
 
   /** `null` is no body that a parser leaves alone. It may be JSON's, or what a binding tells where it is in doubt. */
   get bodyFault(): 'nothing_seen' | undefined {
-    return this.body === null && this.bodyWasRead && hasMembers(contentTypeOf(this)) ? 'nothing_seen' : undefined
+    return this.body === null && this.bodyWasRead && hasMembers(getContentType(this)) ? 'nothing_seen' : undefined
   }
 
   isAbandoned(): boolean {
@@ -69,7 +69,7 @@ const NO_LINES: readonly string[] = []
  * A callback of plain `node:http` without a parameter. Express and Connect set `originalUrl`, and their `next` takes errors, even where
  * something has wrapped it.
  */
-export function takesNoError(req: IncomingMessage, next: (error?: unknown) => void): boolean {
+export function isWithoutErrorParameter(req: IncomingMessage, next: (error?: unknown) => void): boolean {
   return next.length === 0 && (req as { readonly originalUrl?: unknown }).originalUrl === undefined
 }
 
@@ -83,7 +83,7 @@ export function isEmptyObject(body: unknown): boolean {
  * What to take `{}` for, beside bytes that have content: somebody else has read them, unless they are a form, whose parsers leave out
  * fields such as `__proto__`. Nobody can tell then.
  */
-export function besideContent({ headers }: IncomingMessage): null | undefined {
+export function resolveEmptyBody({ headers }: IncomingMessage): null | undefined {
   return isForm(headers?.['content-type'] ?? '') ? null : undefined
 }
 
@@ -132,7 +132,7 @@ export function hold<Req>(
 
 /** @throws IdempotencyError `mounted_twice`: also where another request object of a framework has the same response. */
 export function refuseHeld(res: ServerResponse): void {
-  if (isHeld(res)) throw mountedTwice()
+  if (isHeld(res)) throw mountedTwiceError()
 }
 
 /** What a handler sends has failed before its first byte: whatever error page follows, the handler has not refused. */

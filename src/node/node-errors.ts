@@ -3,19 +3,19 @@ function nodeError(Kind: typeof Error | typeof TypeError | typeof RangeError, co
   return Object.assign(new Kind(message), { code })
 }
 
-export function headersSent(): Error {
+export function headersSentError(): Error {
   return nodeError(Error, 'ERR_HTTP_HEADERS_SENT', 'Cannot write headers after they are sent to the client')
 }
 
-export function invalidStatus(status: unknown): Error {
+export function invalidStatusError(status: unknown): Error {
   return nodeError(RangeError, 'ERR_HTTP_INVALID_STATUS_CODE', `Invalid status code: ${status}`)
 }
 
-export function invalidStatusMessage(): Error {
+export function invalidStatusMessageError(): Error {
   return nodeError(TypeError, 'ERR_INVALID_CHAR', 'Invalid character in statusMessage')
 }
 
-export function invalidChunk(): Error {
+export function invalidChunkError(): Error {
   return nodeError(TypeError, 'ERR_INVALID_ARG_TYPE', 'The "chunk" argument must be a string, a Buffer or a Uint8Array')
 }
 
@@ -36,7 +36,7 @@ export function refuseDestroyed(done: Callback | undefined): false {
 }
 
 /** The error of an `end` after the response was sent. */
-export function alreadyFinished(): Error {
+export function alreadyFinishedError(): Error {
   return nodeError(Error, 'ERR_STREAM_ALREADY_FINISHED', 'Cannot call end after a stream was finished')
 }
 
@@ -44,12 +44,12 @@ export function alreadyFinished(): Error {
 export type Callback = (error?: Error | null) => void
 
 /** Node accepts a callback in place of an earlier optional argument. */
-export function callbackOf(given: unknown, callback: unknown): Callback | undefined {
+export function pickCallback(given: unknown, callback: unknown): Callback | undefined {
   const found = typeof given === 'function' ? given : callback
   return typeof found === 'function' ? (found as Callback) : undefined // Fastify passes null.
 }
 
 /** `throw undefined`, or `null`: to error handling it would look as if nothing had happened, so nobody would answer. */
-export function nothingThrown(thrown: undefined | null): Error {
+export function nothingThrownError(thrown: undefined | null): Error {
   return new TypeError(`The handler threw ${thrown}, not an Error.`)
 }

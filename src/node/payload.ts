@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { addAbortSignal, finished, PassThrough, Readable } from 'node:stream'
 import type { ReadableStream as NodesReadableStream } from 'node:stream/web'
 import type { ResponseBody } from '../http/index.js'
-import { bufferOf } from './held-body.js'
-import { invalidChunk } from './node-errors.js'
+import { toBuffer } from './held-body.js'
+import { invalidChunkError } from './node-errors.js'
 
 type Streaming = Extract<ResponseBody, { kind: 'streaming' }>
 type Web = Blob | ReadableStream | Response
@@ -28,7 +28,7 @@ export function isTaken(body: unknown): boolean {
  * Its bytes, in larger pieces than it was written in. Cancelling, or aborting `until`, destroys the source at once, even while it is
  * waited for.
  */
-export function streamOf(body: Web | NodeJS.ReadableStream, until?: AbortSignal): ReadableStream<Uint8Array> {
+export function toWebStream(body: Web | NodeJS.ReadableStream, until?: AbortSignal): ReadableStream<Uint8Array> {
   const bytes = new SourceBytes(isWeb(body) ? sourceOf(body) : body)
   if (until !== undefined) addAbortSignal(until, bytes)
   const pieces = bytes[Symbol.asyncIterator]()
@@ -80,7 +80,7 @@ class SourceBytes extends PassThrough {
   /** An exception here would be one of the source's, in an event that nobody has called. */
   override write(chunk: unknown): boolean {
     if (typeof chunk === 'string' || chunk instanceof Uint8Array) return super.write(chunk)
-    this.destroy(invalidChunk())
+    this.destroy(invalidChunkError())
     return false
   }
 
@@ -96,8 +96,8 @@ class SourceBytes extends PassThrough {
 function ignore(): void {}
 
 /** A body as far as it was read, and what follows, as frameworks on Node take it. */
-export function payloadOf(held: ResponseBody, res: ServerResponse): Buffer | Readable {
-  return held.kind === 'whole' ? bufferOf(held.bytes) : restOf(held, res)
+export function toNodePayload(held: ResponseBody, res: ServerResponse): Buffer | Readable {
+  return held.kind === 'whole' ? toBuffer(held.bytes) : restOf(held, res)
 }
 
 /**
@@ -105,7 +105,7 @@ export function payloadOf(held: ResponseBody, res: ServerResponse): Buffer | Rea
  * unless the source has failed. Not a generator, whose end would wait for the next piece, which may never come.
  */
 function restOf({ bytes, reader, next }: Streaming, res: ServerResponse): Readable {
-  let held: Buffer | undefined = bufferOf(bytes)
+  let held: Buffer | undefined = toBuffer(bytes)
   let ahead: Streaming['next'] | undefined = next
   /** It has ended or failed by itself. */
   let hasStopped = false

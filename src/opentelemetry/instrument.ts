@@ -6,10 +6,10 @@ import {
   type ClaimTrace,
   type CommandTrace,
   checkOptions,
+  describeCause,
+  describeKind,
   type EventTrace,
   IdempotencyError,
-  inItsWords,
-  kindOf,
   type OptionRule,
   warnOnce,
 } from '../core/index.js'
@@ -79,7 +79,7 @@ const RULES: Readonly<Record<string, OptionRule>> = {
   tracerProvider: (value) => (has(value, 'getTracer') ? null : 'a TracerProvider'),
   hashSecret: (value) => {
     const expected = `a string of at least ${LEAST_CHARACTERS} characters`
-    if (typeof value !== 'string') return { expected, seen: kindOf(value) }
+    if (typeof value !== 'string') return { expected, seen: describeKind(value) }
     return value.length >= LEAST_CHARACTERS ? null : { expected, seen: `one of ${value.length}` }
   },
 }
@@ -119,7 +119,7 @@ function withoutThrow(hear: (message: unknown) => void): (message: unknown) => v
     } catch (error) {
       warnOnce(
         'ONCE_PER_KEY_TELEMETRY_FAILED',
-        `OpenTelemetry failed${inItsWords(error)}. The operation goes on, and is not measured in full: look at the processors and samplers ` +
+        `OpenTelemetry failed${describeCause(error)}. The operation goes on, and is not measured in full: look at the processors and samplers ` +
           'of the providers that instrument() uses. This is printed once.',
       )
     }

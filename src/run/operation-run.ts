@@ -1,9 +1,9 @@
 import {
   type Answer,
   type AnswerSource,
+  describeCause,
   type IdempotencyContext,
   IdempotencyError,
-  inItsWords,
   isCertainFailure,
   type MaybePromise,
   NOT_KEPT,
@@ -142,7 +142,7 @@ export class OperationRun implements AnswerSource {
     } catch (cause) {
       throw new IdempotencyError(
         'arguments_invalid',
-        `The result that was given to completeIn() cannot be kept${inItsWords(cause)}. Nothing was sent.`,
+        `The result that was given to completeIn() cannot be kept${describeCause(cause)}. Nothing was sent.`,
         { cause },
       )
     }

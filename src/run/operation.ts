@@ -1,15 +1,15 @@
 import {
+  describeCause,
+  describeKind,
+  encodeStrictJson,
+  findKeyFault,
+  findMistakes,
+  findScopeFault,
   fingerprintOf,
   IdempotencyError,
   type Identity,
-  inItsWords,
-  keyFault,
-  kindOf,
-  mistakesIn,
   type OptionRule,
   optionRules,
-  scopeFault,
-  strictJson,
 } from '../core/index.js'
 
 /** Identifies an operation, together with the runner's `name`. */
@@ -55,10 +55,10 @@ export type KnownResult<Result> = 'failed' | 'completed' | 'rerun' | { readonly 
  */
 export function readOperation(given: Operation, work: unknown, namespace: string): Identity {
   const mistakes = mistakesInName(given, OPERATION_RULES)
-  if (typeof work !== 'function') mistakes.push(`the second argument: expected a function; seen: ${kindOf(work)}`)
+  if (typeof work !== 'function') mistakes.push(`the second argument: expected a function; seen: ${describeKind(work)}`)
   refuse('once()', mistakes)
   const { scope, key, input, firstSent } = given
-  const fault = scopeFault(scope)
+  const fault = findScopeFault(scope)
   if (fault !== null) {
     throw new IdempotencyError(
       'scope_invalid',
@@ -74,7 +74,7 @@ export function readOperation(given: Operation, work: unknown, namespace: string
 export function readName(of: string, given: OperationName, namespace: string): Omit<Identity, 'fingerprint'> {
   const mistakes = mistakesInName(given, of === 'resolve()' ? ATTEMPT_RULES : NAME_RULES)
   const { scope, key } = given ?? {}
-  const fault = scopeFault(scope)
+  const fault = findScopeFault(scope)
   if (fault !== null) mistakes.push(`scope: expected the scope that once() was given; seen: ${fault}`)
   refuse(of, mistakes)
   return { namespace, scope, key }
@@ -85,11 +85,11 @@ function inputFingerprint(input: unknown): string {
   try {
     if (input === undefined) throw new TypeError('it is undefined: pass null if there is none')
     // Members that are undefined would count in a fingerprint, but are lost when an input travels as JSON.
-    return fingerprintOf(JSON.parse(strictJson(input)))
+    return fingerprintOf(JSON.parse(encodeStrictJson(input)))
   } catch (cause) {
     throw new IdempotencyError(
       'input_invalid',
-      `The input of once() cannot be compared${inItsWords(cause)}. It must be JSON: strings, finite numbers, booleans, null, ` +
+      `The input of once() cannot be compared${describeCause(cause)}. It must be JSON: strings, finite numbers, booleans, null, ` +
         'arrays and plain objects. Pass what makes two such operations the same, for example a date as text.',
       { cause },
     )
@@ -108,11 +108,11 @@ const OPERATION_RULES = { ...NAME_RULES, signal: aSignal }
 /** Scope and key are checked separately, because messages must not quote them. */
 function mistakesInName(given: unknown, rules: Readonly<Record<string, OptionRule>>): string[] {
   if (typeof given !== 'object' || given === null) {
-    return [`the first argument: expected { ${Object.keys(rules).join(', ')} }; seen: ${kindOf(given)}`]
+    return [`the first argument: expected { ${Object.keys(rules).join(', ')} }; seen: ${describeKind(given)}`]
   }
   const { key } = given as Partial<OperationName>
-  const mistakes = mistakesIn(given, given, rules, ['attempt'])
-  const keyIs = typeof key === 'string' ? keyFault(key) : `it is ${kindOf(key)}`
+  const mistakes = findMistakes(given, given, rules, ['attempt'])
+  const keyIs = typeof key === 'string' ? findKeyFault(key) : `it is ${describeKind(key)}`
   if (keyIs !== null) mistakes.push(`key: expected 1 to 255 characters, but ${keyIs}; ${wayOutOfKey(key)}`)
   return mistakes
 }
@@ -128,6 +128,6 @@ function refuse(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
   throw new IdempotencyError(
     'arguments_invalid',
-    `The arguments of ${of} are invalid, and nothing was done:${optionRules.bulleted(mistakes)}`,
+    `The arguments of ${of} are invalid, and nothing was done:${optionRules.toBulletList(mistakes)}`,
   )
 }

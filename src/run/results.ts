@@ -1,5 +1,13 @@
 import { Buffer } from 'node:buffer'
-import { type Answer, IdempotencyError, inItsWords, kindOf, looseJson, NOT_KEPT, parsedJson } from '../core/index.js'
+import {
+  type Answer,
+  describeCause,
+  describeKind,
+  encodeLooseJson,
+  IdempotencyError,
+  NOT_KEPT,
+  parseJson,
+} from '../core/index.js'
 
 /** Converts results that are not JSON into text or bytes and back. Both functions are synchronous. */
 export interface ResultCodec<Result, Encoded extends string | Uint8Array> {
@@ -33,7 +41,7 @@ export class Results {
     const encoded: unknown = this.#codec.encode(result as never)
     if (typeof encoded !== 'string' && !(encoded instanceof Uint8Array)) {
       Promise.resolve(encoded).catch(() => {}) // If it is a promise, its rejection must not end the process.
-      throw new TypeError(`\`encode\` must return a string or bytes, not ${kindOf(encoded)}`)
+      throw new TypeError(`\`encode\` must return a string or bytes, not ${describeKind(encoded)}`)
     }
     // A copy, because the owner may modify the bytes.
     const body = Buffer.from(encoded as string)
@@ -52,7 +60,7 @@ export class Results {
     } catch (cause) {
       throw new IdempotencyError(
         'decode_failed',
-        `A stored result could not be decoded${inItsWords(cause)}. Nothing ran, and its record stands: let \`decode\` read what ` +
+        `A stored result could not be decoded${describeCause(cause)}. Nothing ran, and its record stands: let \`decode\` read what ` +
           'each earlier version has encoded, for as long as `retentionMs`.',
         { cause },
       )
@@ -73,6 +81,6 @@ const BYTES_TYPE = ['Content-Type', 'application/octet-stream'] as const
 
 /** JSON text is never empty, so an empty text represents `undefined`. */
 const AS_JSON: AnyCodec = {
-  encode: looseJson,
-  decode: (text: string) => (text === '' ? undefined : parsedJson(text)),
+  encode: encodeLooseJson,
+  decode: (text: string) => (text === '' ? undefined : parseJson(text)),
 }

@@ -1,10 +1,10 @@
 import {
   checkOptions,
+  describeCause,
   type EngineEvent,
   type EngineOptions,
-  inItsWords,
-  mistakesInEngineOptions,
-  namespaceFault,
+  findEngineOptionMistakes,
+  findNamespaceFault,
   type OptionRule,
   optionRules,
   warnOnce,
@@ -61,7 +61,7 @@ export function resolveRunnerOptions(given: GivenRunnerOptions): ResolvedRunnerO
   const shared = Object.fromEntries(Object.entries(others).filter(([option]) => SHARED.includes(option)))
   const ofEngine = shared as unknown as EngineOptions
   const values = { ...others, name, result, isCertainFailure, maxAnswerBytes, onEvent }
-  const more = mistakesInEngineOptions(ofEngine)
+  const more = findEngineOptionMistakes(ofEngine)
   checkOptions('runner()', given, values, RULES, { required: ['name'], more })
   // No other namespace of the library, or of an application's engine, begins like this.
   const namespace = `run.${name}`
@@ -72,7 +72,7 @@ const { aFunction, anInteger } = optionRules
 
 const OWN_RULES: Readonly<Record<string, OptionRule>> = {
   name: (value) =>
-    namespaceFault(value) === null ? null : "a word without a colon, a percent sign or a blank, such as 'payouts'",
+    findNamespaceFault(value) === null ? null : "a word without a colon, a percent sign or a blank, such as 'payouts'",
   result: (value) => {
     const { encode, decode } = (value ?? {}) as Partial<AnyCodec>
     return typeof encode === 'function' && typeof decode === 'function' ? null : '{ encode, decode }, two functions'
@@ -126,7 +126,7 @@ export function printByDefault(event: RunnerEvent): void {
   }
   warnOnce(
     'ONCE_PER_KEY_RESULT_NOT_KEPT',
-    `A runner could not keep a result${inItsWords(event.error)}. Its caller has it, but a repeat is refused with ` +
+    `A runner could not keep a result${describeCause(event.error)}. Its caller has it, but a repeat is refused with ` +
       'answer_not_kept: return JSON, give the runner `result: { encode, decode }`, or raise maxAnswerBytes. This is printed ' +
       'once; `onEvent` receives every case.',
   )

@@ -4,10 +4,10 @@ import {
   type AsResult,
   type CommandReply,
   createOperationEngine,
+  describeCause,
   type IdempotencyContext,
   IdempotencyError,
   type IdempotencyRecord,
-  inItsWords,
   type JsonInputOf,
   type JsonOf,
   NOT_KEPT,
@@ -165,7 +165,7 @@ function answerIn(as: KnownResult<unknown>, results: Results): Answer | null | '
   try {
     if (typeof as === 'object' && as !== null && 'completed' in as) return results.kept(as.completed).answer
   } catch (cause) {
-    why = inItsWords(cause)
+    why = describeCause(cause)
   }
   throw new IdempotencyError(
     'arguments_invalid',

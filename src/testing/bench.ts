@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Answer, Forgetting, IdempotencyRecord, ListedRecords, MaybePromise, Store } from '../core/index.js'
 import { Claimant, LONG_MS, type Terms } from './claimant.js'
 import { type WholeStore, withCheckedReplies } from './held-store.js'
-import { promised, type SeenDone, type SeenRecord, seenDone, seenRecord } from './seen.js'
+import { assertPromise, type SeenDone, type SeenRecord, toSeenDone, toSeenRecord } from './seen.js'
 
 export interface Law {
   /** A sentence that begins with the name of its law. */
@@ -15,12 +15,12 @@ export interface Law {
   readonly check: (bench: Bench) => Promise<void>
 }
 
-export function lawFor(holds: Law['holds']): (name: string, check: Law['check']) => Law {
+export function createLawFactory(holds: Law['holds']): (name: string, check: Law['check']) => Law {
   return (name, check) => ({ name, holds, check })
 }
 
-export function everywhere(laws: Readonly<Record<string, Law['check']>>): Law[] {
-  return Object.entries(laws).map(([name, check]) => lawFor('everywhere')(name, check))
+export function createLaws(laws: Readonly<Record<string, Law['check']>>): Law[] {
+  return Object.entries(laws).map(([name, check]) => createLawFactory('everywhere')(name, check))
 }
 
 export const DAY_MS = 86_400_000
@@ -69,28 +69,28 @@ export function createBench(opened: Store, advance?: (ms: number) => unknown): B
     async look(at = key) {
       const stranger = claimant({ key: at, attempt: 1 })
       const done = await stranger.renew()
-      if (done.ok) promised('no record', 'a record', 'A record is kept until its retention ends.')
+      if (done.ok) assertPromise('no record', 'a record', 'A record is kept until its retention ends.')
       return done.ok ? null : done.record
     },
     async inspect(at = key) {
       const record = await store.inspect(at)
-      return record && seenRecord(record)
+      return record && toSeenRecord(record)
     },
     async list(keys = [key]) {
       const found = await wholeWalk((from) => store.list(from))
       return found.filter(({ key: at }) => keys.includes(at))
     },
     listScope: (scope = key) => wholeWalk((from) => store.listScope(scope, from)),
-    forget: async (forgetting, at = key) => seenDone(await store.forget(at, forgetting)),
+    forget: async (forgetting, at = key) => toSeenDone(await store.forget(at, forgetting)),
     async resolve(attempt, answer, { key: at = key, token = randomUUID(), retentionMs = 2 * LONG_MS } = {}) {
       const decision = answer === 'rerun' ? { answer: null, rerun: true } : { answer }
-      return seenDone(await store.resolve(at, { token, attempt, retentionMs, ...decision }))
+      return toSeenDone(await store.resolve(at, { token, attempt, retentionMs, ...decision }))
     },
     inFlight(owner, { attempt = 1, uncertain = false, lease = 'live' } = {}) {
       const { fingerprint } = owner
       const leaseRemainingMs = lease === 'live' ? 1 : 0
       const record: IdempotencyRecord = { state: 'in-flight', fingerprint, attempt, uncertain, leaseRemainingMs }
-      return seenRecord(record)
+      return toSeenRecord(record)
     },
   }
 }
@@ -100,9 +100,9 @@ async function wholeWalk(step: (from: string | null) => MaybePromise<ListedRecor
   const begun = new Set<string>()
   for (let from: string | null = null; ; ) {
     const { records, next }: ListedRecords = await step(from)
-    for (const { record, ...rest } of records) found.push({ ...rest, record: seenRecord(record) })
+    for (const { record, ...rest } of records) found.push({ ...rest, record: toSeenRecord(record) })
     if (next === null) return found
-    promised(begun.has(next), false, 'A walk ends: no step begins where an earlier one has begun.')
+    assertPromise(begun.has(next), false, 'A walk ends: no step begins where an earlier one has begun.')
     begun.add(next)
     from = next
   }

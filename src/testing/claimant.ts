@@ -2,7 +2,15 @@ import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { Answer, Claim, StepChange } from '../core/index.js'
 import type { WholeStore } from './held-store.js'
-import { promised, type SeenAnswer, type SeenBegun, type SeenDone, seenAnswer, seenBegun, seenDone } from './seen.js'
+import {
+  assertPromise,
+  type SeenAnswer,
+  type SeenBegun,
+  type SeenDone,
+  toSeenAnswer,
+  toSeenBegun,
+  toSeenDone,
+} from './seen.js'
 
 /** Longer than any test. */
 export const LONG_MS = 3_600_000
@@ -32,7 +40,7 @@ export const ANSWER: Answer = {
   body: new TextEncoder().encode('{"id":"payout_1"}'),
 }
 export const OTHER_ANSWER: Answer = { ...ANSWER, status: 200, body: new TextEncoder().encode('{"id":"payout_2"}') }
-export const SEEN_ANSWER: SeenAnswer = seenAnswer(ANSWER)
+export const SEEN_ANSWER: SeenAnswer = toSeenAnswer(ANSWER)
 
 const DEFAULTS = {
   leaseMs: LONG_MS,
@@ -63,24 +71,24 @@ export class Claimant {
   async begin(terms: Partial<Terms> = {}): Promise<SeenBegun> {
     const { key, fingerprint, leaseMs, retentionMs, unknownOutcome } = { ...this.#usual, ...terms }
     const claim = { token: this.token, scope: SCOPE, fingerprint, leaseMs, retentionMs, unknownOutcome }
-    const begun = seenBegun(await this.#store.begin(key, claim))
+    const begun = toSeenBegun(await this.#store.begin(key, claim))
     if (begun.acquired) this.#owned = { attempt: begun.attempt, uncertain: begun.previousOutcome === 'unknown' }
     return begun
   }
 
   async renew(terms?: Partial<Terms>): Promise<SeenDone> {
     const { key, own, leaseMs } = this.#sent(terms)
-    return seenDone(await this.#store.renew(key, { ...own, leaseMs }))
+    return toSeenDone(await this.#store.renew(key, { ...own, leaseMs }))
   }
 
   async complete(answer = ANSWER, terms?: Partial<Terms>): Promise<SeenDone> {
     const { key, own } = this.#sent(terms)
-    return seenDone(await this.#store.complete(key, { ...own, answer }))
+    return toSeenDone(await this.#store.complete(key, { ...own, answer }))
   }
 
   async release(terms?: Partial<Terms>): Promise<SeenDone> {
     const { key, own, failedMs } = this.#sent(terms)
-    return seenDone(await this.#store.release(key, { ...own, failedMs }))
+    return toSeenDone(await this.#store.release(key, { ...own, failedMs }))
   }
 
   /** `text`: the bytes of the result, as Latin-1; `null`: it was not kept. */
@@ -93,7 +101,7 @@ export class Claimant {
   ): Promise<SeenDone> {
     const { key, own, leaseMs } = this.#sent(terms)
     const result = text === null ? null : Buffer.from(text, 'latin1')
-    return seenDone(await this.#store.step(key, { ...own, leaseMs, label, state, order, result }))
+    return toSeenDone(await this.#store.step(key, { ...own, leaseMs, label, state, order, result }))
   }
 
   /** Begins a step, or renews. Resolves with whether the reply says that there was no record. */
@@ -110,14 +118,14 @@ export class Claimant {
   /** Claims the key. Resolves with the recorded steps: label, state and result. */
   async recorded(): Promise<readonly string[]> {
     const { acquired, ...told } = await this.begin()
-    promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
+    assertPromise({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
     return 'steps' in told ? told.steps : []
   }
 
   /** Claims the key, and fails unless it is acquired. */
   async claims(terms?: Partial<Terms>): Promise<this> {
     const { acquired } = await this.begin(terms)
-    promised({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
+    assertPromise({ acquired }, { acquired: true }, 'A key that is free can be claimed.')
     return this
   }
 

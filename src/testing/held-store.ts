@@ -1,6 +1,12 @@
 import { inspect } from 'node:util'
-import { type CommandName, faultInReply, type IdempotencyRecord, type MaybePromise, type Store } from '../core/index.js'
-import { broken, inWords, promised } from './seen.js'
+import {
+  type CommandName,
+  findReplyFault,
+  type IdempotencyRecord,
+  type MaybePromise,
+  type Store,
+} from '../core/index.js'
+import { assertPromise, createPlaceholder, failPromise } from './seen.js'
 
 /** What only some stores have. */
 const LACKING = {
@@ -20,7 +26,7 @@ export function withCheckedReplies(store: Store): WholeStore {
   const tokens = new Set<string>()
 
   function its<Name extends keyof typeof LACKING>(name: Name): WholeStore[Name] {
-    promised(typeof store[name], 'function', LACKING[name])
+    assertPromise(typeof store[name], 'function', LACKING[name])
     return store[name]?.bind(store) as WholeStore[Name]
   }
 
@@ -34,16 +40,18 @@ export function withCheckedReplies(store: Store): WholeStore {
   }
 
   function held<Reply extends object>(command: CommandName, reply: Reply, fingerprint?: string): Reply {
-    const fault = faultInReply(command, reply, fingerprint)
+    const fault = findReplyFault(command, reply, fingerprint)
     if (fault !== null) {
       const { member, expected, seen } = fault
-      const due = inWords('as the interface says')
-      broken(`\`${command}\` replies as the interface says.`, due, reply, [{ member, due: inWords(expected), seen }])
+      const due = createPlaceholder('as the interface says')
+      failPromise(`\`${command}\` replies as the interface says.`, due, reply, [
+        { member, due: createPlaceholder(expected), seen },
+      ])
     }
-    promised(fieldsMissingIn(reply), [], 'The fields of an answer are own properties, so a copy has all store.')
+    assertPromise(fieldsMissingIn(reply), [], 'The fields of an answer are own properties, so a copy has all store.')
     const shown = everythingIn(reply)
     const shownTokens = [...tokens].filter((token) => shown.includes(token))
-    promised(shownTokens, [], 'The token proves who owns a record: no reply contains it.')
+    assertPromise(shownTokens, [], 'The token proves who owns a record: no reply contains it.')
     return reply
   }
 

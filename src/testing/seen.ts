@@ -31,7 +31,7 @@ export interface SeenAnswer {
   readonly body: string | null
 }
 
-export function seenRecord(record: IdempotencyRecord): SeenRecord {
+export function toSeenRecord(record: IdempotencyRecord): SeenRecord {
   const { state } = record
   switch (record.state) {
     case 'in-flight': {
@@ -40,19 +40,19 @@ export function seenRecord(record: IdempotencyRecord): SeenRecord {
     }
     case 'completed': {
       const { fingerprint, attempt, answer } = record
-      return { state: record.state, fingerprint, attempt, answer: answer && seenAnswer(answer) }
+      return { state: record.state, fingerprint, attempt, answer: answer && toSeenAnswer(answer) }
     }
     case 'failed': {
       const { fingerprint, attempt, uncertain } = record
       return { state: record.state, fingerprint, attempt, uncertain }
     }
     default:
-      return broken('A record is in-flight, completed or failed.', 'one of the three', state)
+      return failPromise('A record is in-flight, completed or failed.', 'one of the three', state)
   }
 }
 
-export function seenBegun(begun: BeginReply): SeenBegun {
-  if (!begun.acquired) return { acquired: false, record: seenRecord(begun.record) }
+export function toSeenBegun(begun: BeginReply): SeenBegun {
+  if (!begun.acquired) return { acquired: false, record: toSeenRecord(begun.record) }
   const { attempt, previousOutcome, steps = [] } = begun
   return { acquired: true, attempt, previousOutcome, ...(steps.length > 0 && { steps: seenSteps(steps) }) }
 }
@@ -64,11 +64,11 @@ function seenSteps(steps: readonly Step[]): string[] {
   })
 }
 
-export function seenDone(done: CommandReply): SeenDone {
-  return done.ok ? { ok: true } : { ok: false, record: done.record === null ? null : seenRecord(done.record) }
+export function toSeenDone(done: CommandReply): SeenDone {
+  return done.ok ? { ok: true } : { ok: false, record: done.record === null ? null : toSeenRecord(done.record) }
 }
 
-export function seenAnswer({ status, statusMessage, headers, body }: Answer): SeenAnswer {
+export function toSeenAnswer({ status, statusMessage, headers, body }: Answer): SeenAnswer {
   const pairs = headers.map(([name, value]) => [name, value])
   return { status, statusMessage, headers: pairs, body: body === null ? null : hexOf(body) }
 }
@@ -78,9 +78,9 @@ export function seenAnswer({ status, statusMessage, headers, body }: Answer): Se
 export const OK: SeenDone = { ok: true }
 
 /** That of a claim of a key that was never claimed. */
-export const NEW = acquired(1, 'none')
+export const NEW = expectAcquired(1, 'none')
 
-export function acquired(attempt: number, previousOutcome: string): SeenBegun {
+export function expectAcquired(attempt: number, previousOutcome: string): SeenBegun {
   return { acquired: true, attempt, previousOutcome }
 }
 
@@ -88,7 +88,7 @@ export function refused(record: SeenRecord | null): unknown {
   return { acquired: false, record }
 }
 
-export function stale(record: SeenRecord | null): SeenDone {
+export function expectStale(record: SeenRecord | null): SeenDone {
   return { ok: false, record }
 }
 
@@ -97,18 +97,18 @@ export function failed(attempt = 1): SeenRecord {
   return { state: 'failed', fingerprint: null, attempt, uncertain: false }
 }
 
-export function answerIn(record: SeenRecord | null): SeenAnswer | null {
+export function getAnswer(record: SeenRecord | null): SeenAnswer | null {
   return record?.state === 'completed' ? record.answer : null
 }
 
 /** What a retry gets. */
-export function answerTo(begun: SeenBegun): SeenAnswer | null {
-  return begun.acquired ? null : answerIn(begun.record)
+export function getReplayedAnswer(begun: SeenBegun): SeenAnswer | null {
+  return begun.acquired ? null : getAnswer(begun.record)
 }
 
 /** Throws an AssertionError with the broken promise, the members that differ, and both values. */
-export function promised(seen: unknown, due: unknown, promise: string): void {
-  if (!isDeepStrictEqual(seen, due)) broken(promise, due, seen)
+export function assertPromise(seen: unknown, due: unknown, promise: string): void {
+  if (!isDeepStrictEqual(seen, due)) failPromise(promise, due, seen)
 }
 
 /** Limits the list of differing members. They come first, because runners truncate long messages. */
@@ -117,7 +117,12 @@ const MOST_MEMBERS = 5
 /** Of each value that is shown. Longer ones, which a runner would print in full, it does not get. */
 const MOST_CHARACTERS = 4_000
 
-export function broken(promise: string, due: unknown, seen: unknown, differences = differencesOf(due, seen)): never {
+export function failPromise(
+  promise: string,
+  due: unknown,
+  seen: unknown,
+  differences = differencesOf(due, seen),
+): never {
   const members = differences
     .slice(0, MOST_MEMBERS)
     .map(({ member, ...each }) => `\n  ${member}${member && ': '}due ${briefly(each.due)}, seen ${briefly(each.seen)}`)
@@ -173,12 +178,12 @@ function shortened(text: string, length: number): string {
 }
 
 /** A placeholder that is printed as these words instead of a value. */
-export function inWords(words: string): object {
+export function createPlaceholder(words: string): object {
   return { [inspect.custom]: () => words }
 }
 
 /** Differs from a member that is `undefined`. */
-const ABSENT = inWords('nothing')
+const ABSENT = createPlaceholder('nothing')
 
 function memberOf(value: object, name: string): unknown {
   return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : ABSENT

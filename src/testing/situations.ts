@@ -1,6 +1,6 @@
 import type { Bench, Law } from './bench.js'
 import { ANSWER, type Claimant, SEEN_ANSWER } from './claimant.js'
-import { failed, OK, promised, type SeenRecord } from './seen.js'
+import { assertPromise, failed, OK, type SeenRecord } from './seen.js'
 
 /** What a command finds: the expected record, and its last owner. */
 export interface Met {
@@ -20,42 +20,42 @@ export const SITUATIONS = {
   },
 
   'in-flight, lease lapsed': async (bench) => {
-    const owner = await lapsed(bench)
+    const owner = await claimAndLapse(bench)
     return { owner, record: bench.inFlight(owner, { lease: 'lapsed' }) }
   },
 
   'in-flight after a takeover, lease live': async (bench) => {
-    const owner = await takenOver(bench, bench.longMs)
+    const owner = await takeOverLapsed(bench, bench.longMs)
     return { owner, record: bench.inFlight(owner, { attempt: 2, uncertain: true }) }
   },
 
   'in-flight after a takeover, lease lapsed': async (bench) => {
-    const owner = await takenOver(bench, bench.shortMs)
+    const owner = await takeOverLapsed(bench, bench.shortMs)
     await bench.pass()
     return { owner, record: bench.inFlight(owner, { attempt: 2, uncertain: true, lease: 'lapsed' }) }
   },
 
   completed: async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.complete(), OK, 'The owner can complete.')
+    assertPromise(await owner.complete(), OK, 'The owner can complete.')
     return { owner, record: completed(owner) }
   },
 
   'completed, answer not kept': async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.complete({ ...ANSWER, body: null }), OK, 'The owner can complete without its answer.')
+    assertPromise(await owner.complete({ ...ANSWER, body: null }), OK, 'The owner can complete without its answer.')
     return { owner, record: { ...completed(owner), answer: { ...SEEN_ANSWER, body: null } } }
   },
 
   'failed, certain': async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.release(), OK, 'The owner can release.')
+    assertPromise(await owner.release(), OK, 'The owner can release.')
     return { owner, record: failed() }
   },
 
   'failed, uncertain': async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.release({ uncertain: true }), OK, 'The owner can release.')
+    assertPromise(await owner.release({ uncertain: true }), OK, 'The owner can release.')
     return { owner, record: failedUncertain(owner) }
   },
 } satisfies Record<string, Prepare>
@@ -63,7 +63,7 @@ export const SITUATIONS = {
 export type SituationName = keyof typeof SITUATIONS
 
 /** A law about a command, by the situation that it meets. */
-export function meeting(
+export function createSituationLaw(
   holds: Law['holds'],
   situation: string,
   name: string,
@@ -81,26 +81,26 @@ export function failedUncertain({ fingerprint }: Claimant, attempt = 1): SeenRec
 }
 
 /** The record as a command with this fingerprint gets it: without the answer if the fingerprint differs. */
-export function shownTo(fingerprint: string, record: SeenRecord | null): SeenRecord | null {
+export function hideForeignAnswer(fingerprint: string, record: SeenRecord | null): SeenRecord | null {
   if (record === null || !('answer' in record) || record.fingerprint === fingerprint) return record
   return { ...record, answer: null }
 }
 
 /** The owner of a first attempt, whose lease has lapsed. */
-export async function lapsed(bench: Bench): Promise<Claimant> {
+export async function claimAndLapse(bench: Bench): Promise<Claimant> {
   const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
   await bench.pass()
   return owner
 }
 
 /** It is not acquired, whatever record it is shown. */
-export async function keptOut(claimant: Claimant, promise: string): Promise<void> {
+export async function assertKeptOut(claimant: Claimant, promise: string): Promise<void> {
   const { acquired } = await claimant.begin()
-  promised({ acquired }, { acquired: false }, promise)
+  assertPromise({ acquired }, { acquired: false }, promise)
 }
 
-export async function takenOver(bench: Bench, leaseMs: number): Promise<Claimant> {
-  await lapsed(bench)
+export async function takeOverLapsed(bench: Bench, leaseMs: number): Promise<Claimant> {
+  await claimAndLapse(bench)
   return bench.claimant().claims({ leaseMs })
 }
 
@@ -121,6 +121,6 @@ export async function repeatEnd(met: Met): Promise<unknown> {
 
 /** What a command that changes nothing has found is still there, with its token. */
 export async function checkUnchanged(bench: Bench, met: Met, name: string): Promise<void> {
-  promised(await bench.inspect(), met.record, `${name}, and changes nothing.`)
-  if (met.record !== null) promised(await repeatEnd(met), OK, `${name}, and the last owner still owns it.`)
+  assertPromise(await bench.inspect(), met.record, `${name}, and changes nothing.`)
+  if (met.record !== null) assertPromise(await repeatEnd(met), OK, `${name}, and the last owner still owns it.`)
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { COMMAND_NAMES, readCommandLine, recordIn, UsageError } from '../../bin/command-line.js'
-import { helpOf } from '../../bin/help.js'
+import { COMMAND_NAMES, parseRecordName, readCommandLine, UsageError } from '../../bin/command-line.js'
+import { buildHelp } from '../../bin/help.js'
 
 test('an option of another command is refused: nothing is settled where --dry-run was said', () => {
   const settles = ['resolve', 'acme', 'order-1', '--attempt', '1', '--failed', '--yes']
@@ -33,7 +33,7 @@ test.each([
   ['namespace', ['acme', 'order-1', '--namespace', '']],
   ['path', ['acme', 'order-1', '--path', '']],
 ])('an empty %s is refused, and never told to have no record', (part, args) => {
-  expect(() => recordIn(readCommandLine(['inspect', ...args]))).toThrow(`The ${part} is empty`)
+  expect(() => parseRecordName(readCommandLine(['inspect', ...args]))).toThrow(`The ${part} is empty`)
 })
 
 test.each(['unknown', 'stats', 'doctor', 'schema', 'migrate', 'seal'])(
@@ -54,7 +54,7 @@ test.each([
 })
 
 test.each(COMMAND_NAMES)('%s takes each option that its help names', (name) => {
-  for (const [option] of helpOf(name).matchAll(/--[a-z-]+/g)) {
+  for (const [option] of buildHelp(name).matchAll(/--[a-z-]+/g)) {
     const isTaken = (args: string[]) => {
       try {
         return readCommandLine(args).command === name

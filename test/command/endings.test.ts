@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { printTable } from '../../bin/printed.js'
-import { withoutPasswords } from '../../bin/without-passwords.js'
+import { redactPasswords } from '../../bin/without-passwords.js'
 import { ROOT } from '../support/packed-package.js'
 import { startRedis } from '../support/redis-server.js'
 import { build, command } from './built-command.js'
@@ -74,7 +74,7 @@ describe('what is told of a failure', () => {
   test('is not delayed by a long argument', () => {
     const long = 'a'.repeat(100_000)
     const from = performance.now()
-    expect(withoutPasswords(long, [long, '-'.repeat(100_000)])).toBe(long)
+    expect(redactPasswords(long, [long, '-'.repeat(100_000)])).toBe(long)
     expect(performance.now() - from).toBeLessThan(2_000) // It was some twenty seconds.
   })
 
@@ -87,14 +87,14 @@ describe('what is told of a failure', () => {
     ['words, and a URL of slashes', 'store '.repeat(MANY), [`ab:${'/'.repeat(MANY)}`]],
   ])('is not delayed by many %s', (_what, message, given) => {
     const from = performance.now()
-    expect(withoutPasswords(message, given)).toBe(message)
+    expect(redactPasswords(message, given)).toBe(message)
     expect(performance.now() - from).toBeLessThan(2_000)
   })
 
   test('has no user before a host, in whatever case a driver writes it', () => {
     const given = ['postgres://me:Päss@S3cret/x@host:1/db']
     const message = 'no päss at S3CRET, secret: tried a://b@c and postgres:///me:x@y@host:1/db, mail me@host'
-    expect(withoutPasswords(message, given)).toBe(
+    expect(redactPasswords(message, given)).toBe(
       'no … at …, secret: tried a://…@c and postgres:///…@host:1/db, mail me@host',
     )
   })
@@ -102,6 +102,6 @@ describe('what is told of a failure', () => {
   test('keeps its words where an answer has a URL and the same words', () => {
     const body = '{"receipt":"https://receipts.example/7","status":"store failed"}'
     const given = [`--body=${body}`, body, '--redis=redis://teller:pin@host', 'redis://teller:p1n@host']
-    expect(withoutPasswords('The store failed: pin and p1n', given)).toBe('The store failed: … and …')
+    expect(redactPasswords('The store failed: pin and p1n', given)).toBe('The store failed: … and …')
   })
 })

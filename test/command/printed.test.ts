@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Redis } from 'ioredis'
-import { storageKey } from 'once-per-key/core'
+import { buildStorageKey } from 'once-per-key/core'
 import { RedisStore } from 'once-per-key/redis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ownOf } from '../adapters/claims.js'
@@ -18,7 +18,7 @@ describe('a key that would steer a terminal', async () => {
   const server = await startRedis()
   const client = new Redis(server.port)
   const key = '\u202eabc\u0085\u061c\u2028\u{e0001}'
-  await new RedisStore({ client }).release(storageKey({ scope: 'acme', key }), LOST)
+  await new RedisStore({ client }).release(buildStorageKey({ scope: 'acme', key }), LOST)
   client.disconnect()
   afterAll(() => server.close())
 

@@ -1,6 +1,6 @@
 import { IdempotencyError } from 'once-per-key/core'
 import { expect, test } from 'vitest'
-import { kindOf } from '../../src/core/errors.js'
+import { describeKind } from '../../src/core/errors.js'
 
 test('an error says its name, its code, what to do, where to read on, and why', () => {
   const cause = new Error('cause')
@@ -36,5 +36,5 @@ test.each([
   { value: Object.create({ constructor: null }), kind: 'an object' },
   { value: Object.create({ constructor: { name: 1 } }), kind: 'an object' },
 ])('a value is named by its kind, never by its content: $kind', ({ value, kind }) => {
-  expect(kindOf(value)).toBe(kind)
+  expect(describeKind(value)).toBe(kind)
 })

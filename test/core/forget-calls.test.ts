@@ -1,4 +1,4 @@
-import { createOperationEngine, listed, machine, type Store } from 'once-per-key/core'
+import { createOperationEngine, machine, type Store, toListedRecord } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { expect, test } from 'vitest'
 import { ANSWER, claimOf, ownOf } from '../adapters/claims.js'
@@ -49,7 +49,7 @@ test('a walk through a scope reads no body of an answer that has headers: a stor
     },
   }
   const { record } = machine.complete(null, { ...ownOf('owner'), answer: ANSWER }, 0)
-  const found = listed({ ...(record as machine.StoredRecord & { state: 'completed' }), answer }, 0)
+  const found = toListedRecord({ ...(record as machine.StoredRecord & { state: 'completed' }), answer }, 0)
   expect(found?.record).toMatchObject({ answer: null })
 })
 

@@ -1,4 +1,4 @@
-import { recordName, storageKey } from 'once-per-key/core'
+import { buildStorageKey, parseStorageKey } from 'once-per-key/core'
 import { expect, test } from 'vitest'
 
 test.each([
@@ -6,9 +6,9 @@ test.each([
   { scope: 'a:b', key: 'c:d' },
   { namespace: 'webhook', scope: 'a%', key: '💶' },
 ])('the name %j is read from its storage key', (name) => {
-  expect(recordName(storageKey(name))).toEqual(name)
+  expect(parseStorageKey(buildStorageKey(name))).toEqual(name)
 })
 
 test.each(['k', 'a:b:c:d', 'acme:%', ''])('%j is no storage key', (text) => {
-  expect(recordName(text)).toBeNull()
+  expect(parseStorageKey(text)).toBeNull()
 })

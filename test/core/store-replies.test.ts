@@ -1,13 +1,13 @@
 import { createOperationEngine, type EngineEvent, type Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test, vi } from 'vitest'
-import { requestFingerprint } from '../../src/http/request/request-fingerprint.js'
+import { computeRequestFingerprint } from '../../src/http/request/request-fingerprint.js'
 import { engineOnTrial, outcomeOf } from '../support/engine-on-trial.js'
 import { answerWith } from '../support/faults.js'
 import { answer } from '../support/request-facts.js'
 
 /** Of the request that `requestFacts` describes. */
-const OWN = requestFingerprint('POST', '/payouts', { amount: 100 }) as string
+const OWN = computeRequestFingerprint('POST', '/payouts', { amount: 100 }) as string
 const IN_FLIGHT = { state: 'in-flight', fingerprint: 'f', attempt: 1, uncertain: false, leaseRemainingMs: 1 }
 const COMPLETED = { state: 'completed', fingerprint: 'f', attempt: 1, answer: answer() }
 

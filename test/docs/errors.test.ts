@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { problemOf } from '../../src/http/answer/problem.js'
+import { createProblem } from '../../src/http/answer/problem.js'
 import { PROBLEM_CODES } from '../../src/http/options/problem.js'
 import { page, read } from './pages.js'
 
@@ -59,7 +59,7 @@ test('the table of problems is the catalogue', () => {
     [...codes.matchAll(/\w+/g)].map(([code]) => [code, Number(status), retryAfter !== '', shouldRetry === 'true']),
   )
   const catalogue = PROBLEM_CODES.map((code) => {
-    const { status, retryAfterSeconds } = problemOf(code, { retryAfterMs: 0, problemStatuses: {} })
+    const { status, retryAfterSeconds } = createProblem(code, { retryAfterMs: 0, problemStatuses: {} })
     return [code, status, retryAfterSeconds !== null, retryAfterSeconds !== null]
   })
   expect(listed).toEqual(catalogue)

@@ -1,12 +1,12 @@
 import type { Answer } from 'once-per-key/core'
 import { describe, expect, test, vi } from 'vitest'
 import {
-  asReplay,
-  headersByName,
+  groupHeadersByName,
   isEventStream,
   isSendable,
   isSuccessStatus,
-  storedAnswer,
+  markAsReplay,
+  toStoredAnswer,
 } from '../../src/http/answer/answer.js'
 import { answer } from '../support/request-facts.js'
 
@@ -14,7 +14,7 @@ const BY_DEFAULT = (_name: string, byDefault: boolean) => byDefault
 
 function keptOf(names: readonly string[], keepHeader = BY_DEFAULT): string[] {
   const made = { ...answer(), headers: names.map((name) => [name, 'x'] as const) }
-  return storedAnswer(made, keepHeader).headers.map(([name]) => name)
+  return toStoredAnswer(made, keepHeader).headers.map(([name]) => name)
 }
 
 const HOP_BY_HOP = [
@@ -44,17 +44,17 @@ test('so does what Connection names', () => {
     ['connection', 'X-Third'],
     ['X-Third', '4'],
   ] as const
-  expect(storedAnswer({ ...answer(), headers }, () => true).headers).toEqual([['X-Other', '3']])
+  expect(toStoredAnswer({ ...answer(), headers }, () => true).headers).toEqual([['X-Other', '3']])
 })
 
 describe('a length that was handed over', () => {
-  const lengthsOf = (made: Answer) => storedAnswer(made, () => true).headers.map(([, value]) => value)
+  const lengthsOf = (made: Answer) => toStoredAnswer(made, () => true).headers.map(([, value]) => value)
   const lengths = (...values: readonly string[]) => values.map((value) => ['Content-Length', value] as const)
 
   test("is kept where it is the body's: no option is asked", () => {
     const keepHeader = vi.fn(() => false)
     const made = { ...answer(200, 'paid'), headers: [...lengths('4'), ['content-length', '4'] as const] }
-    expect(storedAnswer(made, keepHeader).headers).toEqual(made.headers)
+    expect(toStoredAnswer(made, keepHeader).headers).toEqual(made.headers)
     expect(keepHeader).not.toHaveBeenCalled()
   })
 
@@ -86,14 +86,14 @@ describe('an answer that cannot be sent', () => {
   ])('is not kept: %s', (_name, fault) => {
     const made = { ...answer(), ...fault }
     expect(isSendable(made)).toBe(false)
-    expect(storedAnswer(made, () => true)).toEqual({ ...made, body: null })
+    expect(toStoredAnswer(made, () => true)).toEqual({ ...made, body: null })
   })
 
   test.each([...HOP_BY_HOP, 'Idempotent-Replayed'])('holds %s, which is never kept', (name) => {
     for (const spelt of [name, name.toLowerCase()]) {
       const made = { ...answer(), ...headers([spelt, 'x']) }
       expect(isSendable(made)).toBe(false)
-      expect(isSendable(storedAnswer(made, () => true))).toBe(true)
+      expect(isSendable(toStoredAnswer(made, () => true))).toBe(true)
     }
   })
 
@@ -135,7 +135,7 @@ test('an option is given the name in lower case, and what the default would be',
 
 test('a replay is the answer with a mark, and leaves the answer as it was', () => {
   const made = answer()
-  expect(asReplay(made)).toEqual({ ...made, headers: [...made.headers, ['Idempotent-Replayed', 'true']] })
+  expect(markAsReplay(made)).toEqual({ ...made, headers: [...made.headers, ['Idempotent-Replayed', 'true']] })
   expect(made).toEqual(answer())
 })
 
@@ -146,7 +146,7 @@ test('lines of one name come together, under the name as it was first written', 
     ['link', '</b>'],
     ['LINK', '</c>'],
   ] as const
-  expect([...headersByName(headers)]).toEqual([
+  expect([...groupHeadersByName(headers)]).toEqual([
     ['Link', ['</a>', '</b>', '</c>']],
     ['ETag', '"1"'],
   ])

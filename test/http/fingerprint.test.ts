@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { MAX_DEPTH } from '../../src/core/record/digest.js'
-import { requestFingerprint } from '../../src/http/request/request-fingerprint.js'
+import { computeRequestFingerprint } from '../../src/http/request/request-fingerprint.js'
 
 interface Golden {
   readonly name: string
@@ -16,7 +16,7 @@ interface Golden {
 const GOLDEN: Golden[] = JSON.parse(readFileSync(new URL('./golden/fingerprints-v1.json', import.meta.url), 'utf8'))
 
 function of(content: unknown): string | null {
-  return requestFingerprint('POST', '/payouts', content)
+  return computeRequestFingerprint('POST', '/payouts', content)
 }
 
 function ofJson(text: string): string | null {
@@ -25,7 +25,7 @@ function ofJson(text: string): string | null {
 
 test.each(GOLDEN)('the fingerprint of $name is frozen', ({ method, target, json, hex, fingerprint }) => {
   const content = json === undefined ? Buffer.from(hex ?? '', 'hex') : JSON.parse(json)
-  expect(requestFingerprint(method, target, content)).toBe(fingerprint)
+  expect(computeRequestFingerprint(method, target, content)).toBe(fingerprint)
 })
 
 describe('two JSON bodies have the same fingerprint', () => {
@@ -99,7 +99,7 @@ test('method, path and query count, and cannot be shifted into each other', () =
     ['POST', `/${'x'.repeat(20_000)}1`, {}],
     ['POST', `/${'x'.repeat(20_000)}2`, {}],
   ] as const
-  const prints = requests.map(([method, target, content]) => requestFingerprint(method, target, content))
+  const prints = requests.map(([method, target, content]) => computeRequestFingerprint(method, target, content))
   expect(new Set(prints).size).toBe(requests.length)
 })
 
@@ -221,8 +221,8 @@ describe('what is not JSON', () => {
 })
 
 test('no body and `{}` have one fingerprint, as Express 4 shows both alike; null, [] and no bytes have others', () => {
-  const none = requestFingerprint('POST', '/payouts', undefined)
-  expect(requestFingerprint('POST', '/payouts', {})).toBe(none)
+  const none = computeRequestFingerprint('POST', '/payouts', undefined)
+  expect(computeRequestFingerprint('POST', '/payouts', {})).toBe(none)
   for (const other of [null, [], '', new Uint8Array(0)])
-    expect(requestFingerprint('POST', '/payouts', other)).not.toBe(none)
+    expect(computeRequestFingerprint('POST', '/payouts', other)).not.toBe(none)
 })

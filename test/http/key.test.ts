@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { storageKey } from '../../src/core/record/identity.js'
+import { buildStorageKey } from '../../src/core/record/identity.js'
 import { readKey, readKeyHeader } from '../../src/http/request/key.js'
 
 /** As Node hands a header's bytes over: a character a byte. */
@@ -123,7 +123,9 @@ describe('the storage key', () => {
     fc.assert(
       fc.property(part, part, part, part, (scopeA, keyA, scopeB, keyB) => {
         const same = scopeA === scopeB && keyA === keyB
-        expect(storageKey({ scope: scopeA, key: keyA }) === storageKey({ scope: scopeB, key: keyB })).toBe(same)
+        expect(buildStorageKey({ scope: scopeA, key: keyA }) === buildStorageKey({ scope: scopeB, key: keyB })).toBe(
+          same,
+        )
       }),
       { numRuns: 2_000 },
     )
@@ -132,7 +134,7 @@ describe('the storage key', () => {
   test('tells both parts back, has one colon, and no hash tag of a cluster', () => {
     fc.assert(
       fc.property(text, text, (scope, key) => {
-        const stored = storageKey({ scope, key })
+        const stored = buildStorageKey({ scope, key })
         expect(stored.split(':').map(decodeURIComponent)).toEqual([scope, key])
         expect(stored).not.toMatch(/[{}]/)
       }),
@@ -145,6 +147,6 @@ describe('the storage key', () => {
     { scope: 'a', key: 'b:c', stored: 'a:b%3Ac' },
     { scope: '{acme}', key: 'ä', stored: '%7Bacme%7D:%C3%A4' },
   ])('of $scope and $key is $stored', ({ scope, key, stored }) => {
-    expect(storageKey({ scope, key })).toBe(stored)
+    expect(buildStorageKey({ scope, key })).toBe(stored)
   })
 })

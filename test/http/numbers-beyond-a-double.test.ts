@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { Hono } from 'hono'
 import { idempotency } from 'once-per-key/fetch'
 import { idempotency as onHono } from 'once-per-key/hono'
-import { comparableBody, requestFingerprint } from 'once-per-key/http'
+import { computeRequestFingerprint, parseComparableBody } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
 
@@ -12,7 +12,11 @@ import { describe, expect, test } from 'vitest'
 const JSON_TYPE = ['Content-Type', 'application/json']
 
 function of(text: string): string | null {
-  return requestFingerprint('POST', '/payouts', comparableBody(new TextEncoder().encode(text), JSON_TYPE).body)
+  return computeRequestFingerprint(
+    'POST',
+    '/payouts',
+    parseComparableBody(new TextEncoder().encode(text), JSON_TYPE).body,
+  )
 }
 
 const WRAPS = [
@@ -23,7 +27,7 @@ const WRAPS = [
 
 /** As where a parser has parsed the body before. */
 function ofParsed(text: string): string | null {
-  return requestFingerprint('POST', '/payouts', JSON.parse(text))
+  return computeRequestFingerprint('POST', '/payouts', JSON.parse(text))
 }
 
 const NINES = '9'.repeat(400)

@@ -2,7 +2,7 @@ import { createContext, runInContext } from 'node:vm'
 import express, { type RequestHandler } from 'express'
 import { type IdempotencyOptions, type IdempotencyRequest, idempotency } from 'once-per-key'
 import { fingerprintOf } from 'once-per-key/core'
-import { bodyField, requestFingerprint } from 'once-per-key/http'
+import { bodyField, computeRequestFingerprint } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { mustNotRun, OPERATION, rejection, runnerOnTrial } from '../run/runner-on-trial.js'
@@ -70,10 +70,10 @@ describe.each(OTHERS)('an object with $name', ({ value, seen }) => {
   test('is misuse in the body of a request, and names the way out', () => {
     for (const body of inside) {
       const says = expect.stringMatching(/plain objects and what has `toJSON`.*Set a `fingerprint\(req\)`/)
-      expect(() => requestFingerprint('POST', '/payouts', body)).toThrow(
+      expect(() => computeRequestFingerprint('POST', '/payouts', body)).toThrow(
         expect.objectContaining({ code: 'fingerprint_required', message: says }),
       )
-      expect(() => requestFingerprint('POST', '/payouts', body)).toThrow(seen)
+      expect(() => computeRequestFingerprint('POST', '/payouts', body)).toThrow(seen)
     }
   })
 
@@ -96,7 +96,7 @@ describe.each(OTHERS)('an object with $name', ({ value, seen }) => {
 })
 
 describe('what counts as it did', () => {
-  const plain = requestFingerprint('POST', '/', { amount: '1', lines: ['2'] })
+  const plain = computeRequestFingerprint('POST', '/', { amount: '1', lines: ['2'] })
   const foreign = createContext({})
 
   test.each([
@@ -116,7 +116,7 @@ describe('what counts as it did', () => {
       })(),
     },
   ])('$name', ({ body }) => {
-    expect(requestFingerprint('POST', '/', body)).toBe(plain)
+    expect(computeRequestFingerprint('POST', '/', body)).toBe(plain)
   })
 
   test('a plain object of another realm is the input of a runner', async () => {

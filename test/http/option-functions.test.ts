@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { IdempotencyOptions, Problem } from 'once-per-key/http'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { problemOf } from '../../src/http/answer/problem.js'
+import { createProblem } from '../../src/http/answer/problem.js'
 import { engineOnTrial, type Options } from '../support/engine-on-trial.js'
 import { answer, type Request } from '../support/request-facts.js'
 
@@ -9,7 +9,7 @@ const unhandled = vi.fn()
 process.on('unhandledRejection', unhandled)
 afterEach(() => unhandled.mockClear())
 
-const PROBLEM: Problem = problemOf('in_flight', { retryAfterMs: 1_000, problemStatuses: {} })
+const PROBLEM: Problem = createProblem('in_flight', { retryAfterMs: 1_000, problemStatuses: {} })
 
 function rendered(renderProblem: unknown) {
   const { engine, events } = engineOnTrial({ renderProblem } as Options)

@@ -1,6 +1,6 @@
 import { createRequestEngine, ietfDraft, type Problem, type ProblemCode } from 'once-per-key/http'
 import { expect, test } from 'vitest'
-import { problemOf } from '../../src/http/answer/problem.js'
+import { createProblem } from '../../src/http/answer/problem.js'
 import { PROBLEM_CODES } from '../../src/http/options/problem.js'
 import { failingStore } from '../support/failing-store.js'
 
@@ -26,7 +26,7 @@ const CATALOGUE: readonly {
 ]
 
 function problem(code: ProblemCode, problemStatuses = {}, retryAfterMs = 1_000): Problem {
-  return problemOf(code, { retryAfterMs, problemStatuses })
+  return createProblem(code, { retryAfterMs, problemStatuses })
 }
 
 function sent(of: Problem) {

@@ -1,4 +1,10 @@
-import { bodyField, comparableBody, createRequestEngine, type IdempotencyOptions, withoutBody } from 'once-per-key/http'
+import {
+  bodyField,
+  createRequestEngine,
+  type IdempotencyOptions,
+  parseComparableBody,
+  withoutBody,
+} from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
 import { engineOnTrial, outcomeOf } from '../support/engine-on-trial.js'
@@ -19,11 +25,11 @@ describe('comparableBody', () => {
     { type: 'application/octet-stream', text: '', body: undefined },
   ])('$type: $text', ({ type, text, body }) => {
     const isEmpty = text === '' && { bodyIsEmpty: true }
-    expect(comparableBody(bytesOf(text), typed(type))).toEqual({ body, bodyWasRead: true, ...isEmpty })
+    expect(parseComparableBody(bytesOf(text), typed(type))).toEqual({ body, bodyWasRead: true, ...isEmpty })
   })
 
   test('a form by its fields; one that comes several times is a list', () => {
-    const { body } = comparableBody(
+    const { body } = parseComparableBody(
       bytesOf('a=1&b=x+y&a=2&__proto__=3&a=4'),
       typed('application/x-www-form-urlencoded'),
     )
@@ -36,12 +42,16 @@ describe('comparableBody', () => {
 
   test('an announced body of bytes is one, also where it has none', () => {
     const headers = typed('application/octet-stream', 'Content-Length', '0')
-    expect(comparableBody(bytesOf(''), headers).body).toEqual(bytesOf(''))
+    expect(parseComparableBody(bytesOf(''), headers).body).toEqual(bytesOf(''))
   })
 
   test('JSON that is none is its bytes, and said to be malformed', () => {
     const body = bytesOf('{"a":')
-    expect(comparableBody(body, typed('application/json'))).toEqual({ body, bodyWasRead: true, bodyFault: 'malformed' })
+    expect(parseComparableBody(body, typed('application/json'))).toEqual({
+      body,
+      bodyWasRead: true,
+      bodyFault: 'malformed',
+    })
   })
 })
 
@@ -56,11 +66,11 @@ describe('bytes that are no UTF-8 count as they are', () => {
     { type: FORM, text: 'name=%C3&%A4=1' },
   ])('$type: $text', ({ type, text }) => {
     const bytes = latin1(text)
-    expect(comparableBody(bytes, typed(type))).toEqual({ body: bytes, bodyWasRead: true, bodyFault: 'malformed' })
+    expect(parseComparableBody(bytes, typed(type))).toEqual({ body: bytes, bodyWasRead: true, bodyFault: 'malformed' })
   })
 
   test('and escaped UTF-8, or a percent sign alone, is text', () => {
-    const { body } = comparableBody(bytesOf('a=%C3%A4&b=100%&c=%EF%BF%BD'), typed(FORM))
+    const { body } = parseComparableBody(bytesOf('a=%C3%A4&b=100%&c=%EF%BF%BD'), typed(FORM))
     expect(body).toEqual({ a: 'ä', b: '100%', c: '\ufffd' })
   })
 })
@@ -70,8 +80,8 @@ describe('a form', () => {
 
   test('has at most 1,000 fields', () => {
     const atLimit = Array.from({ length: 1_000 }, (_, i) => `f${i % 7}=1`).join('&')
-    expect(comparableBody(bytesOf(atLimit), typedForm).bodyFault).toBeUndefined()
-    expect(comparableBody(bytesOf(`${atLimit}&a`), typedForm)).toEqual({
+    expect(parseComparableBody(bytesOf(atLimit), typedForm).bodyFault).toBeUndefined()
+    expect(parseComparableBody(bytesOf(`${atLimit}&a`), typedForm)).toEqual({
       body: undefined,
       bodyWasRead: true,
       bodyFault: 'too_many_fields',

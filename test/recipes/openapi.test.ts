@@ -5,7 +5,7 @@ import { idempotency as onFetch } from 'once-per-key/fetch'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
 import { authenticate } from '../../examples/recipes/merchant.js'
-import { problemOf } from '../../src/http/answer/problem.js'
+import { createProblem } from '../../src/http/answer/problem.js'
 import { DEFAULTS } from '../../src/http/options/options.js'
 import { PROBLEM_CODES, type ProblemCode } from '../../src/http/options/problem.js'
 import { A_DRIVER } from '../adapters/sqlite/drivers.js'
@@ -62,7 +62,7 @@ test('its codes, statuses and headers are the library’s catalogue', () => {
     codesOf(reply).map((code) => [code, Number(status), schemaOf(reply).allOf?.[1]?.properties?.status?.const]),
   )
   const catalogue = PROBLEM_CODES.map((code) => {
-    const { status } = problemOf(code, { retryAfterMs: 0, problemStatuses: {} })
+    const { status } = createProblem(code, { retryAfterMs: 0, problemStatuses: {} })
     return [code, status, status] as const
   })
   expect(listed).toEqual(catalogue.sort(([, one], [, other]) => one - other)) // A document lists by status.

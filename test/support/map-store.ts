@@ -1,12 +1,12 @@
-import { listed, listedIfUnknown, machine, type Store } from 'once-per-key/core'
+import { machine, type Store, toListedRecord, toListedRecordIfUnknown } from 'once-per-key/core'
 
 /** What the commands do to a record: the machine, or something that is meant to be found out. */
 export type Steps = Pick<
   typeof machine,
   'begin' | 'renew' | 'complete' | 'release' | 'step' | 'inspect' | 'resolve' | 'forget'
 > & {
-  readonly unknown?: typeof listedIfUnknown
-  readonly listed?: typeof listed
+  readonly unknown?: typeof toListedRecordIfUnknown
+  readonly listed?: typeof toListedRecord
 }
 
 /** The smallest store there is: the machine, a Map and a clock. */
@@ -31,14 +31,14 @@ export function mapStore(
     inspect: async (key) => step(key, (record) => steps.inspect(record, now())),
     list: () => ({
       records: [...records].flatMap(([key, record]) => {
-        const unknown = (steps.unknown ?? listedIfUnknown)(record, now())
+        const unknown = (steps.unknown ?? toListedRecordIfUnknown)(record, now())
         return unknown === null ? [] : [{ key, ...unknown }]
       }),
       next: null,
     }),
     listScope: (scope) => ({
       records: [...records].flatMap(([key, record]) => {
-        const found = key.startsWith(`${scope}:`) ? (steps.listed ?? listed)(record, now()) : null
+        const found = key.startsWith(`${scope}:`) ? (steps.listed ?? toListedRecord)(record, now()) : null
         return found === null ? [] : [{ key, ...found }]
       }),
       next: null,

@@ -1,4 +1,4 @@
-import { listed, machine } from 'once-per-key/core'
+import { machine, toListedRecord } from 'once-per-key/core'
 import { type BrokenStore, broken } from './broken-steps.js'
 
 const { forget } = machine
@@ -38,22 +38,22 @@ export const BROKEN_FORGETTING: readonly BrokenStore[] = [
   }),
   broken('a walk shows answers', ['listScope (completed): shows the record without its answer'], {
     listed: (record, now) => {
-      const shown = listed(record, now)
+      const shown = toListedRecord(record, now)
       const { reply } = machine.inspect(record, now)
       return shown && reply && { ...shown, record: reply }
     },
   }),
   broken('a walk shows what has expired', ['listScope: skips expired records'], {
-    listed: (record, now) => listed(record && { ...record, expiresAt: now + 1 }, now),
+    listed: (record, now) => toListedRecord(record && { ...record, expiresAt: now + 1 }, now),
   }),
   broken('a walk shows the retention in seconds', ['listScope: shows the rest of the retention'], {
     listed: (record, now) => {
-      const shown = listed(record, now)
+      const shown = toListedRecord(record, now)
       return shown && { ...shown, retentionRemainingMs: shown.retentionRemainingMs / 1_000 }
     },
   }),
   broken('a walk leaves out what is completed', ['listScope (completed)', 'listScope: shows the answer'], {
-    listed: (record, now) => (record?.state === 'completed' ? null : listed(record, now)),
+    listed: (record, now) => (record?.state === 'completed' ? null : toListedRecord(record, now)),
   }),
 ]
 

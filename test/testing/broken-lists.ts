@@ -1,4 +1,4 @@
-import { listedIfUnknown, machine } from 'once-per-key/core'
+import { machine, toListedRecordIfUnknown } from 'once-per-key/core'
 import { mapStore } from '../support/map-store.js'
 import { type BrokenStore, broken } from './broken-steps.js'
 
@@ -11,14 +11,14 @@ export const BROKEN_LISTS: readonly BrokenStore[] = [
     },
   }),
   broken('only failures are listed', ['list (in-flight, lease lapsed): shows the record'], {
-    unknown: (record, now) => (record?.state === 'failed' ? listedIfUnknown(record, now) : null),
+    unknown: (record, now) => (record?.state === 'failed' ? toListedRecordIfUnknown(record, now) : null),
   }),
   broken('what has expired is listed', ['list: skips expired records'], {
-    unknown: (record, now) => listedIfUnknown(record && { ...record, expiresAt: now + 7_200_000 }, now),
+    unknown: (record, now) => toListedRecordIfUnknown(record && { ...record, expiresAt: now + 7_200_000 }, now),
   }),
   broken('the lease is told as the retention', ['list: shows the rest of the retention'], {
     unknown: (record, now) => {
-      const unknown = listedIfUnknown(record, now)
+      const unknown = toListedRecordIfUnknown(record, now)
       return unknown && { ...unknown, retentionRemainingMs: 0 }
     },
   }),

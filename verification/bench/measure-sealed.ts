@@ -1,6 +1,6 @@
 import { newSealingKey } from '../../adapters/sealed/keys.js'
 import { readOptions } from '../../adapters/sealed/options.js'
-import { openedAnswer, sealedAnswer } from '../../adapters/sealed/sealed-answer.js'
+import { openAnswer, sealAnswer } from '../../adapters/sealed/sealed-answer.js'
 import type { Answer } from '../../src/core/index.js'
 
 /** What sealing adds to an answer, in bytes and in microseconds of the process. */
@@ -15,9 +15,9 @@ for (const bytes of [100, 1_024, 16 * 1_024, 1_024 ** 2]) {
   const answer: Answer = { status: 201, statusMessage: '', headers: HEADERS, body: json(bytes) }
   for (const [way, compress] of Object.entries(ways)) {
     const options = readOptions({ keys: [key], compress })
-    const sealed = sealedAnswer(answer, of, options)
-    const seals = microseconds(bytes, () => sealedAnswer(answer, of, options))
-    const opens = microseconds(bytes, () => openedAnswer(sealed, of, options))
+    const sealed = sealAnswer(answer, of, options)
+    const seals = microseconds(bytes, () => sealAnswer(answer, of, options))
+    const opens = microseconds(bytes, () => openAnswer(sealed, of, options))
     const cells = [bytes, sealed.body?.byteLength ?? 0, seals.toFixed(1), opens.toFixed(1)]
     console.log(`${cells.map((cell) => String(cell).padStart(9)).join(' ')} ${way}`)
   }

@@ -1,7 +1,7 @@
 // The library without HTTP, in a process of its own.
 import { createRequestEngine } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
-import { requestFingerprint } from '../../src/http/request/request-fingerprint.js'
+import { computeRequestFingerprint } from '../../src/http/request/request-fingerprint.js'
 import { answerCalls } from './calls.js'
 import { orderOf } from './payout.js'
 
@@ -62,7 +62,7 @@ const RAW_HEADERS = ['Host', '127.0.0.1:3000', 'Content-Type', 'application/json
 
 function fingerprint({ bytes, operations }: { bytes: number; operations: number }): Promise<number[]> {
   const body = JSON.parse(orderOf(bytes))
-  return microsOf(operations, () => requestFingerprint('POST', '/payouts', body))
+  return microsOf(operations, () => computeRequestFingerprint('POST', '/payouts', body))
 }
 
 /** The engine's own cost of awaiting, which stands in every figure. */

@@ -30,7 +30,7 @@ export const readClock = statement('SELECT CONCAT(UTC_TIMESTAMP(6)) AS stood_at 
 /** For the store's own sessions, where no statement could see that the clock was set. */
 export const FREE_CLOCK = 'SET timestamp = DEFAULT'
 
-export function clockIsSet(): MySqlStoreError {
+export function clockIsSetError(): MySqlStoreError {
   return new MySqlStoreError(
     'database_unsuitable',
     "The session's clock was set (`SET timestamp`), by which the record would expire at a wrong time. Send `SET timestamp = DEFAULT` " +

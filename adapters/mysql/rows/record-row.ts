@@ -9,7 +9,7 @@ import {
   unreadableBecause,
 } from '../../sql/record-columns.js'
 import { MySqlStoreError } from '../errors.js'
-import { clockIsSet } from './clock.js'
+import { clockIsSetError } from './clock.js'
 import type { Version } from './statements.js'
 import { withSteps } from './steps-column.js'
 import { FORMAT } from './table.js'
@@ -64,7 +64,7 @@ function found(row: Row): Found {
   if (row.read_only === 1) {
     throw new MySqlStoreError('read_only', 'The server is read-only, as a replica is: connect to the primary.')
   }
-  if (row.is_set === 1) throw clockIsSet()
+  if (row.is_set === 1) throw clockIsSetError()
   const now = integer(row, 'now')
   if (row.token === null) return { now, record: null, version: null }
   const expiresAt = integer(row, 'expires_at')

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
-import { type ListedRecords, listed, listedIfUnknown } from '../../../src/core/index.js'
+import { type ListedRecords, toListedRecord, toListedRecordIfUnknown } from '../../../src/core/index.js'
 import { listedIn, type Row } from '../../sql/record-columns.js'
 import type { Pace } from '../../sql/sweep-timer.js'
 import type { Database } from '../connection/database.js'
 import { isLocked } from '../errors.js'
-import { clockIsSet } from './clock.js'
+import { clockIsSetError } from './clock.js'
 import { foundIn } from './record-row.js'
 import type { Statements } from './statements.js'
 
@@ -25,11 +25,11 @@ export class Walks {
   }
 
   listScope(scope: string, from: string | null): Promise<ListedRecords> {
-    return this.#list(from, listed, (key) => key.startsWith(`${scope}:`))
+    return this.#list(from, toListedRecord, (key) => key.startsWith(`${scope}:`))
   }
 
   list(from: string | null): Promise<ListedRecords> {
-    return this.#list(from, listedIfUnknown, () => true)
+    return this.#list(from, toListedRecordIfUnknown, () => true)
   }
 
   async sweepAll(): Promise<number> {
@@ -54,7 +54,7 @@ export class Walks {
 
   async #sweep(from: string): Promise<Swept> {
     const rows = await this.#database.rows(this.#statements.expired(from, ROWS_A_SWEEP))
-    if (rows[0]?.is_set === '1') throw clockIsSet()
+    if (rows[0]?.is_set === '1') throw clockIsSetError()
     const expired = rows.filter(({ is_expired }) => is_expired === '1').map(({ id }) => String(id))
     // By their ids, so that no other row is locked, or waited for.
     const removed = expired.length === 0 ? 0 : await this.#removed(expired)
@@ -71,7 +71,11 @@ export class Walks {
     }
   }
 
-  async #list(from: string | null, show: typeof listed, isAsked: (key: string) => boolean): Promise<ListedRecords> {
+  async #list(
+    from: string | null,
+    show: typeof toListedRecord,
+    isAsked: (key: string) => boolean,
+  ): Promise<ListedRecords> {
     const rows = await this.#database.rows(this.#statements.walk(from ?? '', ROWS_A_LIST))
     const keyOf = ({ name }: Row) => Buffer.from(String(name), 'hex').toString()
     const asked = rows.filter((row) => isAsked(keyOf(row)))

@@ -5,7 +5,7 @@ import {
   type Entry,
   type Finish,
   machine,
-  operationTaken,
+  operationTakenError,
   type RecordedResult,
   type StepChange,
   type Transactions,
@@ -22,12 +22,12 @@ import {
   MySqlStoreError,
   type MySqlStoreErrorCode,
   mustFit,
-  notOpen,
+  notOpenError,
   storeError,
-  unmarked,
+  unmarkedError,
   withoutStatement,
 } from '../errors.js'
-import { clockIsSet, readClock } from '../rows/clock.js'
+import { clockIsSetError, readClock } from '../rows/clock.js'
 import { type Found, foundIn, withBytes, withTexts } from '../rows/record-row.js'
 import type { Records } from '../rows/records.js'
 import type { Statements, Version } from '../rows/statements.js'
@@ -128,8 +128,8 @@ export class InTransaction implements Transactions<unknown, unknown> {
   async stepDone(tx: unknown, key: string, token: string, change: StepChange): Promise<void> {
     const open = this.#openOf(tx)
     const found = await this.#ownedWithSteps(open, key, token)
-    const kept = { ...found, steps: machine.withStep(found.steps, change) }
-    const bare = { ...found, steps: machine.withStep(found.steps, { ...change, result: null }) }
+    const kept = { ...found, steps: machine.applyStep(found.steps, change) }
+    const bare = { ...found, steps: machine.applyStep(found.steps, { ...change, result: null }) }
     const hasRoom = haveRoom(kept, this.#database.mostBytes)
     await this.#send(open, this.#statements.keepSteps(key, hasRoom ? kept : bare))
   }
@@ -176,7 +176,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
     const open = this.#openOf(tx)
     await this.#mayComplete(open, finish.token, allowEmpty)
     const taken = this.#marked.get(open)?.taken
-    if (taken === undefined || !isSame(await this.#lock(open, key, false), taken)) throw operationTaken()
+    if (taken === undefined || !isSame(await this.#lock(open, key, false), taken)) throw operationTakenError()
     await this.#send(open, this.#statements.finish(key, finish, taken.token))
   }
 
@@ -184,7 +184,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
   async completeByHand(tx: unknown, key: string, completion: Completion, isAwaited: () => boolean): Promise<void> {
     const open: Open = { tx, isOver: () => !isAwaited() }
     await this.#setMark(open, completion.token)
-    await this.#checkMark(open, completion.token, notOpen)
+    await this.#checkMark(open, completion.token, notOpenError)
     await this.#lockOwned(open, key, completion.token)
     await this.#send(open, this.#statements.completeLocked(key, completion))
   }
@@ -208,7 +208,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
 
   async #mayComplete(open: Open, token: string, allowEmpty: boolean): Promise<void> {
     const marked = this.#marked.get(open)
-    if (marked?.token !== token) throw unmarked()
+    if (marked?.token !== token) throw unmarkedError()
     if (!allowEmpty && (await this.#writes(open)) === marked.writesBefore) {
       throw new MySqlStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
     }
@@ -230,7 +230,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
   }
 
   /** It is dropped, so that it can be checked once. */
-  async #checkMark(open: Open, token: string, error = unmarked): Promise<void> {
+  async #checkMark(open: Open, token: string, error = unmarkedError): Promise<void> {
     await this.#send(open, statement(`RELEASE SAVEPOINT ${markOf(token)}`)()).catch((cause) => {
       throw errorNumberOf(cause) === DOES_NOT_EXIST ? error(cause) : cause
     })
@@ -268,7 +268,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
     const stoodAt = row && withTexts(row).stood_at
     if (typeof stoodAt !== 'string') return row
     const [next] = await this.#rows(open, readClock())
-    if (next === undefined || withTexts(next).stood_at === stoodAt) throw clockIsSet()
+    if (next === undefined || withTexts(next).stood_at === stoodAt) throw clockIsSetError()
     return row
   }
 
@@ -280,18 +280,18 @@ export class InTransaction implements Transactions<unknown, unknown> {
 
   #openOf(tx: unknown): Open {
     const open = this.#open.get(tx as object)
-    if (open === undefined) throw unmarked()
+    if (open === undefined) throw unmarkedError()
     return open
   }
 
   async #send(open: Open, sent: Statement): Promise<unknown> {
-    if (open.isOver()) throw unmarked()
+    if (open.isOver()) throw unmarkedError()
     mustFit(sizeOf(sent), this.#database.mostBytes)
     try {
       return await this.#client.run(open.tx, sent)
     } catch (thrown) {
       const error = withoutStatement(thrown)
-      if (isEndedByWork(error)) throw unmarked(error)
+      if (isEndedByWork(error)) throw unmarkedError(error)
       const translated = storeError(error)
       throw OURS.has(translated.code) ? translated : error
     }

@@ -31,7 +31,7 @@ export function waitEnded(): void {
 }
 
 /** Keeps the process alive until the promise, for which a caller waits, is settled. Returns it. */
-export function awaited<Result>(promise: Promise<Result>): Promise<Result> {
+export function keepProcessAlive<Result>(promise: Promise<Result>): Promise<Result> {
   waitBegan()
   promise.then(waitEnded, waitEnded)
   return promise
@@ -55,6 +55,6 @@ export class Activity {
 
   idle(): Promise<void> {
     if (this.#active === 0) return Promise.resolve()
-    return awaited(new Promise((resolve) => this.#whenIdle.push(resolve)))
+    return keepProcessAlive(new Promise((resolve) => this.#whenIdle.push(resolve)))
   }
 }

@@ -95,7 +95,7 @@ export class Backlog {
 
 const backlogs = new WeakMap<Store, Backlog>()
 
-export function backlogOf(store: Store): Backlog {
+export function getBacklog(store: Store): Backlog {
   let backlog = backlogs.get(store)
   if (backlog === undefined) {
     backlog = new Backlog()

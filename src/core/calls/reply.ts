@@ -15,7 +15,7 @@ export interface ReplyFault {
  * `fingerprint`: the command's; an operator's command has none. `faultIn` checks an
  * answer with a body.
  */
-export function faultInReply(
+export function findReplyFault(
   command: CommandName,
   reply: unknown,
   fingerprint?: string,
@@ -30,7 +30,7 @@ export function faultInReply(
         ? faultInRecord(record, fingerprint, faultIn)
         : fault('acquired', 'true or false', reply.acquired)
     case 'look':
-      if (reply.acquired !== true) return faultInReply('begin', reply, fingerprint, faultIn)
+      if (reply.acquired !== true) return findReplyFault('begin', reply, fingerprint, faultIn)
       if (reply.seen !== null && typeof reply.seen !== 'string') return fault('seen', 'a string or null', reply.seen)
       return faultInClaim(reply)
     case 'fence':

@@ -65,21 +65,23 @@ export function isKeptIn(store: Store, inner: Store): boolean {
 type ResultOf = Pick<SentOperation, 'recordKey' | 'fingerprint'> & Pick<StepChange, 'label'>
 
 /** The result of a step as the innermost store receives it. */
-export function resultAsKept({ around }: Store, of: ResultOf, result: Uint8Array): Uint8Array {
+export function toKeptResult({ around }: Store, of: ResultOf, result: Uint8Array): Uint8Array {
   if (around === undefined) return result
   const kept = around.resultToKeep?.(of.recordKey, of.fingerprint, of.label, result) ?? result
-  return resultAsKept(around.store, of, kept)
+  return toKeptResult(around.store, of, kept)
 }
 
 /** The other way round. */
-export function resultAsShown({ around }: Store, of: ResultOf, kept: Uint8Array): Uint8Array {
+export function toShownResult({ around }: Store, of: ResultOf, kept: Uint8Array): Uint8Array {
   if (around === undefined) return kept
-  const inner = resultAsShown(around.store, of, kept)
+  const inner = toShownResult(around.store, of, kept)
   return around.resultToShow?.(of.recordKey, of.fingerprint, of.label, inner) ?? inner
 }
 
 /** An answer as the innermost store receives it. */
-export function asKept(store: Store, key: string, fingerprint: string, answer: Answer): Answer {
+export function toKeptAnswer(store: Store, key: string, fingerprint: string, answer: Answer): Answer {
   const { around } = store
-  return around === undefined ? answer : asKept(around.store, key, fingerprint, around.toKeep(key, fingerprint, answer))
+  return around === undefined
+    ? answer
+    : toKeptAnswer(around.store, key, fingerprint, around.toKeep(key, fingerprint, answer))
 }

@@ -1,11 +1,11 @@
-import { type CommandName, type Emit, storeFailure } from '../events/events.js'
+import { type CommandName, type Emit, toStoreFailure } from '../events/events.js'
 import { isThenable, type MaybePromise } from '../maybe-promise.js'
 import type { RecordName } from '../record/identity.js'
 import type { SentOperation } from '../store.js'
 import { waitBegan, waitEnded } from './awaited.js'
 import type { Backlog } from './backlog.js'
 import { startTimer } from './clock.js'
-import { type AnswerFault, faultInReply } from './reply.js'
+import { type AnswerFault, findReplyFault } from './reply.js'
 
 /** The record of a command, as in events, and its fingerprint. */
 export interface About {
@@ -100,7 +100,7 @@ export class StoreCall<Reply> {
 
   #faultOf(reply: Reply): unknown {
     try {
-      const fault = faultInReply(this.command, reply, this.#about.identity.fingerprint, this.#calls.answerFault)
+      const fault = findReplyFault(this.command, reply, this.#about.identity.fingerprint, this.#calls.answerFault)
       if (fault === null) return null
       const { member, expected } = fault
       const where = member === '' ? '' : `${member}: `
@@ -122,7 +122,7 @@ export class StoreCall<Reply> {
 
   tell(error: unknown): void {
     const { scope, key } = this.#about.identity
-    this.#emit({ type: 'store_failed', scope, key, command: this.command, error: storeFailure(error) })
+    this.#emit({ type: 'store_failed', scope, key, command: this.command, error: toStoreFailure(error) })
   }
 }
 

@@ -1,10 +1,10 @@
 import type { CommandName, Emit, OperatorCommandName, UnclaimedCommandName } from '../events/events.js'
 import { isCommandTraced, traceCommand } from '../events/trace.js'
 import type { MaybePromise } from '../maybe-promise.js'
-import { commandMissing } from '../misuse.js'
+import { commandMissingError } from '../misuse.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import type { SentOperation, Store } from '../store.js'
-import { type Backlog, backlogOf } from './backlog.js'
+import { type Backlog, getBacklog } from './backlog.js'
 import { monotonicNow } from './clock.js'
 import type { AnswerFault } from './reply.js'
 import { callStore, type SentCommand, type SentReply } from './sending-store.js'
@@ -26,7 +26,7 @@ export class StoreCalls {
 
   constructor({ store, storeTimeoutMs, answerFault }: ResolvedEngineOptions, emit: Emit) {
     this.answerFault = answerFault
-    this.backlog = backlogOf(store)
+    this.backlog = getBacklog(store)
     this.timeoutMs = storeTimeoutMs
     this.#store = store
     this.#emit = emit
@@ -175,7 +175,7 @@ export function requireStoreCommand<Name extends OperatorCommandName>(
   name: Name,
 ): NonNullable<Store[Name]> {
   const command = store[name]
-  if (command === undefined) throw commandMissing(name, LISTS[name])
+  if (command === undefined) throw commandMissingError(name, LISTS[name])
   return command.bind(store) as NonNullable<Store[Name]>
 }
 

@@ -1,8 +1,8 @@
 import { Activity } from '../calls/awaited.js'
 import { monotonicNow } from '../calls/clock.js'
 import { StoreCalls } from '../calls/store-calls.js'
-import { safely, tellNotRun, warnUnheard } from '../events/events.js'
-import { isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
+import { guardListener, tellNotRun, warnUnheard } from '../events/events.js'
+import { createUnavailableRefusal, explainNotRun, isInFlight, type NotRun } from '../events/refusal.js'
 import { isClaimTraced, isEventTraced, traceClaim, traced, traceStore } from '../events/trace.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import { OperatorCalls, type RecordOperator } from '../operator/operator-calls.js'
@@ -69,7 +69,7 @@ class RecordEngine implements OperationEngine {
   constructor(given: EngineOptions) {
     const options = resolveEngineOptions(given)
     const { store, inFlightWaitMs, onEvent } = options
-    const heard = safely(onEvent ?? warnUnheard)
+    const heard = guardListener(onEvent ?? warnUnheard)
     const emit = traced(heard)
     const calls = new StoreCalls(options, emit)
     const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
@@ -116,13 +116,13 @@ class RecordEngine implements OperationEngine {
     if (claim === null || reply === null) {
       if (options.storeFailure === 'runUnprotected') return this.#runUnprotected(run, claim?.sentAt ?? monotonicNow())
       this.#claims.giveUp(run, claim)
-      return storeUnavailable(options)
+      return createUnavailableRefusal(options)
     }
     if (reply.acquired) {
       run.begin(reply, claim.sentAt)
       return { action: 'execute', run }
     }
-    const notRun = whyNotRun(reply.record, run.identity, options)
+    const notRun = explainNotRun(reply.record, run.identity, options)
     const waits = duplicates !== undefined && isInFlight(notRun) && !isAbandoned()
     return waits
       ? this.#wait(run, isAbandoned, reply.record, claim.sentAt, duplicates)

@@ -1,9 +1,15 @@
 import { requireStoreCommand } from '../calls/store-calls.js'
-import { IdempotencyError, kindOf } from '../errors.js'
-import { expired, isMismatch, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
+import { describeKind, IdempotencyError } from '../errors.js'
+import {
+  createExpiredRefusal,
+  createUnavailableRefusal,
+  explainNotRun,
+  isMismatch,
+  type NotRun,
+} from '../events/refusal.js'
 import { isThenable, type MaybePromise, whenever } from '../maybe-promise.js'
-import { longestRepeatMs, type RepeatOptions } from '../options/engine-options.js'
-import { firstSentFault, type Identity } from '../record/identity.js'
+import { computeLongestRepeatMs, type RepeatOptions } from '../options/engine-options.js'
+import { findFirstSentFault, type Identity } from '../record/identity.js'
 import type { IdempotencyRecord } from '../record/record.js'
 import type { CoreParts, Operation } from '../run/operation.js'
 
@@ -12,7 +18,7 @@ import type { CoreParts, Operation } from '../run/operation.js'
  * key would look new.
  */
 export function isLate({ firstSent }: Identity, options: RepeatOptions): boolean {
-  return firstSent !== undefined && Date.now() - firstSent.getTime() > longestRepeatMs(options)
+  return firstSent !== undefined && Date.now() - firstSent.getTime() > computeLongestRepeatMs(options)
 }
 
 /** What became of an operation that is late: its answer or a mismatch, if its record is still there. Changes nothing. */
@@ -24,11 +30,11 @@ export function lookUp(operation: Operation, core: CoreParts): MaybePromise<Show
     return isThenable(record) ? record.then((later) => ({ record: later })) : { record }
   }
   return whenever(calls.ask<Shown>('inspect', operation, send).whenReplied(), (reply) => {
-    if (reply === null) return { notRun: storeUnavailable(options), record: null }
+    if (reply === null) return { notRun: createUnavailableRefusal(options), record: null }
     const { record } = reply
-    const notRun = record === null ? expired() : whyNotRun(record, operation.identity, options)
+    const notRun = record === null ? createExpiredRefusal() : explainNotRun(record, operation.identity, options)
     const isTold = record?.state === 'completed' || isMismatch(notRun)
-    return { notRun: isTold ? notRun : expired(), record }
+    return { notRun: isTold ? notRun : createExpiredRefusal(), record }
   })
 }
 
@@ -49,7 +55,8 @@ export function checkFirstSent(firstSent: unknown, options: CoreParts['options']
 }
 
 function faultIn(firstSent: unknown, options: CoreParts['options']): string | null {
-  if (!(firstSent instanceof Date)) return `it is ${kindOf(firstSent)}, not a Date`
-  if (longestRepeatMs(options) <= 0) return 'the retention is not longer than `clockSkewMs`, so all would have expired'
-  return firstSentFault(firstSent, options.clockSkewMs)
+  if (!(firstSent instanceof Date)) return `it is ${describeKind(firstSent)}, not a Date`
+  if (computeLongestRepeatMs(options) <= 0)
+    return 'the retention is not longer than `clockSkewMs`, so all would have expired'
+  return findFirstSentFault(firstSent, options.clockSkewMs)
 }

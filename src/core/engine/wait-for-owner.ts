@@ -1,5 +1,11 @@
 import { monotonicNow } from '../calls/clock.js'
-import { inFlight, isInFlight, type NotRun, storeUnavailable, whyNotRun } from '../events/refusal.js'
+import {
+  createInFlightRefusal,
+  createUnavailableRefusal,
+  explainNotRun,
+  isInFlight,
+  type NotRun,
+} from '../events/refusal.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import type { Acquired, IdempotencyRecord } from '../record/record.js'
 import type { Duplicates, Place } from '../run/duplicates.js'
@@ -41,7 +47,8 @@ export async function waitForOwner<Result>(
   const { recordKey, fingerprint, identity } = duplicate.operation
   const place = duplicates.join(recordKey, fingerprint, identity.scope)
   if (place === null) {
-    const notRun = record === null ? inFlight(options.leaseMs, options) : whyNotRun(record, identity, options)
+    const notRun =
+      record === null ? createInFlightRefusal(options.leaseMs, options) : explainNotRun(record, identity, options)
     return finish({ kind: 'told', notRun, record })
   }
   try {
@@ -69,7 +76,7 @@ async function untilTold(
       // The lease is being renewed: all that is known is how long the run has lasted. One that has claimed nothing has none.
       const isLeased = !claims.areLooks || record !== null
       const remainingMs = isLeased ? leaseMs - Math.min(waitedMs, leaseMs / 3) : 0
-      return { kind: 'told', notRun: inFlight(remainingMs, options), record }
+      return { kind: 'told', notRun: createInFlightRefusal(remainingMs, options), record }
     }
 
     await place.turn(inFlightWaitMs - waitedMs)
@@ -79,15 +86,15 @@ async function untilTold(
     const reply = claim && claims.replyTo(claim)
     if (claim === null || reply === null) {
       claims.giveUp(operation, claim)
-      return { kind: 'given up', notRun: storeUnavailable(options) }
+      return { kind: 'given up', notRun: createUnavailableRefusal(options) }
     }
     if (reply.acquired) {
       if (!isAbandoned()) return { kind: 'acquired', reply, sentAt: claim.sentAt }
       claims.giveUp(operation, claim)
-      return { kind: 'given up', notRun: inFlight(leaseMs, options) }
+      return { kind: 'given up', notRun: createInFlightRefusal(leaseMs, options) }
     }
     record = reply.record
-    if (isInFlight(whyNotRun(record, identity, options))) continue
+    if (isInFlight(explainNotRun(record, identity, options))) continue
     // The others only receive final states that were shown in full.
     const isFinal = record.state === 'completed' || (record.state === 'failed' && record.uncertain)
     if (isFinal && record.fingerprint === identity.fingerprint) place.line.tell(record)
@@ -95,6 +102,6 @@ async function untilTold(
   }
 
   function toldBy(record: IdempotencyRecord): Waited {
-    return { kind: 'told', notRun: whyNotRun(record, identity, options), record }
+    return { kind: 'told', notRun: explainNotRun(record, identity, options), record }
   }
 }

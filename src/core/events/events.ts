@@ -1,4 +1,4 @@
-import { aboutCode, toLoggableError } from '../errors.js'
+import { buildErrorPageHint, toLoggableError } from '../errors.js'
 import { ignoreRejection } from '../maybe-promise.js'
 import type { Identity } from '../record/identity.js'
 import type { IdempotencyRecord, PreviousOutcome } from '../record/record.js'
@@ -137,16 +137,16 @@ export type CommandName = Extract<EngineEvent, { type: 'store_failed' }>['comman
 export type Emit = (event: EngineEvent, token?: string) => void
 
 /** Wraps a listener, so that one that throws or rejects changes nothing. The error of an event can be logged. */
-export function safely<Event>(listener: ((event: Event) => unknown) | undefined): (event: Event) => void {
+export function guardListener<Event>(listener: ((event: Event) => unknown) | undefined): (event: Event) => void {
   if (listener === undefined) return () => {}
   return (event) => {
     try {
-      ignoreRejection(listener(withLoggableError(event)))
+      ignoreRejection(listener(toLoggableEvent(event)))
     } catch {}
   }
 }
 
-export function withLoggableError<Event>(event: Event): Event {
+export function toLoggableEvent<Event>(event: Event): Event {
   const { error } = event as { readonly error?: unknown }
   return error === undefined ? event : { ...event, error: toLoggableError(error) }
 }
@@ -164,7 +164,7 @@ export function tellNotRun(
   }
 }
 
-export function storeFailure(error: unknown): StoreFailure {
+export function toStoreFailure(error: unknown): StoreFailure {
   try {
     if (error instanceof Error) {
       const { name, message, code } = error as { name: string; message: string; code?: unknown }
@@ -202,7 +202,7 @@ export function warnUnheard(event: EngineEvent | { readonly type: 'rejected' | '
       'ONCE_PER_KEY_STORE_FAILED',
       `The store failed at \`${event.command}\` (${code}: ${message}). While it fails, requests with a key get 503, or run ` +
         `unprotected with \`storeFailure: 'runUnprotected'\`. ` +
-        `${advice}This is printed once for each code; \`onEvent\` receives every case. ${aboutCode('store_unavailable')}`,
+        `${advice}This is printed once for each code; \`onEvent\` receives every case. ${buildErrorPageHint('store_unavailable')}`,
       code,
     )
   } else if (event.type === 'unprotected') {

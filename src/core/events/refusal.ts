@@ -46,7 +46,7 @@ interface Options {
 export type NotRun = Replayed | Refused
 
 /** What the existing record means for an operation. */
-export function whyNotRun(record: IdempotencyRecord, { fingerprint }: Identity, options: Options): NotRun {
+export function explainNotRun(record: IdempotencyRecord, { fingerprint }: Identity, options: Options): NotRun {
   const bound = record.state === 'failed' && !record.uncertain ? null : record.fingerprint
   if (bound !== null && bound !== fingerprint) return refused('mismatched')
   switch (record.state) {
@@ -55,42 +55,42 @@ export function whyNotRun(record: IdempotencyRecord, { fingerprint }: Identity, 
       return record.answer.body === null ? refused('answer_not_kept') : { action: 'replay', answer: record.answer }
     case 'in-flight':
       return record.leaseRemainingMs > 0 || options.unknownOutcome === 'rerun'
-        ? inFlight(record.leaseRemainingMs, options)
+        ? createInFlightRefusal(record.leaseRemainingMs, options)
         : refused('outcome_unknown')
     case 'failed':
       // A certain failure refuses only its own token: this claim was given up before its reply came.
-      return record.uncertain ? refused('outcome_unknown') : storeUnavailable(options)
+      return record.uncertain ? refused('outcome_unknown') : createUnavailableRefusal(options)
   }
 }
 
 /** The result for the client of a run that lost its lease: the answer if there is one, else to retry. */
 export function endAfterLoss(record: IdempotencyRecord | null, identity: Identity, options: Options): NotRun {
-  if (record?.state === 'completed') return whyNotRun(record, identity, options)
-  return inFlight(record?.state === 'in-flight' ? record.leaseRemainingMs : 0, options)
+  if (record?.state === 'completed') return explainNotRun(record, identity, options)
+  return createInFlightRefusal(record?.state === 'in-flight' ? record.leaseRemainingMs : 0, options)
 }
 
 /** Tells the client to retry; the pause depends on the rest of the owner's lease. */
-export function inFlight(leaseRemainingMs: number, options: Options): Refused {
+export function createInFlightRefusal(leaseRemainingMs: number, options: Options): Refused {
   return refused('in_flight', inFlightPauseMs(leaseRemainingMs, options))
 }
 
 /** The store gave no usable reply, and nothing was run. */
-export function storeUnavailable({ retryAfterMs }: Pick<Options, 'retryAfterMs'>): Refused {
+export function createUnavailableRefusal({ retryAfterMs }: Pick<Options, 'retryAfterMs'>): Refused {
   return refused('store_unavailable', retryAfterMs)
 }
 
 /** Sent to the client instead of a success that could not be stored. */
-export function unconfirmed(options: Pick<Options, 'retryAfterMs'>): Refused {
-  return { ...storeUnavailable(options), mayHaveRun: true }
+export function createUnconfirmedRefusal(options: Pick<Options, 'retryAfterMs'>): Refused {
+  return { ...createUnavailableRefusal(options), mayHaveRun: true }
 }
 
 /** A success that no transaction has, in the mode in which all effects are in one: what it did cannot be seen. */
-export function transactionMissing(): Refused {
+export function createTransactionMissingRefusal(): Refused {
   return { ...refused('transaction_missing'), mayHaveRun: true }
 }
 
 /** It was first sent so long ago that its record may be gone. */
-export function expired(): Refused {
+export function createExpiredRefusal(): Refused {
   return refused('key_expired')
 }
 

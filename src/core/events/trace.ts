@@ -4,7 +4,7 @@ import type { MaybePromise } from '../maybe-promise.js'
 import type { Identity, RecordName } from '../record/identity.js'
 import type { BeginReply, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { Store, StoreEvent } from '../store.js'
-import { type CommandName, type Emit, type EngineEvent, type StoreFailure, withLoggableError } from './events.js'
+import { type CommandName, type Emit, type EngineEvent, type StoreFailure, toLoggableEvent } from './events.js'
 import type { RefusalCode, Refused, Replayed } from './refusal.js'
 
 /**
@@ -95,7 +95,7 @@ export function isEventTraced(): boolean {
 
 export function traceEvent(event: TracedEvent, token?: string): void {
   if (!events.hasSubscribers) return
-  events.publish({ event: withLoggableError(event), runId: runIdOf(token) } satisfies EventTrace)
+  events.publish({ event: toLoggableEvent(event), runId: runIdOf(token) } satisfies EventTrace)
 }
 
 export function traceRunEnd({ scope, key }: Identity, attempt: number, token: string): void {

@@ -2,11 +2,11 @@ import { requireStoreCommand } from '../calls/store-calls.js'
 import { IdempotencyError } from '../errors.js'
 import type { Emit, OperatorCommandName as OperatorCommand, StoreFailure } from '../events/events.js'
 import type { MaybePromise } from '../maybe-promise.js'
-import { commandMissing } from '../misuse.js'
-import { type RecordName, recordName, storageKey, storageScope } from '../record/identity.js'
+import { commandMissingError } from '../misuse.js'
+import { buildStorageKey, buildStorageScope, parseStorageKey, type RecordName } from '../record/identity.js'
 import type { Answer, CommandReply, IdempotencyRecord, ListedRecord, ListedRecords } from '../record/record.js'
 import { isOpen } from '../record/shown.js'
-import { newToken } from '../record/token.js'
+import { createToken } from '../record/token.js'
 import type { CoreParts } from '../run/operation.js'
 import type { Store } from '../store.js'
 
@@ -65,7 +65,7 @@ export class OperatorCalls implements RecordOperator {
   }
 
   async inspect(name: RecordName): Promise<IdempotencyRecord | null> {
-    const recordKey = storageKey(name)
+    const recordKey = buildStorageKey(name)
     const { record } = await this.#ask('inspect', name, async (inspect) => ({ record: await inspect(recordKey) }))
     return record
   }
@@ -73,7 +73,7 @@ export class OperatorCalls implements RecordOperator {
   async *unknown(): AsyncGenerator<UnknownOutcome, void, undefined> {
     for await (const { records } of walk((from) => this.#ask('list', null, (list) => list(from)))) {
       for (const { key, ...rest } of records) {
-        const name = recordName(key)
+        const name = parseStorageKey(key)
         if (name !== null) yield { ...name, ...rest }
       }
     }
@@ -83,11 +83,11 @@ export class OperatorCalls implements RecordOperator {
     const { store, retentionMs } = this.#core.options
     const reruns = as === 'rerun'
     // A store without steps would read it as failed for certain.
-    if (reruns && store.resolve !== undefined && store.step === undefined) throw commandMissing('step')
+    if (reruns && store.resolve !== undefined && store.step === undefined) throw commandMissingError('step')
     const { scope, key } = name
     const answer = reruns ? null : as
-    const resolution = { token: newToken(), attempt, answer, retentionMs, ...(reruns && { rerun: true }) }
-    const reply = await this.#ask('resolve', name, (resolve) => resolve(storageKey(name), resolution))
+    const resolution = { token: createToken(), attempt, answer, retentionMs, ...(reruns && { rerun: true }) }
+    const reply = await this.#ask('resolve', name, (resolve) => resolve(buildStorageKey(name), resolution))
     const settledAs = reruns ? 'rerun' : answer === null ? 'failed' : 'completed'
     if (reply.ok) this.#core.emit({ type: 'resolved', scope, key, attempt, as: settledAs })
     return reply
@@ -95,8 +95,9 @@ export class OperatorCalls implements RecordOperator {
 
   async *recordsOf(of: ScopeName): AsyncGenerator<ScopeRecord, void, undefined> {
     for await (const { records, unread } of this.#stepsThrough(of)) {
-      for (const { key, ...rest } of records) yield { ...(recordName(key) as RecordName), ...rest }
-      for (const key of unread) yield { ...(recordName(key) as RecordName), record: null, retentionRemainingMs: null }
+      for (const { key, ...rest } of records) yield { ...(parseStorageKey(key) as RecordName), ...rest }
+      for (const key of unread)
+        yield { ...(parseStorageKey(key) as RecordName), record: null, retentionRemainingMs: null }
     }
   }
 
@@ -121,13 +122,13 @@ export class OperatorCalls implements RecordOperator {
     { removes = false } = {},
   ): Promise<CommandReply> {
     const forgetting = { state, attempt, fingerprint, removes }
-    return this.#ask('forget', name, (forget) => forget(storageKey(name), forgetting))
+    return this.#ask('forget', name, (forget) => forget(buildStorageKey(name), forgetting))
   }
 
   async #forgetAnswer({ key, record }: ListedRecord, countsOnly: boolean, { forgotten, left }: Found): Promise<void> {
     if (isOpen(record)) left.add(key)
     if (record.state !== 'completed' || record.answer !== null) return
-    const reply = countsOnly ? OK : await this.forget(recordName(key) as RecordName, record)
+    const reply = countsOnly ? OK : await this.forget(parseStorageKey(key) as RecordName, record)
     if (reply.ok) {
       forgotten.add(key)
       left.delete(key)
@@ -138,12 +139,12 @@ export class OperatorCalls implements RecordOperator {
 
   /** The records of a scope as a store shows them. */
   async *#stepsThrough(of: ScopeName): AsyncGenerator<StepThrough, void, undefined> {
-    const scope = storageScope(of)
+    const scope = buildStorageScope(of)
     const steps = walk((from) => this.#ask('listScope', null, (list) => list(scope, from)))
     for await (const { records, unreadable = [] } of steps) {
       yield {
-        records: records.filter(({ key }) => isOf(of, recordName(key))),
-        unread: unreadable.filter((key) => isOf(of, recordName(key))),
+        records: records.filter(({ key }) => isOf(of, parseStorageKey(key))),
+        unread: unreadable.filter((key) => isOf(of, parseStorageKey(key))),
       }
     }
   }

@@ -1,4 +1,4 @@
-import { kindOf } from '../errors.js'
+import { describeKind } from '../errors.js'
 import type { EngineEvent } from '../events/events.js'
 import type { Answer } from '../record/record.js'
 import type { Store } from '../store.js'
@@ -7,9 +7,9 @@ import {
   anInteger,
   checkOptions,
   type Fault,
-  mistakesIn,
+  findMistakes,
+  omitUndefined,
   oneOf,
-  presentIn,
   type Rule,
 } from './validation.js'
 
@@ -137,7 +137,7 @@ export type Resolved<Options> = { readonly [Name in keyof Options]-?: Exclude<Op
 export type RepeatOptions = Pick<ResolvedEngineOptions, 'retentionMs' | 'unknownRetentionMs' | 'clockSkewMs'>
 
 /** For so long after it was first sent, the record of an operation is certainly there. */
-export function longestRepeatMs({ retentionMs, unknownRetentionMs, clockSkewMs }: RepeatOptions): number {
+export function computeLongestRepeatMs({ retentionMs, unknownRetentionMs, clockSkewMs }: RepeatOptions): number {
   return Math.min(retentionMs, unknownRetentionMs) - clockSkewMs
 }
 
@@ -162,9 +162,9 @@ export const ENGINE_DEFAULTS = {
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
 export function resolveEngineOptions(given: EngineOptions): ResolvedEngineOptions {
-  const options = { ...ENGINE_DEFAULTS, ...(presentIn(given) as Pick<EngineOptions, 'store'>) }
+  const options = { ...ENGINE_DEFAULTS, ...(omitUndefined(given) as Pick<EngineOptions, 'store'>) }
   // `clockSkewMs` is compared at a claim that uses it.
-  const more = mistakesInRelations({ unknownRetentionMs: undefined, ...options, clockSkewMs: undefined })
+  const more = findRelationMistakes({ unknownRetentionMs: undefined, ...options, clockSkewMs: undefined })
   checkOptions('createOperationEngine()', given, options, ENGINE_RULES, { required: ['store'], more })
   return Object.freeze({ unknownRetentionMs: options.retentionMs, ...options })
 }
@@ -173,11 +173,11 @@ export function resolveEngineOptions(given: EngineOptions): ResolvedEngineOption
  * All that is wrong with the options of an engine, a line each: for options that hold them, and refuse all mistakes in one error
  * (`more` of `checkOptions`).
  */
-export function mistakesInEngineOptions(given: EngineOptions): string[] {
-  const options = { unknownRetentionMs: undefined, ...ENGINE_DEFAULTS, ...presentIn(given) }
+export function findEngineOptionMistakes(given: EngineOptions): string[] {
+  const options = { unknownRetentionMs: undefined, ...ENGINE_DEFAULTS, ...omitUndefined(given) }
   return [
-    ...mistakesIn(given, options, ENGINE_RULES, ['store']),
-    ...mistakesInRelations({ ...options, clockSkewMs: given?.clockSkewMs }),
+    ...findMistakes(given, options, ENGINE_RULES, ['store']),
+    ...findRelationMistakes({ ...options, clockSkewMs: given?.clockSkewMs }),
   ]
 }
 
@@ -213,7 +213,7 @@ type Duration =
   | 'inFlightWaitMs'
 
 /** Only valid values are compared with each other. `clockSkewMs` is `undefined` where nothing uses it. */
-export function mistakesInRelations(options: Readonly<Record<Duration, number | undefined>> & Mode): string[] {
+export function findRelationMistakes(options: Readonly<Record<Duration, number | undefined>> & Mode): string[] {
   return [...mistakesInDurations(options), ...mistakesInMode(options)]
 }
 
@@ -284,7 +284,7 @@ function aStore(value: unknown): string | Fault | null {
   if (commands.every((command) => typeof command === 'function')) return null
   const expected = "a store, such as new MemoryStore() from 'once-per-key/memory'"
   const wayOut = storeFor(value)
-  return wayOut === null ? expected : { expected, seen: `${kindOf(value)}. ${wayOut}` }
+  return wayOut === null ? expected : { expected, seen: `${describeKind(value)}. ${wayOut}` }
 }
 
 /** What to write for a client, a class or a promise that was given as the store; `null`: it is none of these. */

@@ -1,4 +1,4 @@
-import { IdempotencyError, kindOf } from '../errors.js'
+import { describeKind, IdempotencyError } from '../errors.js'
 
 /**
  * Checks a value: returns what was expected, or `null` if it is valid. A rule for a value with parts also says which
@@ -19,7 +19,7 @@ export interface Fault {
  * All mistakes, one line each: unknown names, and values (with defaults) that break their rule. An absent value is
  * wrong only if it is required. For options inside options; use `checkOptions` otherwise.
  */
-export function mistakesIn(
+export function findMistakes(
   given: unknown,
   values: object,
   rules: Readonly<Record<string, Rule>>,
@@ -33,7 +33,7 @@ export function mistakesIn(
     const value = (values as Record<string, unknown>)[name]
     const fault = value === undefined && !required.includes(name) ? null : rule(value)
     if (fault === null) continue
-    const { expected, seen } = typeof fault === 'string' ? { expected: fault, seen: shown(value) } : fault
+    const { expected, seen } = typeof fault === 'string' ? { expected: fault, seen: describeValue(value) } : fault
     mistakes.push(`${name}: expected ${expected}; seen: ${seen}`)
   }
   return mistakes
@@ -42,7 +42,7 @@ export function mistakesIn(
 /** A store, a pool or a request in place of options is one mistake, not one for each of its fields. */
 function faultOfWhole(given: unknown, rules: Readonly<Record<string, Rule>>): string | null {
   const known = Object.keys(rules)
-  const mistake = `expected options, such as { ${known[0]}: … }; seen: ${kindOf(given)}${wayOutOfWhole(given, known)}`
+  const mistake = `expected options, such as { ${known[0]}: … }; seen: ${describeKind(given)}${wayOutOfWhole(given, known)}`
   if (!isObject(given)) return mistake
   const prototype: unknown = Object.getPrototypeOf(given)
   if (prototype === null || prototype === Object.prototype) return null
@@ -69,7 +69,7 @@ function isObject(given: unknown): given is object {
 }
 
 /** The given options without those that are `undefined`, which count as absent. */
-export function presentIn(given: unknown): Record<string, unknown> {
+export function omitUndefined(given: unknown): Record<string, unknown> {
   if (!isObject(given)) return {}
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
@@ -90,7 +90,7 @@ export function checkOptions(
   { required = [], more = [] }: { readonly required?: readonly string[]; readonly more?: readonly string[] } = {},
 ): void {
   checkAreOptions(of, given, rules)
-  refuseMistakes(of, [...mistakesIn(given, values, rules, required), ...more])
+  refuseMistakes(of, [...findMistakes(given, values, rules, required), ...more])
 }
 
 /**
@@ -106,22 +106,22 @@ export function checkAreOptions(of: string, given: unknown, rules: Readonly<Reco
 /** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */
 function refuseMistakes(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
-  throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${bulleted(mistakes)}`)
+  throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${toBulletList(mistakes)}`)
 }
 
-export function bulleted(mistakes: readonly string[]): string {
+export function toBulletList(mistakes: readonly string[]): string {
   return mistakes.map((mistake) => `\n  - ${mistake}`).join('')
 }
 
 /** A value for a message; for an object only its kind. */
-export function shown(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  return typeof value === 'string' ? JSON.stringify(value) : kindOf(value)
+  return typeof value === 'string' ? JSON.stringify(value) : describeKind(value)
 }
 
 function unknownName(name: string, known: readonly string[]): string[] {
   if (known.includes(name)) return []
-  const meant = meantBy(name, known) ?? nearestOf(name, known)
+  const meant = meantBy(name, known) ?? findNearestName(name, known)
   return [`${name}: ${meant === null ? 'there is no such option' : `did you mean ${meant}?`}`]
 }
 
@@ -182,7 +182,7 @@ function meantBy(name: string, known: readonly string[]): string | null {
 }
 
 /** The known name that was probably meant; `null` if none is similar. */
-export function nearestOf(name: string, known: readonly string[]): string | null {
+export function findNearestName(name: string, known: readonly string[]): string | null {
   const mostEdits = Math.max(2, name.length / 3)
   let nearest: string | null = null
   let fewest = Number.POSITIVE_INFINITY

@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto'
-import { IdempotencyError, kindOf } from '../errors.js'
+import { describeKind, IdempotencyError } from '../errors.js'
 import { ExactDecimal, isPlain } from '../json.js'
 
 /** The traversal is recursive: a deeper value would overflow the stack. */
@@ -32,7 +32,7 @@ type Undigestible =
  */
 export function fingerprintOf(value: unknown): string {
   const digest: string | Undigestible =
-    value === undefined ? { fault: 'not_comparable', seen: 'undefined' } : digestOf(value)
+    value === undefined ? { fault: 'not_comparable', seen: 'undefined' } : computeDigest(value)
   if (typeof digest === 'string') return digest
   if (digest.fault === 'too_deep') {
     throw new IdempotencyError(
@@ -55,7 +55,12 @@ export const ONLY_PLAIN =
  * The digest of a value, after what it belongs to: an operation's kind (a request's method) and its target. A top-level member
  * named `ignoredMember` does not count.
  */
-export function digestOf(value: unknown, ignoredMember?: string, kind?: string, target = ''): string | Undigestible {
+export function computeDigest(
+  value: unknown,
+  ignoredMember?: string,
+  kind?: string,
+  target = '',
+): string | Undigestible {
   // The length marks the end of the target, so no prefix begins with another one.
   const prefix = kind === undefined ? '' : `${kind} ${target.length} ${target}\n`
   // A lone surrogate has no UTF-8 form: such a string is hashed as JSON.
@@ -129,5 +134,5 @@ function quoted(text: string): string {
 const NEEDS_NO_ESCAPES = /^[ !#-[\]-~]*$/
 
 function notComparable(value: unknown): Undigestible {
-  return { fault: 'not_comparable', seen: kindOf(value) }
+  return { fault: 'not_comparable', seen: describeKind(value) }
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { IdempotencyError, kindOf } from '../errors.js'
+import { describeKind, IdempotencyError } from '../errors.js'
 
 /** What identifies a record, and what it is bound to. */
 export interface Identity {
@@ -40,7 +40,7 @@ export interface RecordName {
  * Injective: no part can contain the colon, and a namespace adds a part. Readable in a console, and without a cluster's
  * hash tags.
  */
-export function storageKey(name: RecordName, scope = storageScope(name)): string {
+export function buildStorageKey(name: RecordName, scope = buildStorageScope(name)): string {
   // Joined into one flat string, because a record keeps it; a template would be kept as its pieces.
   return [scope, encoded(name.path === undefined ? name.key : name.key + PATH_FOLLOWS + name.path)].join(':')
 }
@@ -49,7 +49,7 @@ export function storageKey(name: RecordName, scope = storageScope(name)): string
 const PATH_FOLLOWS = '\n'
 
 /** The record's name in a storage key; `null` if it is not a storage key. */
-export function recordName(storageKey: string): RecordName | null {
+export function parseStorageKey(storageKey: string): RecordName | null {
   const parts = storageKey.split(':')
   if (parts.length < 2 || parts.length > 3) return null
   try {
@@ -71,7 +71,7 @@ function encoded(text: string): string {
 const UNRESERVED = /^[\w.!~*'()-]*$/
 
 /** The common prefix of a scope's storage keys. Two namespaces share nothing, not even their room in a store. */
-export function storageScope({ namespace, scope }: Pick<RecordName, 'namespace' | 'scope'>): string {
+export function buildStorageScope({ namespace, scope }: Pick<RecordName, 'namespace' | 'scope'>): string {
   const name = encoded(scope)
   return namespace === undefined ? name : `${namespace}:${name}`
 }
@@ -87,12 +87,12 @@ export const MAX_CHARACTERS = 255
 const CONTROL_CHARACTER = /\p{Cc}/u
 
 /** What is wrong with a key, wherever it comes from, as a clause about it; `null`: nothing. */
-export function keyFault(key: string): string | null {
-  return nameFault(key, MAX_CHARACTERS)
+export function findKeyFault(key: string): string | null {
+  return findNameFault(key, MAX_CHARACTERS)
 }
 
 /** The same for a name with another maximum length, such as a step's label. */
-export function nameFault(name: string, mostCharacters: number): string | null {
+export function findNameFault(name: string, mostCharacters: number): string | null {
   if (name === '') return 'it is empty'
   if (isTooLong(name, mostCharacters)) return `it is longer than ${mostCharacters} characters`
   if (CONTROL_CHARACTER.test(name)) return 'it contains a control character'
@@ -100,8 +100,8 @@ export function nameFault(name: string, mostCharacters: number): string | null {
 }
 
 /** What is wrong with a scope, as a noun phrase after "seen"; `null`: nothing. */
-export function scopeFault(given: unknown): string | null {
-  if (typeof given !== 'string') return kindOf(given)
+export function findScopeFault(given: unknown): string | null {
+  if (typeof given !== 'string') return describeKind(given)
   if (given === '') return 'an empty string'
   if (isTooLong(given, MAX_CHARACTERS)) return `more than ${MAX_CHARACTERS} characters`
   if (isAccident(given)) return `the word "${given}"`
@@ -109,15 +109,15 @@ export function scopeFault(given: unknown): string | null {
 }
 
 /** What is wrong with the time at which an operation was first sent, as a clause about it; `null`: nothing. */
-export function firstSentFault(firstSent: Date, clockSkewMs: number): string | null {
+export function findFirstSentFault(firstSent: Date, clockSkewMs: number): string | null {
   const aheadMs = firstSent.getTime() - Date.now()
   if (Number.isNaN(aheadMs)) return 'it is not a valid date'
   return aheadMs > clockSkewMs ? 'it is in the future' : null
 }
 
 /** What is wrong with a namespace, as a noun phrase after "seen"; `null`: nothing. */
-export function namespaceFault(given: unknown): string | null {
-  if (typeof given !== 'string') return kindOf(given)
+export function findNamespaceFault(given: unknown): string | null {
+  if (typeof given !== 'string') return describeKind(given)
   return /^[^\s:%]{1,255}$/u.test(given)
     ? null
     : 'a word that is empty, too long, or has a colon, a percent sign or a blank'
@@ -149,9 +149,9 @@ const FORMAT = 'once-per-key derived key v1'
  *
  * @throws IdempotencyError `label_invalid`: the label is empty, or no string.
  */
-export function derivedKey(identity: Identity, label: string): string {
+export function deriveKey(identity: Identity, label: string): string {
   if (typeof label !== 'string' || label === '') {
-    const seen = label === '' ? 'an empty string' : kindOf(label)
+    const seen = label === '' ? 'an empty string' : describeKind(label)
     throw new IdempotencyError(
       'label_invalid',
       `deriveKey needs a label that names the call, such as 'bank transfer'; seen: ${seen}.`,

@@ -1,11 +1,11 @@
 import { begin, type Change, peek, type StoredRecord } from './machine.js'
 import {
   type Acquired,
+  attachSteps,
   type Claim,
   type CommandReply,
   type IdempotencyRecord,
-  stepsHandedOver,
-  withSteps,
+  toNextOwnersSteps,
 } from './record.js'
 
 /** What a run that claims nothing is looked for with. */
@@ -87,5 +87,5 @@ export function withhold(stored: StoredRecord | null, own: Withheld, now: number
     uncertain: true,
     expiresAt: now + retentionMs,
   } as const
-  return { record: withSteps(failed, isUncertain ? stepsHandedOver(record.steps) : undefined), reply: { ok: true } }
+  return { record: attachSteps(failed, isUncertain ? toNextOwnersSteps(record.steps) : undefined), reply: { ok: true } }
 }

@@ -64,20 +64,20 @@
  */
 import {
   type Answer,
+  attachSteps,
   type BeginReply,
   type Claim,
   type CommandReply,
+  changeStep,
   type IdempotencyRecord,
   type Ownership,
   type PreviousOutcome,
   type Resolution,
   type StepChange,
   type StoredSteps,
-  stepsHandedOver,
-  stepsSeen,
-  stepsTold,
-  stepsWith,
-  withSteps,
+  toNextOwnersSteps,
+  toOwnersSteps,
+  toShownSteps,
 } from './record.js'
 
 /** What a store keeps: the record, and its private fields. Times are of the store's own clock, in milliseconds. */
@@ -179,7 +179,7 @@ export function release(
   const expiresAt = now + (uncertain ? own.retentionMs : own.failedMs)
   const steps = uncertain && record?.state === 'in-flight' ? record.steps : undefined
   const failed = { state: 'failed', token: own.token, fingerprint, attempt, uncertain, expiresAt } as const
-  return { record: withSteps(failed, steps), reply: OK }
+  return { record: attachSteps(failed, steps), reply: OK }
 }
 
 export function step(
@@ -189,18 +189,18 @@ export function step(
 ): Change<CommandReply> {
   const record = unexpired(stored, now)
   if (record === null) {
-    const restored = claimed(own, own.attempt, own.uncertain, now, stepsWith(undefined, own) ?? undefined)
+    const restored = claimed(own, own.attempt, own.uncertain, now, changeStep(undefined, own) ?? undefined)
     return { record: restored, reply: RESTORED }
   }
   if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)
   if (record.state === 'completed') return own.state === 'begun' ? stale(record, now, own) : { record, reply: OK }
-  const steps = stepsWith(record.steps, own)
+  const steps = changeStep(record.steps, own)
   return steps === null ? { record, reply: OK } : { record: extended(record, own, now, steps), reply: OK }
 }
 
 /** The steps with this change, for an owner that has locked its record. */
-export function withStep(steps: StoredSteps, change: StepChange): StoredSteps {
-  return stepsWith(steps, change) ?? steps
+export function applyStep(steps: StoredSteps, change: StepChange): StoredSteps {
+  return changeStep(steps, change) ?? steps
 }
 
 export function inspect(stored: StoredRecord | null, now: number): Change<IdempotencyRecord | null> {
@@ -209,7 +209,7 @@ export function inspect(stored: StoredRecord | null, now: number): Change<Idempo
     return { record, reply }
   }
   const rerun = record.state === 'failed' && record.rerun === true ? { rerun: true as const } : {}
-  return { record, reply: withSteps({ ...reply, ...rerun }, stepsSeen(record.steps)) }
+  return { record, reply: attachSteps({ ...reply, ...rerun }, toShownSteps(record.steps)) }
 }
 
 /** The same without steps. */
@@ -230,7 +230,7 @@ export function resolve(stored: StoredRecord | null, resolution: Resolution, now
   const expiresAt = Math.max(record.expiresAt, now + retentionMs)
   if (resolution.rerun === true) {
     const marked = { state: 'failed', token, fingerprint, attempt, uncertain: true, expiresAt, rerun: true } as const
-    return { record: withSteps(marked, stepsHandedOver(record.steps)), reply: OK }
+    return { record: attachSteps(marked, toNextOwnersSteps(record.steps)), reply: OK }
   }
   const resolved: StoredRecord =
     answer === null
@@ -274,18 +274,21 @@ function claimed(terms: Terms, attempt: number, uncertain: boolean, now: number,
   const { token, fingerprint } = terms
   const leaseUntil = now + terms.leaseMs
   const expiresAt = now + terms.retentionMs
-  return withSteps({ state: 'in-flight', token, fingerprint, attempt, uncertain, leaseUntil, expiresAt }, steps)
+  return attachSteps({ state: 'in-flight', token, fingerprint, attempt, uncertain, leaseUntil, expiresAt }, steps)
 }
 
 function extended(record: InFlight, terms: Terms, now: number, steps = record.steps): StoredRecord {
   const { state, token, fingerprint, attempt, uncertain } = record
   const leaseUntil = now + terms.leaseMs
   const expiresAt = now + terms.retentionMs
-  return withSteps({ state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt }, steps)
+  return attachSteps({ state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt }, steps)
 }
 
 function acquired(attempt: number, uncertain: boolean, steps?: StoredSteps): BeginReply {
-  return withSteps({ acquired: true, attempt, previousOutcome: previousOutcome(attempt, uncertain) }, stepsTold(steps))
+  return attachSteps(
+    { acquired: true, attempt, previousOutcome: previousOutcome(attempt, uncertain) },
+    toOwnersSteps(steps),
+  )
 }
 
 function takeOver(
@@ -295,7 +298,7 @@ function takeOver(
 ): Change<BeginReply> {
   const isMarked = record.state === 'failed' && record.rerun === true
   if (claim.unknownOutcome === 'refuse' && !isMarked) return refuse(record, claim, now)
-  return acquire(claim, record.attempt + 1, true, now, stepsHandedOver(record.steps))
+  return acquire(claim, record.attempt + 1, true, now, toNextOwnersSteps(record.steps))
 }
 
 /** Derived, not stored, so a repeated `begin` gets the same reply as the first. */

@@ -221,7 +221,7 @@ export interface StoredStep {
 export type StoredSteps = readonly StoredStep[] | undefined
 
 /** A record, or a reply, with its steps; itself if there are none, so that nothing is allocated for them. */
-export function withSteps<Each extends object, OfStep>(
+export function attachSteps<Each extends object, OfStep>(
   each: Each,
   steps: readonly OfStep[] | undefined,
 ): Each & { readonly steps?: readonly OfStep[] } {
@@ -232,7 +232,7 @@ export function withSteps<Each extends object, OfStep>(
  * The same steps with this change in them; `null`: a later one of the same owner has arrived before it, or the result is
  * recorded. A result is final: nobody who was told of it begins its step again, and what comes is late.
  */
-export function stepsWith(
+export function changeStep(
   steps: StoredSteps,
   { label, order, state, result }: StepChange,
 ): readonly StoredStep[] | null {
@@ -244,16 +244,16 @@ export function stepsWith(
 }
 
 /** What a next owner finds: what was taken back has never begun. */
-export function stepsHandedOver(steps: StoredSteps): StoredSteps {
+export function toNextOwnersSteps(steps: StoredSteps): StoredSteps {
   return steps?.filter(({ state }) => state !== 'undone').map((step) => ({ ...step, order: 0 }))
 }
 
 /** As an owner is told them. */
-export function stepsTold(steps: StoredSteps): readonly Step[] | undefined {
+export function toOwnersSteps(steps: StoredSteps): readonly Step[] | undefined {
   return steps?.flatMap(({ label, state, result }) => (state === 'undone' ? [] : [{ label, state, result }]))
 }
 
 /** As an operator is shown them. */
-export function stepsSeen(steps: StoredSteps): readonly ShownStep[] | undefined {
-  return stepsTold(steps)?.map(({ label, state }) => ({ label, state }))
+export function toShownSteps(steps: StoredSteps): readonly ShownStep[] | undefined {
+  return toOwnersSteps(steps)?.map(({ label, state }) => ({ label, state }))
 }

@@ -12,7 +12,7 @@ import {
  * What a store's `listScope` shows of a record: all but its answer, which is shown only if nothing of it is kept. `null`
  * if there is no record.
  */
-export function listed(stored: StoredRecord | null, now: number): Omit<ListedRecord, 'key'> | null {
+export function toListedRecord(stored: StoredRecord | null, now: number): Omit<ListedRecord, 'key'> | null {
   const { record, reply } = peek(stored, now)
   if (record === null || reply === null) return null
   const isForgotten = record.state === 'completed' && isNotKept(record.answer)
@@ -23,7 +23,7 @@ export function listed(stored: StoredRecord | null, now: number): Omit<ListedRec
  * What a store's `list` shows of a record with an unknown outcome; `null` if the outcome is known, or there is no
  * record.
  */
-export function listedIfUnknown(stored: StoredRecord | null, now: number): Omit<ListedRecord, 'key'> | null {
+export function toListedRecordIfUnknown(stored: StoredRecord | null, now: number): Omit<ListedRecord, 'key'> | null {
   const { record, reply } = peek(stored, now)
   if (record === null || reply === null || !isUnknown(reply)) return null
   return { record: reply, retentionRemainingMs: record.expiresAt - now }

@@ -24,7 +24,7 @@ let kernelSource: number | null | undefined
  * shared by the machine's processes, and is reseeded in a cloned virtual machine (Linux 5.18 or later, if the hypervisor reports
  * it); OpenSSL's generator would be copied.
  */
-export function newToken(): string {
+export function createToken(): string {
   if (next === poolBytes.byteLength) refill()
   const nanoseconds = performance.now() * 1e6
   const word = next / pool.BYTES_PER_ELEMENT

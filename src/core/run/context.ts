@@ -1,6 +1,6 @@
 import { IdempotencyError } from '../errors.js'
 import type { AsResult, JsonOf } from '../json.js'
-import { derivedKey, type Identity } from '../record/identity.js'
+import { deriveKey, type Identity } from '../record/identity.js'
 import type { PreviousOutcome } from '../record/record.js'
 import type { StepInHand, StepOptions } from './step.js'
 
@@ -109,7 +109,7 @@ export class HandlerContext implements IdempotencyContext {
 
   get deriveKey(): (label: string) => string {
     const { identity } = this[RUN]
-    return (label) => derivedKey(identity, label)
+    return (label) => deriveKey(identity, label)
   }
 }
 

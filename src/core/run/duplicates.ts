@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { awaited } from '../calls/awaited.js'
+import { keepProcessAlive } from '../calls/awaited.js'
 import type { Answer, IdempotencyRecord } from '../record/record.js'
 
 interface Holder {
@@ -154,6 +154,6 @@ export class Place {
       }
       this.wake = over
     })
-    await awaited(turn)
+    await keepProcessAlive(turn)
   }
 }

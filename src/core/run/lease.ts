@@ -1,9 +1,9 @@
-import { awaited } from '../calls/awaited.js'
+import { keepProcessAlive } from '../calls/awaited.js'
 import { monotonicNow, startTimer } from '../calls/clock.js'
 import type { StoreCall } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
 import { runAfterwards } from '../maybe-promise.js'
-import { misuse, storeFailedRenewal } from '../misuse.js'
+import { misuseError, renewalStoreFailedError } from '../misuse.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
 import type { CoreParts } from './operation.js'
 
@@ -87,12 +87,12 @@ export class Lease {
   /** Stops renewals until `resume`. Resolves when none is being sent. */
   async #pause(): Promise<void> {
     this.#isPaused = true
-    if (this.#renewal?.reply === undefined) await awaited(Promise.resolve(this.#renewal?.whenReplied()))
+    if (this.#renewal?.reply === undefined) await keepProcessAlive(Promise.resolve(this.#renewal?.whenReplied()))
   }
 
   /** Renews once more, although none is due, and also if it has lapsed. `null`: there was no reply in time. */
   renewNow(): Promise<CommandReply | null> {
-    return awaited(Promise.resolve(this.#renew().whenReplied()))
+    return keepProcessAlive(Promise.resolve(this.#renew().whenReplied()))
   }
 
   /**
@@ -104,7 +104,7 @@ export class Lease {
     await this.#pause()
     const reply = await this.renewNow()
     if (reply?.ok === true) return
-    throw reply === null && this.check() ? storeFailedRenewal() : misuse('lease_lost')
+    throw reply === null && this.check() ? renewalStoreFailedError() : misuseError('lease_lost')
   }
 
   /** `lock`, as soon as no renewal is being sent. */

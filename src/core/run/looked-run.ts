@@ -1,16 +1,16 @@
 import { monotonicNow } from '../calls/clock.js'
 import { type FailureReason, tellNotRun, warnOnce } from '../events/events.js'
 import {
-  inFlight,
+  createInFlightRefusal,
+  createTransactionMissingRefusal,
+  createUnconfirmedRefusal,
+  explainNotRun,
   type NotRun,
   type Refused,
   type RunEnd,
   SEND,
-  transactionMissing,
-  unconfirmed,
-  whyNotRun,
 } from '../events/refusal.js'
-import { effectsInTransaction, operationTaken, transactionTimedOut } from '../misuse.js'
+import { effectsInTransactionError, operationTakenError, transactionTimedOutError } from '../misuse.js'
 import type { Identity } from '../record/identity.js'
 import type { Entry, Fenced, Free } from '../record/looked.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord } from '../record/record.js'
@@ -80,8 +80,8 @@ export class LookedRun extends Run implements LookedKey {
 
   override checkEntry(): void {
     super.checkEntry()
-    if (this.#isRefused) throw operationTaken()
-    if (this.isOver) throw transactionTimedOut('The run was over, because `maxRunMs` had passed')
+    if (this.#isRefused) throw operationTakenError()
+    if (this.isOver) throw transactionTimedOutError('The run was over, because `maxRunMs` had passed')
   }
 
   entered(): void {
@@ -140,7 +140,7 @@ export class LookedRun extends Run implements LookedKey {
     )
     if (found !== null) return found.isOwn ? 'committed' : 'rolled back'
     this.completionGivenUp()
-    const refused = unconfirmed(this.options)
+    const refused = createUnconfirmedRefusal(this.options)
     this.settle(refused)
     return refused
   }
@@ -148,7 +148,7 @@ export class LookedRun extends Run implements LookedKey {
   // --- what is for claims
 
   override mustBeClaimed(call: string): void {
-    throw effectsInTransaction(call)
+    throw effectsInTransactionError(call)
   }
 
   override mayHaveEffect(): void {
@@ -160,7 +160,7 @@ export class LookedRun extends Run implements LookedKey {
   protected override store(_answer: Answer): Promise<RunEnd> {
     if (this.#isRefused) return this.#fenced(null)
     warnOfMissingTransaction()
-    return this.#withhold('no_transaction', transactionMissing())
+    return this.#withhold('no_transaction', createTransactionMissingRefusal())
   }
 
   protected override release(failure: Failure): Promise<RunEnd> {
@@ -178,7 +178,7 @@ export class LookedRun extends Run implements LookedKey {
     if (notRun !== null) return this.#settleAs(notRun, found?.record ?? null)
     const begun = await this.core.calls.send('begin', this).whenReplied()
     if (begun === null) return this.#giveUpClaim()
-    if (!begun.acquired) return this.#settleAs(whyNotRun(begun.record, this.identity, this.options), begun.record)
+    if (!begun.acquired) return this.#settleAs(explainNotRun(begun.record, this.identity, this.options), begun.record)
     this.attempt = begun.attempt
     this.entered()
     return super.store(failure, mustBeConfirmed)
@@ -187,7 +187,7 @@ export class LookedRun extends Run implements LookedKey {
   /** Whether the key was claimed is unknown, and nothing of this run had an effect: its claim is released after it. */
   #giveUpClaim(): RunEnd {
     void this.#releaseGivenUp()
-    return unconfirmed(this.options)
+    return createUnconfirmedRefusal(this.options)
   }
 
   async #releaseGivenUp(): Promise<void> {
@@ -211,10 +211,10 @@ export class LookedRun extends Run implements LookedKey {
   /** `null`: nothing prevents what the handler has answered from being sent. */
   #whyNotRun(found: Fenced | null): NotRun | null {
     const { options } = this
-    if (found === null) return unconfirmed(options)
+    if (found === null) return createUnconfirmedRefusal(options)
     const record = preventing(found.record)
-    if (!found.isTaken && record !== null) return whyNotRun(record, this.identity, options)
-    return found.isTaken || this.#isRefused ? inFlight(0, options) : null
+    if (!found.isTaken && record !== null) return explainNotRun(record, this.identity, options)
+    return found.isTaken || this.#isRefused ? createInFlightRefusal(0, options) : null
   }
 
   #settleAs(notRun: NotRun, record: IdempotencyRecord | null): RunEnd {
@@ -228,10 +228,10 @@ export class LookedRun extends Run implements LookedKey {
     const reply = await this.#sendWithheld()
     const { record } = reply === null || reply.ok ? { record: null } : reply
     const prevents = preventing(record)
-    if (prevents !== null) return this.#settleAs(whyNotRun(prevents, this.identity, this.options), prevents)
+    if (prevents !== null) return this.#settleAs(explainNotRun(prevents, this.identity, this.options), prevents)
     if (reply?.ok === true || record !== null) this.#withheld(because)
     else void this.#withholdAgain(because)
-    return reply === null ? unconfirmed(this.options) : end
+    return reply === null ? createUnconfirmedRefusal(this.options) : end
   }
 
   async #withholdAgain(because: FailureReason): Promise<void> {

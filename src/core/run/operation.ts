@@ -3,9 +3,9 @@ import type { Sender } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
 import type { Emit } from '../events/events.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
-import { type Identity, SINGLE_TENANT, storageKey, storageScope } from '../record/identity.js'
+import { buildStorageKey, buildStorageScope, type Identity, SINGLE_TENANT } from '../record/identity.js'
 import type { Answer } from '../record/record.js'
-import { newToken } from '../record/token.js'
+import { createToken } from '../record/token.js'
 import type { SentOperation, SentTerms } from '../store.js'
 import type { Duplicates } from './duplicates.js'
 
@@ -38,10 +38,10 @@ export class Operation implements Sender {
   constructor(identity: Identity, core: CoreParts) {
     this.identity = identity
     this.core = core
-    const scope = storageScope(identity)
+    const scope = buildStorageScope(identity)
     this.scope = identity.isOnlyScope === true ? SINGLE_TENANT : scope
-    this.recordKey = storageKey(identity, scope)
-    this.token = newToken()
+    this.recordKey = buildStorageKey(identity, scope)
+    this.token = createToken()
   }
 
   get fingerprint(): string {

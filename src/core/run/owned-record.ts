@@ -1,7 +1,7 @@
-import { awaited } from '../calls/awaited.js'
+import { keepProcessAlive } from '../calls/awaited.js'
 import type { StoreCall } from '../calls/store-call.js'
 import type { EngineEvent, FailureReason } from '../events/events.js'
-import { endAfterLoss, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'
+import { createUnconfirmedRefusal, endAfterLoss, type RunEnd, SEND } from '../events/refusal.js'
 import { traceRunEnd } from '../events/trace.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import {
@@ -81,7 +81,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
       if (reply !== null) return this.completed(reply, this.#answerSent(), false)
       this.#completeAgain(call)
       // Without a lease, only a confirmed success is sent: whoever took over may have sent another one.
-      return mustBeConfirmed || !this.lease.check() ? unconfirmed(this.options) : SEND
+      return mustBeConfirmed || !this.lease.check() ? createUnconfirmedRefusal(this.options) : SEND
     })
   }
 
@@ -97,7 +97,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
       if (reply !== null) return this.#failed(reply, failure)
       this.#releaseAgain(call, failure)
       // Without a lease it may be untrue: whoever took over may have succeeded.
-      return this.lease.check() ? SEND : unconfirmed(this.options)
+      return this.lease.check() ? SEND : createUnconfirmedRefusal(this.options)
     })
   }
 
@@ -171,7 +171,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
     const { calls } = this.core
     this.failure = failure
     const call = calls.send('release', this)
-    return (await call.whenReplied()) ?? awaited(calls.sendAgain('release', this, call, this.lease.until))
+    return (await call.whenReplied()) ?? keepProcessAlive(calls.sendAgain('release', this, call, this.lease.until))
   }
 
   /** The answer with which the record was completed, if this is it: an operator may have settled the same attempt with another. */
@@ -190,7 +190,7 @@ export abstract class OwnedRecord extends Operation implements Leased, RunOfStep
 
   /** What is sent without a lease, according to the reply to a renewal: another attempt may have completed. */
   protected endAsRecorded(reply: CommandReply | null): RunEnd {
-    if (reply === null) return unconfirmed(this.options)
+    if (reply === null) return createUnconfirmedRefusal(this.options)
     return !reply.ok && this.isTaken(reply.record) ? this.lost(reply.record) : SEND
   }
 

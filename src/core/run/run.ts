@@ -1,10 +1,10 @@
 import { monotonicNow } from '../calls/clock.js'
-import { asKept } from '../calls/sending-store.js'
+import { toKeptAnswer } from '../calls/sending-store.js'
 import type { IdempotencyError } from '../errors.js'
 import type { FailureReason } from '../events/events.js'
-import { type Refused, type RunEnd, SEND, unconfirmed } from '../events/refusal.js'
+import { createUnconfirmedRefusal, type Refused, type RunEnd, SEND } from '../events/refusal.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
-import { misuse, transactionLate } from '../misuse.js'
+import { misuseError, transactionLateError } from '../misuse.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import { HandlerContext } from './context.js'
 import { type Failure, OwnedRecord } from './owned-record.js'
@@ -102,7 +102,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
     if (this.#transaction !== undefined) return this.#transaction.offer({ answer: null, how, because, kept })
     if (!this.#begins()) return this.#whenSettled()
     if (this.#answerByHand !== undefined) return this.#settles(this.#verify(this.#answerByHand))
-    this.#stop(misuse('run_failed')) // First, because a time limit may have responded while the handler still runs.
+    this.#stop(misuseError('run_failed')) // First, because a time limit may have responded while the handler still runs.
     return this.#settles(kept === undefined ? this.#fail(how, because) : this.keep(kept, this.withholds))
   }
 
@@ -135,7 +135,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   protected settle(found: RunEnd): RunEnd {
     if (this.#settled !== undefined) return this.#settled
     this.#isEnding = true
-    this.#settled = this.#isWithdrawn && found.action === 'send' ? unconfirmed(this.options) : found
+    this.#settled = this.#isWithdrawn && found.action === 'send' ? createUnconfirmedRefusal(this.options) : found
     this.#tellLater?.(this.#settled)
     return this.#settled
   }
@@ -183,7 +183,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
 
   /** An open transaction will end with a failure: its work should stop. */
   stopWork(): void {
-    this.#stop(misuse('run_failed'))
+    this.#stop(misuseError('run_failed'))
   }
 
   get isInTransaction(): boolean {
@@ -203,15 +203,15 @@ export class Run extends OwnedRecord implements ClaimedRun {
 
   /** @throws IdempotencyError `transaction_nested`, `transaction_committed`, `transaction_late`: nothing was sent. */
   checkEntry(): void {
-    if (this.#answerByHand !== undefined) throw misuse('transaction_committed')
+    if (this.#answerByHand !== undefined) throw misuseError('transaction_committed')
     this.checkByHand()
   }
 
   /** For a completion by hand, which may be repeated: the application may have rolled its first transaction back. */
   checkByHand(): void {
-    if (this.#transaction !== undefined) throw misuse('transaction_nested')
-    if (this.#hasCommitted) throw misuse('transaction_committed')
-    if (this.#isEnding) throw transactionLate()
+    if (this.#transaction !== undefined) throw misuseError('transaction_nested')
+    if (this.#hasCommitted) throw misuseError('transaction_committed')
+    if (this.#isEnding) throw transactionLateError()
   }
 
   /** Resolves when the work that an earlier transaction left behind has settled; `undefined`: there is none. */
@@ -230,7 +230,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   completionOf(answer: Answer): Completion {
     const { token, fingerprint, recordKey } = this
     const { store, retentionMs } = this.options
-    return { token, retentionMs, answer: asKept(store, recordKey, fingerprint, answer) }
+    return { token, retentionMs, answer: toKeptAnswer(store, recordKey, fingerprint, answer) }
   }
 
   /** @throws IdempotencyError `arguments_invalid`: the run cannot have this answer. */
@@ -249,14 +249,14 @@ export class Run extends OwnedRecord implements ClaimedRun {
     const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
     if (reply === null) {
       this.completionGivenUp()
-      const refused = unconfirmed(this.options)
+      const refused = createUnconfirmedRefusal(this.options)
       this.settle(refused)
       return refused
     }
     if (this.ownAnswerIn(reply, answer) !== null) return 'committed'
     // Its record has failed or belongs to another attempt; the handler learns that when it responds.
     this.lease.giveUp()
-    this.#stop(misuse('run_failed'))
+    this.#stop(misuseError('run_failed'))
     return 'rolled back'
   }
 
@@ -280,7 +280,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
     }
     this.tell(reply === null ? 'completion_given_up' : 'transaction_not_committed')
     this.end()
-    return unconfirmed(this.options)
+    return createUnconfirmedRefusal(this.options)
   }
 
   renewalRefused(record: IdempotencyRecord | null): void {
@@ -291,7 +291,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   leaseLost(reason: 'lapsed' | 'taken'): void {
     const { scope, key } = this.identity
     this.emit({ type: 'lease_lost', scope, key, attempt: this.attempt, reason })
-    this.#stop(misuse('lease_lost'))
+    this.#stop(misuseError('lease_lost'))
     this.core.duplicates?.leave(this.recordKey, this)
   }
 
@@ -302,7 +302,7 @@ export class Run extends OwnedRecord implements ClaimedRun {
   /** `maxRunMs` has passed and the lease is gone: nothing waits for the handler any longer. */
   leaseOver(): void {
     if (this.#isEnding || this.#transaction?.isCompleting === true) return
-    this.#stop(misuse('run_failed')) // Where there was no lease that could be lost.
+    this.#stop(misuseError('run_failed')) // Where there was no lease that could be lost.
     this.end()
     this.source?.timeOver()
   }

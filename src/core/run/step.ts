@@ -2,11 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { Buffer } from 'node:buffer'
 import type { SentStep } from '../calls/sending-store.js'
 import type { Sender } from '../calls/store-call.js'
-import { IdempotencyError, inItsWords, kindOf } from '../errors.js'
+import { describeCause, describeKind, IdempotencyError } from '../errors.js'
 import { warnOnce } from '../events/events.js'
-import { looseJson, parsedJson } from '../json.js'
+import { encodeLooseJson, parseJson } from '../json.js'
 import { checkOptions, type Rule } from '../options/validation.js'
-import { type Identity, nameFault } from '../record/identity.js'
+import { findNameFault, type Identity } from '../record/identity.js'
 import type { StepChange } from '../record/record.js'
 import type { Lease } from './lease.js'
 
@@ -53,11 +53,11 @@ const OPTIONS: Readonly<Record<string, Rule>> = { result: () => null }
 
 /** @throws IdempotencyError `label_invalid`, `arguments_invalid`, `options_invalid`: nothing was sent, and the work was not called. */
 export function checkStep(label: unknown, work: unknown, options: unknown): GivenStep {
-  if (typeof label !== 'string' || nameFault(label, MOST_CHARACTERS) !== null) throw labelInvalid(label)
+  if (typeof label !== 'string' || findNameFault(label, MOST_CHARACTERS) !== null) throw labelInvalid(label)
   if (typeof work !== 'function') {
     throw new IdempotencyError(
       'arguments_invalid',
-      `step() needs a function that does the step; seen: ${kindOf(work)}.`,
+      `step() needs a function that does the step; seen: ${describeKind(work)}.`,
     )
   }
   if (options !== undefined) checkOptions('step()', options, {}, OPTIONS)
@@ -72,7 +72,7 @@ export function checkStep(label: unknown, work: unknown, options: unknown): Give
 }
 
 function labelInvalid(label: unknown): IdempotencyError {
-  const seen = typeof label === 'string' ? `a string of ${label.length} characters` : kindOf(label)
+  const seen = typeof label === 'string' ? `a string of ${label.length} characters` : describeKind(label)
   return new IdempotencyError(
     'label_invalid',
     `step needs a label of 1 to ${MOST_CHARACTERS} characters, without control characters, that names it, such as 'charge'; seen: ${seen}.`,
@@ -90,17 +90,17 @@ export class StepCodec {
   /** @throws IdempotencyError `step_result_invalid`: the step stays begun. */
   encoded(value: unknown): ResultOfStep {
     try {
-      const encoded: unknown = this.#codec === undefined ? looseJson(value) : this.#codec.encode(value as never)
+      const encoded: unknown = this.#codec === undefined ? encodeLooseJson(value) : this.#codec.encode(value as never)
       if (typeof encoded !== 'string' && !(encoded instanceof Uint8Array)) {
         Promise.resolve(encoded).catch(() => {}) // If it is a promise, its rejection must not end the process.
-        throw new TypeError(`\`encode\` must return a string or bytes, not ${kindOf(encoded)}`)
+        throw new TypeError(`\`encode\` must return a string or bytes, not ${describeKind(encoded)}`)
       }
       const bytes = Buffer.from(encoded as string)
       return { bytes, value: this.#decoded(bytes) }
     } catch (cause) {
       throw new IdempotencyError(
         'step_result_invalid',
-        `The result of a step cannot be kept${inItsWords(cause)}. The step was done, and counts as begun: the next attempt is told ` +
+        `The result of a step cannot be kept${describeCause(cause)}. The step was done, and counts as begun: the next attempt is told ` +
           "`previousOutcome: 'unknown'`. Return JSON, or give `step` the option `result: { encode, decode }`.",
         { cause },
       )
@@ -114,7 +114,7 @@ export class StepCodec {
     } catch (cause) {
       throw new IdempotencyError(
         'decode_failed',
-        `The recorded result of a step could not be decoded${inItsWords(cause)}. The step was not called, and its record stands: let ` +
+        `The recorded result of a step could not be decoded${describeCause(cause)}. The step was not called, and its record stands: let ` +
           '`decode` read what each earlier version has encoded, for as long as `retentionMs`.',
         { cause },
       )
@@ -125,7 +125,7 @@ export class StepCodec {
     const own = Buffer.from(bytes)
     if (this.#codec !== undefined) return this.#codec.decode(own)
     const text = own.toString()
-    return text === '' ? undefined : parsedJson(text) // JSON text is never empty.
+    return text === '' ? undefined : parseJson(text) // JSON text is never empty.
   }
 }
 
@@ -218,7 +218,7 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   setStepUncertain(may: boolean): void
 }
 
-export function sentStep(run: RunOfSteps, step: StepChange, isUncertain: boolean): SentStep {
+export function toSentStep(run: RunOfSteps, step: StepChange, isUncertain: boolean): SentStep {
   const { identity, recordKey, token, scope, fingerprint, attempt, terms } = run
   const uncertain = isUncertain || run.uncertain
   const own = { identity, recordKey, token, scope, fingerprint, attempt, uncertain, terms }

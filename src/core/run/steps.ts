@@ -1,9 +1,16 @@
-import { awaited } from '../calls/awaited.js'
-import { resultAsKept, resultAsShown, type SentStep } from '../calls/sending-store.js'
+import { keepProcessAlive } from '../calls/awaited.js'
+import { type SentStep, toKeptResult, toShownResult } from '../calls/sending-store.js'
 import type { StoreCall } from '../calls/store-call.js'
 import { isCertainFailure } from '../errors.js'
-import { commandMissing, misuse, stepLimit, stepNotKept, stepRepeated, storeFailedStep } from '../misuse.js'
-import { derivedKey } from '../record/identity.js'
+import {
+  commandMissingError,
+  misuseError,
+  stepLimitError,
+  stepNotKeptError,
+  stepRepeatedError,
+  stepStoreFailedError,
+} from '../misuse.js'
+import { deriveKey } from '../record/identity.js'
 import type { CommandReply, Step, StepChange } from '../record/record.js'
 import type { Store } from '../store.js'
 import type { CoreParts } from './operation.js'
@@ -18,7 +25,7 @@ import {
   type StepInHand,
   type StepInside,
   StepWork,
-  sentStep,
+  toSentStep,
 } from './step.js'
 
 /**
@@ -122,16 +129,16 @@ export class Steps {
     return {
       ready: () => (this.#areConfirmed ? undefined : this.#confirmed()),
       found: ({ result }) => {
-        if (result === null) throw stepNotKept(label)
+        if (result === null) throw stepNotKeptError(label)
         wasFound = true
-        value = codec.decoded(resultAsShown(this.#store, of, result))
+        value = codec.decoded(toShownResult(this.#store, of, result))
       },
       made: (returned) => {
         const encoded = codec.encoded(returned)
         wasFound = false
         value = encoded.value
         const isKept = encoded.bytes.byteLength <= this.#core.options.maxStepBytes
-        const result = isKept ? resultAsKept(this.#store, of, encoded.bytes) : null
+        const result = isKept ? toKeptResult(this.#store, of, encoded.bytes) : null
         return { label, order: ++this.#order, state: 'done', result }
       },
       over: (end) => {
@@ -149,15 +156,15 @@ export class Steps {
   /** @throws IdempotencyError for misuse, and `lease_lost`: nothing was sent. */
   #stepToBegin(label: string, isInside = false): KnownStep {
     this.#run.mustBeClaimed('step')
-    if (this.#run.holdsTransaction || this.#isInside) throw misuse('step_in_transaction')
-    if (!isInside && this.#run.isEnding) throw misuse('step_late')
+    if (this.#run.holdsTransaction || this.#isInside) throw misuseError('step_in_transaction')
+    if (!isInside && this.#run.isEnding) throw misuseError('step_late')
     const known = this.#known.get(label)
-    if (known?.state === 'running' || known?.state === 'done') throw stepRepeated(label)
+    if (known?.state === 'running' || known?.state === 'done') throw stepRepeatedError(label)
     if (isInside) this.#run.checkEntry()
-    else if (!this.#run.lease.check()) throw misuse('lease_lost')
-    if (!isInside && this.#store.step === undefined) throw commandMissing('step')
+    else if (!this.#run.lease.check()) throw misuseError('lease_lost')
+    if (!isInside && this.#store.step === undefined) throw commandMissingError('step')
     if (known !== undefined) return known
-    if (this.#known.size >= MOST_STEPS) throw stepLimit(MOST_STEPS)
+    if (this.#known.size >= MOST_STEPS) throw stepLimitError(MOST_STEPS)
     const step: KnownStep = { state: 'free', change: undefined, result: null }
     this.#known.set(label, step)
     return step
@@ -173,7 +180,7 @@ export class Steps {
   }
 
   #resume(label: string, known: KnownStep, codec: StepCodec): unknown {
-    if (known.result === null) throw stepNotKept(label)
+    if (known.result === null) throw stepNotKeptError(label)
     const result = codec.decoded(known.result)
     known.state = 'done'
     this.#run.tellStep('step_resumed', label)
@@ -184,9 +191,9 @@ export class Steps {
     if (!this.#run.isProtected) return
     if (!this.#areConfirmed) await this.#confirmed()
     const reply = await this.#send(label, 'begun', null, known)
-    if (reply === null) throw storeFailedStep()
-    if (this.#run.isEnding) throw misuse('step_late') // First: its own end has ended the lease, too.
-    if (!reply.ok || !this.#run.lease.check()) throw misuse('lease_lost')
+    if (reply === null) throw stepStoreFailedError()
+    if (this.#run.isEnding) throw misuseError('step_late') // First: its own end has ended the lease, too.
+    if (!reply.ok || !this.#run.lease.check()) throw misuseError('lease_lost')
   }
 
   /**
@@ -202,11 +209,11 @@ export class Steps {
     // One that was not confirmed in time is sent again, and is still on its way then.
     let first: unknown
     while (first !== 'late' && this.#onTheirWay.size > 0) {
-      first = await awaited(Promise.race([Promise.all(this.#onTheirWay), inTime]))
+      first = await keepProcessAlive(Promise.race([Promise.all(this.#onTheirWay), inTime]))
     }
     clearTimeout(timer)
-    if (first === 'late' || this.#hasGivenUp) throw storeFailedStep()
-    if (!this.#run.lease.check()) throw misuse(this.#run.isEnding ? 'step_late' : 'lease_lost')
+    if (first === 'late' || this.#hasGivenUp) throw stepStoreFailedError()
+    if (!this.#run.lease.check()) throw misuseError(this.#run.isEnding ? 'step_late' : 'lease_lost')
   }
 
   async #call(
@@ -220,7 +227,7 @@ export class Steps {
     let value: unknown
     let encoded: ResultOfStep
     try {
-      const step = { key: derivedKey(this.#run.identity, label), label, previousOutcome, signal: this.#run.signal }
+      const step = { key: deriveKey(this.#run.identity, label), label, previousOutcome, signal: this.#run.signal }
       value = await inside.call(() => work(step))
       encoded = codec.encoded(value)
     } catch (error) {
@@ -273,7 +280,7 @@ export class Steps {
     const run = this.#run
     const { calls } = this.#core
     const isRepeated = state !== 'begun'
-    const sent = sentStep(run, { label, order: ++this.#order, state, result }, this.#begun > 0)
+    const sent = toSentStep(run, { label, order: ++this.#order, state, result }, this.#begun > 0)
     known.change = sent.step // Also a beginning: its mark may be lost with the record before its reply is here.
     const call = calls.send('step', sent)
     const onItsWay = Promise.resolve(call.whenReplied())
@@ -314,7 +321,7 @@ export class Steps {
   restored(but?: StepChange): void {
     for (const { change } of this.#known.values()) {
       if (change === undefined || change === but || change.state === 'undone') continue
-      const sent = sentStep(this.#run, change, true)
+      const sent = toSentStep(this.#run, change, true)
       const call = this.#core.calls.sendInBackground('step', sent)
       const replied = Promise.resolve(call.whenReplied()).then((reply) => {
         this.#onTheirWay.delete(replied)

@@ -1,12 +1,12 @@
 import { waitBegan, waitEnded } from '../calls/awaited.js'
 import type { RunEnd } from '../events/refusal.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
-import { transactionLate, transactionMisuse, transactionTimedOut } from '../misuse.js'
+import { transactionLateError, transactionMisuseError, transactionTimedOutError } from '../misuse.js'
 import type { Answer } from '../record/record.js'
 import type { Run } from '../run/run.js'
 import { type Completion, type OfferedEnd, OfferedEnds, type OpenTransaction } from '../run/run-end.js'
 import type { StepEnd } from '../run/step.js'
-import { WaitForClient, WorkCall, within } from './transaction-call.js'
+import { limitStatement, WaitForClient, WorkCall } from './transaction-call.js'
 
 /**
  * - `waiting`: the work was not called: nothing was begun, as far as is known.
@@ -79,7 +79,7 @@ export class RunTransaction implements OpenTransaction {
     if (this.#offered.areFailed) this.#run.stopWork()
     this.#onOffered?.()
     if (this.#offered.areFailed && this.#state !== 'open') {
-      if (this.#state === 'waiting') this.#wait.giveUp(transactionLate())
+      if (this.#state === 'waiting') this.#wait.giveUp(transactionLateError())
       void this.#endRun()
     }
     return told
@@ -108,19 +108,19 @@ export class RunTransaction implements OpenTransaction {
    * @throws IdempotencyError as `stillOpen` does, after the statement.
    */
   async inTime<Value>(call: WorkCall, statement: Promise<Value>): Promise<Value> {
-    const value = await within(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))
+    const value = await limitStatement(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))
     this.stillOpen(call)
     return value
   }
 
   /** The database has ended the session that has locked the record. */
   sessionEnded(): void {
-    this.#wait.giveUp(transactionTimedOut('The database ended the session of the transaction'))
+    this.#wait.giveUp(transactionTimedOutError('The database ended the session of the transaction'))
   }
 
   #overdue(): void {
     this.#isOverdue = true
-    this.#wait.giveUp(transactionTimedOut(OVERDUE))
+    this.#wait.giveUp(transactionTimedOutError(OVERDUE))
     if (this.#state === 'left behind') void this.#endOverdue()
   }
 
@@ -152,7 +152,7 @@ export class RunTransaction implements OpenTransaction {
   beginAtOnce(): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
     const isAgain = this.#state === 'open' && this.#holdsAnswer && !this.#offered.areFailed
-    if (isAgain && this.#run.source?.hasStopped === true) throw transactionMisuse('transaction_left_behind')
+    if (isAgain && this.#run.source?.hasStopped === true) throw transactionMisuseError('transaction_left_behind')
     if (isAgain) this.#discard()
     this.#state = 'open'
   }
@@ -165,7 +165,7 @@ export class RunTransaction implements OpenTransaction {
   stillOpen(call: WorkCall): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
     if (this.#call !== call || this.#state === 'left behind' || this.#state === 'over')
-      throw transactionMisuse('transaction_left_behind')
+      throw transactionMisuseError('transaction_left_behind')
   }
 
   /**
@@ -190,7 +190,7 @@ export class RunTransaction implements OpenTransaction {
   async #stuck(): Promise<never> {
     if (this.#offered.end === undefined) await new Promise<void>((resolve) => (this.#onOffered = resolve))
     await new Promise((resolve) => setTimeout(resolve, 0))
-    throw transactionMisuse('transaction_waiting')
+    throw transactionMisuseError('transaction_waiting')
   }
 
   /**
@@ -204,7 +204,7 @@ export class RunTransaction implements OpenTransaction {
     return whenever(this.#run.source?.resolved(value), () => {
       this.#isResolving = false
       const { end } = this.#offered
-      if (end === undefined) throw transactionMisuse('transaction_unanswered')
+      if (end === undefined) throw transactionMisuseError('transaction_unanswered')
       const { answer } = end
       return answer === null ? null : this.#run.completionOf(answer)
     })

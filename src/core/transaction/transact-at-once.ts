@@ -1,11 +1,11 @@
-import { operationTaken, transactionMisuse } from '../misuse.js'
+import { operationTakenError, transactionMisuseError } from '../misuse.js'
 import type { Entry } from '../record/looked.js'
 import type { StepChange } from '../record/record.js'
 import type { Completion, Finish } from '../run/run-end.js'
 import type { RecordedResult, StepEnd } from '../run/step.js'
 import type { Store } from '../store.js'
 import { RunTransaction } from './run-transaction.js'
-import { finishOf, ROLL_BACK, usableRun } from './transact.js'
+import { ROLL_BACK, requireRun, toFinish } from './transact.js'
 import { isEndByWork } from './transaction-call.js'
 
 /** What a store provides if its transactions are synchronous, on one connection. */
@@ -35,7 +35,7 @@ export async function transactAtOnce<Value>(
   work: () => Value,
   allowEmpty = false,
 ): Promise<Value> {
-  const run = usableRun(context, store)
+  const run = requireRun(context, store)
   const { looked } = run
   const transaction = new RunTransaction(run, 'transaction')
   let value: Value | undefined
@@ -46,14 +46,14 @@ export async function transactAtOnce<Value>(
       transactions.transaction(() => {
         transaction.beginAtOnce()
         isTaken = looked !== undefined && transactions.enter?.(run.recordKey, looked.entry) !== true
-        if (isTaken) throw operationTaken()
+        if (isTaken) throw operationTakenError()
         looked?.entered()
         value = settled(work())
         const completion = settled(transaction.resolved(value)) as Completion | null
         isRefused = completion === null
         if (completion === null) throw ROLL_BACK
         if (looked === undefined) transactions.complete(run.recordKey, completion, allowEmpty)
-        else transactions.finish?.(run.recordKey, finishOf(run, looked, completion), allowEmpty)
+        else transactions.finish?.(run.recordKey, toFinish(run, looked, completion), allowEmpty)
       }),
     )
   } catch (error) {
@@ -76,7 +76,7 @@ export async function stepAtOnce(
   work: () => unknown,
   options: unknown,
 ): Promise<unknown> {
-  const run = usableRun(context, store)
+  const run = requireRun(context, store)
   const taken = run.stepInside(label, work, options)
   if ('recorded' in taken) return taken.recorded
   let outcome: StepEnd = 'rolled back'
@@ -112,7 +112,7 @@ export function completeByHandAtOnce(
   answer: unknown,
   complete: (recordKey: string, completion: Completion) => void,
 ): void {
-  const run = usableRun(context, store)
+  const run = requireRun(context, store)
   run.mustBeClaimed('completeIn')
   run.checkByHand()
   const given = run.answerByHand(answer)
@@ -125,7 +125,7 @@ function settled<Value>(value: Value): Value {
   const mayHaveThen = typeof value === 'object' && value !== null && 'then' in value
   if (mayHaveThen && typeof value.then === 'function') {
     value.then(undefined, () => {}) // Nobody waits for it.
-    throw transactionMisuse('transaction_asynchronous')
+    throw transactionMisuseError('transaction_asynchronous')
   }
   return value
 }

@@ -1,5 +1,10 @@
 import { isKeptIn } from '../calls/sending-store.js'
-import { contextMissing, operationTaken, transactionMisuse, transactionsMissing } from '../misuse.js'
+import {
+  contextMissingError,
+  operationTakenError,
+  transactionMisuseError,
+  transactionsMissingError,
+} from '../misuse.js'
 import type { Entered, Entry } from '../record/looked.js'
 import type { StepChange } from '../record/record.js'
 import { RUN } from '../run/context.js'
@@ -8,7 +13,7 @@ import type { Completion, Finish, LookedKey } from '../run/run-end.js'
 import type { RecordedResult, StepEnd } from '../run/step.js'
 import type { Store } from '../store.js'
 import { RunTransaction } from './run-transaction.js'
-import { isEndByWork, readResult, type WorkCall, within } from './transaction-call.js'
+import { isEndByWork, limitStatement, readResult, type WorkCall } from './transaction-call.js'
 
 /**
  * What a store provides so that a run's effects and its record commit together: its client's transactions, and the
@@ -76,7 +81,7 @@ export async function transact<Tx, Value, Options>(
   options: Options | undefined,
   allowEmpty = false,
 ): Promise<Value> {
-  const run = usableRun(context, store)
+  const run = requireRun(context, store)
   const { looked } = run
   for (;;) {
     for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
@@ -90,7 +95,7 @@ export async function transact<Tx, Value, Options>(
     // It was rolled back, and its connection given back, so that waiting holds none.
     if (looked === undefined || !(await looked.freed())) {
       looked?.refuse()
-      throw operationTaken()
+      throw operationTakenError()
     }
   }
 }
@@ -120,7 +125,7 @@ async function transactOnce<Tx, Value, Options>(
     progress = 'working'
     if (!(await way.enters(tx, call))) {
       progress = 'taken'
-      throw operationTaken()
+      throw operationTakenError()
     }
     value = await transaction.resultOf(call, () => work(tx), transactions.sessionEnd?.(tx))
     const completion = await transaction.resolved(value)
@@ -139,7 +144,7 @@ async function transactOnce<Tx, Value, Options>(
   }
   try {
     await transaction.until(transactions.transaction((tx) => transaction.called((call) => inside(tx, call)), options))
-    if (progress !== 'completed') throw transactionMisuse('transaction_not_run')
+    if (progress !== 'completed') throw transactionMisuseError('transaction_not_run')
   } catch (error) {
     // Unless the client has committed it all the same.
     if (progress === 'refused' && !isEndByWork(error)) {
@@ -189,7 +194,8 @@ function lookedWay<Tx, Options>(
 ): Way<Tx> {
   const { recordKey } = run
   const { enter, finish } = transactions
-  if (enter === undefined || finish === undefined) throw transactionsMissing('the store, with `enter` and `finish`,')
+  if (enter === undefined || finish === undefined)
+    throw transactionsMissingError('the store, with `enter` and `finish`,')
   return {
     async enters(tx, call) {
       const { entry } = looked
@@ -203,13 +209,13 @@ function lookedWay<Tx, Options>(
       return entered === 'entered'
     },
     finishes: (tx, completion) =>
-      finish.call(transactions, tx, recordKey, finishOf(run, looked, completion), allowEmpty),
+      finish.call(transactions, tx, recordKey, toFinish(run, looked, completion), allowEmpty),
     endedByWork: () => looked.endedByWork(),
   }
 }
 
 /** The completion of a record that no claim has made. */
-export function finishOf({ fingerprint }: Run, { entry }: LookedKey, completion: Completion): Finish {
+export function toFinish({ fingerprint }: Run, { entry }: LookedKey, completion: Completion): Finish {
   const { seen, attempt } = entry
   return { ...completion, fingerprint, seen, attempt }
 }
@@ -252,7 +258,7 @@ export async function step<Tx, Options>(
   work: (tx: Tx) => unknown,
   options: unknown,
 ): Promise<unknown> {
-  const run = usableRun(context, store)
+  const run = requireRun(context, store)
   const { codec, clients } = readResult<Options>(options)
   for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
   const taken = run.stepInside(label, work, codec)
@@ -281,7 +287,7 @@ export async function step<Tx, Options>(
       isDone = true
     }
     await opened.until(transactions.transaction((tx) => opened.called((call) => inside(tx, call)), clients))
-    if (!isDone) throw transactionMisuse('transaction_not_run')
+    if (!isDone) throw transactionMisuseError('transaction_not_run')
     outcome = 'committed'
   } catch (error) {
     if (isDone && (transaction?.isGivenUp === true || transactions.leavesOpen(error))) outcome = 'unknown'
@@ -306,7 +312,7 @@ export async function completeByHand(
   answer: unknown,
   complete: (recordKey: string, completion: Completion, isAwaited: () => boolean) => Promise<void> | void,
 ): Promise<void> {
-  const run = usableRun(context, store)
+  const run = requireRun(context, store)
   run.mustBeClaimed('completeIn')
   run.checkByHand()
   const given = run.answerByHand(answer)
@@ -315,7 +321,7 @@ export async function completeByHand(
   let isUnknown = false
   const sent = async () => complete(run.recordKey, completion, () => !isUnknown)
   try {
-    await within(run.options.storeTimeoutMs, sent(), () => {
+    await limitStatement(run.options.storeTimeoutMs, sent(), () => {
       isUnknown = true
     })
   } catch (error) {
@@ -328,9 +334,9 @@ export async function completeByHand(
 }
 
 /** @throws IdempotencyError `context_missing`, `context_foreign` */
-export function usableRun(context: unknown, store: Store): Run {
+export function requireRun(context: unknown, store: Store): Run {
   const run = (context as { readonly [RUN]?: Run } | null | undefined)?.[RUN]
-  if (run === undefined) throw contextMissing(context)
-  if (!isKeptIn(run.options.store, store)) throw transactionMisuse('context_foreign')
+  if (run === undefined) throw contextMissingError(context)
+  if (!isKeptIn(run.options.store, store)) throw transactionMisuseError('context_foreign')
   return run
 }

@@ -1,5 +1,5 @@
 import type { IdempotencyError } from '../errors.js'
-import { transactionTimedOut } from '../misuse.js'
+import { transactionTimedOutError } from '../misuse.js'
 import type { StepOptions } from '../run/step.js'
 
 /** One call by the client, which may go on when the client has stopped waiting for it. */
@@ -37,7 +37,7 @@ export class WorkCall {
  *
  * @throws IdempotencyError `transaction_timed_out`
  */
-export async function within<Value>(
+export async function limitStatement<Value>(
   limitMs: number,
   statement: Promise<Value>,
   onLate: (error: IdempotencyError) => void,
@@ -45,7 +45,7 @@ export async function within<Value>(
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      const error = transactionTimedOut(`The database did not answer within ${limitMs} ms (storeTimeoutMs)`)
+      const error = transactionTimedOutError(`The database did not answer within ${limitMs} ms (storeTimeoutMs)`)
       onLate(error)
       reject(error)
     }, limitMs)

@@ -4,7 +4,7 @@ import { isHeaderName } from '../options/option-rules.js'
 import type { KeepHeader } from '../options/options.js'
 
 /** The stored answer, marked as a replay. */
-export function asReplay(answer: Answer): Answer {
+export function markAsReplay(answer: Answer): Answer {
   return { ...answer, headers: answer.headers.concat([REPLAYED]) }
 }
 
@@ -14,7 +14,7 @@ const REPLAYED = ['Idempotent-Replayed', 'true'] as const
  * The answer as it is stored: without headers that a replay must not contain, and without a body that could not be
  * sent.
  */
-export function storedAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
+export function toStoredAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
   const stored = withKeptHeaders(answer, keepHeader)
   return isSendable(stored) ? stored : { ...stored, body: null }
 }
@@ -70,7 +70,7 @@ export function fitsHeldBody([name, value]: Answer['headers'][number], held: Pic
 }
 
 /** Describes the expected answer if this one cannot be sent; `null` if it can. */
-export function sendingFault(answer: Answer): string | null {
+export function findSendingFault(answer: Answer): string | null {
   return isSendable(answer) ? null : SENDABLE
 }
 
@@ -88,7 +88,7 @@ function isLengthOf({ status, body }: Pick<Answer, 'status' | 'body'>, length: s
 }
 
 /** Groups lines with the same name under its first spelling, for `setHeader`, which takes one value per name. */
-export function headersByName(
+export function groupHeadersByName(
   headers: Answer['headers'],
 ): readonly (readonly [name: string, value: string | string[]])[] {
   const byName = new Map<string, [name: string, value: string | string[]]>()

@@ -4,8 +4,8 @@ import {
   type Problem,
   type ProblemCode,
   type ProblemStatuses,
-  problemBody,
   type RenderProblem,
+  toProblemBody,
 } from '../options/problem.js'
 
 /** An entry in a catalogue of problems. */
@@ -120,13 +120,13 @@ export const MAY_HAVE_RUN =
   'a short delay; never use a new key for it.'
 
 /** One of the engine's own problems, with the options applied. */
-export function problemOf(
+export function createProblem(
   code: ProblemCode,
   options: { readonly retryAfterMs: number; readonly problemStatuses: ProblemStatuses },
   detail?: string,
 ): Problem {
   const retryAfterMs = problemCatalogue[code].retry ? options.retryAfterMs : undefined
-  return problemFrom(problemCatalogue, code, { status: options.problemStatuses[code], detail, retryAfterMs })
+  return createProblemFrom(problemCatalogue, code, { status: options.problemStatuses[code], detail, retryAfterMs })
 }
 
 /** Values of one problem that replace the catalogue's. */
@@ -144,7 +144,7 @@ export interface ProblemTerms {
  * const catalogue = { path_unknown: { status: 404, title: 'Not found', detail: 'See the API reference.', retry: false } }
  * const answer = problemAnswer(problemFrom(catalogue, 'path_unknown'))
  */
-export function problemFrom<Code extends string>(
+export function createProblemFrom<Code extends string>(
   catalogue: ProblemCatalogue<Code>,
   code: Code,
   { status, detail, retryAfterMs }: ProblemTerms = {},
@@ -162,9 +162,9 @@ export function problemFrom<Code extends string>(
 }
 
 /** The problem as a response: `application/problem+json` (RFC 9457 §3), or the format of `rendered`. */
-export function problemAnswer(problem: Problem<string>, rendered?: ReturnType<RenderProblem<never>>): Answer {
+export function toProblemAnswer(problem: Problem<string>, rendered?: ReturnType<RenderProblem<never>>): Answer {
   const { status, retryAfterSeconds, shouldRetry, documentation } = problem
-  const body = rendered?.body ?? problemBody(problem)
+  const body = rendered?.body ?? toProblemBody(problem)
   const headers: [string, string][] = [['Content-Type', rendered?.contentType ?? 'application/problem+json']]
   if (retryAfterSeconds !== null) headers.push(['Retry-After', String(retryAfterSeconds)])
   // Generated SDKs obey this header; without it they retry every 409.

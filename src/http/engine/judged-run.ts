@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isCertainFailure, isRefusalStatus } from '../../core/errors.js'
 import type { FailureReason } from '../../core/events/events.js'
-import { type RunEnd, unconfirmed } from '../../core/events/refusal.js'
+import { createUnconfirmedRefusal, type RunEnd } from '../../core/events/refusal.js'
 import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
 import type { Identity } from '../../core/record/identity.js'
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyContext } from '../../core/run/context.js'
 import type { AnswerSource, ClaimedRun } from '../../core/run/run-end.js'
-import { isEventStream, storedAnswer } from '../answer/answer.js'
+import { isEventStream, toStoredAnswer } from '../answer/answer.js'
 import type { HeaderPairs } from '../request/facts.js'
 import { isForeignError } from './foreign-error.js'
 import { readAnswer } from './operator.js'
@@ -129,7 +129,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
     const kept = judged === 'success' ? undefined : keptFailure(answer, request, functions)
     if (!run.isInTransaction) this.#request = undefined
     return judged === 'success'
-      ? run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
+      ? run.complete(toStoredAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
       : run.fail(judged.how, judged.because, kept)
   }
 
@@ -164,12 +164,12 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
 
   timeOver(): void {
     if (this.#hasEnd || this.#run.isInTransaction) return
-    for (const tell of this.#discarded) tell(this.#rules.inHttp(unconfirmed(this.#rules.options)))
+    for (const tell of this.#discarded) tell(this.#rules.inHttp(createUnconfirmedRefusal(this.#rules.options)))
   }
 
   answerOf(given: unknown): Answer {
     const { options, functions } = this.#rules
-    return storedAnswer(readAnswer(given, options.maxAnswerBytes), functions.keepHeader)
+    return toStoredAnswer(readAnswer(given, options.maxAnswerBytes), functions.keepHeader)
   }
 }
 
@@ -223,11 +223,11 @@ function keptFailure<Req>(
 ): Answer | undefined {
   if (answer === null || answer.body === null || answer.status >= 500) return undefined
   if (!keepFailure(answer, request)) return undefined
-  const stored = storedAnswer(answer, keepHeader)
+  const stored = toStoredAnswer(answer, keepHeader)
   return stored.body === null ? undefined : stored
 }
 
-export function withHeaders<Each extends object>(decision: Each, extraHeaders: HeaderPairs | undefined): Each {
+export function addExtraHeaders<Each extends object>(decision: Each, extraHeaders: HeaderPairs | undefined): Each {
   return extraHeaders === undefined ? decision : { ...decision, extraHeaders }
 }
 

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
 import type { OperationEngine } from '../../core/engine/engine.js'
-import { IdempotencyError, kindOf } from '../../core/errors.js'
+import { describeKind, IdempotencyError } from '../../core/errors.js'
 import type { UnknownOutcome } from '../../core/operator/operator-calls.js'
-import { anInteger, bulleted, mistakesIn, type Rule } from '../../core/options/validation.js'
-import { keyFault, namespaceFault, type RecordName, scopeFault } from '../../core/record/identity.js'
+import { anInteger, findMistakes, type Rule, toBulletList } from '../../core/options/validation.js'
+import { findKeyFault, findNamespaceFault, findScopeFault, type RecordName } from '../../core/record/identity.js'
 import {
   type Answer,
   type CommandReply,
@@ -11,7 +11,7 @@ import {
   type IdempotencyRecord,
   NOT_KEPT,
 } from '../../core/record/record.js'
-import { isSuccessStatus, storedAnswer } from '../answer/answer.js'
+import { isSuccessStatus, toStoredAnswer } from '../answer/answer.js'
 import { isHeaderName } from '../options/option-rules.js'
 import type { RequestRules } from './option-functions.js'
 
@@ -75,7 +75,7 @@ export interface Controls extends Operator {
 }
 
 /** An operator's commands on the records of requests. */
-export function operatorOn<Req>(
+export function createOperator<Req>(
   engine: Pick<OperationEngine, 'inspect' | 'resolve' | 'unknown'>,
   rules: RequestRules<Req>,
 ): Operator {
@@ -85,13 +85,13 @@ export function operatorOn<Req>(
     resolve: async (given, as) => {
       const { name, attempt, answer } = readResolution(given, as, rules.options.maxAnswerBytes)
       const isAnswer = answer !== null && answer !== 'rerun'
-      return engine.resolve(name, attempt, isAnswer ? storedAnswer(answer, rules.functions.keepHeader) : answer)
+      return engine.resolve(name, attempt, isAnswer ? toStoredAnswer(answer, rules.functions.keepHeader) : answer)
     },
   }
 }
 
 /** What a binding offers of its engine besides protecting requests: for operators, and for shutdown. */
-export function controlsOf(engine: Controls): Controls {
+export function pickControls(engine: Controls): Controls {
   return {
     idle: () => engine.idle(),
     inspect: (name) => engine.inspect(name),
@@ -150,7 +150,7 @@ function refuse(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
   throw new IdempotencyError(
     'arguments_invalid',
-    `The arguments of ${of} are invalid, and nothing was sent:${bulleted(mistakes)}`,
+    `The arguments of ${of} are invalid, and nothing was sent:${toBulletList(mistakes)}`,
   )
 }
 
@@ -161,7 +161,7 @@ function nameOf({ scope, key, namespace, path }: RecordName): RecordName {
 const anything: Rule = () => null
 
 const aNamespace: Rule = (value) =>
-  namespaceFault(value) === null ? null : "a word without a colon, such as 'webhook'"
+  findNamespaceFault(value) === null ? null : "a word without a colon, such as 'webhook'"
 
 const aPath: Rule = (value) =>
   typeof value === 'string' && value.startsWith('/') && value.isWellFormed()
@@ -179,12 +179,12 @@ const NAME_RULES = {
 /** Scope and key are checked separately, because messages must not quote them. */
 function mistakesInName(given: unknown, required: readonly string[]): string[] {
   if (typeof given !== 'object' || given === null)
-    return [`the record: expected { scope, key }; seen: ${kindOf(given)}`]
+    return [`the record: expected { scope, key }; seen: ${describeKind(given)}`]
   const { scope, key, ...rest } = given as Partial<AttemptName>
-  const mistakes = mistakesIn(given, rest, NAME_RULES, required)
-  const scopeIs = scopeFault(scope)
+  const mistakes = findMistakes(given, rest, NAME_RULES, required)
+  const scopeIs = findScopeFault(scope)
   if (scopeIs !== null) mistakes.push(`scope: expected what the option \`scope\` returns; seen: ${scopeIs}`)
-  const keyIs = typeof key === 'string' ? keyFault(key) : `it is ${kindOf(key)}`
+  const keyIs = typeof key === 'string' ? findKeyFault(key) : `it is ${describeKind(key)}`
   if (keyIs !== null) mistakes.push(`key: expected an idempotency key, but ${keyIs}`)
   return mistakes
 }
@@ -203,7 +203,7 @@ function mistakesInOutcome(as: unknown, bytes: Uint8Array | null, maxAnswerBytes
   const given = answerGiven(as)
   if (given === null)
     return [`the outcome: expected 'failed', 'completed', 'rerun' or { completed: { status, body, headers } }`]
-  const mistakes = mistakesIn(given, { status: given.status, headers: given.headers }, ANSWER_RULES, ['status'])
+  const mistakes = findMistakes(given, { status: given.status, headers: given.headers }, ANSWER_RULES, ['status'])
   if (bytes === null) {
     mistakes.push("body: expected a string, bytes, or an object as JSON; if it is unknown, resolve as 'completed'")
   } else if (bytes.byteLength > maxAnswerBytes) {

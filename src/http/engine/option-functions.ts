@@ -1,8 +1,8 @@
 import type { Refused, Replayed } from '../../core/events/refusal.js'
 import { ignoreRejection } from '../../core/maybe-promise.js'
 import type { Answer } from '../../core/record/record.js'
-import { asReplay, isSuccessStatus } from '../answer/answer.js'
-import { MAY_HAVE_RUN, problemAnswer, problemOf } from '../answer/problem.js'
+import { isSuccessStatus, markAsReplay } from '../answer/answer.js'
+import { createProblem, MAY_HAVE_RUN, toProblemAnswer } from '../answer/problem.js'
 import type { KeepHeader, ResolvedOptions } from '../options/options.js'
 import type { IdempotencyEvent, Problem, ProblemCode, RenderProblem } from '../options/problem.js'
 import type { Rejected, Replay } from './request-run.js'
@@ -22,7 +22,7 @@ export interface OptionFunctions<Req> {
 }
 
 /** Each function with its default. If the application's function fails, its default is used, with an event. */
-export function optionFunctions<Req>(
+export function createOptionFunctions<Req>(
   options: ResolvedOptions<Req>,
   emit: (event: IdempotencyEvent) => void,
 ): OptionFunctions<Req> {
@@ -35,8 +35,8 @@ export function optionFunctions<Req>(
     streams: streams && judged('streams', streams, () => false),
     renderProblem: guarded(
       'renderProblem',
-      renderProblem && ((problem, request) => problemAnswer(problem, rendering(renderProblem(problem, request)))),
-      (problem) => problemAnswer(problem),
+      renderProblem && ((problem, request) => toProblemAnswer(problem, rendering(renderProblem(problem, request)))),
+      (problem) => toProblemAnswer(problem),
     ),
   }
 
@@ -105,7 +105,7 @@ export class RequestRules<Req> {
     switch (outcome.action) {
       case 'replay': {
         const { answer, isOwn } = outcome as Replayed
-        return { action: 'replay', answer: isOwn ? answer : asReplay(answer) }
+        return { action: 'replay', answer: isOwn ? answer : markAsReplay(answer) }
       }
       case 'refuse': {
         const { code, retryAfterMs, mayHaveRun } = outcome as Refused
@@ -119,7 +119,7 @@ export class RequestRules<Req> {
   reject(code: ProblemCode, detail?: string, retryAfterMs?: number | null): Rejected {
     const { problemStatuses } = this.options
     const terms = { problemStatuses, retryAfterMs: retryAfterMs ?? this.options.retryAfterMs }
-    return { action: 'reject', problem: this.#published(problemOf(code, terms, detail)) }
+    return { action: 'reject', problem: this.#published(createProblem(code, terms, detail)) }
   }
 
   /** An expired key's client learns for how long others are kept. */

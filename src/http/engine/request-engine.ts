@@ -1,20 +1,20 @@
 import { createOperationEngine, type OperationEngine } from '../../core/engine/engine.js'
-import { safely, warnUnheard } from '../../core/events/events.js'
+import { guardListener, warnUnheard } from '../../core/events/events.js'
 import { traced, traceEvent } from '../../core/events/trace.js'
 import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
-import { mountedTwice } from '../../core/misuse.js'
+import { mountedTwiceError } from '../../core/misuse.js'
 import type { Identity } from '../../core/record/identity.js'
 import type { Answer } from '../../core/record/record.js'
-import { sendingFault } from '../answer/answer.js'
-import { engineOptionsIn, resolveOptions } from '../options/option-rules.js'
+import { findSendingFault } from '../answer/answer.js'
+import { pickEngineOptions, resolveOptions } from '../options/option-rules.js'
 import type { IdempotencyOptions } from '../options/options.js'
 import type { IdempotencyEvent } from '../options/problem.js'
 import type { HeaderPairs, RequestFacts } from '../request/facts.js'
 import { readsBody } from '../request/request-body.js'
-import { type Identified, identityReader } from '../request/request-identity.js'
-import { isInsideItself, JudgedRun, withHeaders } from './judged-run.js'
-import { type Controls, type Operator, operatorOn } from './operator.js'
-import { optionFunctions, RequestRules } from './option-functions.js'
+import { createRequestIdentifier, type Identified } from '../request/request-identity.js'
+import { addExtraHeaders, isInsideItself, JudgedRun } from './judged-run.js'
+import { type Controls, createOperator, type Operator } from './operator.js'
+import { createOptionFunctions, RequestRules } from './option-functions.js'
 import type { Decision, Rejected, Replay } from './request-run.js'
 
 /** The part of a binding that decides what to do with each request. */
@@ -56,14 +56,14 @@ export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
 export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req>): RequestEngine<Req> {
   const options = resolveOptions(given)
   const { onEvent } = options
-  const emit = traced(safely<IdempotencyEvent>(onEvent ?? warnUnheard))
-  const rules = new RequestRules(options, optionFunctions(options, emit))
+  const emit = traced(guardListener<IdempotencyEvent>(onEvent ?? warnUnheard))
+  const rules = new RequestRules(options, createOptionFunctions(options, emit))
   const engine = createOperationEngine({
-    ...engineOptionsIn(options),
+    ...pickEngineOptions(options),
     ...(onEvent !== undefined && { onEvent }),
-    answerFault: sendingFault,
+    answerFault: findSendingFault,
   })
-  return new Decider(rules, engine, identityReader(options), emit)
+  return new Decider(rules, engine, createRequestIdentifier(options), emit)
 }
 
 class Decider<Req> implements RequestEngine<Req> {
@@ -105,11 +105,11 @@ class Decider<Req> implements RequestEngine<Req> {
       case 'rejected': {
         const { code, detail, extraHeaders } = identified
         this.#emit({ type: 'rejected', code })
-        return withHeaders(this.#rules.reject(code, detail), extraHeaders)
+        return addExtraHeaders(this.#rules.reject(code, detail), extraHeaders)
       }
       case 'identified': {
         const { identity, extraHeaders } = identified
-        if (isInsideItself(this.#rules, identity)) throw mountedTwice()
+        if (isInsideItself(this.#rules, identity)) throw mountedTwiceError()
         return this.#claim(identity, facts, extraHeaders)
       }
     }
@@ -123,7 +123,7 @@ class Decider<Req> implements RequestEngine<Req> {
     return whenever(
       this.#engine.claim(identity, () => asker.isAbandoned()),
       (claimed) =>
-        withHeaders<Claim>(
+        addExtraHeaders<Claim>(
           claimed.action === 'execute'
             ? { action: 'execute', run: new JudgedRun(claimed.run, asker.request, identity, this.#rules) }
             : this.#rules.inHttp(claimed),
@@ -148,7 +148,7 @@ class Decider<Req> implements RequestEngine<Req> {
 
   /** Made when first used: requests do without it. */
   #operators(): Operator {
-    this.#operator ??= operatorOn(this.#engine, this.#rules)
+    this.#operator ??= createOperator(this.#engine, this.#rules)
     return this.#operator
   }
 

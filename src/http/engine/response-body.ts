@@ -1,6 +1,6 @@
 import type { Answer } from '../../core/record/record.js'
 import { isEventStream } from '../answer/answer.js'
-import { bytesIn, Gathered } from '../request/request-body.js'
+import { Gathered, toBytes } from '../request/request-body.js'
 import type { RequestRun } from './request-run.js'
 
 /** The part of a body that was read. */
@@ -37,7 +37,7 @@ export async function readResponseBody(
     const { done, value } = await next
     isOver = done
     if (done) break
-    read.add(bytesIn(value))
+    read.add(toBytes(value))
     next = reader.read()
   }
   // If it is too large: a body that was given in one piece has ended by now, unless its handler still writes it.
@@ -61,7 +61,7 @@ type Controller = ReadableStreamDefaultController<Uint8Array>
  * to the end all the same; only that of an event stream, which may have none, is told (its `cancel`). `signal` tells of it where the
  * stream does not hear of it.
  */
-export function streamedBody(
+export function createStreamedBody(
   run: RequestRun,
   head: Omit<Answer, 'body'>,
   held: Streaming,
@@ -147,7 +147,7 @@ class StreamedBody {
     const next = this.#next ?? this.#source.read()
     this.#next = undefined
     const read = await next
-    return read.done ? null : bytesIn(read.value)
+    return read.done ? null : toBytes(read.value)
   }
 
   /** A source that never waits must not block the process. */

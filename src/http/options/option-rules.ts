@@ -1,25 +1,25 @@
 import {
   ENGINE_RULES as ALL_ENGINE_RULES,
   type EngineOptions,
-  mistakesInRelations,
+  findRelationMistakes,
 } from '../../core/options/engine-options.js'
 import {
   aFunction,
   anInteger,
   checkAreOptions as checkAre,
   checkOptions,
+  describeValue,
   type Fault,
-  mistakesIn,
-  nearestOf,
+  findMistakes,
+  findNearestName,
+  omitUndefined,
   oneOf,
-  presentIn,
   type Rule,
-  shown,
 } from '../../core/options/validation.js'
 import type { Store } from '../../core/store.js'
 import { DEFAULTS, type IdempotencyOptions, type LegacyKey, type ResolvedOptions } from './options.js'
 import { PROBLEM_CODES } from './problem.js'
-import { aProfile, contradictions, withProfile } from './profiles.js'
+import { aProfile, applyProfile, findContradictions } from './profiles.js'
 
 /**
  * Reads the options once, at construction.
@@ -29,20 +29,20 @@ import { aProfile, contradictions, withProfile } from './profiles.js'
 export function resolveOptions<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
   const options = withDefaults(given)
   const values = judgedIn(given, options)
-  const more = [...mistakesInAll(values), ...contradictions(given)]
+  const more = [...mistakesInAll(values), ...findContradictions(given)]
   checkOptions('idempotency()', given, values, RULES, { required: REQUIRED, more })
   return Object.freeze({ ...options, methods: [...options.methods] })
 }
 
-export function engineOptionsIn(options: ResolvedOptions<never>): Omit<EngineOptions, 'onEvent'> {
+export function pickEngineOptions(options: ResolvedOptions<never>): Omit<EngineOptions, 'onEvent'> {
   const own = Object.keys(ALL_ENGINE_RULES).map((name) => [name, options[name as keyof typeof options]])
-  return presentIn(Object.fromEntries(own)) as unknown as EngineOptions
+  return omitUndefined(Object.fromEntries(own)) as unknown as EngineOptions
 }
 
 function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
   const options = {
     ...DEFAULTS,
-    ...(withProfile(presentIn(given)) as Pick<IdempotencyOptions<Req>, 'store' | 'scope'>),
+    ...(applyProfile(omitUndefined(given)) as Pick<IdempotencyOptions<Req>, 'store' | 'scope'>),
   }
   return { unknownRetentionMs: options.retentionMs, ...options }
 }
@@ -51,9 +51,9 @@ function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req>
  * All mistakes in a request engine's options, one line each: for your own binding or receiver, whose options include
  * them, and which reports all mistakes in one error (`more` of `checkOptions`).
  */
-export function mistakesInOptions<Req>(given: IdempotencyOptions<Req>): string[] {
+export function findOptionMistakes<Req>(given: IdempotencyOptions<Req>): string[] {
   const values = judgedIn(given, withDefaults(given))
-  return [...mistakesIn(given, values, RULES, REQUIRED), ...mistakesInAll(values), ...contradictions(given)]
+  return [...findMistakes(given, values, RULES, REQUIRED), ...mistakesInAll(values), ...findContradictions(given)]
 }
 
 /**
@@ -66,7 +66,7 @@ export function checkAreOptions(given: unknown): void {
 }
 
 /** The methods that options cover: with the default, and those of a profile. For a binding that knows the methods of its routes. */
-export function coveredMethods<Req>(given: IdempotencyOptions<Req>): readonly string[] {
+export function listCoveredMethods<Req>(given: IdempotencyOptions<Req>): readonly string[] {
   return withDefaults(given).methods
 }
 
@@ -79,10 +79,10 @@ function judgedIn<Req>(given: IdempotencyOptions<Req>, options: ResolvedOptions<
   return { ...options, unknownRetentionMs, ...(options.firstSent === undefined && { clockSkewMs: given?.clockSkewMs }) }
 }
 
-type Judged = Parameters<typeof mistakesInRelations>[0] & { readonly firstSent?: unknown; readonly store: Store }
+type Judged = Parameters<typeof findRelationMistakes>[0] & { readonly firstSent?: unknown; readonly store: Store }
 
 function mistakesInAll(values: Judged): string[] {
-  return [...mistakesInRelations(values), ...mistakesInFirstSent(values)]
+  return [...findRelationMistakes(values), ...mistakesInFirstSent(values)]
 }
 
 /** That the store has its four commands is checked elsewhere. */
@@ -143,7 +143,7 @@ function someMethods(value: unknown): string | Fault | null {
   if (wrong === -1) return null
   const seen: unknown = value[wrong]
   const meant = typeof seen === 'string' ? seen.trim().toUpperCase() : ''
-  return { expected, seen: shown(seen) + (isMethod(meant) ? ` (did you mean '${meant}'?)` : '') }
+  return { expected, seen: describeValue(seen) + (isMethod(meant) ? ` (did you mean '${meant}'?)` : '') }
 }
 
 function isMethod(value: unknown): boolean {
@@ -171,7 +171,7 @@ const LEGACY_KEY_NAMES: readonly string[] = ['field', 'deprecatedSince', 'sunset
 
 /** A name that is not known, with the one that was probably meant. */
 function withNearest(name: string, known: readonly string[]): string {
-  const nearest = nearestOf(name, known)
+  const nearest = findNearestName(name, known)
   return nearest === null ? name : `${name} (did you mean ${nearest}?)`
 }
 
@@ -194,7 +194,7 @@ function someProblemStatuses(value: unknown): string | Fault | null {
       return { expected, seen: `the code ${withNearest(code, PROBLEM_CODES)}` }
     }
     const isRight = Number.isInteger(status) && status >= 400 && status <= 599
-    if (!isRight) return { expected, seen: `${code}: ${shown(status)}` }
+    if (!isRight) return { expected, seen: `${code}: ${describeValue(status)}` }
   }
   return null
 }

@@ -42,7 +42,7 @@ export interface Problem<Code extends string = ProblemCode> {
  * The members of a problem's JSON. `message` is what many SDKs show of an error; RFC 9457 §3.2 allows additional
  * members.
  */
-export function problemBody({ type, title, status, detail, code, retentionSeconds }: Problem<string>) {
+export function toProblemBody({ type, title, status, detail, code, retentionSeconds }: Problem<string>) {
   const more = retentionSeconds === undefined ? {} : { retentionSeconds }
   return { type, title, status, detail, message: detail, code, ...more }
 }

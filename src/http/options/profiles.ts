@@ -1,6 +1,6 @@
 import type { Answer } from '../../core/record/record.js'
 import { type IdempotencyOptions, NO_TRAITS, type Profile, type ProfileName, type ProfileTraits } from './options.js'
-import { ietfDraft, type Problem, type ProblemCode, problemBody, type RenderProblem } from './problem.js'
+import { ietfDraft, type Problem, type ProblemCode, type RenderProblem, toProblemBody } from './problem.js'
 
 type Given = Partial<IdempotencyOptions<never>>
 
@@ -119,7 +119,7 @@ function termsOf(profile: unknown): Terms | undefined {
 }
 
 /** The options of a profile under those that are given, which win. Of `problemStatuses` each code wins by itself. */
-export function withProfile<Options extends object>(given: Options): Options & Partial<ProfileTraits> {
+export function applyProfile<Options extends object>(given: Options): Options & Partial<ProfileTraits> {
   const { profile, problemStatuses } = given as Given
   const terms = termsOf(profile)
   if (terms === undefined) return given
@@ -135,7 +135,7 @@ export function withProfile<Options extends object>(given: Options): Options & P
 }
 
 /** The given options with which the text's rules cannot be kept, a line each. */
-export function contradictions(given: unknown): string[] {
+export function findContradictions(given: unknown): string[] {
   if (!isObject(given)) return []
   const { profile } = given as Given
   return (termsOf(profile)?.demands ?? [])
@@ -162,5 +162,5 @@ function agenticProblem({ code, status, detail }: Problem): ReturnType<RenderPro
 
 /** Universal commerce, error responses: "JSON body containing `code` and `content`". */
 function universalProblem(problem: Problem): ReturnType<RenderProblem<never>> {
-  return { body: { ...problemBody(problem), content: problem.detail } }
+  return { body: { ...toProblemBody(problem), content: problem.detail } }
 }

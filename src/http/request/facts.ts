@@ -46,7 +46,7 @@ export type HeaderPairs = readonly (readonly [name: string, value: string])[]
 export type Head = Pick<RequestFacts, 'rawHeaders' | 'headers'>
 
 /** The values of a header (name in lower case) as received, one per line. */
-export function headerLines({ rawHeaders }: Head, name: string): readonly string[] {
+export function getHeaderLines({ rawHeaders }: Head, name: string): readonly string[] {
   let lines: string[] | undefined
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const each = rawHeaders[i] as string
@@ -59,7 +59,7 @@ export function headerLines({ rawHeaders }: Head, name: string): readonly string
 }
 
 /** The values that code in front has put under that name, which it may have written in any case. */
-export function headersPut({ headers }: Head, name: string): readonly unknown[] {
+export function getHeadersPut({ headers }: Head, name: string): readonly unknown[] {
   let values: unknown[] | undefined
   for (const each in headers) {
     if (each.length !== name.length || each.toLowerCase() !== name || !Object.hasOwn(headers, each)) continue
@@ -70,21 +70,21 @@ export function headersPut({ headers }: Head, name: string): readonly unknown[] 
 }
 
 /** The first line of a header, or what code in front has put in its place; `undefined`: there is none. */
-export function firstHeaderLine(head: Head, name: string): string | undefined {
+export function getFirstHeaderLine(head: Head, name: string): string | undefined {
   const { rawHeaders } = head
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const each = rawHeaders[i] as string
     if (each.length === name.length && each.toLowerCase() === name) return rawHeaders[i + 1]
   }
-  const [put] = headersPut(head, name)
+  const [put] = getHeadersPut(head, name)
   return put === undefined ? undefined : String(put)
 }
 
 const NO_LINES: readonly string[] = []
 
 /** As sent, with parameters; `''` if it was not sent. */
-export function contentTypeOf(head: Head): string {
-  return firstHeaderLine(head, 'content-type') ?? ''
+export function getContentType(head: Head): string {
+  return getFirstHeaderLine(head, 'content-type') ?? ''
 }
 
 export function isMultipart(contentType: string): boolean {
@@ -108,6 +108,6 @@ export function isJson(contentType: string): boolean {
 const MEDIA_TYPE = /^\s*([\w!#$%&'*+.^`|~-]{1,64}\/[\w!#$%&'*+.^`|~-]{1,64})\s*(?:;|$)/
 
 /** The type alone in lower case, for messages; `null` if there is none, or if it is malformed. */
-export function mediaTypeOf(contentType: string): string | null {
+export function parseMediaType(contentType: string): string | null {
   return MEDIA_TYPE.exec(contentType)?.[1]?.toLowerCase() ?? null
 }

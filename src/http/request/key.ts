@@ -1,9 +1,9 @@
 import { Buffer, isUtf8 } from 'node:buffer'
-import { kindOf } from '../../core/errors.js'
+import { describeKind } from '../../core/errors.js'
 import { ExactDecimal, isPlain } from '../../core/json.js'
-import { isAccident, keyFault, MAX_CHARACTERS } from '../../core/record/identity.js'
+import { findKeyFault, isAccident, MAX_CHARACTERS } from '../../core/record/identity.js'
 import type { LegacyKey } from '../options/options.js'
-import { headerLines, headersPut, type RequestFacts } from './facts.js'
+import { getHeaderLines, getHeadersPut, type RequestFacts } from './facts.js'
 
 /** A key, or what is wrong with it, worded for the client. */
 export type KeyReading = { readonly key: string } | { readonly invalid: string }
@@ -22,12 +22,12 @@ export interface KeyHeader {
 }
 
 /** `null`: there is none. */
-export function keyHeaderOf(
+export function findKeyHeader(
   facts: Pick<RequestFacts, 'rawHeaders' | 'headers' | 'joinsHeaderLines'>,
   lowerCaseName: string,
 ): KeyHeader | null {
-  const lines = headerLines(facts, lowerCaseName)
-  const values = lines.length > 0 ? lines : headersPut(facts, lowerCaseName)
+  const lines = getHeaderLines(facts, lowerCaseName)
+  const values = lines.length > 0 ? lines : getHeadersPut(facts, lowerCaseName)
   if (values.length === 0) return null
   return { origin: facts.joinsHeaderLines ? 'joined' : lines.length > 0 ? 'lines' : 'put', values }
 }
@@ -35,7 +35,7 @@ export function keyHeaderOf(
 export function readKeyHeader({ origin, values }: KeyHeader): KeyReading {
   const [value] = values
   if (values.length > 1) return { invalid: 'it was sent more than once; send one line' }
-  if (typeof value !== 'string') return { invalid: `it is ${kindOf(value)}, not a string` }
+  if (typeof value !== 'string') return { invalid: `it is ${describeKind(value)}, not a string` }
   if (origin === 'joined' && value.includes(', ') && !RFC_8941_STRING.test(value)) return { invalid: MAY_BE_TWO }
   if (PLAIN_KEY.test(value) && !isAccident(value)) return { key: value }
   return readKey(origin === 'put' ? value : fromWire(value))
@@ -48,7 +48,7 @@ export function readKeyHeader({ origin, values }: KeyHeader): KeyReading {
 export function readKey(text: string): KeyReading {
   const isString = text.length <= LONGEST_STRING && RFC_8941_STRING.test(text)
   const key = isString ? text.slice(1, -1).replace(/\\(["\\])/g, '$1') : text
-  const invalid = keyFault(key) ?? accident(key)
+  const invalid = findKeyFault(key) ?? accident(key)
   return invalid === null ? { key } : { invalid }
 }
 
@@ -81,7 +81,7 @@ export function readLegacyKey(legacy: LegacyKey, body: unknown): KeyReading | nu
   const value = (body as Record<string, unknown>)[legacy.field]
   if (value === null || value === undefined) return null
   if (typeof value !== 'string') {
-    const seen = value instanceof ExactDecimal ? 'a number' : kindOf(value)
+    const seen = value instanceof ExactDecimal ? 'a number' : describeKind(value)
     return { invalid: `the body's ${JSON.stringify(legacy.field)} is ${seen}, not a string` }
   }
   return readKey(value)
@@ -100,7 +100,7 @@ function hasMember(body: object, name: string): boolean {
  * Headers of every response to a request with the field, whichever key counts. Computed once, when the options are
  * read.
  */
-export function deprecationHeaders(legacy: LegacyKey): readonly (readonly [name: string, value: string])[] {
+export function buildDeprecationHeaders(legacy: LegacyKey): readonly (readonly [name: string, value: string])[] {
   const headers: [string, string][] = [
     // RFC 9745 §2: "The value of the Deprecation HTTP response header field … MUST be a Date as per RFC 9651".
     ['Deprecation', `@${Math.floor(legacy.deprecatedSince.getTime() / 1000)}`],

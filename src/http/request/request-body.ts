@@ -2,8 +2,8 @@ import { Buffer, isUtf8 } from 'node:buffer'
 import { IdempotencyError } from '../../core/errors.js'
 import { parseJsonExactly } from '../../core/json.js'
 import { isWithoutBody, type ResolvedOptions } from '../options/options.js'
-import { contentTypeOf, firstHeaderLine, hasMembers, isJson, type RequestFacts } from './facts.js'
-import { keyHeaderOf } from './key.js'
+import { getContentType, getFirstHeaderLine, hasMembers, isJson, type RequestFacts } from './facts.js'
+import { findKeyHeader } from './key.js'
 
 /** Whether what is decided on a request depends on its body: its fingerprint does, or the deprecated place of its key. */
 export function readsBody<Req>(
@@ -11,9 +11,9 @@ export function readsBody<Req>(
   { methods, header, legacyKey, fingerprint }: ResolvedOptions<Req>,
 ): boolean {
   if (!methods.includes(head.method)) return false
-  if (legacyKey !== undefined && hasMembers(contentTypeOf(head))) return true
+  if (legacyKey !== undefined && hasMembers(getContentType(head))) return true
   if (fingerprint !== undefined && isWithoutBody(fingerprint)) return false
-  return keyHeaderOf(head, header.toLowerCase()) !== null
+  return findKeyHeader(head, header.toLowerCase()) !== null
 }
 
 /** What a binding that reads bodies itself tells of one. */
@@ -23,8 +23,8 @@ export type ReadBody = Pick<RequestFacts, 'body' | 'bodyWasRead' | 'bodyIsEmpty'
  * A body's bytes as requests are compared by them, whichever binding has read them: JSON and forms by their members, anything
  * else by its bytes. To be compared alone: a number that a double does not hold is an object there.
  */
-export function comparableBody(bytes: Uint8Array, rawHeaders: readonly string[]): ReadBody {
-  const contentType = contentTypeOf({ rawHeaders })
+export function parseComparableBody(bytes: Uint8Array, rawHeaders: readonly string[]): ReadBody {
+  const contentType = getContentType({ rawHeaders })
   const canHaveMembers = hasMembers(contentType) || isJson(contentType)
   const isAbsent = canHaveMembers || contentType === '' || !isAnnounced(rawHeaders)
   if (bytes.byteLength === 0 && isAbsent) return { body: undefined, bodyWasRead: true, bodyIsEmpty: true }
@@ -64,7 +64,7 @@ function malformed(bytes: Uint8Array): ReadBody {
 
 /** Where a body is announced, parsers give as bytes what has none. */
 function isAnnounced(rawHeaders: readonly string[]): boolean {
-  return ['content-length', 'transfer-encoding'].some((name) => firstHeaderLine({ rawHeaders }, name) !== undefined)
+  return ['content-length', 'transfer-encoding'].some((name) => getFirstHeaderLine({ rawHeaders }, name) !== undefined)
 }
 
 /** As in Express, whose parser counts the same way. */
@@ -98,9 +98,9 @@ function fieldsIn(text: string): object {
  *
  * @throws IdempotencyError (rejects) `raw_body_consumed`: it can be read only once.
  */
-export async function unreadBody(request: Request, mostBytes: number): Promise<Uint8Array | null | undefined> {
+export async function peekBody(request: Request, mostBytes: number): Promise<Uint8Array | null | undefined> {
   const copy = copyOf(request)
-  const reader = streamOfBody(copy)?.getReader()
+  const reader = toBodyStream(copy)?.getReader()
   if (reader === undefined) return undefined
   // The copy of another package may be the request itself, or share its stream.
   if (copy === request || request.body?.locked) return joinedBody(request, reader, mostBytes)
@@ -108,7 +108,7 @@ export async function unreadBody(request: Request, mostBytes: number): Promise<U
   for (let pieces = 0; pieces < MOST_PIECES; pieces++) {
     const { done, value } = await reader.read()
     if (done) return read.whole()
-    read.add(bytesIn(value))
+    read.add(toBytes(value))
     if (read.byteLength > mostBytes) {
       leave(reader)
       return null
@@ -142,7 +142,7 @@ async function joinedBody(request: Request, reader: Reader, mostBytes: number): 
       giveBody(request, bytes)
       return bytes
     }
-    read.add(bytesIn(value))
+    read.add(toBytes(value))
   }
   giveBody(request, rest(read.whole(), reader))
   return null
@@ -158,7 +158,7 @@ function rest(bytes: Uint8Array, reader: Reader): ReadableStream<Uint8Array> {
       async pull(controller) {
         const { done, value } = await reader.read()
         if (done) controller.close()
-        else controller.enqueue(bytesIn(value))
+        else controller.enqueue(toBytes(value))
       },
       cancel: (reason) => reader.cancel(reason),
     },
@@ -253,7 +253,7 @@ const NOTHING = new Uint8Array(0)
  *
  * @throws TypeError for other values, as reading such a body does by the Fetch standard.
  */
-export function bytesIn(chunk: unknown): Uint8Array {
+export function toBytes(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
   if (typeof chunk === 'string') return UTF_8.encode(chunk)
   throw new TypeError(`A body's stream must yield bytes (Uint8Array) or text, not values of type ${typeof chunk}.`)
@@ -268,7 +268,7 @@ type Pieces = AsyncIterable<Uint8Array> & { destroy?(): void }
  * The body of a request or a response as a stream; `null`: it has none. Packages for older platforms have a stream of Node, or show no
  * stream at all.
  */
-export function streamOfBody(message: Request | Response): Body | null {
+export function toBodyStream(message: Request | Response): Body | null {
   const body: unknown = message.body
   if (body === null || typeof (body as Partial<Body> | undefined)?.getReader === 'function') return body as Body | null
   return streamOf(isIterable(body) ? body : wholeOf(message))
@@ -302,7 +302,7 @@ export async function readAtMost(body: ReadableStream<Uint8Array>, mostBytes: nu
   const reader = body.getReader()
   const read = new Gathered()
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    read.add(bytesIn(next.value))
+    read.add(toBytes(next.value))
     if (read.byteLength <= mostBytes) continue
     leave(reader)
     return null

@@ -1,11 +1,11 @@
-import { IdempotencyError, inItsWords } from '../../core/errors.js'
+import { describeCause, IdempotencyError } from '../../core/errors.js'
 import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
-import { digestOf, ONLY_PLAIN } from '../../core/record/digest.js'
+import { computeDigest, ONLY_PLAIN } from '../../core/record/digest.js'
 import { callOption, isWithoutBody, type ResolvedOptions } from '../options/options.js'
 import type { Rejection } from '../options/problem.js'
-import { contentTypeOf, isJson, type RequestFacts } from './facts.js'
+import { getContentType, isJson, type RequestFacts } from './facts.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
-import { checkWasRead, isComparable, unsupportedDetail, warnOfUnsupported } from './sent-body.js'
+import { buildUnsupportedDetail, checkWasRead, isComparable, warnOfUnsupported } from './sent-body.js'
 
 export interface RejectedRequest {
   readonly kind: 'rejected'
@@ -19,7 +19,7 @@ export interface RejectedRequest {
  *
  * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
  */
-export function fingerprintReader<Req>(
+export function createFingerprintReader<Req>(
   options: Pick<ResolvedOptions<Req>, 'fingerprint' | 'legacyKey'>,
 ): (facts: RequestFacts<Req>) => MaybePromise<string | RejectedRequest> {
   const { fingerprint, legacyKey } = options
@@ -31,7 +31,7 @@ export function fingerprintReader<Req>(
     if (looksAtBody) checkWasRead(facts)
     // The result of `fingerprint` replaces the query as well.
     return whenever(callOption(fingerprint, facts.request, checkedContent, fingerprintFailed), (content) =>
-      readingOf(requestFingerprint(facts.method, pathOf(facts.target), content, ignoredMember)),
+      readingOf(computeRequestFingerprint(facts.method, stripQuery(facts.target), content, ignoredMember)),
     )
   }
 }
@@ -42,16 +42,16 @@ function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefine
   if (facts.bodyFault === 'nothing_seen') return NOTHING_SEEN
   if (isMalformedJson(facts)) return MALFORMED
   if (!isComparable(facts)) {
-    const contentType = contentTypeOf(facts)
+    const contentType = getContentType(facts)
     warnOfUnsupported(contentType)
-    return { kind: 'rejected', code: 'content_type_unsupported', detail: unsupportedDetail(contentType) }
+    return { kind: 'rejected', code: 'content_type_unsupported', detail: buildUnsupportedDetail(contentType) }
   }
-  return readingOf(requestFingerprint(facts.method, facts.target, facts.body, ignoredMember))
+  return readingOf(computeRequestFingerprint(facts.method, facts.target, facts.body, ignoredMember))
 }
 
 /** Its handler could not read it either, and a corrected one may follow under its key. */
 function isMalformedJson(facts: RequestFacts): boolean {
-  return facts.bodyFault === 'malformed' && isJson(contentTypeOf(facts)) && !isReadAsJson(facts.body)
+  return facts.bodyFault === 'malformed' && isJson(getContentType(facts)) && !isReadAsJson(facts.body)
 }
 
 /** As `request.json()` reads bytes: those that are no UTF-8 become U+FFFD, so they are no reason to refuse it. */
@@ -82,13 +82,15 @@ function checkedContent(content: unknown): unknown {
 }
 
 function fingerprintFailed(cause: unknown): IdempotencyError {
-  return new IdempotencyError('fingerprint_invalid', `fingerprint() failed${inItsWords(cause)}. ${WAY_OUT}`, { cause })
+  return new IdempotencyError('fingerprint_invalid', `fingerprint() failed${describeCause(cause)}. ${WAY_OUT}`, {
+    cause,
+  })
 }
 
 const WAY_OUT =
   'It must return what makes two requests the same, as a JSON value, a string or bytes; null if only method and path count.'
 
-export function pathOf(target: string): string {
+export function stripQuery(target: string): string {
   const query = target.indexOf('?')
   return query === -1 ? target : target.slice(0, query)
 }
@@ -105,13 +107,13 @@ export function pathOf(target: string): string {
  * @throws IdempotencyError `fingerprint_required` for content without a JSON form, such as a Map or an object of a class.
  * Nothing ran and nothing was stored.
  */
-export function requestFingerprint(
+export function computeRequestFingerprint(
   method: string,
   target: string,
   content: unknown,
   ignoredMember?: string,
 ): string | null {
-  const digest = digestOf(content === undefined ? {} : content, ignoredMember, method, target)
+  const digest = computeDigest(content === undefined ? {} : content, ignoredMember, method, target)
   if (typeof digest === 'string') return digest
   if (digest.fault === 'too_deep') return null
   if (isStream(content)) throw streamNeedsFingerprint()

@@ -1,27 +1,27 @@
 import { Buffer } from 'node:buffer'
-import { IdempotencyError, inItsWords, kindOf } from '../../core/errors.js'
+import { describeCause, describeKind, IdempotencyError } from '../../core/errors.js'
 import { ignoreRejection, type MaybePromise, whenever } from '../../core/maybe-promise.js'
 import { ENGINE_DEFAULTS } from '../../core/options/engine-options.js'
-import { firstSentFault, type Identity, scopeFault } from '../../core/record/identity.js'
+import { findFirstSentFault, findScopeFault, type Identity } from '../../core/record/identity.js'
 import { callOption, type LegacyKey, type ResolvedOptions } from '../options/options.js'
-import { contentTypeOf, type HeaderPairs, hasMembers, type RequestFacts } from './facts.js'
+import { getContentType, type HeaderPairs, hasMembers, type RequestFacts } from './facts.js'
 import {
-  deprecationHeaders,
+  buildDeprecationHeaders,
+  findKeyHeader,
   type KeyHeader,
   type KeyReading,
-  keyHeaderOf,
   readKeyHeader,
   readLegacyKey,
 } from './key.js'
 import {
-  fingerprintReader,
+  createFingerprintReader,
   NOTHING_SEEN,
-  pathOf,
   type RejectedRequest,
+  stripQuery,
   TOO_LARGE,
   TOO_MANY_FIELDS,
 } from './request-fingerprint.js'
-import { bodyNotParsed, isUnseen } from './sent-body.js'
+import { bodyNotParsedError, isUnseen } from './sent-body.js'
 
 /** What a request is: not covered, refused, or an operation with an identity. */
 export type Identified =
@@ -37,12 +37,12 @@ const BYPASS: Identified = { kind: 'bypass' }
  *
  * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
  */
-export function identityReader<Req>(
+export function createRequestIdentifier<Req>(
   options: ResolvedOptions<Req>,
 ): (facts: RequestFacts<Req>) => MaybePromise<Identified> {
   const identityOf = undatedReader(options)
   if (options.firstSent === undefined) return identityOf
-  const firstSentOf = firstSentReader(options.firstSent, options.clockSkewMs)
+  const firstSentOf = createFirstSentReader(options.firstSent, options.clockSkewMs)
   return (facts) => whenever(identityOf(facts), (one) => dated(one, firstSentOf, facts.request))
 }
 
@@ -50,16 +50,16 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
   const { header, required, legacyKey, scope, skip } = options
   const methods = new Set(options.methods)
   const headerName = header.toLowerCase()
-  const deprecation = legacyKey && deprecationHeaders(legacyKey)
+  const deprecation = legacyKey && buildDeprecationHeaders(legacyKey)
   const whenBoth = legacyKey?.whenBoth ?? 'reject'
-  const scopeOf = scopeReader(scope)
-  const fingerprintOf = fingerprintReader(options)
+  const scopeOf = createScopeReader(scope)
+  const fingerprintOf = createFingerprintReader(options)
   // By the function, not by its result: a merchant may be named so.
   const naming = { isOnlyScope: (scope as () => unknown) === singleTenant, keyPerPath: options.keyPerPath }
 
   return function identityOf(facts) {
     if (!methods.has(facts.method)) return BYPASS
-    const inHeader = keyHeaderOf(facts, headerName)
+    const inHeader = findKeyHeader(facts, headerName)
     const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
     if (inHeader === null && legacy === null && !required && !mayHideKey(legacyKey, facts)) return BYPASS
     return skip === undefined ? covered(facts, inHeader, legacy) : coveredUnlessSkipped(skip, facts, inHeader, legacy)
@@ -119,7 +119,7 @@ function echoOf(header: string, key: string): HeaderPairs {
 
 /** Whether the body is JSON or a form that no parser has read: it may contain the key, which would be missed. */
 function mayHideKey(legacyKey: LegacyKey | undefined, facts: RequestFacts): boolean {
-  if (legacyKey === undefined || !hasMembers(contentTypeOf(facts))) return false
+  if (legacyKey === undefined || !hasMembers(getContentType(facts))) return false
   const { body } = facts
   if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body).includes(legacyKey.field)
   return facts.bodyFault === 'too_large' || facts.bodyFault === 'too_many_fields' || isUnseen(facts)
@@ -137,7 +137,7 @@ function keyHidden(facts: RequestFacts): Identified {
     case 'malformed':
       return { kind: 'rejected', code: 'key_invalid', detail: 'The body is malformed, so a key in it cannot be read.' }
     case undefined:
-      throw bodyNotParsed(contentTypeOf(facts))
+      throw bodyNotParsedError(getContentType(facts))
   }
 }
 
@@ -150,7 +150,7 @@ function named(
   { isOnlyScope, keyPerPath }: Naming,
 ): Identified {
   if (typeof fingerprint === 'string') {
-    const identity = { scope, key, path: keyPerPath ? pathOf(facts.target) : undefined, fingerprint, isOnlyScope }
+    const identity = { scope, key, path: keyPerPath ? stripQuery(facts.target) : undefined, fingerprint, isOnlyScope }
     return { kind: 'identified', identity, extraHeaders }
   }
   return { ...fingerprint, extraHeaders }
@@ -183,7 +183,7 @@ function dated<Req>(identified: Identified, firstSentOf: (request: Req) => First
 function skipFailed(cause: unknown): IdempotencyError {
   return new IdempotencyError(
     'skip_failed',
-    `skip() failed${inItsWords(cause)}. So it is unknown whether to protect the request. It must return true or false.`,
+    `skip() failed${describeCause(cause)}. So it is unknown whether to protect the request. It must return true or false.`,
     { cause },
   )
 }
@@ -219,7 +219,7 @@ export type FirstSentReading = { readonly firstSent: Date | undefined } | { read
  *
  * The reader throws IdempotencyError `first_sent_failed`: nothing ran and nothing was stored.
  */
-export function firstSentReader<Req>(
+export function createFirstSentReader<Req>(
   firstSent: (request: Req) => Date | undefined,
   clockSkewMs: number = ENGINE_DEFAULTS.clockSkewMs,
 ): (request: Req) => FirstSentReading {
@@ -228,14 +228,14 @@ export function firstSentReader<Req>(
     try {
       given = firstSent(request)
     } catch (cause) {
-      throw failed(`failed${inItsWords(cause)}`, cause)
+      throw failed(`failed${describeCause(cause)}`, cause)
     }
     if (given === undefined) return { firstSent: undefined }
     if (!(given instanceof Date)) {
       ignoreRejection(given)
-      throw failed(`returned ${kindOf(given)}`)
+      throw failed(`returned ${describeKind(given)}`)
     }
-    const fault = firstSentFault(given, clockSkewMs)
+    const fault = findFirstSentFault(given, clockSkewMs)
     return fault === null ? { firstSent: given } : { fault }
   }
 }
@@ -273,19 +273,19 @@ export interface ScopeWords {
  *
  * The reader throws IdempotencyError (or rejects with it) `scope_invalid`: nothing ran and nothing was stored.
  */
-export function scopeReader<Req>(
+export function createScopeReader<Req>(
   scope: Scope<Req>,
   { option, wayOut }: ScopeWords = OF_REQUESTS,
 ): (request: Req) => MaybePromise<string> {
   const checked = (given: unknown): string => {
-    const fault = scopeFault(given)
+    const fault = findScopeFault(given)
     if (fault === null) return given as string
     const isNumber = Number.isFinite(given) || typeof given === 'bigint'
     const its = isNumber ? `${fault}: return String(id)` : fault
     throw new IdempotencyError('scope_invalid', `${option}() returned ${its}. ${wayOut}`)
   }
   const failed = (cause: unknown) =>
-    new IdempotencyError('scope_invalid', `${option}() failed${inItsWords(cause)}. ${wayOut}`, { cause })
+    new IdempotencyError('scope_invalid', `${option}() failed${describeCause(cause)}. ${wayOut}`, { cause })
   return (request) => callOption(scope, request, checked, failed)
 }
 

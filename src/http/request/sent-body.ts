@@ -1,12 +1,12 @@
-import { aboutCode, IdempotencyError } from '../../core/errors.js'
+import { buildErrorPageHint, IdempotencyError } from '../../core/errors.js'
 import {
-  contentTypeOf,
-  firstHeaderLine,
+  getContentType,
+  getFirstHeaderLine,
   type Head,
   hasMembers,
   isJson,
   isMultipart,
-  mediaTypeOf,
+  parseMediaType,
   type RequestFacts,
 } from './facts.js'
 
@@ -24,11 +24,11 @@ export function isUnseen(facts: SentBody): boolean {
  * @throws IdempotencyError `body_not_parsed` or `fingerprint_required` if the application made the mistake.
  */
 export function isComparable(facts: SentBody): boolean {
-  const contentType = contentTypeOf(facts)
+  const contentType = getContentType(facts)
   if (isMultipart(contentType)) throw multipartNeedsFingerprint()
   if (!isUnseen(facts)) return true
   if (facts.bodyWasRead) throw readElsewhere(contentType)
-  if (hasMembers(contentType)) throw bodyNotParsed(contentType)
+  if (hasMembers(contentType)) throw bodyNotParsedError(contentType)
   return false
 }
 
@@ -38,7 +38,7 @@ export function isComparable(facts: SentBody): boolean {
  * @throws IdempotencyError `body_not_parsed` if nobody has read the body yet.
  */
 export function checkWasRead(facts: SentBody): void {
-  if (!facts.bodyWasRead && isUnseen(facts)) throw notReadForFingerprint(contentTypeOf(facts))
+  if (!facts.bodyWasRead && isUnseen(facts)) throw notReadForFingerprint(getContentType(facts))
 }
 
 function showsNothing(facts: SentBody): boolean {
@@ -61,7 +61,7 @@ function isEmpty(body: object): boolean {
  */
 function mayBeAnEmptyObject(facts: SentBody): boolean {
   if (!facts.bodyWasRead) return false
-  const type = mediaTypeOf(contentTypeOf(facts))
+  const type = parseMediaType(getContentType(facts))
   return type === null || isJson(type) || (lengthOf(facts) <= 2 && !isChunked(facts))
 }
 
@@ -71,11 +71,11 @@ function wasSent(facts: SentBody): boolean {
 
 /** In bytes, as announced; 0 if it was not. */
 function lengthOf(head: Head): number {
-  return Number(firstHeaderLine(head, 'content-length') ?? '0')
+  return Number(getFirstHeaderLine(head, 'content-length') ?? '0')
 }
 
 function isChunked(head: Head): boolean {
-  return firstHeaderLine(head, 'transfer-encoding') !== undefined
+  return getFirstHeaderLine(head, 'transfer-encoding') !== undefined
 }
 
 function multipartNeedsFingerprint(): IdempotencyError {
@@ -96,7 +96,7 @@ function readElsewhere(contentType: string): IdempotencyError {
 }
 
 /** The body has members, perhaps with a key, but no parser has read it. */
-export function bodyNotParsed(contentType: string): IdempotencyError {
+export function bodyNotParsedError(contentType: string): IdempotencyError {
   return new IdempotencyError(
     'body_not_parsed',
     `The request has a body (${named(contentType)}) that no parser has read: two different requests would look the same, ` +
@@ -115,11 +115,11 @@ function notReadForFingerprint(contentType: string): IdempotencyError {
 }
 
 function parserOf(contentType: string): string {
-  return isJson(mediaTypeOf(contentType) ?? '') ? 'express.json()' : 'express.urlencoded({ extended: true })'
+  return isJson(parseMediaType(contentType) ?? '') ? 'express.json()' : 'express.urlencoded({ extended: true })'
 }
 
 function named(contentType: string): string {
-  return mediaTypeOf(contentType) ?? 'without a valid content type'
+  return parseMediaType(contentType) ?? 'without a valid content type'
 }
 
 /** Limits the warnings and the set, because clients choose the types. */
@@ -128,8 +128,8 @@ const MOST_WARNINGS = 20
 const warnedOf = new Set<string>()
 
 /** The detail for a client whose content type no parser covers. */
-export function unsupportedDetail(contentType: string): string {
-  const type = mediaTypeOf(contentType)
+export function buildUnsupportedDetail(contentType: string): string {
+  const type = parseMediaType(contentType)
   if (type !== null) return `This API does not accept bodies of the content type ${type}.`
   return contentType === ''
     ? 'The request has a body, but no Content-Type header.'
@@ -138,7 +138,7 @@ export function unsupportedDetail(contentType: string): string {
 
 /** Warns once per type and process: it may be the application's mistake, which would otherwise go unnoticed. */
 export function warnOfUnsupported(contentType: string): void {
-  const type = mediaTypeOf(contentType)
+  const type = parseMediaType(contentType)
   const name = type ?? 'without a valid content type'
   if (warnedOf.has(name) || warnedOf.size >= MOST_WARNINGS) return
   warnedOf.add(name)
@@ -147,7 +147,7 @@ export function warnOfUnsupported(contentType: string): void {
   const last = warnedOf.size < MOST_WARNINGS ? '' : ' Further types will be refused without a warning.'
   process.emitWarning(
     `${bodies} refused with 415 content_type_unsupported: no parser has read them before the idempotency middleware, so two ` +
-      `different requests would look the same. To accept them, mount their parser before it, such as ${parser}.${last} ${aboutCode('content_type_unsupported')}`,
+      `different requests would look the same. To accept them, mount their parser before it, such as ${parser}.${last} ${buildErrorPageHint('content_type_unsupported')}`,
     { type: 'OncePerKeyWarning', code: 'ONCE_PER_KEY_CONTENT_TYPE_UNSUPPORTED' },
   )
 }

@@ -17,13 +17,13 @@ export interface Senders {
   readonly flushHeaders: ServerResponse['flushHeaders']
 }
 
-export function outletOf(res: ServerResponse): Outlet {
+export function getOutlet(res: ServerResponse): Outlet {
   if (isNodes(res as ServerResponse & Outlet)) return NODES
   const { writeHead, write, end, flushHeaders, destroy, emit, on, flush } = res as ServerResponse & Outlet
   return { writeHead, write, end, flushHeaders, destroy, emit, on, flush } as Outlet
 }
 
-export function sendersOf({ writeHead, write, end, flushHeaders }: Senders): Senders {
+export function pickSenders({ writeHead, write, end, flushHeaders }: Senders): Senders {
   return { writeHead, write, end, flushHeaders }
 }
 

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { HeaderPairs, RequestEnd } from '../../http/index.js'
 import * as faked from '../faked.js'
 import type { Head } from '../head.js'
-import { type HeaderSnapshot, refuseUnlessHttp1, restore, snapshotOf } from '../headers.js'
-import { type Outlet, outletOf } from './outlet.js'
+import { type HeaderSnapshot, refuseUnlessHttp1, restore, snapshotHeaders } from '../headers.js'
+import { getOutlet, type Outlet } from './outlet.js'
 import { sendEnd, sendWhole } from './send.js'
 import { type Hanging, SocketViews } from './socket-view.js'
 
@@ -39,12 +39,12 @@ class HeldClient {
     refuseUnlessHttp1(res)
     this.req = req
     this.res = res
-    this.outlet = outletOf(res)
+    this.outlet = getOutlet(res)
     this.socket = req.socket
     this.#response = response
     this.#ofRequest = this.socket && SocketViews.of(this.socket, response)
     this.#shown = this.#ofRequest?.guarded ?? this.socket
-    faked.socketOfRequest(req, this.#shown)
+    faked.showRequestSocket(req, this.#shown)
     if (res.socket !== null) this.#hide(res.socket)
     if (faked.isClosed(res)) this.withholdClose() // The client left while its key was being claimed.
   }
@@ -73,7 +73,7 @@ class HeldClient {
   #hide(socket: Socket): Socket {
     this.#ofResponse = socket === this.socket ? this.#ofRequest : SocketViews.of(socket, this.#response)
     const { outliving } = this.#ofResponse as SocketViews
-    faked.socketOfResponse(this.res, outliving)
+    faked.showResponseSocket(this.res, outliving)
     return outliving
   }
 
@@ -86,7 +86,7 @@ class HeldClient {
   /** The client has left before the handler ended. Reverts what Node has just set. */
   withholdClose(): void {
     this.#isCloseWithheld = true
-    faked.closed(this.res, false)
+    faked.showAsClosed(this.res, false)
   }
 
   /** Emits what was withheld: if the handler has ended, the response counts as finished, and for watchers as closed. */
@@ -102,7 +102,7 @@ class HeldClient {
   emitCloseIfLeft(): void {
     if (!this.#isCloseWithheld) return
     this.#isCloseWithheld = false
-    faked.closed(this.res, true)
+    faked.showAsClosed(this.res, true)
     this.emitClose()
   }
 
@@ -131,7 +131,7 @@ class HeldClient {
   showSocket(): void {
     const { socket } = this.req
     if (socket !== this.socket) this.#shown = socket
-    faked.socketOfRequest(this.req, this.socket)
+    faked.showRequestSocket(this.req, this.socket)
     this.#showOfResponse(true)
   }
 
@@ -147,7 +147,7 @@ class HeldClient {
   /** After the hooks: hanging up means the response again. */
   hideSocket(): void {
     if (this.#isSocketFree) return
-    faked.socketOfRequest(this.req, this.#shown)
+    faked.showRequestSocket(this.req, this.#shown)
     this.#showOfResponse(false)
   }
 
@@ -155,7 +155,7 @@ class HeldClient {
     const views = this.#ofResponse
     if (views === undefined) return
     const { outliving, socket } = views
-    if (this.res.socket === (isOwn ? outliving : socket)) faked.socketOfResponse(this.res, isOwn ? socket : outliving)
+    if (this.res.socket === (isOwn ? outliving : socket)) faked.showResponseSocket(this.res, isOwn ? socket : outliving)
   }
 
   /** The framework stops what a handler sends when it sees by `req.socket` that the client has left: it must see one that outlives it. */
@@ -164,7 +164,7 @@ class HeldClient {
     if (views === undefined || this.req.socket !== views.guarded) return
     this.#destroyRequest = this.req.destroy
     faked.destroyOfRequest(this.req, this)
-    faked.socketOfRequest(this.req, views.outliving)
+    faked.showRequestSocket(this.req, views.outliving)
   }
 
   /** Node destroys the request of a client that has left, and closes its socket unless that is closed already: it must see that it is. */
@@ -172,16 +172,16 @@ class HeldClient {
     const { req } = this
     const { socket } = req
     const guarded = this.#ofRequest?.guarded as Socket
-    if (socket === this.#ofRequest?.outliving) faked.socketOfRequest(req, guarded)
+    if (socket === this.#ofRequest?.outliving) faked.showRequestSocket(req, guarded)
     this.#destroyRequest?.call(req, error)
-    if (req.socket === guarded) faked.socketOfRequest(req, socket)
+    if (req.socket === guarded) faked.showRequestSocket(req, socket)
   }
 }
 
 function emitWithheld(res: ServerResponse, hasEnded: boolean): void {
   // Node listens too, and would detach a socket from a response that never had one.
   if (hasEnded && res.socket !== null) res.emit('finish')
-  faked.closed(res, true)
+  faked.showAsClosed(res, true)
   res.emit('close')
 }
 
@@ -223,7 +223,7 @@ export class ResponseSender extends HeldClient {
   ) {
     super(req, res, response)
     this.extraHeaders = extraHeaders
-    this.before = snapshotOf(res)
+    this.before = snapshotHeaders(res)
     this.#binding = binding
     this.#onError = onError
   }
@@ -236,8 +236,8 @@ export class ResponseSender extends HeldClient {
   /** Sends the result of the run. A hook on the head may throw, and so may Node: the application gets that error. */
   send(settled: RequestEnd, head: Head, body: Buffer, stream: StreamEnd | undefined): void {
     const { res } = this
-    if (stream === undefined) faked.notBegun(res)
-    faked.heedHeaders(res)
+    if (stream === undefined) faked.showAsNotBegun(res)
+    faked.acceptHeaders(res)
     this.lift()
     this.showSocket()
     try {
@@ -262,8 +262,8 @@ export class ResponseSender extends HeldClient {
   /** Closes the connection instead of ending the response. */
   cut(error: Error | undefined, stream: StreamEnd | undefined): void {
     const { res } = this
-    if (stream === undefined) faked.notBegun(res)
-    faked.destroyed(res, false)
+    if (stream === undefined) faked.showAsNotBegun(res)
+    faked.showAsDestroyed(res, false)
     this.lift()
     this.showSocket()
     // A pipelined response has no socket yet; Node 24 would never close the connection.

@@ -3,14 +3,22 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import type { Answer } from '../../core/index.js'
-import { headersByName } from '../../http/answer/answer.js'
+import { groupHeadersByName } from '../../http/answer/answer.js'
 import { bodyHeaders, type HeaderPairs } from '../../http/index.js'
 import * as faked from '../faked.js'
 import { type Head, isCutShort, mayHaveBody, NO_REASON } from '../head.js'
-import { type Headers, headerOf, isHttp1, isSame, refuseUnlessSendable, restore, snapshotOf } from '../headers.js'
-import { bufferOf } from '../held-body.js'
+import {
+  getHeaderValue,
+  type Headers,
+  isHttp1,
+  isSame,
+  refuseUnlessSendable,
+  restore,
+  snapshotHeaders,
+} from '../headers.js'
+import { toBuffer } from '../held-body.js'
 import type { Callback } from '../node-errors.js'
-import { isEndNodes, isWriteNodes, type Outlet, outletOf, type Senders } from './outlet.js'
+import { getOutlet, isEndNodes, isWriteNodes, type Outlet, type Senders } from './outlet.js'
 
 /** A response that is being sent. */
 interface Leaving {
@@ -27,11 +35,11 @@ export function sendAnswer(
   answer: Answer,
   isReplay: boolean,
   extraHeaders: HeaderPairs = [],
-  outlet: Outlet = outletOf(res),
+  outlet: Outlet = getOutlet(res),
 ): void {
   refuseUnlessSendable(res)
   const body = answer.body ?? NO_BYTES
-  const before = snapshotOf(res)
+  const before = snapshotHeaders(res)
   try {
     for (const name of bodyHeaders) res.removeHeader(name) // Of earlier middleware, and perhaps of another body.
     setHeaders(res, answer)
@@ -53,11 +61,13 @@ export function sendWhole({ req, res, extraHeaders, outlet }: Leaving, head: Hea
   const hasTrailers = faked.hasTrailers(res)
   // If the head is still pending, Node's `end` would announce a length, which excludes trailers; after removing one it
   // does not.
-  const length = headerOf(res, 'content-length')
+  const length = getHeaderValue(res, 'content-length')
   if (hasTrailers && length === undefined) res.removeHeader('Content-Length')
   // Trailers and the handler's own transfer encoding need chunks. A client must notice that an answer is cut short.
   const isChunked =
-    hasTrailers || headerOf(res, 'trailer') !== undefined || headerOf(res, 'transfer-encoding') !== undefined
+    hasTrailers ||
+    getHeaderValue(res, 'trailer') !== undefined ||
+    getHeaderValue(res, 'transfer-encoding') !== undefined
   const isCounted = isEndNodes(outlet) || length !== undefined
   if (isCounted && mayHaveBody(req, head.status) && !isChunked && !isCutShort(req, res, body)) {
     if (`${length}` !== `${body.byteLength}`) res.setHeader('Content-Length', body.byteLength)
@@ -149,7 +159,7 @@ function sendAll(
 ): void {
   if (isEndNodes(outlet)) {
     sendHead(res, head, outlet)
-    if (!faked.nodesEndHasRun(res)) sendBody(res, body, outlet) // A firewall in the process may have sent another answer.
+    if (!faked.hasNodeEndRun(res)) sendBody(res, body, outlet) // A firewall in the process may have sent another answer.
     return
   }
   if (head.statusMessage === NO_REASON) sendHead(res, head, outlet) // Node sends an empty phrase only if writeHead has it.
@@ -159,7 +169,7 @@ function sendAll(
 }
 
 function holdAgain(res: ServerResponse, held: Senders): void {
-  if (faked.nodesEndHasRun(res)) faked.replaceSenders(res, held)
+  if (faked.hasNodeEndRun(res)) faked.replaceSenders(res, held)
   else res.once('finish', () => void faked.replaceSenders(res, held))
 }
 
@@ -173,7 +183,7 @@ function holdAgain(res: ServerResponse, held: Senders): void {
 function sendBody(res: ServerResponse, body: Uint8Array, outlet: Pick<Outlet, 'end'>): void {
   const { byteLength } = body
   if (byteLength === 0) return void outlet.end.call(res)
-  const bytes = Buffer.isBuffer(body) ? body : bufferOf(body)
+  const bytes = Buffer.isBuffer(body) ? body : toBuffer(body)
   const asText = isEndNodes(outlet) && (res.socket === null || (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)))
   if (asText) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
   else outlet.end.call(res, bytes)
@@ -200,7 +210,7 @@ export interface Beginning {
  * replay begin differently from the handler's response. So Node writes the head once to a response that goes nowhere,
  * and both are sent with one byte per character of the result.
  */
-export function asOnWire(req: IncomingMessage, all: Headers, head: Head, beginning: Beginning): Head {
+export function toWireHead(req: IncomingMessage, all: Headers, head: Head, beginning: Beginning): Head {
   if (head.isAscii) return head
   const [statusLine = '', ...fields] = linesOf(headBytes(req, all, head, beginning))
   const headers = head.headers.map(([name, value]) => {
@@ -215,7 +225,7 @@ export function asOnWire(req: IncomingMessage, all: Headers, head: Head, beginni
 
 /** Sets the response's headers. Content-Length comes last, because after it Node re-encodes `Content-Disposition`. */
 export function setHeaders(res: ServerResponse, { headers }: Pick<Head, 'headers'>): void {
-  for (const [name, value] of headersByName(headers))
+  for (const [name, value] of groupHeadersByName(headers))
     if (!isSame(res.getHeader(name), value)) res.setHeader(name, value)
   const length = res.getHeader('Content-Length')
   if (length === undefined) return

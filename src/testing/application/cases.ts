@@ -223,7 +223,7 @@ async function retried(trial: Trial, key: string): Promise<OnceAnswer> {
 const ANSWER_MS = 30_000
 
 /** The timer keeps the process alive: a handler that waits for nothing would end it without a word. */
-export async function inTime(answer: Promise<OnceAnswer>): Promise<OnceAnswer> {
+export async function withTimeLimit(answer: Promise<OnceAnswer>): Promise<OnceAnswer> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<null>((resolve) => {
     timer = setTimeout(resolve, ANSWER_MS, null)

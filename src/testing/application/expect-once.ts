@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { checkOptions, kindOf, type OptionRule, optionRules } from '../../core/index.js'
+import { checkOptions, describeKind, type OptionRule, optionRules } from '../../core/index.js'
 import { aHeaderName } from '../../http/index.js'
-import { CASES, inTime, type Trial } from './cases.js'
+import { CASES, type Trial, withTimeLimit } from './cases.js'
 import { type OnceApp, type OnceRequest, reach } from './reach.js'
 
 /** A request that the application carries out. */
@@ -74,7 +74,7 @@ export async function expectOnce(
   const { header = 'Idempotency-Key', effects, fail, atOnce = 5 } = options
   const other = 'otherBody' in options ? options.otherBody : changed(request.body)
   const trial: Trial = {
-    send: (key, body) => inTime(send(requestOf(request, header, key, body === 'other' ? other : request.body))),
+    send: (key, body) => withTimeLimit(send(requestOf(request, header, key, body === 'other' ? other : request.body))),
     newKey: () => randomUUID(),
     effects: async () => (effects === undefined ? null : counted(await effects())),
     countsEffects: effects !== undefined,
@@ -110,7 +110,7 @@ const RULES: Readonly<Record<keyof ExpectOnceOptions, OptionRule>> = {
 function counted(count: unknown): number {
   if (Number.isFinite(count)) return count as number
   throw new TypeError(
-    `\`effects\` returned ${kindOf(count)}: it must return how often the effect has taken place, as a number. Convert what a ` +
+    `\`effects\` returned ${describeKind(count)}: it must return how often the effect has taken place, as a number. Convert what a ` +
       'database counts: Number(rows[0].count).',
   )
 }

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { machine, type Store } from '../../core/index.js'
 import type { IdempotencyEvent } from '../../http/index.js'
-import { promised } from '../seen.js'
+import { assertPromise } from '../seen.js'
 import {
   type BindingApp,
   type BindingCall,
@@ -57,7 +57,7 @@ export function bindingLaw(
   return { name, holds, check }
 }
 
-export function bindingLawsOf(
+export function createBindingLaws(
   laws: Readonly<Record<string, BindingLaw['check']>>,
   holds?: BindingLaw['holds'],
 ): BindingLaw[] {
@@ -149,7 +149,7 @@ export async function onBench(open: OpenBinding, check: (bench: BindingBench) =>
       isProtected,
       onError,
       options: {
-        store: trialStore(),
+        store: createTrialStore(),
         scope: () => 'acme',
         ...options,
         onEvent: (event) => events.push(event),
@@ -194,7 +194,7 @@ async function inTime<Value>(promise: string, work: Promise<Value>): Promise<Val
   })
   try {
     const first = await Promise.race([work.then((value) => ({ value })), late])
-    if (first === 'late') return promised(`nothing in ${MOST_MS / 1_000} s`, 'a reply', promise) as never
+    if (first === 'late') return assertPromise(`nothing in ${MOST_MS / 1_000} s`, 'a reply', promise) as never
     return first.value
   } finally {
     clearTimeout(timer)
@@ -207,7 +207,7 @@ interface TrialStore extends Store {
 }
 
 /** The machine in a Map: one process, and only as long as a test. */
-export function trialStore(): TrialStore {
+export function createTrialStore(): TrialStore {
   const records = new Map<string, machine.StoredRecord>()
   let isAway = false
 

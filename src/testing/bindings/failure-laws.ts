@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { CertainFailure } from '../../core/index.js'
-import { promised } from '../seen.js'
+import { assertPromise } from '../seen.js'
 import type { BindingApp, BindingReply } from './binding-app.js'
-import { type BindingLaw, bindingLaw, bindingLawsOf } from './binding-bench.js'
+import { type BindingLaw, bindingLaw, createBindingLaws } from './binding-bench.js'
 
 type Handler = BindingApp['handler']
 
@@ -80,7 +80,7 @@ export const failureLaws: readonly BindingLaw[] = [
     return bindingLaw(name, (bench) => checkFailure(bench, failure), failure.holds)
   }),
 
-  ...bindingLawsOf(
+  ...createBindingLaws(
     {
       'failure: a CertainFailure is certain, whatever is answered': async ({ serve }) => {
         let runs = 0
@@ -90,7 +90,7 @@ export const failureLaws: readonly BindingLaw[] = [
         })
         await served.send()
         const corrected = await served.send({ json: { amount: 200 } })
-        promised(corrected.text, 'paid', 'A corrected request may follow a CertainFailure.')
+        assertPromise(corrected.text, 'paid', 'A corrected request may follow a CertainFailure.')
       },
 
       "failure: another service's response, an error of the system and what they caused are no refusal, whatever is answered":
@@ -106,14 +106,14 @@ export const failureLaws: readonly BindingLaw[] = [
             await served.send({ key })
             error = undefined
             const other = await served.send({ key, json: { amount: 200 } })
-            promised(other.code, 'mismatched', "The status of another service's response is not the handler's.")
+            assertPromise(other.code, 'mismatched', "The status of another service's response is not the handler's.")
           }
         },
     },
     ({ hidesErrors }) => !hidesErrors,
   ),
 
-  ...bindingLawsOf({
+  ...createBindingLaws({
     'failure: after mayHaveEffect() a refusal leaves the outcome unknown': async ({ serve }) => {
       const served = await serve(({ idempotency }) => {
         idempotency?.mayHaveEffect()
@@ -121,7 +121,7 @@ export const failureLaws: readonly BindingLaw[] = [
       })
       await served.send()
       const other = await served.send({ json: { amount: 200 } })
-      promised(other.code, 'mismatched', 'A key whose outcome is unknown stays bound to its request.')
+      assertPromise(other.code, 'mismatched', 'A key whose outcome is unknown stays bound to its request.')
     },
 
     'failure: `isSuccess` decides what is a failure': async ({ serve }) => {
@@ -131,8 +131,8 @@ export const failureLaws: readonly BindingLaw[] = [
       }
       const served = await serve(() => ({ text: `run ${++runs}` }), { options })
       const texts = [(await served.send()).text, (await served.send()).text]
-      promised(texts, ['run 1', 'run 2'], 'After a failure the handler runs again.')
-      promised((await served.send()).lines('Idempotent-Replayed'), ['true'], 'After a success it does not.')
+      assertPromise(texts, ['run 1', 'run 2'], 'After a failure the handler runs again.')
+      assertPromise((await served.send()).lines('Idempotent-Replayed'), ['true'], 'After a success it does not.')
     },
 
     'failure: an application whose handler throws answers as without the library': async ({ serve }) => {
@@ -140,7 +140,11 @@ export const failureLaws: readonly BindingLaw[] = [
       const served = await serve(throws(noMoney))
       const [own, first] = [await plain.send(), await served.send()]
       const seen = [first.status, first.header('Content-Type')]
-      promised(seen, [own.status, own.header('Content-Type')], 'Errors are answered by the application, or its server.')
+      assertPromise(
+        seen,
+        [own.status, own.header('Content-Type')],
+        'Errors are answered by the application, or its server.',
+      )
     },
   }),
 ]
@@ -154,18 +158,18 @@ async function checkFailure({ serve }: Parameters<BindingLaw['check']>[0], failu
     return fails ? fail(call) : { text: 'paid' }
   }
   const served = await serve(handler, onError && { onError })
-  promised((await served.send()).status, status, 'The failure is sent.')
+  assertPromise((await served.send()).status, status, 'The failure is sent.')
   fails = false
   const other = await served.send({ json: { amount: 200 } })
   if (isCertain) {
-    promised(other.text, 'paid', 'A corrected request may follow a certain failure.')
+    assertPromise(other.text, 'paid', 'A corrected request may follow a certain failure.')
   } else {
-    promised(other.code, 'mismatched', 'A key whose outcome is unknown stays bound to its request.')
-    promised((await served.send()).text, 'paid', 'The same request may be tried again.')
+    assertPromise(other.code, 'mismatched', 'A key whose outcome is unknown stays bound to its request.')
+    assertPromise((await served.send()).text, 'paid', 'The same request may be tried again.')
   }
   const due = [
     [1, 'none'],
     [2, isCertain ? 'failed' : 'unknown'],
   ]
-  promised(seen, due, 'The next attempt is told what is known of the last one.')
+  assertPromise(seen, due, 'The next attempt is told what is known of the last one.')
 }

@@ -1,6 +1,6 @@
 import { bodyField } from '../../http/index.js'
-import { promised } from '../seen.js'
-import { type BindingLaw, bindingLawsOf, type SeenReply } from './binding-bench.js'
+import { assertPromise } from '../seen.js'
+import { type BindingLaw, createBindingLaws, type SeenReply } from './binding-bench.js'
 
 const paid = () => ({ text: 'paid' })
 const options = {
@@ -19,27 +19,31 @@ const DEPRECATION = {
 
 /** The key in a deprecated field of the body. */
 export const legacyKeyLaws: readonly BindingLaw[] = [
-  ...bindingLawsOf({
+  ...createBindingLaws({
     'legacy field: a client can move from the field to the header between two tries; the field is deprecated': async ({
       serve,
     }) => {
       const served = await serve(paid, { options })
-      promised(deprecationOf(await served.send(IN_FIELD)), DEPRECATION, 'A key in the field is deprecated.')
+      assertPromise(deprecationOf(await served.send(IN_FIELD)), DEPRECATION, 'A key in the field is deprecated.')
       const replay = await served.send(IN_FIELD)
-      promised(replay.lines('Idempotent-Replayed'), ['true'], 'A key in the field is a key.')
-      promised(deprecationOf(replay), DEPRECATION, 'A replay to a key in the field is deprecated, too.')
+      assertPromise(replay.lines('Idempotent-Replayed'), ['true'], 'A key in the field is a key.')
+      assertPromise(deprecationOf(replay), DEPRECATION, 'A replay to a key in the field is deprecated, too.')
       const byHeader = await served.send()
-      promised(byHeader.lines('Idempotent-Replayed'), ['true'], 'The field does not count in the fingerprint.')
-      promised(byHeader.lines('Deprecation'), [], 'A key in the header is not deprecated: nothing of it is stored.')
-      promised(served.runs(), 1, 'The same key in the field and in the header is one.')
+      assertPromise(byHeader.lines('Idempotent-Replayed'), ['true'], 'The field does not count in the fingerprint.')
+      assertPromise(
+        byHeader.lines('Deprecation'),
+        [],
+        'A key in the header is not deprecated: nothing of it is stored.',
+      )
+      assertPromise(served.runs(), 1, 'The same key in the field and in the header is one.')
     },
 
     'legacy field: a field and a header that differ are 400 key_invalid, and deprecated': async ({ serve }) => {
       const served = await serve(paid, { options })
       const refusal = await served.send({ ...IN_FIELD, key: 'other' })
-      promised([refusal.status, refusal.code], [400, 'key_invalid'], 'A request has one key.')
-      promised(deprecationOf(refusal), DEPRECATION, 'A refusal of a request with the field is deprecated, too.')
-      promised(served.runs(), 0, 'A request that is refused does not run.')
+      assertPromise([refusal.status, refusal.code], [400, 'key_invalid'], 'A request has one key.')
+      assertPromise(deprecationOf(refusal), DEPRECATION, 'A refusal of a request with the field is deprecated, too.')
+      assertPromise(served.runs(), 0, 'A request that is refused does not run.')
     },
 
     'legacy field: a form has it, too': async ({ serve }) => {
@@ -47,18 +51,18 @@ export const legacyKeyLaws: readonly BindingLaw[] = [
       const form = { key: null, headers: [['Content-Type', 'application/x-www-form-urlencoded']] as const }
       await served.send({ ...form, bytes: 'amount=1&idempotencyKey=k' })
       const replay = await served.send({ ...form, bytes: 'idempotencyKey=k&amount=1' })
-      promised(replay.lines('Idempotent-Replayed'), ['true'], 'A form counts by its fields.')
+      assertPromise(replay.lines('Idempotent-Replayed'), ['true'], 'A form counts by its fields.')
     },
   }),
 
-  ...bindingLawsOf(
+  ...createBindingLaws(
     {
       'legacy field: in JSON that is broken it is 400 key_invalid': async ({ serve }) => {
         const served = await serve(paid, { options })
         const headers = [['Content-Type', 'application/json']] as const
         const refusal = await served.send({ key: null, headers, bytes: '{"idempotencyKey":"k"' })
-        promised([refusal.status, refusal.code], [400, 'key_invalid'], 'A key that cannot be read is not no key.')
-        promised(served.runs(), 0, 'A request that is refused does not run.')
+        assertPromise([refusal.status, refusal.code], [400, 'key_invalid'], 'A key that cannot be read is not no key.')
+        assertPromise(served.runs(), 0, 'A request that is refused does not run.')
       },
     },
     ({ readsBodies = false }) => readsBodies,

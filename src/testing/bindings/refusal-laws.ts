@@ -1,6 +1,6 @@
 import { ietfDraft } from '../../http/index.js'
-import { promised } from '../seen.js'
-import { type BindingLaw, bindingLaw, bindingLawsOf, type Sent, trialStore } from './binding-bench.js'
+import { assertPromise } from '../seen.js'
+import { type BindingLaw, bindingLaw, createBindingLaws, createTrialStore, type Sent } from './binding-bench.js'
 
 const paid = () => ({ text: 'paid' })
 const JSON_TYPE = [['Content-Type', 'application/json']] as const
@@ -47,20 +47,20 @@ export const refusalLaws: readonly BindingLaw[] = [
       await served.send()
       const other = await served.send(sent)
       const seen = [other.status, other.header('Content-Type'), other.code]
-      promised(seen, [409, PROBLEM, 'mismatched'], 'A key belongs to its first request.')
+      assertPromise(seen, [409, PROBLEM, 'mismatched'], 'A key belongs to its first request.')
       const advice = [other.header('X-Should-Retry'), other.lines('Retry-After')]
-      promised(advice, ['false', []], 'A mismatch is not worth a retry.')
-      promised(served.runs(), 1, 'A request that is refused does not run.')
+      assertPromise(advice, ['false', []], 'A mismatch is not worth a retry.')
+      assertPromise(served.runs(), 1, 'A request that is refused does not run.')
     }),
   ),
 
   ...Object.entries(ALIKE).map(([what, [one, other]]) =>
     bindingLaw(`mismatch: the key with ${what} is refused`, async ({ serve }) => {
       const served = await serve(paid)
-      promised((await served.send(one)).status, 200, 'The first request is carried out.')
-      promised((await served.send(one)).lines('Idempotent-Replayed'), ['true'], 'Its repeat is the same request.')
+      assertPromise((await served.send(one)).status, 200, 'The first request is carried out.')
+      assertPromise((await served.send(one)).lines('Idempotent-Replayed'), ['true'], 'Its repeat is the same request.')
       const refusal = await served.send(other)
-      promised([refusal.status, refusal.code], [409, 'mismatched'], 'A request counts as it was sent.')
+      assertPromise([refusal.status, refusal.code], [409, 'mismatched'], 'A request counts as it was sent.')
     }),
   ),
 
@@ -68,16 +68,16 @@ export const refusalLaws: readonly BindingLaw[] = [
     bindingLaw(`problem: ${request} is 400 ${code}, and the handler does not run`, async ({ serve }) => {
       const served = await serve(paid, { options: { required: true } })
       const refusal = await served.send(sent)
-      promised([refusal.status, refusal.code], [400, code], 'The problem says what is wrong.')
+      assertPromise([refusal.status, refusal.code], [400, code], 'The problem says what is wrong.')
       const { type, status } = JSON.parse(refusal.text)
       const due = [PROBLEM, `urn:once-per-key:problem:${code}`, 400]
-      promised([refusal.header('Content-Type'), type, status], due, 'A problem has the form of RFC 9457.')
-      promised(served.events, [{ type: 'rejected', code }], 'A refusal is an event.')
-      promised(served.runs(), 0, 'A request that is refused does not run.')
+      assertPromise([refusal.header('Content-Type'), type, status], due, 'A problem has the form of RFC 9457.')
+      assertPromise(served.events, [{ type: 'rejected', code }], 'A refusal is an event.')
+      assertPromise(served.runs(), 0, 'A request that is refused does not run.')
     }),
   ),
 
-  ...bindingLawsOf({
+  ...createBindingLaws({
     'mismatch: JSON with its members in another order, and other white space, is the same request': async ({
       serve,
     }) => {
@@ -86,7 +86,7 @@ export const refusalLaws: readonly BindingLaw[] = [
       const bytes = '{ "to": {"bank":1.0, "name":"Zo\\u00eb"},\n "amount": 1e2 }'
       const headers = [['Content-Type', 'application/json; charset=utf-8']] as const
       const again = await served.send({ bytes, headers })
-      promised(again.lines('Idempotent-Replayed'), ['true'], 'JSON counts by its value.')
+      assertPromise(again.lines('Idempotent-Replayed'), ['true'], 'JSON counts by its value.')
     },
 
     'problem: `problemStatuses` and `renderProblem` shape refusals': async ({ serve }) => {
@@ -96,44 +96,48 @@ export const refusalLaws: readonly BindingLaw[] = [
       await served.send()
       const refusal = await served.send({ json: { amount: 200 } })
       const seen = [refusal.status, refusal.header('Content-Type'), refusal.text]
-      promised(seen, [422, contentType, '{"errors":["mismatched"]}'], 'The application decides how problems look.')
+      assertPromise(seen, [422, contentType, '{"errors":["mismatched"]}'], 'The application decides how problems look.')
     },
 
     'problem: a store that is away is 503 with advice to come back, and the handler does not run': async ({
       serve,
     }) => {
-      const store = trialStore()
+      const store = createTrialStore()
       const served = await serve(paid, { options: { store } })
       store.failNextBegin()
       const refusal = await served.send()
-      promised([refusal.status, refusal.code], [503, 'store_unavailable'], 'Without its store the library refuses.')
+      assertPromise(
+        [refusal.status, refusal.code],
+        [503, 'store_unavailable'],
+        'Without its store the library refuses.',
+      )
       const advice = [refusal.header('Retry-After'), refusal.header('X-Should-Retry')]
-      promised(advice, ['1', 'true'], 'A client is told to come back.')
-      promised(served.runs(), 0, 'A request that is refused does not run.')
-      promised((await served.send()).text, 'paid', 'Once the store is back, the request runs.')
+      assertPromise(advice, ['1', 'true'], 'A client is told to come back.')
+      assertPromise(served.runs(), 0, 'A request that is refused does not run.')
+      assertPromise((await served.send()).text, 'paid', 'Once the store is back, the request runs.')
     },
 
     'misuse: a scope that is none is answered with 500, and the handler does not run': async ({ serve }) => {
       const served = await serve(paid, { options: { scope: () => undefined } })
-      promised((await served.send()).status, 500, 'Misuse goes to the error handling of the framework.')
-      promised(served.runs(), 0, 'After misuse the handler does not run.')
-      promised(served.events, [], 'After misuse nothing was stored.')
+      assertPromise((await served.send()).status, 500, 'Misuse goes to the error handling of the framework.')
+      assertPromise(served.runs(), 0, 'After misuse the handler does not run.')
+      assertPromise(served.events, [], 'After misuse nothing was stored.')
     },
   }),
 
-  ...bindingLawsOf(
+  ...createBindingLaws(
     {
       'problem: two lines of the key header are 400 key_invalid': async ({ serve }) => {
         const served = await serve(paid)
         const refusal = await served.send({ headers: [['Idempotency-key', 'other']] })
-        promised([refusal.status, refusal.code], [400, 'key_invalid'], 'A request has one key.')
-        promised(served.runs(), 0, 'A request that is refused does not run.')
+        assertPromise([refusal.status, refusal.code], [400, 'key_invalid'], 'A request has one key.')
+        assertPromise(served.runs(), 0, 'A request that is refused does not run.')
       },
     },
     ({ joinsHeaderLines = false }) => !joinsHeaderLines,
   ),
 
-  ...bindingLawsOf(
+  ...createBindingLaws(
     {
       'problem: JSON that does not parse is 400 body_malformed, and the corrected body runs under the same key':
         async ({ serve }) => {
@@ -141,14 +145,14 @@ export const refusalLaws: readonly BindingLaw[] = [
           for (const bytes of ['{"amount":', ' ', 'paid']) {
             const refusal = await served.send({ bytes, headers: JSON_TYPE })
             const seen = [refusal.status, refusal.code, refusal.header('X-Should-Retry')]
-            promised(
+            assertPromise(
               seen,
               [400, 'body_malformed', 'false'],
               'A body that no handler can read is refused before the claim.',
             )
           }
-          promised(served.runs(), 0, 'A request that is refused does not run.')
-          promised((await served.send()).text, 'paid', 'A refusal leaves the key free.')
+          assertPromise(served.runs(), 0, 'A request that is refused does not run.')
+          assertPromise((await served.send()).text, 'paid', 'A refusal leaves the key free.')
         },
 
       'too large: a request body of more than 1 MiB is 413 body_too_large; without a key it passes': async ({
@@ -158,11 +162,19 @@ export const refusalLaws: readonly BindingLaw[] = [
         const MOST = 2 ** 20
         const large = { bytes: new Uint8Array(MOST + 1), headers: OCTETS }
         const refusal = await served.send(large)
-        promised([refusal.status, refusal.code], [413, 'body_too_large'], 'A binding holds no more than its limit.')
-        promised(served.runs(), 0, 'A request that is refused does not run.')
-        promised((await served.send({ ...large, key: null })).text, `${MOST + 1}`, 'Without a key nothing is held.')
+        assertPromise(
+          [refusal.status, refusal.code],
+          [413, 'body_too_large'],
+          'A binding holds no more than its limit.',
+        )
+        assertPromise(served.runs(), 0, 'A request that is refused does not run.')
+        assertPromise(
+          (await served.send({ ...large, key: null })).text,
+          `${MOST + 1}`,
+          'Without a key nothing is held.',
+        )
         const most = await served.send({ ...large, bytes: large.bytes.subarray(1) })
-        promised(most.text, `${MOST}`, 'A body of exactly the limit is read.')
+        assertPromise(most.text, `${MOST}`, 'A body of exactly the limit is read.')
       },
     },
     ({ readsBodies = false }) => readsBodies,

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
-import { promised } from '../seen.js'
+import { assertPromise } from '../seen.js'
 import type { BindingReply } from './binding-app.js'
-import { type BindingLaw, bindingLaw, bindingLawsOf, type SeenReply } from './binding-bench.js'
+import { type BindingLaw, bindingLaw, createBindingLaws, type SeenReply } from './binding-bench.js'
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 const TEXT = ['Content-Type', 'text/plain; charset=utf-8'] as const
@@ -33,40 +33,44 @@ export const replyLaws: readonly BindingLaw[] = [
         const own = await plain.send()
         const first = await served.send()
         const replay = await served.send()
-        promised(
+        assertPromise(
           essenceOf(first),
           essenceOf(own),
           'The first response is the one that the application sends by itself.',
         )
-        promised(essenceOf(replay), essenceOf(first), 'A replay is the first response again, byte for byte.')
-        promised(first.lines('Idempotent-Replayed'), [], 'A first response is not marked as a replay.')
-        promised(replay.lines('Idempotent-Replayed'), ['true'], 'A replay is marked as one.')
-        promised(served.runs(), 1, 'A handler runs once.')
+        assertPromise(essenceOf(replay), essenceOf(first), 'A replay is the first response again, byte for byte.')
+        assertPromise(first.lines('Idempotent-Replayed'), [], 'A first response is not marked as a replay.')
+        assertPromise(replay.lines('Idempotent-Replayed'), ['true'], 'A replay is marked as one.')
+        assertPromise(served.runs(), 1, 'A handler runs once.')
       },
     ),
   ),
 
-  ...bindingLawsOf({
+  ...createBindingLaws({
     'replay: cookies reach the first client, line by line, and no other': async ({ serve }) => {
       const served = await serve(() => ({ text: 'paid', headers: linesOf(COOKIES) }))
-      promised((await served.send()).lines('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
-      promised((await served.send()).lines('Set-Cookie'), [], 'A replay sets no cookies.')
+      assertPromise((await served.send()).lines('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
+      assertPromise((await served.send()).lines('Set-Cookie'), [], 'A replay sets no cookies.')
     },
 
     'replay: cookies that `keepHeader` keeps are replayed line by line': async ({ serve }) => {
       const options = { keepHeader: () => true }
       const served = await serve(() => ({ text: 'paid', headers: linesOf(COOKIES) }), { options })
       await served.send()
-      promised((await served.send()).lines('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
+      assertPromise((await served.send()).lines('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
     },
 
     'too large: an answer that is longer than `maxAnswerBytes` is sent, and not kept': async ({ serve }) => {
       const bytes = new Uint8Array(1_025).fill(1)
       const served = await serve(() => ({ bytes, headers: [BYTES] }), { options: { maxAnswerBytes: 1_024 } })
-      promised((await served.send()).body, Buffer.from(bytes), 'The first client gets the whole answer.')
+      assertPromise((await served.send()).body, Buffer.from(bytes), 'The first client gets the whole answer.')
       const again = await served.send()
-      promised([again.status, again.code], [409, 'answer_not_kept'], 'A retry is told that the answer was not kept.')
-      promised(served.runs(), 1, 'An operation whose answer was not kept does not run again.')
+      assertPromise(
+        [again.status, again.code],
+        [409, 'answer_not_kept'],
+        'A retry is told that the answer was not kept.',
+      )
+      assertPromise(served.runs(), 1, 'An operation whose answer was not kept does not run again.')
     },
   }),
 ]

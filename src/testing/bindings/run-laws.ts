@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, Store } from '../../core/index.js'
-import { promised } from '../seen.js'
-import { type BindingLaw, bindingLaw, bindingLawsOf, type SeenReply, trialStore } from './binding-bench.js'
+import { assertPromise } from '../seen.js'
+import { type BindingLaw, bindingLaw, createBindingLaws, createTrialStore, type SeenReply } from './binding-bench.js'
 
 const TWINS = 20
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 
 /** Who runs, what a handler receives, and what others get while it runs. */
-export const runLaws: readonly BindingLaw[] = bindingLawsOf({
+export const runLaws: readonly BindingLaw[] = createBindingLaws({
   'run: a handler receives its body as it was sent, and the context of its run': async ({ serve }) => {
     const seen: unknown[] = []
     const served = await serve(async ({ json, bytes, idempotency }) => {
@@ -21,7 +21,7 @@ export const runLaws: readonly BindingLaw[] = bindingLawsOf({
       [{ amount: 100, to: 'Zoë' }, 'json', 'acme', 1, 'none'],
       [[...ALL_BYTES], 'bytes', 'acme', 1, 'none'],
     ]
-    promised(seen, due, 'A handler receives its body and its context.')
+    assertPromise(seen, due, 'A handler receives its body and its context.')
   },
 
   'run: without a key, with a method that is not covered, or where `skip` says so, each request runs': async ({
@@ -37,20 +37,24 @@ export const runLaws: readonly BindingLaw[] = bindingLawsOf({
     )
     for (const sent of [{ key: null }, { method: 'GET' }, { headers: [['X-Skip', 'yes']] as const }]) {
       for (const reply of [await served.send(sent), await served.send(sent)]) {
-        promised([reply.text, reply.lines('Idempotent-Replayed')], ['run', []], 'A request that is not covered passes.')
+        assertPromise(
+          [reply.text, reply.lines('Idempotent-Replayed')],
+          ['run', []],
+          'A request that is not covered passes.',
+        )
       }
     }
-    promised(served.runs(), 6, 'A request that is not covered always runs.')
-    promised(new Set(contexts), new Set([undefined]), 'A handler of such a request has no context.')
+    assertPromise(served.runs(), 6, 'A request that is not covered always runs.')
+    assertPromise(new Set(contexts), new Set([undefined]), 'A handler of such a request has no context.')
   },
 
   'run: two scopes never meet': async ({ serve }) => {
     const served = await serve(() => ({ text: 'paid' }), { options: { scope: (header) => header('x-merchant') } })
     for (const merchant of ['acme', 'globex']) {
       const reply = await served.send({ headers: [['X-Merchant', merchant]] })
-      promised(reply.lines('Idempotent-Replayed'), [], 'A scope gets no answer of another.')
+      assertPromise(reply.lines('Idempotent-Replayed'), [], 'A scope gets no answer of another.')
     }
-    promised(served.runs(), 2, 'A handler runs once for each scope.')
+    assertPromise(served.runs(), 2, 'A handler runs once for each scope.')
   },
 
   'run: a key is read as its client has sent it': async ({ serve }) => {
@@ -63,7 +67,7 @@ export const runLaws: readonly BindingLaw[] = bindingLawsOf({
     for (const key of ['k', 'K', '"k"', '\u20ac 1']) {
       await served.send({ key: Buffer.from(key).toString('latin1') })
     }
-    promised(seen, ['k', 'K', '\u20ac 1'], 'A handler receives the key, and a retry of it does not run.')
+    assertPromise(seen, ['k', 'K', '\u20ac 1'], 'A handler receives the key, and a retry of it does not run.')
   },
 
   [`race: of ${TWINS} identical requests at once one runs, and the others are told that it is in flight`]: async ({
@@ -84,9 +88,9 @@ export const runLaws: readonly BindingLaw[] = bindingLawsOf({
       return reply
     }
     const replies = await Promise.all(Array.from({ length: TWINS }, twin))
-    promised(served.runs(), 1, 'Of identical requests at once, one runs.')
+    assertPromise(served.runs(), 1, 'Of identical requests at once, one runs.')
     const refused = replies.filter(({ status }) => status !== 200)
-    promised(refused.length, TWINS - 1, 'The others are refused while it runs.')
+    assertPromise(refused.length, TWINS - 1, 'The others are refused while it runs.')
     for (const refusal of refused) promisedInFlight(refusal)
   },
 
@@ -109,9 +113,9 @@ export const runLaws: readonly BindingLaw[] = bindingLawsOf({
     const first = served.send()
     await started.opened
     const second = served.send()
-    promised((await first).text, 'paid', 'The owner sends its answer.')
-    promised((await second).lines('Idempotent-Replayed'), ['true'], 'A duplicate that has waited gets a replay.')
-    promised(served.runs(), 1, 'A duplicate that waits does not run.')
+    assertPromise((await first).text, 'paid', 'The owner sends its answer.')
+    assertPromise((await second).lines('Idempotent-Replayed'), ['true'], 'A duplicate that has waited gets a replay.')
+    assertPromise(served.runs(), 1, 'A duplicate that waits does not run.')
   },
 
   'disconnect: a handler goes on when its client leaves, and a retry gets its answer': async ({ serve }) => {
@@ -131,18 +135,22 @@ export const runLaws: readonly BindingLaw[] = bindingLawsOf({
     await left
     await served.idle()
     const replay = await served.send()
-    promised(replay.text, '{"aborted":false}', 'A client that leaves does not abort the run.')
-    promised(replay.lines('Idempotent-Replayed'), ['true'], 'What was answered to nobody is replayed.')
-    promised(served.runs(), 1, 'A retry does not run again.')
+    assertPromise(replay.text, '{"aborted":false}', 'A client that leaves does not abort the run.')
+    assertPromise(replay.lines('Idempotent-Replayed'), ['true'], 'What was answered to nobody is replayed.')
+    assertPromise(served.runs(), 1, 'A retry does not run again.')
   },
 })
 
 function promisedInFlight(refusal: SeenReply): void {
-  promised([refusal.status, refusal.code], [409, 'in_flight'], 'A duplicate is told that its request is in flight.')
+  assertPromise(
+    [refusal.status, refusal.code],
+    [409, 'in_flight'],
+    'A duplicate is told that its request is in flight.',
+  )
   const advice = [/^[1-8]$/.test(refusal.header('Retry-After') ?? ''), refusal.header('X-Should-Retry')]
   const headers = Object.fromEntries(['Retry-After', 'X-Should-Retry'].map((name) => [name, refusal.header(name)]))
   if (advice[0] !== true || advice[1] !== 'true') {
-    promised(headers, { 'Retry-After': '1 to 8', 'X-Should-Retry': 'true' }, 'A duplicate is told to come back.')
+    assertPromise(headers, { 'Retry-After': '1 to 8', 'X-Should-Retry': 'true' }, 'A duplicate is told to come back.')
   }
 }
 
@@ -178,7 +186,7 @@ export const endLaws: readonly BindingLaw[] = [
   ...Object.entries(ENDS).map(([what, { status, command }]) =>
     bindingLaw(`end: ${what} is sent after the store has confirmed it, not before`, async ({ serve }) => {
       const [asked, confirmed] = [latch(), latch()]
-      const inner = trialStore()
+      const inner = createTrialStore()
       const store: Store = {
         ...inner,
         [command]: async (key: string, own: never) => {
@@ -201,15 +209,15 @@ export const endLaws: readonly BindingLaw[] = [
       const duplicate = await served.send()
       const seen = [hasLeft, duplicate.code]
       confirmed.open()
-      promised(seen, [false, 'in_flight'], 'Whoever has seen an end can send again at once.')
-      promised((await first).status, status, 'Then it is sent.')
+      assertPromise(seen, [false, 'in_flight'], 'Whoever has seen an end can send again at once.')
+      assertPromise((await first).status, status, 'Then it is sent.')
     }),
   ),
 
-  ...bindingLawsOf({
+  ...createBindingLaws({
     'end: where another attempt has completed the key, its answer is sent, and not the own one': async ({ serve }) => {
       const store: Store = {
-        ...trialStore(),
+        ...createTrialStore(),
         complete: async (_, { fingerprint }) => {
           return { ok: false, record: { state: 'completed', fingerprint, attempt: 2, answer: OTHERS } }
         },
@@ -217,12 +225,12 @@ export const endLaws: readonly BindingLaw[] = [
       const served = await serve(() => ({ text: 'paid' }), { options: { store } })
       const reply = await served.send()
       const seen = [reply.status, reply.text, reply.lines('Idempotent-Replayed')]
-      promised(seen, [202, 'paid by another', ['true']], 'Nobody is sent a success that no record holds.')
+      assertPromise(seen, [202, 'paid by another', ['true']], 'Nobody is sent a success that no record holds.')
     },
 
     'end: where another attempt owns the key, 409 in_flight is sent, and not the own answer': async ({ serve }) => {
       const store: Store = {
-        ...trialStore(),
+        ...createTrialStore(),
         complete: async (_, { fingerprint }) => {
           const record = {
             state: 'in-flight',
@@ -236,7 +244,7 @@ export const endLaws: readonly BindingLaw[] = [
       }
       const served = await serve(() => ({ text: 'paid' }), { options: { store } })
       const reply = await served.send()
-      promised([reply.status, reply.code], [409, 'in_flight'], 'Nobody is sent a success that no record holds.')
+      assertPromise([reply.status, reply.code], [409, 'in_flight'], 'Nobody is sent a success that no record holds.')
     },
   }),
 ]

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import type { Answer } from '../../core/index.js'
-import { everywhere, type Law, lawFor } from '../bench.js'
+import { createLawFactory, createLaws, type Law } from '../bench.js'
 import { ANSWER } from '../claimant.js'
-import { answerIn, answerTo, OK, promised, seenAnswer } from '../seen.js'
+import { assertPromise, getAnswer, getReplayedAnswer, OK, toSeenAnswer } from '../seen.js'
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 
@@ -67,25 +67,25 @@ const ANSWERS: readonly (readonly [what: string, ...answers: Partial<Answer>[]])
 /** An answer is returned byte for byte, as plain fields. */
 export const answerLaws: readonly Law[] = [
   ...ANSWERS.map(([what, ...answers]) =>
-    lawFor('everywhere')(`answer: ${what}`, async (bench) => {
+    createLawFactory('everywhere')(`answer: ${what}`, async (bench) => {
       for (const [i, given] of answers.entries()) {
         const answer = { ...ANSWER, ...given }
         const key = `${bench.key}:${i}`
         const owner = await bench.claimant({ key }).claims()
-        promised(await owner.complete(answer), OK, 'An owner can complete with any answer.')
-        const replayed = answerTo(await bench.claimant({ key }).begin()) ?? 'no answer'
-        promised(replayed, seenAnswer(answer), 'An answer is returned exactly as it was stored.')
+        assertPromise(await owner.complete(answer), OK, 'An owner can complete with any answer.')
+        const replayed = getReplayedAnswer(await bench.claimant({ key }).begin()) ?? 'no answer'
+        assertPromise(replayed, toSeenAnswer(answer), 'An answer is returned exactly as it was stored.')
       }
     }),
   ),
 
-  ...everywhere({
+  ...createLaws({
     'answer: a stale command gets the whole answer': async (bench) => {
       const owner = await bench.claimant().claims()
       const answer = { ...ANSWER, statusMessage: 'Made', body: ALL_BYTES }
       await owner.complete(answer)
-      const shown = answerIn(await bench.look())
-      promised(shown, seenAnswer(answer), 'A former owner needs the whole answer, because it sends it.')
+      const shown = getAnswer(await bench.look())
+      assertPromise(shown, toSeenAnswer(answer), 'A former owner needs the whole answer, because it sends it.')
     },
   }),
 ]

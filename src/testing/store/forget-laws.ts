@@ -1,11 +1,18 @@
 import type { Forgetting } from '../../core/index.js'
-import { type Bench, type Law, lawFor } from '../bench.js'
+import { type Bench, createLawFactory, type Law } from '../bench.js'
 import { ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
-import { NEW, OK, promised, refused, type SeenAnswer, type SeenRecord, stale } from '../seen.js'
-import { checkUnchanged, type Met, meeting, repeatEnd, SITUATIONS, type SituationName } from '../situations.js'
-import { promisedNearlyAll } from './operator-laws.js'
+import { assertPromise, expectStale, NEW, OK, refused, type SeenAnswer, type SeenRecord } from '../seen.js'
+import {
+  checkUnchanged,
+  createSituationLaw,
+  type Met,
+  repeatEnd,
+  SITUATIONS,
+  type SituationName,
+} from '../situations.js'
+import { assertFullRetention } from './operator-laws.js'
 
-const forgetful = lawFor('forgetful')
+const forgetful = createLawFactory('forgetful')
 
 /** What can be forgotten: an operation whose outcome is known. */
 const SETTLED: Readonly<Record<SituationName, boolean>> = {
@@ -25,16 +32,16 @@ const FORGOTTEN: SeenAnswer = { status: 200, statusMessage: '', headers: [], bod
 const FORGET_CELLS = Object.entries(SETTLED).flatMap(([situation, isSettled]) =>
   [false, true].map((removes): Law => {
     const name = `forget${removes ? ', removing' : ''} (${situation}): ${isSettled ? 'ok' : 'stale'}`
-    return meeting('forgetful', situation, name, async (bench, met) => {
+    return createSituationLaw('forgetful', situation, name, async (bench, met) => {
       const done = await bench.forget(lookedAt(met, removes))
       if (!isSettled) return checkStale(bench, met, done, name)
-      promised(done, OK, `${name}.`)
+      assertPromise(done, OK, `${name}.`)
       if (removes) return checkNew(bench, name)
       const record = forgotten(met.record)
-      promised(await bench.inspect(), record, `${name}, and only its answer is gone.`)
-      promised(await repeatEnd(met), OK, `${name}, and the last owner still owns it.`)
-      promised(await bench.forget(lookedAt(met, removes)), OK, `${name}, and it may be sent twice.`)
-      promised(await bench.inspect(), record, `${name}, and none of these changes the record.`)
+      assertPromise(await bench.inspect(), record, `${name}, and only its answer is gone.`)
+      assertPromise(await repeatEnd(met), OK, `${name}, and the last owner still owns it.`)
+      assertPromise(await bench.forget(lookedAt(met, removes)), OK, `${name}, and it may be sent twice.`)
+      assertPromise(await bench.inspect(), record, `${name}, and none of these changes the record.`)
     })
   }),
 )
@@ -57,8 +64,8 @@ const LIST_CELLS = Object.keys(SETTLED).map((situation): Law => {
   return forgetful(name, async (bench) => {
     const met = await SITUATIONS[situation as SituationName](within(bench, 'one'))
     const shown = (await bench.listScope()).map(({ record }) => record)
-    promised(shown, met.record === null ? [] : [unanswered(met.record)], `${name}.`)
-    promised(await bench.inspect(`${bench.key}:one`), met.record, `${name}, and changes nothing.`)
+    assertPromise(shown, met.record === null ? [] : [unanswered(met.record)], `${name}.`)
+    assertPromise(await bench.inspect(`${bench.key}:one`), met.record, `${name}, and changes nothing.`)
   })
 })
 
@@ -67,7 +74,7 @@ const LAWS: readonly Law[] = [
     const met = await SITUATIONS.completed(bench)
     await bench.forget(lookedAt(met, false))
     const due = refused(forgotten(met.record))
-    promised(await bench.claimant().begin(), due, 'Its answer is not kept, and the operation never runs again.')
+    assertPromise(await bench.claimant().begin(), due, 'Its answer is not kept, and the operation never runs again.')
   }),
 
   forgetful('forget: keeps the rest of the retention', (bench) =>
@@ -78,9 +85,9 @@ const LAWS: readonly Law[] = [
       const { fingerprint } = owner
       const done = await bench.forget({ state: 'completed', attempt: 1, fingerprint, removes: false }, key)
       return async () => {
-        promised(done, OK, 'Until its retention ends, its answer can be forgotten.')
+        assertPromise(done, OK, 'Until its retention ends, its answer can be forgotten.')
         await late()
-        promised(await bench.inspect(key), null, 'Its retention ends as if nothing had been forgotten.')
+        assertPromise(await bench.inspect(key), null, 'Its retention ends as if nothing had been forgotten.')
       }
     }),
   ),
@@ -89,7 +96,7 @@ const LAWS: readonly Law[] = [
     const met = await SITUATIONS.completed(bench)
     await bench.forget(lookedAt(met, false))
     await bench.pass()
-    promised(await bench.inspect(), forgotten(met.record), 'The key stays used.')
+    assertPromise(await bench.inspect(), forgotten(met.record), 'The key stays used.')
   }),
 
   forgetful('listScope: a walk lists all of a scope, and no other', async (bench) => {
@@ -97,26 +104,26 @@ const LAWS: readonly Law[] = [
     const keys = Array.from({ length: 50 }, (_, i) => `${scope}:%C3%A9${i}`)
     await Promise.all([...keys, `${scope}x:1`, `${bench.key}:1`].map((key) => bench.claimant({ key }).claims()))
     const found = (await bench.listScope(scope)).map(({ key }) => key)
-    promised([...new Set(found)].toSorted(), keys.toSorted(), 'These are the keys that begin with it and a colon.')
+    assertPromise([...new Set(found)].toSorted(), keys.toSorted(), 'These are the keys that begin with it and a colon.')
   }),
 
   forgetful('listScope: shows the rest of the retention', async (bench) => {
     await bench.claimant({ key: `${bench.key}:one` }).claims()
-    promisedNearlyAll(await bench.listScope())
+    assertFullRetention(await bench.listScope())
   }),
 
   forgetful('listScope: skips expired records', async (bench) => {
     const owner = await bench.claimant({ key: `${bench.key}:one` }).claims()
     await owner.complete(ANSWER, { retentionMs: bench.shortMs })
     await bench.pass()
-    promised(await bench.listScope(), [], 'After its retention there is no record.')
+    assertPromise(await bench.listScope(), [], 'After its retention there is no record.')
   }),
 
   forgetful('listScope: shows the answer of which nothing is kept', async (bench) => {
     const met = await SITUATIONS.completed(within(bench, 'one'))
     await bench.forget(lookedAt(met, false), `${bench.key}:one`)
     const [found] = await bench.listScope()
-    promised(found?.record, forgotten(met.record), 'So whoever repeats it sees that nothing is left to forget.')
+    assertPromise(found?.record, forgotten(met.record), 'So whoever repeats it sees that nothing is left to forget.')
   }),
 ]
 
@@ -143,11 +150,11 @@ function unanswered(record: SeenRecord): SeenRecord {
 
 async function checkStale(bench: Bench, met: Met, done: unknown, name: string): Promise<void> {
   const shown = met.record && unanswered(met.record)
-  promised(done, stale(shown), `${name}, and shows the current record, without its answer.`)
+  assertPromise(done, expectStale(shown), `${name}, and shows the current record, without its answer.`)
   await checkUnchanged(bench, met, name)
 }
 
 async function checkNew(bench: Bench, name: string): Promise<void> {
-  promised(await bench.inspect(), null, `${name}, and there is no record.`)
-  promised(await bench.claimant().begin(), NEW, `${name}, and the key is new.`)
+  assertPromise(await bench.inspect(), null, `${name}, and there is no record.`)
+  assertPromise(await bench.claimant().begin(), NEW, `${name}, and the key is new.`)
 }

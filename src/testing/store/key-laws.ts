@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { type Bench, everywhere, type Law } from '../bench.js'
+import { type Bench, createLaws, type Law } from '../bench.js'
 import { ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
-import { acquired, answerTo, NEW, OK, promised, refused, stale } from '../seen.js'
-import { completed, failedUncertain, keptOut, lapsed, shownTo, takenOver } from '../situations.js'
+import { assertPromise, expectAcquired, expectStale, getReplayedAnswer, NEW, OK, refused } from '../seen.js'
+import {
+  assertKeptOut,
+  claimAndLapse,
+  completed,
+  failedUncertain,
+  hideForeignAnswer,
+  takeOverLapsed,
+} from '../situations.js'
 
 /** Strings that a store might interpret or normalise. Each is a separate key. */
 const ODD_KEYS = [
@@ -54,7 +61,7 @@ const ODD_KEYS = [
 const LONGEST = `${'%F0%9F%92%B6'.repeat(255)}:${'%F0%9F%92%B6'.repeat(254)}`
 
 /** Apart: no two keys share a record. */
-export const keyLaws: readonly Law[] = everywhere({
+export const keyLaws: readonly Law[] = createLaws({
   'apart: each key has its own record, however similar two keys are': (bench) =>
     ownRecordEach(
       bench,
@@ -75,15 +82,15 @@ export const keyLaws: readonly Law[] = everywhere({
     const other = await bench.claimant({ key: there }).claims()
     await owner.complete(ANSWER, { key: there })
     await owner.release({ key: there })
-    promised(await bench.look(there), bench.inFlight(other), 'A token owns only the record that it claimed.')
-    promised(await other.complete(), OK, 'Its owner completes.')
-    promised(await bench.look(here), bench.inFlight(owner), 'The completion of one key does not change another.')
+    assertPromise(await bench.look(there), bench.inFlight(other), 'A token owns only the record that it claimed.')
+    assertPromise(await other.complete(), OK, 'Its owner completes.')
+    assertPromise(await bench.look(here), bench.inFlight(owner), 'The completion of one key does not change another.')
   },
 
   'apart: claims of 50 keys at once all succeed': async (bench) => {
     const keys = Array.from({ length: 50 }, (_, i) => `${bench.key}:${i}`)
     const begun = await Promise.all(keys.map((key) => bench.claimant({ key }).begin()))
-    promised(begun, Array(50).fill(NEW), 'A claim does not block a claim of another key.')
+    assertPromise(begun, Array(50).fill(NEW), 'A claim does not block a claim of another key.')
   },
 })
 
@@ -91,16 +98,16 @@ async function ownRecordEach(bench: Bench, keys: readonly string[]): Promise<voi
   const owners = []
   for (const key of keys) {
     const owner = bench.claimant({ key })
-    promised(await owner.begin(), NEW, `A key that was never claimed is new: ${shown(key)}.`)
+    assertPromise(await owner.begin(), NEW, `A key that was never claimed is new: ${shown(key)}.`)
     owners.push(owner)
   }
   for (const [i, owner] of owners.entries()) {
     const done = await owner.complete({ ...ANSWER, status: 200 + i })
-    promised(done, OK, `Each key is completed by its own owner: ${shown(keys[i] as string)}.`)
+    assertPromise(done, OK, `Each key is completed by its own owner: ${shown(keys[i] as string)}.`)
   }
   for (const [i, key] of keys.entries()) {
-    const answer = answerTo(await bench.claimant({ key }).begin())
-    promised(answer?.status, 200 + i, `Each key gets its own answer: ${shown(key)}.`)
+    const answer = getReplayedAnswer(await bench.claimant({ key }).begin())
+    assertPromise(answer?.status, 200 + i, `Each key gets its own answer: ${shown(key)}.`)
   }
 }
 
@@ -109,13 +116,13 @@ function shown(key: string): string {
 }
 
 /** Bound, and fresh means fresh: what a record keeps about earlier attempts. */
-export const boundKeyLaws: readonly Law[] = everywhere({
+export const boundKeyLaws: readonly Law[] = createLaws({
   'bound: a completed key belongs to its fingerprint': async (bench) => {
     const owner = await bench.claimant().claims()
     await owner.complete()
     const begun = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).begin()
-    const record = shownTo(OTHER_FINGERPRINT, completed(owner))
-    promised(begun, refused(record), 'A claim with another fingerprint gets the bound record.')
+    const record = hideForeignAnswer(OTHER_FINGERPRINT, completed(owner))
+    assertPromise(begun, refused(record), 'A claim with another fingerprint gets the bound record.')
   },
 
   'bound: a command that comes with another fingerprint is not shown the answer': async (bench) => {
@@ -125,20 +132,20 @@ export const boundKeyLaws: readonly Law[] = everywhere({
     // It makes no difference which token is sent, or which command is refused.
     for (const token of [owner.token, randomUUID()]) {
       const other = bench.claimant({ token, fingerprint: OTHER_FINGERPRINT, attempt: 1 })
-      promised(await other.begin(), refused(record), 'begin shows the record without its answer.')
-      promised(await other.renew(), stale(record), 'renew shows the record without its answer.')
-      promised(await other.release(), stale(record), 'release shows the record without its answer.')
+      assertPromise(await other.begin(), refused(record), 'begin shows the record without its answer.')
+      assertPromise(await other.renew(), expectStale(record), 'renew shows the record without its answer.')
+      assertPromise(await other.release(), expectStale(record), 'release shows the record without its answer.')
     }
     const stranger = bench.claimant({ fingerprint: OTHER_FINGERPRINT, attempt: 1 })
-    promised(await stranger.complete(), stale(record), 'complete shows the record without its answer.')
-    promised(await bench.look(), completed(owner), 'A command with the same fingerprint gets the answer.')
+    assertPromise(await stranger.complete(), expectStale(record), 'complete shows the record without its answer.')
+    assertPromise(await bench.look(), completed(owner), 'A command with the same fingerprint gets the answer.')
   },
 
   'bound: a released key may be claimed with another fingerprint': async (bench) => {
     await (await bench.claimant().claims()).release()
     const corrected = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).claims()
     await corrected.complete()
-    promised(
+    assertPromise(
       (await bench.look())?.fingerprint,
       OTHER_FINGERPRINT,
       'A corrected request may follow a failure, and binds the key.',
@@ -146,10 +153,10 @@ export const boundKeyLaws: readonly Law[] = everywhere({
   },
 
   'bound: a key in flight belongs to its fingerprint, lapsed or not': async (bench) => {
-    const owner = await lapsed(bench)
+    const owner = await claimAndLapse(bench)
     const other = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
     const record = bench.inFlight(owner, { lease: 'lapsed' })
-    promised(await other.begin(), refused(record), 'A lapsed record stays bound to its fingerprint.')
+    assertPromise(await other.begin(), refused(record), 'A lapsed record stays bound to its fingerprint.')
   },
 
   'bound: an uncertain failure keeps its fingerprint through a takeover and its failure': async (bench) => {
@@ -158,85 +165,93 @@ export const boundKeyLaws: readonly Law[] = everywhere({
     await owner.release()
     const other = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
     const due = refused(failedUncertain(owner, 2))
-    promised(await other.begin(), due, 'An uncertain record stays bound to its fingerprint.')
+    assertPromise(await other.begin(), due, 'An uncertain record stays bound to its fingerprint.')
   },
 
   'bound: the attempt only grows, through failures, lapses and uncertainty': async (bench) => {
     await (await bench.claimant().claims()).release()
     await (await bench.claimant().claims()).release()
-    await lapsed(bench)
+    await claimAndLapse(bench)
     await (await bench.claimant().claims()).release()
     const fifth = bench.claimant()
-    promised(await fifth.begin(), acquired(5, 'unknown'), 'The claim after four attempts is the fifth.')
+    assertPromise(await fifth.begin(), expectAcquired(5, 'unknown'), 'The claim after four attempts is the fifth.')
     await fifth.complete()
-    promised(await bench.look(), completed(fifth, 5), 'The completed record shows attempt 5.')
+    assertPromise(await bench.look(), completed(fifth, 5), 'The completed record shows attempt 5.')
   },
 
   "bound: the attempt is the record's own, whatever its owner says": async (bench) => {
     await (await bench.claimant().claims()).release()
     const owner = await bench.claimant().claims()
-    promised(await owner.renew({ attempt: 9 }), OK, 'The token proves who owns it.')
-    promised(await bench.look(), bench.inFlight(owner, { attempt: 2 }), 'renew does not change the attempt.')
+    assertPromise(await owner.renew({ attempt: 9 }), OK, 'The token proves who owns it.')
+    assertPromise(await bench.look(), bench.inFlight(owner, { attempt: 2 }), 'renew does not change the attempt.')
     await owner.release({ attempt: 0 })
     const next = bench.claimant()
-    promised(await next.begin(), acquired(3, 'failed'), 'release does not change the attempt.')
+    assertPromise(await next.begin(), expectAcquired(3, 'failed'), 'release does not change the attempt.')
     await next.complete(undefined, { attempt: 9 })
-    promised(await bench.look(), completed(next, 3), 'complete does not change the attempt.')
+    assertPromise(await bench.look(), completed(next, 3), 'complete does not change the attempt.')
   },
 
   "bound: the fingerprint is the record's own, whatever its owner says": async (bench) => {
     const owner = await bench.claimant().claims()
     const other = { fingerprint: OTHER_FINGERPRINT }
     await owner.begin(other)
-    promised(await bench.look(), bench.inFlight(owner), 'begin of its token does not change the fingerprint.')
+    assertPromise(await bench.look(), bench.inFlight(owner), 'begin of its token does not change the fingerprint.')
     await owner.renew(other)
-    promised(await bench.look(), bench.inFlight(owner), 'renew does not change the fingerprint.')
+    assertPromise(await bench.look(), bench.inFlight(owner), 'renew does not change the fingerprint.')
   },
 
   'fresh: after certain failures the outcome is failed': async (bench) => {
     for (let attempt = 1; attempt <= 4; attempt++) {
       const claimant = bench.claimant()
-      const due = acquired(attempt, attempt === 1 ? 'none' : 'failed')
-      promised(await claimant.begin(), due, 'After certain failures the outcome is not unknown.')
+      const due = expectAcquired(attempt, attempt === 1 ? 'none' : 'failed')
+      assertPromise(await claimant.begin(), due, 'After certain failures the outcome is not unknown.')
       await claimant.release()
     }
   },
 
   'fresh: an attempt that failed after it may have had an effect leaves the outcome unknown': async (bench) => {
     await (await bench.claimant().claims()).release({ uncertain: true })
-    promised(
+    assertPromise(
       await bench.claimant().begin(),
-      acquired(2, 'unknown'),
+      expectAcquired(2, 'unknown'),
       'An uncertain failure is reported to the next attempt.',
     )
   },
 
   'fresh: an attempt that stalled leaves the outcome unknown': async (bench) => {
-    await lapsed(bench)
-    promised(await bench.claimant().begin(), acquired(2, 'unknown'), 'A lapse is reported to the next attempt.')
+    await claimAndLapse(bench)
+    assertPromise(
+      await bench.claimant().begin(),
+      expectAcquired(2, 'unknown'),
+      'A lapse is reported to the next attempt.',
+    )
   },
 
   'fresh: uncertain is only ever added: no failing takeover forgets it': async (bench) => {
-    const owner = await takenOver(bench, bench.longMs)
+    const owner = await takeOverLapsed(bench, bench.longMs)
     await owner.release({ uncertain: false })
-    promised(
+    assertPromise(
       await bench.look(),
       failedUncertain(owner, 2),
       'A takeover that fails for certain leaves the record uncertain.',
     )
-    promised(await bench.claimant().begin(), acquired(3, 'unknown'), 'The next attempt gets the unknown outcome.')
+    assertPromise(
+      await bench.claimant().begin(),
+      expectAcquired(3, 'unknown'),
+      'The next attempt gets the unknown outcome.',
+    )
   },
 
   'fresh: a takeover of an uncertain failure stays uncertain when it fails': async (bench) => {
     await (await bench.claimant().claims()).release({ uncertain: true })
     await (await bench.claimant().claims()).release({ uncertain: false })
-    promised(await bench.claimant().begin(), acquired(3, 'unknown'), 'The first attempt stays uncertain.')
+    assertPromise(await bench.claimant().begin(), expectAcquired(3, 'unknown'), 'The first attempt stays uncertain.')
   },
 
   'fresh: a renewal does not forget uncertainty': async (bench) => {
-    const owner = await takenOver(bench, bench.longMs)
+    const owner = await takeOverLapsed(bench, bench.longMs)
     await owner.renew({ uncertain: false })
-    promised(
+    assertPromise(
       await bench.look(),
       bench.inFlight(owner, { attempt: 2, uncertain: true }),
       'After renew the record is still uncertain.',
@@ -244,24 +259,24 @@ export const boundKeyLaws: readonly Law[] = everywhere({
   },
 
   'fresh: a lapse without a takeover leaves nothing uncertain if its owner fails for certain': async (bench) => {
-    const owner = await lapsed(bench)
-    promised(await owner.release(), OK, 'Its owner can still release it.')
-    promised(await bench.claimant().begin(), acquired(2, 'failed'), 'A lapse alone changes nothing.')
+    const owner = await claimAndLapse(bench)
+    assertPromise(await owner.release(), OK, 'Its owner can still release it.')
+    assertPromise(await bench.claimant().begin(), expectAcquired(2, 'failed'), 'A lapse alone changes nothing.')
   },
 
   'fresh: a claim that renew restored as uncertain stays so': async (bench) => {
     const owner = bench.claimant({ attempt: 2, uncertain: true })
     await owner.renew()
     await owner.release({ uncertain: false })
-    promised(await bench.claimant().begin(), acquired(3, 'unknown'), 'A restored claim stays uncertain.')
+    assertPromise(await bench.claimant().begin(), expectAcquired(3, 'unknown'), 'A restored claim stays uncertain.')
   },
 
   'fresh: a begin refused for an unknown outcome leaves it to a begin that reruns': async (bench) => {
-    await lapsed(bench)
-    await keptOut(
+    await claimAndLapse(bench)
+    await assertKeptOut(
       bench.claimant({ unknownOutcome: 'refuse' }),
       'A begin that refuses unknown outcomes does not acquire.',
     )
-    promised(await bench.claimant().begin(), acquired(2, 'unknown'), 'A refusal changes nothing.')
+    assertPromise(await bench.claimant().begin(), expectAcquired(2, 'unknown'), 'A refusal changes nothing.')
   },
 })

@@ -1,9 +1,17 @@
-import { type Bench, type Law, lawFor } from '../bench.js'
+import { type Bench, createLawFactory, type Law } from '../bench.js'
 import { type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
-import { failed, OK, promised, refused, type SeenBegun, type SeenRecord, stale } from '../seen.js'
-import { completed, failedUncertain, type Met, meeting, repeatEnd, type SituationName, shownTo } from '../situations.js'
+import { assertPromise, expectStale, failed, OK, refused, type SeenBegun, type SeenRecord } from '../seen.js'
+import {
+  completed,
+  createSituationLaw,
+  failedUncertain,
+  hideForeignAnswer,
+  type Met,
+  repeatEnd,
+  type SituationName,
+} from '../situations.js'
 
-const law = lawFor('everywhere')
+const law = createLawFactory('everywhere')
 
 type BeginResult =
   /** Not acquired: the record is shown and stays unchanged. */
@@ -59,7 +67,7 @@ export const beginTable: readonly Law[] = Object.entries(BEGIN).flatMap(([situat
   return ASKERS.map(([column, asker, ask]): Law => {
     const result = row[column]
     const name = `begin (${situation}) by ${asker}: ${inWords(result)}`
-    return meeting('everywhere', situation, name, async (bench, met) => {
+    return createSituationLaw('everywhere', situation, name, async (bench, met) => {
       const claimant = ask(bench, met)
       const begun = await claimant.begin()
       if (result === 'refused') await checkRefused(bench, met, claimant, begun, name)
@@ -70,20 +78,20 @@ export const beginTable: readonly Law[] = Object.entries(BEGIN).flatMap(([situat
 })
 
 async function checkRefused(bench: Bench, met: Met, claimant: Claimant, begun: SeenBegun, name: string): Promise<void> {
-  const record = shownTo(claimant.fingerprint, met.record)
-  promised(begun, refused(record), `${name}, and shows the current record.`)
-  promised(await bench.look(), met.record, `${name}, and changes nothing.`)
+  const record = hideForeignAnswer(claimant.fingerprint, met.record)
+  assertPromise(begun, refused(record), `${name}, and shows the current record.`)
+  assertPromise(await bench.look(), met.record, `${name}, and changes nothing.`)
   if (claimant !== met.owner) {
-    promised(await claimant.renew(), stale(record), `${name}, and the claimant owns nothing.`)
+    assertPromise(await claimant.renew(), expectStale(record), `${name}, and the claimant owns nothing.`)
   }
-  promised(await repeatEnd(met), OK, `${name}, and the last owner still owns the record.`)
+  assertPromise(await repeatEnd(met), OK, `${name}, and the last owner still owns the record.`)
 }
 
 async function checkAgain(bench: Bench, met: Met, begun: SeenBegun, name: string): Promise<void> {
   const afterTakeover = bench.inFlight(met.owner, { attempt: 2, uncertain: true })
   const [first, live] = met.record?.attempt === 2 ? [SECOND_UNKNOWN, afterTakeover] : [FIRST, bench.inFlight(met.owner)]
-  promised(begun, { acquired: true, ...first }, `${name}, with the same reply as the first time.`)
-  promised(await bench.look(), live, `${name}, and the lease restarts.`)
+  assertPromise(begun, { acquired: true, ...first }, `${name}, with the same reply as the first time.`)
+  assertPromise(await bench.look(), live, `${name}, and the lease restarts.`)
 }
 
 async function checkAcquired(
@@ -94,13 +102,13 @@ async function checkAcquired(
   result: typeof FIRST | Exclude<BeginResult, string>,
   name: string,
 ): Promise<void> {
-  promised(begun, { acquired: true, ...result }, `${name}.`)
+  assertPromise(begun, { acquired: true, ...result }, `${name}.`)
   const uncertain = result.previousOutcome === 'unknown'
   const record = bench.inFlight(claimant, { attempt: result.attempt, uncertain })
-  promised(await bench.look(), record, `${name}, and the record shows it.`)
-  promised(await claimant.renew(), OK, `${name}, and the claimant owns the record.`)
+  assertPromise(await bench.look(), record, `${name}, and the record shows it.`)
+  assertPromise(await claimant.renew(), OK, `${name}, and the claimant owns the record.`)
   if (met.record === null) return
-  promised(await met.owner.renew(), stale(record), `${name}, and the former owner does not.`)
+  assertPromise(await met.owner.renew(), expectStale(record), `${name}, and the former owner does not.`)
 }
 
 function inWords(result: BeginResult): string {
@@ -139,14 +147,14 @@ const OWN_CELLS = Object.entries(OWN).flatMap(([situation, row]) =>
     const name = `${command} (own, ${situation}): ${IN_WORDS[result]}`
     // Sent again with another answer: the first answer stays.
     const answer = result === 'repeats' ? OTHER_ANSWER : undefined
-    return meeting('everywhere', situation, name, async (bench, met) => {
+    return createSituationLaw('everywhere', situation, name, async (bench, met) => {
       const done = await send(met.owner, command, answer)
       if (result === 'ends') {
-        promised(done, OK, `${name}.`)
-        promised(await bench.look(), afterEnd(bench, met, command), `${name}, and the record shows it.`)
+        assertPromise(done, OK, `${name}.`)
+        assertPromise(await bench.look(), afterEnd(bench, met, command), `${name}, and the record shows it.`)
       } else {
-        promised(done, result === 'stale' ? stale(met.record) : OK, `${name}.`)
-        promised(await bench.look(), met.record, `${name}, and changes nothing.`)
+        assertPromise(done, result === 'stale' ? expectStale(met.record) : OK, `${name}.`)
+        assertPromise(await bench.look(), met.record, `${name}, and changes nothing.`)
       }
     })
   }),
@@ -155,11 +163,11 @@ const OWN_CELLS = Object.entries(OWN).flatMap(([situation, row]) =>
 const ANOTHERS_CELLS = Object.keys(OWN).flatMap((situation) =>
   COMMANDS.map((command): Law => {
     const name = `${command} (another's, ${situation}): stale`
-    return meeting('everywhere', situation, name, async (bench, met) => {
+    return createSituationLaw('everywhere', situation, name, async (bench, met) => {
       const stranger = bench.claimant({ attempt: 7 })
-      promised(await send(stranger, command, OTHER_ANSWER), stale(met.record), `${name}.`)
-      promised(await bench.look(), met.record, `${name}, and changes nothing.`)
-      promised(await repeatEnd(met), OK, `${name}, and the last owner still owns the record.`)
+      assertPromise(await send(stranger, command, OTHER_ANSWER), expectStale(met.record), `${name}.`)
+      assertPromise(await bench.look(), met.record, `${name}, and changes nothing.`)
+      assertPromise(await repeatEnd(met), OK, `${name}, and the last owner still owns the record.`)
     })
   }),
 )
@@ -171,11 +179,11 @@ const NONE_CELLS = COMMANDS.flatMap((command) =>
     const name = `${command} (none${uncertain ? ', of an uncertain attempt' : ''}): ${result}`
     return law(name, async (bench) => {
       const owner = bench.claimant({ attempt: 3, uncertain })
-      promised(await send(owner, command), OK, `${name}.`)
+      assertPromise(await send(owner, command), OK, `${name}.`)
       const becomes = uncertain || command === 'release as uncertain'
       const record = afterCommand(bench, owner, command, 3, becomes)
-      promised(await bench.look(), record, `${name}, with the attempt and uncertainty that the owner sent.`)
-      promised(await repeatEnd({ owner, record }), OK, `${name}, and the owner owns the record.`)
+      assertPromise(await bench.look(), record, `${name}, with the attempt and uncertainty that the owner sent.`)
+      assertPromise(await repeatEnd({ owner, record }), OK, `${name}, and the owner owns the record.`)
     })
   }),
 )

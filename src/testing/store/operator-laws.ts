@@ -1,22 +1,33 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer } from '../../core/index.js'
-import { type Bench, type Law, lawFor } from '../bench.js'
+import { type Bench, createLawFactory, type Law } from '../bench.js'
 import { ANSWER, LONG_MS, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from '../claimant.js'
-import { acquired, answerIn, failed, NEW, OK, promised, refused, type SeenRecord, seenAnswer, stale } from '../seen.js'
 import {
+  assertPromise,
+  expectAcquired,
+  expectStale,
+  failed,
+  getAnswer,
+  NEW,
+  OK,
+  refused,
+  type SeenRecord,
+  toSeenAnswer,
+} from '../seen.js'
+import {
+  assertKeptOut,
   checkUnchanged,
+  claimAndLapse,
   completed,
+  createSituationLaw,
   failedUncertain,
-  keptOut,
-  lapsed,
   type Met,
-  meeting,
   SITUATIONS,
   type SituationName,
 } from '../situations.js'
 
-const operable = lawFor('operable')
-const listable = lawFor('listable')
+const operable = createLawFactory('operable')
+const listable = createLawFactory('listable')
 
 /** What can be resolved: an attempt that died or stalled, or a failure that may have had its effect. */
 const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
@@ -33,8 +44,8 @@ const UNKNOWN: Readonly<Record<SituationName, boolean>> = {
 
 const INSPECT_CELLS = Object.entries(SITUATIONS).map(([situation]): Law => {
   const name = `inspect (${situation}): shows the record`
-  return meeting('operable', situation, name, async (bench, met) => {
-    promised(await bench.inspect(), met.record, `${name}.`)
+  return createSituationLaw('operable', situation, name, async (bench, met) => {
+    assertPromise(await bench.inspect(), met.record, `${name}.`)
     await checkUnchanged(bench, met, name)
   })
 })
@@ -50,17 +61,25 @@ type Outcome = keyof typeof OUTCOMES
 const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =>
   Object.entries(OUTCOMES).map(([as, answer]): Law => {
     const name = `resolve as ${as} (${situation}): ${isUnknown ? 'ok' : 'stale'}`
-    return meeting('operable', situation, name, async (bench, met) => {
+    return createSituationLaw('operable', situation, name, async (bench, met) => {
       const attempt = attemptOf(met)
       const done = await bench.resolve(attempt, answer)
       if (!isUnknown) return checkStale(bench, met, done, name)
-      promised(done, OK, `${name}.`)
+      assertPromise(done, OK, `${name}.`)
       const record = resolved(met, as as Outcome)
-      promised(await bench.look(), record, `${name}, as the attempt that was settled.`)
-      promised(await met.owner.renew(), stale(record), `${name}, and the former owner no longer owns it.`)
-      promised(await met.owner.complete(OTHER_ANSWER), stale(record), `${name}, and a late answer is fenced.`)
-      promised(await met.owner.release({ uncertain: true }), stale(record), `${name}, and a late failure is fenced.`)
-      promised(await bench.look(), record, `${name}, and none of these changes the record.`)
+      assertPromise(await bench.look(), record, `${name}, as the attempt that was settled.`)
+      assertPromise(await met.owner.renew(), expectStale(record), `${name}, and the former owner no longer owns it.`)
+      assertPromise(
+        await met.owner.complete(OTHER_ANSWER),
+        expectStale(record),
+        `${name}, and a late answer is fenced.`,
+      )
+      assertPromise(
+        await met.owner.release({ uncertain: true }),
+        expectStale(record),
+        `${name}, and a late failure is fenced.`,
+      )
+      assertPromise(await bench.look(), record, `${name}, and none of these changes the record.`)
     })
   }),
 )
@@ -68,7 +87,7 @@ const RESOLVE_CELLS = Object.entries(UNKNOWN).flatMap(([situation, isUnknown]) =
 const OTHER_ATTEMPT_CELLS = Object.keys(UNKNOWN).flatMap((situation) =>
   [-1, 1].map((difference): Law => {
     const name = `resolve (${situation}) of the attempt ${difference < 0 ? 'before' : 'after'}: stale`
-    return meeting('operable', situation, name, async (bench, met) => {
+    return createSituationLaw('operable', situation, name, async (bench, met) => {
       await checkStale(bench, met, await bench.resolve(attemptOf(met) + difference, ANSWER), name)
     })
   }),
@@ -76,73 +95,78 @@ const OTHER_ATTEMPT_CELLS = Object.keys(UNKNOWN).flatMap((situation) =>
 
 const LAWS: readonly Law[] = [
   operable('resolve: as failed frees the key for any fingerprint, with previous outcome failed', async (bench) => {
-    await lapsed(bench)
+    await claimAndLapse(bench)
     await bench.resolve(1, null)
     const corrected = bench.claimant({ fingerprint: OTHER_FINGERPRINT, unknownOutcome: 'refuse' })
-    promised(await corrected.begin(), acquired(2, 'failed'), 'A key resolved as failed is a certain failure.')
+    assertPromise(
+      await corrected.begin(),
+      expectAcquired(2, 'failed'),
+      'A key resolved as failed is a certain failure.',
+    )
   }),
 
   operable(
     'resolve: a key resolved as completed is never claimed again, and each begin gets the answer',
     async (bench) => {
-      const owner = await lapsed(bench)
+      const owner = await claimAndLapse(bench)
       await bench.resolve(1, ANSWER)
       const due = refused(completed(owner, 1))
-      promised(await bench.claimant().begin(), due, 'A key resolved as completed is completed.')
-      promised(await owner.begin(), due, 'The former owner gets the same reply.')
+      assertPromise(await bench.claimant().begin(), due, 'A key resolved as completed is completed.')
+      assertPromise(await owner.begin(), due, 'The former owner gets the same reply.')
     },
   ),
 
   operable('resolve: to be rerun lets the next claim go on once, with its fingerprint, and told so', async (bench) => {
-    await lapsed(bench)
+    await claimAndLapse(bench)
     await bench.resolve(1, 'rerun')
-    promised(await isMarked(bench), true, '`inspect` shows `rerun`.')
+    assertPromise(await isMarked(bench), true, '`inspect` shows `rerun`.')
     const refuses = { unknownOutcome: 'refuse' } as const
     const other = bench.claimant({ ...refuses, fingerprint: OTHER_FINGERPRINT })
-    await keptOut(other, 'The key stays bound to its fingerprint.')
+    await assertKeptOut(other, 'The key stays bound to its fingerprint.')
     const next = bench.claimant(refuses)
-    promised(
+    assertPromise(
       await next.begin(),
-      acquired(2, 'unknown'),
+      expectAcquired(2, 'unknown'),
       'It is taken over even by a claim that refuses unknown outcomes, and stays unknown.',
     )
     await next.release({ uncertain: true })
-    promised(await isMarked(bench), false, 'The claim clears the mark.')
-    await keptOut(bench.claimant(refuses), 'An attempt after it is refused again.')
+    assertPromise(await isMarked(bench), false, 'The claim clears the mark.')
+    await assertKeptOut(bench.claimant(refuses), 'An attempt after it is refused again.')
   }),
 
   ...eitherWay('resolve: a repetition is confirmed and changes nothing', async (bench, answer) => {
-    await lapsed(bench)
+    await claimAndLapse(bench)
     const token = randomUUID()
-    promised(await bench.resolve(1, answer, { token }), OK, 'An unknown outcome can be resolved.')
+    assertPromise(await bench.resolve(1, answer, { token }), OK, 'An unknown outcome can be resolved.')
     const record = await bench.look()
     const other = answer === null ? ANSWER : null
-    promised(await bench.resolve(1, other, { token }), OK, 'A repetition is confirmed, even with another outcome.')
-    promised(await bench.look(), record, 'The repetition changes nothing.')
+    assertPromise(await bench.resolve(1, other, { token }), OK, 'A repetition is confirmed, even with another outcome.')
+    assertPromise(await bench.look(), record, 'The repetition changes nothing.')
   }),
 
   operable('resolve: a repetition after a later attempt changes nothing', async (bench) => {
-    await lapsed(bench)
+    await claimAndLapse(bench)
     const token = randomUUID()
     await bench.resolve(1, null, { token })
-    const later = await lapsed(bench)
+    const later = await claimAndLapse(bench)
     const record = bench.inFlight(later, { attempt: 2, lease: 'lapsed' })
     const again = await bench.resolve(1, null, { token })
-    promised(again, stale(record), 'A resolution applies to its own attempt only.')
-    promised(await later.renew(), OK, 'The later attempt keeps its owner.')
+    assertPromise(again, expectStale(record), 'A resolution applies to its own attempt only.')
+    assertPromise(await later.renew(), OK, 'The later attempt keeps its owner.')
   }),
 
   operable('resolve: of 20 operators at once, one resolves', async (bench) => {
-    await lapsed(bench)
+    await claimAndLapse(bench)
     const answers = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? ANSWER : null))
     const done = await Promise.all(answers.map((answer) => bench.resolve(1, answer)))
-    promised(done.filter(({ ok }) => ok).length, 1, 'The first operator decides.')
+    assertPromise(done.filter(({ ok }) => ok).length, 1, 'The first operator decides.')
     const record = await bench.look()
-    for (const one of done) if (!one.ok) promised(one.record, record, "The others get the first operator's decision.")
+    for (const one of done)
+      if (!one.ok) assertPromise(one.record, record, "The others get the first operator's decision.")
   }),
 
   operable('resolve: the answer is kept unchanged', async (bench) => {
-    await lapsed(bench)
+    await claimAndLapse(bench)
     const headers = [
       ['Link', '</a>; rel="next"'],
       ['Link', 'caf\u00e9'],
@@ -150,9 +174,9 @@ const LAWS: readonly Law[] = [
     const body = Uint8Array.from({ length: 256 }, (_, i) => i)
     const answer = { status: 203, statusMessage: 'Found out', headers, body }
     await bench.resolve(1, answer)
-    promised(
-      answerIn(await bench.inspect()),
-      seenAnswer(answer),
+    assertPromise(
+      getAnswer(await bench.inspect()),
+      toSeenAnswer(answer),
       'Status, reason, headers and bytes are as the operator gave them.',
     )
   }),
@@ -163,20 +187,20 @@ const LAWS: readonly Law[] = [
       await early()
       const done = await bench.resolve(1, answer, { key })
       return async () => {
-        promised(done, OK, 'An unknown outcome can be resolved until its retention ends.')
+        assertPromise(done, OK, 'An unknown outcome can be resolved until its retention ends.')
         await late()
         const state = (await bench.inspect(key))?.state
-        promised({ state }, { state: stateOf(answer) }, 'Its retention starts at the resolution.')
+        assertPromise({ state }, { state: stateOf(answer) }, 'Its retention starts at the resolution.')
       }
     }),
   ),
 
   ...eitherWay('resolve: never shortens the retention of the record', async (bench, answer) => {
-    await lapsed(bench)
+    await claimAndLapse(bench)
     await bench.resolve(1, answer, { retentionMs: bench.shortMs })
     await bench.pass()
     const state = (await bench.inspect())?.state
-    promised({ state }, { state: stateOf(answer) }, 'It is kept as long as before the resolution.')
+    assertPromise({ state }, { state: stateOf(answer) }, 'It is kept as long as before the resolution.')
   }),
 
   ...eitherWay('resolve: after its retention the key is new', (bench, answer) =>
@@ -185,9 +209,9 @@ const LAWS: readonly Law[] = [
       await early()
       const done = await bench.resolve(1, answer, { key, retentionMs: 1 })
       return async () => {
-        promised(done, OK, 'An unknown outcome can be resolved until its retention ends.')
+        assertPromise(done, OK, 'An unknown outcome can be resolved until its retention ends.')
         await late()
-        promised(await bench.claimant({ key }).begin(), NEW, 'After its retention the key is new.')
+        assertPromise(await bench.claimant({ key }).begin(), NEW, 'After its retention the key is new.')
       }
     }),
   ),
@@ -199,9 +223,9 @@ const LAWS: readonly Law[] = [
       await bench.inspect(key)
       const record = await bench.inspect(key)
       return async () => {
-        promised(record, bench.inFlight(owner, { lease: 'lapsed' }), 'A lease lapses although it is inspected.')
+        assertPromise(record, bench.inFlight(owner, { lease: 'lapsed' }), 'A lease lapses although it is inspected.')
         await late()
-        promised(await bench.inspect(key), null, 'A retention ends although the record is inspected.')
+        assertPromise(await bench.inspect(key), null, 'A retention ends although the record is inspected.')
       }
     }),
   ),
@@ -236,7 +260,7 @@ function resolved(met: Met, as: Outcome): SeenRecord {
 }
 
 async function checkStale(bench: Bench, met: Met, done: unknown, name: string): Promise<void> {
-  promised(done, stale(met.record), `${name}, and shows the current record.`)
+  assertPromise(done, expectStale(met.record), `${name}, and shows the current record.`)
   await checkUnchanged(bench, met, name)
 }
 
@@ -245,10 +269,10 @@ const RETENTION_MS = 2 * LONG_MS
 
 const LIST_CELLS = Object.entries(UNKNOWN).map(([situation, isUnknown]): Law => {
   const name = `list (${situation}): ${isUnknown ? 'shows the record' : 'skips it'}`
-  return meeting('listable', situation, name, async (bench, met) => {
+  return createSituationLaw('listable', situation, name, async (bench, met) => {
     const found = await bench.list()
     const shown = found.map(({ record }) => record)
-    promised(shown, isUnknown ? [met.record] : [], `${name}, since its outcome is ${isUnknown ? 'un' : ''}known.`)
+    assertPromise(shown, isUnknown ? [met.record] : [], `${name}, since its outcome is ${isUnknown ? 'un' : ''}known.`)
     await checkUnchanged(bench, met, name)
   })
 })
@@ -258,19 +282,23 @@ const LISTED_LAWS: readonly Law[] = [
     const keys = Array.from({ length: 50 }, (_, i) => `${bench.key}:${i}`)
     await Promise.all(keys.map((key) => lost(bench, key)))
     const found = (await bench.list(keys)).map(({ key }) => key)
-    promised([...new Set(found)].toSorted(), keys.toSorted(), 'A record that exists during the whole walk is listed.')
+    assertPromise(
+      [...new Set(found)].toSorted(),
+      keys.toSorted(),
+      'A record that exists during the whole walk is listed.',
+    )
   }),
 
   listable('list: shows the key unchanged', async (bench) => {
     const keys = ['a%3Ab:c', 'webhook:a:b', "it's*[a]?", '%C3%A9:%20'].map((end) => `${bench.key}:${end}`)
     await Promise.all(keys.map((key) => lost(bench, key)))
     const found = (await bench.list(keys)).map(({ key }) => key)
-    promised([...new Set(found)].toSorted(), keys.toSorted(), 'A storage key is opaque.')
+    assertPromise([...new Set(found)].toSorted(), keys.toSorted(), 'A storage key is opaque.')
   }),
 
   listable('list: shows the rest of the retention', async (bench) => {
     await lost(bench, bench.key)
-    promisedNearlyAll(await bench.list())
+    assertFullRetention(await bench.list())
   }),
 
   listable('list: skips records that were resolved or claimed again', async (bench) => {
@@ -278,7 +306,7 @@ const LISTED_LAWS: readonly Law[] = [
     await Promise.all(keys.map((key) => lost(bench, key)))
     await bench.resolve(1, null, { key: keys[0] })
     await bench.claimant({ key: keys[1] }).claims()
-    promised(await bench.list(keys), [], 'Their outcome is known, or an attempt is running.')
+    assertPromise(await bench.list(keys), [], 'Their outcome is known, or an attempt is running.')
   }),
 
   listable('list: skips expired records', (bench) =>
@@ -287,9 +315,9 @@ const LISTED_LAWS: readonly Law[] = [
       await early()
       const found = await bench.list([key])
       return async () => {
-        promised(found.length > 0, true, 'Until its retention ends, it is listed.')
+        assertPromise(found.length > 0, true, 'Until its retention ends, it is listed.')
         await late()
-        promised(await bench.list([key]), [], 'After its retention there is no record.')
+        assertPromise(await bench.list([key]), [], 'After its retention there is no record.')
       }
     }),
   ),
@@ -298,15 +326,15 @@ const LISTED_LAWS: readonly Law[] = [
 export const listLaws: readonly Law[] = [...LIST_CELLS, ...LISTED_LAWS]
 
 /** The retention of a record with the default terms, as a walk shows it. */
-export function promisedNearlyAll([found]: readonly { readonly retentionRemainingMs: number }[]): void {
+export function assertFullRetention([found]: readonly { readonly retentionRemainingMs: number }[]): void {
   const leftMs = found?.retentionRemainingMs ?? 0
   const isSo = leftMs > RETENTION_MS / 2 && leftMs <= RETENTION_MS
   const why = `The record was just written, so nearly all of its retention is left; seen: ${leftMs} ms of ${RETENTION_MS}.`
-  promised({ isSo }, { isSo: true }, why)
+  assertPromise({ isSo }, { isSo: true }, why)
 }
 
 /** A first attempt that failed, and may have had its effect. */
 async function lost(bench: Bench, key: string): Promise<void> {
   const owner = await bench.claimant({ key }).claims()
-  promised(await owner.release({ uncertain: true }), OK, 'The owner can release.')
+  assertPromise(await owner.release({ uncertain: true }), OK, 'The owner can release.')
 }

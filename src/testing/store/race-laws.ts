@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Bench, everywhere, type Law } from '../bench.js'
+import { type Bench, createLaws, type Law } from '../bench.js'
 import { type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
-import { acquired, failed, NEW, OK, promised, refused } from '../seen.js'
-import { completed, keptOut, takenOver } from '../situations.js'
+import { assertPromise, expectAcquired, failed, NEW, OK, refused } from '../seen.js'
+import { assertKeptOut, completed, takeOverLapsed } from '../situations.js'
 
 /** The participants on one key: its owner, which claimed first; another claimant; an operator. */
 interface Cast {
@@ -95,7 +95,7 @@ async function checkRace(bench: Bench, met: Situation, names: readonly [Sender, 
   )
   for (const seen of atOnce) {
     const due = [inOrder, turnedRound].find((each) => isDeepStrictEqual(each, seen))
-    promised(seen, due ?? { either: inOrder, or: turnedRound }, `${name}.`)
+    assertPromise(seen, due ?? { either: inOrder, or: turnedRound }, `${name}.`)
   }
 }
 
@@ -157,88 +157,96 @@ function holdsOf(senders: readonly Sender[]): Law['holds'] {
 // --- one command, sent twice or late
 
 /** Repeatable: a command that is sent twice, or late, has the same effect as one that is sent once, in time. */
-export const repeatLaws: readonly Law[] = everywhere({
+export const repeatLaws: readonly Law[] = createLaws({
   'repeatable: a begin whose reply was lost gets the same reply again': async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.begin(), NEW, 'A begin that is sent again finds its own token and is the owner.')
-    promised(await owner.begin(), NEW, 'A third begin gets the same reply.')
+    assertPromise(await owner.begin(), NEW, 'A begin that is sent again finds its own token and is the owner.')
+    assertPromise(await owner.begin(), NEW, 'A third begin gets the same reply.')
   },
 
   'repeatable: one begin that is sent 20 times at once gets the same reply each time': async (bench) => {
     const owner = bench.claimant()
     const begun = await Promise.all(Array.from({ length: 20 }, () => owner.begin()))
-    promised(begun, Array(20).fill(NEW), 'One token is one claim, however often it is sent.')
-    await keptOut(bench.claimant(), 'Other tokens do not acquire.')
+    assertPromise(begun, Array(20).fill(NEW), 'One token is one claim, however often it is sent.')
+    await assertKeptOut(bench.claimant(), 'Other tokens do not acquire.')
   },
 
   'repeatable: a completion whose reply was lost is confirmed again': async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.complete(), OK, 'The owner completes.')
-    promised(await owner.complete(), OK, 'The same completion, sent again, is confirmed.')
-    promised(await bench.look(), completed(owner), 'The repetition changes nothing.')
+    assertPromise(await owner.complete(), OK, 'The owner completes.')
+    assertPromise(await owner.complete(), OK, 'The same completion, sent again, is confirmed.')
+    assertPromise(await bench.look(), completed(owner), 'The repetition changes nothing.')
   },
 
   'repeatable: a token that completed never claims again': async (bench) => {
     const owner = await bench.claimant().claims()
     await owner.complete()
-    promised(await owner.begin(), refused(completed(owner)), "A late begin by the owner shows the owner's answer.")
+    assertPromise(await owner.begin(), refused(completed(owner)), "A late begin by the owner shows the owner's answer.")
   },
 
   'repeatable: a begin that is sent again after a failure reports the failure again': async (bench) => {
     await (await bench.claimant().claims()).release()
     const owner = await bench.claimant().claims()
-    promised(await owner.begin(), acquired(2, 'failed'), 'A repeated begin gets the same reply as the first.')
+    assertPromise(
+      await owner.begin(),
+      expectAcquired(2, 'failed'),
+      'A repeated begin gets the same reply as the first.',
+    )
   },
 
   'repeatable: a begin that is sent again after a takeover reports the unknown outcome again': async (bench) => {
-    const owner = await takenOver(bench, bench.longMs)
-    promised(await owner.begin(), acquired(2, 'unknown'), 'A repeated begin gets the same reply as the first.')
+    const owner = await takeOverLapsed(bench, bench.longMs)
+    assertPromise(
+      await owner.begin(),
+      expectAcquired(2, 'unknown'),
+      'A repeated begin gets the same reply as the first.',
+    )
   },
 
   'repeatable: a begin that refuses unknown outcomes still finds its own claim': async (bench) => {
     const owner = await bench.claimant({ unknownOutcome: 'refuse' }).claims({ leaseMs: bench.shortMs })
     await bench.pass()
-    promised(await owner.begin(), NEW, 'To the owner, the lapse of its own lease is not an unknown outcome.')
+    assertPromise(await owner.begin(), NEW, 'To the owner, the lapse of its own lease is not an unknown outcome.')
   },
 
   'repeatable: a released token never claims again': async (bench) => {
     const owner = await bench.claimant().claims()
     await owner.release()
-    promised(await owner.begin(), refused(failed()), 'A begin that arrives after its release is refused.')
-    promised(await bench.claimant().begin(), acquired(2, 'failed'), 'The key is free for others.')
+    assertPromise(await owner.begin(), refused(failed()), 'A begin that arrives after its release is refused.')
+    assertPromise(await bench.claimant().begin(), expectAcquired(2, 'failed'), 'The key is free for others.')
   },
 
   'repeatable: a release whose reply was lost is confirmed again': async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.release(), OK, 'The owner releases.')
-    promised(await owner.release(), OK, 'The same release, sent again, is confirmed.')
-    promised(
+    assertPromise(await owner.release(), OK, 'The owner releases.')
+    assertPromise(await owner.release(), OK, 'The same release, sent again, is confirmed.')
+    assertPromise(
       await owner.release({ uncertain: true }),
       OK,
       'A repeated release is confirmed, even if `uncertain` differs.',
     )
-    promised(await bench.look(), failed(), 'The repetition changes nothing.')
+    assertPromise(await bench.look(), failed(), 'The repetition changes nothing.')
   },
 
   'repeatable: the release of an unconfirmed claim, arriving first, fences its begin': async (bench) => {
     const owner = bench.claimant()
-    promised(await owner.release({ attempt: 0 }), OK, 'A release that meets no record writes the tombstone.')
-    promised(await owner.begin(), refused(failed(0)), 'The late begin with the same token is fenced.')
+    assertPromise(await owner.release({ attempt: 0 }), OK, 'A release that meets no record writes the tombstone.')
+    assertPromise(await owner.begin(), refused(failed(0)), 'The late begin with the same token is fenced.')
     const corrected = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
-    promised(await corrected.begin(), NEW, 'Nothing ran: the next attempt is the first.')
+    assertPromise(await corrected.begin(), NEW, 'Nothing ran: the next attempt is the first.')
   },
 
   'repeatable: the release of an unconfirmed claim that was made frees the key': async (bench) => {
     const owner = await bench.claimant().claims()
-    promised(await owner.release({ attempt: 0 }), OK, 'The token, not the attempt, proves who owns it.')
-    promised(await bench.look(), failed(), 'The record keeps its own attempt.')
-    promised(await bench.claimant().begin(), acquired(2, 'failed'), 'The key is free.')
+    assertPromise(await owner.release({ attempt: 0 }), OK, 'The token, not the attempt, proves who owns it.')
+    assertPromise(await bench.look(), failed(), 'The record keeps its own attempt.')
+    assertPromise(await bench.claimant().begin(), expectAcquired(2, 'failed'), 'The key is free.')
   },
 
   'repeatable: a restored claim is found by its begin': async (bench) => {
     const owner = bench.claimant()
     await owner.renew({ attempt: 4 })
-    promised(await owner.begin(), acquired(4, 'failed'), 'A claim that renew restored is the claim.')
-    await keptOut(bench.claimant(), 'Other tokens do not acquire.')
+    assertPromise(await owner.begin(), expectAcquired(4, 'failed'), 'A claim that renew restored is the claim.')
+    await assertKeptOut(bench.claimant(), 'Other tokens do not acquire.')
   },
 })

@@ -1,16 +1,16 @@
-import { type Bench, DAY_MS, everywhere, type Law } from '../bench.js'
+import { type Bench, createLaws, DAY_MS, type Law } from '../bench.js'
 import { type Claimant, OTHER_ANSWER, OTHER_FINGERPRINT } from '../claimant.js'
-import { acquired, NEW, OK, promised, refused } from '../seen.js'
+import { assertPromise, expectAcquired, NEW, OK, refused } from '../seen.js'
 import { completed } from '../situations.js'
 
 /** Retention: how long a record is kept, and that it is gone afterwards. */
-export const retentionLaws: readonly Law[] = everywhere({
+export const retentionLaws: readonly Law[] = createLaws({
   'retention: a completed record is gone when its retention ends': async (bench) => {
     const owner = await bench.claimant().claims()
     await owner.complete(undefined, { retentionMs: bench.shortMs })
     await bench.pass()
     const other = bench.claimant({ fingerprint: OTHER_FINGERPRINT })
-    promised(await other.begin(), NEW, 'After its retention the key is new, for any fingerprint.')
+    assertPromise(await other.begin(), NEW, 'After its retention the key is new, for any fingerprint.')
   },
 
   'retention: a completed record is kept until its retention ends': (bench) =>
@@ -19,7 +19,7 @@ export const retentionLaws: readonly Law[] = everywhere({
       await owner.complete(undefined, { retentionMs: ms })
       await early()
       const begun = await bench.claimant({ key }).begin()
-      return () => promised(begun, refused(completed(owner)), 'Within its retention the answer is kept.')
+      return () => assertPromise(begun, refused(completed(owner)), 'Within its retention the answer is kept.')
     }),
 
   'retention: counts from the completion': async (bench) => {
@@ -27,14 +27,14 @@ export const retentionLaws: readonly Law[] = everywhere({
     await owner.complete(undefined, { retentionMs: bench.longMs })
     await bench.pass()
     await bench.pass()
-    promised(await bench.look(), completed(owner), 'The completion says how long its answer is kept.')
+    assertPromise(await bench.look(), completed(owner), 'The completion says how long its answer is kept.')
   },
 
   'retention: a completed record is kept for all of 30 days': async (bench) => {
     const owner = await bench.claimant().claims()
     await owner.complete(undefined, { retentionMs: 30 * DAY_MS })
     await bench.leap(29 * DAY_MS)
-    promised(await bench.look(), completed(owner), 'A retention may be longer than 2 ** 31 milliseconds.')
+    assertPromise(await bench.look(), completed(owner), 'A retention may be longer than 2 ** 31 milliseconds.')
   },
 
   'retention: a refused or stale command does not extend a completed record': (bench) =>
@@ -47,35 +47,47 @@ export const retentionLaws: readonly Law[] = everywhere({
       await early()
       const again = await owner.complete(OTHER_ANSWER, { retentionMs: bench.longMs })
       return async () => {
-        promised(again, OK, 'A completion that is sent again is confirmed.')
+        assertPromise(again, OK, 'A completion that is sent again is confirmed.')
         await late()
         const begun = await bench.claimant({ key }).begin()
-        promised(begun, NEW, 'A completion that is sent again changes nothing, including the retention.')
+        assertPromise(begun, NEW, 'A completion that is sent again changes nothing, including the retention.')
       }
     }),
 
   'retention: an uncertain failure is gone when its retention ends': async (bench) => {
     await (await bench.claimant().claims()).release({ uncertain: true, retentionMs: bench.shortMs })
     await bench.pass()
-    promised(await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).begin(), NEW, 'After its retention it is new.')
+    assertPromise(
+      await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).begin(),
+      NEW,
+      'After its retention it is new.',
+    )
   },
 
   'retention: an uncertain failure is kept for its retention, not for failedMs': async (bench) => {
     await (await bench.claimant().claims()).release({ uncertain: true, failedMs: bench.shortMs })
     await bench.pass()
-    promised(await bench.claimant().begin(), acquired(2, 'unknown'), 'An unknown outcome is kept for retentionMs.')
+    assertPromise(
+      await bench.claimant().begin(),
+      expectAcquired(2, 'unknown'),
+      'An unknown outcome is kept for retentionMs.',
+    )
   },
 
   'retention: a certain failure is gone after failedMs': async (bench) => {
     await (await bench.claimant().claims()).release({ failedMs: bench.shortMs })
     await bench.pass()
-    promised(await bench.claimant().begin(), NEW, 'After failedMs the key is new.')
+    assertPromise(await bench.claimant().begin(), NEW, 'After failedMs the key is new.')
   },
 
   'retention: a certain failure is kept for failedMs, not for its retention': async (bench) => {
     await (await bench.claimant().claims()).release({ retentionMs: bench.shortMs })
     await bench.pass()
-    promised(await bench.claimant().begin(), acquired(2, 'failed'), 'A certain failure is kept for failedMs.')
+    assertPromise(
+      await bench.claimant().begin(),
+      expectAcquired(2, 'failed'),
+      'A certain failure is kept for failedMs.',
+    )
   },
 
   'retention: a claim behind a certain failure has its own': (bench) =>
@@ -85,7 +97,7 @@ export const retentionLaws: readonly Law[] = everywhere({
       const next = await bench.claimant({ key }).claims()
       return async () => {
         await late()
-        promised(
+        assertPromise(
           await bench.look(key),
           bench.inFlight(next, { attempt: 2 }),
           'A claim is kept for its own retentionMs.',
@@ -100,7 +112,11 @@ export const retentionLaws: readonly Law[] = everywhere({
       await early()
       const begun = await owner.begin()
       return () =>
-        promised({ acquired: begun.acquired }, { acquired: false }, 'Within failedMs the released token is fenced.')
+        assertPromise(
+          { acquired: begun.acquired },
+          { acquired: false },
+          'Within failedMs the released token is fenced.',
+        )
     }),
 
   'retention: a claim, and a failure of either kind, is kept for all of 30 days': async (bench) => {
@@ -111,8 +127,8 @@ export const retentionLaws: readonly Law[] = everywhere({
     await owners[2]?.release({ uncertain: true })
     await bench.leap(29 * DAY_MS)
     const begun = await Promise.all(keys.map((key) => bench.claimant({ key }).begin()))
-    const due = ['unknown', 'failed', 'unknown'].map((outcome) => acquired(2, outcome))
-    promised(begun, due, 'A retention, or failedMs, may be longer than 2 ** 31 milliseconds.')
+    const due = ['unknown', 'failed', 'unknown'].map((outcome) => expectAcquired(2, outcome))
+    assertPromise(begun, due, 'A retention, or failedMs, may be longer than 2 ** 31 milliseconds.')
   },
 
   'retention: a refused or stale command does not extend a claim': (bench) =>
@@ -129,9 +145,9 @@ export const retentionLaws: readonly Law[] = everywhere({
     await bench.claimant().claims({ leaseMs: shortMs, retentionMs: bench.longMs })
     await bench.pass()
     const taker = bench.claimant({ leaseMs: shortMs, retentionMs: shortMs })
-    promised(await taker.begin(), acquired(2, 'unknown'), 'A lapsed key is never new.')
+    assertPromise(await taker.begin(), expectAcquired(2, 'unknown'), 'A lapsed key is never new.')
     await bench.pass()
-    promised(await bench.claimant().begin(), NEW, 'After its retention the key is new.')
+    assertPromise(await bench.claimant().begin(), NEW, 'After its retention the key is new.')
   },
 
   'retention: renew restarts the retention of a claim': async (bench) => {
@@ -139,7 +155,7 @@ export const retentionLaws: readonly Law[] = everywhere({
     await owner.renew({ leaseMs: bench.shortMs, retentionMs: bench.longMs })
     await bench.pass()
     await bench.pass()
-    promised(
+    assertPromise(
       await bench.look(),
       bench.inFlight(owner, { lease: 'lapsed' }),
       'The retention of a renewed claim starts at the renewal.',
@@ -151,7 +167,7 @@ export const retentionLaws: readonly Law[] = everywhere({
     await owner.begin({ leaseMs: bench.shortMs })
     await bench.pass()
     await bench.pass()
-    promised(
+    assertPromise(
       await bench.look(),
       bench.inFlight(owner, { lease: 'lapsed' }),
       'The retention of a repeated begin starts at the repetition.',
@@ -167,15 +183,15 @@ export const retentionLaws: readonly Law[] = everywhere({
       return async () => {
         await late()
         const begun = await bench.claimant({ key }).begin()
-        promised(begun, NEW, 'A release that is sent again changes nothing, including failedMs.')
+        assertPromise(begun, NEW, 'A release that is sent again changes nothing, including failedMs.')
       }
     }),
 
   'retention: after its end a late completion writes its answer': async (bench) => {
     const owner = await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: bench.shortMs })
     await bench.pass()
-    promised(await owner.complete(), OK, 'If there is no record, a completion writes it.')
-    promised(await bench.look(), completed(owner), 'Retries get the answer of the late completion.')
+    assertPromise(await owner.complete(), OK, 'If there is no record, a completion writes it.')
+    assertPromise(await bench.look(), completed(owner), 'Retries get the answer of the late completion.')
   },
 })
 
@@ -194,9 +210,9 @@ function keptNoLonger(bench: Bench, write: (owner: Claimant, ms: number) => Prom
     await (hasEnded ? owner : stranger).begin()
     const after = await stranger.renew()
     return async () => {
-      promised([before.ok, after], [false, before], 'A refused or stale command changes nothing.')
+      assertPromise([before.ok, after], [false, before], 'A refused or stale command changes nothing.')
       await late()
-      promised(
+      assertPromise(
         await bench.claimant({ key }).begin(),
         NEW,
         'The retention starts at the command that last wrote the record.',

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
-import { type Bench, type Law, lawFor } from '../bench.js'
+import { type Bench, createLawFactory, type Law } from '../bench.js'
 import { ANSWER, type Claimant } from '../claimant.js'
-import { OK, promised, stale } from '../seen.js'
-import { lapsed } from '../situations.js'
+import { assertPromise, expectStale, OK } from '../seen.js'
+import { claimAndLapse } from '../situations.js'
 
-const stepped = lawFor('stepped')
+const stepped = createLawFactory('stepped')
 
 const CHARGED = 'charge done "ch_1"'
 
@@ -12,23 +12,23 @@ export const stepLaws: readonly Law[] = [
   stepped('steps: a takeover is told those that were recorded, with their results', async (bench) => {
     const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
     await charged(owner, { leaseMs: bench.shortMs })
-    promised(await owner.step('ship', 'begun', 3, null, { leaseMs: bench.shortMs }), OK, 'A step can be begun.')
+    assertPromise(await owner.step('ship', 'begun', 3, null, { leaseMs: bench.shortMs }), OK, 'A step can be begun.')
     await bench.pass()
     const due = [CHARGED, 'ship begun null']
-    promised(await bench.claimant().recorded(), due, 'The next attempt goes on after the steps that are done.')
+    assertPromise(await bench.claimant().recorded(), due, 'The next attempt goes on after the steps that are done.')
   }),
 
   stepped('steps: a begin that is sent again is told them too', async (bench) => {
     const owner = await bench.claimant().claims()
     await charged(owner)
-    promised(await owner.recorded(), [CHARGED], 'A repeated begin forgets no step.')
+    assertPromise(await owner.recorded(), [CHARGED], 'A repeated begin forgets no step.')
   }),
 
   stepped('steps: an uncertain failure keeps them, a certain one and a completion drop them', async (bench) => {
     const first = await bench.claimant().claims()
     await charged(first)
     await first.release({ uncertain: true })
-    promised(await bench.claimant().recorded(), [CHARGED], 'After an uncertain failure the steps are there.')
+    assertPromise(await bench.claimant().recorded(), [CHARGED], 'After an uncertain failure the steps are there.')
     for (const [key, end] of [
       [`${bench.key}:failed`, (owner: Claimant) => owner.release()],
       [`${bench.key}:completed`, (owner: Claimant) => owner.complete(ANSWER, { retentionMs: bench.shortMs })],
@@ -37,7 +37,7 @@ export const stepLaws: readonly Law[] = [
       await charged(owner)
       await end(owner)
       await bench.pass()
-      promised(await bench.claimant({ key }).recorded(), [], 'Steps never survive into another operation.')
+      assertPromise(await bench.claimant({ key }).recorded(), [], 'Steps never survive into another operation.')
     }
   }),
 
@@ -46,21 +46,21 @@ export const stepLaws: readonly Law[] = [
     await owner.step('charge', 'begun', 1)
     await owner.step('charge', 'undone', 2)
     await owner.release({ uncertain: true })
-    promised(await bench.claimant().recorded(), [], 'A step that was taken back is not told.')
+    assertPromise(await bench.claimant().recorded(), [], 'A step that was taken back is not told.')
   }),
 
   stepped('steps: a late command of one owner changes nothing', async (bench) => {
     const owner = await bench.claimant().claims()
     await owner.step('charge', 'begun', 1)
     await owner.step('charge', 'begun', 3)
-    promised(await owner.step('charge', 'undone', 2), OK, 'A late command is confirmed.')
-    promised(await owner.recorded(), ['charge begun null'], 'A late `undone` takes no newer mark away.')
+    assertPromise(await owner.step('charge', 'undone', 2), OK, 'A late command is confirmed.')
+    assertPromise(await owner.recorded(), ['charge begun null'], 'A late `undone` takes no newer mark away.')
     await owner.step('charge', 'undone', 5)
-    promised(await owner.step('charge', 'begun', 4), OK, 'A late command is confirmed.')
-    promised(await owner.recorded(), [], 'A late `begun` begins nothing that was taken back.')
+    assertPromise(await owner.step('charge', 'begun', 4), OK, 'A late command is confirmed.')
+    assertPromise(await owner.recorded(), [], 'A late `begun` begins nothing that was taken back.')
     await owner.step('charge', 'done', 7, '"ch_1"')
     await owner.step('charge', 'begun', 6)
-    promised(await owner.recorded(), [CHARGED], 'A late `begun` does not replace a result.')
+    assertPromise(await owner.recorded(), [CHARGED], 'A late `begun` does not replace a result.')
   }),
 
   stepped('steps: a result is final', async (bench) => {
@@ -69,11 +69,11 @@ export const stepLaws: readonly Law[] = [
     await first.release({ uncertain: true })
     const second = await bench.claimant().claims()
     for (const state of ['begun', 'undone'] as const) {
-      promised(await second.step('charge', state, 1), OK, 'A late mark of its token is confirmed.')
-      promised(await second.recorded(), [CHARGED], 'It takes no result away.')
+      assertPromise(await second.step('charge', state, 1), OK, 'A late mark of its token is confirmed.')
+      assertPromise(await second.recorded(), [CHARGED], 'It takes no result away.')
     }
-    promised(await second.step('charge', 'done', 2, '"ch_2"'), OK, 'So is a late result.')
-    promised(await second.recorded(), [CHARGED], 'All attempts go on with the same one.')
+    assertPromise(await second.step('charge', 'done', 2, '"ch_2"'), OK, 'So is a late result.')
+    assertPromise(await second.recorded(), [CHARGED], 'All attempts go on with the same one.')
   }),
 
   stepped('steps: the order starts anew with each owner', async (bench) => {
@@ -82,29 +82,29 @@ export const stepLaws: readonly Law[] = [
     await first.release({ uncertain: true })
     const second = await bench.claimant().claims()
     await second.step('charge', 'done', 1, '"ch_1"')
-    promised(await second.recorded(), [CHARGED], "An owner's first command for a label always applies.")
+    assertPromise(await second.recorded(), [CHARGED], "An owner's first command for a label always applies.")
     await second.step('ship', 'begun', 5)
     await second.release({ uncertain: true })
     await first.claims()
     await first.release({ uncertain: true })
     await second.claims()
     await second.step('ship', 'undone', 1)
-    promised(await second.recorded(), [CHARGED], 'So it does where the same token comes back.')
+    assertPromise(await second.recorded(), [CHARGED], 'So it does where the same token comes back.')
   }),
 
   stepped('steps: a command that is sent again equals one', async (bench) => {
     const owner = await bench.claimant().claims()
     await charged(owner)
-    promised(await owner.step('charge', 'done', 2, '"ch_1"'), OK, 'A repeated command is confirmed.')
-    promised(await owner.recorded(), [CHARGED], 'It changes nothing.')
+    assertPromise(await owner.step('charge', 'done', 2, '"ch_1"'), OK, 'A repeated command is confirmed.')
+    assertPromise(await owner.recorded(), [CHARGED], 'It changes nothing.')
   }),
 
   stepped('steps: an owner that was taken over records none', async (bench) => {
-    const late = await lapsed(bench)
+    const late = await claimAndLapse(bench)
     const owner = await bench.claimant().claims()
     const { ok } = await late.step('charge', 'done', 1, '"ch_late"')
-    promised({ ok }, { ok: false }, "A stale owner's step is refused.")
-    promised(await owner.recorded(), [], 'It changes no record that another attempt owns.')
+    assertPromise({ ok }, { ok: false }, "A stale owner's step is refused.")
+    assertPromise(await owner.recorded(), [], 'It changes no record that another attempt owns.')
   }),
 
   ...[false, true].map((uncertain) =>
@@ -113,10 +113,14 @@ export const stepLaws: readonly Law[] = [
       await owner.release({ uncertain })
       const record = await bench.look()
       for (const state of ['begun', 'done', 'undone'] as const) {
-        promised(await owner.step('ship', state, 1), stale(record), 'An attempt that has failed has no more steps.')
+        assertPromise(
+          await owner.step('ship', state, 1),
+          expectStale(record),
+          'An attempt that has failed has no more steps.',
+        )
       }
-      promised(await bench.look(), record, 'They change nothing.')
-      promised(await bench.claimant().recorded(), [], 'The next attempt is not told of them.')
+      assertPromise(await bench.look(), record, 'They change nothing.')
+      assertPromise(await bench.claimant().recorded(), [], 'The next attempt is not told of them.')
     }),
   ),
 
@@ -124,10 +128,14 @@ export const stepLaws: readonly Law[] = [
     const owner = await bench.claimant().claims()
     await owner.complete()
     const late = await bench.claimant({ attempt: 1 }).step('charge', 'done', 1, '"ch_2"')
-    promised({ ok: late.ok }, { ok: false }, "So it is for the record's own token only.")
-    promised(await owner.step('charge', 'done', 2, '"ch_1"'), OK, 'A late result of a completed run changes nothing.')
+    assertPromise({ ok: late.ok }, { ok: false }, "So it is for the record's own token only.")
+    assertPromise(
+      await owner.step('charge', 'done', 2, '"ch_1"'),
+      OK,
+      'A late result of a completed run changes nothing.',
+    )
     const { ok } = await owner.step('ship', 'begun', 3)
-    promised({ ok }, { ok: false }, 'After its completion no step begins.')
+    assertPromise({ ok }, { ok: false }, 'After its completion no step begins.')
   }),
 
   stepped('steps: it renews the lease, and restarts the retention', async (bench) => {
@@ -135,26 +143,30 @@ export const stepLaws: readonly Law[] = [
     await owner.step('charge', 'begun', 1)
     await bench.pass()
     await bench.pass()
-    promised(await bench.look(), bench.inFlight(owner), 'A step renews the lease as `renew` does.')
+    assertPromise(await bench.look(), bench.inFlight(owner), 'A step renews the lease as `renew` does.')
   }),
 
   stepped('steps: where there is no record, the claim is restored with it, and its owner is told', async (bench) => {
     const owner = bench.claimant({ attempt: 2, uncertain: true })
-    promised(await owner.restores('charge'), true, 'The reply says `restored`, so that the other steps are sent again.')
-    promised(await bench.look(), bench.inFlight(owner, { attempt: 2, uncertain: true }), 'The claim is restored.')
-    promised(await owner.recorded(), ['charge begun null'], 'The step is in it.')
+    assertPromise(
+      await owner.restores('charge'),
+      true,
+      'The reply says `restored`, so that the other steps are sent again.',
+    )
+    assertPromise(await bench.look(), bench.inFlight(owner, { attempt: 2, uncertain: true }), 'The claim is restored.')
+    assertPromise(await owner.recorded(), ['charge begun null'], 'The step is in it.')
   }),
 
   stepped('steps: a renewal that restores the claim says so, and another does not', async (bench) => {
     const owner = bench.claimant({ attempt: 2 })
     const why = 'The reply says `restored` where there was no record, so that the steps are sent again.'
-    promised([await owner.restores(), await owner.restores()], [true, false], why)
+    assertPromise([await owner.restores(), await owner.restores()], [true, false], why)
   }),
 
   stepped('steps: after its retention a record is none, for a step too', async (bench) => {
     await bench.claimant().claims({ leaseMs: bench.shortMs, retentionMs: bench.shortMs })
     await bench.pass()
-    promised(await bench.claimant().restores('charge'), true, 'Where a record has expired, the claim is restored.')
+    assertPromise(await bench.claimant().restores('charge'), true, 'Where a record has expired, the claim is restored.')
   }),
 
   stepped('steps: any bytes and any label survive, and a result that is not kept', async (bench) => {
@@ -164,7 +176,11 @@ export const stepLaws: readonly Law[] = [
     await owner.step(label, 'done', 1, every)
     await owner.step('large', 'done', 2, null)
     await owner.step('empty', 'done', 3, '')
-    promised(await owner.recorded(), [`${label} done ${every}`, 'large done null', 'empty done '], 'They are told.')
+    assertPromise(
+      await owner.recorded(),
+      [`${label} done ${every}`, 'large done null', 'empty done '],
+      'They are told.',
+    )
   }),
 
   stepped('steps: a hundred survive, each under its own label, and a result of 64 KiB', async (bench) => {
@@ -174,7 +190,7 @@ export const stepLaws: readonly Law[] = [
     const labels = [...most, ...Array.from({ length: 92 }, (_, i) => `${'l'.repeat(96)}:${i + 100}`)]
     for (const [i, label] of labels.entries()) await owner.step(label, 'done', i + 1, i === 0 ? large : `${i}`)
     const due = labels.map((label, i) => `${label} done ${i === 0 ? large : i}`)
-    promised(
+    assertPromise(
       (await owner.recorded()).toSorted(),
       due.toSorted(),
       'A label has up to 100 characters, and is unlike others.',
@@ -183,13 +199,13 @@ export const stepLaws: readonly Law[] = [
 ]
 
 async function charged(owner: Claimant, terms = {}): Promise<void> {
-  promised(await owner.step('charge', 'begun', 1, null, terms), OK, 'A step can be begun.')
-  promised(await owner.step('charge', 'done', 2, '"ch_1"', terms), OK, 'A step can be done.')
+  assertPromise(await owner.step('charge', 'begun', 1, null, terms), OK, 'A step can be begun.')
+  assertPromise(await owner.step('charge', 'done', 2, '"ch_1"', terms), OK, 'A step can be done.')
 }
 
 // --- what an operator sees of them
 
-const ofOperators = lawFor('operable and stepped')
+const ofOperators = createLawFactory('operable and stepped')
 
 /** What an operator sees of steps, and what a resolution leaves of them. */
 export const operatorStepLaws: readonly Law[] = [
@@ -203,10 +219,10 @@ export const operatorStepLaws: readonly Law[] = [
       await bench.resolve(1, answer)
       if (answer === 'rerun') {
         const due = ['charge done "ch_1"', 'ship begun null']
-        promised(await bench.claimant().recorded(), due, 'The next attempt goes on after the steps that are done.')
+        assertPromise(await bench.claimant().recorded(), due, 'The next attempt goes on after the steps that are done.')
       } else {
-        promised(await shownSteps(bench), undefined, 'A known outcome has no steps to go on with.')
-        if (answer === null) promised(await bench.claimant().recorded(), [], 'The next attempt begins anew.')
+        assertPromise(await shownSteps(bench), undefined, 'A known outcome has no steps to go on with.')
+        if (answer === null) assertPromise(await bench.claimant().recorded(), [], 'The next attempt begins anew.')
       }
     })
   }),
@@ -220,9 +236,9 @@ export const operatorStepLaws: readonly Law[] = [
       { label: 'charge', state: 'done' },
       { label: 'ship', state: 'begun' },
     ]
-    promised(await shownSteps(bench), due, 'Results are for the next attempt alone.')
+    assertPromise(await shownSteps(bench), due, 'Results are for the next attempt alone.')
     await owner.release({ uncertain: true })
-    promised(await shownSteps(bench), due, 'So it is after a failure.')
+    assertPromise(await shownSteps(bench), due, 'So it is after a failure.')
   }),
 ]
 

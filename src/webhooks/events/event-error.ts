@@ -27,7 +27,7 @@ export class WebhookEventError extends Error {
 recognizeAcrossCopies(WebhookEventError, 'WebhookEventError')
 
 /** A path in code notation, for example `a.b[0]`. */
-export function writtenPath(path: readonly PropertyKey[]): string {
+export function formatPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((written, step) => {
     if (typeof step === 'number') return `${written}[${step}]`
     return written === '' ? String(step) : `${written}.${String(step)}`
@@ -37,5 +37,5 @@ export function writtenPath(path: readonly PropertyKey[]): string {
 function bulleted(issues: readonly WebhookEventIssue[]): string {
   const lines = issues.slice(0, MOST_LINES).map(({ path, message }) => `${path || 'the event'}: ${message}`)
   if (issues.length > lines.length) lines.push(`and ${issues.length - lines.length} more`)
-  return optionRules.bulleted(lines)
+  return optionRules.toBulletList(lines)
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod/v4'
-import { kindOf } from '../../core/index.js'
-import { WebhookEventError, writtenPath } from './event-error.js'
+import { describeKind } from '../../core/index.js'
+import { formatPath, WebhookEventError } from './event-error.js'
 import { addIssues, envelopeSchema, type WebhookEnvelope } from './fields.js'
 import { type MandateSetupStartedEvent, mandateSetupStartedEventSchema } from './mandate-setup-started.js'
 import { type MerchantUpdatedEvent, merchantUpdatedEventSchema } from './merchant-updated.js'
@@ -72,7 +72,7 @@ export const webhookEventSchema: z.ZodType<WebhookEvent, unknown> = z.unknown().
 export function parseWebhookEvent(sent: unknown): WebhookEvent {
   const result = schemaFor(sent).safeParse(sent)
   if (result.success) return result.data
-  throw new WebhookEventError(result.error.issues.map(({ path, message }) => ({ path: writtenPath(path), message })))
+  throw new WebhookEventError(result.error.issues.map(({ path, message }) => ({ path: formatPath(path), message })))
 }
 
 /** Whether the type of an event is one that this version knows. */
@@ -92,7 +92,7 @@ function isUnparsed(sent: unknown): boolean {
 }
 
 const unparsedSchema = z.custom<WebhookEvent>(() => false, {
-  error: ({ input }) => `expected an object; seen: ${kindOf(input)}; call JSON.parse first`,
+  error: ({ input }) => `expected an object; seen: ${describeKind(input)}; call JSON.parse first`,
 })
 
 function isKnownType(type: unknown): type is WebhookEventType {

@@ -1,5 +1,5 @@
 import { z } from 'zod/v4'
-import { kindOf } from '../../core/index.js'
+import { describeKind } from '../../core/index.js'
 
 export const text = z.string({ error: expected('a string') })
 export const flag = z.boolean({ error: expected('a boolean') })
@@ -8,7 +8,7 @@ export const finiteNumber = z.number({ error: expected('a finite number') })
 export const anything = z.unknown()
 
 /** An enumeration of which only some values are known: accepts any string; editors suggest the known values. */
-export function sampled<Sample extends string>(): z.ZodType<Sample | (string & {}), string> {
+export function createSampledEnum<Sample extends string>(): z.ZodType<Sample | (string & {}), string> {
   return text
 }
 
@@ -16,7 +16,7 @@ export function sampled<Sample extends string>(): z.ZodType<Sample | (string & {
 const MOST_ISSUES = 1_000
 
 /** Reads no further than the first thousand issues. `element` is there for whoever reads schemas, as in `z.array()`. */
-export function listOf<Element extends z.ZodType>(element: Element) {
+export function createListSchema<Element extends z.ZodType>(element: Element) {
   const list = z.array(anything, { error: expected('an array') }).transform((sent, context) => {
     const elements: z.output<Element>[] = []
     for (const [index, one] of sent.entries()) {
@@ -42,7 +42,7 @@ export function addIssues(
 }
 
 /** Known fields may be missing or null; unknown fields survive. */
-export function tolerantObject<Shape extends Readonly<Record<string, z.ZodType>>>(shape: Shape) {
+export function createTolerantObject<Shape extends Readonly<Record<string, z.ZodType>>>(shape: Shape) {
   const fields = Object.entries(shape).map(([name, schema]) => [name, schema.nullish()])
   return openObject(Object.fromEntries(fields) as Tolerant<Shape>)
 }
@@ -54,7 +54,7 @@ function openObject<Shape extends Readonly<Record<string, z.ZodType>>>(shape: Sh
 
 /** A message with the kind of the value, never its content. Always English, whatever language zod is set to. */
 function expected(what: string): (issue: { readonly input?: unknown }) => string {
-  return ({ input }) => `expected ${what}; seen: ${input === undefined ? 'nothing' : kindOf(input)}`
+  return ({ input }) => `expected ${what}; seen: ${input === undefined ? 'nothing' : describeKind(input)}`
 }
 
 type Tolerant<Shape extends Readonly<Record<string, z.ZodType>>> = {
@@ -103,7 +103,7 @@ const id = text
   .refine((one) => one.isWellFormed(), { error: expected('an id without a lone surrogate') })
 
 /** An event of one known type. */
-export function eventSchemaOf<const Type extends string, Payload extends z.ZodType<object>>(
+export function createEventSchema<const Type extends string, Payload extends z.ZodType<object>>(
   type: Type,
   payload: Payload,
 ) {

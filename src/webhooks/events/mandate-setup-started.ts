@@ -1,4 +1,4 @@
-import { anything, eventSchemaOf, text, tolerantObject, type WebhookEnvelope } from './fields.js'
+import { anything, createEventSchema, createTolerantObject, text, type WebhookEnvelope } from './fields.js'
 
 /** A mandate setup has been started. */
 export interface MandateSetupStartedEvent extends WebhookEnvelope {
@@ -57,13 +57,13 @@ export interface MandateCreditorAddress {
   readonly country?: string | null | undefined
 }
 
-const signature = tolerantObject({ ip: text, signedAt: anything, token: text })
+const signature = createTolerantObject({ ip: text, signedAt: anything, token: text })
 
-const address = tolerantObject({ street: text, city: text, postalCode: text, country: text })
+const address = createTolerantObject({ street: text, city: text, postalCode: text, country: text })
 
-const creditor = tolerantObject({ id: text, name: text, address })
+const creditor = createTolerantObject({ id: text, name: text, address })
 
-const mandateSetupStartedPayloadSchema = tolerantObject({
+const mandateSetupStartedPayloadSchema = createTolerantObject({
   referenceId: text,
   reference: text,
   userNotificationEmail: text,
@@ -71,4 +71,7 @@ const mandateSetupStartedPayloadSchema = tolerantObject({
   creditor,
 })
 
-export const mandateSetupStartedEventSchema = eventSchemaOf('mandate_setup_started', mandateSetupStartedPayloadSchema)
+export const mandateSetupStartedEventSchema = createEventSchema(
+  'mandate_setup_started',
+  mandateSetupStartedPayloadSchema,
+)

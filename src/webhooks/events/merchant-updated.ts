@@ -1,12 +1,12 @@
 import {
   anything,
-  eventSchemaOf,
+  createEventSchema,
+  createListSchema,
+  createSampledEnum,
+  createTolerantObject,
   finiteNumber,
   flag,
-  listOf,
-  sampled,
   text,
-  tolerantObject,
   type WebhookEnvelope,
 } from './fields.js'
 import { type OnboardingData, onboardingData } from './onboarding-data.js'
@@ -222,11 +222,11 @@ export interface EmailNotification {
   readonly emails?: readonly string[] | null | undefined
 }
 
-const climateActionMode = tolerantObject({ type: sampled<'transaction'>(), amount: finiteNumber })
+const climateActionMode = createTolerantObject({ type: createSampledEnum<'transaction'>(), amount: finiteNumber })
 
-const notificationSettings = tolerantObject({
-  webhookFailure: tolerantObject({
-    emailNotification: tolerantObject({ active: flag, emails: listOf(text) }),
+const notificationSettings = createTolerantObject({
+  webhookFailure: createTolerantObject({
+    emailNotification: createTolerantObject({ active: flag, emails: createListSchema(text) }),
   }),
 })
 
@@ -247,15 +247,15 @@ const appSettings = {
   tosUrl: text,
   buttonOnlyShopTrees: flag,
   climateActionMode,
-  impactOffsetProjects: listOf(anything),
+  impactOffsetProjects: createListSchema(anything),
   notificationSettings,
   manuallyApproved: flag,
 }
 
-const app = tolerantObject({ ...appSettings, id: text, createdAt: anything, updatedAt: anything })
+const app = createTolerantObject({ ...appSettings, id: text, createdAt: anything, updatedAt: anything })
 
-const plan = tolerantObject({
-  dealType: sampled<'S'>(),
+const plan = createTolerantObject({
+  dealType: createSampledEnum<'S'>(),
   refundApplicationFee: flag,
   applicationFeeShare: finiteNumber,
   applicationFixedFeeShare: finiteNumber,
@@ -263,9 +263,12 @@ const plan = tolerantObject({
   monthlyInvoiceTotal: finiteNumber,
 })
 
-const marketCapabilities = tolerantObject({ market: text, capabilities: listOf(sampled<'ais'>()) })
+const marketCapabilities = createTolerantObject({
+  market: text,
+  capabilities: createListSchema(createSampledEnum<'ais'>()),
+})
 
-const address = tolerantObject({
+const address = createTolerantObject({
   line1: text,
   line2: text,
   city: text,
@@ -276,16 +279,19 @@ const address = tolerantObject({
   lastName: text,
 })
 
-const payout = tolerantObject({
+const payout = createTolerantObject({
   verified: flag,
   enabled: flag,
-  status: sampled<'pending'>(),
+  status: createSampledEnum<'pending'>(),
   isPayoutsDataAvailable: flag,
 })
 
-const blacklistedProviders = tolerantObject({ market: text, blacklistedOpenBankingProviders: listOf(text) })
+const blacklistedProviders = createTolerantObject({
+  market: text,
+  blacklistedOpenBankingProviders: createListSchema(text),
+})
 
-const merchantUpdatedPayloadSchema = tolerantObject({
+const merchantUpdatedPayloadSchema = createTolerantObject({
   ...appSettings,
   id: text,
   createdAt: anything,
@@ -295,9 +301,9 @@ const merchantUpdatedPayloadSchema = tolerantObject({
   displayName: text,
   email: text,
   appId: text,
-  users: listOf(text),
+  users: createListSchema(text),
   plan,
-  marketCapabilitySettings: listOf(marketCapabilities),
+  marketCapabilitySettings: createListSchema(marketCapabilities),
   internalApplicationName: text,
   phone: text,
   mobilePhone: text,
@@ -307,13 +313,13 @@ const merchantUpdatedPayloadSchema = tolerantObject({
   applicationFeeShare: finiteNumber,
   applicationFixedFeeShare: finiteNumber,
   payout,
-  apps: listOf(app),
+  apps: createListSchema(app),
   impactAccount: flag,
   pairedMerchantId: anything,
-  blacklistedBankIds: listOf(anything),
-  blacklistedOpenBankingProvidersByMarket: listOf(blacklistedProviders),
+  blacklistedBankIds: createListSchema(anything),
+  blacklistedOpenBankingProvidersByMarket: createListSchema(blacklistedProviders),
   themeName: text,
   ssoEnabled: flag,
 })
 
-export const merchantUpdatedEventSchema = eventSchemaOf('merchant_updated', merchantUpdatedPayloadSchema)
+export const merchantUpdatedEventSchema = createEventSchema('merchant_updated', merchantUpdatedPayloadSchema)

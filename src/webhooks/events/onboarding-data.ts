@@ -1,4 +1,4 @@
-import { finiteNumber, flag, listOf, sampled, text, tolerantObject } from './fields.js'
+import { createListSchema, createSampledEnum, createTolerantObject, finiteNumber, flag, text } from './fields.js'
 
 /** What a merchant declared about its business, and its verification status. */
 export interface OnboardingData {
@@ -98,7 +98,7 @@ export interface IdDoc {
   readonly validUntil?: string | null | undefined
 }
 
-const companyAddress = tolerantObject({
+const companyAddress = createTolerantObject({
   street: text,
   buildingNumber: text,
   subStreet: text,
@@ -107,7 +107,7 @@ const companyAddress = tolerantObject({
   country: text,
 })
 
-const idDoc = tolerantObject({
+const idDoc = createTolerantObject({
   idDocType: text,
   country: text,
   number: text,
@@ -116,8 +116,8 @@ const idDoc = tolerantObject({
   validUntil: text,
 })
 
-const beneficiary = tolerantObject({
-  types: listOf(text),
+const beneficiary = createTolerantObject({
+  types: createListSchema(text),
   shareSize: finiteNumber,
   firstName: text,
   middleName: text,
@@ -129,10 +129,10 @@ const beneficiary = tolerantObject({
   nationality: text,
   taxResidenceCountry: text,
   address: companyAddress,
-  idDocs: listOf(idDoc),
+  idDocs: createListSchema(idDoc),
 })
 
-export const onboardingData = tolerantObject({
+export const onboardingData = createTolerantObject({
   vatNumber: text,
   companyName: text,
   registrationNumber: text,
@@ -144,9 +144,9 @@ export const onboardingData = tolerantObject({
   legalAddress: text,
   website: text,
   companyAddress,
-  beneficiaries: listOf(beneficiary),
+  beneficiaries: createListSchema(beneficiary),
   kybWebSdkUrl: text,
-  kybStatus: sampled<'init'>(),
+  kybStatus: createSampledEnum<'init'>(),
   kybAcceptedModalShown: flag,
   vendorApplicantId: text,
 })

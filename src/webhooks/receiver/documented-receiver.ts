@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { comparableBody, requestFingerprint } from '../../http/index.js'
+import { computeRequestFingerprint, parseComparableBody } from '../../http/index.js'
 import {
   isKnownEvent,
   type KnownWebhookEvent,
@@ -12,7 +12,7 @@ import {
 import type { WebhookEventError } from '../events/event-error.js'
 import type { AnyRequest } from './delivery/delivery.js'
 import type { Delivered, ParsedEvent, Sender } from './parse.js'
-import { receiverFor, type WebhookReceiver } from './receiver.js'
+import { createReceiver, type WebhookReceiver } from './receiver.js'
 import type {
   CommonReceiverOptions,
   GivenReceiverOptions,
@@ -88,7 +88,7 @@ export function webhookReceiver<Event extends ParsedEvent, Req extends AnyReques
   options: ParsedReceiverOptions<Event, Req>,
 ): WebhookReceiver
 export function webhookReceiver<Req extends AnyRequest>(given: GivenReceiverOptions<Req>): WebhookReceiver {
-  return receiverFor(given, documentedSender)
+  return createReceiver(given, documentedSender)
 }
 
 /** The payments service, as its document shows its deliveries. */
@@ -133,8 +133,8 @@ function deliveredEvent(raw: Buffer): Delivered {
   const type = isKnownEvent(event) ? event.type : event.sentType
   // From the payload as sent: a later version may parse it differently. 'event' cannot be an HTTP request's method
   // (lower case).
-  const { body } = comparableBody(raw, JSON_TYPE)
-  const fingerprint = requestFingerprint('event', type, (body as { readonly payload: unknown }).payload)
+  const { body } = parseComparableBody(raw, JSON_TYPE)
+  const fingerprint = computeRequestFingerprint('event', type, (body as { readonly payload: unknown }).payload)
   return { refusal: null, event, id: event.id, type, fingerprint }
 }
 

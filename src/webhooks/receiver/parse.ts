@@ -1,8 +1,8 @@
 import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import { IdempotencyError, inItsWords, kindOf, type MaybePromise } from '../../core/index.js'
-import { requestFingerprint } from '../../http/index.js'
-import { type WebhookEventIssue, writtenPath } from '../events/event-error.js'
+import { describeCause, describeKind, IdempotencyError, type MaybePromise } from '../../core/index.js'
+import { computeRequestFingerprint } from '../../http/index.js'
+import { formatPath, type WebhookEventIssue } from '../events/event-error.js'
 
 /** What `parse` returns for a delivery. Further members are passed to the handler unchanged. */
 export interface ParsedEvent {
@@ -48,13 +48,13 @@ async function parsedEvent(parse: Parse<ParsedEvent>, raw: Buffer, headers: Inco
 
 function checked(answer: unknown): Delivered {
   if (typeof answer !== 'object' || answer === null) {
-    throw new IdempotencyError('parse_failed', `parse() returned ${kindOf(answer)}. ${WAY_OUT}`)
+    throw new IdempotencyError('parse_failed', `parse() returned ${describeKind(answer)}. ${WAY_OUT}`)
   }
   const event = answer as ParsedEvent
   const issues = [...issuesWithId(event.id), ...issuesWithType(event.type)]
   if (issues.length > 0) return { refusal: 'event_invalid', issues, of: event }
   // 'parsed event' and the empty path keep it apart from all other fingerprints: no HTTP method has this name.
-  const fingerprint = requestFingerprint('parsed event', '', event.fingerprint ?? null)
+  const fingerprint = computeRequestFingerprint('parsed event', '', event.fingerprint ?? null)
   return { refusal: null, event, id: event.id, type: event.type, fingerprint }
 }
 
@@ -66,23 +66,23 @@ function issuesWithId(id: unknown): WebhookEventIssue[] {
 function seenAsId(id: unknown): string {
   if (id === undefined) return 'nothing'
   if (id === '') return 'an empty string'
-  return typeof id === 'string' ? 'a string with a lone surrogate' : kindOf(id)
+  return typeof id === 'string' ? 'a string with a lone surrogate' : describeKind(id)
 }
 
 function issuesWithType(type: unknown): WebhookEventIssue[] {
   if (typeof type === 'string') return []
-  return [{ path: 'type', message: `expected a string; seen: ${type === undefined ? 'nothing' : kindOf(type)}` }]
+  return [{ path: 'type', message: `expected a string; seen: ${type === undefined ? 'nothing' : describeKind(type)}` }]
 }
 
 function refusalFor(thrown: unknown): Delivered {
   if (thrown instanceof SyntaxError) return { refusal: 'body_malformed' }
-  const issues = issuesOf(thrown)
+  const issues = toIssues(thrown)
   if (issues !== null) return { refusal: 'event_invalid', issues, of: undefined }
-  throw new IdempotencyError('parse_failed', `parse() failed${inItsWords(thrown)}. ${WAY_OUT}`, { cause: thrown })
+  throw new IdempotencyError('parse_failed', `parse() failed${describeCause(thrown)}. ${WAY_OUT}`, { cause: thrown })
 }
 
 /** What is wrong with a delivery, according to an application's function that threw; `null`: the function itself failed. */
-export function issuesOf(thrown: unknown): WebhookEventIssue[] | null {
+export function toIssues(thrown: unknown): WebhookEventIssue[] | null {
   const { issues } = (thrown ?? {}) as { readonly issues?: unknown }
   return Array.isArray(issues) ? issues.map(issueIn) : null
 }
@@ -91,7 +91,7 @@ export function issuesOf(thrown: unknown): WebhookEventIssue[] | null {
 function issueIn(given: unknown): WebhookEventIssue {
   const { path = [], message } = (given ?? {}) as { readonly path?: unknown; readonly message?: unknown }
   const steps = Array.isArray(path) ? path.map((step) => (step as { key?: PropertyKey } | null)?.key ?? step) : [path]
-  return { path: writtenPath(steps as PropertyKey[]), message: String(message) }
+  return { path: formatPath(steps as PropertyKey[]), message: String(message) }
 }
 
 const WAY_OUT =

@@ -2,15 +2,21 @@ import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import {
   checkOptions,
+  findMistakes,
+  findScopeFault,
   type IdempotencyContext,
   type MaybePromise,
-  mistakesIn,
   type OptionRule,
   optionRules,
-  scopeFault,
   warnOnce,
 } from '../../core/index.js'
-import { type IdempotencyOptions, mistakesInOptions, type Scope, scopeReader, singleTenant } from '../../http/index.js'
+import {
+  createScopeReader,
+  findOptionMistakes,
+  type IdempotencyOptions,
+  type Scope,
+  singleTenant,
+} from '../../http/index.js'
 import type { AnyRequest } from './delivery/delivery.js'
 import type { WebhookReceiverEvent } from './delivery/receiver-event.js'
 import { type Parse, type ParsedEvent, parsedSender, type Sender } from './parse.js'
@@ -124,7 +130,7 @@ export function resolveReceiverOptions<Req extends AnyRequest>(
   const shared = Object.fromEntries(SHARED.map((name) => [name, others[name]]))
   const ofEngine = {
     retentionMs: RETENTION_MS,
-    ...optionRules.presentIn(shared),
+    ...optionRules.omitUndefined(shared),
     scope: singleTenant, // Webhook requests carry no key; `source` is the scope.
   } as unknown as IdempotencyOptions<Req>
 
@@ -132,7 +138,7 @@ export function resolveReceiverOptions<Req extends AnyRequest>(
   const required = ['source', 'verify', 'on', ...(byDefault === null ? ['parse'] : [])]
   const more = [
     ...mistakesInHandlers(on, sender.types),
-    ...mistakesInOptions({ ...ofEngine, ...(firstSent && { firstSent: firstSent as never }) }),
+    ...findOptionMistakes({ ...ofEngine, ...(firstSent && { firstSent: firstSent as never }) }),
   ]
   checkOptions('webhookReceiver()', given, own, rulesFor(byDefault), { required, more })
   if (ofEngine.unknownOutcome === 'refuse' && ofEngine.effects !== 'declared') warnOfRefusedRetries()
@@ -164,7 +170,7 @@ function rulesFor(byDefault: Sender | null): Readonly<Record<string, OptionRule>
 
 const OWN_RULES: Readonly<Record<string, OptionRule>> = {
   source: (value) =>
-    typeof value === 'function' || (typeof value === 'string' && scopeFault(value) === null)
+    typeof value === 'function' || (typeof value === 'string' && findScopeFault(value) === null)
       ? null
       : 'a name of 1 to 255 characters for the owner of the events, or a function of the request that returns one',
   verify: (value) =>
@@ -209,8 +215,8 @@ type Source<Req extends AnyRequest> = string | Scope<Req>
  *
  * The reader throws IdempotencyError (or rejects with it) `scope_invalid`: nothing ran and nothing was stored.
  */
-export function sourceReader<Req extends AnyRequest>(source: Source<Req>): (req: Req) => MaybePromise<string> {
-  return typeof source === 'string' ? () => source : scopeReader(source, { option: 'source', wayOut: WAY_OUT })
+export function createSourceReader<Req extends AnyRequest>(source: Source<Req>): (req: Req) => MaybePromise<string> {
+  return typeof source === 'string' ? () => source : createScopeReader(source, { option: 'source', wayOut: WAY_OUT })
 }
 
 const WAY_OUT =
@@ -258,7 +264,7 @@ type Types = readonly string[] | null
  * only these are looked up, so that a sender cannot call other members of the instance. `onUnknown` handles the types
  * that are not known; where any is, those without a handler in `on`.
  */
-export function handlersIn(on: object, onUnknown: WebhookHandler<never> | undefined, types: Types): HandlerOf {
+export function readHandlers(on: object, onUnknown: WebhookHandler<never> | undefined, types: Types): HandlerOf {
   const handlers = new Map((types ?? Object.keys(on)).map((type) => [type, (on as Members)[type]?.bind(on)]))
   return (type) => handlers.get(type) ?? (types === null || !handlers.has(type) ? onUnknown : undefined)
 }
@@ -272,7 +278,7 @@ function mistakesInHandlers(on: unknown, types: Types): string[] {
     return ['on: expected a plain object where `parse` is given, since the types of its events are not known here']
   }
   const rules = Object.fromEntries((types ?? Object.keys(on)).map((type) => [type, optionRules.aFunction]))
-  return mistakesIn(on, on, rules).map((mistake) => `on.${mistake}`)
+  return findMistakes(on, on, rules).map((mistake) => `on.${mistake}`)
 }
 
 function isPlain(value: object): boolean {

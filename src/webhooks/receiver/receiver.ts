@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, refuseMount } from '../../core/index.js'
-import { responseOf } from '../../fetch/answer.js'
+import { toResponse } from '../../fetch/answer.js'
 import { isRequest } from '../../fetch/request.js'
 import { type WaitUntil, waitFor } from '../../http/index.js'
-import { isResponseBegun, responseBegunError, takesNoError } from '../../node/hold.js'
+import { isResponseBegun, isWithoutErrorParameter, responseBegunError } from '../../node/hold.js'
 import { sendAnswer } from '../../node/sending/send.js'
 import { Deliveries } from './delivery/deliveries.js'
-import { type AnyRequest, fetchDelivery, nodeDelivery } from './delivery/delivery.js'
-import { refusalAnswer } from './delivery/refusal.js'
+import { type AnyRequest, createFetchDelivery, createNodeDelivery } from './delivery/delivery.js'
+import { createRefusalAnswer } from './delivery/refusal.js'
 import type { ParsedEvent, Sender } from './parse.js'
 import { type GivenReceiverOptions, type ParsedReceiverOptions, resolveReceiverOptions } from './receiver-options.js'
 
@@ -71,11 +71,11 @@ export interface WebhookReceiver extends Receive {
 export function webhookReceiver<Event extends ParsedEvent, Req extends AnyRequest = IncomingMessage>(
   options: ParsedReceiverOptions<Event, Req>,
 ): WebhookReceiver {
-  return receiverFor(options as GivenReceiverOptions<Req>, null)
+  return createReceiver(options as GivenReceiverOptions<Req>, null)
 }
 
 /** Without `parse` the sender is `byDefault`. */
-export function receiverFor<Req extends AnyRequest>(
+export function createReceiver<Req extends AnyRequest>(
   given: GivenReceiverOptions<Req>,
   byDefault: Sender | null,
 ): WebhookReceiver {
@@ -103,10 +103,10 @@ export function receiverFor<Req extends AnyRequest>(
   ): Promise<Response> {
     if (!isRequest(request)) refuseMount(FETCH_FOR, [request], INSTEAD)
     const type = typeInPath?.(request.url) ?? null
-    const delivery = fetchDelivery(request as Req & Request, waitUntil)
+    const delivery = createFetchDelivery(request as Req & Request, waitUntil)
     const receiving = deliveries
       .answerTo(delivery, type)
-      .then((answer) => (answer === null ? new Response(null, { status: 400 }) : responseOf(answer, request.method))) // Nobody reads that of a sender that has gone.
+      .then((answer) => (answer === null ? new Response(null, { status: 400 }) : toResponse(answer, request.method))) // Nobody reads that of a sender that has gone.
     waitFor({ waitUntil }, () => receiving.then(nothing, nothing)) // A sender that leaves must not end the handler.
     return receiving
   }
@@ -140,12 +140,12 @@ async function receive<Req extends AnyRequest>(
 ): Promise<void> {
   try {
     if (isResponseBegun(res)) throw responseBegunError('webhook receiver', 'its sender cannot get the result')
-    const answer = await deliveries.answerTo(nodeDelivery(req), typeOfPath)
+    const answer = await deliveries.answerTo(createNodeDelivery(req), typeOfPath)
     if (answer !== null) send(req, res, answer)
   } catch (error) {
-    if (next !== undefined && !takesNoError(req, next)) return next(error)
+    if (next !== undefined && !isWithoutErrorParameter(req, next)) return next(error)
     deliveries.emit({ type: 'receiver_failed', error })
-    send(req, res, refusalAnswer('receiver_failed'))
+    send(req, res, createRefusalAnswer('receiver_failed'))
     // Another middleware began the response; ending it normally would acknowledge the event.
     if (!res.writableEnded) res.destroy()
   }

@@ -1,14 +1,14 @@
 import { Buffer } from 'node:buffer'
-import { kindOf, type OptionRule, optionRules } from '../../core/index.js'
+import { describeKind, type OptionRule, optionRules } from '../../core/index.js'
 import { aHeaderName } from '../../http/index.js'
 import {
   BASE64_SHA256,
   HEX_SHA256,
   isRecent,
   isSignedBy,
+  resolveSecrets,
   UNIX_SECONDS,
   type VerifySignature,
-  withKeys,
 } from './verify-signature.js'
 
 export interface HmacSha256Options {
@@ -39,7 +39,7 @@ export interface HmacSha256Options {
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function hmacSha256(options: HmacSha256Options): VerifySignature {
-  const { header, secrets, encoding = 'hex', prefix = '' } = withKeys('hmacSha256()', options, RULES, keyOf)
+  const { header, secrets, encoding = 'hex', prefix = '' } = resolveSecrets('hmacSha256()', options, RULES, keyOf)
   return hmacOf(header, secrets, encoding, prefix)
 }
 
@@ -69,7 +69,7 @@ const RULES: Readonly<Record<string, OptionRule>> = {
 
 function keyOf(secret: unknown): Uint8Array | string {
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
-    return `expected a string or bytes; seen: ${kindOf(secret)}`
+    return `expected a string or bytes; seen: ${describeKind(secret)}`
   }
   if (secret.length === 0) return 'it is empty'
   if (typeof secret === 'string' && secret !== secret.trim()) {
@@ -99,7 +99,7 @@ export interface StripeOptions extends SenderSecrets {
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function stripeWebhooks(options: StripeOptions): VerifySignature {
-  const { secrets, toleranceMs = 300_000 } = withKeys('stripeWebhooks()', options, STRIPE_RULES, endpointKeyOf)
+  const { secrets, toleranceMs = 300_000 } = resolveSecrets('stripeWebhooks()', options, STRIPE_RULES, endpointKeyOf)
   return (raw, { 'stripe-signature': sent }) => {
     if (typeof sent !== 'string') return false
     // "t=1492774577,v1=5257a8…,v0=6ffbb5…": each element is a scheme and a value.
@@ -130,7 +130,7 @@ const STRIPE_RULES = { toleranceMs: optionRules.anInteger(1, Number.MAX_SAFE_INT
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function githubWebhooks(options: SenderSecrets): VerifySignature {
-  const { secrets } = withKeys('githubWebhooks()', options, {}, keyOf)
+  const { secrets } = resolveSecrets('githubWebhooks()', options, {}, keyOf)
   return hmacOf('x-hub-signature-256', secrets, 'hex', 'sha256=')
 }
 
@@ -142,6 +142,6 @@ export function githubWebhooks(options: SenderSecrets): VerifySignature {
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function shopifyWebhooks(options: SenderSecrets): VerifySignature {
-  const { secrets } = withKeys('shopifyWebhooks()', options, {}, keyOf)
+  const { secrets } = resolveSecrets('shopifyWebhooks()', options, {}, keyOf)
   return hmacOf('x-shopify-hmac-sha256', secrets, 'base64', '')
 }

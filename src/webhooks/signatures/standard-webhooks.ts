@@ -1,18 +1,18 @@
 import { Buffer } from 'node:buffer'
 import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { kindOf, type OptionRule, optionRules } from '../../core/index.js'
+import { describeKind, type OptionRule, optionRules } from '../../core/index.js'
 import {
   BASE64_ED25519,
   BASE64_SHA256,
   isRecent,
   isSignedBy,
   isSignedWith,
-  publicKeyOf,
+  parsePublicKey,
+  resolveSecrets,
   someKeys,
   UNIX_SECONDS,
   type VerifySignature,
-  withKeys,
 } from './verify-signature.js'
 
 export interface StandardWebhooksOptions {
@@ -78,10 +78,10 @@ function signaturesIn(list: string, version: string, form: RegExp): Buffer[] {
 /** Messages name the kind of a wrong key, never its value. */
 function readOptions(options: StandardWebhooksOptions) {
   const given = Object(options) as StandardWebhooksOptions
-  const keys = Array.isArray(given.publicKeys) ? given.publicKeys.map(publicKeyOf) : []
+  const keys = Array.isArray(given.publicKeys) ? given.publicKeys.map(parsePublicKey) : []
   const more = keys.flatMap((key, index) => (typeof key === 'string' ? [`publicKeys[${index}]: ${key}`] : []))
   const isAsymmetric = given.publicKeys !== undefined && given.secrets === undefined
-  const { secrets, toleranceMs } = withKeys(
+  const { secrets, toleranceMs } = resolveSecrets(
     'standardWebhooks()',
     options as StandardWebhooksOptions & { readonly secrets: readonly string[] },
     RULES,
@@ -119,7 +119,7 @@ const LEAST_SECRET_BYTES = 24
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}={0,2}|[A-Za-z0-9+/]{3}=?)?$/
 
 function keyOf(secret: unknown): Uint8Array | string {
-  if (typeof secret !== 'string') return `expected a string; seen: ${kindOf(secret)}`
+  if (typeof secret !== 'string') return `expected a string; seen: ${describeKind(secret)}`
   const base64 = secret.replace(/^whsec_/, '')
   if (base64 === '') return 'it is empty'
   if (!BASE64.test(base64)) return 'expected base64, with or without the prefix whsec_'

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { checkOptions, kindOf, type OptionRule } from '../../core/index.js'
+import { checkOptions, describeKind, type OptionRule } from '../../core/index.js'
 
 /** Checks synchronously that a delivery comes from its sender: a `Verify` for the receiver. */
 export type VerifySignature = (raw: Buffer, headers: IncomingHttpHeaders) => boolean
@@ -41,7 +41,7 @@ export function isRecent(unixSeconds: string, toleranceMs: number): boolean {
 }
 
 /** The options with their secrets converted to keys. Messages name the kind of a wrong secret, never its value. */
-export function withKeys<Options extends { readonly secrets: readonly unknown[] }>(
+export function resolveSecrets<Options extends { readonly secrets: readonly unknown[] }>(
   of: string,
   options: Options,
   rules: Readonly<Record<string, OptionRule>>,
@@ -63,7 +63,7 @@ export function someKeys(what: string): OptionRule {
     if (Array.isArray(value) && value.length > 0) return null
     return {
       expected: `an array of at least one ${what}`,
-      seen: Array.isArray(value) ? 'an empty array' : kindOf(value),
+      seen: Array.isArray(value) ? 'an empty array' : describeKind(value),
     }
   }
 }
@@ -75,8 +75,8 @@ export const BASE64_ED25519 = /^[A-Za-z0-9+/]{86}==$/
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 
 /** Returns the key, or what is wrong with it: `whpk_` and the base64 of its 32 bytes, or only the base64. */
-export function publicKeyOf(given: unknown): KeyObject | string {
-  if (typeof given !== 'string') return `expected a string; seen: ${kindOf(given)}`
+export function parsePublicKey(given: unknown): KeyObject | string {
+  if (typeof given !== 'string') return `expected a string; seen: ${describeKind(given)}`
   if (/^whs[ek]/.test(given)) return 'expected the public key (whpk_…), not a secret one'
   const base64 = given.replace(/^whpk_/, '')
   if (!/^[A-Za-z0-9+/]{43}=?$/.test(base64)) return 'expected whpk_ and the base64 of 32 bytes'

@@ -1,6 +1,6 @@
 import { RedisStore } from 'once-per-key/redis'
 import { afterAll, describe, test, vi } from 'vitest'
-import { senderOf } from '../../../adapters/redis/client.js'
+import { createSender } from '../../../adapters/redis/client.js'
 import { HISTORY_KEYS, tryHistories, tryOperatedHistories } from '../../support/history-trials.js'
 import { thoroughly } from '../../support/thoroughness.js'
 import { age } from './ageing.js'
@@ -24,7 +24,7 @@ describe.each([REDIS, REDIS_CLUSTER])('random histories on $name', async ({ star
       ['with operators in between', tryOperatedHistories, OPERATED],
     ] as const)('%s', async (kind, tried, trial) => {
       const { client, close } = await (clients[name] as OpenClient)(port)
-      const send = senderOf(client) as NonNullable<ReturnType<typeof senderOf>>
+      const send = createSender(client) as NonNullable<ReturnType<typeof createSender>>
       await tried(trial, AT_ONCE, (number) => {
         const prefix = `${encodeURIComponent(`history ${name} ${kind} ${number}`)}:`
         const advance = async (ms: number) =>

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { RedisStore, type SendCommand } from 'once-per-key/redis'
 import { afterAll, expect, test } from 'vitest'
-import { senderOf } from '../../../adapters/redis/client.js'
+import { createSender } from '../../../adapters/redis/client.js'
 import { heardDuring } from '../../support/redis-monitor.js'
 import { startRedis } from '../../support/redis-server.js'
 import { claimOf, ownOf } from '../claims.js'
@@ -17,7 +17,7 @@ afterAll(async () => {
 
 /** What a reply takes on its way. */
 let replyBytes = 0
-const send = senderOf(redis) as SendCommand
+const send = createSender(redis) as SendCommand
 const store = new RedisStore({
   async sendCommand(key, args) {
     const reply = await send(key, args)

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { RedisStore, type SendCommand } from 'once-per-key/redis'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { storageKey } from '../../../src/core/record/identity.js'
+import { buildStorageKey } from '../../../src/core/record/identity.js'
 import { startRedis } from '../../support/redis-server.js'
 import { claimOf, ownOf } from '../claims.js'
 
@@ -69,8 +69,8 @@ describe('two stores', () => {
   )
   /** Whether a key of the longer one is also one of the shorter: what its parts say makes no difference. */
   const meet = (rest: string) =>
-    [storageKey({ scope: 'a', key: 'a' }), storageKey({ namespace: 'webhook', scope: 'a', key: 'a' })].some((key) =>
-      STORAGE_KEY.test(rest + key),
+    [buildStorageKey({ scope: 'a', key: 'a' }), buildStorageKey({ namespace: 'webhook', scope: 'a', key: 'a' })].some(
+      (key) => STORAGE_KEY.test(rest + key),
     )
 
   test('of different prefixes never write the same key, whatever namespace, scope and key are', () => {

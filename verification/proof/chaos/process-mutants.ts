@@ -66,7 +66,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'an answer is stored with another body',
-    find: "return body === null ? '' : bytesOf(body)",
+    find: "return body === null ? '' : encodeBytes(body)",
     replace: "return body === null ? '' : Buffer.from('{}')",
     check: 'S8',
   },

@@ -21,8 +21,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'what a transaction of a sealed store completes is not sealed',
-    find: 'asKept(around.store, key, fingerprint, around.toKeep(key, fingerprint, answer))',
-    replace: 'asKept(around.store, key, fingerprint, answer)',
+    find: 'toKeptAnswer(around.store, key, fingerprint, around.toKeep(key, fingerprint, answer))',
+    replace: 'toKeptAnswer(around.store, key, fingerprint, answer)',
     check: 'S13',
     scale: 0.01,
   },
@@ -46,13 +46,13 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a statement in a transaction is waited for without a limit',
-    find: 'await within(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))',
+    find: 'await limitStatement(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))',
     replace: 'await statement',
     check: 'L2',
   },
   {
     name: 'a transaction outlives its run',
-    find: 'this.#wait.giveUp(transactionTimedOut(OVERDUE))',
+    find: 'this.#wait.giveUp(transactionTimedOutError(OVERDUE))',
     replace: '',
     check: 'L2',
   },
@@ -68,7 +68,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a step in a transaction waits for its own row',
-    find: "if (this.#run.holdsTransaction || this.#isInside) throw misuse('step_in_transaction')",
+    find: "if (this.#run.holdsTransaction || this.#isInside) throw misuseError('step_in_transaction')",
     replace: '',
     check: 'S14',
   },

@@ -50,7 +50,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a success without a transaction is sent',
-    find: "return this.#withhold('no_transaction', transactionMissing())",
+    find: "return this.#withhold('no_transaction', createTransactionMissingRefusal())",
     replace: 'return this.#fenced(null)',
     check: 'S3',
   },

@@ -185,7 +185,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a failure waits for its release for ever',
-    find: 'return this.lease.check() ? SEND : unconfirmed(this.options)',
+    find: 'return this.lease.check() ? SEND : createUnconfirmedRefusal(this.options)',
     replace: 'return this.lease.check() ? SEND : new Promise<RunEnd>(() => {})',
     check: 'L2',
   },

@@ -1,7 +1,7 @@
 import type { Check } from '../checks.js'
 import type { Mutant } from '../mutants/mutant.js'
 
-const OF_ALL = 'return readingOf(requestFingerprint(facts.method, facts.target, facts.body, ignoredMember))'
+const OF_ALL = 'return readingOf(computeRequestFingerprint(facts.method, facts.target, facts.body, ignoredMember))'
 
 function planted(check: Check, name: string, find: string, replace: string): Mutant {
   return { name, find, replace, layer: 'fuzz', check }
@@ -9,7 +9,12 @@ function planted(check: Check, name: string, find: string, replace: string): Mut
 
 export const mutants: readonly Mutant[] = [
   // What makes two requests the same
-  planted('S9', 'the fingerprint leaves the query out', OF_ALL, OF_ALL.replace('facts.target', 'pathOf(facts.target)')),
+  planted(
+    'S9',
+    'the fingerprint leaves the query out',
+    OF_ALL,
+    OF_ALL.replace('facts.target', 'stripQuery(facts.target)'),
+  ),
   planted('S9', 'the fingerprint leaves the method out', OF_ALL, OF_ALL.replace('facts.method', "'POST'")),
   planted('S9', 'the fingerprint leaves the body out', OF_ALL, OF_ALL.replace('facts.body', 'null')),
   planted('S3', 'the order of members counts', 'Object.keys(value).sort()', 'Object.keys(value).reverse()'),
@@ -52,7 +57,7 @@ export const mutants: readonly Mutant[] = [
     ...planted('S9', 'the header wins over the field', "legacyKey?.whenBoth === 'field'", 'legacyKey === null'),
     scale: 0.5,
   },
-  planted('S5', 'a missing value may be a key', 'keyFault(key) ?? accident(key)', 'keyFault(key)'),
+  planted('S5', 'a missing value may be a key', 'findKeyFault(key) ?? accident(key)', 'findKeyFault(key)'),
   planted(
     'S5',
     'PATCH is not covered',
@@ -62,8 +67,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S9',
     'a scope is coerced',
-    'const fault = scopeFault(given)\n    if (fault === null) return given as string',
-    'given = String(given)\n    const fault = scopeFault(given)\n    if (fault === null) return given as string',
+    'const fault = findScopeFault(given)\n    if (fault === null) return given as string',
+    'given = String(given)\n    const fault = findScopeFault(given)\n    if (fault === null) return given as string',
   ),
   planted(
     'S9',
@@ -199,7 +204,7 @@ export const mutants: readonly Mutant[] = [
   planted(
     'L2',
     'misuse goes unheard',
-    'reportError(req, error)\n  next(error ?? nothingThrown(error))',
+    'reportError(req, error)\n  next(error ?? nothingThrownError(error))',
     'reportError(req, error)',
   ),
   planted('L3', 'runs are never counted as over', '    this.#active--\n', ''),

@@ -1,7 +1,7 @@
 import type { Store } from 'once-per-key/core'
 import { MemoryStore } from 'once-per-key/memory'
 import { RedisStore, type SendCommand } from 'once-per-key/redis'
-import { senderOf } from '../../../adapters/redis/client.js'
+import { createSender } from '../../../adapters/redis/client.js'
 import { age } from '../../../test/adapters/redis/ageing.js'
 import { REDIS, REDIS_CLUSTER, type Ground as Servers } from '../../../test/adapters/redis/grounds.js'
 import { fakeClock } from '../../../test/support/fake-clock.js'
@@ -87,7 +87,7 @@ async function openServers(servers: Servers): ReturnType<Ground['open']> {
 const UNIT_MS = 60_000
 
 function redisWay(name: string, client: unknown): Way {
-  const send = senderOf(client)
+  const send = createSender(client)
   if (send === null) throw new Error(`${name} is no client that is known.`)
   return {
     name,

@@ -210,9 +210,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'sealed: a record whose answer another key sealed counts as none',
-    find: 'return { ...record, answer: openedAnswer(record.answer, { key, fingerprint, place }, options) }',
+    find: 'return { ...record, answer: openAnswer(record.answer, { key, fingerprint, place }, options) }',
     replace: `try {
-      return { ...record, answer: openedAnswer(record.answer, { key, fingerprint, place }, options) }
+      return { ...record, answer: openAnswer(record.answer, { key, fingerprint, place }, options) }
     } catch {
       return null as Record
     }`,
@@ -221,7 +221,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'sealed: a body is kept as it is',
-    find: 'sealedAnswer(answer, { key, fingerprint, place }, options)',
+    find: 'sealAnswer(answer, { key, fingerprint, place }, options)',
     replace: '({ ...sealedAnswer(answer, { key, fingerprint, place }, options), body: answer.body })',
     layer,
     check: 'S13',

@@ -13,7 +13,7 @@ export const stepsInPeace: readonly Planted[] = [
   },
   {
     name: 'a takeover forgets the steps',
-    find: 'return acquire(claim, record.attempt + 1, true, now, stepsHandedOver(record.steps))',
+    find: 'return acquire(claim, record.attempt + 1, true, now, toNextOwnersSteps(record.steps))',
     replace: 'return acquire(claim, record.attempt + 1, true, now)',
     check: 'S14',
   },
@@ -118,7 +118,7 @@ export const stepsInTrouble: readonly Planted[] = [
     find: 'if (record === null) return acquire(claim, 1, false, now)',
     replace: `if (record === null) {
       const old = stored === null || stored.state === 'completed' ? undefined : stored.steps
-      return acquire(claim, 1, false, now, stepsHandedOver(old))
+      return acquire(claim, 1, false, now, toNextOwnersSteps(old))
     }`,
     check: 'S14',
   },

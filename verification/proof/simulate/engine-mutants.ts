@@ -19,9 +19,9 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a success is sent before it is stored',
-      find: '? run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)\n',
+      find: '? run.complete(toStoredAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)\n',
       replace:
-        "? (void run.complete(storedAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed), { action: 'send' as const })\n",
+        "? (void run.complete(toStoredAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed), { action: 'send' as const })\n",
       check: 'S3',
     },
     {
@@ -119,8 +119,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a waiter whose client has left keeps its claim',
-      find: "claims.giveUp(operation, claim)\n      return { kind: 'given up', notRun: inFlight(leaseMs, options) }",
-      replace: "return { kind: 'given up', notRun: inFlight(leaseMs, options) }",
+      find: "claims.giveUp(operation, claim)\n      return { kind: 'given up', notRun: createInFlightRefusal(leaseMs, options) }",
+      replace: "return { kind: 'given up', notRun: createInFlightRefusal(leaseMs, options) }",
       check: 'L1',
     },
     {

@@ -17,8 +17,8 @@ export const machineMutants: readonly Mutant[] = (
     },
     {
       name: 'a takeover is told as fresh',
-      find: 'acquire(claim, record.attempt + 1, true, now, stepsHandedOver(record.steps))',
-      replace: 'acquire(claim, record.attempt + 1, false, now, stepsHandedOver(record.steps))',
+      find: 'acquire(claim, record.attempt + 1, true, now, toNextOwnersSteps(record.steps))',
+      replace: 'acquire(claim, record.attempt + 1, false, now, toNextOwnersSteps(record.steps))',
       check: 'S5',
     },
     {

@@ -190,14 +190,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a duplicate that waits keeps nothing alive',
-    find: 'await awaited(turn)',
+    find: 'await keepProcessAlive(turn)',
     replace: 'await turn',
     layer,
     check: 'L2',
   },
   {
     name: 'whoever awaits idle keeps nothing alive',
-    find: 'return awaited(new Promise((resolve) => this.#whenIdle.push(resolve)))',
+    find: 'return keepProcessAlive(new Promise((resolve) => this.#whenIdle.push(resolve)))',
     replace: 'return new Promise((resolve) => this.#whenIdle.push(resolve))',
     layer,
     check: 'L2',

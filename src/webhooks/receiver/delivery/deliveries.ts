@@ -3,36 +3,42 @@ import { hash } from 'node:crypto'
 import {
   type Answer,
   carryRun,
+  describeCause,
+  describeKind,
+  findKeyFault,
   type IdempotencyContext,
   IdempotencyError,
-  inItsWords,
-  keyFault,
-  kindOf,
   type MaybePromise,
   safeListener,
 } from '../../../core/index.js'
 import {
+  createFirstSentReader,
   createRequestEngine,
   type FirstSentReading,
-  firstSentReader,
   type IdempotencyEvent,
   type RequestEngine,
   type RequestRun,
   waitFor,
 } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
-import { type Delivered, issuesOf } from '../parse.js'
+import { type Delivered, toIssues } from '../parse.js'
 import {
+  createSourceReader,
   type HandlerOf,
-  handlersIn,
   type ResolvedReceiverOptions,
-  sourceReader,
+  readHandlers,
   type WebhookContext,
   type WebhookHandler,
 } from '../receiver-options.js'
 import { ACKNOWLEDGED, type AnyRequest, type Delivery, HandledDelivery } from './delivery.js'
-import { type AboutDelivery, cut, eventIn, printByDefault, type WebhookReceiverEvent } from './receiver-event.js'
-import { eventProblem, type ReceiverRefusalCode, refusalAnswer } from './refusal.js'
+import {
+  type AboutDelivery,
+  cut,
+  printByDefault,
+  readEventSummary,
+  type WebhookReceiverEvent,
+} from './receiver-event.js'
+import { createRefusalAnswer, type ReceiverRefusalCode, toEventProblem } from './refusal.js'
 
 /** Reads, verifies, claims and handles deliveries, in this order, and returns the response to each. */
 export class Deliveries<Req extends AnyRequest> {
@@ -46,12 +52,12 @@ export class Deliveries<Req extends AnyRequest> {
   constructor(options: ResolvedReceiverOptions<Req>) {
     const { on, onUnknownEvent, sender, source, firstSent, onEvent, ofEngine } = options
     this.#options = options
-    this.#handlerOf = handlersIn(on, onUnknownEvent, sender.types)
-    this.#sourceOf = sourceReader(source)
-    this.#firstSentOf = firstSent && firstSentReader(firstSent, ofEngine.clockSkewMs)
+    this.#handlerOf = readHandlers(on, onUnknownEvent, sender.types)
+    this.#sourceOf = createSourceReader(source)
+    this.#firstSentOf = firstSent && createFirstSentReader(firstSent, ofEngine.clockSkewMs)
     this.emit = safeListener(onEvent ?? printByDefault)
     const emit = this.emit as (event: IdempotencyEvent) => void // It rejects requests, and here it is only asked to claim.
-    this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: emit, renderProblem: eventProblem })
+    this.#engine = createRequestEngine<Req>({ ...ofEngine, onEvent: emit, renderProblem: toEventProblem })
   }
 
   /**
@@ -88,7 +94,7 @@ export class Deliveries<Req extends AnyRequest> {
       case 'body_malformed':
         return this.refused('body_malformed', { source: scope })
       case 'event_invalid':
-        return this.refused('event_invalid', { source: scope, ...eventIn(delivered.of) }, delivered.issues)
+        return this.refused('event_invalid', { source: scope, ...readEventSummary(delivered.of) }, delivered.issues)
       case null:
         return this.#decideOnEvent(delivered, scope, delivery, typeOfPath)
     }
@@ -103,7 +109,7 @@ export class Deliveries<Req extends AnyRequest> {
     try {
       return await this.#sourceOf(request)
     } catch (error) {
-      const issues = issuesOf((error as IdempotencyError).cause)
+      const issues = toIssues((error as IdempotencyError).cause)
       if (issues === null) throw error
       return issues
     }
@@ -112,7 +118,7 @@ export class Deliveries<Req extends AnyRequest> {
   refused(code: Refused, about: AboutDelivery, issues?: readonly WebhookEventIssue[]): Answer {
     const told = issues?.slice(0, MOST_ISSUES)
     this.emit({ type: 'rejected', code, ...about, ...(told && { issues: told }) })
-    return refusalAnswer(code, told)
+    return createRefusalAnswer(code, told)
   }
 
   /** Resolves when no delivery is in progress, no run is active, and no completion is pending. */
@@ -176,7 +182,7 @@ export class Deliveries<Req extends AnyRequest> {
     } catch (error) {
       run.reportError(error)
       if (!isTaken(error)) this.emit({ type: 'handler_failed', scope, key, attempt, error })
-      return refusalAnswer('handler_failed')
+      return createRefusalAnswer('handler_failed')
     }
   }
 
@@ -188,10 +194,12 @@ export class Deliveries<Req extends AnyRequest> {
     try {
       verdict = await verify(raw, headers)
     } catch (cause) {
-      throw new IdempotencyError('verify_failed', `verify() failed${inItsWords(cause)}. ${VERIFY_WAY_OUT}`, { cause })
+      throw new IdempotencyError('verify_failed', `verify() failed${describeCause(cause)}. ${VERIFY_WAY_OUT}`, {
+        cause,
+      })
     }
     if (typeof verdict === 'boolean') return verdict
-    throw new IdempotencyError('verify_failed', `verify() returned ${kindOf(verdict)}. ${VERIFY_WAY_OUT}`)
+    throw new IdempotencyError('verify_failed', `verify() returned ${describeKind(verdict)}. ${VERIFY_WAY_OUT}`)
   }
 }
 
@@ -250,6 +258,6 @@ const DIGEST = 'webhook-id-sha256:'
  * digest's prefix: otherwise it could pose as another id's digest.
  */
 function eventKey(id: string): string {
-  if (keyFault(id) === null && !id.startsWith(DIGEST)) return id
+  if (findKeyFault(id) === null && !id.startsWith(DIGEST)) return id
   return DIGEST + hash('sha256', id, 'base64url')
 }

@@ -7,10 +7,10 @@ import {
   type HeldAnswer,
   type RequestRun,
   readAtMost,
-  streamOfBody,
+  toBodyStream,
   type WaitUntil,
 } from '../../../http/index.js'
-import { bufferOf } from '../../../node/held-body.js'
+import { toBuffer } from '../../../node/held-body.js'
 
 /** What a receiver's functions get: Node's request, or Fetch's. */
 export type AnyRequest = IncomingMessage | Request
@@ -25,7 +25,7 @@ export interface Delivery<Req extends AnyRequest> {
   readonly waitUntil?: WaitUntil | undefined
 }
 
-export function nodeDelivery<Req extends AnyRequest>(request: Req & IncomingMessage): Delivery<Req> {
+export function createNodeDelivery<Req extends AnyRequest>(request: Req & IncomingMessage): Delivery<Req> {
   return {
     request,
     method: request.method ?? '',
@@ -35,7 +35,7 @@ export function nodeDelivery<Req extends AnyRequest>(request: Req & IncomingMess
   }
 }
 
-export function fetchDelivery<Req extends AnyRequest>(
+export function createFetchDelivery<Req extends AnyRequest>(
   request: Req & Request,
   waitUntil: WaitUntil | undefined,
 ): Delivery<Req> {
@@ -56,13 +56,13 @@ async function readFetchBody(request: Request, headers: IncomingHttpHeaders, max
   if (isEncoded(headers)) return { kind: 'encoded' }
   let bytes: Uint8Array | null = Buffer.alloc(0)
   try {
-    const body = streamOfBody(request)
+    const body = toBodyStream(request)
     if (body !== null) bytes = await readAtMost(body, maxBytes)
   } catch {
     return { kind: 'abandoned' } // The connection broke.
   }
   if (isBodyLost(bytes, request)) throw consumed()
-  return bytes === null ? { kind: 'too_large' } : { kind: 'whole', bytes: bufferOf(bytes) }
+  return bytes === null ? { kind: 'too_large' } : { kind: 'whole', bytes: toBuffer(bytes) }
 }
 
 function consumed(): IdempotencyError {
@@ -139,7 +139,7 @@ function isEncoded({ 'content-encoding': coding = 'identity' }: IncomingHttpHead
 
 function bytesOf(value: unknown): Buffer | null {
   if (typeof value === 'string') return Buffer.from(value)
-  return value instanceof Uint8Array ? bufferOf(value) : null
+  return value instanceof Uint8Array ? toBuffer(value) : null
 }
 
 function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
@@ -155,7 +155,7 @@ function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
       if (read.byteLength + bytes.byteLength > maxBytes) finish(discard(req))
       else read.add(bytes)
     }
-    const onEnd = () => finish({ kind: 'whole', bytes: bufferOf(read.whole()) })
+    const onEnd = () => finish({ kind: 'whole', bytes: toBuffer(read.whole()) })
     const onGone = () => finish({ kind: 'abandoned' })
     req.on('data', onChunk).on('end', onEnd).on('close', onGone).on('error', onGone)
   })

@@ -38,7 +38,7 @@ export type WebhookReceiverEvent =
   | { readonly type: 'receiver_failed'; readonly error: unknown }
 
 /** Id and type of a delivery's event, cut short: a refused delivery may contain anything. */
-export function eventIn(sent: unknown): Pick<AboutDelivery, 'eventId' | 'eventType'> {
+export function readEventSummary(sent: unknown): Pick<AboutDelivery, 'eventId' | 'eventType'> {
   const { id, type } = (sent ?? {}) as { readonly id?: unknown; readonly type?: unknown }
   return {
     ...(typeof id === 'string' && { eventId: cut(id) }),

@@ -1,12 +1,12 @@
 import type { Answer } from '../../../core/index.js'
 import {
+  createProblemFrom,
   type Problem,
   type ProblemCatalogue,
   type ProblemCode,
-  problemAnswer,
-  problemBody,
   problemCatalogue,
-  problemFrom,
+  toProblemAnswer,
+  toProblemBody,
 } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
 
@@ -100,16 +100,16 @@ const CATALOGUE = {
 } as const satisfies ProblemCatalogue
 
 /** A refusal as the response to send, in the shape of the engine's problems. */
-export function refusalAnswer(code: ReceiverRefusalCode, issues?: readonly WebhookEventIssue[]): Answer {
-  const problem = problemFrom(CATALOGUE, code)
+export function createRefusalAnswer(code: ReceiverRefusalCode, issues?: readonly WebhookEventIssue[]): Answer {
+  const problem = createProblemFrom(CATALOGUE, code)
   const errors = issues?.map(({ path, message }) => ({ path, message }))
-  const answer = problemAnswer(problem, { body: { ...problemBody(problem), ...(errors && { errors }) } })
+  const answer = toProblemAnswer(problem, { body: { ...toProblemBody(problem), ...(errors && { errors }) } })
   return code === 'method_not_allowed' ? { ...answer, headers: [...answer.headers, ['Allow', 'POST']] } : answer
 }
 
 /** The engine's problems, worded for event senders, which do not know idempotency keys. */
-export function eventProblem(problem: Problem): { readonly body: object } {
-  return { body: problemBody({ ...problem, ...WORDS[problem.code] }) }
+export function toEventProblem(problem: Problem): { readonly body: object } {
+  return { body: toProblemBody({ ...problem, ...WORDS[problem.code] }) }
 }
 
 const WORDS: Readonly<Partial<Record<ProblemCode, { readonly title: string; readonly detail: string }>>> = {
