@@ -4,106 +4,51 @@ import { inspect, isDeepStrictEqual } from 'node:util'
 import type { Answer, BeginReply, CommandReply, IdempotencyRecord, Step } from '../core/index.js'
 
 /** Replies reduced to what is promised: plain values, so prototypes and extra members make no difference. */
-export type SeenRecord =
-  | (Omit<Shown<'in-flight'>, 'leaseRemainingMs' | 'steps'> & { readonly lease: 'live' | 'lapsed' })
-  | (Omit<Shown<'completed'>, 'answer'> & { readonly answer: SeenAnswer | null })
-  | Omit<Shown<'failed'>, 'steps' | 'rerun'>
-
-type Shown<State> = Extract<IdempotencyRecord, { readonly state: State }>
-
-export type SeenBegun =
-  | {
-      readonly acquired: true
-      readonly attempt: number
-      readonly previousOutcome: string
-      /** Absent if there are none. */
-      readonly steps?: readonly string[]
-    }
-  | { readonly acquired: false; readonly record: SeenRecord }
-
-export type SeenDone = { readonly ok: true } | { readonly ok: false; readonly record: SeenRecord | null }
-
-export interface SeenAnswer {
-  readonly status: number
-  readonly statusMessage: string
-  readonly headers: readonly (readonly string[])[]
-  /** Hexadecimal; `null`: not kept. */
-  readonly body: string | null
+export function toSeenReply(
+  reply: BeginReply | CommandReply | { readonly record: IdempotencyRecord | null },
+  { isInspected, seesRestored }: { readonly isInspected: boolean; readonly seesRestored: boolean },
+): unknown {
+  if ('acquired' in reply && reply.acquired) {
+    const { acquired, attempt, previousOutcome, steps = [] } = reply
+    return { acquired, attempt, previousOutcome, ...(steps.length > 0 && { steps: steps.map(toSeenStep) }) }
+  }
+  const record = 'record' in reply ? { record: reply.record && toSeenRecord(reply.record, isInspected) } : {}
+  if ('acquired' in reply) return { acquired: reply.acquired, ...record }
+  if (!('ok' in reply)) return record
+  return { ok: reply.ok, ...record, ...(seesRestored && reply.ok && { restored: reply.restored === true }) }
 }
 
-export function toSeenRecord(record: IdempotencyRecord): SeenRecord {
-  const { state } = record
+/** The mark and the steps of a record are shown by `inspect` alone. */
+export function toSeenRecord(record: IdempotencyRecord, isInspected: boolean): unknown {
+  const { state, fingerprint, attempt } = record
+  const inspected = isInspected && record.state !== 'completed' ? toSeenMarks(record) : {}
   switch (record.state) {
     case 'in-flight': {
-      const { fingerprint, attempt, uncertain, leaseRemainingMs } = record
-      return { state: record.state, fingerprint, attempt, uncertain, lease: leaseRemainingMs > 0 ? 'live' : 'lapsed' }
+      const { uncertain, leaseRemainingMs } = record
+      return { state, fingerprint, attempt, uncertain, lease: leaseRemainingMs > 0 ? 'live' : 'lapsed', ...inspected }
     }
-    case 'completed': {
-      const { fingerprint, attempt, answer } = record
-      return { state: record.state, fingerprint, attempt, answer: answer && toSeenAnswer(answer) }
-    }
-    case 'failed': {
-      const { fingerprint, attempt, uncertain } = record
-      return { state: record.state, fingerprint, attempt, uncertain }
-    }
+    case 'completed':
+      return { state, fingerprint, attempt, answer: record.answer && toSeenAnswer(record.answer) }
+    case 'failed':
+      return { state, fingerprint, attempt, uncertain: record.uncertain, ...inspected }
     default:
       return failPromise('A record is in-flight, completed or failed.', 'one of the three', state)
   }
 }
 
-export function toSeenBegun(begun: BeginReply): SeenBegun {
-  if (!begun.acquired) return { acquired: false, record: toSeenRecord(begun.record) }
-  const { attempt, previousOutcome, steps = [] } = begun
-  return { acquired: true, attempt, previousOutcome, ...(steps.length > 0 && { steps: seenSteps(steps) }) }
+function toSeenMarks(record: Exclude<IdempotencyRecord, { state: 'completed' }>): object {
+  const steps = record.steps?.map((step) => ({ ...step }))
+  return { ...(steps && { steps }), ...('rerun' in record && record.rerun && { rerun: true }) }
 }
 
-/** A line each: label, state, and the result as Latin-1. */
-function seenSteps(steps: readonly Step[]): string[] {
-  return steps.map(({ label, state, result }) => {
-    return `${label} ${state} ${result === null ? null : Buffer.from(result).toString('latin1')}`
-  })
+/** A line: label, state, and the result as Latin-1. */
+function toSeenStep({ label, state, result }: Step): string {
+  return `${label} ${state} ${result === null ? null : Buffer.from(result).toString('latin1')}`
 }
 
-export function toSeenDone(done: CommandReply): SeenDone {
-  return done.ok ? { ok: true } : { ok: false, record: done.record === null ? null : toSeenRecord(done.record) }
-}
-
-export function toSeenAnswer({ status, statusMessage, headers, body }: Answer): SeenAnswer {
+function toSeenAnswer({ status, statusMessage, headers, body }: Answer): unknown {
   const pairs = headers.map(([name, value]) => [name, value])
   return { status, statusMessage, headers: pairs, body: body === null ? null : hexOf(body) }
-}
-
-// --- what a reply is to be
-
-export const OK: SeenDone = { ok: true }
-
-/** That of a claim of a key that was never claimed. */
-export const NEW = expectAcquired(1, 'none')
-
-export function expectAcquired(attempt: number, previousOutcome: string): SeenBegun {
-  return { acquired: true, attempt, previousOutcome }
-}
-
-export function refused(record: SeenRecord | null): unknown {
-  return { acquired: false, record }
-}
-
-export function expectStale(record: SeenRecord | null): SeenDone {
-  return { ok: false, record }
-}
-
-/** A failure after which anybody may claim. */
-export function failed(attempt = 1): SeenRecord {
-  return { state: 'failed', fingerprint: null, attempt, uncertain: false }
-}
-
-export function getAnswer(record: SeenRecord | null): SeenAnswer | null {
-  return record?.state === 'completed' ? record.answer : null
-}
-
-/** What a retry gets. */
-export function getReplayedAnswer(begun: SeenBegun): SeenAnswer | null {
-  return begun.acquired ? null : getAnswer(begun.record)
 }
 
 /** Throws an AssertionError with the broken promise, the members that differ, and both values. */
@@ -117,11 +62,12 @@ const MOST_MEMBERS = 5
 /** Of each value that is shown. Longer ones, which a runner would print in full, it does not get. */
 const MOST_CHARACTERS = 4_000
 
+/** `story`: what came before, behind the values. */
 export function failPromise(
   promise: string,
   due: unknown,
   seen: unknown,
-  differences = differencesOf(due, seen),
+  { differences = differencesOf(due, seen), story = '' } = {},
 ): never {
   const members = differences
     .slice(0, MOST_MEMBERS)
@@ -129,7 +75,7 @@ export function failPromise(
   const more = differences.length > MOST_MEMBERS ? `\n  and ${differences.length - MOST_MEMBERS} members more` : ''
   const texts = [due, seen].map((value) => inspect(value, { depth: 6, maxStringLength: 200, breakLength: 100 }))
   const [dueText, seenText] = texts.map((text) => shortened(text, MOST_CHARACTERS))
-  const message = `Broken: ${promise}${members.join('')}${more}\n\n  due:  ${dueText}\n  seen: ${seenText}`
+  const message = `Broken: ${promise}${members.join('')}${more}\n\n  due:  ${dueText}\n  seen: ${seenText}${story}`
   const isShort = texts.every(({ length }) => length <= MOST_CHARACTERS)
   throw new AssertionError(
     isShort ? { message, actual: seen, expected: due, operator: 'deepStrictEqual' } : { message },

@@ -112,7 +112,7 @@ export const BROKEN_STEPS: readonly BrokenStore[] = [
     release: (record, own, now) =>
       record === null ? { record, reply: { ok: true } } : machine.release(record, own, now),
   }),
-  broken('a completion without a record is refused', ['complete (none): writes the answer'], {
+  broken('a completion without a record is refused', ['complete (none): ok'], {
     complete: (record, own, now) =>
       record === null ? { record, reply: { ok: false, record: null } } : machine.complete(record, own, now),
   }),

@@ -1,226 +1,310 @@
 import { randomUUID } from 'node:crypto'
-import { type Bench, createLaws, DAY_MS, type Law } from '../bench.js'
-import { type Claimant, FINGERPRINT, OTHER_ANSWER, OTHER_FINGERPRINT, SEEN_ANSWER } from '../claimant.js'
+import { assertPromise } from '../seen.js'
 import {
-  assertPromise,
-  expectAcquired,
-  expectStale,
-  failed,
-  getReplayedAnswer,
-  NEW,
-  OK,
-  refused,
-  type SeenBegun,
-} from '../seen.js'
-import { claimAndLapse, completed, failedUncertain } from '../situations.js'
+  atOnce,
+  corrected,
+  crowd,
+  DAY_MS,
+  FINGERPRINT,
+  LAPSE,
+  leap,
+  NEARLY,
+  next,
+  OTHER_ANSWER,
+  OTHER_FINGERPRINT,
+  owner,
+  PASS,
+  REST,
+  refusing,
+  stranger,
+  third,
+} from './history.js'
+import { createLaws, type Law, type Play } from './play.js'
 
-const CROWD = 50
+const CROWD = atOnce(...crowd(50).map((sender) => sender.begin()))
+const RETRIES = crowd(5).map((sender) => sender.begin())
 
 /** Exclusive, and fenced: who owns a key, and who no longer does. */
-export const claimLaws: readonly Law[] = createLaws({
-  'exclusive: of 50 begins at once, one acquires': (bench) => oneOfACrowd(bench, NEW),
+export const claimLaws: readonly Law[] = createLaws([], {
+  'exclusive: of 50 begins at once, one acquires': [CROWD],
+  'exclusive: of 50 begins at once after a lapse, one takes over': [...LAPSE, CROWD],
+  'exclusive: of 50 begins at once after a failure, one claims': [owner.begin(), owner.release(), CROWD],
+  'exclusive: a live lease keeps others out, however often they try': [owner.begin(), ...RETRIES],
+  'exclusive: a lease holds until its end': [owner.begin({ leaseMs: '4u' }), NEARLY, next.begin()],
+  'exclusive: a lease ends by itself': [...LAPSE, next.begin()],
 
-  'exclusive: a live lease keeps others out, however often they try': async (bench) => {
-    const owner = await bench.claimant().claims()
-    for (let i = 0; i < 5; i++) {
-      const begun = await bench.claimant().begin()
-      assertPromise(begun, refused(bench.inFlight(owner)), 'While a lease is live nobody else claims.')
-    }
-  },
+  'exclusive: a lease of a day lasts a day, and a refused begin gets its remaining time': [
+    owner.begin({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS }),
+    assertDayLeft,
+    leap(DAY_MS - 1),
+    next.begin(),
+  ],
 
-  'fenced: a command with a token that never claimed changes nothing': async (bench) => {
-    const owner = await bench.claimant().claims()
-    const stranger = bench.claimant({ attempt: 1 })
-    await stranger.complete(OTHER_ANSWER)
-    await stranger.release()
-    assertPromise(await owner.complete(), OK, 'The owner stays the owner.')
-    assertPromise(await bench.look(), completed(owner), "The owner's answer is the one that is stored.")
-  },
+  'exclusive: a refused or stale command does not extend the lease': [
+    owner.begin({ leaseMs: '4u' }),
+    NEARLY,
+    next.begin(),
+    stranger.renew(),
+    REST,
+    third.begin(),
+  ],
 
-  'exclusive: of 50 begins at once after a lapse, one takes over': async (bench) => {
-    await claimAndLapse(bench)
-    await oneOfACrowd(bench, expectAcquired(2, 'unknown'))
-  },
+  'exclusive: renew starts the lease anew, as long as it says': [
+    owner.begin({ leaseMs: '1u' }),
+    owner.renew(),
+    PASS,
+    next.begin(),
+    owner.renew({ leaseMs: '1u' }),
+    PASS,
+    third.begin(),
+  ],
 
-  'exclusive: of 50 begins at once after a failure, one claims': async (bench) => {
-    await (await bench.claimant().claims()).release()
-    await oneOfACrowd(bench, expectAcquired(2, 'failed'))
-  },
+  'exclusive: the lease of a takeover starts at the takeover': [
+    owner.begin({ leaseMs: 1 }),
+    NEARLY,
+    next.begin({ leaseMs: '2u' }),
+    stranger.renew(),
+  ],
 
-  'exclusive: a lease holds until its end': (bench) =>
-    bench.before(async (key, ms, early) => {
-      await bench.claimant().claims({ key, leaseMs: ms })
-      await early()
-      const begun = await bench.claimant().begin({ key })
-      return () =>
-        assertPromise(
-          { acquired: begun.acquired },
-          { acquired: false },
-          'Before leaseMs have passed nobody else claims.',
-        )
-    }),
+  'exclusive: a begin that is sent again starts the lease anew': [
+    owner.begin({ leaseMs: '1u' }),
+    owner.begin(),
+    PASS,
+    next.begin(),
+  ],
 
-  'exclusive: a lease ends by itself': async (bench) => {
-    await claimAndLapse(bench)
-    assertPromise(
-      await bench.claimant().begin(),
-      expectAcquired(2, 'unknown'),
-      'Once leaseMs have passed another may take over.',
-    )
-  },
+  'exclusive: the owner can renew a lapsed lease that nobody took over': [
+    ...LAPSE,
+    owner.renew(),
+    next.begin(),
+    owner.complete(),
+  ],
 
-  'exclusive: a lease of a day lasts a day, and a refused begin gets its remaining time': async (bench) => {
-    const owner = await bench.claimant().claims({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS })
-    const leftMs = await leaseLeftMs(bench)
-    assertPromise(leftMs <= DAY_MS && leftMs > DAY_MS / 2, true, `Most of the day is left; seen: ${leftMs} ms.`)
-    await bench.leap(DAY_MS - 1)
-    assertPromise(await bench.claimant().begin(), refused(bench.inFlight(owner)), 'A long lease is live until its end.')
-  },
+  'fenced: a command with a token that never claimed changes nothing': [
+    owner.begin(),
+    stranger.complete(OTHER_ANSWER),
+    stranger.release(),
+    owner.complete(),
+  ],
 
-  'exclusive: a refused or stale command does not extend the lease': (bench) =>
-    bench.before(async (key, ms, early, late) => {
-      await bench.claimant({ key }).claims({ leaseMs: ms })
-      await early()
-      const begun = await bench.claimant({ key }).begin()
-      const renewed = await bench.claimant({ key }).renew()
-      return async () => {
-        assertPromise([begun.acquired, renewed.ok], [false, false], 'While a lease is live nobody else has the key.')
-        await late()
-        const due = expectAcquired(2, 'unknown')
-        assertPromise(await bench.claimant({ key }).begin(), due, 'The owner decides how long the lease is.')
-      }
-    }),
+  'fenced: after a takeover the former owner changes nothing': [
+    ...LAPSE,
+    next.begin(),
+    owner.renew(),
+    owner.complete(OTHER_ANSWER),
+    owner.release(),
+    owner.begin(),
+    next.complete(),
+  ],
 
-  'exclusive: renew starts the lease anew, as long as it says': async (bench) => {
-    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await owner.renew({ leaseMs: bench.longMs })
-    await bench.pass()
-    const due = refused(bench.inFlight(owner))
-    assertPromise(await bench.claimant().begin(), due, 'A renewed lease outlasts the previous one.')
-    await owner.renew({ leaseMs: bench.shortMs })
-    await bench.pass()
-    const begun = await bench.claimant().begin()
-    assertPromise(
-      { acquired: begun.acquired },
-      { acquired: true },
-      'A renewed lease ends at its own time, even if that is earlier.',
-    )
-  },
+  "fenced: after another's failure the former owner changes nothing": [
+    ...LAPSE,
+    next.begin(),
+    next.release(),
+    owner.renew(),
+    owner.complete(OTHER_ANSWER),
+    owner.release(),
+  ],
 
-  'exclusive: the lease of a takeover starts at the takeover': (bench) =>
-    bench.before(async (key, ms, early) => {
-      await bench.claimant({ key }).claims({ leaseMs: 1 })
-      await early()
-      const taker = await bench.claimant({ key }).claims({ leaseMs: ms / 2 })
-      const record = await bench.look(key)
-      const due = bench.inFlight(taker, { attempt: 2, uncertain: true })
-      return () => assertPromise(record, due, 'It does not matter when the lease before it has ended.')
-    }),
+  'fenced: once released, a token neither renews nor completes': [
+    owner.begin(),
+    owner.release(),
+    owner.renew(),
+    owner.complete(),
+    corrected.begin(),
+    owner.complete(),
+    owner.release(),
+  ],
 
-  'exclusive: a begin that is sent again starts the lease anew': async (bench) => {
-    const owner = await bench.claimant().claims({ leaseMs: bench.shortMs })
-    await owner.begin({ leaseMs: bench.longMs })
-    await bench.pass()
-    const due = refused(bench.inFlight(owner))
-    assertPromise(await bench.claimant().begin(), due, 'The lease of a repeated begin starts at the repetition.')
-  },
+  "one answer: after another's completion a former owner gets that answer": [
+    ...LAPSE,
+    next.begin(),
+    next.complete(),
+    owner.complete(OTHER_ANSWER),
+    owner.release(),
+    owner.renew(),
+  ],
 
-  'exclusive: the owner can renew a lapsed lease that nobody took over': async (bench) => {
-    const owner = await claimAndLapse(bench)
-    assertPromise(await owner.renew(), OK, 'A lapse alone changes nothing.')
-    assertPromise(
-      await bench.claimant().begin(),
-      refused(bench.inFlight(owner)),
-      'After the renewal the lease is live.',
-    )
-    assertPromise(await owner.complete(), OK, 'Its owner completes.')
-  },
+  'one answer: of 20 completions at once, one answer is stored and never changes': [
+    owner.begin(),
+    atOnce(...Array.from({ length: 20 }, (_, i) => owner.complete({ ...OTHER_ANSWER, status: 201 + i }))),
+    owner.complete(),
+    owner.release(),
+    owner.renew(),
+  ],
 
-  'fenced: after a takeover the former owner changes nothing': async (bench) => {
-    const [former, owner] = await formerAndOwner(bench)
-    const record = bench.inFlight(owner, { attempt: 2, uncertain: true })
-    const due = expectStale(record)
-    assertPromise(await former.renew(), due, 'renew of a former owner is stale.')
-    assertPromise(await former.complete(OTHER_ANSWER), due, 'complete of a former owner is stale.')
-    assertPromise(await former.release(), due, 'release of a former owner is stale.')
-    assertPromise(await former.begin(), refused(record), 'begin of a former owner is not acquired.')
-    assertPromise(await bench.look(), record, 'The commands of a former owner change nothing.')
-    assertPromise(await owner.complete(), OK, 'The owner stays the owner.')
-  },
-
-  "fenced: after another's failure the former owner changes nothing": async (bench) => {
-    const [former, owner] = await formerAndOwner(bench)
-    await owner.release()
-    const record = failedUncertain(owner, 2)
-    const due = expectStale(record)
-    assertPromise(await former.renew(), due, 'renew of a former owner is stale.')
-    assertPromise(await former.complete(OTHER_ANSWER), due, 'complete of a former owner is stale.')
-    assertPromise(await former.release(), due, 'release of a former owner is stale.')
-    assertPromise(await bench.look(), record, 'The commands of a former owner change nothing.')
-  },
-
-  'fenced: once released, a token neither renews nor completes': async (bench) => {
-    const owner = await bench.claimant().claims()
-    await owner.release()
-    const record = failed()
-    assertPromise(await owner.renew(), expectStale(record), 'renew after the release is stale.')
-    assertPromise(await owner.complete(), expectStale(record), 'complete after the release is stale.')
-    const next = await bench.claimant({ fingerprint: OTHER_FINGERPRINT }).claims()
-    const inFlight = bench.inFlight(next, { attempt: 2 })
-    assertPromise(await owner.complete(), expectStale(inFlight), 'A late completion does not affect a later attempt.')
-    assertPromise(await owner.release(), expectStale(inFlight), 'A late release does not affect a later attempt.')
-  },
-
-  "one answer: after another's completion a former owner gets that answer": async (bench) => {
-    const [former, owner] = await formerAndOwner(bench)
-    await owner.complete()
-    const due = expectStale(completed(owner, 2))
-    assertPromise(await former.complete(OTHER_ANSWER), due, 'complete of a former owner is stale, with the answer.')
-    assertPromise(await former.release(), due, 'release of a former owner is stale, with the answer.')
-    assertPromise(await former.renew(), due, 'renew of a former owner is stale, with the answer.')
-    assertPromise(await bench.look(), completed(owner, 2), 'The answer stays.')
-  },
-
-  'one answer: of 20 completions at once, one answer is stored and never changes': async (bench) => {
-    const owner = await bench.claimant().claims()
-    const answers = Array.from({ length: 20 }, (_, i) => ({ ...OTHER_ANSWER, status: 201 + i }))
-    const replies = await Promise.all(answers.map((answer) => owner.complete(answer)))
-    assertPromise(
-      replies.every((reply) => reply.ok),
-      true,
-      'A completion that is sent again is confirmed again.',
-    )
-    const first = await bench.look()
-    await owner.complete()
-    await owner.release()
-    await owner.renew()
-    assertPromise(await bench.look(), first, 'Once stored, the answer never changes.')
-  },
-
-  'one answer: each retry gets the answer': async (bench) => {
-    const owner = await bench.claimant().claims()
-    await owner.complete()
-    for (let i = 0; i < 3; i++) {
-      const begun = await bench.claimant().begin()
-      assertPromise({ acquired: begun.acquired }, { acquired: false }, 'A completed key is never claimed again.')
-      assertPromise(getReplayedAnswer(begun), SEEN_ANSWER, 'A retry gets the answer.')
-    }
-  },
+  'one answer: each retry gets the answer': [owner.begin(), owner.complete(), ...RETRIES],
 })
 
-async function oneOfACrowd(bench: Bench, winner: SeenBegun): Promise<void> {
-  const begun = await Promise.all(Array.from({ length: CROWD }, () => bench.claimant().begin()))
-  const winners = begun.filter((each) => each.acquired)
-  assertPromise(winners, [winner], `Of ${CROWD} begins at once, one acquires.`)
-}
-
-async function leaseLeftMs({ store, key }: Bench): Promise<number> {
+async function assertDayLeft({ store, key }: Play): Promise<void> {
   const terms = { leaseMs: DAY_MS, retentionMs: DAY_MS, unknownOutcome: 'refuse' } as const
   const begun = await store.begin(key, { token: randomUUID(), scope: 'laws', fingerprint: FINGERPRINT, ...terms })
-  return !begun.acquired && begun.record.state === 'in-flight' ? begun.record.leaseRemainingMs : 0
+  const leftMs = !begun.acquired && begun.record.state === 'in-flight' ? begun.record.leaseRemainingMs : 0
+  assertPromise(leftMs <= DAY_MS && leftMs > DAY_MS / 2, true, `Most of the day is left; seen: ${leftMs} ms.`)
 }
 
-async function formerAndOwner(bench: Bench): Promise<[former: Claimant, owner: Claimant]> {
-  const former = await claimAndLapse(bench)
-  return [former, await bench.claimant().claims()]
-}
+/** Repeatable: a command that is sent twice, or late, has the same effect as one that is sent once, in time. */
+export const repeatLaws: readonly Law[] = createLaws([], {
+  'repeatable: a begin whose reply was lost gets the same reply again': [owner.begin(), owner.begin(), owner.begin()],
+
+  'repeatable: one begin that is sent 20 times at once gets the same reply each time': [
+    atOnce(...Array.from({ length: 20 }, () => owner.begin())),
+    next.begin(),
+  ],
+
+  'repeatable: a completion whose reply was lost is confirmed again': [
+    owner.begin(),
+    owner.complete(),
+    owner.complete(),
+  ],
+  'repeatable: a token that completed never claims again': [owner.begin(), owner.complete(), owner.begin()],
+
+  'repeatable: a begin that is sent again after a failure reports the failure again': [
+    owner.begin(),
+    owner.release(),
+    next.begin(),
+    next.begin(),
+  ],
+
+  'repeatable: a begin that is sent again after a takeover reports the unknown outcome again': [
+    ...LAPSE,
+    next.begin(),
+    next.begin(),
+  ],
+
+  'repeatable: a begin that refuses unknown outcomes still finds its own claim': [
+    refusing.begin({ leaseMs: '1u' }),
+    PASS,
+    refusing.begin(),
+  ],
+
+  'repeatable: a released token never claims again': [owner.begin(), owner.release(), owner.begin(), next.begin()],
+
+  'repeatable: a release whose reply was lost is confirmed again': [
+    owner.begin(),
+    owner.release(),
+    owner.release(),
+    owner.lose(),
+  ],
+
+  'repeatable: the release of an unconfirmed claim, arriving first, fences its begin': [
+    owner.release({ attempt: 0 }),
+    owner.begin(),
+    corrected.begin(),
+  ],
+
+  'repeatable: the release of an unconfirmed claim that was made frees the key': [
+    owner.begin(),
+    owner.release({ attempt: 0 }),
+    next.begin(),
+  ],
+
+  'repeatable: a restored claim is found by its begin': [owner.renew({ attempt: 4 }), owner.begin(), next.begin()],
+})
+
+/** Bound, and fresh means fresh: what a record keeps about earlier attempts. */
+export const boundLaws: readonly Law[] = createLaws([], {
+  'bound: a completed key belongs to its fingerprint': [owner.begin(), owner.complete(), corrected.begin()],
+
+  'bound: a command that comes with another fingerprint is not shown the answer': [
+    owner.begin(),
+    owner.complete(),
+    // It makes no difference which token is sent, or which command is refused.
+    ...[owner.with({ fingerprint: OTHER_FINGERPRINT }), corrected.with({ attempt: 1 })].flatMap((other) => [
+      other.begin(),
+      other.renew(),
+      other.release(),
+    ]),
+    corrected.complete(OTHER_ANSWER, { attempt: 1 }),
+  ],
+
+  'bound: a released key may be claimed with another fingerprint': [
+    owner.begin(),
+    owner.release(),
+    corrected.begin(),
+    corrected.complete(),
+  ],
+
+  'bound: a key in flight belongs to its fingerprint, lapsed or not': [...LAPSE, corrected.begin()],
+
+  'bound: an uncertain failure keeps its fingerprint through a takeover and its failure': [
+    owner.begin(),
+    owner.lose(),
+    next.begin(),
+    next.release(),
+    corrected.begin(),
+  ],
+
+  'bound: the attempt only grows, through failures, lapses and uncertainty': [
+    ...crowd(2).flatMap((sender) => [sender.begin(), sender.release()]),
+    ...LAPSE,
+    next.begin(),
+    next.release(),
+    third.begin(),
+    third.complete(),
+  ],
+
+  "bound: the attempt is the record's own, whatever its owner says": [
+    third.begin(),
+    third.release(),
+    owner.begin(),
+    owner.renew({ attempt: 9 }),
+    owner.release({ attempt: 0 }),
+    next.begin(),
+    next.complete(undefined, { attempt: 9 }),
+  ],
+
+  "bound: the fingerprint is the record's own, whatever its owner says": [
+    owner.begin(),
+    owner.begin({ fingerprint: OTHER_FINGERPRINT }),
+    owner.renew({ fingerprint: OTHER_FINGERPRINT }),
+  ],
+
+  'fresh: after certain failures the outcome is failed': crowd(4).flatMap((sender) => [
+    sender.begin(),
+    sender.release(),
+  ]),
+
+  'fresh: an attempt that failed after it may have had an effect leaves the outcome unknown': [
+    owner.begin(),
+    owner.lose(),
+    next.begin(),
+  ],
+
+  'fresh: an attempt that stalled leaves the outcome unknown': [...LAPSE, next.begin()],
+
+  'fresh: uncertain is only ever added: no failing takeover forgets it': [
+    ...LAPSE,
+    next.begin(),
+    next.release({ uncertain: false }),
+    third.begin(),
+  ],
+
+  'fresh: a takeover of an uncertain failure stays uncertain when it fails': [
+    owner.begin(),
+    owner.lose(),
+    next.begin(),
+    next.release({ uncertain: false }),
+    third.begin(),
+  ],
+
+  'fresh: a renewal does not forget uncertainty': [...LAPSE, next.begin(), next.renew({ uncertain: false })],
+
+  'fresh: a lapse without a takeover leaves nothing uncertain if its owner fails for certain': [
+    ...LAPSE,
+    owner.release(),
+    next.begin(),
+  ],
+
+  'fresh: a claim that renew restored as uncertain stays so': [
+    owner.renew({ attempt: 2, uncertain: true }),
+    owner.release({ attempt: 2, uncertain: false }),
+    next.begin(),
+  ],
+
+  'fresh: a begin refused for an unknown outcome leaves it to a begin that reruns': [
+    ...LAPSE,
+    refusing.begin(),
+    next.begin(),
+  ],
+})

@@ -1,12 +1,10 @@
 import { checkOptions, optionRules, type Store } from '../../core/index.js'
-import { createBench, type Law } from '../bench.js'
-import { answerLaws } from './answer-laws.js'
-import { claimLaws } from './claim-laws.js'
-import { forgetLaws } from './forget-laws.js'
-import { boundKeyLaws, keyLaws } from './key-laws.js'
-import { beginTable, ownerTable } from './machine-tables.js'
-import { listLaws, operatorLaws } from './operator-laws.js'
-import { raceLaws, repeatLaws } from './race-laws.js'
+import { boundLaws, claimLaws, repeatLaws } from './claim-laws.js'
+import { operatorsTable, ownersTable } from './command-tables.js'
+import { answerLaws, keyLaws } from './key-laws.js'
+import { forgetLaws, listLaws, operatorLaws } from './operator-laws.js'
+import { checkLaw } from './play.js'
+import { raceLaws } from './race-laws.js'
 import { retentionLaws } from './retention-laws.js'
 import { operatorStepLaws, stepLaws } from './step-laws.js'
 
@@ -48,8 +46,10 @@ export interface StoreLawsOptions {
 /**
  * The conformance suite for your own store: one test for each law of the library and each cell of the machine's tables.
  * It registers them with the `test` function of any runner and brings its own assertions, so it runs on vitest,
- * node:test and Jest. A failure says which promise was broken, what was expected and what was seen. Every law also
- * checks that the engine accepts each reply, and that no reply contains a token.
+ * node:test and Jest. A law is a history of commands. Each command goes to your store and to the machine, and both must
+ * reply the same. A failure names the law and the command, shows what the machine replies and what your store has replied,
+ * and lists the commands before it. Every law also checks that the engine accepts each reply, and that no reply contains a
+ * token.
  *
  * `open` is called once for each test and `close` at its end. The suite uses random keys, so all tests may share one
  * database. With `advance` no test waits. Without it the suite really waits, with leases of 50 ms, and takes about
@@ -102,23 +102,17 @@ export function storeLaws(
   options: StoreLawsOptions = {},
 ): void {
   checkOptions('storeLaws()', options, options, RULES)
-  for (const { name, holds, check } of LAWS) {
-    if (!has(options, holds)) continue
-    test(name, async () => {
-      const { store, advance, close } = await open()
+  for (const law of LAWS) {
+    if (!law.needs.every((need) => options[need] === true)) continue
+    test(law.name, async () => {
+      const opened = await open()
       try {
-        await check(createBench(store, advance))
+        await checkLaw(law, opened)
       } finally {
-        await close?.()
+        await opened.close?.()
       }
     })
   }
-}
-
-function has(options: StoreLawsOptions, holds: Law['holds']): boolean {
-  if (holds === 'everywhere') return true
-  if (holds === 'operable and stepped') return options.operable === true && options.stepped === true
-  return options[holds] === true
 }
 
 const isToldSo = optionRules.oneOf(true, false)
@@ -126,15 +120,15 @@ const isToldSo = optionRules.oneOf(true, false)
 const RULES = { operable: isToldSo, listable: isToldSo, forgetful: isToldSo, stepped: isToldSo }
 
 const LAWS = [
-  ...beginTable,
-  ...ownerTable,
+  ...ownersTable,
   ...claimLaws,
   ...raceLaws,
   ...repeatLaws,
-  ...boundKeyLaws,
+  ...boundLaws,
   ...retentionLaws,
   ...answerLaws,
   ...keyLaws,
+  ...operatorsTable,
   ...operatorLaws,
   ...listLaws,
   ...forgetLaws,

@@ -5,8 +5,8 @@ import {
   type IdempotencyRecord,
   type MaybePromise,
   type Store,
-} from '../core/index.js'
-import { assertPromise, createPlaceholder, failPromise } from './seen.js'
+} from '../../core/index.js'
+import { assertPromise, createPlaceholder, failPromise } from '../seen.js'
 
 /** What only some stores have. */
 const LACKING = {
@@ -44,9 +44,8 @@ export function withCheckedReplies(store: Store): WholeStore {
     if (fault !== null) {
       const { member, expected, seen } = fault
       const due = createPlaceholder('as the interface says')
-      failPromise(`\`${command}\` replies as the interface says.`, due, reply, [
-        { member, due: createPlaceholder(expected), seen },
-      ])
+      const differences = [{ member, due: createPlaceholder(expected), seen }]
+      failPromise(`\`${command}\` replies as the interface says.`, due, reply, { differences })
     }
     assertPromise(fieldsMissingIn(reply), [], 'The fields of an answer are own properties, so a copy has all store.')
     const shown = everythingIn(reply)
