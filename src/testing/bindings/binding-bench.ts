@@ -44,7 +44,7 @@ export interface BindingLaw {
   readonly name: string
   /** Whether it holds for such a framework. */
   readonly holds: (framework: BindingLawsOptions) => boolean
-  readonly check: (bench: BindingBench) => Promise<void>
+  readonly check: (serve: Serve) => Promise<void>
 }
 
 const everywhere = () => true
@@ -74,10 +74,8 @@ export type OpenedBinding = ({ readonly port: number } | { readonly send: SendTo
 
 export type OpenBinding = (app: BindingApp) => OpenedBinding | Promise<OpenedBinding>
 
-/** What one law needs: applications, closed at its end. */
-interface BindingBench {
-  serve(handler: BindingApp['handler'], setting?: Setting): Promise<Served>
-}
+/** Serves an application that is closed at the end of the law. */
+export type Serve = (handler: BindingApp['handler'], setting?: Setting) => Promise<Served>
 
 interface Setting {
   readonly options?: Partial<BindingOptions>
@@ -139,10 +137,14 @@ export class SeenReply {
   }
 }
 
+export function assertProblem(reply: SeenReply, status: number, code: string, promise: string): void {
+  assertPromise([reply.status, reply.code], [status, code], promise)
+}
+
 /** Runs one law, and closes what it has opened. */
-export async function onBench(open: OpenBinding, check: (bench: BindingBench) => Promise<void>): Promise<void> {
+export async function onBench(open: OpenBinding, check: (serve: Serve) => Promise<void>): Promise<void> {
   const opened: OpenedBinding[] = []
-  const serve: BindingBench['serve'] = async (handler, { options, onError, isProtected = true } = {}) => {
+  const serve: Serve = async (handler, { options, onError, isProtected = true } = {}) => {
     const events: IdempotencyEvent[] = []
     let runs = 0
     const binding = await open({
@@ -169,7 +171,7 @@ export async function onBench(open: OpenBinding, check: (bench: BindingBench) =>
     }
   }
   try {
-    await check({ serve })
+    await check(serve)
   } finally {
     for (const { close } of opened) await close?.()
   }

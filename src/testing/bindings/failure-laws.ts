@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { CertainFailure } from '../../core/index.js'
 import { assertPromise } from '../seen.js'
 import type { BindingApp, BindingReply } from './binding-app.js'
-import { type BindingLaw, bindingLaw, createBindingLaws } from './binding-bench.js'
+import { type BindingLaw, bindingLaw, createBindingLaws, type Serve } from './binding-bench.js'
 
 type Handler = BindingApp['handler']
 
@@ -77,12 +77,12 @@ const FAILURES: readonly Failure[] = [
 export const failureLaws: readonly BindingLaw[] = [
   ...FAILURES.map((failure) => {
     const name = `failure: ${failure.name} releases the key first, and the next attempt is told what is known`
-    return bindingLaw(name, (bench) => checkFailure(bench, failure), failure.holds)
+    return bindingLaw(name, (serve) => checkFailure(serve, failure), failure.holds)
   }),
 
   ...createBindingLaws(
     {
-      'failure: a CertainFailure is certain, whatever is answered': async ({ serve }) => {
+      'failure: a CertainFailure is certain, whatever is answered': async (serve) => {
         let runs = 0
         const served = await serve(() => {
           if (++runs === 1) throw new CertainFailure('The quote has expired.')
@@ -94,7 +94,7 @@ export const failureLaws: readonly BindingLaw[] = [
       },
 
       "failure: another service's response, an error of the system and what they caused are no refusal, whatever is answered":
-        async ({ serve }) => {
+        async (serve) => {
           const errors = { unauthorized, missing, wrapped }
           let error: Error | undefined
           const served = await serve(() => {
@@ -114,7 +114,7 @@ export const failureLaws: readonly BindingLaw[] = [
   ),
 
   ...createBindingLaws({
-    'failure: after mayHaveEffect() a refusal leaves the outcome unknown': async ({ serve }) => {
+    'failure: after mayHaveEffect() a refusal leaves the outcome unknown': async (serve) => {
       const served = await serve(({ idempotency }) => {
         idempotency?.mayHaveEffect()
         return { status: 422, text: 'no' }
@@ -124,7 +124,7 @@ export const failureLaws: readonly BindingLaw[] = [
       assertPromise(other.code, 'mismatched', 'A key whose outcome is unknown stays bound to its request.')
     },
 
-    'failure: `isSuccess` decides what is a failure': async ({ serve }) => {
+    'failure: `isSuccess` decides what is a failure': async (serve) => {
       let runs = 0
       const options = {
         isSuccess: ({ body }: { body: Uint8Array | null }) => String(Buffer.from(body ?? '')) !== 'run 1',
@@ -135,7 +135,7 @@ export const failureLaws: readonly BindingLaw[] = [
       assertPromise((await served.send()).lines('Idempotent-Replayed'), ['true'], 'After a success it does not.')
     },
 
-    'failure: an application whose handler throws answers as without the library': async ({ serve }) => {
+    'failure: an application whose handler throws answers as without the library': async (serve) => {
       const plain = await serve(throws(noMoney), { isProtected: false })
       const served = await serve(throws(noMoney))
       const [own, first] = [await plain.send(), await served.send()]
@@ -149,7 +149,7 @@ export const failureLaws: readonly BindingLaw[] = [
   }),
 ]
 
-async function checkFailure({ serve }: Parameters<BindingLaw['check']>[0], failure: Failure): Promise<void> {
+async function checkFailure(serve: Serve, failure: Failure): Promise<void> {
   const { fail, isCertain, onError, status } = failure
   const seen: unknown[] = []
   let fails = true

@@ -1,6 +1,6 @@
 import { bodyField } from '../../http/index.js'
 import { assertPromise } from '../seen.js'
-import { type BindingLaw, createBindingLaws, type SeenReply } from './binding-bench.js'
+import { assertProblem, type BindingLaw, createBindingLaws, type SeenReply } from './binding-bench.js'
 
 const paid = () => ({ text: 'paid' })
 const options = {
@@ -20,9 +20,9 @@ const DEPRECATION = {
 /** The key in a deprecated field of the body. */
 export const legacyKeyLaws: readonly BindingLaw[] = [
   ...createBindingLaws({
-    'legacy field: a client can move from the field to the header between two tries; the field is deprecated': async ({
+    'legacy field: a client can move from the field to the header between two tries; the field is deprecated': async (
       serve,
-    }) => {
+    ) => {
       const served = await serve(paid, { options })
       assertPromise(deprecationOf(await served.send(IN_FIELD)), DEPRECATION, 'A key in the field is deprecated.')
       const replay = await served.send(IN_FIELD)
@@ -38,15 +38,15 @@ export const legacyKeyLaws: readonly BindingLaw[] = [
       assertPromise(served.runs(), 1, 'The same key in the field and in the header is one.')
     },
 
-    'legacy field: a field and a header that differ are 400 key_invalid, and deprecated': async ({ serve }) => {
+    'legacy field: a field and a header that differ are 400 key_invalid, and deprecated': async (serve) => {
       const served = await serve(paid, { options })
       const refusal = await served.send({ ...IN_FIELD, key: 'other' })
-      assertPromise([refusal.status, refusal.code], [400, 'key_invalid'], 'A request has one key.')
+      assertProblem(refusal, 400, 'key_invalid', 'A request has one key.')
       assertPromise(deprecationOf(refusal), DEPRECATION, 'A refusal of a request with the field is deprecated, too.')
       assertPromise(served.runs(), 0, 'A request that is refused does not run.')
     },
 
-    'legacy field: a form has it, too': async ({ serve }) => {
+    'legacy field: a form has it, too': async (serve) => {
       const served = await serve(paid, { options })
       const form = { key: null, headers: [['Content-Type', 'application/x-www-form-urlencoded']] as const }
       await served.send({ ...form, bytes: 'amount=1&idempotencyKey=k' })
@@ -57,11 +57,11 @@ export const legacyKeyLaws: readonly BindingLaw[] = [
 
   ...createBindingLaws(
     {
-      'legacy field: in JSON that is broken it is 400 key_invalid': async ({ serve }) => {
+      'legacy field: in JSON that is broken it is 400 key_invalid': async (serve) => {
         const served = await serve(paid, { options })
         const headers = [['Content-Type', 'application/json']] as const
         const refusal = await served.send({ key: null, headers, bytes: '{"idempotencyKey":"k"' })
-        assertPromise([refusal.status, refusal.code], [400, 'key_invalid'], 'A key that cannot be read is not no key.')
+        assertProblem(refusal, 400, 'key_invalid', 'A key that cannot be read is not no key.')
         assertPromise(served.runs(), 0, 'A request that is refused does not run.')
       },
     },

@@ -1,6 +1,13 @@
 import { ietfDraft } from '../../http/index.js'
 import { assertPromise } from '../seen.js'
-import { type BindingLaw, bindingLaw, createBindingLaws, createTrialStore, type Sent } from './binding-bench.js'
+import {
+  assertProblem,
+  type BindingLaw,
+  bindingLaw,
+  createBindingLaws,
+  createTrialStore,
+  type Sent,
+} from './binding-bench.js'
 
 const paid = () => ({ text: 'paid' })
 const JSON_TYPE = [['Content-Type', 'application/json']] as const
@@ -42,7 +49,7 @@ const ALIKE: Readonly<Record<string, readonly [one: Sent, other: Sent]>> = {
 /** The problems that a client or a store can cause: the handler never runs. */
 export const refusalLaws: readonly BindingLaw[] = [
   ...Object.entries(OTHERS).map(([what, sent]) =>
-    bindingLaw(`mismatch: the key with ${what} is refused, and the handler does not run`, async ({ serve }) => {
+    bindingLaw(`mismatch: the key with ${what} is refused, and the handler does not run`, async (serve) => {
       const served = await serve(paid)
       await served.send()
       const other = await served.send(sent)
@@ -55,20 +62,20 @@ export const refusalLaws: readonly BindingLaw[] = [
   ),
 
   ...Object.entries(ALIKE).map(([what, [one, other]]) =>
-    bindingLaw(`mismatch: the key with ${what} is refused`, async ({ serve }) => {
+    bindingLaw(`mismatch: the key with ${what} is refused`, async (serve) => {
       const served = await serve(paid)
       assertPromise((await served.send(one)).status, 200, 'The first request is carried out.')
       assertPromise((await served.send(one)).lines('Idempotent-Replayed'), ['true'], 'Its repeat is the same request.')
       const refusal = await served.send(other)
-      assertPromise([refusal.status, refusal.code], [409, 'mismatched'], 'A request counts as it was sent.')
+      assertProblem(refusal, 409, 'mismatched', 'A request counts as it was sent.')
     }),
   ),
 
   ...MISTAKES.map(([request, code, sent]) =>
-    bindingLaw(`problem: ${request} is 400 ${code}, and the handler does not run`, async ({ serve }) => {
+    bindingLaw(`problem: ${request} is 400 ${code}, and the handler does not run`, async (serve) => {
       const served = await serve(paid, { options: { required: true } })
       const refusal = await served.send(sent)
-      assertPromise([refusal.status, refusal.code], [400, code], 'The problem says what is wrong.')
+      assertProblem(refusal, 400, code, 'The problem says what is wrong.')
       const { type, status } = JSON.parse(refusal.text)
       const due = [PROBLEM, `urn:once-per-key:problem:${code}`, 400]
       assertPromise([refusal.header('Content-Type'), type, status], due, 'A problem has the form of RFC 9457.')
@@ -78,9 +85,7 @@ export const refusalLaws: readonly BindingLaw[] = [
   ),
 
   ...createBindingLaws({
-    'mismatch: JSON with its members in another order, and other white space, is the same request': async ({
-      serve,
-    }) => {
+    'mismatch: JSON with its members in another order, and other white space, is the same request': async (serve) => {
       const served = await serve(paid)
       await served.send({ json: { amount: 100, to: { name: 'Zoë', bank: 1 } } })
       const bytes = '{ "to": {"bank":1.0, "name":"Zo\\u00eb"},\n "amount": 1e2 }'
@@ -89,7 +94,7 @@ export const refusalLaws: readonly BindingLaw[] = [
       assertPromise(again.lines('Idempotent-Replayed'), ['true'], 'JSON counts by its value.')
     },
 
-    'problem: `problemStatuses` and `renderProblem` shape refusals': async ({ serve }) => {
+    'problem: `problemStatuses` and `renderProblem` shape refusals': async (serve) => {
       const contentType = 'application/vnd.api+json'
       const renderProblem = ({ code }: { code: string }) => ({ contentType, body: { errors: [code] } })
       const served = await serve(paid, { options: { problemStatuses: ietfDraft, renderProblem } })
@@ -99,25 +104,19 @@ export const refusalLaws: readonly BindingLaw[] = [
       assertPromise(seen, [422, contentType, '{"errors":["mismatched"]}'], 'The application decides how problems look.')
     },
 
-    'problem: a store that is away is 503 with advice to come back, and the handler does not run': async ({
-      serve,
-    }) => {
+    'problem: a store that is away is 503 with advice to come back, and the handler does not run': async (serve) => {
       const store = createTrialStore()
       const served = await serve(paid, { options: { store } })
       store.failNextBegin()
       const refusal = await served.send()
-      assertPromise(
-        [refusal.status, refusal.code],
-        [503, 'store_unavailable'],
-        'Without its store the library refuses.',
-      )
+      assertProblem(refusal, 503, 'store_unavailable', 'Without its store the library refuses.')
       const advice = [refusal.header('Retry-After'), refusal.header('X-Should-Retry')]
       assertPromise(advice, ['1', 'true'], 'A client is told to come back.')
       assertPromise(served.runs(), 0, 'A request that is refused does not run.')
       assertPromise((await served.send()).text, 'paid', 'Once the store is back, the request runs.')
     },
 
-    'misuse: a scope that is none is answered with 500, and the handler does not run': async ({ serve }) => {
+    'misuse: a scope that is none is answered with 500, and the handler does not run': async (serve) => {
       const served = await serve(paid, { options: { scope: () => undefined } })
       assertPromise((await served.send()).status, 500, 'Misuse goes to the error handling of the framework.')
       assertPromise(served.runs(), 0, 'After misuse the handler does not run.')
@@ -127,10 +126,10 @@ export const refusalLaws: readonly BindingLaw[] = [
 
   ...createBindingLaws(
     {
-      'problem: two lines of the key header are 400 key_invalid': async ({ serve }) => {
+      'problem: two lines of the key header are 400 key_invalid': async (serve) => {
         const served = await serve(paid)
         const refusal = await served.send({ headers: [['Idempotency-key', 'other']] })
-        assertPromise([refusal.status, refusal.code], [400, 'key_invalid'], 'A request has one key.')
+        assertProblem(refusal, 400, 'key_invalid', 'A request has one key.')
         assertPromise(served.runs(), 0, 'A request that is refused does not run.')
       },
     },
@@ -139,34 +138,29 @@ export const refusalLaws: readonly BindingLaw[] = [
 
   ...createBindingLaws(
     {
-      'problem: JSON that does not parse is 400 body_malformed, and the corrected body runs under the same key':
-        async ({ serve }) => {
-          const served = await serve(({ json }) => Promise.resolve(json()).then(paid))
-          for (const bytes of ['{"amount":', ' ', 'paid']) {
-            const refusal = await served.send({ bytes, headers: JSON_TYPE })
-            const seen = [refusal.status, refusal.code, refusal.header('X-Should-Retry')]
-            assertPromise(
-              seen,
-              [400, 'body_malformed', 'false'],
-              'A body that no handler can read is refused before the claim.',
-            )
-          }
-          assertPromise(served.runs(), 0, 'A request that is refused does not run.')
-          assertPromise((await served.send()).text, 'paid', 'A refusal leaves the key free.')
-        },
-
-      'too large: a request body of more than 1 MiB is 413 body_too_large; without a key it passes': async ({
+      'problem: JSON that does not parse is 400 body_malformed, and the corrected body runs under the same key': async (
         serve,
-      }) => {
+      ) => {
+        const served = await serve(({ json }) => Promise.resolve(json()).then(paid))
+        for (const bytes of ['{"amount":', ' ', 'paid']) {
+          const refusal = await served.send({ bytes, headers: JSON_TYPE })
+          const seen = [refusal.status, refusal.code, refusal.header('X-Should-Retry')]
+          assertPromise(
+            seen,
+            [400, 'body_malformed', 'false'],
+            'A body that no handler can read is refused before the claim.',
+          )
+        }
+        assertPromise(served.runs(), 0, 'A request that is refused does not run.')
+        assertPromise((await served.send()).text, 'paid', 'A refusal leaves the key free.')
+      },
+
+      'too large: a request body of more than 1 MiB is 413 body_too_large; without a key it passes': async (serve) => {
         const served = await serve(async ({ bytes }) => ({ text: String((await bytes()).byteLength) }))
         const MOST = 2 ** 20
         const large = { bytes: new Uint8Array(MOST + 1), headers: OCTETS }
         const refusal = await served.send(large)
-        assertPromise(
-          [refusal.status, refusal.code],
-          [413, 'body_too_large'],
-          'A binding holds no more than its limit.',
-        )
+        assertProblem(refusal, 413, 'body_too_large', 'A binding holds no more than its limit.')
         assertPromise(served.runs(), 0, 'A request that is refused does not run.')
         assertPromise(
           (await served.send({ ...large, key: null })).text,

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { assertPromise } from '../seen.js'
 import type { BindingReply } from './binding-app.js'
-import { type BindingLaw, bindingLaw, createBindingLaws, type SeenReply } from './binding-bench.js'
+import { assertProblem, type BindingLaw, bindingLaw, createBindingLaws, type SeenReply } from './binding-bench.js'
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 const TEXT = ['Content-Type', 'text/plain; charset=utf-8'] as const
@@ -27,7 +27,7 @@ export const replyLaws: readonly BindingLaw[] = [
   ...Object.entries(REPLIES).map(([style, reply]) =>
     bindingLaw(
       `replay: ${style}: the first answer is the handler's own, and a retry gets it again, byte for byte`,
-      async ({ serve }) => {
+      async (serve) => {
         const plain = await serve(() => reply, { isProtected: false })
         const served = await serve(() => reply)
         const own = await plain.send()
@@ -47,29 +47,25 @@ export const replyLaws: readonly BindingLaw[] = [
   ),
 
   ...createBindingLaws({
-    'replay: cookies reach the first client, line by line, and no other': async ({ serve }) => {
+    'replay: cookies reach the first client, line by line, and no other': async (serve) => {
       const served = await serve(() => ({ text: 'paid', headers: linesOf(COOKIES) }))
       assertPromise((await served.send()).lines('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
       assertPromise((await served.send()).lines('Set-Cookie'), [], 'A replay sets no cookies.')
     },
 
-    'replay: cookies that `keepHeader` keeps are replayed line by line': async ({ serve }) => {
+    'replay: cookies that `keepHeader` keeps are replayed line by line': async (serve) => {
       const options = { keepHeader: () => true }
       const served = await serve(() => ({ text: 'paid', headers: linesOf(COOKIES) }), { options })
       await served.send()
       assertPromise((await served.send()).lines('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
     },
 
-    'too large: an answer that is longer than `maxAnswerBytes` is sent, and not kept': async ({ serve }) => {
+    'too large: an answer that is longer than `maxAnswerBytes` is sent, and not kept': async (serve) => {
       const bytes = new Uint8Array(1_025).fill(1)
       const served = await serve(() => ({ bytes, headers: [BYTES] }), { options: { maxAnswerBytes: 1_024 } })
       assertPromise((await served.send()).body, Buffer.from(bytes), 'The first client gets the whole answer.')
       const again = await served.send()
-      assertPromise(
-        [again.status, again.code],
-        [409, 'answer_not_kept'],
-        'A retry is told that the answer was not kept.',
-      )
+      assertProblem(again, 409, 'answer_not_kept', 'A retry is told that the answer was not kept.')
       assertPromise(served.runs(), 1, 'An operation whose answer was not kept does not run again.')
     },
   }),

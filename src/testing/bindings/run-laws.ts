@@ -1,14 +1,21 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, Store } from '../../core/index.js'
 import { assertPromise } from '../seen.js'
-import { type BindingLaw, bindingLaw, createBindingLaws, createTrialStore, type SeenReply } from './binding-bench.js'
+import {
+  assertProblem,
+  type BindingLaw,
+  bindingLaw,
+  createBindingLaws,
+  createTrialStore,
+  type SeenReply,
+} from './binding-bench.js'
 
 const TWINS = 20
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 
 /** Who runs, what a handler receives, and what others get while it runs. */
 export const runLaws: readonly BindingLaw[] = createBindingLaws({
-  'run: a handler receives its body as it was sent, and the context of its run': async ({ serve }) => {
+  'run: a handler receives its body as it was sent, and the context of its run': async (serve) => {
     const seen: unknown[] = []
     const served = await serve(async ({ json, bytes, idempotency }) => {
       const body = idempotency?.key === 'json' ? await json() : [...(await bytes())]
@@ -24,9 +31,9 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     assertPromise(seen, due, 'A handler receives its body and its context.')
   },
 
-  'run: without a key, with a method that is not covered, or where `skip` says so, each request runs': async ({
+  'run: without a key, with a method that is not covered, or where `skip` says so, each request runs': async (
     serve,
-  }) => {
+  ) => {
     const contexts: unknown[] = []
     const served = await serve(
       ({ idempotency }) => {
@@ -48,7 +55,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     assertPromise(new Set(contexts), new Set([undefined]), 'A handler of such a request has no context.')
   },
 
-  'run: two scopes never meet': async ({ serve }) => {
+  'run: two scopes never meet': async (serve) => {
     const served = await serve(() => ({ text: 'paid' }), { options: { scope: (header) => header('x-merchant') } })
     for (const merchant of ['acme', 'globex']) {
       const reply = await served.send({ headers: [['X-Merchant', merchant]] })
@@ -57,7 +64,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     assertPromise(served.runs(), 2, 'A handler runs once for each scope.')
   },
 
-  'run: a key is read as its client has sent it': async ({ serve }) => {
+  'run: a key is read as its client has sent it': async (serve) => {
     const seen: unknown[] = []
     const served = await serve(({ idempotency }) => {
       seen.push(idempotency?.key)
@@ -70,9 +77,9 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     assertPromise(seen, ['k', 'K', '\u20ac 1'], 'A handler receives the key, and a retry of it does not run.')
   },
 
-  [`race: of ${TWINS} identical requests at once one runs, and the others are told that it is in flight`]: async ({
+  [`race: of ${TWINS} identical requests at once one runs, and the others are told that it is in flight`]: async (
     serve,
-  }) => {
+  ) => {
     const end = latch()
     let arrived = 0
     // Whatever the binding does with a twin, the race ends: each one either runs or is answered.
@@ -94,7 +101,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     for (const refusal of refused) promisedInFlight(refusal)
   },
 
-  'race: a duplicate that waits gets the answer of the first': async ({ serve }) => {
+  'race: a duplicate that waits gets the answer of the first': async (serve) => {
     const [started, end] = [latch(), latch()]
     let arrived = 0
     const scope = () => {
@@ -118,7 +125,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     assertPromise(served.runs(), 1, 'A duplicate that waits does not run.')
   },
 
-  'disconnect: a handler goes on when its client leaves, and a retry gets its answer': async ({ serve }) => {
+  'disconnect: a handler goes on when its client leaves, and a retry gets its answer': async (serve) => {
     const [started, end] = [latch(), latch()]
     const served = await serve(async ({ idempotency }) => {
       started.open()
@@ -142,11 +149,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
 })
 
 function promisedInFlight(refusal: SeenReply): void {
-  assertPromise(
-    [refusal.status, refusal.code],
-    [409, 'in_flight'],
-    'A duplicate is told that its request is in flight.',
-  )
+  assertProblem(refusal, 409, 'in_flight', 'A duplicate is told that its request is in flight.')
   const advice = [/^[1-8]$/.test(refusal.header('Retry-After') ?? ''), refusal.header('X-Should-Retry')]
   const headers = Object.fromEntries(['Retry-After', 'X-Should-Retry'].map((name) => [name, refusal.header(name)]))
   if (advice[0] !== true || advice[1] !== 'true') {
@@ -184,7 +187,7 @@ const OTHERS: Answer = {
 /** A response leaves after its run was settled, and is the one that the record allows. */
 export const endLaws: readonly BindingLaw[] = [
   ...Object.entries(ENDS).map(([what, { status, command }]) =>
-    bindingLaw(`end: ${what} is sent after the store has confirmed it, not before`, async ({ serve }) => {
+    bindingLaw(`end: ${what} is sent after the store has confirmed it, not before`, async (serve) => {
       const [asked, confirmed] = [latch(), latch()]
       const inner = createTrialStore()
       const store: Store = {
@@ -215,7 +218,7 @@ export const endLaws: readonly BindingLaw[] = [
   ),
 
   ...createBindingLaws({
-    'end: where another attempt has completed the key, its answer is sent, and not the own one': async ({ serve }) => {
+    'end: where another attempt has completed the key, its answer is sent, and not the own one': async (serve) => {
       const store: Store = {
         ...createTrialStore(),
         complete: async (_, { fingerprint }) => {
@@ -228,7 +231,7 @@ export const endLaws: readonly BindingLaw[] = [
       assertPromise(seen, [202, 'paid by another', ['true']], 'Nobody is sent a success that no record holds.')
     },
 
-    'end: where another attempt owns the key, 409 in_flight is sent, and not the own answer': async ({ serve }) => {
+    'end: where another attempt owns the key, 409 in_flight is sent, and not the own answer': async (serve) => {
       const store: Store = {
         ...createTrialStore(),
         complete: async (_, { fingerprint }) => {
@@ -244,7 +247,7 @@ export const endLaws: readonly BindingLaw[] = [
       }
       const served = await serve(() => ({ text: 'paid' }), { options: { store } })
       const reply = await served.send()
-      assertPromise([reply.status, reply.code], [409, 'in_flight'], 'Nobody is sent a success that no record holds.')
+      assertProblem(reply, 409, 'in_flight', 'Nobody is sent a success that no record holds.')
     },
   }),
 ]

@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { assertPromise } from '../seen.js'
 import {
   atOnce,
+  COMPLETED,
   corrected,
   crowd,
   DAY_MS,
+  FAILED,
   FINGERPRINT,
   LAPSE,
+  LOST,
   leap,
   NEARLY,
   next,
@@ -17,21 +20,21 @@ import {
   REST,
   refusing,
   stranger,
+  TAKEN_OVER,
   third,
 } from './history.js'
 import { createLaws, type Law, type Play } from './play.js'
 
+const LATE = [owner.renew(), owner.complete(OTHER_ANSWER), owner.release()]
 const CROWD = atOnce(...crowd(50).map((sender) => sender.begin()))
-const RETRIES = crowd(5).map((sender) => sender.begin())
 
 /** Exclusive, and fenced: who owns a key, and who no longer does. */
 export const claimLaws: readonly Law[] = createLaws([], {
   'exclusive: of 50 begins at once, one acquires': [CROWD],
   'exclusive: of 50 begins at once after a lapse, one takes over': [...LAPSE, CROWD],
-  'exclusive: of 50 begins at once after a failure, one claims': [owner.begin(), owner.release(), CROWD],
-  'exclusive: a live lease keeps others out, however often they try': [owner.begin(), ...RETRIES],
+  'exclusive: of 50 begins at once after a failure, one claims': [...FAILED, CROWD],
   'exclusive: a lease holds until its end': [owner.begin({ leaseMs: '4u' }), NEARLY, next.begin()],
-  'exclusive: a lease ends by itself': [...LAPSE, next.begin()],
+  'exclusive: a lease ends by itself': [...TAKEN_OVER],
 
   'exclusive: a lease of a day lasts a day, and a refused begin gets its remaining time': [
     owner.begin({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS }),
@@ -73,42 +76,12 @@ export const claimLaws: readonly Law[] = createLaws([], {
     next.begin(),
   ],
 
-  'exclusive: the owner can renew a lapsed lease that nobody took over': [
-    ...LAPSE,
-    owner.renew(),
-    next.begin(),
-    owner.complete(),
-  ],
+  'fenced: after a takeover the former owner changes nothing': [...TAKEN_OVER, ...LATE, owner.begin(), next.complete()],
 
-  'fenced: a command with a token that never claimed changes nothing': [
-    owner.begin(),
-    stranger.complete(OTHER_ANSWER),
-    stranger.release(),
-    owner.complete(),
-  ],
-
-  'fenced: after a takeover the former owner changes nothing': [
-    ...LAPSE,
-    next.begin(),
-    owner.renew(),
-    owner.complete(OTHER_ANSWER),
-    owner.release(),
-    owner.begin(),
-    next.complete(),
-  ],
-
-  "fenced: after another's failure the former owner changes nothing": [
-    ...LAPSE,
-    next.begin(),
-    next.release(),
-    owner.renew(),
-    owner.complete(OTHER_ANSWER),
-    owner.release(),
-  ],
+  "fenced: after another's failure the former owner changes nothing": [...TAKEN_OVER, next.release(), ...LATE],
 
   'fenced: once released, a token neither renews nor completes': [
-    owner.begin(),
-    owner.release(),
+    ...FAILED,
     owner.renew(),
     owner.complete(),
     corrected.begin(),
@@ -116,14 +89,7 @@ export const claimLaws: readonly Law[] = createLaws([], {
     owner.release(),
   ],
 
-  "one answer: after another's completion a former owner gets that answer": [
-    ...LAPSE,
-    next.begin(),
-    next.complete(),
-    owner.complete(OTHER_ANSWER),
-    owner.release(),
-    owner.renew(),
-  ],
+  "one answer: after another's completion a former owner gets that answer": [...TAKEN_OVER, next.complete(), ...LATE],
 
   'one answer: of 20 completions at once, one answer is stored and never changes': [
     owner.begin(),
@@ -132,8 +98,6 @@ export const claimLaws: readonly Law[] = createLaws([], {
     owner.release(),
     owner.renew(),
   ],
-
-  'one answer: each retry gets the answer': [owner.begin(), owner.complete(), ...RETRIES],
 })
 
 async function assertDayLeft({ store, key }: Play): Promise<void> {
@@ -152,22 +116,8 @@ export const repeatLaws: readonly Law[] = createLaws([], {
     next.begin(),
   ],
 
-  'repeatable: a completion whose reply was lost is confirmed again': [
-    owner.begin(),
-    owner.complete(),
-    owner.complete(),
-  ],
-  'repeatable: a token that completed never claims again': [owner.begin(), owner.complete(), owner.begin()],
-
   'repeatable: a begin that is sent again after a failure reports the failure again': [
-    owner.begin(),
-    owner.release(),
-    next.begin(),
-    next.begin(),
-  ],
-
-  'repeatable: a begin that is sent again after a takeover reports the unknown outcome again': [
-    ...LAPSE,
+    ...FAILED,
     next.begin(),
     next.begin(),
   ],
@@ -178,14 +128,9 @@ export const repeatLaws: readonly Law[] = createLaws([], {
     refusing.begin(),
   ],
 
-  'repeatable: a released token never claims again': [owner.begin(), owner.release(), owner.begin(), next.begin()],
+  'repeatable: a released token never claims again': [...FAILED, owner.begin(), next.begin()],
 
-  'repeatable: a release whose reply was lost is confirmed again': [
-    owner.begin(),
-    owner.release(),
-    owner.release(),
-    owner.lose(),
-  ],
+  'repeatable: a release whose reply was lost is confirmed again': [...FAILED, owner.release(), owner.lose()],
 
   'repeatable: the release of an unconfirmed claim, arriving first, fences its begin': [
     owner.release({ attempt: 0 }),
@@ -204,11 +149,8 @@ export const repeatLaws: readonly Law[] = createLaws([], {
 
 /** Bound, and fresh means fresh: what a record keeps about earlier attempts. */
 export const boundLaws: readonly Law[] = createLaws([], {
-  'bound: a completed key belongs to its fingerprint': [owner.begin(), owner.complete(), corrected.begin()],
-
   'bound: a command that comes with another fingerprint is not shown the answer': [
-    owner.begin(),
-    owner.complete(),
+    ...COMPLETED,
     // It makes no difference which token is sent, or which command is refused.
     ...[owner.with({ fingerprint: OTHER_FINGERPRINT }), corrected.with({ attempt: 1 })].flatMap((other) => [
       other.begin(),
@@ -218,18 +160,12 @@ export const boundLaws: readonly Law[] = createLaws([], {
     corrected.complete(OTHER_ANSWER, { attempt: 1 }),
   ],
 
-  'bound: a released key may be claimed with another fingerprint': [
-    owner.begin(),
-    owner.release(),
-    corrected.begin(),
-    corrected.complete(),
-  ],
+  'bound: a released key may be claimed with another fingerprint': [...FAILED, corrected.begin(), corrected.complete()],
 
   'bound: a key in flight belongs to its fingerprint, lapsed or not': [...LAPSE, corrected.begin()],
 
   'bound: an uncertain failure keeps its fingerprint through a takeover and its failure': [
-    owner.begin(),
-    owner.lose(),
+    ...LOST,
     next.begin(),
     next.release(),
     corrected.begin(),
@@ -265,36 +201,22 @@ export const boundLaws: readonly Law[] = createLaws([], {
     sender.release(),
   ]),
 
-  'fresh: an attempt that failed after it may have had an effect leaves the outcome unknown': [
-    owner.begin(),
-    owner.lose(),
-    next.begin(),
-  ],
-
-  'fresh: an attempt that stalled leaves the outcome unknown': [...LAPSE, next.begin()],
+  'fresh: an attempt that stalled leaves the outcome unknown': [...TAKEN_OVER],
 
   'fresh: uncertain is only ever added: no failing takeover forgets it': [
-    ...LAPSE,
-    next.begin(),
+    ...TAKEN_OVER,
     next.release({ uncertain: false }),
     third.begin(),
   ],
 
   'fresh: a takeover of an uncertain failure stays uncertain when it fails': [
-    owner.begin(),
-    owner.lose(),
+    ...LOST,
     next.begin(),
     next.release({ uncertain: false }),
     third.begin(),
   ],
 
-  'fresh: a renewal does not forget uncertainty': [...LAPSE, next.begin(), next.renew({ uncertain: false })],
-
-  'fresh: a lapse without a takeover leaves nothing uncertain if its owner fails for certain': [
-    ...LAPSE,
-    owner.release(),
-    next.begin(),
-  ],
+  'fresh: a renewal does not forget uncertainty': [...TAKEN_OVER, next.renew({ uncertain: false })],
 
   'fresh: a claim that renew restored as uncertain stays so': [
     owner.renew({ attempt: 2, uncertain: true }),

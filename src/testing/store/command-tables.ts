@@ -1,11 +1,14 @@
 import type { machine } from '../../core/index.js'
 import {
   ANSWER,
+  COMPLETED,
   type Command,
   corrected,
   type Event,
+  FAILED,
   LAPSE,
   LIST,
+  LOST,
   listScope,
   next,
   OTHER_ANSWER,
@@ -28,10 +31,10 @@ export const SITUATIONS: Readonly<Record<string, readonly Event[]>> = {
   'in-flight, lease lapsed': LAPSE,
   'in-flight after a takeover, lease live': [third.begin({ leaseMs: '1u' }), PASS, owner.begin()],
   'in-flight after a takeover, lease lapsed': [third.begin({ leaseMs: '1u' }), PASS, ...LAPSE],
-  completed: [owner.begin(), owner.complete()],
+  completed: [...COMPLETED],
   'completed, answer not kept': [owner.begin(), owner.complete({ ...ANSWER, body: null })],
-  'failed, certain': [owner.begin(), owner.release()],
-  'failed, uncertain': [owner.begin(), owner.lose()],
+  'failed, certain': [...FAILED],
+  'failed, uncertain': [...LOST],
 }
 
 type Met = machine.StoredRecord | null

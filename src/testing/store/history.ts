@@ -158,6 +158,12 @@ export const operator = new Sender('an operator')
 /** A claim whose lease is over. */
 export const LAPSE: readonly Event[] = [owner.begin({ leaseMs: '1u' }), PASS]
 
+export const TAKEN_OVER: readonly Event[] = [...LAPSE, next.begin()]
+export const COMPLETED = [owner.begin(), owner.complete()] as const
+export const FAILED = [owner.begin(), owner.release()] as const
+/** A failure that may have had its effect. */
+export const LOST = [owner.begin(), owner.lose()] as const
+
 export const LIST: Walk = { type: 'walk', name: 'list', scope: '' }
 
 export function listScope(scope = ''): Walk {

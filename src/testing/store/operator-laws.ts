@@ -2,10 +2,12 @@ import {
   ALL_BYTES,
   ANSWER,
   atOnce,
+  COMPLETED,
   corrected,
   type Event,
   LAPSE,
   LIST,
+  LOST,
   listScope,
   NEARLY,
   next,
@@ -21,8 +23,6 @@ import {
 import { createLaws, type Law } from './play.js'
 
 const BARELY = { leaseMs: 1, retentionMs: '4u' } as const
-const LOST = [owner.begin(), owner.lose()]
-const COMPLETED = [owner.begin(), owner.complete()]
 const OUTCOMES = { completed: ANSWER, failed: null }
 
 const forgotten = operator.with({ fingerprint: 'a'.repeat(64) }).forget()
@@ -33,13 +33,6 @@ export const operatorLaws: readonly Law[] = [
       ...LAPSE,
       operator.resolve(1, null),
       corrected.begin({ unknownOutcome: 'refuse' }),
-    ],
-
-    'resolve: a key resolved as completed is never claimed again, and each begin gets the answer': [
-      ...LAPSE,
-      operator.resolve(1, ANSWER),
-      next.begin(),
-      owner.begin(),
     ],
 
     'resolve: to be rerun lets the next claim go on once, with its fingerprint, and told so': [

@@ -1,5 +1,17 @@
 import { Buffer } from 'node:buffer'
-import { ALL_BYTES, ANSWER, type Event, LAPSE, next, operator, owner, PASS, stranger, within } from './history.js'
+import {
+  ALL_BYTES,
+  ANSWER,
+  COMPLETED,
+  type Event,
+  next,
+  operator,
+  owner,
+  PASS,
+  stranger,
+  TAKEN_OVER,
+  within,
+} from './history.js'
 import { createLaws, type Law } from './play.js'
 
 const CHARGED = owner.step('charge', 'done', 2, '"ch_1"')
@@ -84,8 +96,7 @@ export const stepLaws: readonly Law[] = createLaws(['stepped'], {
   'steps: a command that is sent again equals one': [owner.begin(), ...CHARGE, CHARGED, owner.begin()],
 
   'steps: an owner that was taken over records none': [
-    ...LAPSE,
-    next.begin(),
+    ...TAKEN_OVER,
     owner.step('charge', 'done', 1, '"ch_late"'),
     next.begin(),
   ],
@@ -94,8 +105,7 @@ export const stepLaws: readonly Law[] = createLaws(['stepped'], {
   'steps: behind a certain failure each is stale': behind(owner.release()),
 
   'steps: behind a completion a result is confirmed, and a beginning is stale': [
-    owner.begin(),
-    owner.complete(),
+    ...COMPLETED,
     stranger.step('charge', 'done', 1, '"ch_2"'),
     CHARGED,
     owner.step('ship', 'begun', 3),
