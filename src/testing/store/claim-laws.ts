@@ -37,43 +37,25 @@ export const claimLaws: readonly Law[] = createLaws([], {
   'exclusive: a lease ends by itself': [...TAKEN_OVER],
 
   'exclusive: a lease of a day lasts a day, and a refused begin gets its remaining time': [
-    owner.begin({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS }),
-    assertDayLeft,
-    leap(DAY_MS - 1),
-    next.begin(),
+    [owner.begin({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS }), assertDayLeft, leap(DAY_MS - 1), next.begin()],
   ],
 
   'exclusive: a refused or stale command does not extend the lease': [
-    owner.begin({ leaseMs: '4u' }),
-    NEARLY,
-    next.begin(),
-    stranger.renew(),
-    REST,
-    third.begin(),
+    [owner.begin({ leaseMs: '4u' }), NEARLY, next.begin(), stranger.renew(), REST, third.begin()],
   ],
 
   'exclusive: renew starts the lease anew, as long as it says': [
-    owner.begin({ leaseMs: '1u' }),
-    owner.renew(),
-    PASS,
-    next.begin(),
-    owner.renew({ leaseMs: '1u' }),
-    PASS,
-    third.begin(),
+    [owner.begin({ leaseMs: '1u' }), owner.renew(), PASS],
+    [next.begin(), owner.renew({ leaseMs: '1u' }), PASS],
+    [third.begin()],
   ],
 
   'exclusive: the lease of a takeover starts at the takeover': [
-    owner.begin({ leaseMs: 1 }),
-    NEARLY,
-    next.begin({ leaseMs: '2u' }),
-    stranger.renew(),
+    [owner.begin({ leaseMs: 1 }), NEARLY, next.begin({ leaseMs: '2u' }), stranger.renew()],
   ],
 
   'exclusive: a begin that is sent again starts the lease anew': [
-    owner.begin({ leaseMs: '1u' }),
-    owner.begin(),
-    PASS,
-    next.begin(),
+    [owner.begin({ leaseMs: '1u' }), owner.begin(), PASS, next.begin()],
   ],
 
   'fenced: after a takeover the former owner changes nothing': [...TAKEN_OVER, ...LATE, owner.begin(), next.complete()],
@@ -81,22 +63,15 @@ export const claimLaws: readonly Law[] = createLaws([], {
   "fenced: after another's failure the former owner changes nothing": [...TAKEN_OVER, next.release(), ...LATE],
 
   'fenced: once released, a token neither renews nor completes': [
-    ...FAILED,
-    owner.renew(),
-    owner.complete(),
-    corrected.begin(),
-    owner.complete(),
-    owner.release(),
+    [...FAILED, owner.renew(), owner.complete(), corrected.begin(), owner.complete(), owner.release()],
   ],
 
   "one answer: after another's completion a former owner gets that answer": [...TAKEN_OVER, next.complete(), ...LATE],
 
   'one answer: of 20 completions at once, one answer is stored and never changes': [
-    owner.begin(),
-    atOnce(...Array.from({ length: 20 }, (_, i) => owner.complete({ ...OTHER_ANSWER, status: 201 + i }))),
-    owner.complete(),
-    owner.release(),
-    owner.renew(),
+    [owner.begin()],
+    [atOnce(...Array.from({ length: 20 }, (_, i) => owner.complete({ ...OTHER_ANSWER, status: 201 + i })))],
+    [owner.complete(), owner.release(), owner.renew()],
   ],
 })
 
@@ -112,20 +87,15 @@ export const repeatLaws: readonly Law[] = createLaws([], {
   'repeatable: a begin whose reply was lost gets the same reply again': [owner.begin(), owner.begin(), owner.begin()],
 
   'repeatable: one begin that is sent 20 times at once gets the same reply each time': [
-    atOnce(...Array.from({ length: 20 }, () => owner.begin())),
-    next.begin(),
+    [atOnce(...Array.from({ length: 20 }, () => owner.begin())), next.begin()],
   ],
 
   'repeatable: a begin that is sent again after a failure reports the failure again': [
-    ...FAILED,
-    next.begin(),
-    next.begin(),
+    [...FAILED, next.begin(), next.begin()],
   ],
 
   'repeatable: a begin that refuses unknown outcomes still finds its own claim': [
-    refusing.begin({ leaseMs: '1u' }),
-    PASS,
-    refusing.begin(),
+    [refusing.begin({ leaseMs: '1u' }), PASS, refusing.begin()],
   ],
 
   'repeatable: a released token never claims again': [...FAILED, owner.begin(), next.begin()],
@@ -133,15 +103,11 @@ export const repeatLaws: readonly Law[] = createLaws([], {
   'repeatable: a release whose reply was lost is confirmed again': [...FAILED, owner.release(), owner.lose()],
 
   'repeatable: the release of an unconfirmed claim, arriving first, fences its begin': [
-    owner.release({ attempt: 0 }),
-    owner.begin(),
-    corrected.begin(),
+    [owner.release({ attempt: 0 }), owner.begin(), corrected.begin()],
   ],
 
   'repeatable: the release of an unconfirmed claim that was made frees the key': [
-    owner.begin(),
-    owner.release({ attempt: 0 }),
-    next.begin(),
+    [owner.begin(), owner.release({ attempt: 0 }), next.begin()],
   ],
 
   'repeatable: a restored claim is found by its begin': [owner.renew({ attempt: 4 }), owner.begin(), next.begin()],
@@ -165,35 +131,22 @@ export const boundLaws: readonly Law[] = createLaws([], {
   'bound: a key in flight belongs to its fingerprint, lapsed or not': [...LAPSE, corrected.begin()],
 
   'bound: an uncertain failure keeps its fingerprint through a takeover and its failure': [
-    ...LOST,
-    next.begin(),
-    next.release(),
-    corrected.begin(),
+    [...LOST, next.begin(), next.release(), corrected.begin()],
   ],
 
   'bound: the attempt only grows, through failures, lapses and uncertainty': [
-    ...crowd(2).flatMap((sender) => [sender.begin(), sender.release()]),
-    ...LAPSE,
-    next.begin(),
-    next.release(),
-    third.begin(),
-    third.complete(),
+    [...crowd(2).flatMap((sender) => [sender.begin(), sender.release()]), ...LAPSE, next.begin(), next.release()],
+    [third.begin(), third.complete()],
   ],
 
   "bound: the attempt is the record's own, whatever its owner says": [
-    third.begin(),
-    third.release(),
-    owner.begin(),
-    owner.renew({ attempt: 9 }),
-    owner.release({ attempt: 0 }),
-    next.begin(),
-    next.complete(undefined, { attempt: 9 }),
+    [third.begin(), third.release(), owner.begin(), owner.renew({ attempt: 9 }), owner.release({ attempt: 0 })],
+    [next.begin(), next.complete(undefined, { attempt: 9 })],
   ],
 
   "bound: the fingerprint is the record's own, whatever its owner says": [
-    owner.begin(),
-    owner.begin({ fingerprint: OTHER_FINGERPRINT }),
-    owner.renew({ fingerprint: OTHER_FINGERPRINT }),
+    [owner.begin(), owner.begin({ fingerprint: OTHER_FINGERPRINT })],
+    [owner.renew({ fingerprint: OTHER_FINGERPRINT })],
   ],
 
   'fresh: after certain failures the outcome is failed': crowd(4).flatMap((sender) => [
@@ -204,29 +157,20 @@ export const boundLaws: readonly Law[] = createLaws([], {
   'fresh: an attempt that stalled leaves the outcome unknown': [...TAKEN_OVER],
 
   'fresh: uncertain is only ever added: no failing takeover forgets it': [
-    ...TAKEN_OVER,
-    next.release({ uncertain: false }),
-    third.begin(),
+    [...TAKEN_OVER, next.release({ uncertain: false }), third.begin()],
   ],
 
   'fresh: a takeover of an uncertain failure stays uncertain when it fails': [
-    ...LOST,
-    next.begin(),
-    next.release({ uncertain: false }),
-    third.begin(),
+    [...LOST, next.begin(), next.release({ uncertain: false }), third.begin()],
   ],
 
   'fresh: a renewal does not forget uncertainty': [...TAKEN_OVER, next.renew({ uncertain: false })],
 
   'fresh: a claim that renew restored as uncertain stays so': [
-    owner.renew({ attempt: 2, uncertain: true }),
-    owner.release({ attempt: 2, uncertain: false }),
-    next.begin(),
+    [owner.renew({ attempt: 2, uncertain: true }), owner.release({ attempt: 2, uncertain: false }), next.begin()],
   ],
 
   'fresh: a begin refused for an unknown outcome leaves it to a begin that reruns': [
-    ...LAPSE,
-    refusing.begin(),
-    next.begin(),
+    [...LAPSE, refusing.begin(), next.begin()],
   ],
 })

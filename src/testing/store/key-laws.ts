@@ -28,11 +28,8 @@ export const keyLaws: readonly Law[] = createLaws([], {
   ]),
 
   'apart: a token is not valid for another key': [
-    owner.begin({ key: ':here' }),
-    next.begin({ key: ':there' }),
-    owner.complete(ANSWER, { key: ':there' }),
-    owner.release({ key: ':there' }),
-    next.complete(ANSWER, { key: ':there' }),
+    [owner.begin({ key: ':here' }), next.begin({ key: ':there' }), owner.complete(ANSWER, { key: ':there' })],
+    [owner.release({ key: ':there' }), next.complete(ANSWER, { key: ':there' })],
   ],
 
   'apart: claims of 50 keys at once all succeed': [
@@ -118,9 +115,7 @@ export const answerLaws: readonly Law[] = [
   ),
   ...createLaws([], {
     'answer: a stale command gets the whole answer': [
-      owner.begin(),
-      owner.complete({ ...ANSWER, statusMessage: 'Made', body: ALL_BYTES }),
-      next.renew(),
+      [owner.begin(), owner.complete({ ...ANSWER, statusMessage: 'Made', body: ALL_BYTES }), next.renew()],
     ],
   }),
 ]

@@ -30,29 +30,17 @@ const forgotten = operator.with({ fingerprint: 'a'.repeat(64) }).forget()
 export const operatorLaws: readonly Law[] = [
   ...createLaws(['operable'], {
     'resolve: as failed frees the key for any fingerprint, with previous outcome failed': [
-      ...LAPSE,
-      operator.resolve(1, null),
-      corrected.begin({ unknownOutcome: 'refuse' }),
+      [...LAPSE, operator.resolve(1, null), corrected.begin({ unknownOutcome: 'refuse' })],
     ],
 
     'resolve: to be rerun lets the next claim go on once, with its fingerprint, and told so': [
-      ...LAPSE,
-      operator.resolve(1, 'rerun'),
-      operator.inspect(),
-      corrected.begin({ unknownOutcome: 'refuse' }),
-      refusing.begin(),
-      refusing.lose(),
-      operator.inspect(),
-      third.begin({ unknownOutcome: 'refuse' }),
+      [...LAPSE, operator.resolve(1, 'rerun'), operator.inspect(), corrected.begin({ unknownOutcome: 'refuse' })],
+      [refusing.begin(), refusing.lose(), operator.inspect(), third.begin({ unknownOutcome: 'refuse' })],
     ],
 
     'resolve: a repetition after a later attempt changes nothing': [
-      ...LAPSE,
-      operator.resolve(1, null),
-      next.begin({ leaseMs: '1u' }),
-      PASS,
-      operator.resolve(1, null),
-      next.renew(),
+      [...LAPSE, operator.resolve(1, null), next.begin({ leaseMs: '1u' }), PASS],
+      [operator.resolve(1, null), next.renew()],
     ],
 
     'resolve: of 20 operators at once, one resolves': [
@@ -77,41 +65,23 @@ export const operatorLaws: readonly Law[] = [
     ],
 
     'inspect: changes neither lease nor retention': [
-      owner.begin(BARELY),
-      NEARLY,
-      operator.inspect(),
-      operator.inspect(),
-      REST,
-      operator.inspect(),
+      [owner.begin(BARELY), NEARLY, operator.inspect(), operator.inspect(), REST, operator.inspect()],
     ],
   }),
 
   ...Object.entries(OUTCOMES).flatMap(([state, answer]) =>
     createLaws(['operable'], {
       [`resolve: a repetition is confirmed and changes nothing (${state})`]: [
-        ...LAPSE,
-        operator.resolve(1, answer),
-        operator.resolve(1, answer === null ? ANSWER : null),
+        [...LAPSE, operator.resolve(1, answer), operator.resolve(1, answer === null ? ANSWER : null)],
       ],
       [`resolve: restarts the retention of the record (${state})`]: [
-        owner.begin(BARELY),
-        NEARLY,
-        operator.resolve(1, answer),
-        REST,
-        operator.inspect(),
+        [owner.begin(BARELY), NEARLY, operator.resolve(1, answer), REST, operator.inspect()],
       ],
       [`resolve: never shortens the retention of the record (${state})`]: [
-        ...LAPSE,
-        operator.resolve(1, answer, { retentionMs: '1u' }),
-        PASS,
-        operator.inspect(),
+        [...LAPSE, operator.resolve(1, answer, { retentionMs: '1u' }), PASS, operator.inspect()],
       ],
       [`resolve: after its retention the key is new (${state})`]: [
-        owner.begin(BARELY),
-        NEARLY,
-        operator.resolve(1, answer, { retentionMs: 1 }),
-        REST,
-        next.begin(),
+        [owner.begin(BARELY), NEARLY, operator.resolve(1, answer, { retentionMs: 1 }), REST, next.begin()],
       ],
     }),
   ),
@@ -125,10 +95,8 @@ export const listLaws: readonly Law[] = createLaws(['listable'], {
   'list: shows the key unchanged': [...onEach(ODD_KEYS, LOST), LIST],
   'list: shows the rest of the retention': [...LOST, LIST],
   'list: skips records that were resolved or claimed again': [
-    ...onEach([':resolved', ':claimed'], LOST),
-    operator.resolve(1, null, { key: ':resolved' }),
-    next.begin({ key: ':claimed' }),
-    LIST,
+    [...onEach([':resolved', ':claimed'], LOST), operator.resolve(1, null, { key: ':resolved' })],
+    [next.begin({ key: ':claimed' }), LIST],
   ],
   'list: skips expired records': [owner.begin(BARELY), NEARLY, LIST, REST, LIST],
 })
@@ -136,22 +104,17 @@ export const listLaws: readonly Law[] = createLaws(['listable'], {
 export const forgetLaws: readonly Law[] = createLaws(['forgetful'], {
   'forget: a forgotten key is never claimed again': [...COMPLETED, forgotten, next.begin(), operator.inspect()],
   'forget: keeps the rest of the retention': [
-    owner.begin({ retentionMs: '4u' }),
-    owner.complete(ANSWER, { retentionMs: '4u' }),
-    NEARLY,
-    forgotten,
-    REST,
-    operator.inspect(),
+    [owner.begin({ retentionMs: '4u' }), owner.complete(ANSWER, { retentionMs: '4u' }), NEARLY],
+    [forgotten, REST],
+    [operator.inspect()],
   ],
   'forget: does not shorten the retention': [...COMPLETED, forgotten, PASS, operator.inspect()],
   'listScope: a walk lists all of a scope, and no other': [
-    ...onEach([...fifty(`${ODD_SCOPE}:%C3%A9`), `${ODD_SCOPE}x:1`, ':1'], [owner.begin()]),
-    listScope(ODD_SCOPE),
+    [...onEach([...fifty(`${ODD_SCOPE}:%C3%A9`), `${ODD_SCOPE}x:1`, ':1'], [owner.begin()]), listScope(ODD_SCOPE)],
   ],
   'listScope: shows the rest of the retention': [owner.begin({ key: ':one' }), listScope()],
   'listScope: skips expired records': [
-    ...within(':one', [owner.begin(), owner.complete(ANSWER, { retentionMs: '1u' }), PASS]),
-    listScope(),
+    [...within(':one', [owner.begin(), owner.complete(ANSWER, { retentionMs: '1u' }), PASS]), listScope()],
   ],
   'listScope: shows the answer of which nothing is kept': [...within(':one', [...COMPLETED, forgotten]), listScope()],
 })

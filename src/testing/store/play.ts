@@ -16,8 +16,11 @@ export interface Law {
   readonly history: readonly Event[]
 }
 
-export function createLaws(needs: Law['needs'], laws: Readonly<Record<string, readonly Event[]>>): Law[] {
-  return Object.entries(laws).map(([name, history]) => ({ name, needs, history }))
+/** Events, or phases of several. */
+type Phases = readonly (Event | readonly Event[])[]
+
+export function createLaws(needs: Law['needs'], laws: Readonly<Record<string, Phases>>): Law[] {
+  return Object.entries(laws).map(([name, phases]) => ({ name, needs, history: phases.flat() as Event[] }))
 }
 
 const REAL_UNIT_MS = 50

@@ -24,11 +24,7 @@ const MANY = ['l'.repeat(99), '__proto__', 'charge', 'Charge', '1', '01', 'e\u03
 
 export const stepLaws: readonly Law[] = createLaws(['stepped'], {
   'steps: a takeover is told those that were recorded, with their results': [
-    owner.begin(),
-    ...CHARGE,
-    owner.step('ship', 'begun', 3, null, { leaseMs: '1u' }),
-    PASS,
-    next.begin(),
+    [owner.begin(), ...CHARGE, owner.step('ship', 'begun', 3, null, { leaseMs: '1u' }), PASS, next.begin()],
   ],
 
   'steps: a begin that is sent again is told them too': [owner.begin(), ...CHARGE, owner.begin()],
@@ -42,38 +38,19 @@ export const stepLaws: readonly Law[] = createLaws(['stepped'], {
   ],
 
   'steps: what was taken back has never begun, for the next attempt': [
-    owner.begin(),
-    owner.step('charge', 'begun', 1),
-    owner.step('charge', 'undone', 2),
-    owner.lose(),
-    next.begin(),
+    [owner.begin(), owner.step('charge', 'begun', 1), owner.step('charge', 'undone', 2), owner.lose(), next.begin()],
   ],
 
   'steps: a late command of one owner changes nothing': [
-    owner.begin(),
-    owner.step('charge', 'begun', 1),
-    owner.step('charge', 'begun', 3),
-    owner.step('charge', 'undone', 2),
-    owner.begin(),
-    owner.step('charge', 'undone', 5),
-    owner.step('charge', 'begun', 4),
-    owner.begin(),
-    owner.step('charge', 'done', 7, '"ch_1"'),
-    owner.step('charge', 'begun', 6),
-    owner.begin(),
+    [owner.begin(), owner.step('charge', 'begun', 1), owner.step('charge', 'begun', 3)],
+    [owner.step('charge', 'undone', 2), owner.begin(), owner.step('charge', 'undone', 5)],
+    [owner.step('charge', 'begun', 4), owner.begin(), owner.step('charge', 'done', 7, '"ch_1"')],
+    [owner.step('charge', 'begun', 6), owner.begin()],
   ],
 
   'steps: a result is final': [
-    owner.begin(),
-    ...CHARGE,
-    owner.lose(),
-    next.begin(),
-    next.step('charge', 'begun', 1),
-    next.begin(),
-    next.step('charge', 'undone', 1),
-    next.begin(),
-    next.step('charge', 'done', 2, '"ch_2"'),
-    next.begin(),
+    [owner.begin(), ...CHARGE, owner.lose(), next.begin(), next.step('charge', 'begun', 1), next.begin()],
+    [next.step('charge', 'undone', 1), next.begin(), next.step('charge', 'done', 2, '"ch_2"'), next.begin()],
   ],
 
   'steps: the order starts anew with each owner': [
@@ -96,51 +73,35 @@ export const stepLaws: readonly Law[] = createLaws(['stepped'], {
   'steps: a command that is sent again equals one': [owner.begin(), ...CHARGE, CHARGED, owner.begin()],
 
   'steps: an owner that was taken over records none': [
-    ...TAKEN_OVER,
-    owner.step('charge', 'done', 1, '"ch_late"'),
-    next.begin(),
+    [...TAKEN_OVER, owner.step('charge', 'done', 1, '"ch_late"'), next.begin()],
   ],
 
   'steps: behind an uncertain failure each is stale': behind(owner.lose()),
   'steps: behind a certain failure each is stale': behind(owner.release()),
 
   'steps: behind a completion a result is confirmed, and a beginning is stale': [
-    ...COMPLETED,
-    stranger.step('charge', 'done', 1, '"ch_2"'),
-    CHARGED,
-    owner.step('ship', 'begun', 3),
+    [...COMPLETED, stranger.step('charge', 'done', 1, '"ch_2"'), CHARGED, owner.step('ship', 'begun', 3)],
   ],
 
   'steps: it renews the lease, and restarts the retention': [
-    owner.begin({ leaseMs: '1u', retentionMs: '2u' }),
-    owner.step('charge', 'begun', 1),
-    PASS,
-    PASS,
-    next.begin(),
+    [owner.begin({ leaseMs: '1u', retentionMs: '2u' }), owner.step('charge', 'begun', 1), PASS, PASS, next.begin()],
   ],
 
   'steps: where there is no record, the claim is restored with it, and its owner is told': [
-    owner.step('charge', 'begun', 1, null, { attempt: 2, uncertain: true }),
-    owner.begin(),
+    [owner.step('charge', 'begun', 1, null, { attempt: 2, uncertain: true }), owner.begin()],
   ],
 
   'steps: a renewal that restores the claim says so, and another does not': [
-    owner.renew({ attempt: 2 }),
-    owner.renew({ attempt: 2 }),
+    [owner.renew({ attempt: 2 }), owner.renew({ attempt: 2 })],
   ],
 
   'steps: after its retention a record is none, for a step too': [
-    owner.begin({ leaseMs: '1u', retentionMs: '1u' }),
-    PASS,
-    next.step('charge', 'begun', 1, null, { attempt: 1 }),
+    [owner.begin({ leaseMs: '1u', retentionMs: '1u' }), PASS, next.step('charge', 'begun', 1, null, { attempt: 1 })],
   ],
 
   'steps: any bytes and any label survive, and a result that is not kept': [
-    owner.begin(),
-    owner.step('Zahlung é 💶 "1" \\', 'done', 1, EVERY_BYTE),
-    owner.step('large', 'done', 2, null),
-    owner.step('empty', 'done', 3, ''),
-    owner.begin(),
+    [owner.begin(), owner.step('Zahlung é 💶 "1" \\', 'done', 1, EVERY_BYTE), owner.step('large', 'done', 2, null)],
+    [owner.step('empty', 'done', 3, ''), owner.begin()],
   ],
 
   'steps: a hundred survive, each under its own label, and a result of 64 KiB': [
@@ -168,20 +129,12 @@ const LOST_WITH_STEPS = [
 export const operatorStepLaws: readonly Law[] = createLaws(['operable', 'stepped'], {
   'resolve: to be rerun keeps the steps': [...LOST_WITH_STEPS, operator.resolve(1, 'rerun'), next.begin()],
   'resolve: as failed drops the steps': [
-    ...LOST_WITH_STEPS,
-    operator.resolve(1, null),
-    operator.inspect(),
-    next.begin(),
+    [...LOST_WITH_STEPS, operator.resolve(1, null), operator.inspect(), next.begin()],
   ],
   'resolve: as completed drops the steps': [...LOST_WITH_STEPS, operator.resolve(1, ANSWER), operator.inspect()],
 
   'inspect: shows the labels and states of steps, and no result': [
-    owner.begin(),
-    owner.step('charge', 'done', 1, '"ch_1"'),
-    owner.step('ship', 'begun', 2),
-    owner.step('mail', 'undone', 3),
-    operator.inspect(),
-    owner.lose(),
-    operator.inspect(),
+    [owner.begin(), owner.step('charge', 'done', 1, '"ch_1"'), owner.step('ship', 'begun', 2)],
+    [owner.step('mail', 'undone', 3), operator.inspect(), owner.lose(), operator.inspect()],
   ],
 })
