@@ -43,4 +43,5 @@ export {
 } from './bindings/binding-app.js'
 export type { BindingLawsOptions, OpenBinding, OpenedBinding } from './bindings/binding-bench.js'
 export { bindingLaws } from './bindings/binding-laws.js'
-export { type OpenedStore, type StoreLawsOptions, storeLaws } from './store/store-laws.js'
+export type { OpenedStore } from './store/play.js'
+export { type StoreLawsOptions, storeLaws } from './store/store-laws.js'

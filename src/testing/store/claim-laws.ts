@@ -21,9 +21,10 @@ import {
   refusing,
   stranger,
   TAKEN_OVER,
+  type Trial,
   third,
 } from './history.js'
-import { createLaws, type Law, type Play } from './play.js'
+import { createLaws, type Law } from './play.js'
 
 const LATE = [owner.renew(), owner.complete(OTHER_ANSWER), owner.release()]
 const CROWD = atOnce(...crowd(50).map((sender) => sender.begin()))
@@ -75,7 +76,7 @@ export const claimLaws: readonly Law[] = createLaws([], {
   ],
 })
 
-async function assertDayLeft({ store, key }: Play): Promise<void> {
+async function assertDayLeft({ store, key }: Trial): Promise<void> {
   const terms = { leaseMs: DAY_MS, retentionMs: DAY_MS, unknownOutcome: 'refuse' } as const
   const begun = await store.begin(key, { token: randomUUID(), scope: 'laws', fingerprint: FINGERPRINT, ...terms })
   const leftMs = !begun.acquired && begun.record.state === 'in-flight' ? begun.record.leaseRemainingMs : 0

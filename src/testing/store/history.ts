@@ -1,9 +1,15 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, Claim, Forgetting, StepChange } from '../../core/index.js'
-import type { Play } from './play.js'
+import type { WholeStore } from './checked-store.js'
 
 /** What happens in a law, one after the other. A function does what no event says. */
-export type Event = Command | Walk | AtOnce | Wait | ((play: Play) => Promise<void>)
+export type Event = Command | Walk | AtOnce | Wait | ((trial: Trial) => Promise<void>)
+
+/** The store on trial, and what the law's keys begin with. */
+export interface Trial {
+  readonly store: WholeStore
+  readonly key: string
+}
 
 /** In milliseconds, or in units: `'1u'` is short, and a law that a slow machine has spoilt is tried again with a longer unit. */
 export type Duration = number | `${number}u`

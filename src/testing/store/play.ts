@@ -1,12 +1,29 @@
 import { AssertionError } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { inspect, isDeepStrictEqual } from 'node:util'
-import type { ListedRecord, ListedRecords, MaybePromise } from '../../core/index.js'
+import type { ListedRecord, ListedRecords, MaybePromise, Store } from '../../core/index.js'
 import { assertPromise, failPromise, toSeenRecord, toSeenReply } from '../seen.js'
 import { type WholeStore, withCheckedReplies } from './checked-store.js'
-import { type AtOnce, type Command, type Event, FINGERPRINT, Sender, type Wait, type Walk } from './history.js'
+import {
+  type AtOnce,
+  type Command,
+  type Event,
+  FINGERPRINT,
+  Sender,
+  type Trial,
+  type Wait,
+  type Walk,
+} from './history.js'
 import { type Call, Oracle, type Reply } from './oracle.js'
-import type { OpenedStore } from './store-laws.js'
+
+/** The store that one test checks. */
+export interface OpenedStore {
+  readonly store: Store
+  /** Advances the store's clock by `ms`. Without it the suite really waits. */
+  readonly advance?: ((ms: number) => void | Promise<void>) | undefined
+  /** Called at the end of the test, whether it passed or not. */
+  readonly close?: (() => void | Promise<void>) | undefined
+}
 
 export interface Law {
   /** A sentence that begins with the name of its law. */
@@ -51,7 +68,7 @@ const LOOK = new Sender('a look', { attempt: 1 })
 const NEWCOMER = new Sender('a newcomer')
 
 /** One law on trial: each command goes to the store, and to the machine, and both must reply the same. */
-export class Play {
+export class Play implements Trial {
   /** What the law's keys begin with. */
   readonly key = `laws:${randomUUID()}`
   readonly store: WholeStore

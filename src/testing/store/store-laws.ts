@@ -1,21 +1,12 @@
-import { checkOptions, optionRules, type Store } from '../../core/index.js'
+import { checkOptions, optionRules } from '../../core/index.js'
 import { boundLaws, claimLaws, repeatLaws } from './claim-laws.js'
 import { operatorsTable, ownersTable } from './command-tables.js'
 import { answerLaws, keyLaws } from './key-laws.js'
 import { forgetLaws, listLaws, operatorLaws } from './operator-laws.js'
-import { checkLaw } from './play.js'
+import { checkLaw, type OpenedStore } from './play.js'
 import { raceLaws } from './race-laws.js'
 import { retentionLaws } from './retention-laws.js'
 import { operatorStepLaws, stepLaws } from './step-laws.js'
-
-/** The store that one test checks. */
-export interface OpenedStore {
-  readonly store: Store
-  /** Advances the store's clock by `ms`. Without it the suite really waits. */
-  readonly advance?: ((ms: number) => void | Promise<void>) | undefined
-  /** Called at the end of the test, whether it passed or not. */
-  readonly close?: (() => void | Promise<void>) | undefined
-}
 
 export interface StoreLawsOptions {
   /**
