@@ -132,7 +132,7 @@ export const BROKEN_BINDINGS: readonly BrokenBinding[] = [
   },
   {
     breaks: 'a body counts by its bytes',
-    find: '...comparableBody(new Uint8Array(await request.clone().arrayBuffer()), rawHeaders)',
+    find: '...parseComparableBody(new Uint8Array(await request.clone().arrayBuffer()), rawHeaders)',
     replace: 'body: new Uint8Array(await request.clone().arrayBuffer()), bodyWasRead: true',
     foundBy: ['mismatch: JSON with its members in another order', 'legacy field: '],
   },
