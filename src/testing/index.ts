@@ -23,13 +23,13 @@ export type {
   Rejection,
   RenderProblem,
 } from '../http/index.js'
+export type { OnceAnswer, OnceApp, OnceRequest } from './application/app-connection.js'
 export {
   type ExpectedOnce,
   type ExpectOnceOptions,
   type ExpectOnceRequest,
   expectOnce,
 } from './application/expect-once.js'
-export type { OnceAnswer, OnceApp, OnceRequest } from './application/reach.js'
 export {
   type BindingApp,
   type BindingCall,

@@ -48,7 +48,7 @@ function toSeenStep({ label, state, result }: Step): string {
 
 function toSeenAnswer({ status, statusMessage, headers, body }: Answer): unknown {
   const pairs = headers.map(([name, value]) => [name, value])
-  return { status, statusMessage, headers: pairs, body: body === null ? null : hexOf(body) }
+  return { status, statusMessage, headers: pairs, body: body === null ? null : toHex(body) }
 }
 
 /** Throws an AssertionError with the broken promise, the members that differ, and both values. */
@@ -67,14 +67,17 @@ export function failPromise(
   promise: string,
   due: unknown,
   seen: unknown,
-  { differences = differencesOf(due, seen), story = '' } = {},
+  { differences = findDifferences(due, seen), story = '' } = {},
 ): never {
   const members = differences
     .slice(0, MOST_MEMBERS)
-    .map(({ member, ...each }) => `\n  ${member}${member && ': '}due ${briefly(each.due)}, seen ${briefly(each.seen)}`)
+    .map(
+      ({ member, ...each }) =>
+        `\n  ${member}${member && ': '}due ${describeValue(each.due)}, seen ${describeValue(each.seen)}`,
+    )
   const more = differences.length > MOST_MEMBERS ? `\n  and ${differences.length - MOST_MEMBERS} members more` : ''
   const texts = [due, seen].map((value) => inspect(value, { depth: 6, maxStringLength: 200, breakLength: 100 }))
-  const [dueText, seenText] = texts.map((text) => shortened(text, MOST_CHARACTERS))
+  const [dueText, seenText] = texts.map((text) => shorten(text, MOST_CHARACTERS))
   const message = `Broken: ${promise}${members.join('')}${more}\n\n  due:  ${dueText}\n  seen: ${seenText}${story}`
   const isShort = texts.every(({ length }) => length <= MOST_CHARACTERS)
   throw new AssertionError(
@@ -82,7 +85,7 @@ export function failPromise(
   )
 }
 
-function hexOf(body: unknown): string {
+function toHex(body: unknown): string {
   if (!ArrayBuffer.isView(body)) return `not bytes, but: ${typeof body}`
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('hex')
 }
@@ -95,20 +98,20 @@ interface Difference {
 }
 
 /** Where two values differ: the innermost members of plain objects and arrays, in the order of the expected value. */
-function differencesOf(due: unknown, seen: unknown, member = ''): Difference[] {
+function findDifferences(due: unknown, seen: unknown, member = ''): Difference[] {
   if (isDeepStrictEqual(due, seen)) return []
   if (!hasMembers(due) || !hasMembers(seen) || Array.isArray(due) !== Array.isArray(seen)) {
     return [{ member, due, seen }]
   }
   const names = new Set([...Object.keys(due), ...Object.keys(seen)])
   const inMembers = [...names].flatMap((name) =>
-    differencesOf(memberOf(due, name), memberOf(seen, name), pathTo(due, member, name)),
+    findDifferences(getMember(due, name), getMember(seen, name), buildPath(due, member, name)),
   )
   return inMembers.length > 0 ? inMembers : [{ member, due, seen }]
 }
 
 /** On one line, shortened. */
-function briefly(value: unknown): string {
+function describeValue(value: unknown): string {
   const text = inspect(value, {
     breakLength: Number.POSITIVE_INFINITY,
     compact: true,
@@ -116,10 +119,10 @@ function briefly(value: unknown): string {
     maxArrayLength: 5,
     maxStringLength: 80,
   })
-  return shortened(text, 400).replace(/\s+/g, ' ')
+  return shorten(text, 400).replace(/\s+/g, ' ')
 }
 
-function shortened(text: string, length: number): string {
+function shorten(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)} …`
 }
 
@@ -131,11 +134,11 @@ export function createPlaceholder(words: string): object {
 /** Differs from a member that is `undefined`. */
 const ABSENT = createPlaceholder('nothing')
 
-function memberOf(value: object, name: string): unknown {
+function getMember(value: object, name: string): unknown {
   return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : ABSENT
 }
 
-function pathTo(value: object, member: string, name: string): string {
+function buildPath(value: object, member: string, name: string): string {
   if (Array.isArray(value)) return `${member}[${name}]`
   return member === '' ? name : `${member}.${name}`
 }

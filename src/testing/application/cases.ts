@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert'
-import type { OnceAnswer } from './reach.js'
+import type { OnceAnswer } from './app-connection.js'
 
 export interface Trial {
   send(key: string, body?: 'other'): Promise<OnceAnswer>
@@ -19,115 +19,124 @@ interface Case {
   run(trial: Trial): Promise<void>
 }
 
-const always = () => true
+const isAlwaysPossible = () => true
 const canFail = ({ fail }: Trial) => fail !== undefined
 
 export const CASES: readonly Case[] = [
-  { name: 'first and repeat', isPossible: always, run: repeat },
-  { name: 'race', isPossible: always, run: race },
-  { name: 'other body', isPossible: ({ hasOther }) => hasOther, run: otherBody },
-  { name: 'failure and retry', isPossible: canFail, run: failure },
-  { name: 'crash between effect and answer', isPossible: canFail, run: crash },
+  { name: 'first and repeat', isPossible: isAlwaysPossible, run: tryRepeat },
+  { name: 'race', isPossible: isAlwaysPossible, run: tryRace },
+  { name: 'other body', isPossible: ({ hasOther }) => hasOther, run: tryOtherBody },
+  { name: 'failure and retry', isPossible: canFail, run: tryFailure },
+  { name: 'crash between effect and answer', isPossible: canFail, run: tryCrash },
   {
     name: 'other body after a crash',
     isPossible: (trial) => canFail(trial) && trial.hasOther && trial.countsEffects,
-    run: otherAfterCrash,
+    run: tryOtherAfterCrash,
   },
 ]
 
 const CAUSES = 'Is the route behind the middleware, and do both requests have one scope?'
 
-async function repeat(trial: Trial): Promise<void> {
+async function tryRepeat(trial: Trial): Promise<void> {
   const key = trial.newKey()
-  const first = await carriedOut(trial, key)
+  const first = await sendFirst(trial, key)
   const before = await trial.effects()
   const again = await trial.send(key)
-  await sameCount(trial, before, 'the same request was sent again with the same key', again)
+  await assertSameCount(trial, before, 'the same request was sent again with the same key', again)
   if (isRefusedAs('answer_not_kept', again)) return
   if (!isReplay(again)) {
     if (!isSuccess(again)) {
-      broken(
+      failCase(
         'the repeat did not get the first answer: it was refused.',
-        brief(again),
-        `${brief(first)}, replayed, or a refusal with the code answer_not_kept`,
+        describeAnswer(again),
+        `${describeAnswer(first)}, replayed, or a refusal with the code answer_not_kept`,
       )
     }
-    broken(
-      `the handler ran twice: the same request with the same key was answered anew (${brief(again)}). ${CAUSES}`,
-      brief(again),
-      `${brief(first)}, replayed`,
+    failCase(
+      `the handler ran twice: the same request with the same key was answered anew (${describeAnswer(again)}). ${CAUSES}`,
+      describeAnswer(again),
+      `${describeAnswer(first)}, replayed`,
     )
   }
   if (again.status !== first.status || again.body !== first.body) {
-    broken('the repeat got another answer than the first request.', brief(again), brief(first))
+    failCase('the repeat got another answer than the first request.', describeAnswer(again), describeAnswer(first))
   }
 }
 
-async function race(trial: Trial): Promise<void> {
+async function tryRace(trial: Trial): Promise<void> {
   const key = trial.newKey()
   const before = await trial.effects()
   const answers = await Promise.all(Array.from({ length: trial.atOnce }, () => trial.send(key)))
   const ran = answers.filter((answer) => isSuccess(answer) && !isReplay(answer))
   const after = await trial.effects()
-  const all = answers.map(brief).join('; ')
+  const all = answers.map(describeAnswer).join('; ')
   if (ran.length > 1) {
-    broken(
-      `the handler ran ${times(ran.length)}: of ${trial.atOnce} identical requests at once, ${ran.length} were carried out. Where several ` +
+    failCase(
+      `the handler ran ${describeCount(ran.length)}: of ${trial.atOnce} identical requests at once, ${ran.length} were carried out. Where several ` +
         'processes or copies of the store serve them, they need one store.',
       all,
       'one success; replays or 409 for the others',
     )
   }
   if (ran.length === 0)
-    broken(`of ${trial.atOnce} identical requests at once none was carried out.`, all, 'one success')
-  const strange = answers.find((answer) => !isSuccess(answer) && !isDuplicates(answer))
+    failCase(`of ${trial.atOnce} identical requests at once none was carried out.`, all, 'one success')
+  const strange = answers.find((answer) => !isSuccess(answer) && !isForDuplicate(answer))
   if (strange !== undefined) {
-    broken('one of several identical requests at once failed, instead of a replay or 409.', brief(strange), '409')
+    failCase(
+      'one of several identical requests at once failed, instead of a replay or 409.',
+      describeAnswer(strange),
+      '409',
+    )
   }
   if (before !== null && after !== before + 1) {
-    broken(
-      `the effect took place ${times((after ?? 0) - before)}: by ${trial.atOnce} identical requests at once.`,
+    failCase(
+      `the effect took place ${describeCount((after ?? 0) - before)}: by ${trial.atOnce} identical requests at once.`,
       after,
       before + 1,
     )
   }
 }
 
-async function otherBody(trial: Trial): Promise<void> {
+async function tryOtherBody(trial: Trial): Promise<void> {
   const key = trial.newKey()
-  await carriedOut(trial, key)
+  await sendFirst(trial, key)
   const before = await trial.effects()
   const other = await trial.send(key, 'other')
   if (isReplay(other)) {
-    broken(
+    failCase(
       'another body under the same key got the answer of the first: its client believes that it was carried out. Does `fingerprint` leave out the body?',
-      brief(other),
+      describeAnswer(other),
       '409 or 422',
     )
   }
-  if (isSuccess(other)) broken('another body under the same key was carried out.', brief(other), '409 or 422')
+  if (isSuccess(other))
+    failCase('another body under the same key was carried out.', describeAnswer(other), '409 or 422')
   if (other.status < 400 || other.status > 499) {
-    broken('another body under the same key was not refused as the client’s mistake.', brief(other), '409 or 422')
+    failCase(
+      'another body under the same key was not refused as the client’s mistake.',
+      describeAnswer(other),
+      '409 or 422',
+    )
   }
-  await sameCount(trial, before, 'another body was sent under the same key', other)
+  await assertSameCount(trial, before, 'another body was sent under the same key', other)
   const alone = await trial.send(trial.newKey(), 'other')
   if (isSuccess(alone)) return
-  broken(
+  failCase(
     'the other body was refused under a key of its own too, so it shows nothing: pass an `otherBody` that the handler accepts.',
-    brief(alone),
+    describeAnswer(alone),
     'a status from 200 to 399',
   )
 }
 
-async function failure(trial: Trial): Promise<void> {
+async function tryFailure(trial: Trial): Promise<void> {
   const key = trial.newKey()
   const before = await trial.effects()
-  const failed = await failing(trial, key, 'before')
-  const retry = await retried(trial, key)
+  const failed = await sendFailing(trial, key, 'before')
+  const retry = await sendRetry(trial, key)
   const after = await trial.effects()
   if (before !== null && (after ?? 0) > before + 1) {
-    broken(
-      `the effect took place ${times((after ?? 0) - before)} after a failure and its retry: the first attempt had it, and then failed. ` +
+    failCase(
+      `the effect took place ${describeCount((after ?? 0) - before)} after a failure and its retry: the first attempt had it, and then failed. ` +
         'Let what may fail come before it, send `deriveKey(label)` with it so that the other side removes the duplicate, or look first ' +
         'where `previousOutcome` is `unknown`.',
       after,
@@ -139,20 +148,20 @@ async function failure(trial: Trial): Promise<void> {
   if (isReplay(retry) && failed !== null && failed.status < 500 && failed.status === retry.status) return
   if (!isSuccess(retry) || isReplay(retry)) {
     const what = isReplay(retry) ? 'was given the first failure again' : 'was not carried out'
-    broken(`a failure is final: the retry ${what}.`, brief(retry), SUCCESS_OR_UNKNOWN)
+    failCase(`a failure is final: the retry ${what}.`, describeAnswer(retry), SUCCESS_OR_UNKNOWN)
   }
-  tookPlace(before, after, 'the retry of a failure')
+  assertEffectTookPlace(before, after, 'the retry of a failure')
 }
 
-async function crash(trial: Trial): Promise<void> {
+async function tryCrash(trial: Trial): Promise<void> {
   const key = trial.newKey()
   const before = await trial.effects()
-  await failing(trial, key, 'after')
-  const retry = await retried(trial, key)
+  await sendFailing(trial, key, 'after')
+  const retry = await sendRetry(trial, key)
   const after = await trial.effects()
   if (before !== null && (after ?? 0) > before + 1) {
-    broken(
-      `the effect took place ${times((after ?? 0) - before)}: the first attempt died after it, and the retry did it again. Send ` +
+    failCase(
+      `the effect took place ${describeCount((after ?? 0) - before)}: the first attempt died after it, and the retry did it again. Send ` +
         '`deriveKey(label)` with it so that the other side removes the duplicate, look first where `previousOutcome` is `unknown`, put it ' +
         'into one transaction with the record, or refuse by `unknownOutcome: "refuse"`.',
       after,
@@ -161,47 +170,47 @@ async function crash(trial: Trial): Promise<void> {
   }
   if (isRefusedAs('outcome_unknown', retry)) return
   if (!isSuccess(retry)) {
-    broken(
+    failCase(
       'after a crash, the retry was neither carried out nor refused as an unknown outcome.',
-      brief(retry),
+      describeAnswer(retry),
       SUCCESS_OR_UNKNOWN,
     )
   }
-  tookPlace(before, after, 'the retry after a crash')
+  assertEffectTookPlace(before, after, 'the retry after a crash')
 }
 
 /**
  * While an outcome is unknown, the key is bound to its body; after a certain failure it is free. The count tells a handler that has undone
  * its effect, or another side that removes the duplicate, from one that has hidden it.
  */
-async function otherAfterCrash(trial: Trial): Promise<void> {
+async function tryOtherAfterCrash(trial: Trial): Promise<void> {
   const key = trial.newKey()
   const before = (await trial.effects()) ?? 0
-  const failed = await failing(trial, key, 'after')
+  const failed = await sendFailing(trial, key, 'after')
   if ((await trial.effects()) !== before + 1) return
   const other = await trial.send(key, 'other')
   const after = (await trial.effects()) ?? 0
   if (after <= before + 1) return
-  broken(
-    `the effect took place ${times(after - before)} under one key: after \`fail("after")\` it had taken place, but the outcome was certain, ` +
+  failCase(
+    `the effect took place ${describeCount(after - before)} under one key: after \`fail("after")\` it had taken place, but the outcome was certain, ` +
       'so the key was free, and a corrected request was carried out. Where the effect may have taken place, answer with 5xx or let the ' +
       'error pass, and let `isCertainFailure` return false.',
-    `${failed === null ? 'no answer' : brief(failed)}; then, to another body, ${brief(other)}`,
+    `${failed === null ? 'no answer' : describeAnswer(failed)}; then, to another body, ${describeAnswer(other)}`,
     'a failure with 5xx; then 409 or 422',
   )
 }
 
 /** `null`: an attempt without an answer, as its client sees it when the connection breaks or a Fetch handler throws. */
-async function failing(trial: Trial, key: string, when: 'before' | 'after'): Promise<OnceAnswer | null> {
+async function sendFailing(trial: Trial, key: string, when: 'before' | 'after'): Promise<OnceAnswer | null> {
   await trial.fail?.(when)
   const answer = await trial.send(key).catch((error) => {
     if (error instanceof AssertionError) throw error
     return null
   })
   if (answer !== null && isSuccess(answer)) {
-    broken(
+    failCase(
       `the request was answered with a success, although \`fail("${when}")\` was called: the handler hides the failure, or \`fail\` does nothing.`,
-      brief(answer),
+      describeAnswer(answer),
       'a failure',
     )
   }
@@ -212,7 +221,7 @@ const IN_FLIGHT_PAUSE_MS = 50
 const IN_FLIGHT_MS = 10_000
 
 /** As a client retries: after an attempt without an answer, its record may be in flight for a moment more. */
-async function retried(trial: Trial, key: string): Promise<OnceAnswer> {
+async function sendRetry(trial: Trial, key: string): Promise<OnceAnswer> {
   for (const until = performance.now() + IN_FLIGHT_MS; ; ) {
     const answer = await trial.send(key)
     if (!isRefusedAs('in_flight', answer) || performance.now() > until) return answer
@@ -230,7 +239,7 @@ export async function withTimeLimit(answer: Promise<OnceAnswer>): Promise<OnceAn
   })
   const first = await Promise.race([answer, late]).finally(() => clearTimeout(timer))
   if (first !== null) return first
-  broken(
+  failCase(
     'a request was not answered. Whatever becomes of the effect, the handler must respond or fail; on Express 4 an async handler passes its ' +
       'error to `next`.',
     `nothing within ${ANSWER_MS / 1_000} seconds`,
@@ -239,24 +248,24 @@ export async function withTimeLimit(answer: Promise<OnceAnswer>): Promise<OnceAn
 }
 
 /** A success must be true. */
-function tookPlace(before: number | null, after: number | null, which: string): void {
+function assertEffectTookPlace(before: number | null, after: number | null, which: string): void {
   if (before === null || after === before + 1) return
-  broken(`${which} was answered with a success, but the effect never took place.`, after, before + 1)
+  failCase(`${which} was answered with a success, but the effect never took place.`, after, before + 1)
 }
 
-async function carriedOut(trial: Trial, key: string): Promise<OnceAnswer> {
+async function sendFirst(trial: Trial, key: string): Promise<OnceAnswer> {
   const before = await trial.effects()
   const answer = await trial.send(key)
   if (!isSuccess(answer)) {
-    broken(
+    failCase(
       'the first request was not carried out: expectOnce needs one that succeeds.',
-      brief(answer),
+      describeAnswer(answer),
       'a status from 200 to 399',
     )
   }
   const after = await trial.effects()
   if (before !== null && after !== before + 1) {
-    broken(
+    failCase(
       `one request succeeded, and \`effects\` counted ${(after ?? 0) - before} for it: it must count what the handler does, such as transfers.`,
       after,
       before + 1,
@@ -265,10 +274,14 @@ async function carriedOut(trial: Trial, key: string): Promise<OnceAnswer> {
   return answer
 }
 
-async function sameCount(trial: Trial, before: number | null, when: string, answer: OnceAnswer): Promise<void> {
+async function assertSameCount(trial: Trial, before: number | null, when: string, answer: OnceAnswer): Promise<void> {
   const after = await trial.effects()
   if (before === null || after === before) return
-  broken(`the handler ran twice: ${when}, and the effect took place again (${brief(answer)}). ${CAUSES}`, after, before)
+  failCase(
+    `the handler ran twice: ${when}, and the effect took place again (${describeAnswer(answer)}). ${CAUSES}`,
+    after,
+    before,
+  )
 }
 
 function isSuccess({ status }: OnceAnswer): boolean {
@@ -291,14 +304,14 @@ function isRefusedAs(code: Code, { status, headers, body }: OnceAnswer): boolean
 }
 
 /** What a duplicate gets at once, or behind an answer that was not kept. */
-function isDuplicates(answer: OnceAnswer): boolean {
+function isForDuplicate(answer: OnceAnswer): boolean {
   return answer.status === 409 || isRefusedAs('in_flight', answer) || isRefusedAs('answer_not_kept', answer)
 }
 
 const MOST_CHARACTERS = 2_000
 const MOST_FRAMES = 3
 
-function brief({ status, body, headers }: OnceAnswer): string {
+function describeAnswer({ status, body, headers }: OnceAnswer): string {
   const whole = /^\s*<(?:!doctype|html)/i.test(body) ? toText(body) : body
   const text = whole.length > MOST_CHARACTERS ? `${whole.slice(0, MOST_CHARACTERS)}…` : whole
   return `${status}${isReplay({ status, body, headers }) ? ' replayed' : ''} ${text}`.trimEnd()
@@ -320,11 +333,11 @@ function toText(page: string): string {
 
 const ENTITIES = { nbsp: ' ', lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' } as const
 
-function times(count: number): string {
+function describeCount(count: number): string {
   return ['not at all', 'once', 'twice'][count] ?? `${count} times`
 }
 
-function broken(what: string, actual: unknown, expected: unknown): never {
+function failCase(what: string, actual: unknown, expected: unknown): never {
   const message = `${what}\n\n  expected: ${expected}\n  seen:     ${actual}`
-  throw new AssertionError({ message, actual, expected, operator: 'expectOnce', stackStartFn: broken })
+  throw new AssertionError({ message, actual, expected, operator: 'expectOnce', stackStartFn: failCase })
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { checkOptions, describeKind, type OptionRule, optionRules } from '../../core/index.js'
 import { aHeaderName } from '../../http/index.js'
+import { connectApp, type OnceApp, type OnceRequest } from './app-connection.js'
 import { CASES, type Trial, withTimeLimit } from './cases.js'
-import { type OnceApp, type OnceRequest, reach } from './reach.js'
 
 /** A request that the application carries out. */
 export interface ExpectOnceRequest {
@@ -70,13 +70,14 @@ export async function expectOnce(
       "expectOnce needs a request that the handler accepts, such as { path: '/payouts', body: { amount: 100 } }.",
     )
   checkOptions('expectOnce()', options, options, RULES)
-  const { send, close } = await reach(app)
+  const { send, close } = await connectApp(app)
   const { header = 'Idempotency-Key', effects, fail, atOnce = 5 } = options
-  const other = 'otherBody' in options ? options.otherBody : changed(request.body)
+  const other = 'otherBody' in options ? options.otherBody : changeBody(request.body)
   const trial: Trial = {
-    send: (key, body) => withTimeLimit(send(requestOf(request, header, key, body === 'other' ? other : request.body))),
+    send: (key, body) =>
+      withTimeLimit(send(buildRequest(request, header, key, body === 'other' ? other : request.body))),
     newKey: () => randomUUID(),
-    effects: async () => (effects === undefined ? null : counted(await effects())),
+    effects: async () => (effects === undefined ? null : parseCount(await effects())),
     countsEffects: effects !== undefined,
     fail,
     hasOther: other !== undefined,
@@ -107,7 +108,7 @@ const RULES: Readonly<Record<keyof ExpectOnceOptions, OptionRule>> = {
 }
 
 /** A database may count in text or in a bigint: these would be compared, and added to, as what they are. */
-function counted(count: unknown): number {
+function parseCount(count: unknown): number {
   if (Number.isFinite(count)) return count as number
   throw new TypeError(
     `\`effects\` returned ${describeKind(count)}: it must return how often the effect has taken place, as a number. Convert what a ` +
@@ -115,7 +116,7 @@ function counted(count: unknown): number {
   )
 }
 
-function requestOf(
+function buildRequest(
   { method = 'POST', path, headers = {} }: ExpectOnceRequest,
   header: string,
   key: string,
@@ -132,7 +133,7 @@ function requestOf(
 }
 
 /** The same kind of body with another value; `undefined`: there is none to change. */
-function changed(body: unknown): unknown {
+function changeBody(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined
   const members = Object.entries(body)
   const numeric = members.find(([, value]) => typeof value === 'number')

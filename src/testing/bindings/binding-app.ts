@@ -101,7 +101,7 @@ export function sendTo(port: number): SendToBinding {
         response.on('error', reject)
         response.on('end', () => {
           const { statusCode: status = 0, rawHeaders } = response
-          resolve({ status, headers: pairsOf(rawHeaders), body: Buffer.concat(chunks) })
+          resolve({ status, headers: toHeaderPairs(rawHeaders), body: Buffer.concat(chunks) })
         })
       })
       sent.on('error', reject)
@@ -109,6 +109,6 @@ export function sendTo(port: number): SendToBinding {
     })
 }
 
-function pairsOf(rawHeaders: readonly string[]): [string, string][] {
+function toHeaderPairs(rawHeaders: readonly string[]): [string, string][] {
   return rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name, rawHeaders[i + 1] ?? '']] : []))
 }

@@ -47,12 +47,12 @@ export interface BindingLaw {
   readonly check: (serve: Serve) => Promise<void>
 }
 
-const everywhere = () => true
+const isEverywhere = () => true
 
-export function bindingLaw(
+export function createBindingLaw(
   name: string,
   check: BindingLaw['check'],
-  holds: BindingLaw['holds'] = everywhere,
+  holds: BindingLaw['holds'] = isEverywhere,
 ): BindingLaw {
   return { name, holds, check }
 }
@@ -61,7 +61,7 @@ export function createBindingLaws(
   laws: Readonly<Record<string, BindingLaw['check']>>,
   holds?: BindingLaw['holds'],
 ): BindingLaw[] {
-  return Object.entries(laws).map(([name, check]) => bindingLaw(name, check, holds))
+  return Object.entries(laws).map(([name, check]) => createBindingLaw(name, check, holds))
 }
 
 /** A served application: behind a port of 127.0.0.1, or called by your own `send`. */
@@ -87,12 +87,12 @@ interface Served {
   readonly events: readonly IdempotencyEvent[]
   runs(): number
   /** Sends a payout, and resolves with its whole response. */
-  send(sent?: Sent): Promise<SeenReply>
+  send(sent?: PayoutRequest): Promise<SeenReply>
   idle(): Promise<void>
 }
 
 /** `POST /payouts` with the key `k` and a small JSON body, unless it says otherwise. `key: null`: without the header. */
-export interface Sent {
+export interface PayoutRequest {
   readonly method?: string
   readonly target?: string
   readonly key?: string | null
@@ -142,7 +142,7 @@ export function assertProblem(reply: SeenReply, status: number, code: string, pr
 }
 
 /** Runs one law, and closes what it has opened. */
-export async function onBench(open: OpenBinding, check: (serve: Serve) => Promise<void>): Promise<void> {
+export async function runBindingLaw(open: OpenBinding, check: (serve: Serve) => Promise<void>): Promise<void> {
   const opened: OpenedBinding[] = []
   const serve: Serve = async (handler, { options, onError, isProtected = true } = {}) => {
     const events: IdempotencyEvent[] = []
@@ -166,8 +166,8 @@ export async function onBench(open: OpenBinding, check: (serve: Serve) => Promis
     return {
       events,
       runs: () => runs,
-      send: async (sent) => new SeenReply(await inTime('Each request is answered.', send(requestOf(sent)))),
-      idle: () => inTime('`idle` resolves once the handlers have ended.', binding.idle()),
+      send: async (sent) => new SeenReply(await awaitInTime('Each request is answered.', send(toBindingRequest(sent)))),
+      idle: () => awaitInTime('`idle` resolves once the handlers have ended.', binding.idle()),
     }
   }
   try {
@@ -177,7 +177,15 @@ export async function onBench(open: OpenBinding, check: (serve: Serve) => Promis
   }
 }
 
-function requestOf({ method = 'POST', target = '/payouts', key = 'k', json, bytes, headers = [], signal }: Sent = {}) {
+function toBindingRequest({
+  method = 'POST',
+  target = '/payouts',
+  key = 'k',
+  json,
+  bytes,
+  headers = [],
+  signal,
+}: PayoutRequest = {}) {
   const lines = [...headers]
   if (key !== null) lines.push(['Idempotency-Key', key])
   const hasBody = method !== 'GET' && method !== 'HEAD'
@@ -189,7 +197,7 @@ function requestOf({ method = 'POST', target = '/payouts', key = 'k', json, byte
 /** A binding that never answers fails the law that waits for it, and not the whole run of tests. */
 const MOST_MS = 10_000
 
-async function inTime<Value>(promise: string, work: Promise<Value>): Promise<Value> {
+async function awaitInTime<Value>(promise: string, work: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<'late'>((resolve) => {
     timer = setTimeout(resolve, MOST_MS, 'late')

@@ -1,5 +1,5 @@
 import { checkOptions, optionRules } from '../../core/index.js'
-import { type BindingLawsOptions, type OpenBinding, onBench } from './binding-bench.js'
+import { type BindingLawsOptions, type OpenBinding, runBindingLaw } from './binding-bench.js'
 import { failureLaws } from './failure-laws.js'
 import { legacyKeyLaws } from './legacy-key-laws.js'
 import { refusalLaws } from './refusal-laws.js'
@@ -41,17 +41,17 @@ export function bindingLaws(
 ): void {
   checkOptions('bindingLaws()', options, options, RULES)
   for (const { name, holds, check } of LAWS) {
-    if (holds(options)) test(name, () => onBench(open, check))
+    if (holds(options)) test(name, () => runBindingLaw(open, check))
   }
 }
 
-const isToldSo = optionRules.oneOf(true, false)
+const isBoolean = optionRules.oneOf(true, false)
 /** A mistyped name would leave out its laws without a word. */
 const RULES = {
-  joinsHeaderLines: isToldSo,
-  hasNoErrorHandler: isToldSo,
-  hidesErrors: isToldSo,
-  readsBodies: isToldSo,
+  joinsHeaderLines: isBoolean,
+  hasNoErrorHandler: isBoolean,
+  hidesErrors: isBoolean,
+  readsBodies: isBoolean,
 }
 
 const LAWS = [...replyLaws, ...runLaws, ...endLaws, ...failureLaws, ...refusalLaws, ...legacyKeyLaws]

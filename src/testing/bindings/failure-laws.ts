@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { CertainFailure } from '../../core/index.js'
 import { assertPromise } from '../seen.js'
 import type { BindingApp, BindingReply } from './binding-app.js'
-import { type BindingLaw, bindingLaw, createBindingLaws, type Serve } from './binding-bench.js'
+import { type BindingLaw, createBindingLaw, createBindingLaws, type Serve } from './binding-bench.js'
 
 type Handler = BindingApp['handler']
 
@@ -16,12 +16,12 @@ interface Failure {
   readonly holds?: BindingLaw['holds']
 }
 
-const throws = (error: unknown): Handler => {
+const createThrowing = (error: unknown): Handler => {
   return () => {
     throw error
   }
 }
-const answersWith = (status: number) => () => ({ status, text: 'no' })
+const createAnswering = (status: number) => () => ({ status, text: 'no' })
 const noMoney = new Error('no money')
 /** As HTTP clients throw them: with the other service's response, and its status, which error handlers send. */
 const unauthorized = Object.assign(new Error('401'), { status: 401, statusCode: 401, response: { status: 401 } })
@@ -29,45 +29,45 @@ const missing = Object.assign(new Error('ENOENT'), { status: 404, statusCode: 40
 const wrapped = Object.assign(new Error('no mail', { cause: unauthorized }), { status: 400, statusCode: 400 })
 
 const FAILURES: readonly Failure[] = [
-  { name: 'an answer of 422', fail: answersWith(422), status: 422, isCertain: true },
-  { name: 'an answer of 408', fail: answersWith(408), status: 408, isCertain: false },
-  { name: 'an answer of 503', fail: answersWith(503), status: 503, isCertain: false },
+  { name: 'an answer of 422', fail: createAnswering(422), status: 422, isCertain: true },
+  { name: 'an answer of 408', fail: createAnswering(408), status: 408, isCertain: false },
+  { name: 'an answer of 503', fail: createAnswering(503), status: 503, isCertain: false },
   {
     name: 'a redirect that asks for the same request again (307)',
     fail: () => ({ status: 307, redirect: 'http://test/elsewhere' }),
     status: 307,
     isCertain: false,
   },
-  { name: 'a throw', fail: throws(noMoney), status: 500, isCertain: false },
+  { name: 'a throw', fail: createThrowing(noMoney), status: 500, isCertain: false },
   { name: 'a rejection', fail: async () => Promise.reject(noMoney), status: 500, isCertain: false },
   {
     name: 'a throw that the application answers with 500',
-    fail: throws(noMoney),
-    onError: answersWith(500),
+    fail: createThrowing(noMoney),
+    onError: createAnswering(500),
     status: 500,
     isCertain: false,
     holds: ({ hasNoErrorHandler }) => !hasNoErrorHandler,
   },
   {
     name: 'a throw that the application answers with 409',
-    fail: throws(noMoney),
-    onError: answersWith(409),
+    fail: createThrowing(noMoney),
+    onError: createAnswering(409),
     status: 409,
     isCertain: true,
     holds: ({ hasNoErrorHandler }) => !hasNoErrorHandler,
   },
   {
     name: 'a CertainFailure that the application answers with 500',
-    fail: throws(new CertainFailure('The quote has expired.')),
-    onError: answersWith(500),
+    fail: createThrowing(new CertainFailure('The quote has expired.')),
+    onError: createAnswering(500),
     status: 500,
     isCertain: true,
     holds: ({ hasNoErrorHandler, hidesErrors }) => !hasNoErrorHandler && !hidesErrors,
   },
   {
     name: "another service's response that the application answers with its status, 401,",
-    fail: throws(unauthorized),
-    onError: answersWith(401),
+    fail: createThrowing(unauthorized),
+    onError: createAnswering(401),
     status: 401,
     isCertain: false,
     holds: ({ hasNoErrorHandler, hidesErrors }) => !hasNoErrorHandler && !hidesErrors,
@@ -77,7 +77,7 @@ const FAILURES: readonly Failure[] = [
 export const failureLaws: readonly BindingLaw[] = [
   ...FAILURES.map((failure) => {
     const name = `failure: ${failure.name} releases the key first, and the next attempt is told what is known`
-    return bindingLaw(name, (serve) => checkFailure(serve, failure), failure.holds)
+    return createBindingLaw(name, (serve) => tryFailure(serve, failure), failure.holds)
   }),
 
   ...createBindingLaws(
@@ -136,8 +136,8 @@ export const failureLaws: readonly BindingLaw[] = [
     },
 
     'failure: an application whose handler throws answers as without the library': async (serve) => {
-      const plain = await serve(throws(noMoney), { isProtected: false })
-      const served = await serve(throws(noMoney))
+      const plain = await serve(createThrowing(noMoney), { isProtected: false })
+      const served = await serve(createThrowing(noMoney))
       const [own, first] = [await plain.send(), await served.send()]
       const seen = [first.status, first.header('Content-Type')]
       assertPromise(
@@ -149,7 +149,7 @@ export const failureLaws: readonly BindingLaw[] = [
   }),
 ]
 
-async function checkFailure(serve: Serve, failure: Failure): Promise<void> {
+async function tryFailure(serve: Serve, failure: Failure): Promise<void> {
   const { fail, isCertain, onError, status } = failure
   const seen: unknown[] = []
   let fails = true

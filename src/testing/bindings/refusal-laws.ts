@@ -3,18 +3,18 @@ import { assertPromise } from '../seen.js'
 import {
   assertProblem,
   type BindingLaw,
-  bindingLaw,
+  createBindingLaw,
   createBindingLaws,
   createTrialStore,
-  type Sent,
+  type PayoutRequest,
 } from './binding-bench.js'
 
-const paid = () => ({ text: 'paid' })
+const answerPaid = () => ({ text: 'paid' })
 const JSON_TYPE = [['Content-Type', 'application/json']] as const
 const OCTETS = [['Content-Type', 'application/octet-stream']] as const
 const PROBLEM = 'application/problem+json'
 
-const OTHERS: Readonly<Record<string, Sent>> = {
+const OTHERS: Readonly<Record<string, PayoutRequest>> = {
   'another body': { json: { amount: 200 } },
   'another query': { target: '/payouts?dry=1' },
   'another path': { target: '/payouts/17' },
@@ -22,7 +22,7 @@ const OTHERS: Readonly<Record<string, Sent>> = {
   'a body of bytes': { bytes: 'a', headers: OCTETS },
 }
 
-const MISTAKES: readonly (readonly [request: string, code: string, sent: Sent])[] = [
+const MISTAKES: readonly (readonly [request: string, code: string, sent: PayoutRequest])[] = [
   ['a request without a key where one is required', 'key_missing', { key: null }],
   ['an empty key', 'key_invalid', { key: '' }],
   ['a key of 256 characters', 'key_invalid', { key: 'k'.repeat(256) }],
@@ -35,7 +35,7 @@ const MISTAKES: readonly (readonly [request: string, code: string, sent: Sent])[
 ]
 
 /** Two requests that a server may take for one. */
-const ALIKE: Readonly<Record<string, readonly [one: Sent, other: Sent]>> = {
+const ALIKE: Readonly<Record<string, readonly [one: PayoutRequest, other: PayoutRequest]>> = {
   'a path in another case': [{ target: '/payouts' }, { target: '/Payouts' }],
   'a slash behind the path': [{ target: '/payouts' }, { target: '/payouts/' }],
   'a path that is decoded': [{ target: '/payouts/a%2Fb' }, { target: '/payouts/a/b' }],
@@ -49,8 +49,8 @@ const ALIKE: Readonly<Record<string, readonly [one: Sent, other: Sent]>> = {
 /** The problems that a client or a store can cause: the handler never runs. */
 export const refusalLaws: readonly BindingLaw[] = [
   ...Object.entries(OTHERS).map(([what, sent]) =>
-    bindingLaw(`mismatch: the key with ${what} is refused, and the handler does not run`, async (serve) => {
-      const served = await serve(paid)
+    createBindingLaw(`mismatch: the key with ${what} is refused, and the handler does not run`, async (serve) => {
+      const served = await serve(answerPaid)
       await served.send()
       const other = await served.send(sent)
       const seen = [other.status, other.header('Content-Type'), other.code]
@@ -62,8 +62,8 @@ export const refusalLaws: readonly BindingLaw[] = [
   ),
 
   ...Object.entries(ALIKE).map(([what, [one, other]]) =>
-    bindingLaw(`mismatch: the key with ${what} is refused`, async (serve) => {
-      const served = await serve(paid)
+    createBindingLaw(`mismatch: the key with ${what} is refused`, async (serve) => {
+      const served = await serve(answerPaid)
       assertPromise((await served.send(one)).status, 200, 'The first request is carried out.')
       assertPromise((await served.send(one)).lines('Idempotent-Replayed'), ['true'], 'Its repeat is the same request.')
       const refusal = await served.send(other)
@@ -72,8 +72,8 @@ export const refusalLaws: readonly BindingLaw[] = [
   ),
 
   ...MISTAKES.map(([request, code, sent]) =>
-    bindingLaw(`problem: ${request} is 400 ${code}, and the handler does not run`, async (serve) => {
-      const served = await serve(paid, { options: { required: true } })
+    createBindingLaw(`problem: ${request} is 400 ${code}, and the handler does not run`, async (serve) => {
+      const served = await serve(answerPaid, { options: { required: true } })
       const refusal = await served.send(sent)
       assertProblem(refusal, 400, code, 'The problem says what is wrong.')
       const { type, status } = JSON.parse(refusal.text)
@@ -86,7 +86,7 @@ export const refusalLaws: readonly BindingLaw[] = [
 
   ...createBindingLaws({
     'mismatch: JSON with its members in another order, and other white space, is the same request': async (serve) => {
-      const served = await serve(paid)
+      const served = await serve(answerPaid)
       await served.send({ json: { amount: 100, to: { name: 'Zoë', bank: 1 } } })
       const bytes = '{ "to": {"bank":1.0, "name":"Zo\\u00eb"},\n "amount": 1e2 }'
       const headers = [['Content-Type', 'application/json; charset=utf-8']] as const
@@ -97,7 +97,7 @@ export const refusalLaws: readonly BindingLaw[] = [
     'problem: `problemStatuses` and `renderProblem` shape refusals': async (serve) => {
       const contentType = 'application/vnd.api+json'
       const renderProblem = ({ code }: { code: string }) => ({ contentType, body: { errors: [code] } })
-      const served = await serve(paid, { options: { problemStatuses: ietfDraft, renderProblem } })
+      const served = await serve(answerPaid, { options: { problemStatuses: ietfDraft, renderProblem } })
       await served.send()
       const refusal = await served.send({ json: { amount: 200 } })
       const seen = [refusal.status, refusal.header('Content-Type'), refusal.text]
@@ -106,7 +106,7 @@ export const refusalLaws: readonly BindingLaw[] = [
 
     'problem: a store that is away is 503 with advice to come back, and the handler does not run': async (serve) => {
       const store = createTrialStore()
-      const served = await serve(paid, { options: { store } })
+      const served = await serve(answerPaid, { options: { store } })
       store.failNextBegin()
       const refusal = await served.send()
       assertProblem(refusal, 503, 'store_unavailable', 'Without its store the library refuses.')
@@ -117,7 +117,7 @@ export const refusalLaws: readonly BindingLaw[] = [
     },
 
     'misuse: a scope that is none is answered with 500, and the handler does not run': async (serve) => {
-      const served = await serve(paid, { options: { scope: () => undefined } })
+      const served = await serve(answerPaid, { options: { scope: () => undefined } })
       assertPromise((await served.send()).status, 500, 'Misuse goes to the error handling of the framework.')
       assertPromise(served.runs(), 0, 'After misuse the handler does not run.')
       assertPromise(served.events, [], 'After misuse nothing was stored.')
@@ -127,7 +127,7 @@ export const refusalLaws: readonly BindingLaw[] = [
   ...createBindingLaws(
     {
       'problem: two lines of the key header are 400 key_invalid': async (serve) => {
-        const served = await serve(paid)
+        const served = await serve(answerPaid)
         const refusal = await served.send({ headers: [['Idempotency-key', 'other']] })
         assertProblem(refusal, 400, 'key_invalid', 'A request has one key.')
         assertPromise(served.runs(), 0, 'A request that is refused does not run.')
@@ -141,7 +141,7 @@ export const refusalLaws: readonly BindingLaw[] = [
       'problem: JSON that does not parse is 400 body_malformed, and the corrected body runs under the same key': async (
         serve,
       ) => {
-        const served = await serve(({ json }) => Promise.resolve(json()).then(paid))
+        const served = await serve(({ json }) => Promise.resolve(json()).then(answerPaid))
         for (const bytes of ['{"amount":', ' ', 'paid']) {
           const refusal = await served.send({ bytes, headers: JSON_TYPE })
           const seen = [refusal.status, refusal.code, refusal.header('X-Should-Retry')]

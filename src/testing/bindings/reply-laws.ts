@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { assertPromise } from '../seen.js'
 import type { BindingReply } from './binding-app.js'
-import { assertProblem, type BindingLaw, bindingLaw, createBindingLaws, type SeenReply } from './binding-bench.js'
+import { assertProblem, type BindingLaw, createBindingLaw, createBindingLaws, type SeenReply } from './binding-bench.js'
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 const TEXT = ['Content-Type', 'text/plain; charset=utf-8'] as const
@@ -25,7 +25,7 @@ const COOKIES = ['a=1; Path=/', 'b=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT']
 
 export const replyLaws: readonly BindingLaw[] = [
   ...Object.entries(REPLIES).map(([style, reply]) =>
-    bindingLaw(
+    createBindingLaw(
       `replay: ${style}: the first answer is the handler's own, and a retry gets it again, byte for byte`,
       async (serve) => {
         const plain = await serve(() => reply, { isProtected: false })
@@ -34,11 +34,15 @@ export const replyLaws: readonly BindingLaw[] = [
         const first = await served.send()
         const replay = await served.send()
         assertPromise(
-          essenceOf(first),
-          essenceOf(own),
+          toComparableReply(first),
+          toComparableReply(own),
           'The first response is the one that the application sends by itself.',
         )
-        assertPromise(essenceOf(replay), essenceOf(first), 'A replay is the first response again, byte for byte.')
+        assertPromise(
+          toComparableReply(replay),
+          toComparableReply(first),
+          'A replay is the first response again, byte for byte.',
+        )
         assertPromise(first.lines('Idempotent-Replayed'), [], 'A first response is not marked as a replay.')
         assertPromise(replay.lines('Idempotent-Replayed'), ['true'], 'A replay is marked as one.')
         assertPromise(served.runs(), 1, 'A handler runs once.')
@@ -48,14 +52,14 @@ export const replyLaws: readonly BindingLaw[] = [
 
   ...createBindingLaws({
     'replay: cookies reach the first client, line by line, and no other': async (serve) => {
-      const served = await serve(() => ({ text: 'paid', headers: linesOf(COOKIES) }))
+      const served = await serve(() => ({ text: 'paid', headers: toCookieLines(COOKIES) }))
       assertPromise((await served.send()).lines('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
       assertPromise((await served.send()).lines('Set-Cookie'), [], 'A replay sets no cookies.')
     },
 
     'replay: cookies that `keepHeader` keeps are replayed line by line': async (serve) => {
       const options = { keepHeader: () => true }
-      const served = await serve(() => ({ text: 'paid', headers: linesOf(COOKIES) }), { options })
+      const served = await serve(() => ({ text: 'paid', headers: toCookieLines(COOKIES) }), { options })
       await served.send()
       assertPromise((await served.send()).lines('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
     },
@@ -71,7 +75,7 @@ export const replyLaws: readonly BindingLaw[] = [
   }),
 ]
 
-function linesOf(cookies: readonly string[]) {
+function toCookieLines(cookies: readonly string[]) {
   return cookies.map((cookie) => ['Set-Cookie', cookie] as const)
 }
 
@@ -86,7 +90,7 @@ export const VOLATILE: ReadonlySet<string> = new Set([
 ])
 
 /** What two responses share if they are the same answer. */
-function essenceOf({ status, headers, body }: SeenReply): unknown {
+function toComparableReply({ status, headers, body }: SeenReply): unknown {
   const byName: Record<string, string[]> = {}
   for (const [name, value] of headers) {
     const lowerCase = name.toLowerCase()

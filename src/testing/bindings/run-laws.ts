@@ -4,7 +4,7 @@ import { assertPromise } from '../seen.js'
 import {
   assertProblem,
   type BindingLaw,
-  bindingLaw,
+  createBindingLaw,
   createBindingLaws,
   createTrialStore,
   type SeenReply,
@@ -80,7 +80,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
   [`race: of ${TWINS} identical requests at once one runs, and the others are told that it is in flight`]: async (
     serve,
   ) => {
-    const end = latch()
+    const end = createLatch()
     let arrived = 0
     // Whatever the binding does with a twin, the race ends: each one either runs or is answered.
     const arrives = () => ++arrived === TWINS && end.open()
@@ -98,11 +98,11 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     assertPromise(served.runs(), 1, 'Of identical requests at once, one runs.')
     const refused = replies.filter(({ status }) => status !== 200)
     assertPromise(refused.length, TWINS - 1, 'The others are refused while it runs.')
-    for (const refusal of refused) promisedInFlight(refusal)
+    for (const refusal of refused) assertInFlight(refusal)
   },
 
   'race: a duplicate that waits gets the answer of the first': async (serve) => {
-    const [started, end] = [latch(), latch()]
+    const [started, end] = [createLatch(), createLatch()]
     let arrived = 0
     const scope = () => {
       // By the next turn of the event loop the second has been refused, if it does not wait.
@@ -126,7 +126,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
   },
 
   'disconnect: a handler goes on when its client leaves, and a retry gets its answer': async (serve) => {
-    const [started, end] = [latch(), latch()]
+    const [started, end] = [createLatch(), createLatch()]
     const served = await serve(async ({ idempotency }) => {
       started.open()
       if (served.runs() === 1) await end.opened
@@ -138,7 +138,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     client.abort()
     const meanwhile = await served.send()
     end.open()
-    promisedInFlight(meanwhile)
+    assertInFlight(meanwhile)
     await left
     await served.idle()
     const replay = await served.send()
@@ -148,7 +148,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
   },
 })
 
-function promisedInFlight(refusal: SeenReply): void {
+function assertInFlight(refusal: SeenReply): void {
   assertProblem(refusal, 409, 'in_flight', 'A duplicate is told that its request is in flight.')
   const advice = [/^[1-8]$/.test(refusal.header('Retry-After') ?? ''), refusal.header('X-Should-Retry')]
   const headers = Object.fromEntries(['Retry-After', 'X-Should-Retry'].map((name) => [name, refusal.header(name)]))
@@ -157,7 +157,7 @@ function promisedInFlight(refusal: SeenReply): void {
   }
 }
 
-function latch() {
+function createLatch() {
   let open = () => {}
   const opened = new Promise<void>((resolve) => {
     open = resolve
@@ -187,8 +187,8 @@ const OTHERS: Answer = {
 /** A response leaves after its run was settled, and is the one that the record allows. */
 export const endLaws: readonly BindingLaw[] = [
   ...Object.entries(ENDS).map(([what, { status, command }]) =>
-    bindingLaw(`end: ${what} is sent after the store has confirmed it, not before`, async (serve) => {
-      const [asked, confirmed] = [latch(), latch()]
+    createBindingLaw(`end: ${what} is sent after the store has confirmed it, not before`, async (serve) => {
+      const [asked, confirmed] = [createLatch(), createLatch()]
       const inner = createTrialStore()
       const store: Store = {
         ...inner,

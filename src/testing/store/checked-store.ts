@@ -22,24 +22,24 @@ const LACKING = {
 export type WholeStore = Required<Pick<Store, 'begin' | 'renew' | 'complete' | 'release' | keyof typeof LACKING>>
 
 /** Wraps a store so that each reply, in every law, is checked: the engine accepts it, and it contains no token. */
-export function withCheckedReplies(store: Store): WholeStore {
+export function createCheckedStore(store: Store): WholeStore {
   const tokens = new Set<string>()
 
-  function its<Name extends keyof typeof LACKING>(name: Name): WholeStore[Name] {
+  function getCommand<Name extends keyof typeof LACKING>(name: Name): WholeStore[Name] {
     assertPromise(typeof store[name], 'function', LACKING[name])
     return store[name]?.bind(store) as WholeStore[Name]
   }
 
-  async function sent<Reply extends object>(
+  async function sendChecked<Reply extends object>(
     command: CommandName,
     { token, fingerprint }: { readonly token: string; readonly fingerprint?: string },
     send: () => MaybePromise<Reply>,
   ): Promise<Reply> {
     tokens.add(token)
-    return held(command, await send(), fingerprint)
+    return assertReply(command, await send(), fingerprint)
   }
 
-  function held<Reply extends object>(command: CommandName, reply: Reply, fingerprint?: string): Reply {
+  function assertReply<Reply extends object>(command: CommandName, reply: Reply, fingerprint?: string): Reply {
     const fault = findReplyFault(command, reply, fingerprint)
     if (fault !== null) {
       const { member, expected, seen } = fault
@@ -47,36 +47,36 @@ export function withCheckedReplies(store: Store): WholeStore {
       const differences = [{ member, due: createPlaceholder(expected), seen }]
       failPromise(`\`${command}\` replies as the interface says.`, due, reply, { differences })
     }
-    assertPromise(fieldsMissingIn(reply), [], 'The fields of an answer are own properties, so a copy has all store.')
-    const shown = everythingIn(reply)
+    assertPromise(findMissingFields(reply), [], 'The fields of an answer are own properties, so a copy has all store.')
+    const shown = describeWhole(reply)
     const shownTokens = [...tokens].filter((token) => shown.includes(token))
     assertPromise(shownTokens, [], 'The token proves who owns a record: no reply contains it.')
     return reply
   }
 
   return {
-    begin: (key, claim) => sent('begin', claim, () => store.begin(key, claim)),
-    renew: (key, own) => sent('renew', own, () => store.renew(key, own)),
-    complete: (key, own) => sent('complete', own, () => store.complete(key, own)),
-    release: (key, own) => sent('release', own, () => store.release(key, own)),
-    step: (key, own) => sent('step', own, () => its('step')(key, own)),
-    inspect: async (key) => held('inspect', { record: await its('inspect')(key) }).record,
-    resolve: (key, resolution) => sent('resolve', resolution, () => its('resolve')(key, resolution)),
-    list: async (from) => held('list', await its('list')(from)),
-    listScope: async (scope, from) => held('listScope', await its('listScope')(scope, from)),
-    forget: async (key, forgetting) => held('forget', await its('forget')(key, forgetting)),
+    begin: (key, claim) => sendChecked('begin', claim, () => store.begin(key, claim)),
+    renew: (key, own) => sendChecked('renew', own, () => store.renew(key, own)),
+    complete: (key, own) => sendChecked('complete', own, () => store.complete(key, own)),
+    release: (key, own) => sendChecked('release', own, () => store.release(key, own)),
+    step: (key, own) => sendChecked('step', own, () => getCommand('step')(key, own)),
+    inspect: async (key) => assertReply('inspect', { record: await getCommand('inspect')(key) }).record,
+    resolve: (key, resolution) => sendChecked('resolve', resolution, () => getCommand('resolve')(key, resolution)),
+    list: async (from) => assertReply('list', await getCommand('list')(from)),
+    listScope: async (scope, from) => assertReply('listScope', await getCommand('listScope')(scope, from)),
+    forget: async (key, forgetting) => assertReply('forget', await getCommand('forget')(key, forgetting)),
   }
 }
 
 const ANSWER_FIELDS = ['status', 'statusMessage', 'headers', 'body']
 
 /** The engine copies an answer with `{ ...answer }`. */
-function fieldsMissingIn(reply: object & { readonly record?: IdempotencyRecord | null }): string[] {
+function findMissingFields(reply: object & { readonly record?: IdempotencyRecord | null }): string[] {
   if (reply.record?.state !== 'completed' || reply.record.answer === null) return []
   const own = Object.keys(reply.record.answer)
   return ANSWER_FIELDS.filter((field) => !own.includes(field))
 }
 
-function everythingIn(reply: object): string {
+function describeWhole(reply: object): string {
   return inspect(reply, { depth: Number.POSITIVE_INFINITY, compact: true })
 }

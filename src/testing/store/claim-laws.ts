@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { assertPromise } from '../seen.js'
 import {
-  atOnce,
   COMPLETED,
   corrected,
-  crowd,
+  createAtOnce,
+  createLeap,
+  createSenders,
   DAY_MS,
   FAILED,
   FINGERPRINT,
   LAPSE,
   LOST,
-  leap,
   NEARLY,
   next,
   OTHER_ANSWER,
@@ -27,7 +27,7 @@ import {
 import { createLaws, type Law } from './play.js'
 
 const LATE = [owner.renew(), owner.complete(OTHER_ANSWER), owner.release()]
-const CROWD = atOnce(...crowd(50).map((sender) => sender.begin()))
+const CROWD = createAtOnce(...createSenders(50).map((sender) => sender.begin()))
 
 /** Exclusive, and fenced: who owns a key, and who no longer does. */
 export const claimLaws: readonly Law[] = createLaws([], {
@@ -38,7 +38,7 @@ export const claimLaws: readonly Law[] = createLaws([], {
   'exclusive: a lease ends by itself': [...TAKEN_OVER],
 
   'exclusive: a lease of a day lasts a day, and a refused begin gets its remaining time': [
-    [owner.begin({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS }), assertDayLeft, leap(DAY_MS - 1), next.begin()],
+    [owner.begin({ leaseMs: DAY_MS, retentionMs: 2 * DAY_MS }), assertDayLeft, createLeap(DAY_MS - 1), next.begin()],
   ],
 
   'exclusive: a refused or stale command does not extend the lease': [
@@ -71,7 +71,7 @@ export const claimLaws: readonly Law[] = createLaws([], {
 
   'one answer: of 20 completions at once, one answer is stored and never changes': [
     [owner.begin()],
-    [atOnce(...Array.from({ length: 20 }, (_, i) => owner.complete({ ...OTHER_ANSWER, status: 201 + i })))],
+    [createAtOnce(...Array.from({ length: 20 }, (_, i) => owner.complete({ ...OTHER_ANSWER, status: 201 + i })))],
     [owner.complete(), owner.release(), owner.renew()],
   ],
 })
@@ -88,7 +88,7 @@ export const repeatLaws: readonly Law[] = createLaws([], {
   'repeatable: a begin whose reply was lost gets the same reply again': [owner.begin(), owner.begin(), owner.begin()],
 
   'repeatable: one begin that is sent 20 times at once gets the same reply each time': [
-    [atOnce(...Array.from({ length: 20 }, () => owner.begin())), next.begin()],
+    [createAtOnce(...Array.from({ length: 20 }, () => owner.begin())), next.begin()],
   ],
 
   'repeatable: a begin that is sent again after a failure reports the failure again': [
@@ -136,7 +136,12 @@ export const boundLaws: readonly Law[] = createLaws([], {
   ],
 
   'bound: the attempt only grows, through failures, lapses and uncertainty': [
-    [...crowd(2).flatMap((sender) => [sender.begin(), sender.release()]), ...LAPSE, next.begin(), next.release()],
+    [
+      ...createSenders(2).flatMap((sender) => [sender.begin(), sender.release()]),
+      ...LAPSE,
+      next.begin(),
+      next.release(),
+    ],
     [third.begin(), third.complete()],
   ],
 
@@ -150,7 +155,7 @@ export const boundLaws: readonly Law[] = createLaws([], {
     [owner.renew({ fingerprint: OTHER_FINGERPRINT })],
   ],
 
-  'fresh: after certain failures the outcome is failed': crowd(4).flatMap((sender) => [
+  'fresh: after certain failures the outcome is failed': createSenders(4).flatMap((sender) => [
     sender.begin(),
     sender.release(),
   ]),

@@ -10,6 +10,7 @@ import {
   LIST,
   LOST,
   listScope,
+  moveToKey,
   next,
   OTHER_ANSWER,
   OTHER_FINGERPRINT,
@@ -19,7 +20,6 @@ import {
   refusing,
   stranger,
   third,
-  within,
 } from './history.js'
 import { Oracle, type Reply } from './oracle.js'
 import { createLaws, type Law } from './play.js'
@@ -37,8 +37,8 @@ export const SITUATIONS: Readonly<Record<string, readonly Event[]>> = {
   'failed, uncertain': [...LOST],
 }
 
-type Met = machine.StoredRecord | null
-type ToCommand = (met: Met) => Command
+type FoundRecord = machine.StoredRecord | null
+type ToCommand = (met: FoundRecord) => Command
 
 const ENDS: readonly (readonly [name: string, by: (sender: typeof owner) => Command])[] = [
   ['renew', (sender) => sender.renew()],
@@ -56,7 +56,7 @@ export const ownersTable: readonly Law[] = [
     'begin (%) by another token with another fingerprint': () => corrected.begin(),
   }),
   ...ENDS.flatMap(([command, by]) => [
-    ...createTable([], omit('none'), {
+    ...createTable([], omitSituation('none'), {
       [`${command} (own, %)`]: () => by(owner),
       [`${command} (another's, %)`]: () => by(stranger.with({ attempt: 7 })),
     }),
@@ -78,16 +78,19 @@ const resolutions = Object.entries({
   completed: ANSWER,
   'completed, answer not kept': { ...ANSWER, body: null },
   'to be rerun': 'rerun' as const,
-}).map(([as, answer]) => [`resolve as ${as} (%)`, (met: Met) => operator.resolve(met?.attempt ?? 1, answer)] as const)
+}).map(
+  ([as, answer]) =>
+    [`resolve as ${as} (%)`, (met: FoundRecord) => operator.resolve(met?.attempt ?? 1, answer)] as const,
+)
 
-const toForget = (met: Met, removes: boolean) => ({
+const toForgetting = (met: FoundRecord, removes: boolean) => ({
   ...({ state: met?.state === 'failed' ? 'failed' : 'completed', attempt: met?.attempt ?? 1 } as const),
   ...{ fingerprint: met?.fingerprint ?? null, removes },
 })
 
 export const operatorsTable: readonly Law[] = [
   ...createTable(['operable'], SITUATIONS, { 'inspect (%)': () => operator.inspect() }),
-  ...createTable(['operable'], omit('none'), Object.fromEntries(resolutions), LATE),
+  ...createTable(['operable'], omitSituation('none'), Object.fromEntries(resolutions), LATE),
   ...createTable(['operable'], { none: [] }, Object.fromEntries(resolutions)),
   ...createTable(['operable'], SITUATIONS, {
     'resolve (%) of the attempt before': (met) => operator.resolve((met?.attempt ?? 1) - 1, ANSWER),
@@ -99,11 +102,13 @@ export const operatorsTable: readonly Law[] = [
     const ofOthers = others.map((other): [string, ToCommand] => {
       return [
         `${name} (%) of another ${Object.keys(other)[0]}`,
-        (met) => operator.forget({ ...toForget(met, removes), ...other }),
+        (met) => operator.forget({ ...toForgetting(met, removes), ...other }),
       ]
     })
     return [
-      ...createTable(['forgetful'], SITUATIONS, { [`${name} (%)`]: (met) => operator.forget(toForget(met, removes)) }),
+      ...createTable(['forgetful'], SITUATIONS, {
+        [`${name} (%)`]: (met) => operator.forget(toForgetting(met, removes)),
+      }),
       ...createTable(['forgetful'], { completed: SITUATIONS.completed ?? [] }, Object.fromEntries(ofOthers)),
     ]
   }),
@@ -114,12 +119,14 @@ export const operatorsTable: readonly Law[] = [
       ...createLaws(['listable'], {
         [`list (${situation}): ${isListed ? 'shows the record' : 'skips it'}`]: [...history, LIST],
       }),
-      ...createLaws(['forgetful'], { [`listScope (${situation}): ${all}`]: [...within(':one', history), listScope()] }),
+      ...createLaws(['forgetful'], {
+        [`listScope (${situation}): ${all}`]: [...moveToKey(':one', history), listScope()],
+      }),
     ]
   }),
 ]
 
-function omit(situation: string): typeof SITUATIONS {
+function omitSituation(situation: string): typeof SITUATIONS {
   return Object.fromEntries(Object.entries(SITUATIONS).filter(([name]) => name !== situation))
 }
 

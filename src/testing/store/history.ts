@@ -70,7 +70,7 @@ export const PASS: Wait = { type: 'wait', until: 'unit' }
 export const NEARLY: Wait = { type: 'wait', until: 'nearly' }
 export const REST: Wait = { type: 'wait', until: 'rest' }
 
-export function leap(ms: number): Wait {
+export function createLeap(ms: number): Wait {
   return { type: 'wait', until: ms }
 }
 
@@ -176,17 +176,17 @@ export function listScope(scope = ''): Walk {
   return { type: 'walk', name: 'listScope', scope }
 }
 
-export function atOnce(...commands: readonly Command[]): AtOnce {
+export function createAtOnce(...commands: readonly Command[]): AtOnce {
   return { type: 'at once', commands }
 }
 
 /** So many senders, each with a token of its own. */
-export function crowd(size: number): Sender[] {
+export function createSenders(size: number): Sender[] {
   return Array.from({ length: size }, (_, i) => new Sender(`sender ${i + 1}`))
 }
 
 /** The same history with another key, of which senders have tokens of their own if they are named by it. */
-export function within(key: string, history: readonly Event[], names = ''): Event[] {
+export function moveToKey(key: string, history: readonly Event[], names = ''): Event[] {
   return history.map((event) => {
     if (!('sender' in event)) return event
     return { ...event, sender: event.sender + names, terms: { ...event.terms, key } }

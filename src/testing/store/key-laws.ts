@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { Answer } from '../../core/index.js'
-import { ALL_BYTES, ANSWER, atOnce, crowd, type Event, next, owner, within } from './history.js'
+import { ALL_BYTES, ANSWER, createAtOnce, createSenders, type Event, moveToKey, next, owner } from './history.js'
 import { createLaws, KEY_LENGTH, type Law } from './play.js'
 
 /** Strings that a store might interpret or normalise. Each is a separate key. */
@@ -16,13 +16,13 @@ const LONGEST = `${'%F0%9F%92%B6'.repeat(255)}:${'%F0%9F%92%B6'.repeat(254)}`
 
 /** Apart: no two keys share a record. */
 export const keyLaws: readonly Law[] = createLaws([], {
-  'apart: each key has its own record, however similar two keys are': ownRecordEach(ODD_KEYS.map((odd) => `:${odd}`)),
+  'apart: each key has its own record, however similar two keys are': buildOwnRecords(ODD_KEYS.map((odd) => `:${odd}`)),
 
-  'apart: two keys of 255 characters that differ in the last have separate records': ownRecordEach(
+  'apart: two keys of 255 characters that differ in the last have separate records': buildOwnRecords(
     ['1', '2', ''].map((end) => `${'k'.repeat(254 - KEY_LENGTH)}${end}`),
   ),
 
-  'apart: two of the longest storage keys that differ in the last have separate records': ownRecordEach([
+  'apart: two of the longest storage keys that differ in the last have separate records': buildOwnRecords([
     `${LONGEST}%F0%9F%92%B6`,
     `${LONGEST}%F0%9F%92%B7`,
   ]),
@@ -33,12 +33,12 @@ export const keyLaws: readonly Law[] = createLaws([], {
   ],
 
   'apart: claims of 50 keys at once all succeed': [
-    atOnce(...crowd(50).map((sender, i) => sender.begin({ key: `:${i}` }))),
+    createAtOnce(...createSenders(50).map((sender, i) => sender.begin({ key: `:${i}` }))),
   ],
 })
 
-function ownRecordEach(keys: readonly string[]): Event[] {
-  const cast = crowd(keys.length).map((sender, i) => sender.with({ key: keys[i] as string }))
+function buildOwnRecords(keys: readonly string[]): Event[] {
+  const cast = createSenders(keys.length).map((sender, i) => sender.with({ key: keys[i] as string }))
   return [
     ...cast.map((sender) => sender.begin()),
     ...cast.map((sender, i) => sender.complete({ ...ANSWER, status: 200 + i })),
@@ -109,7 +109,7 @@ export const answerLaws: readonly Law[] = [
   ...ANSWERS.flatMap(([what, ...answers]) =>
     createLaws([], {
       [`answer: ${what}`]: answers.flatMap((given, i) => {
-        return within(`:${i}`, [owner.begin(), owner.complete({ ...ANSWER, ...given }), next.begin()], ` of ${i}`)
+        return moveToKey(`:${i}`, [owner.begin(), owner.complete({ ...ANSWER, ...given }), next.begin()], ` of ${i}`)
       }),
     }),
   ),

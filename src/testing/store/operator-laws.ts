@@ -1,14 +1,15 @@
 import {
   ALL_BYTES,
   ANSWER,
-  atOnce,
   COMPLETED,
   corrected,
+  createAtOnce,
   type Event,
   LAPSE,
   LIST,
   LOST,
   listScope,
+  moveToKey,
   NEARLY,
   next,
   operator,
@@ -18,14 +19,13 @@ import {
   refusing,
   Sender,
   third,
-  within,
 } from './history.js'
 import { createLaws, type Law } from './play.js'
 
 const BARELY = { leaseMs: 1, retentionMs: '4u' } as const
 const OUTCOMES = { completed: ANSWER, failed: null }
 
-const forgotten = operator.with({ fingerprint: 'a'.repeat(64) }).forget()
+const FORGET = operator.with({ fingerprint: 'a'.repeat(64) }).forget()
 
 export const operatorLaws: readonly Law[] = [
   ...createLaws(['operable'], {
@@ -45,7 +45,7 @@ export const operatorLaws: readonly Law[] = [
 
     'resolve: of 20 operators at once, one resolves': [
       ...LAPSE,
-      atOnce(
+      createAtOnce(
         ...Array.from({ length: 20 }, (_, i) => new Sender(`operator ${i}`).resolve(1, i % 2 === 0 ? ANSWER : null)),
       ),
     ],
@@ -91,38 +91,41 @@ const ODD_KEYS = ['a%3Ab:c', 'webhook:a:b', "it's*[a]?", '%C3%A9:%20'].map((key)
 const ODD_SCOPE = ":it's*[a]?%3A"
 
 export const listLaws: readonly Law[] = createLaws(['listable'], {
-  'list: a walk lists all of them, and ends': [...onEach(fifty(':'), LOST), LIST],
-  'list: shows the key unchanged': [...onEach(ODD_KEYS, LOST), LIST],
+  'list: a walk lists all of them, and ends': [...playOnEach(createFiftyKeys(':'), LOST), LIST],
+  'list: shows the key unchanged': [...playOnEach(ODD_KEYS, LOST), LIST],
   'list: shows the rest of the retention': [...LOST, LIST],
   'list: skips records that were resolved or claimed again': [
-    [...onEach([':resolved', ':claimed'], LOST), operator.resolve(1, null, { key: ':resolved' })],
+    [...playOnEach([':resolved', ':claimed'], LOST), operator.resolve(1, null, { key: ':resolved' })],
     [next.begin({ key: ':claimed' }), LIST],
   ],
   'list: skips expired records': [owner.begin(BARELY), NEARLY, LIST, REST, LIST],
 })
 
 export const forgetLaws: readonly Law[] = createLaws(['forgetful'], {
-  'forget: a forgotten key is never claimed again': [...COMPLETED, forgotten, next.begin(), operator.inspect()],
+  'forget: a forgotten key is never claimed again': [...COMPLETED, FORGET, next.begin(), operator.inspect()],
   'forget: keeps the rest of the retention': [
     [owner.begin({ retentionMs: '4u' }), owner.complete(ANSWER, { retentionMs: '4u' }), NEARLY],
-    [forgotten, REST],
+    [FORGET, REST],
     [operator.inspect()],
   ],
-  'forget: does not shorten the retention': [...COMPLETED, forgotten, PASS, operator.inspect()],
+  'forget: does not shorten the retention': [...COMPLETED, FORGET, PASS, operator.inspect()],
   'listScope: a walk lists all of a scope, and no other': [
-    [...onEach([...fifty(`${ODD_SCOPE}:%C3%A9`), `${ODD_SCOPE}x:1`, ':1'], [owner.begin()]), listScope(ODD_SCOPE)],
+    [
+      ...playOnEach([...createFiftyKeys(`${ODD_SCOPE}:%C3%A9`), `${ODD_SCOPE}x:1`, ':1'], [owner.begin()]),
+      listScope(ODD_SCOPE),
+    ],
   ],
   'listScope: shows the rest of the retention': [owner.begin({ key: ':one' }), listScope()],
   'listScope: skips expired records': [
-    [...within(':one', [owner.begin(), owner.complete(ANSWER, { retentionMs: '1u' }), PASS]), listScope()],
+    [...moveToKey(':one', [owner.begin(), owner.complete(ANSWER, { retentionMs: '1u' }), PASS]), listScope()],
   ],
-  'listScope: shows the answer of which nothing is kept': [...within(':one', [...COMPLETED, forgotten]), listScope()],
+  'listScope: shows the answer of which nothing is kept': [...moveToKey(':one', [...COMPLETED, FORGET]), listScope()],
 })
 
-function fifty(prefix: string): string[] {
+function createFiftyKeys(prefix: string): string[] {
   return Array.from({ length: 50 }, (_, i) => `${prefix}${i}`)
 }
 
-function onEach(keys: readonly string[], history: readonly Event[]): Event[] {
-  return keys.flatMap((key) => within(key, history, ` of ${key}`))
+function playOnEach(keys: readonly string[], history: readonly Event[]): Event[] {
+  return keys.flatMap((key) => moveToKey(key, history, ` of ${key}`))
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import type { ListedRecord, ListedRecords, MaybePromise, Store } from '../../core/index.js'
 import { assertPromise, failPromise, toSeenRecord, toSeenReply } from '../seen.js'
-import { type WholeStore, withCheckedReplies } from './checked-store.js'
+import { createCheckedStore, type WholeStore } from './checked-store.js'
 import {
   type AtOnce,
   type Command,
@@ -49,7 +49,7 @@ const REAL_MARGIN_MS = 25
 const NEARLY_OVER_MS = 5
 
 /** @throws AssertionError, if the store does not reply as the machine does */
-export async function checkLaw(law: Law, opened: OpenedStore): Promise<void> {
+export async function runLaw(law: Law, opened: OpenedStore): Promise<void> {
   for (let unitMs = opened.advance === undefined ? REAL_UNIT_MS : UNIT_MS; ; unitMs *= 2) {
     const play = new Play(law, opened, unitMs)
     try {
@@ -83,7 +83,7 @@ export class Play implements Trial {
   #waitedMs = 0
 
   constructor(law: Law, { store, advance }: OpenedStore, unitMs: number) {
-    this.store = withCheckedReplies(store)
+    this.store = createCheckedStore(store)
     this.#law = law
     this.#advance = advance
     this.#unitMs = unitMs
@@ -120,7 +120,8 @@ export class Play implements Trial {
       if (record === undefined) continue
       if (record !== null) for (const sender of cast.values()) await this.#send([sender.renew()])
       const last = cast.get(this.#oracle.findSender(record?.token) ?? '')
-      if (last !== undefined && record?.state !== 'in-flight') await this.#send([repeatEnd(last, record?.state)])
+      if (last !== undefined && record?.state !== 'in-flight')
+        await this.#send([createRepeatedEnd(last, record?.state)])
       if (this.#law.needs.some((need) => need !== 'stepped')) await this.#send([LOOK.inspect({ key })])
       await this.#send([NEWCOMER.with({ key }).begin()])
     }
@@ -209,7 +210,7 @@ export class Play implements Trial {
 const OPERATORS: readonly string[] = ['inspect', 'resolve', 'forget']
 
 /** The last owner sends again what has ended its attempt: it is confirmed if the record still has its token. */
-function repeatEnd(last: Sender, state: string | undefined): Command {
+function createRepeatedEnd(last: Sender, state: string | undefined): Command {
   return state === 'completed' ? last.complete() : last.release()
 }
 

@@ -5,10 +5,10 @@ import {
   type Event,
   FINGERPRINT,
   owner as first,
+  moveToKey,
   OTHER_ANSWER,
   operator,
   PASS,
-  within,
 } from './history.js'
 import { createLaws, type Law } from './play.js'
 
@@ -87,15 +87,15 @@ export const raceLaws: readonly Law[] = RACES.flatMap(([situation, one, others])
   others.flatMap((other) => {
     const name = `atomic (${situation}): ${one} and ${other} at once have the result of one order`
     const waits = situation === 'in-flight, lease lapsed' || situation === 'expired' ? [PASS] : []
-    const races = LAGS.flatMap((lag) => [raceOf(one, other, lag), raceOf(other, one, lag)])
-    const onEach = (history: readonly Event[], i: number) => within(`:${i}`, history, ` of ${i}`)
+    const races = LAGS.flatMap((lag) => [createRace(one, other, lag), createRace(other, one, lag)])
+    const playOnEach = (history: readonly Event[], i: number) => moveToKey(`:${i}`, history, ` of ${i}`)
     return createLaws(findNeeds([one, other]), {
       [name]: [
-        ...races.flatMap((_, i) => onEach(SITUATIONS[situation], i)),
+        ...races.flatMap((_, i) => playOnEach(SITUATIONS[situation], i)),
         ...waits,
         ...races.flatMap((race, i) => [
-          { ...race, commands: onEach(race.commands, i) as Command[] },
-          ...onEach(AFTERWARDS, i),
+          { ...race, commands: playOnEach(race.commands, i) as Command[] },
+          ...playOnEach(AFTERWARDS, i),
         ]),
       ],
     })
@@ -103,7 +103,7 @@ export const raceLaws: readonly Law[] = RACES.flatMap(([situation, one, others])
 )
 
 /** The second command comes a little later: when two commands overlap depends on the store. */
-function raceOf(one: Name, other: Name, { ticks, turns }: (typeof LAGS)[number]): AtOnce {
+function createRace(one: Name, other: Name, { ticks, turns }: (typeof LAGS)[number]): AtOnce {
   const commands = [COMMANDS[one], COMMANDS[other]]
   return {
     type: 'at once',

@@ -1,10 +1,11 @@
 import {
   type Command,
   corrected,
+  createLeap,
   DAY_MS,
   type Event,
   LONG_MS,
-  leap,
+  moveToKey,
   NEARLY,
   next,
   OTHER_ANSWER,
@@ -12,7 +13,6 @@ import {
   PASS,
   REST,
   third,
-  within,
 } from './history.js'
 import { createLaws, type Law } from './play.js'
 
@@ -37,7 +37,7 @@ export const retentionLaws: readonly Law[] = createLaws([], {
   ],
 
   'retention: a completed record is kept for all of 30 days': [
-    [owner.begin(), owner.complete(undefined, { retentionMs: MONTH_MS }), leap(29 * DAY_MS), next.begin()],
+    [owner.begin(), owner.complete(undefined, { retentionMs: MONTH_MS }), createLeap(29 * DAY_MS), next.begin()],
   ],
 
   'retention: a completion that is sent again does not extend it': [
@@ -72,23 +72,23 @@ export const retentionLaws: readonly Law[] = createLaws([], {
 
   'retention: a claim, and a failure of either kind, is kept for all of 30 days': [
     ...[[], [owner.release(OF_A_MONTH)], [owner.lose(OF_A_MONTH)]].flatMap((end, i) =>
-      within(`:${i}`, [owner.begin(OF_A_MONTH), ...end], ` of ${i}`),
+      moveToKey(`:${i}`, [owner.begin(OF_A_MONTH), ...end], ` of ${i}`),
     ),
-    leap(29 * DAY_MS),
+    createLeap(29 * DAY_MS),
     ...[0, 1, 2].map((i) => next.begin({ key: `:${i}`, leaseMs: '1u' })),
   ],
 
-  'retention: a refused or stale command does not extend a completed record': keptNoLonger(
+  'retention: a refused or stale command does not extend a completed record': buildKeptNoLonger(
     owner.complete(undefined, { retentionMs: '4u' }),
   ),
-  'retention: a refused or stale command does not extend a claim': keptNoLonger(
+  'retention: a refused or stale command does not extend a claim': buildKeptNoLonger(
     owner.begin({ leaseMs: 1, retentionMs: '4u' }),
     next,
   ),
-  'retention: a refused or stale command does not extend a certain failure': keptNoLonger(
+  'retention: a refused or stale command does not extend a certain failure': buildKeptNoLonger(
     owner.release({ failedMs: '4u' }),
   ),
-  'retention: a refused or stale command does not extend an uncertain failure': keptNoLonger(
+  'retention: a refused or stale command does not extend an uncertain failure': buildKeptNoLonger(
     owner.lose({ retentionMs: '4u' }),
   ),
 
@@ -114,7 +114,7 @@ export const retentionLaws: readonly Law[] = createLaws([], {
 })
 
 /** The retention starts at the command that last wrote the record, not at the last command that was refused. */
-function keptNoLonger(write: Command, refused = owner): Event[] {
+function buildKeptNoLonger(write: Command, refused = owner): Event[] {
   const other = corrected.with({ attempt: 1 })
   const stale = [other.renew(), other.complete(OTHER_ANSWER), other.release()]
   // After a record has ended, its owner's commands are the refused ones; before that, those of others.

@@ -4,13 +4,13 @@ import {
   ANSWER,
   COMPLETED,
   type Event,
+  moveToKey,
   next,
   operator,
   owner,
   PASS,
   stranger,
   TAKEN_OVER,
-  within,
 } from './history.js'
 import { createLaws, type Law } from './play.js'
 
@@ -31,7 +31,7 @@ export const stepLaws: readonly Law[] = createLaws(['stepped'], {
 
   'steps: an uncertain failure keeps them, a certain one and a completion drop them': [
     ...[owner.lose(), owner.release(), owner.complete(ANSWER, { retentionMs: '1u' })].flatMap((end, i) =>
-      within(`:${i}`, [owner.begin(), ...CHARGE, end], ` of ${i}`),
+      moveToKey(`:${i}`, [owner.begin(), ...CHARGE, end], ` of ${i}`),
     ),
     PASS,
     ...[0, 1, 2].map((i) => next.begin({ key: `:${i}` })),
@@ -76,8 +76,8 @@ export const stepLaws: readonly Law[] = createLaws(['stepped'], {
     [...TAKEN_OVER, owner.step('charge', 'done', 1, '"ch_late"'), next.begin()],
   ],
 
-  'steps: behind an uncertain failure each is stale': behind(owner.lose()),
-  'steps: behind a certain failure each is stale': behind(owner.release()),
+  'steps: behind an uncertain failure each is stale': buildLateSteps(owner.lose()),
+  'steps: behind a certain failure each is stale': buildLateSteps(owner.release()),
 
   'steps: behind a completion a result is confirmed, and a beginning is stale': [
     [...COMPLETED, stranger.step('charge', 'done', 1, '"ch_2"'), CHARGED, owner.step('ship', 'begun', 3)],
@@ -113,7 +113,7 @@ export const stepLaws: readonly Law[] = createLaws(['stepped'], {
   ],
 })
 
-function behind(end: Event): Event[] {
+function buildLateSteps(end: Event): Event[] {
   const late = (['begun', 'done', 'undone'] as const).map((state) => owner.step('ship', state, 1))
   return [owner.begin(), end, ...late, next.begin()]
 }

@@ -3,7 +3,7 @@ import { boundLaws, claimLaws, repeatLaws } from './claim-laws.js'
 import { operatorsTable, ownersTable } from './command-tables.js'
 import { answerLaws, keyLaws } from './key-laws.js'
 import { forgetLaws, listLaws, operatorLaws } from './operator-laws.js'
-import { checkLaw, type OpenedStore } from './play.js'
+import { type OpenedStore, runLaw } from './play.js'
 import { raceLaws } from './race-laws.js'
 import { retentionLaws } from './retention-laws.js'
 import { operatorStepLaws, stepLaws } from './step-laws.js'
@@ -98,7 +98,7 @@ export function storeLaws(
     test(law.name, async () => {
       const opened = await open()
       try {
-        await checkLaw(law, opened)
+        await runLaw(law, opened)
       } finally {
         await opened.close?.()
       }
@@ -106,9 +106,9 @@ export function storeLaws(
   }
 }
 
-const isToldSo = optionRules.oneOf(true, false)
+const isBoolean = optionRules.oneOf(true, false)
 /** A mistyped name would leave out its laws without a word. */
-const RULES = { operable: isToldSo, listable: isToldSo, forgetful: isToldSo, stepped: isToldSo }
+const RULES = { operable: isBoolean, listable: isBoolean, forgetful: isBoolean, stepped: isBoolean }
 
 const LAWS = [
   ...ownersTable,

@@ -4,23 +4,24 @@ import type { AddressInfo } from 'node:net'
 type Send = (request: OnceRequest) => Promise<OnceAnswer>
 
 /** How requests reach an application, and what ends that. */
-export async function reach(app: OnceApp): Promise<{ send: Send; close(): Promise<void> }> {
-  if (typeof app === 'string' || app instanceof URL) return { send: over(String(app)), close: async () => {} }
-  if (app instanceof Server) return app.listening ? { send: over(originOf(app)), close: async () => {} } : serve(app)
+export async function connectApp(app: OnceApp): Promise<{ send: Send; close(): Promise<void> }> {
+  if (typeof app === 'string' || app instanceof URL) return { send: createHttpSend(String(app)), close: async () => {} }
+  if (app instanceof Server)
+    return app.listening ? { send: createHttpSend(getOrigin(app)), close: async () => {} } : startServer(app)
   if (typeof app === 'function') {
     // `(req, res)` and `(req, res, next)` are Node's; Fetch's function takes one argument.
-    if (app.length >= 2) return serveListener(app as Listener)
-    return { send: byFetch(app as (request: Request) => Response | Promise<Response>), close: async () => {} }
+    if (app.length >= 2) return startListener(app as Listener)
+    return { send: createFetchSend(app as (request: Request) => Response | Promise<Response>), close: async () => {} }
   }
-  return { send: byMethodOf(app), close: async () => {} }
+  return { send: createObjectSend(app), close: async () => {} }
 }
 
-function byMethodOf(given: Exclude<OnceApp, string | URL | Server | ((...args: never[]) => unknown)>): Send {
+function createObjectSend(given: Exclude<OnceApp, string | URL | Server | ((...args: never[]) => unknown)>): Send {
   const app = Object(given) as typeof given // A caller without types may pass anything.
-  if ('inject' in app) return byInject(app)
-  if ('fetch' in app) return byFetch((request) => app.fetch(request, {}, CONTEXT_OF_A_WORKER))
+  if ('inject' in app) return createInjectSend(app)
+  if ('fetch' in app) return createFetchSend((request) => app.fetch(request, {}, CONTEXT_OF_A_WORKER))
   if ('send' in app) return async (request) => app.send(request)
-  if ('post' in app) return bySupertest(app)
+  if ('post' in app) return createSupertestSend(app)
   throw new TypeError(
     'expectOnce cannot send to this application. Give it a (req, res) function (Koa: app.callback()), a http.Server (Nest: ' +
       'app.getHttpServer()), an origin, a Fetch function, an object with fetch or inject, supertest’s request(app), or { send(request) }.',
@@ -33,12 +34,12 @@ const CONTEXT_OF_A_WORKER = {
   passThroughOnException() {},
 }
 
-async function serve(server: Server<typeof IncomingMessage, typeof ServerResponse>) {
+async function startServer(server: Server<typeof IncomingMessage, typeof ServerResponse>) {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(0, '127.0.0.1', resolve)
   })
   return {
-    send: over(originOf(server)),
+    send: createHttpSend(getOrigin(server)),
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve())
@@ -50,7 +51,7 @@ async function serve(server: Server<typeof IncomingMessage, typeof ServerRespons
 type Listener = (req: IncomingMessage, res: ServerResponse) => unknown
 
 /** A function for Fetch with a second parameter, such as a route handler of Next.js, cannot be told from Node's before it is called. */
-async function serveListener(listener: Listener) {
+async function startListener(listener: Listener) {
   let failure: Error | undefined
   const server = createServer(async (req, res) => {
     try {
@@ -64,7 +65,7 @@ async function serveListener(listener: Listener) {
       res.destroy()
     }
   })
-  const { send, close } = await serve(server)
+  const { send, close } = await startServer(server)
   return {
     close,
     send: (request: OnceRequest) =>
@@ -74,29 +75,29 @@ async function serveListener(listener: Listener) {
   }
 }
 
-function originOf(server: Server): string {
+function getOrigin(server: Server): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-function over(origin: string): Send {
+function createHttpSend(origin: string): Send {
   return async ({ path, ...rest }) =>
-    answerOf(await fetch(new URL(path, origin), { ...initOf(rest), redirect: 'manual' }))
+    toOnceAnswer(await fetch(new URL(path, origin), { ...toRequestInit(rest), redirect: 'manual' }))
 }
 
-function byFetch(handler: (request: Request) => Response | Promise<Response>): Send {
+function createFetchSend(handler: (request: Request) => Response | Promise<Response>): Send {
   return async ({ path, ...rest }) =>
-    answerOf(await handler(new Request(new URL(path, 'http://localhost'), initOf(rest))))
+    toOnceAnswer(await handler(new Request(new URL(path, 'http://localhost'), toRequestInit(rest))))
 }
 
-function initOf({ method, headers, body }: Omit<OnceRequest, 'path'>) {
+function toRequestInit({ method, headers, body }: Omit<OnceRequest, 'path'>) {
   return { method, headers, ...(body !== null && { body }) }
 }
 
-async function answerOf(response: Response): Promise<OnceAnswer> {
+async function toOnceAnswer(response: Response): Promise<OnceAnswer> {
   return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() }
 }
 
-function byInject(app: Extract<OnceApp, { inject: unknown }>): Send {
+function createInjectSend(app: Extract<OnceApp, { inject: unknown }>): Send {
   return async ({ method, path, headers, body }) => {
     const injected = { method, url: path, headers, ...(body !== null && { payload: body }) }
     const { statusCode, headers: received, body: text } = await app.inject(injected as never)
@@ -112,7 +113,7 @@ interface SupertestRequest extends PromiseLike<{ status: number; headers: OnceAn
   send(body: string | undefined): SupertestRequest
 }
 
-function bySupertest(app: object): Send {
+function createSupertestSend(app: object): Send {
   return async ({ method, path, headers, body }) => {
     const start = (app as Record<string, ((path: string) => SupertestRequest) | undefined>)[method.toLowerCase()]
     if (start === undefined) throw new TypeError(`The application under test has no function for ${method}.`)
