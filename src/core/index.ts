@@ -1,5 +1,5 @@
-export { keepProcessAlive } from './calls/awaited.js'
 export { findReplyFault, type ReplyFault } from './calls/reply.js'
+export { keepProcessAlive } from './calls/timers.js'
 export type { Claimed } from './engine/claims.js'
 export { createOperationEngine, type OperationEngine } from './engine/engine.js'
 export {
@@ -85,7 +85,8 @@ export {
 export { toListedRecord, toListedRecordIfUnknown } from './record/shown.js'
 export * as machine from './record/whole-machine.js'
 export { type ActingContext, carryRun, contextOf, type IdempotencyContext, type StepOf } from './run/context.js'
-export type { AnswerSource, ClaimedRun as Run, Completion, FailureKind, Finish } from './run/run-end.js'
+export type { AnswerSource, ClaimedRun as Run, Completion, Finish } from './run/run-end.js'
+export type { FailureKind } from './run/run-state.js'
 export type { RecordedResult, StepInHand, StepOptions } from './run/step.js'
 export type {
   Around,

@@ -176,3 +176,33 @@ export type StoreEvent =
   | { readonly type: 'connections_exhausted'; readonly waiting: number; readonly advice: string }
   /** Expired records could not be removed. They are ignored, but the store grows until it succeeds. */
   | { readonly type: 'sweep_failed'; readonly error: { readonly code: string; readonly message: string } }
+
+/** Whether `store` keeps its records in `inner`: it is the same store, or wraps it. */
+export function isKeptIn(store: Store, inner: Store): boolean {
+  if (store === inner) return true
+  return store.around !== undefined && isKeptIn(store.around.store, inner)
+}
+
+type ResultOf = Pick<SentOperation, 'recordKey' | 'fingerprint'> & Pick<StepChange, 'label'>
+
+/** The result of a step as the innermost store receives it. */
+export function toKeptResult({ around }: Store, of: ResultOf, result: Uint8Array): Uint8Array {
+  if (around === undefined) return result
+  const kept = around.resultToKeep?.(of.recordKey, of.fingerprint, of.label, result) ?? result
+  return toKeptResult(around.store, of, kept)
+}
+
+/** The other way round. */
+export function toShownResult({ around }: Store, of: ResultOf, kept: Uint8Array): Uint8Array {
+  if (around === undefined) return kept
+  const inner = toShownResult(around.store, of, kept)
+  return around.resultToShow?.(of.recordKey, of.fingerprint, of.label, inner) ?? inner
+}
+
+/** An answer as the innermost store receives it. */
+export function toKeptAnswer(store: Store, key: string, fingerprint: string, answer: Answer): Answer {
+  const { around } = store
+  return around === undefined
+    ? answer
+    : toKeptAnswer(around.store, key, fingerprint, around.toKeep(key, fingerprint, answer))
+}

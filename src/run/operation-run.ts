@@ -52,7 +52,7 @@ export class OperationRun implements AnswerSource {
     } catch (error) {
       const end = await this.#fail(error)
       // Where nothing was claimed, another attempt may have succeeded meanwhile, or may be about to.
-      if (this.#run.looked !== undefined && end.action !== 'send') return this.#recorded(end)
+      if (this.#run.unclaimed !== undefined && end.action !== 'send') return this.#recorded(end)
       throw error
     }
     const { kept, told } = (await this.#untilOver()) ?? this.#ended(value)
@@ -63,7 +63,7 @@ export class OperationRun implements AnswerSource {
   #recorded(end: Exclude<RunEnd, { readonly action: 'send' }>): unknown {
     if (end.action === 'replay') return this.#terms.results.read(end.answer)
     // Another attempt has kept its transaction out, so nothing was committed.
-    if (end.code === 'in_flight' && this.#run.looked !== undefined) this.#signal?.throwIfAborted()
+    if (end.code === 'in_flight' && this.#run.unclaimed !== undefined) this.#signal?.throwIfAborted()
     throw new RefusedError(end.code, end.retryAfterMs, true)
   }
 

@@ -49,9 +49,9 @@ test('a process that may not open the source of the kernel has tokens all the sa
       return openSync(path, ...rest)
     }
     syncBuiltinESMExports()
-    const { newToken } = await import('./node_modules/once-per-key/src/core/record/token.js')
-    console.log(newToken())
-    console.log(newToken())`,
+    const { createToken } = await import('./node_modules/once-per-key/src/core/record/token.js')
+    console.log(createToken())
+    console.log(createToken())`,
   )
   const [first, second, ...rest] = await tokensOf(script)
   expect(rest).toEqual([])
@@ -73,8 +73,8 @@ test('two processes with the same random bits claim with tokens of their own', a
     }
     fs.readSync = (file, bytes, ...rest) => (file === source ? bytes.fill(7).byteLength : readSync(file, bytes, ...rest))
     syncBuiltinESMExports()
-    const { newToken } = await import('./node_modules/once-per-key/src/core/record/token.js')
-    for (let i = 0; i < 100; i++) console.log(newToken())`,
+    const { createToken } = await import('./node_modules/once-per-key/src/core/record/token.js')
+    for (let i = 0; i < 100; i++) console.log(createToken())`,
   )
   const tokens = await tokensOf(script)
   expect(new Set(tokens).size).toBe(100)

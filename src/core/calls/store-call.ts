@@ -2,10 +2,9 @@ import { type CommandName, type Emit, toStoreFailure } from '../events/events.js
 import { isThenable, type MaybePromise } from '../maybe-promise.js'
 import type { RecordName } from '../record/identity.js'
 import type { SentOperation } from '../store.js'
-import { waitBegan, waitEnded } from './awaited.js'
 import type { Backlog } from './backlog.js'
-import { startTimer } from './clock.js'
 import { type AnswerFault, findReplyFault } from './reply.js'
+import { startTimer, waitBegan, waitEnded } from './timers.js'
 
 /** The record of a command, as in events, and its fingerprint. */
 export interface About {

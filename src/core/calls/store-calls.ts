@@ -3,12 +3,12 @@ import { isCommandTraced, traceCommand } from '../events/trace.js'
 import type { MaybePromise } from '../maybe-promise.js'
 import { commandMissingError } from '../misuse.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
-import type { SentOperation, Store } from '../store.js'
+import type { Answer, CommandReply, StepChange } from '../record/record.js'
+import type { OwnersCommand, OwnersReply, SentOperation, Store } from '../store.js'
 import { type Backlog, getBacklog } from './backlog.js'
-import { monotonicNow } from './clock.js'
 import type { AnswerFault } from './reply.js'
-import { callStore, type SentCommand, type SentReply } from './sending-store.js'
 import { type About, type Sender, StoreCall } from './store-call.js'
+import { monotonicNow } from './timers.js'
 
 const FIRST_PAUSE_MS = 100
 /** Bounds the wait for pending commands after the store is back. */
@@ -180,3 +180,56 @@ export function requireStoreCommand<Name extends OperatorCommandName>(
 }
 
 const LISTS: { readonly [Name in OperatorCommandName]?: string } = { list: 'listedIfUnknown', listScope: 'listed' }
+
+/** A command of a run. For that of a step a `SentStep` is sent. */
+export type SentCommand = OwnersCommand | 'step'
+
+export type SentReply = OwnersReply & { readonly step: CommandReply }
+
+/** One change of a step, as it is sent, and sent again. */
+export interface SentStep extends Sender {
+  readonly step: StepChange
+}
+
+/** Sends a command to the store. */
+export function callStore<Name extends SentCommand>(
+  store: Store,
+  name: Name,
+  operation: SentOperation,
+): MaybePromise<SentReply[Name]> {
+  return ask(store, name, operation) as MaybePromise<SentReply[Name]>
+}
+
+function ask(store: Store, name: SentCommand, operation: SentOperation): MaybePromise<SentReply[SentCommand]> {
+  const { recordKey, token, scope, fingerprint, attempt, uncertain, terms } = operation
+  const { leaseMs, retentionMs, unknownRetentionMs, failedMs, unknownOutcome } = terms
+  switch (name) {
+    case 'begin':
+      return store.begin(recordKey, {
+        token,
+        scope,
+        fingerprint,
+        leaseMs,
+        retentionMs: unknownRetentionMs,
+        unknownOutcome,
+      })
+    case 'complete': {
+      const answer = operation.answer as Answer
+      return store.complete(recordKey, { token, scope, fingerprint, attempt, uncertain, retentionMs, answer })
+    }
+    case 'renew':
+      return store.renew(recordKey, { ...ownOf(operation), leaseMs })
+    case 'release': {
+      const isUncertain = operation.failure?.uncertain === true
+      return store.release(recordKey, { ...ownOf(operation), uncertain: isUncertain, failedMs })
+    }
+    case 'step':
+      if (store.step === undefined) throw new TypeError('The store has no `step`.')
+      return store.step(recordKey, { ...ownOf(operation), leaseMs, ...(operation as SentStep).step })
+  }
+}
+
+/** While it is in flight its outcome would be unknown if its owner died, so it is kept as long as those are. */
+function ownOf({ token, scope, fingerprint, attempt, uncertain, terms }: SentOperation) {
+  return { token, scope, fingerprint, attempt, uncertain, retentionMs: terms.unknownRetentionMs }
+}

@@ -1,8 +1,9 @@
-import { monotonicNow } from '../calls/clock.js'
 import type { StoreCall } from '../calls/store-call.js'
+import { monotonicNow } from '../calls/timers.js'
 import type { Refused, Replayed } from '../events/refusal.js'
 import type { BeginReply } from '../record/record.js'
-import type { CoreParts, Operation } from '../run/operation.js'
+import type { CoreParts } from '../run/core-parts.js'
+import type { Run } from '../run/run.js'
 import type { ClaimedRun } from '../run/run-end.js'
 import type { Unclaimed } from '../store.js'
 
@@ -20,7 +21,7 @@ export class Claims {
    * Sends the claim; `null`: refused without being sent. May be called again: because of the token, the second claim is
    * the same as the first.
    */
-  send(operation: Operation, now: number): Claim | null {
+  send(operation: Run, now: number): Claim | null {
     const { calls, emit } = this.#core
     if (!calls.backlog.mayClaim(now)) {
       const { scope, key } = operation.identity
@@ -35,7 +36,7 @@ export class Claims {
     return this.#core.options.effects === 'in-transaction'
   }
 
-  #look(operation: Operation): Claim {
+  #look(operation: Run): Claim {
     const { calls, options, terms } = this.#core
     const { recordKey, token, fingerprint } = operation
     const looking = { token, fingerprint, unknownOutcome: terms.unknownOutcome }
@@ -55,14 +56,14 @@ export class Claims {
    * Releases a claim that will not run: immediately, and again when its late reply or error arrives, so that a command
    * that waited in the client's queue cannot hold the key.
    */
-  giveUp(operation: Operation, claim: Claim | null): void {
+  giveUp(operation: Run, claim: Claim | null): void {
     if (claim === null || this.areLooks) return
     if (!claim.isReplied) claim.onLateReply = (late) => void this.#free(operation, late?.acquired === true)
     void this.#free(operation, claim.reply?.acquired === true)
   }
 
   /** Retried until the lease of the claim has ended anyway. */
-  async #free(operation: Operation, isHeld: boolean): Promise<void> {
+  async #free(operation: Run, isHeld: boolean): Promise<void> {
     const { options, calls, activity } = this.#core
     if (!calls.backlog.startRelease(isHeld)) return
     activity.start()

@@ -1,6 +1,5 @@
-import { Activity } from '../calls/awaited.js'
-import { monotonicNow } from '../calls/clock.js'
 import { StoreCalls } from '../calls/store-calls.js'
+import { Activity, monotonicNow } from '../calls/timers.js'
 import { guardListener, tellNotRun, warnUnheard } from '../events/events.js'
 import { createUnavailableRefusal, explainNotRun, isInFlight, type NotRun } from '../events/refusal.js'
 import { isClaimTraced, isEventTraced, traceClaim, traced, traceStore } from '../events/trace.js'
@@ -9,9 +8,8 @@ import { OperatorCalls, type RecordOperator } from '../operator/operator-calls.j
 import { type EngineOptions, resolveEngineOptions } from '../options/engine-options.js'
 import type { Identity } from '../record/identity.js'
 import type { IdempotencyRecord } from '../record/record.js'
+import type { CoreParts } from '../run/core-parts.js'
 import { Duplicates } from '../run/duplicates.js'
-import { LookedRun } from '../run/looked-run.js'
-import type { CoreParts } from '../run/operation.js'
 import { Run } from '../run/run.js'
 import { type Claim, type Claimed, Claims } from './claims.js'
 import { checkFirstSent, isLate, lookUp } from './late-retry.js'
@@ -85,7 +83,7 @@ class RecordEngine implements OperationEngine {
 
   claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
     if (identity.firstSent !== undefined) checkFirstSent(identity.firstSent, this.#core.options)
-    const run = this.#claims.areLooks ? new LookedRun(identity, this.#core, isAbandoned) : new Run(identity, this.#core)
+    const run = new Run(identity, this.#core, this.#claims.areLooks ? isAbandoned : undefined)
     return isClaimTraced()
       ? traceClaim(identity, run.token, () => this.#claim(run, isAbandoned))
       : this.#claim(run, isAbandoned)

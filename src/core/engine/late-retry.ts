@@ -11,7 +11,8 @@ import { isThenable, type MaybePromise, whenever } from '../maybe-promise.js'
 import { computeLongestRepeatMs, type RepeatOptions } from '../options/engine-options.js'
 import { findFirstSentFault, type Identity } from '../record/identity.js'
 import type { IdempotencyRecord } from '../record/record.js'
-import type { CoreParts, Operation } from '../run/operation.js'
+import type { CoreParts } from '../run/core-parts.js'
+import type { Run } from '../run/run.js'
 
 /**
  * Whether the record of an operation may be gone, because it was first sent too long ago. Then it must not be claimed: its
@@ -22,7 +23,7 @@ export function isLate({ firstSent }: Identity, options: RepeatOptions): boolean
 }
 
 /** What became of an operation that is late: its answer or a mismatch, if its record is still there. Changes nothing. */
-export function lookUp(operation: Operation, core: CoreParts): MaybePromise<Shown & { readonly notRun: NotRun }> {
+export function lookUp(operation: Run, core: CoreParts): MaybePromise<Shown & { readonly notRun: NotRun }> {
   const { calls, options } = core
   const inspect = requireStoreCommand(options.store, 'inspect')
   const send = () => {

@@ -1,4 +1,4 @@
-import { monotonicNow } from '../calls/clock.js'
+import { monotonicNow } from '../calls/timers.js'
 import {
   createInFlightRefusal,
   createUnavailableRefusal,
@@ -9,7 +9,7 @@ import {
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import type { Acquired, IdempotencyRecord } from '../record/record.js'
 import type { Duplicates, Place } from '../run/duplicates.js'
-import type { Operation } from '../run/operation.js'
+import type { Run } from '../run/run.js'
 import type { Claims } from './claims.js'
 
 export type Waited =
@@ -21,7 +21,7 @@ export type Waited =
   | { readonly kind: 'given up'; readonly notRun: NotRun }
 
 interface Duplicate {
-  readonly operation: Operation
+  readonly operation: Run
   readonly isAbandoned: () => boolean
   /**
    * The record in flight, as the store has just shown it; `null`: a run of this engine holds the key, so the store was

@@ -7,7 +7,7 @@ import { buildStorageKey, buildStorageScope, parseStorageKey, type RecordName } 
 import type { Answer, CommandReply, IdempotencyRecord, ListedRecord, ListedRecords } from '../record/record.js'
 import { isOpen } from '../record/shown.js'
 import { createToken } from '../record/token.js'
-import type { CoreParts } from '../run/operation.js'
+import type { CoreParts } from '../run/core-parts.js'
 import type { Store } from '../store.js'
 
 /** What operators do with the records of an engine. */

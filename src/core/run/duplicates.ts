@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { keepProcessAlive } from '../calls/awaited.js'
+import { keepProcessAlive } from '../calls/timers.js'
 import type { Answer, IdempotencyRecord } from '../record/record.js'
 
 interface Holder {

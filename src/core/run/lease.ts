@@ -1,33 +1,27 @@
-import { keepProcessAlive } from '../calls/awaited.js'
-import { monotonicNow, startTimer } from '../calls/clock.js'
 import type { StoreCall } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
+import { keepProcessAlive, monotonicNow, startTimer } from '../calls/timers.js'
 import { runAfterwards } from '../maybe-promise.js'
 import { misuseError, renewalStoreFailedError } from '../misuse.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
-import type { CoreParts } from './operation.js'
+import type { CoreParts } from './core-parts.js'
+import type { LeaseState } from './run-state.js'
 
-/**
- * - `held`: as far as we know, nobody else may run.
- * - `lapsed`: not confirmed for `leaseMs`. Another attempt may have begun; a late confirmation of a renewal changes
- *   nothing.
- * - `taken`: the record belongs to another attempt.
- * - `ended`: the run is over, and nothing is renewed any more.
- */
-type LeaseState = 'held' | 'lapsed' | 'taken' | 'ended'
-
-export interface Leased {
+/** The run that a lease protects. */
+export interface LeaseOwner {
+  readonly leaseState: LeaseState
+  /** Sends a renewal. */
   renew(): StoreCall<CommandReply>
+  /** `'lapsed'`: not confirmed for `leaseMs`. `'taken'`: the record belongs to another attempt. */
+  loseLease(reason: 'lapsed' | 'taken'): void
   /** A renewal was stale; `record` is the record that it found. */
-  renewalRefused(record: IdempotencyRecord | null): void
+  onRenewalRefused(record: IdempotencyRecord | null): void
   /** A renewal has restored a claim that the store had lost. */
-  restored(): void
-  /** The lease was lost. Called once. */
-  leaseLost(reason: 'lapsed' | 'taken'): void
+  onRestored(): void
   /** `maxRunMs` has passed, so nothing renews the lease again. */
-  timeOver(): void
+  onTimeOver(): void
   /** The lease is gone as well. */
-  leaseOver(): void
+  onLeaseOver(): void
 }
 
 /**
@@ -35,8 +29,7 @@ export interface Leased {
  * the record belongs to another attempt, or if `leaseMs` has passed since the last confirmed command was *sent*.
  */
 export class Lease {
-  state: LeaseState = 'held'
-  readonly #leased: Leased
+  readonly #owner: LeaseOwner
   readonly #leaseMs: number
   readonly #calls: StoreCalls
   #timer: NodeJS.Timeout
@@ -52,14 +45,16 @@ export class Lease {
   #isPaused = false
   /** A transaction has locked the record: until it ends nobody can take the record, however long that takes. */
   #isLocked = false
+  /** The run is over, and nothing is renewed any more. */
+  #hasEnded = false
 
   /**
    * `sentAt`: when the claim was sent. `isProtected: false`: the claim was not confirmed, so there is no lease that
    * could lapse.
    */
-  constructor(leased: Leased, { options, calls }: CoreParts, sentAt: number, isProtected: boolean) {
+  constructor(owner: LeaseOwner, { options, calls }: CoreParts, sentAt: number, isProtected: boolean) {
     const { leaseMs, maxRunMs } = options
-    this.#leased = leased
+    this.#owner = owner
     this.#leaseMs = leaseMs
     this.#calls = calls
     const since = Math.floor(sentAt) // V8 keeps small integers in place, and other numbers as objects.
@@ -74,14 +69,13 @@ export class Lease {
    * timers.
    */
   check(now = monotonicNow()): boolean {
-    if (this.state === 'held' && !this.#isLocked && now >= this.#confirmedAt + this.#leaseMs) this.#lose('lapsed')
-    return this.state === 'held'
+    if (this.isHeld && !this.#isLocked && now >= this.#confirmedAt + this.#leaseMs) this.#owner.loseLease('lapsed')
+    return this.isHeld
   }
 
-  /** A command found that the record belongs to another attempt. */
-  take(): void {
-    if (this.state === 'held') this.#lose('taken')
-    else if (this.state === 'lapsed') this.state = 'taken'
+  /** As far as is known. */
+  get isHeld(): boolean {
+    return !this.#hasEnded && this.#owner.leaseState === 'held'
   }
 
   /** Stops renewals until `resume`. Resolves when none is being sent. */
@@ -122,25 +116,20 @@ export class Lease {
   resume(): void {
     this.#isPaused = false
     this.#isLocked = false
-    if (this.state !== 'ended') this.#look(monotonicNow())
+    if (!this.#hasEnded) this.#look(monotonicNow())
   }
 
   /** Another command, which was sent at this time, has renewed the lease. */
   renewedAt(sentAt: number): void {
-    if (this.state !== 'held') return
+    if (!this.isHeld) return
     this.#confirmedAt = Math.max(this.#confirmedAt, sentAt)
     this.#renewAt = Math.max(this.#renewAt, sentAt + this.#leaseMs / 3)
     this.#schedule(monotonicNow())
   }
 
-  /** The run no longer has a record to renew, but continues: it may still end until `maxRunMs` has passed. */
-  giveUp(): void {
-    if (this.state !== 'ended') this.state = 'taken'
-  }
-
   /** Returns the renewal that is still unanswered, if any, because its events are still to come. */
   end(): StoreCall<CommandReply> | undefined {
-    this.state = 'ended'
+    this.#hasEnded = true
     clearTimeout(this.#timer)
     return this.#renewal
   }
@@ -150,12 +139,12 @@ export class Lease {
   #look(now: number): void {
     this.check(now)
     if (now < this.until && this.#renews && now >= this.#renewAt) this.#renewOrWait(now)
-    if (now >= this.until) this.#leased.timeOver()
+    if (now >= this.until) this.#owner.onTimeOver()
     this.#schedule(now)
   }
 
   get #renews(): boolean {
-    return this.state !== 'taken' && !this.#isPaused
+    return this.#owner.leaseState !== 'gone' && !this.#isPaused
   }
 
   #renewOrWait(now: number): void {
@@ -167,7 +156,7 @@ export class Lease {
 
   #renew(): StoreCall<CommandReply> {
     this.#isOverdue = false
-    const call = this.#leased.renew()
+    const call = this.#owner.renew()
     this.#renewal = call
     runAfterwards(call.whenReplied(), (reply) => {
       if (reply !== null) this.#renewed(reply, call)
@@ -178,11 +167,11 @@ export class Lease {
 
   /** `null`: it failed or timed out. */
   #renewed(reply: CommandReply | null, call: StoreCall<CommandReply>): void {
-    if (this.state === 'ended') return
+    if (this.#hasEnded) return
     if (reply?.ok === true) {
       this.#confirmedAt = Math.max(this.#confirmedAt, call.sentAt)
-      if (reply.restored === true) this.#leased.restored()
-    } else if (reply !== null && !this.#isLocked) this.#leased.renewalRefused(reply.record)
+      if (reply.restored === true) this.#owner.onRestored()
+    } else if (reply !== null && !this.#isLocked) this.#owner.onRenewalRefused(reply.record)
     if (!this.#isOverdue || this.#isPaused || this.#renewal !== call) return
     this.#renewAt = monotonicNow()
     this.#look(this.#renewAt)
@@ -192,16 +181,11 @@ export class Lease {
     const inTime = now < this.until
     const next = Math.min(
       inTime && this.#renews ? this.#renewAt : Number.POSITIVE_INFINITY,
-      this.state === 'held' && !this.#isLocked ? this.#confirmedAt + this.#leaseMs : Number.POSITIVE_INFINITY,
+      this.isHeld && !this.#isLocked ? this.#confirmedAt + this.#leaseMs : Number.POSITIVE_INFINITY,
       inTime ? this.until : Number.POSITIVE_INFINITY,
     )
     clearTimeout(this.#timer)
     if (next < Number.POSITIVE_INFINITY) this.#timer = startTimer(this.#onDue, next - now)
-    else this.#leased.leaseOver()
-  }
-
-  #lose(reason: 'lapsed' | 'taken'): void {
-    this.state = reason
-    this.#leased.leaseLost(reason)
+    else this.#owner.onLeaseOver()
   }
 }

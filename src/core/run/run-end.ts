@@ -4,9 +4,7 @@ import type { MaybePromise } from '../maybe-promise.js'
 import type { Entry } from '../record/looked.js'
 import type { Answer, PreviousOutcome } from '../record/record.js'
 import type { IdempotencyContext } from './context.js'
-
-/** Whether a failed run certainly had no effect. */
-export type FailureKind = 'certainly' | 'perhaps'
+import type { FailureKind } from './run-state.js'
 
 /** One run of an operation, as a binding has it. Only its first end counts: later ones get its result. */
 export interface ClaimedRun {
@@ -20,7 +18,7 @@ export interface ClaimedRun {
   readonly isUncertain: boolean
   readonly isInTransaction: boolean
   /** The run if its transaction takes the key; `undefined`: the key was claimed before. */
-  readonly looked: LookedKey | undefined
+  readonly unclaimed: UnclaimedKey | undefined
   /** Makes the answer; set by a binding. */
   source: AnswerSource | undefined
   /**
@@ -65,16 +63,14 @@ export interface OpenTransaction {
 }
 
 /** A key that was looked at, and that a transaction takes. */
-export type LookedKey = {
+export type UnclaimedKey = {
   readonly entry: Entry
   /** A transaction has taken the key. */
-  entered(): void
+  enter(): void
   /** Another attempt has it: waits if duplicates wait (`inFlightWaitMs`). Resolves with whether the key is free again. */
-  freed(): Promise<boolean>
+  waitUntilFree(): Promise<boolean>
   /** It stays with the other attempt: whatever the handler answers, its client gets what the record says. */
-  refuse(): void
-  /** The work has ended its transaction itself: what it has written may be committed. */
-  endedByWork(): void
+  giveUp(): void
 }
 
 /** What a store needs to complete a record that no claim has made. */

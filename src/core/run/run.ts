@@ -1,48 +1,80 @@
-import { monotonicNow } from '../calls/clock.js'
-import { toKeptAnswer } from '../calls/sending-store.js'
-import type { IdempotencyError } from '../errors.js'
+import type { Sender, StoreCall } from '../calls/store-call.js'
+import { monotonicNow } from '../calls/timers.js'
 import type { FailureReason } from '../events/events.js'
-import { createUnconfirmedRefusal, type Refused, type RunEnd, SEND } from '../events/refusal.js'
-import { type MaybePromise, whenever } from '../maybe-promise.js'
+import type { RunEnd } from '../events/refusal.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import { misuseError, transactionLateError } from '../misuse.js'
+import type { ResolvedEngineOptions } from '../options/engine-options.js'
+import { buildStorageKey, buildStorageScope, type Identity, SINGLE_TENANT } from '../record/identity.js'
 import type { Acquired, Answer, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
+import { createToken } from '../record/token.js'
+import type { SentOperation, SentTerms } from '../store.js'
 import { HandlerContext } from './context.js'
-import { type Failure, OwnedRecord } from './owned-record.js'
-import type { AnswerSource, ClaimedRun, Completion, FailureKind, LookedKey, OpenTransaction } from './run-end.js'
+import type { CoreParts } from './core-parts.js'
+import { Lease, type LeaseOwner } from './lease.js'
+import { type CommitOutcome, EffectPerformer } from './perform.js'
+import type { AnswerSource, ClaimedRun, OpenTransaction } from './run-end.js'
+import { isAnothers, next } from './run-machine.js'
+import {
+  CLAIMING,
+  type FailureKind,
+  type LeaseState,
+  type RunEvent,
+  type RunFacts,
+  type RunState,
+} from './run-state.js'
+import { type ResumedStep, type RunOfSteps, type StepInHand, type StepInside, warnUnawaitedStep } from './step.js'
+import { Steps } from './steps.js'
+import { LookedUpKey } from './unclaimed-key.js'
+import { nextUnclaimed } from './unclaimed-machine.js'
 
-/** One run of an operation, from its claim to its end. */
-export class Run extends OwnedRecord implements ClaimedRun {
+/**
+ * One run of an operation, from its claim to its end. What each event does to it is in `run-machine.ts`, and in `unclaimed-machine.ts` for
+ * a run that claims nothing. `perform.ts` performs the effects. Methods are on the prototype: functions of each run would keep it, and
+ * everything that they reference, in V8's old space.
+ */
+export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
+  readonly identity: Identity
+  readonly recordKey: string
+  readonly token: string
+  readonly scope: string
+  /** What the last command has sent. */
+  answer: Answer | null = null
+  failure: SentOperation['failure'] = null
   previousOutcome: PreviousOutcome = 'none'
   /** The context that the handler receives; made after its claim. */
   context!: HandlerContext
-  /** The result of the first end, once it is known. */
-  #settled: RunEnd | undefined = undefined
-  /** For whoever ends it again before that, and what resolves it. */
-  #later: Promise<RunEnd> | undefined = undefined
-  #tellLater: ((settled: RunEnd) => void) | undefined = undefined
-  /** The handler has called `mayHaveEffect()`. */
-  #mayHaveHadEffect = false
-  /** It has failed while a step was running: releases it, when that has settled or `maxRunMs` has passed. */
-  #releaseAfterSteps: (() => void) | undefined = undefined
-  #abort: AbortController | undefined = undefined
-  /** Why the handler should stop; the first reason counts. */
-  #stopReason: IdempotencyError | undefined = undefined
+  /** Made when it begins, as what performs its effects. */
+  lease!: Lease
   source: AnswerSource | undefined = undefined
+  readonly unclaimed: LookedUpKey | undefined
+  readonly #core: CoreParts
+  #performer!: EffectPerformer
+  #state: RunState = CLAIMING
+  /** Made with its first step: a run without steps pays nothing for them. */
+  #steps: Steps | undefined = undefined
   /** The open transaction: ends are offered to it. */
   #transaction: OpenTransaction | undefined = undefined
-  #hasCommitted = false
-  /** With this, the record was completed inside the application's transaction: whether that was committed is checked at the end. */
-  #answerByHand: Answer | undefined = undefined
-  /** It failed in place of an answer that may be untrue: no answer of the handler's is sent. */
-  #isWithdrawn = false
-  /** Its first end was given. */
-  #isEnding = false
+
+  /** `isAbandoned`: only where nothing is claimed: whether nobody wants its answer any more. */
+  constructor(identity: Identity, core: CoreParts, isAbandoned?: () => boolean) {
+    this.identity = identity
+    this.#core = core
+    const scope = buildStorageScope(identity)
+    this.scope = identity.isOnlyScope === true ? SINGLE_TENANT : scope
+    this.recordKey = buildStorageKey(identity, scope)
+    this.token = createToken()
+    this.unclaimed = isAbandoned === undefined ? undefined : new LookedUpKey(this, core, isAbandoned)
+  }
+
+  // --- its beginning
 
   /** Its claim was sent at this time, and acquired the key. */
-  begin({ attempt, previousOutcome, steps }: Acquired, sentAt: number): void {
-    this.tellClaimed({ attempt, previousOutcome })
+  begin(acquired: Acquired, sentAt: number): void {
+    const { attempt, previousOutcome, steps } = acquired
     this.previousOutcome = previousOutcome
-    if (steps !== undefined) this.recordedSteps(steps)
+    this.unclaimed?.foundFree(acquired)
+    if (steps !== undefined) this.#steps = new Steps(this, this.#core, steps)
     this.#begin(attempt, previousOutcome === 'unknown', sentAt)
   }
 
@@ -52,138 +84,125 @@ export class Run extends OwnedRecord implements ClaimedRun {
     this.#begin(0, false, sentAt)
   }
 
-  #begin(attempt: number, uncertain: boolean, sentAt: number): void {
-    this.own(attempt, uncertain, sentAt)
+  #begin(attempt: number, isEarlierUnknown: boolean, sentAt: number): void {
+    this.#performer = new EffectPerformer(this, this.#core)
+    const isDeclared = this.options.effects === 'declared'
+    const facts = { ...CLAIMING.facts, attempt, isEarlierUnknown, isDeclared }
+    this.#state = { phase: 'running', lease: this.unclaimed === undefined ? 'held' : 'gone', facts, byHand: null }
+    this.lease = new Lease(this, this.#core, sentAt, attempt > 0)
+    this.#core.activity.start()
+    if (attempt > 0 && this.unclaimed === undefined) this.onClaimed()
     this.context = new HandlerContext(this)
+  }
+
+  /** By its claim, or by its transaction: from now on duplicates wait for this run. */
+  onClaimed(): void {
+    this.#performer.reportClaim()
+    this.#core.duplicates?.enter(this.recordKey, this)
+  }
+
+  // --- what it is
+
+  get attempt(): number {
+    return this.#state.facts.attempt
+  }
+
+  get fingerprint(): string {
+    return this.identity.fingerprint
+  }
+
+  get terms(): SentTerms {
+    return this.#core.terms
+  }
+
+  get options(): ResolvedEngineOptions {
+    return this.#core.options
+  }
+
+  get isProtected(): boolean {
+    return this.attempt > 0
+  }
+
+  /** As it is sent. */
+  get uncertain(): boolean {
+    return this.#state.facts.isEarlierUnknown || this.#state.facts.hasStep
+  }
+
+  get isUncertain(): boolean {
+    return this.uncertain || this.#state.facts.mayHaveEffect
+  }
+
+  get isEnding(): boolean {
+    return this.#state.phase !== 'running'
+  }
+
+  get hasEnded(): boolean {
+    return this.isEnding && this.isOver
+  }
+
+  /** Nothing more is sent for its record. */
+  get isOver(): boolean {
+    return this.#performer.isOver
+  }
+
+  get leaseState(): LeaseState {
+    return this.#state.lease
   }
 
   // --- for the handler
 
   /** Any failure from now on leaves the outcome unknown. */
   mayHaveEffect(): void {
-    this.#mayHaveHadEffect = true
-  }
-
-  get isUncertain(): boolean {
-    return this.uncertain || this.#mayHaveHadEffect
-  }
-
-  get isEnding(): boolean {
-    return this.#isEnding
-  }
-
-  get hasEnded(): boolean {
-    return this.#isEnding && this.isOver
+    this.assertClaimed('mayHaveEffect')
+    this.know({ mayHaveEffect: true })
   }
 
   get signal(): AbortSignal {
-    if (!this.isOver) this.lease.check() // After a suspension of the process, sockets may be served before timers.
-    this.#abort ??= new AbortController()
-    if (this.#stopReason !== undefined && !this.#abort.signal.aborted) this.#abort.abort(this.#stopReason)
-    return this.#abort.signal
-  }
-
-  #stop(reason: IdempotencyError): void {
-    this.#stopReason ??= reason
-    this.#abort?.abort(this.#stopReason)
+    return this.#performer.signal
   }
 
   // --- its end
 
-  complete(answer: Answer, mustBeConfirmed = this.withholds): MaybePromise<RunEnd> {
+  complete(answer: Answer, mustBeConfirmed = this.#withholds): MaybePromise<RunEnd> {
     if (this.#transaction !== undefined) return this.#transaction.offer({ answer })
-    if (!this.#begins()) return this.#whenSettled()
-    this.warnOfRunningSteps()
-    const byHand = this.#answerByHand
-    return this.#settles(byHand === undefined ? this.store(answer, mustBeConfirmed) : this.#verify(byHand))
+    if (this.isEnding) return this.#performer.whenTold()
+    for (const label of this.#steps?.runningLabels() ?? []) warnUnawaitedStep(label)
+    return this.#end({ type: 'answered', answer, mustBeConfirmed })
   }
 
-  fail(how: FailureKind, because: FailureReason, kept?: Answer): MaybePromise<RunEnd> {
+  fail(how: FailureKind, because: FailureReason, kept?: Answer, isWithdrawn = false): MaybePromise<RunEnd> {
     if (this.#transaction !== undefined) return this.#transaction.offer({ answer: null, how, because, kept })
-    if (!this.#begins()) return this.#whenSettled()
-    if (this.#answerByHand !== undefined) return this.#settles(this.#verify(this.#answerByHand))
-    this.#stop(misuseError('run_failed')) // First, because a time limit may have responded while the handler still runs.
-    return this.#settles(kept === undefined ? this.#fail(how, because) : this.keep(kept, this.withholds))
-  }
-
-  /** Where no claim protects the run, a client that is told to retry would run it again, each time. */
-  protected get withholds(): boolean {
-    return this.isProtected && this.options.unconfirmedSuccess === 'withhold'
-  }
-
-  /** Whether this is the first end. */
-  #begins(): boolean {
-    if (this.#isEnding) return false
-    this.#isEnding = true
-    if (this.state === 'running') this.become('ending')
-    return true
-  }
-
-  /** The result of the first end. */
-  #whenSettled(): MaybePromise<RunEnd> {
-    if (this.#settled !== undefined) return this.#settled
-    this.#later ??= new Promise((resolve) => {
-      this.#tellLater = resolve
-    })
-    return this.#later
-  }
-
-  #settles(end: MaybePromise<RunEnd>): MaybePromise<RunEnd> {
-    return whenever(end, (found) => this.settle(found))
-  }
-
-  protected settle(found: RunEnd): RunEnd {
-    if (this.#settled !== undefined) return this.#settled
-    this.#isEnding = true
-    this.#settled = this.#isWithdrawn && found.action === 'send' ? createUnconfirmedRefusal(this.options) : found
-    this.#tellLater?.(this.#settled)
-    return this.#settled
+    if (this.isEnding) return this.#performer.whenTold()
+    const isInStep = this.#steps?.areSettled === false && monotonicNow() < this.lease.until
+    if (isInStep) this.#steps?.whenSettled(() => this.on({ type: 'steps over' }))
+    const keptFailure = kept === undefined ? null : { answer: kept, mustBeConfirmed: this.#withholds }
+    return this.#end({ type: 'failed', how, because, kept: keptFailure, isWithdrawn, isInStep })
   }
 
   /** Ends the run as a failure in place of its answer, which may be untrue: whoever answers is told to retry. */
   withdraw(): MaybePromise<RunEnd> {
-    this.#isWithdrawn ||= !this.#isEnding
-    return this.fail('perhaps', 'no_answer')
+    return this.fail('perhaps', 'no_answer', undefined, true)
   }
 
-  #fail(how: FailureKind, because: FailureReason): MaybePromise<RunEnd> {
-    if (this.steps?.areSettled !== false || monotonicNow() >= this.lease.until)
-      return this.release(this.#judged(how, because))
-    // The next attempt must not call a step that is still at the bank.
-    this.#releaseAfterSteps = () => {
-      this.#releaseAfterSteps = undefined
-      if (!this.isOver) void this.#settles(this.release(this.#judged(how, because)))
-    }
-    this.steps.whenSettled(() => this.#releaseAfterSteps?.())
-    if (this.lease.check()) return SEND
-    void this.lease.renewNow().then((reply) => this.#renewedAtEnd(reply))
-    return this.#whenSettled()
+  /** Where no claim protects the run, a client that is told to retry would run it again, each time. */
+  get #withholds(): boolean {
+    return this.isProtected && this.options.unconfirmedSuccess === 'withhold'
   }
 
-  /** A renewal shows the record, and releases nothing. Once the steps have settled, the reply to the release decides. */
-  #renewedAtEnd(reply: CommandReply | null): void {
-    if (this.#releaseAfterSteps !== undefined) this.settle(this.endAsRecorded(reply))
+  #end(event: RunEvent): MaybePromise<RunEnd> {
+    this.on(event)
+    return this.#performer.whenTold()
   }
 
-  /** An uncertain attempt stays uncertain, whatever its failure. */
-  #judged(how: FailureKind, because: FailureReason): Failure {
-    if (this.isEarlierUnknown) return { uncertain: true, because: 'earlier_attempt' }
-    if (this.#mayHaveHadEffect || this.uncertain) return { uncertain: true, because: 'may_have_effect' }
-    if (how === 'certainly') return { uncertain: false, because }
-    return this.options.effects === 'declared'
-      ? { uncertain: false, because: 'declared' }
-      : { uncertain: true, because }
+  ended(): Promise<void> {
+    return this.#performer.whenEnded()
   }
 
   // --- in a transaction
 
-  get remainingMs(): number {
-    return Math.max(0, this.lease.until - monotonicNow())
-  }
-
   /** An open transaction will end with a failure: its work should stop. */
   stopWork(): void {
-    this.#stop(misuseError('run_failed'))
+    this.#performer.stopWork('run_failed')
   }
 
   get isInTransaction(): boolean {
@@ -194,24 +213,38 @@ export class Run extends OwnedRecord implements ClaimedRun {
     return this.#transaction?.isLeftBehind === false
   }
 
-  get looked(): LookedKey | undefined {
-    return undefined
+  /** @throws IdempotencyError `effects_in_transaction`: `call` is for runs that were claimed. */
+  assertClaimed(call: string): void {
+    this.unclaimed?.refuseCall(call)
   }
 
-  /** @throws IdempotencyError `effects_in_transaction`: `call` is for runs that were claimed. */
-  mustBeClaimed(_call: string): void {}
-
   /** @throws IdempotencyError `transaction_nested`, `transaction_committed`, `transaction_late`: nothing was sent. */
-  checkEntry(): void {
-    if (this.#answerByHand !== undefined) throw misuseError('transaction_committed')
-    this.checkByHand()
+  assertMayTransact(): void {
+    if (this.#isByHand) throw misuseError('transaction_committed')
+    this.assertMayCommit()
+    this.unclaimed?.assertMayTransact()
   }
 
   /** For a completion by hand, which may be repeated: the application may have rolled its first transaction back. */
-  checkByHand(): void {
+  assertMayCommit(): void {
     if (this.#transaction !== undefined) throw misuseError('transaction_nested')
-    if (this.#hasCommitted) throw misuseError('transaction_committed')
-    if (this.#isEnding) throw transactionLateError()
+    if (this.#state.phase === 'over' && this.#state.how === 'committed') throw misuseError('transaction_committed')
+    if (this.isEnding) throw transactionLateError()
+  }
+
+  /** The record was completed inside the application's transaction: whether that was committed is checked at the end. */
+  get #isByHand(): boolean {
+    const state = this.#state
+    return (
+      (state.phase === 'running' && state.byHand !== null) ||
+      (state.phase === 'verifying' && state.isByHand) ||
+      (state.phase === 'over' && state.how === 'by hand')
+    )
+  }
+
+  /** The work has ended its transaction itself: what it has written may be committed. */
+  onEndedByWork(): void {
+    this.know(this.unclaimed === undefined ? { mayHaveEffect: true } : { mayBeCommitted: true })
   }
 
   /** Resolves when the work that an earlier transaction left behind has settled; `undefined`: there is none. */
@@ -223,87 +256,89 @@ export class Run extends OwnedRecord implements ClaimedRun {
     this.#transaction = transaction
   }
 
-  left(): void {
+  leave(): void {
     this.#transaction = undefined
   }
 
-  completionOf(answer: Answer): Completion {
-    const { token, fingerprint, recordKey } = this
-    const { store, retentionMs } = this.options
-    return { token, retentionMs, answer: toKeptAnswer(store, recordKey, fingerprint, answer) }
+  commit(answer: Answer): MaybePromise<RunEnd> {
+    return this.#end({ type: 'committed', answer })
   }
 
-  /** @throws IdempotencyError `arguments_invalid`: the run cannot have this answer. */
-  answerByHand(given: unknown): Answer {
-    return this.source === undefined ? (given as Answer) : this.source.answerOf(given)
+  /** Finds out how an unconfirmed COMMIT ended. If that stays unknown, the run is over. */
+  findCommitOutcome(answer: Answer): Promise<CommitOutcome> {
+    return new Promise((resolve) => {
+      this.#performer.tellTransaction = resolve
+      this.on({ type: 'commit unconfirmed', answer })
+    })
   }
 
-  committed(answer: Answer): RunEnd {
-    this.#hasCommitted = true
-    return this.settle(this.completed({ ok: true }, answer, false))
-  }
-
-  /** Finds out how an unconfirmed COMMIT ended. A refusal means that it is unknown, and the run is over. */
-  async outcomeOfCommit(answer: Answer): Promise<'committed' | 'rolled back' | Refused> {
-    this.tell('completion_pending')
-    const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
-    if (reply === null) {
-      this.completionGivenUp()
-      const refused = createUnconfirmedRefusal(this.options)
-      this.settle(refused)
-      return refused
-    }
-    if (this.ownAnswerIn(reply, answer) !== null) return 'committed'
-    // Its record has failed or belongs to another attempt; the handler learns that when it responds.
-    this.lease.giveUp()
-    this.#stop(misuseError('run_failed'))
-    return 'rolled back'
+  /** With this answer, inside a transaction of the application. */
+  completeByHand(answer: Answer): void {
+    this.lease.lock()
+    this.on({ type: 'completed by hand', answer })
   }
 
   /** The application's transaction was refused. */
-  notCompletedByHand(): void {
-    if (this.#answerByHand === undefined) this.lease.resume() // Otherwise an earlier one may be open or committed.
+  refuseByHand(): void {
+    if (!this.#isByHand) this.lease.resume() // Otherwise an earlier one may be open or committed.
   }
 
-  completedByHand(answer: Answer): void {
-    this.lease.lock()
-    this.#answerByHand = answer
+  // --- its lease
+
+  renew(): StoreCall<CommandReply> {
+    return this.#core.calls.sendInBackground('renew', this)
   }
 
-  /** Its result is what the record says, whatever the handler responded. */
-  async #verify(given: Answer): Promise<RunEnd> {
-    const reply = await this.endByTransaction(this.#judged('perhaps', 'no_answer'))
-    const answer = reply && this.ownAnswerIn(reply, given)
-    if (answer !== null) {
-      this.completed({ ok: true }, answer, false)
-      return answer.body === null ? SEND : { action: 'replay', answer, isOwn: true }
-    }
-    this.tell(reply === null ? 'completion_given_up' : 'transaction_not_committed')
-    this.end()
-    return createUnconfirmedRefusal(this.options)
+  loseLease(reason: 'lapsed' | 'taken'): void {
+    this.on({ type: 'lease lost', reason })
   }
 
-  renewalRefused(record: IdempotencyRecord | null): void {
+  onRenewalRefused(record: IdempotencyRecord | null): void {
     // After the end was sent, a stale renewal may mean that it arrived: its own reply decides.
-    if (!this.#isEnding && this.isTaken(record)) this.lease.take()
+    if (!this.isEnding && isAnothers(this.#state, record)) this.loseLease('taken')
   }
 
-  leaseLost(reason: 'lapsed' | 'taken'): void {
+  onRestored(): void {
+    this.#steps?.restored()
+  }
+
+  onTimeOver(): void {
+    this.on({ type: 'steps over' })
+  }
+
+  onLeaseOver(): void {
+    if (this.#transaction?.isCompleting !== true) this.on({ type: 'lease over' })
+  }
+
+  // --- its steps
+
+  step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
+    this.#steps ??= new Steps(this, this.#core)
+    return this.#steps.step(label, work, options)
+  }
+
+  stepInside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
+    this.#steps ??= new Steps(this, this.#core)
+    return this.#steps.inside(label, work, options)
+  }
+
+  reportStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void {
     const { scope, key } = this.identity
-    this.emit({ type: 'lease_lost', scope, key, attempt: this.attempt, reason })
-    this.#stop(misuseError('lease_lost'))
-    this.core.duplicates?.leave(this.recordKey, this)
+    this.#performer.emit({ type, scope, key, attempt: this.attempt, label })
   }
 
-  timeOver(): void {
-    this.#releaseAfterSteps?.()
+  know(facts: Partial<RunFacts>): void {
+    this.on({ type: 'known', facts })
   }
 
-  /** `maxRunMs` has passed and the lease is gone: nothing waits for the handler any longer. */
-  leaseOver(): void {
-    if (this.#isEnding || this.#transaction?.isCompleting === true) return
-    this.#stop(misuseError('run_failed')) // Where there was no lease that could be lost.
-    this.end()
-    this.source?.timeOver()
+  // --- what happens to it
+
+  on(event: RunEvent): void {
+    const { state, effects } =
+      this.unclaimed === undefined ? next(this.#state, event) : nextUnclaimed(this.#state, event)
+    this.#state = state
+    // The handler's context may be held for long, and the answer with it.
+    if (state.phase === 'over') this.answer = null
+    for (const effect of effects) this.#performer.perform(effect)
   }
 }

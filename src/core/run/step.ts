@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Buffer } from 'node:buffer'
-import type { SentStep } from '../calls/sending-store.js'
 import type { Sender } from '../calls/store-call.js'
+import type { SentStep } from '../calls/store-calls.js'
 import { describeCause, describeKind, IdempotencyError } from '../errors.js'
 import { warnOnce } from '../events/events.js'
 import { encodeLooseJson, parseJson } from '../json.js'
@@ -210,12 +210,13 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   readonly holdsTransaction: boolean
   readonly lease: Lease
   /** @throws IdempotencyError `effects_in_transaction`: nothing was sent. */
-  mustBeClaimed(call: string): void
+  assertClaimed(call: string): void
   /** @throws IdempotencyError: no transaction may begin. */
-  checkEntry(): void
-  tellStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void
-  /** Any failure from now on leaves the outcome unknown, or not any more. */
-  setStepUncertain(may: boolean): void
+  assertMayTransact(): void
+  reportStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void
+  loseLease(reason: 'taken'): void
+  /** Whether any failure from now on leaves the outcome unknown. */
+  know(facts: { readonly hasStep: boolean }): void
 }
 
 export function toSentStep(run: RunOfSteps, step: StepChange, isUncertain: boolean): SentStep {

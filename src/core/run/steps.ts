@@ -1,6 +1,6 @@
-import { keepProcessAlive } from '../calls/awaited.js'
-import { type SentStep, toKeptResult, toShownResult } from '../calls/sending-store.js'
 import type { StoreCall } from '../calls/store-call.js'
+import type { SentStep } from '../calls/store-calls.js'
+import { keepProcessAlive } from '../calls/timers.js'
 import { isCertainFailure } from '../errors.js'
 import {
   commandMissingError,
@@ -12,8 +12,8 @@ import {
 } from '../misuse.js'
 import { deriveKey } from '../record/identity.js'
 import type { CommandReply, Step, StepChange } from '../record/record.js'
-import type { Store } from '../store.js'
-import type { CoreParts } from './operation.js'
+import { type Store, toKeptResult, toShownResult } from '../store.js'
+import type { CoreParts } from './core-parts.js'
 import {
   checkStep,
   countInside,
@@ -144,7 +144,7 @@ export class Steps {
       over: (end) => {
         this.#isInside = false
         known.state = { committed: 'done', unknown: 'begun', 'rolled back': before }[end] as StepState
-        if (end === 'committed') this.#run.tellStep(wasFound ? 'step_resumed' : 'step_done', label)
+        if (end === 'committed') this.#run.reportStep(wasFound ? 'step_resumed' : 'step_done', label)
         if (end === 'rolled back') countInside(around, -1)
         else this.#count(1)
         this.#settled()
@@ -155,12 +155,12 @@ export class Steps {
 
   /** @throws IdempotencyError for misuse, and `lease_lost`: nothing was sent. */
   #stepToBegin(label: string, isInside = false): KnownStep {
-    this.#run.mustBeClaimed('step')
+    this.#run.assertClaimed('step')
     if (this.#run.holdsTransaction || this.#isInside) throw misuseError('step_in_transaction')
     if (!isInside && this.#run.isEnding) throw misuseError('step_late')
     const known = this.#known.get(label)
     if (known?.state === 'running' || known?.state === 'done') throw stepRepeatedError(label)
-    if (isInside) this.#run.checkEntry()
+    if (isInside) this.#run.assertMayTransact()
     else if (!this.#run.lease.check()) throw misuseError('lease_lost')
     if (!isInside && this.#store.step === undefined) throw commandMissingError('step')
     if (known !== undefined) return known
@@ -183,7 +183,7 @@ export class Steps {
     if (known.result === null) throw stepNotKeptError(label)
     const result = codec.decoded(known.result)
     known.state = 'done'
-    this.#run.tellStep('step_resumed', label)
+    this.#run.reportStep('step_resumed', label)
     return result
   }
 
@@ -256,7 +256,7 @@ export class Steps {
   /** A step has begun, or was taken back. */
   #count(by: 1 | -1): void {
     this.#begun += by
-    this.#run.setStepUncertain(this.#begun > 0)
+    this.#run.know({ hasStep: this.#begun > 0 })
   }
 
   get #isRecorded(): boolean {
@@ -267,7 +267,7 @@ export class Steps {
     if (!this.#isRecorded) return
     const kept = bytes.byteLength > this.#core.options.maxStepBytes ? null : bytes
     const reply = await this.#send(label, 'done', kept, known)
-    if (reply?.ok === true) this.#run.tellStep('step_done', label)
+    if (reply?.ok === true) this.#run.reportStep('step_done', label)
   }
 
   /** `null`: no reply in time; what is no beginning is then sent again, in the background. */
@@ -296,12 +296,12 @@ export class Steps {
 
   #sendAgain(sent: SentStep, call: StoreCall<CommandReply>): void {
     const { label } = sent.step
-    if (sent.step.state === 'done') this.#run.tellStep('step_pending', label)
+    if (sent.step.state === 'done') this.#run.reportStep('step_pending', label)
     const late = this.#core.calls.sendAgain('step', sent, call, this.#run.lease.until).then((reply) => {
       this.#onTheirWay.delete(late)
       if (reply === null) this.#hasGivenUp = true
       else this.#heard(reply, call.sentAt, sent.step)
-      if (reply?.ok === true && sent.step.state === 'done') this.#run.tellStep('step_done', label)
+      if (reply?.ok === true && sent.step.state === 'done') this.#run.reportStep('step_done', label)
       this.#look()
     })
     this.#onTheirWay.add(late)
@@ -310,7 +310,7 @@ export class Steps {
   #heard(reply: CommandReply, sentAt: number, change: StepChange): void {
     const { lease, isEnding } = this.#run
     if (!reply.ok) {
-      if (!isEnding) lease.take()
+      if (!isEnding) this.#run.loseLease('taken')
       return
     }
     lease.renewedAt(sentAt)

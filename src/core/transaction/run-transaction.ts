@@ -1,11 +1,12 @@
-import { waitBegan, waitEnded } from '../calls/awaited.js'
-import type { RunEnd } from '../events/refusal.js'
+import { monotonicNow, waitBegan, waitEnded } from '../calls/timers.js'
+import { createUnconfirmedRefusal, type RunEnd } from '../events/refusal.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import { transactionLateError, transactionMisuseError, transactionTimedOutError } from '../misuse.js'
 import type { Answer } from '../record/record.js'
 import type { Run } from '../run/run.js'
 import { type Completion, type OfferedEnd, OfferedEnds, type OpenTransaction } from '../run/run-end.js'
 import type { StepEnd } from '../run/step.js'
+import { toKeptAnswer } from '../store.js'
 import { limitStatement, WaitForClient, WorkCall } from './transaction-call.js'
 
 /**
@@ -50,13 +51,13 @@ export class RunTransaction implements OpenTransaction {
 
   /** @throws IdempotencyError for misuse: nothing was sent. */
   constructor(run: Run, kind: 'transaction' | 'step') {
-    run.checkEntry()
+    run.assertMayTransact()
     this.#holdsAnswer = kind === 'transaction'
     if (this.#holdsAnswer) run.source?.entered()
     this.#run = run
     run.enter(this)
     waitBegan()
-    this.#timer = setTimeout(() => this.#overdue(), run.remainingMs)
+    this.#timer = setTimeout(() => this.#overdue(), Math.max(0, run.lease.until - monotonicNow()))
   }
 
   get isLeftBehind(): boolean {
@@ -206,7 +207,7 @@ export class RunTransaction implements OpenTransaction {
       const { end } = this.#offered
       if (end === undefined) throw transactionMisuseError('transaction_unanswered')
       const { answer } = end
-      return answer === null ? null : this.#run.completionOf(answer)
+      return answer === null ? null : toCompletion(this.#run, answer)
     })
   }
 
@@ -224,7 +225,7 @@ export class RunTransaction implements OpenTransaction {
   /** The COMMIT was confirmed: the record is completed, and the answer is sent. */
   committed(): void {
     const answer = this.#offered.end?.answer as Answer
-    void this.#close(() => this.#run.committed(answer))
+    void this.#close(() => this.#run.commit(answer))
   }
 
   /** It was rolled back, or never begun: the answer is discarded, and the run continues, unless that is a failure. */
@@ -241,13 +242,13 @@ export class RunTransaction implements OpenTransaction {
    * was rolled back, and the next attempt may run; or it is still unknown, and the client is told to retry.
    */
   async resolve(): Promise<boolean> {
-    const outcome = await this.#run.outcomeOfCommit(this.#offered.end?.answer as Answer)
+    const outcome = await this.#run.findCommitOutcome(this.#offered.end?.answer as Answer)
     if (outcome === 'committed') {
       this.committed()
       return true
     }
     if (outcome === 'rolled back') await this.rolledBack()
-    else void this.#close(() => outcome)
+    else void this.#close(() => createUnconfirmedRefusal(this.#run.options))
     return false
   }
 
@@ -324,11 +325,17 @@ export class RunTransaction implements OpenTransaction {
     clearTimeout(this.#timer)
     this.isCompleting = false
     waitEnded()
-    this.#run.left()
+    this.#run.leave()
     if (this.#holdsAnswer) this.#run.source?.left()
     const settled = ends?.()
     this.#run.lease.resume()
     this.#left?.resolve()
     if (settled !== undefined) this.#offered.tell(await settled)
   }
+}
+
+/** What the store completes the record of a run with. */
+export function toCompletion({ token, fingerprint, recordKey, options }: Run, answer: Answer): Completion {
+  const { store, retentionMs } = options
+  return { token, retentionMs, answer: toKeptAnswer(store, recordKey, fingerprint, answer) }
 }

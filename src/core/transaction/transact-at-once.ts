@@ -4,8 +4,8 @@ import type { StepChange } from '../record/record.js'
 import type { Completion, Finish } from '../run/run-end.js'
 import type { RecordedResult, StepEnd } from '../run/step.js'
 import type { Store } from '../store.js'
-import { RunTransaction } from './run-transaction.js'
-import { ROLL_BACK, requireRun, toFinish } from './transact.js'
+import { RunTransaction, toCompletion } from './run-transaction.js'
+import { ROLL_BACK, readAnswerByHand, requireRun, toFinish } from './transact.js'
 import { isEndByWork } from './transaction-call.js'
 
 /** What a store provides if its transactions are synchronous, on one connection. */
@@ -36,7 +36,7 @@ export async function transactAtOnce<Value>(
   allowEmpty = false,
 ): Promise<Value> {
   const run = requireRun(context, store)
-  const { looked } = run
+  const { unclaimed } = run
   const transaction = new RunTransaction(run, 'transaction')
   let value: Value | undefined
   let isRefused = false
@@ -45,21 +45,21 @@ export async function transactAtOnce<Value>(
     await transaction.until(
       transactions.transaction(() => {
         transaction.beginAtOnce()
-        isTaken = looked !== undefined && transactions.enter?.(run.recordKey, looked.entry) !== true
+        isTaken = unclaimed !== undefined && transactions.enter?.(run.recordKey, unclaimed.entry) !== true
         if (isTaken) throw operationTakenError()
-        looked?.entered()
+        unclaimed?.enter()
         value = settled(work())
         const completion = settled(transaction.resolved(value)) as Completion | null
         isRefused = completion === null
         if (completion === null) throw ROLL_BACK
-        if (looked === undefined) transactions.complete(run.recordKey, completion, allowEmpty)
-        else transactions.finish?.(run.recordKey, toFinish(run, looked, completion), allowEmpty)
+        if (unclaimed === undefined) transactions.complete(run.recordKey, completion, allowEmpty)
+        else transactions.finish?.(run.recordKey, toFinish(run, unclaimed, completion), allowEmpty)
       }),
     )
   } catch (error) {
-    if (isEndByWork(error)) looked === undefined ? run.mayHaveEffect() : looked.endedByWork()
+    if (isEndByWork(error)) run.onEndedByWork()
     await transaction.rolledBack()
-    if (isTaken) looked?.refuse()
+    if (isTaken) unclaimed?.giveUp()
     if (!isRefused) throw error
     return value as Value
   }
@@ -113,11 +113,9 @@ export function completeByHandAtOnce(
   complete: (recordKey: string, completion: Completion) => void,
 ): void {
   const run = requireRun(context, store)
-  run.mustBeClaimed('completeIn')
-  run.checkByHand()
-  const given = run.answerByHand(answer)
-  complete(run.recordKey, run.completionOf(given))
-  run.completedByHand(given)
+  const given = readAnswerByHand(run, answer)
+  complete(run.recordKey, toCompletion(run, given))
+  run.completeByHand(given)
 }
 
 /** @throws IdempotencyError `transaction_asynchronous` */

@@ -1,4 +1,3 @@
-import { isKeptIn } from '../calls/sending-store.js'
 import {
   contextMissingError,
   operationTakenError,
@@ -6,13 +5,13 @@ import {
   transactionsMissingError,
 } from '../misuse.js'
 import type { Entered, Entry } from '../record/looked.js'
-import type { StepChange } from '../record/record.js'
+import type { Answer, StepChange } from '../record/record.js'
 import { RUN } from '../run/context.js'
 import type { Run } from '../run/run.js'
-import type { Completion, Finish, LookedKey } from '../run/run-end.js'
+import type { Completion, Finish, UnclaimedKey } from '../run/run-end.js'
 import type { RecordedResult, StepEnd } from '../run/step.js'
-import type { Store } from '../store.js'
-import { RunTransaction } from './run-transaction.js'
+import { isKeptIn, type Store } from '../store.js'
+import { RunTransaction, toCompletion } from './run-transaction.js'
 import { isEndByWork, limitStatement, readResult, type WorkCall } from './transaction-call.js'
 
 /**
@@ -82,19 +81,19 @@ export async function transact<Tx, Value, Options>(
   allowEmpty = false,
 ): Promise<Value> {
   const run = requireRun(context, store)
-  const { looked } = run
+  const { unclaimed } = run
   for (;;) {
     for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
     const transaction = new RunTransaction(run, 'transaction')
     const way =
-      looked === undefined
+      unclaimed === undefined
         ? claimedWay(run, transaction, transactions, options, allowEmpty)
-        : lookedWay(run, looked, transaction, transactions, allowEmpty)
-    const done = await transactOnce(transaction, way, transactions, work, options)
+        : unclaimedWay(run, unclaimed, transaction, transactions, allowEmpty)
+    const done = await transactOnce(run, transaction, way, transactions, work, options)
     if (done !== TAKEN) return done.value
     // It was rolled back, and its connection given back, so that waiting holds none.
-    if (looked === undefined || !(await looked.freed())) {
-      looked?.refuse()
+    if (unclaimed === undefined || !(await unclaimed.waitUntilFree())) {
+      unclaimed?.giveUp()
       throw operationTakenError()
     }
   }
@@ -105,14 +104,13 @@ interface Way<Tx> {
   /** Resolves with whether the transaction may go on. */
   enters(tx: Tx, call: WorkCall): Promise<boolean>
   finishes(tx: Tx, completion: Completion): Promise<void>
-  /** The work has ended the transaction itself, so what it has written may be committed. */
-  endedByWork(): void
 }
 
 /** Another attempt has the key, so the transaction was rolled back. */
 const TAKEN = Symbol('taken')
 
 async function transactOnce<Tx, Value, Options>(
+  run: Run,
   transaction: RunTransaction,
   way: Way<Tx>,
   transactions: Transactions<Tx, Options>,
@@ -154,7 +152,7 @@ async function transactOnce<Tx, Value, Options>(
     // An error before the completion: there was no COMMIT.
     const isOpen = progress === 'completed' && (transaction.isGivenUp || transactions.leavesOpen(error))
     if (isOpen && (await transaction.resolve())) return { value: value as Value }
-    if (isEndByWork(error)) way.endedByWork()
+    if (isEndByWork(error)) run.onEndedByWork()
     if (!isOpen) await transaction.rolledBack()
     if (progress === 'taken') return TAKEN
     throw error
@@ -177,7 +175,6 @@ function claimedWay<Tx, Options>(
       return true
     },
     finishes: (tx, completion) => transactions.complete(tx, run.recordKey, completion, allowEmpty),
-    endedByWork: () => run.mayHaveEffect(),
   }
 }
 
@@ -185,9 +182,9 @@ function claimedWay<Tx, Options>(
 const FENCE_MS = 10
 
 /** Nothing was claimed: the transaction takes the key. */
-function lookedWay<Tx, Options>(
+function unclaimedWay<Tx, Options>(
   run: Run,
-  looked: LookedKey,
+  key: UnclaimedKey,
   transaction: RunTransaction,
   transactions: Transactions<Tx, Options>,
   allowEmpty: boolean,
@@ -198,24 +195,22 @@ function lookedWay<Tx, Options>(
     throw transactionsMissingError('the store, with `enter` and `finish`,')
   return {
     async enters(tx, call) {
-      const { entry } = looked
+      const { entry } = key
       let entered = await transaction.inTime(call, enter.call(transactions, tx, recordKey, entry))
       if (entered === 'locked') {
         await new Promise((resolve) => setTimeout(resolve, FENCE_MS))
         transaction.stillOpen(call)
         entered = await transaction.inTime(call, enter.call(transactions, tx, recordKey, entry))
       }
-      if (entered === 'entered') looked.entered()
+      if (entered === 'entered') key.enter()
       return entered === 'entered'
     },
-    finishes: (tx, completion) =>
-      finish.call(transactions, tx, recordKey, toFinish(run, looked, completion), allowEmpty),
-    endedByWork: () => looked.endedByWork(),
+    finishes: (tx, completion) => finish.call(transactions, tx, recordKey, toFinish(run, key, completion), allowEmpty),
   }
 }
 
 /** The completion of a record that no claim has made. */
-export function toFinish({ fingerprint }: Run, { entry }: LookedKey, completion: Completion): Finish {
+export function toFinish({ fingerprint }: Run, { entry }: UnclaimedKey, completion: Completion): Finish {
   const { seen, attempt } = entry
   return { ...completion, fingerprint, seen, attempt }
 }
@@ -313,10 +308,8 @@ export async function completeByHand(
   complete: (recordKey: string, completion: Completion, isAwaited: () => boolean) => Promise<void> | void,
 ): Promise<void> {
   const run = requireRun(context, store)
-  run.mustBeClaimed('completeIn')
-  run.checkByHand()
-  const given = run.answerByHand(answer)
-  const completion = run.completionOf(given)
+  const given = readAnswerByHand(run, answer)
+  const completion = toCompletion(run, given)
   await run.lease.pauseAndLock()
   let isUnknown = false
   const sent = async () => complete(run.recordKey, completion, () => !isUnknown)
@@ -326,11 +319,18 @@ export async function completeByHand(
     })
   } catch (error) {
     // It may still arrive, and be committed: the record tells.
-    if (isUnknown) run.completedByHand(given)
-    else run.notCompletedByHand()
+    if (isUnknown) run.completeByHand(given)
+    else run.refuseByHand()
     throw error
   }
-  run.completedByHand(given)
+  run.completeByHand(given)
+}
+
+/** @throws IdempotencyError for misuse, and `arguments_invalid`: the run cannot have this answer. Nothing was sent. */
+export function readAnswerByHand(run: Run, answer: unknown): Answer {
+  run.assertClaimed('completeIn')
+  run.assertMayCommit()
+  return run.source === undefined ? (answer as Answer) : run.source.answerOf(answer)
 }
 
 /** @throws IdempotencyError `context_missing`, `context_foreign` */

@@ -54,7 +54,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
   }
 
   get maySendParts(): boolean {
-    return this.#run.looked === undefined
+    return this.#run.unclaimed === undefined
   }
 
   keepsBody(byteLength: number, contentType: unknown): boolean {

@@ -15,20 +15,14 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a success is sent before the store has confirmed it',
-    find: `const call = this.core.calls.send('complete', this)
-`,
-    replace: `const call = this.core.calls.send('complete', this)
-    if (this.isProtected) {
-      void whenever(call.whenReplied(), (reply) => reply && this.completed(reply, answer, true))
-      return SEND
-    }
-`,
+    find: "mustBeConfirmed }, { do: 'send complete', answer })",
+    replace: `mustBeConfirmed }, ...(facts.attempt > 0 ? [{ do: 'tell', end: 'own' } as const] : []), { do: 'send complete', answer })`,
     check: 'S3',
   },
   {
     name: 'an owner that lost its lease sends its own answer',
-    find: 'return endAfterLoss(record, this.identity, this.options)',
-    replace: 'return SEND',
+    find: 'return this.#tell(endAfterLoss(effect.record, this.#run.identity, this.#core.options))',
+    replace: 'return this.#tell(SEND)',
     check: 'S3',
   },
   {
@@ -47,8 +41,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a failure whose outcome is unknown counts as certain',
-    find: '    this.failure = failure\n    const call = this.core',
-    replace: '    this.failure = { ...failure, uncertain: false } as Failure\n    const call = this.core',
+    find: 'this.#run.failure = effect.failure',
+    replace: 'this.#run.failure = { ...effect.failure, uncertain: false }',
     check: 'S5',
     scale: 0.15,
   },
@@ -78,8 +72,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'another body gets the answer of the first',
-    find: 'new Run(identity, this.#core)',
-    replace: `new Run({ ...identity, fingerprint: 'f' }, this.#core)`,
+    find: 'new Run(identity, this.#core,',
+    replace: `new Run({ ...identity, fingerprint: 'f' }, this.#core,`,
     check: 'S9',
   },
   {

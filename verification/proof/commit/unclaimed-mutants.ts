@@ -7,10 +7,8 @@ import type { Mutant } from '../mutants/mutant.js'
 const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a failure is sent before the key was looked at once more',
-    find: `async #fenced(failure: Failure | null): Promise<RunEnd> {
-      const found = await this.#fence()`,
-    replace: `async #fenced(failure: Failure | null): Promise<RunEnd> {
-      const found: Fenced = { isTaken: false, record: null, isOwn: false }`,
+    find: 'fenced(state, event.found)',
+    replace: 'fenced(state, { isTaken: false, record: null, isOwn: false })',
     check: 'S3',
   },
   {
@@ -50,8 +48,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a success without a transaction is sent',
-    find: "return this.#withhold('no_transaction', createTransactionMissingRefusal())",
-    replace: 'return this.#fenced(null)',
+    find: "withhold(state, 'no_transaction', 'transaction missing')",
+    replace: "fence(state, null, 'own')",
     check: 'S3',
   },
   {

@@ -1,5 +1,6 @@
 import { Findings, type Layer } from '../layer.js'
 import type { Bounds, Choice } from './choices.js'
+import { walkEveryRun } from './every-run.js'
 import { countIn, noHappenings } from './happenings.js'
 import { type Policy, startProcesses } from './processes.js'
 import { installVirtualClock } from './virtual-clock.js'
@@ -20,7 +21,10 @@ interface Search extends Bounds {
 export const explore: Layer = async ({ scale, until, progress }) => {
   const findings = new Findings()
   const happenings = noHappenings()
-  const figures = { states: 0, transitions: 0, 'choices in the longest path': 0 }
+  const figures = {
+    ...{ states: 0, transitions: 0, 'choices in the longest path': 0 },
+    'situations of one run, in its machine alone': walkEveryRun(findings),
+  }
   const found: Record<string, number> = {}
   let exhausted = 0
   const searches: readonly Search[] = searchesFor(scale).map((search) => ({ steps: 0, ...search }))

@@ -18,26 +18,20 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: "a stale owner's answer is sent",
-    find: 'return endAfterLoss(record, this.identity, this.options)',
-    replace: 'return SEND',
+    find: 'return this.#tell(endAfterLoss(effect.record, this.#run.identity, this.#core.options))',
+    replace: 'return this.#tell(SEND)',
     check: 'S3',
   },
   {
     name: 'an answer is sent before it is stored',
-    find: `const call = this.core.calls.send('complete', this)
-`,
-    replace: `const call = this.core.calls.send('complete', this)
-    if (this.lease.check()) {
-      void whenever(call.whenReplied(), (late) => late !== null && this.completed(late, answer, true))
-      return SEND
-    }
-`,
+    find: "mustBeConfirmed }, { do: 'send complete', answer })",
+    replace: `mustBeConfirmed }, ...(lease === 'held' ? [{ do: 'tell', end: 'own' } as const] : []), { do: 'send complete', answer })`,
     check: 'S3',
   },
   {
     name: 'an unconfirmed success is sent without a lease',
-    find: 'mustBeConfirmed || !this.lease.check() ?',
-    replace: 'mustBeConfirmed ?',
+    find: "{ do: 'tell', end: state.lease === 'held' ? end : 'unconfirmed' }",
+    replace: "{ do: 'tell', end }",
     check: 'S3',
   },
   {
@@ -54,8 +48,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'mayHaveEffect is ignored',
-    find: 'this.#mayHaveHadEffect = true',
-    replace: 'this.#mayHaveHadEffect = false',
+    find: 'this.know({ mayHaveEffect: true })',
+    replace: 'this.know({ mayHaveEffect: false })',
     check: 'S5',
   },
   {
@@ -143,8 +137,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: "a mismatched request gets the other's answer",
-    find: 'new Run(identity, this.#core)',
-    replace: "new Run({ ...identity, fingerprint: 'f' }, this.#core)",
+    find: 'new Run(identity, this.#core,',
+    replace: "new Run({ ...identity, fingerprint: 'f' }, this.#core,",
     check: 'S9',
   },
   {
@@ -185,8 +179,27 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a failure waits for its release for ever',
-    find: 'return this.lease.check() ? SEND : createUnconfirmedRefusal(this.options)',
-    replace: 'return this.lease.check() ? SEND : new Promise<RunEnd>(() => {})',
+    find: "failure, end }, again, { do: 'check lease' })",
+    replace: 'failure, end }, again)',
+    check: 'L2',
+  },
+  {
+    name: 'a client whose run has lost its record is told twice',
+    find: "? to({ ...waits, end: null }, ...pending, { do: 'tell', end: 'unconfirmed' })",
+    replace:
+      "? to({ ...waits, end: 'unconfirmed' }, ...pending, { do: 'tell', end: 'unconfirmed' }, { do: 'check lease' })",
+    check: 'L2',
+  },
+  {
+    name: 'a failure during a step is never released',
+    find: "case 'steps over':\n      return release(state, state, end)",
+    replace: "case 'steps over':\n      return over(state, 'otherwise', ...tellOnce(end))",
+    check: 'L2',
+  },
+  {
+    name: 'a failure that is kept is told before it is stored',
+    find: "return after({ do: 'claim made', attempt }, stored)",
+    replace: "return after({ do: 'tell', end: 'own' }, stored)",
     check: 'L2',
   },
 ]

@@ -170,7 +170,7 @@ export const mutants: readonly Mutant[] = [
     'run.reportError(error)\n    return handleError.call',
     'return handleError.call',
   ),
-  planted('S5', 'a possible effect is forgotten', 'this.#mayHaveHadEffect = true', ''),
+  planted('S5', 'a possible effect is forgotten', 'this.know({ mayHaveEffect: true })', ''),
   planted(
     'L1',
     'a destroyed response keeps its key',
@@ -211,7 +211,7 @@ export const mutants: readonly Mutant[] = [
   planted(
     'L3',
     'the timer of a run outlives it',
-    "this.state = 'ended'\n    clearTimeout(this.#timer)",
-    "this.state = 'ended'\n    setInterval(() => this.check(), 1_000)",
+    'this.#hasEnded = true\n    clearTimeout(this.#timer)',
+    'this.#hasEnded = true\n    setInterval(() => this.check(), 1_000)',
   ),
 ]

@@ -222,7 +222,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'sealed: a body is kept as it is',
     find: 'sealAnswer(answer, { key, fingerprint, place }, options)',
-    replace: '({ ...sealedAnswer(answer, { key, fingerprint, place }, options), body: answer.body })',
+    replace: '({ ...sealAnswer(answer, { key, fingerprint, place }, options), body: answer.body })',
     layer,
     check: 'S13',
   },

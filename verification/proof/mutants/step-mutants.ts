@@ -37,8 +37,8 @@ export const stepsInPeace: readonly Planted[] = [
   },
   {
     name: 'a failure while a step is at the bank is released at once',
-    find: 'if (this.steps?.areSettled !== false || monotonicNow() >= this.lease.until)\n',
-    replace: 'if (this.steps?.areSettled !== false || this.isEnding || monotonicNow() >= this.lease.until)\n',
+    find: 'const isInStep = this.#steps?.areSettled === false && monotonicNow() < this.lease.until',
+    replace: 'const isInStep = this.#steps?.areSettled === false && monotonicNow() < 0',
     check: 'S14',
   },
   {
@@ -61,8 +61,8 @@ export const stepsInPeace: readonly Planted[] = [
   },
   {
     name: 'a step that has begun does not count as an effect',
-    find: 'this.uncertain = this.isEarlierUnknown || may',
-    replace: 'this.uncertain = this.isEarlierUnknown',
+    find: 'this.#run.know({ hasStep: this.#begun > 0 })',
+    replace: 'this.#run.know({ hasStep: false })',
     check: 'S5',
   },
 ]

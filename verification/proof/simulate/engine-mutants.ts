@@ -11,8 +11,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'an unconfirmed success is sent after the lease was lost',
-      find: 'mustBeConfirmed || !this.lease.check() ?',
-      replace: 'mustBeConfirmed ?',
+      find: "{ do: 'tell', end: state.lease === 'held' ? end : 'unconfirmed' }",
+      replace: "{ do: 'tell', end }",
       check: 'S2',
       // It takes a stall, a successor's success and an outage, one upon the other.
       scale: 0.1,
@@ -26,39 +26,38 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: "a stale owner's answer is sent",
-      find: 'return endAfterLoss(record, this.identity, this.options)',
-      replace: 'return SEND',
+      find: 'return this.#tell(endAfterLoss(effect.record, this.#run.identity, this.#core.options))',
+      replace: 'return this.#tell(SEND)',
       check: 'S3',
     },
     {
       name: 'a pending completion is not tried again',
-      find: "void this.core.calls.sendAgain('complete', this, call, this.lease.until).then",
-      replace: 'void Promise.resolve(null as CommandReply | null).then',
+      find: 'return this.#sendAgain(effect.isAwaited)',
+      replace: "return void Promise.resolve().then(() => this.#run.on({ type: 'given up' }))",
       check: 'S3',
     },
     {
       name: 'mayHaveEffect is ignored',
-      find: 'this.#mayHaveHadEffect = true',
+      find: 'this.know({ mayHaveEffect: true })',
       replace: '',
       check: 'S5',
     },
     {
       name: 'a failure of which nobody says that it is certain counts as certain',
-      find: ': { uncertain: true, because }',
-      replace: ': { uncertain: false, because }',
+      find: "'declared' } : { uncertain: true, because }",
+      replace: "'declared' } : { uncertain: false, because }",
       check: 'S5',
     },
     {
       name: 'what is said of a failure hides an earlier effect',
-      find: "if (this.#mayHaveHadEffect || this.uncertain) return { uncertain: true, because: 'may_have_effect' }",
-      replace:
-        "if (how === 'perhaps' && this.#mayHaveHadEffect) return { uncertain: true, because: 'may_have_effect' }",
+      find: "if (facts.mayHaveEffect || facts.hasStep) return { uncertain: true, because: 'may_have_effect' }",
+      replace: "if (how === 'perhaps' && facts.mayHaveEffect) return { uncertain: true, because: 'may_have_effect' }",
       check: 'S5',
     },
     {
       name: 'a success is not withheld where its storing is not confirmed',
-      find: 'mustBeConfirmed || !this.lease.check() ?',
-      replace: '!this.lease.check() ?',
+      find: 'return mustBeConfirmed',
+      replace: 'return mustBeConfirmed && answer.status === 0',
       check: 'S3',
     },
     {
@@ -82,8 +81,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a mismatched request is given the answer',
-      find: 'new Run(identity, this.#core)',
-      replace: "new Run({ ...identity, fingerprint: 'f' }, this.#core)",
+      find: 'new Run(identity, this.#core,',
+      replace: "new Run({ ...identity, fingerprint: 'f' }, this.#core,",
       check: 'S9',
     },
     {
@@ -143,9 +142,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a completed run is never over',
-      find: 'this.core.duplicates?.completed(this.recordKey, this, answer)\n',
-      replace:
-        'this.core.duplicates?.completed(this.recordKey, this, answer)\n      if (answer !== null) return SEND\n',
+      find: "{ do: 'wake', answer }, { do: 'end' }, ...told",
+      replace: "{ do: 'wake', answer }, ...told",
       check: 'L3',
     },
     {

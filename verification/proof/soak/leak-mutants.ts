@@ -96,8 +96,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the timer of a run outlives it',
-    find: "this.state = 'ended'\n    clearTimeout(this.#timer)",
-    replace: "this.state = 'ended'",
+    find: 'this.#hasEnded = true\n    clearTimeout(this.#timer)',
+    replace: 'this.#hasEnded = true',
     layer,
     check: 'S12',
   },
@@ -110,9 +110,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a run is still counted when it has ended',
-    find: 'if (renewal === undefined || renewal.reply !== undefined) this.#ended()\n',
+    find: 'if (renewal === undefined || renewal.reply !== undefined) this.#finish()\n',
     replace:
-      'if (this.attempt > 1) return\n    if (renewal === undefined || renewal.reply !== undefined) this.#ended()\n',
+      'if (this.#run.attempt > 1) return\n    if (renewal === undefined || renewal.reply !== undefined) this.#finish()\n',
     layer,
     check: 'L3',
   },
@@ -235,8 +235,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a completion that is not answered in time is dropped',
-    find: "void this.core.calls.sendAgain('complete', this, call, this.lease.until).then",
-    replace: 'void Promise.resolve(null as CommandReply | null).then',
+    find: 'return this.#sendAgain(effect.isAwaited)',
+    replace: "return void Promise.resolve().then(() => this.#run.on({ type: 'given up' }))",
     layer,
     check: 'S3',
   },

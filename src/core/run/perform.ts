@@ -1,0 +1,233 @@
+import type { Sender, StoreCall } from '../calls/store-call.js'
+import { keepProcessAlive } from '../calls/timers.js'
+import type { IdempotencyError } from '../errors.js'
+import { type EngineEvent, tellNotRun } from '../events/events.js'
+import {
+  createInFlightRefusal,
+  createTransactionMissingRefusal,
+  createUnconfirmedRefusal,
+  endAfterLoss,
+  explainNotRun,
+  type RunEnd,
+  SEND,
+} from '../events/refusal.js'
+import { traceRunEnd } from '../events/trace.js'
+import { type MaybePromise, whenever } from '../maybe-promise.js'
+import { misuseError } from '../misuse.js'
+import type { Identity } from '../record/identity.js'
+import type { Answer, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
+import type { SentOperation } from '../store.js'
+import type { CoreParts } from './core-parts.js'
+import type { Lease } from './lease.js'
+import type { AnswerSource } from './run-end.js'
+import type { OwnEnd, RunEffect, RunEvent } from './run-state.js'
+import { type LookedUpKey, warnOfMissingTransaction } from './unclaimed-key.js'
+
+const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
+
+/** A run, as far as its effects need it. */
+interface PerformedRun extends Sender {
+  readonly identity: Identity
+  readonly previousOutcome: PreviousOutcome
+  readonly lease: Lease
+  readonly source: AnswerSource | undefined
+  readonly unclaimed: LookedUpKey | undefined
+  /** What the next command sends. */
+  answer: Answer | null
+  failure: SentOperation['failure']
+  on(event: RunEvent): void
+}
+
+/** How an unconfirmed COMMIT ended; `'unknown'`: `maxRunMs` has passed. */
+export type CommitOutcome = 'committed' | 'rolled back' | 'unknown'
+
+/** Performs the effects of a run: sends its commands, reports its events, tells its client, and closes it. */
+export class EffectPerformer {
+  /** Nothing more is sent for the record. */
+  isOver = false
+  tellTransaction: ((outcome: CommitOutcome) => void) | undefined = undefined
+  readonly #run: PerformedRun
+  readonly #core: CoreParts
+  #lastCall: StoreCall<CommandReply> | undefined = undefined
+  /** What the client gets, once that is known; and what resolves the promise of whoever waits for it. */
+  #told: RunEnd | undefined = undefined
+  #later: Promise<RunEnd> | undefined = undefined
+  #resolveLater: ((end: RunEnd) => void) | undefined = undefined
+  #abort: AbortController | undefined = undefined
+  /** Why the handler should stop; the first reason counts. */
+  #stopReason: IdempotencyError | undefined = undefined
+  /** Nothing is pending, and the last event was reported. */
+  #hasEnded = false
+  #whenEnded: (() => void)[] | undefined = undefined
+
+  constructor(run: PerformedRun, core: CoreParts) {
+    this.#run = run
+    this.#core = core
+  }
+
+  get signal(): AbortSignal {
+    if (!this.isOver) this.#run.lease.check() // After a suspension of the process, sockets may be served before timers.
+    this.#abort ??= new AbortController()
+    if (this.#stopReason !== undefined && !this.#abort.signal.aborted) this.#abort.abort(this.#stopReason)
+    return this.#abort.signal
+  }
+
+  stopWork(because: 'run_failed' | 'lease_lost'): void {
+    this.#stopReason ??= misuseError(because)
+    this.#abort?.abort(this.#stopReason)
+  }
+
+  whenTold(): MaybePromise<RunEnd> {
+    if (this.#told !== undefined) return this.#told
+    this.#later ??= new Promise((resolve) => {
+      this.#resolveLater = resolve
+    })
+    return this.#later
+  }
+
+  whenEnded(): Promise<void> {
+    if (this.#hasEnded) return Promise.resolve()
+    this.#whenEnded ??= []
+    const waiting = this.#whenEnded
+    return new Promise((resolve) => waiting.push(resolve))
+  }
+
+  emit(event: EngineEvent): void {
+    this.#core.emit(event, this.#run.token)
+  }
+
+  reportClaim(): void {
+    if (!this.#core.isHeard()) return
+    const { identity, attempt, previousOutcome } = this.#run
+    const { scope, key } = identity
+    this.emit({ type: 'claimed', scope, key, attempt, previousOutcome, because: CLAIM_REASONS[previousOutcome] })
+  }
+
+  perform(effect: RunEffect) {
+    switch (effect.do) {
+      case 'send complete':
+        this.#run.answer = effect.answer
+        return this.#send('complete')
+      case 'send release':
+        this.#run.failure = effect.failure
+        return this.#send('release')
+      case 'send again':
+        return this.#sendAgain(effect.isAwaited)
+      case 'send begin':
+      case 'send fence':
+      case 'send withhold':
+        return void this.#run.unclaimed?.send(effect)
+      case 'claim made':
+        return this.#run.unclaimed?.enter()
+      case 'check lease':
+        this.#run.lease.check()
+        return this.#run.on({ type: 'lease checked' })
+      case 'renew':
+        return void this.#run.lease.renewNow().then((reply) => this.#run.on({ type: 'renewed', reply }))
+      case 'report':
+        return this.#report(effect)
+      case 'stop work':
+        return this.stopWork(effect.because)
+      case 'wake':
+        return this.#core.duplicates?.completed(this.#run.recordKey, this.#run, effect.answer)
+      case 'free key':
+        return this.#core.duplicates?.leave(this.#run.recordKey, this.#run)
+      case 'tell':
+        return this.#tell(this.#ownEnd(effect.end))
+      case 'tell as recorded':
+        return this.#tell(endAfterLoss(effect.record, this.#run.identity, this.#core.options))
+      case 'tell stored':
+        return this.#tell({ action: 'replay', answer: effect.answer, isOwn: true })
+      case 'tell transaction':
+        return this.tellTransaction?.(effect.outcome)
+      case 'refuse':
+        return this.#refuse(effect.because)
+      case 'abandon':
+        return this.#run.source?.timeOver()
+      case 'end':
+        return this.#close()
+    }
+  }
+
+  #send(command: 'complete' | 'release'): void {
+    const call = this.#core.calls.send(command, this.#run)
+    this.#lastCall = call
+    void whenever(call.whenReplied(), (reply) => this.#run.on(reply === null ? UNANSWERED : { type: 'replied', reply }))
+  }
+
+  #sendAgain(isAwaited: boolean): void {
+    const call = this.#lastCall as StoreCall<CommandReply>
+    const late = this.#core.calls.sendAgain(
+      call.command as 'complete' | 'release',
+      this.#run,
+      call,
+      this.#run.lease.until,
+    )
+    if (isAwaited) void keepProcessAlive(late)
+    void late.then((reply) => this.#run.on(reply === null ? { type: 'given up' } : { type: 'replied', reply }))
+  }
+
+  #ownEnd(end: OwnEnd | 'transaction missing'): RunEnd {
+    if (end === 'own') return SEND
+    if (end === 'unconfirmed') return createUnconfirmedRefusal(this.#core.options)
+    warnOfMissingTransaction()
+    return createTransactionMissingRefusal()
+  }
+
+  /** Another attempt prevents the answer. */
+  #refuse(because: IdempotencyRecord | 'unconfirmed' | 'in flight'): void {
+    const { identity } = this.#run
+    const { options } = this.#core
+    const isRecord = typeof because === 'object'
+    const refused = because === 'unconfirmed' ? createUnconfirmedRefusal(options) : createInFlightRefusal(0, options)
+    const notRun = isRecord ? explainNotRun(because, identity, options) : refused
+    tellNotRun((event) => this.emit(event), notRun, identity, isRecord ? because : null)
+    this.#close()
+    this.#tell(notRun)
+  }
+
+  #tell(end: RunEnd): void {
+    if (this.#told !== undefined) return
+    this.#told = end
+    this.#resolveLater?.(end)
+  }
+
+  /** Called after the last event of the run; waits for the event of a renewal that is still unanswered. */
+  #close(): void {
+    if (this.isOver) return
+    this.isOver = true
+    traceRunEnd(this.#run.identity, this.#run.attempt, this.#run.token)
+    this.#core.duplicates?.leave(this.#run.recordKey, this.#run)
+    const renewal = this.#run.lease.end()
+    if (renewal === undefined || renewal.reply !== undefined) this.#finish()
+    else void whenever(renewal.whenReplied(), () => this.#finish())
+  }
+
+  #finish(): void {
+    this.#hasEnded = true
+    this.#core.activity.end()
+    if (this.#whenEnded !== undefined) for (const resolve of this.#whenEnded) resolve()
+  }
+
+  // --- what it reports
+
+  #report(effect: Extract<RunEffect, { do: 'report' }>) {
+    const { identity, attempt } = this.#run
+    const about = { scope: identity.scope, key: identity.key, attempt }
+    switch (effect.type) {
+      case 'completed': {
+        const { status, body } = effect.answer
+        if (this.#core.isHeard()) this.emit({ type: 'completed', ...about, status, answerKept: body !== null })
+        return
+      }
+      case 'failed':
+        return this.emit({ type: 'failed', ...about, ...effect.failure })
+      case 'lease_lost':
+        return this.emit({ type: 'lease_lost', ...about, reason: effect.reason })
+      default:
+        return this.emit({ type: effect.type, ...about })
+    }
+  }
+}
+
+const UNANSWERED: RunEvent = { type: 'unanswered' }

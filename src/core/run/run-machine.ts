@@ -1,0 +1,300 @@
+/**
+ * What each event does to a run. Pure: the state and an event go in, the next state and the effects come out. `run.ts` performs the
+ * effects, and a proof walks this function directly.
+ *
+ * | state               | event                       | next                | effects                                          |
+ * |---------------------|-----------------------------|---------------------|--------------------------------------------------|
+ * | running             | answered                    | storing             | send `complete`                                  |
+ * | running             | failed                      | releasing           | stop the work; send `release`                    |
+ * | running             | failed, and it is kept      | storing             | stop the work; send `complete`                   |
+ * | running             | failed while a step runs    | waiting for steps   | stop the work; check the lease                   |
+ * | running, by hand    | answered, failed            | verifying           | send `release`: its reply shows the transaction  |
+ * | running             | commit unconfirmed          | verifying           | report it; send `release`                        |
+ * | running             | committed                   | over                | report it, wake duplicates, end, tell `own`      |
+ * | running             | lease over                  | running             | stop the work, end; nothing waits for its answer |
+ * | storing             | ok                          | over                | report it, wake duplicates, end, tell `own`      |
+ * | storing, releasing  | the record is another's     | over                | lose the lease, end, tell what the record says   |
+ * | storing             | unanswered                  | pending             | report it, send again, check the lease           |
+ * | releasing           | ok                          | over                | report it, end, tell `own`                       |
+ * | releasing           | unanswered                  | pending             | send again, check the lease                      |
+ * | waiting for steps   | lease checked: held         | waiting for steps   | tell `own`                                       |
+ * | waiting for steps   | lease checked: not held     | waiting for steps   | renew; the reply decides what to tell            |
+ * | waiting for steps   | steps over                  | releasing           | send `release`                                   |
+ * | pending             | lease checked               | pending             | tell `own` if it is held, else `unconfirmed`     |
+ * | pending             | a late reply, or given up   | over                | report it, end                                   |
+ * | verifying           | its answer is in the record | over, or running    | tell the transaction, or the client              |
+ * | verifying           | another reply, or given up  | over, or running    | report it, end, tell `unconfirmed`               |
+ * | each but over       | lease lost                  | the same            | report it, stop the work, free the key           |
+ *
+ * What is not in the table changes nothing. The laws, whatever the order of events:
+ * 1. A client is told once, and after the run was ended.
+ * 2. *Seen is stored.* `own` is told of an answer only if the store has confirmed it, or if the lease is held and the options allow it.
+ * 3. After `over` nothing is sent.
+ * 4. A failure that may have had its effect is uncertain.
+ */
+import type { FailureReason } from '../events/events.js'
+import { type Answer, type CommandReply, type IdempotencyRecord, isSameAnswer } from '../record/record.js'
+import type {
+  Failure,
+  FailureKind,
+  GivenFailure,
+  In,
+  OwnEnd,
+  RunEffect,
+  RunEvent,
+  RunFacts,
+  RunState,
+} from './run-state.js'
+
+export interface Transition {
+  readonly state: RunState
+  /** In order. What sends is the last one, since a synchronous store replies at once. */
+  readonly effects: readonly RunEffect[]
+}
+
+export function next(state: RunState, event: RunEvent): Transition {
+  if (event.type === 'known') return to({ ...state, facts: { ...state.facts, ...event.facts } })
+  if (state.phase === 'over') return to(state)
+  if (event.type === 'lease lost') return loseLease(state, event.reason)
+  if (event.type === 'lease given up') return to({ ...state, lease: 'gone' })
+  switch (state.phase) {
+    case 'running':
+      return whileRunning(state, event)
+    case 'storing':
+      return whileStoring(state, event)
+    case 'waiting for steps':
+      return whileWaiting(state, event)
+    case 'releasing':
+      return whileReleasing(state, event)
+    case 'pending':
+      return whilePending(state, event)
+    case 'verifying':
+      return whileVerifying(state, event)
+    default: // `unclaimed-machine.ts`
+      return to(state)
+  }
+}
+
+export function to(state: RunState, ...effects: readonly RunEffect[]): Transition {
+  return { state, effects }
+}
+
+function whileRunning(state: In<'running'>, event: RunEvent): Transition {
+  const { lease, facts, byHand } = state
+  const hasFailed = event.type === 'failed'
+  if (byHand !== null && (hasFailed || event.type === 'answered')) {
+    return verify(state, byHand, true, hasFailed && event.isWithdrawn ? 'unconfirmed' : 'own')
+  }
+  switch (event.type) {
+    case 'answered':
+      return store(state, event.answer, event.mustBeConfirmed)
+    case 'failed': {
+      // Stopped first, because a time limit may have responded while the handler still runs.
+      if (event.kept !== null) return after(STOP, store(state, event.kept.answer, event.kept.mustBeConfirmed))
+      const { how, because } = event
+      const end = event.isWithdrawn ? 'unconfirmed' : 'own'
+      if (!event.isInStep) return after(STOP, release(state, event, end))
+      return to({ phase: 'waiting for steps', lease, facts, how, because, end }, STOP, { do: 'check lease' })
+    }
+    case 'committed':
+      return completed({ lease, facts }, event.answer, 'committed', { do: 'tell', end: 'own' })
+    case 'commit unconfirmed':
+      return after({ do: 'report', type: 'completion_pending' }, verify(state, event.answer, false, 'own'))
+    case 'completed by hand':
+      return to({ ...state, byHand: event.answer })
+    case 'lease over':
+      return to({ ...state, lease: 'gone' }, STOP, { do: 'end' }, { do: 'abandon' })
+    default:
+      return to(state)
+  }
+}
+
+export const STOP: RunEffect = { do: 'stop work', because: 'run_failed' }
+
+export function after(first: RunEffect, { state, effects }: Transition): Transition {
+  return { state, effects: [first, ...effects] }
+}
+
+/** A failure kept for retries is stored as an answer. */
+export function store({ lease, facts }: Lasting, answer: Answer, mustBeConfirmed: boolean): Transition {
+  return to({ phase: 'storing', lease, facts, answer, mustBeConfirmed }, { do: 'send complete', answer })
+}
+
+export type Lasting = Pick<RunState, 'lease' | 'facts'>
+
+/** Judged when it is sent: a step may have been taken back until then. */
+function release({ lease, facts }: Lasting, { how, because }: GivenFailure, end: OwnEnd | null): Transition {
+  const failure = judgeFailure(facts, how, because)
+  return to({ phase: 'releasing', lease, facts, failure, end }, { do: 'send release', failure })
+}
+
+/**
+ * Finds out how a transaction that completes the record ended. A release waits for the transaction while it is open, so its reply
+ * is proof; a read would show the state before it.
+ */
+function verify({ lease, facts }: Lasting, answer: Answer, isByHand: boolean, end: OwnEnd): Transition {
+  const failure = judgeFailure(facts, 'perhaps', 'no_answer')
+  return to({ phase: 'verifying', lease, facts, answer, isByHand, end }, { do: 'send release', failure })
+}
+
+/** An uncertain attempt stays uncertain, whatever its failure. */
+export function judgeFailure(facts: RunFacts, how: FailureKind, because: FailureReason): Failure {
+  if (facts.isEarlierUnknown) return { uncertain: true, because: 'earlier_attempt' }
+  if (facts.mayHaveEffect || facts.hasStep) return { uncertain: true, because: 'may_have_effect' }
+  if (how === 'certainly') return { uncertain: false, because }
+  return facts.isDeclared ? { uncertain: false, because: 'declared' } : { uncertain: true, because }
+}
+
+function completed(
+  lasting: Lasting,
+  answer: Answer,
+  how: In<'over'>['how'],
+  ...told: readonly RunEffect[]
+): Transition {
+  return over(lasting, how, { do: 'report', type: 'completed', answer }, { do: 'wake', answer }, { do: 'end' }, ...told)
+}
+
+export function over({ facts }: Lasting, how: In<'over'>['how'], ...effects: readonly RunEffect[]): Transition {
+  return to({ phase: 'over', lease: 'gone', facts, how }, ...effects)
+}
+
+function whileStoring(state: In<'storing'>, event: RunEvent): Transition {
+  const { lease, facts, answer, mustBeConfirmed } = state
+  if (event.type === 'unanswered') {
+    const pending: RunEffect[] = [
+      { do: 'report', type: 'completion_pending' },
+      { do: 'send again', isAwaited: false },
+    ]
+    const waits = { phase: 'pending', lease, facts, answer, failure: null } as const
+    return mustBeConfirmed
+      ? to({ ...waits, end: null }, ...pending, { do: 'tell', end: 'unconfirmed' })
+      : to({ ...waits, end: 'own' }, ...pending, { do: 'check lease' })
+  }
+  if (event.type !== 'replied') return to(state)
+  if (event.reply.ok) return completed(state, answer, 'otherwise', { do: 'tell', end: 'own' })
+  if (isAnothers(state, event.reply.record)) return lost(state, event.reply.record, true)
+  return over(
+    state,
+    'otherwise',
+    { do: 'report', type: 'completion_pending' },
+    { do: 'report', type: 'completion_given_up' },
+    { do: 'end' },
+    { do: 'tell', end: 'own' },
+  )
+}
+
+/** An unprotected run has no record, so a failed one is nobody's. */
+export function isAnothers({ facts }: Lasting, record: IdempotencyRecord | null): boolean {
+  return facts.attempt > 0 || record?.state !== 'failed'
+}
+
+function lost(state: RunState, record: IdempotencyRecord | null, tells: boolean): Transition {
+  const lose = loseLease(state, 'taken').effects
+  const tell: RunEffect[] = tells ? [{ do: 'tell as recorded', record }] : []
+  return over(state, 'otherwise', ...lose, { do: 'end' }, ...tell)
+}
+
+function loseLease(state: RunState, reason: 'lapsed' | 'taken'): Transition {
+  const lease = reason === 'taken' ? 'gone' : 'lapsed'
+  if (state.lease !== 'held') return to(state.lease === 'gone' ? state : { ...state, lease })
+  const stop: RunEffect = { do: 'stop work', because: 'lease_lost' }
+  return to({ ...state, lease }, { do: 'report', type: 'lease_lost', reason }, stop, { do: 'free key' })
+}
+
+function whileReleasing(state: In<'releasing'>, event: RunEvent): Transition {
+  const { lease, facts, failure, end } = state
+  if (event.type === 'unanswered') {
+    const again: RunEffect = { do: 'send again', isAwaited: false }
+    return to({ phase: 'pending', lease, facts, answer: null, failure, end }, again, { do: 'check lease' })
+  }
+  if (event.type !== 'replied') return to(state)
+  if (!event.reply.ok && isAnothers(state, event.reply.record)) return lost(state, event.reply.record, end !== null)
+  const report: RunEffect[] = event.reply.ok ? [{ do: 'report', type: 'failed', failure }] : []
+  return over(state, 'otherwise', ...report, { do: 'end' }, ...tellOnce(end))
+}
+
+function tellOnce(end: OwnEnd | null): RunEffect[] {
+  return end === null ? [] : [{ do: 'tell', end }]
+}
+
+/** A renewal shows the record, and releases nothing. Once the steps are over, the reply to the release decides. */
+function whileWaiting(state: In<'waiting for steps'>, event: RunEvent): Transition {
+  const { end } = state
+  switch (event.type) {
+    case 'lease checked':
+      return state.lease === 'held' ? to({ ...state, end: null }, ...tellOnce(end)) : to(state, { do: 'renew' })
+    case 'renewed': {
+      const { reply } = event
+      if (end === null) return to(state)
+      if (reply === null) return to({ ...state, end: null }, { do: 'tell', end: 'unconfirmed' })
+      if (!reply.ok && isAnothers(state, reply.record)) return lost(state, reply.record, true)
+      return to({ ...state, end: null }, { do: 'tell', end })
+    }
+    case 'steps over':
+      return release(state, state, end)
+    default:
+      return to(state)
+  }
+}
+
+/** The client has its response, and the command is sent again for nobody. */
+function whilePending(state: In<'pending'>, event: RunEvent): Transition {
+  const { answer, failure, end } = state
+  switch (event.type) {
+    case 'lease checked': // Without a lease what it says may be untrue: whoever took over may have sent another answer.
+      if (end === null) return to(state)
+      return to({ ...state, end: null }, { do: 'tell', end: state.lease === 'held' ? end : 'unconfirmed' })
+    case 'replied': {
+      const { reply } = event
+      if (reply.ok && answer !== null) return completed(state, answer, 'otherwise')
+      if (reply.ok)
+        return over(state, 'otherwise', { do: 'report', type: 'failed', failure: failure as Failure }, { do: 'end' })
+      return isAnothers(state, reply.record) ? lost(state, reply.record, false) : giveUp(state)
+    }
+    case 'given up':
+      return giveUp(state)
+    default:
+      return to(state)
+  }
+}
+
+function giveUp(state: In<'pending'>): Transition {
+  const report: RunEffect[] = state.answer === null ? [] : [{ do: 'report', type: 'completion_given_up' }]
+  return over(state, 'otherwise', ...report, { do: 'end' })
+}
+
+function whileVerifying(state: In<'verifying'>, event: RunEvent): Transition {
+  const { lease, facts, isByHand } = state
+  if (event.type === 'unanswered') return to(state, { do: 'send again', isAwaited: true })
+  if (event.type === 'given up') {
+    const unknown: RunEffect[] = isByHand ? [] : [{ do: 'tell transaction', outcome: 'unknown' }]
+    const tell: RunEffect = { do: 'tell', end: 'unconfirmed' }
+    return over(state, byHandOr(state), { do: 'report', type: 'completion_given_up' }, { do: 'end' }, tell, ...unknown)
+  }
+  if (event.type !== 'replied') return to(state)
+  const answer = findOwnAnswer(event.reply, state.answer, facts.attempt)
+  if (!isByHand) {
+    const running = { phase: 'running', lease, facts, byHand: null } as const
+    // Its record has failed or belongs to another attempt; the handler learns that when it responds.
+    return answer === null
+      ? to({ ...running, lease: 'gone' }, STOP, { do: 'tell transaction', outcome: 'rolled back' })
+      : to(running, { do: 'tell transaction', outcome: 'committed' })
+  }
+  if (answer === null) {
+    const tell: RunEffect = { do: 'tell', end: 'unconfirmed' }
+    return over(state, 'by hand', { do: 'report', type: 'transaction_not_committed' }, { do: 'end' }, tell)
+  }
+  const tell: RunEffect = answer.body === null ? { do: 'tell', end: state.end } : { do: 'tell stored', answer }
+  return completed(state, answer, 'by hand', tell)
+}
+
+function byHandOr({ isByHand }: In<'verifying'>): In<'over'>['how'] {
+  return isByHand ? 'by hand' : 'otherwise'
+}
+
+/** The answer with which the record was completed, if this is it: an operator may have settled the same attempt with another. */
+function findOwnAnswer(reply: CommandReply, given: Answer, attempt: number): Answer | null {
+  if (reply.ok || reply.record?.state !== 'completed' || reply.record.attempt !== attempt) return null
+  const { answer } = reply.record
+  return answer !== null && isSameAnswer(answer, given) ? answer : null
+}
