@@ -4,7 +4,6 @@ import {
   type BeginReply,
   type Claim,
   type CommandReply,
-  checkOptions,
   type Forgetting,
   IdempotencyError,
   type IdempotencyRecord,
@@ -24,7 +23,7 @@ import {
   warnOnce,
 } from '../../src/core/index.js'
 import type { Entry } from './entry.js'
-import { type MemoryStoreOptions, RULES } from './options.js'
+import { type MemoryStoreOptions, readOptions } from './options.js'
 import type { Packed } from './packed.js'
 import { Records } from './records.js'
 
@@ -57,18 +56,13 @@ export class MemoryStore implements Store {
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. */
   constructor(options: MemoryStoreOptions = {}) {
-    const given = Object(options) as MemoryStoreOptions
-    const { maxBytes = 128 * 2 ** 20, maxEntries = 1_000_000, maxScopeShare = 0.5, whenFull = 'refuse' } = given
-    const { maxUncertainBytes, now = () => performance.now() } = given
-    const values = { maxBytes, maxEntries, maxUncertainBytes, maxScopeShare, whenFull, now }
-    checkOptions('MemoryStore', options, values, RULES)
+    const { maxBytes, maxUncertainBytes, whenFull, now, ...most } = readOptions(options)
     this.#now = () => Math.floor(now()) // V8 keeps small integers in place, and other numbers as objects.
     this.#records = new Records({
+      ...most,
       maxBytes,
-      maxEntries,
       maxUncertainBytes: maxUncertainBytes ?? Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 2)),
       maxCertainBytes: Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 8)),
-      maxScopeShare,
       evicts: whenFull === 'evict',
     })
     warnOfOthers()

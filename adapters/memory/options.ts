@@ -1,4 +1,4 @@
-import { optionRules } from '../../src/core/index.js'
+import { type OptionRule, optionRules, resolveOptions } from '../../src/core/index.js'
 
 export interface MemoryStoreOptions {
   /**
@@ -40,14 +40,25 @@ export interface MemoryStoreOptions {
 }
 
 const { aFunction, anInteger, oneOf } = optionRules
-const someSize = anInteger(1, Number.MAX_SAFE_INTEGER)
+const aSize = anInteger(1, Number.MAX_SAFE_INTEGER)
 
-export const RULES = {
-  maxBytes: someSize,
-  maxEntries: someSize,
-  maxUncertainBytes: someSize,
-  maxScopeShare: (value: unknown) =>
-    typeof value === 'number' && value > 0 && value <= 1 ? null : 'a number above 0, and at most 1',
-  whenFull: oneOf('refuse', 'evict'),
-  now: aFunction,
+const aShare: OptionRule = (value) =>
+  typeof value === 'number' && value > 0 && value <= 1 ? null : 'a number above 0, and at most 1'
+
+/** @throws IdempotencyError `options_invalid`, which lists every mistake. */
+export function readOptions(options: MemoryStoreOptions) {
+  return resolveOptions<Resolved>('MemoryStore', options, OPTIONS)
+}
+
+type Resolved = {
+  readonly [Name in Exclude<keyof MemoryStoreOptions, 'maxUncertainBytes'>]-?: NonNullable<MemoryStoreOptions[Name]>
+} & Pick<MemoryStoreOptions, 'maxUncertainBytes'>
+
+const OPTIONS = {
+  maxBytes: { rule: aSize, default: 128 * 2 ** 20 },
+  maxEntries: { rule: aSize, default: 1_000_000 },
+  maxUncertainBytes: aSize,
+  maxScopeShare: { rule: aShare, default: 0.5 },
+  whenFull: { rule: oneOf('refuse', 'evict'), default: 'refuse' },
+  now: { rule: aFunction, default: () => performance.now() },
 }

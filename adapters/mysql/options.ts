@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRule, optionRules } from '../../src/core/index.js'
+import { type OptionRule, type OptionTable, optionRules, resolveOptions } from '../../src/core/index.js'
 import { coreOf, EXPECTED_POOL, isPool, type MySqlPool } from './connection/client.js'
 import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './transactions/clients.js'
 
@@ -41,19 +41,12 @@ interface ReadOptions {
 
 /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
 export function readOptions(options: MySqlStoreOptions): ReadOptions {
-  const given = (typeof options === 'object' && options !== null ? options : {}) as MySqlStoreOptions
-  const { pool, prefix = DEFAULT_PREFIX, sweeps = true, transactions } = given
-  const read = { pool, prefix, sweeps, transactions }
-  const more = isSamePool(pool, transactions) ? [SAME_POOL] : []
-  checkOptions('MySqlStore', given, read, RULES, { required: ['pool'], more })
-  return read
+  return resolveOptions('MySqlStore', options ?? {}, OPTIONS)
 }
 
 /** @throws IdempotencyError `options_invalid`. */
 export function readPrefix(options: SchemaOptions): string {
-  const { prefix = DEFAULT_PREFIX } = options
-  checkOptions('MySqlStore.schemaSql', options, { prefix }, { prefix: aPrefix })
-  return prefix
+  return resolveOptions<ReadOptions>('MySqlStore.schemaSql', options, { prefix: OPTIONS.prefix }).prefix
 }
 
 function isSamePool(pool: unknown, transactions: unknown): boolean {
@@ -64,17 +57,18 @@ function isSamePool(pool: unknown, transactions: unknown): boolean {
 const SAME_POOL =
   'transactions: expected another pool than `pool`, whose connections handlers would take from the commands that end their runs'
 
-const DEFAULT_PREFIX = 'once_per_key_'
-
 /** A name of a table has at most 64 characters. */
 const aPrefix: OptionRule = (value) =>
   typeof value === 'string' && /^[a-z_][a-z0-9_]{0,47}$/i.test(value)
     ? null
     : 'letters, digits and underscores, at most 48 of them, that do not begin with a digit'
 
-const RULES = {
-  pool: (value: unknown) => (isPool(value) ? null : EXPECTED_POOL),
-  prefix: aPrefix,
-  transactions: (value: unknown) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
-  sweeps: optionRules.oneOf(true, false),
+const OPTIONS: OptionTable<ReadOptions> = {
+  pool: { rule: (value) => (isPool(value) ? null : EXPECTED_POOL), isRequired: true },
+  prefix: { rule: aPrefix, default: 'once_per_key_' },
+  transactions: {
+    rule: (value) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
+    findConflicts: ({ pool, transactions }: ReadOptions) => (isSamePool(pool, transactions) ? [SAME_POOL] : []),
+  },
+  sweeps: { rule: optionRules.aBoolean, default: true },
 }

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRule, optionRules } from '../../src/core/index.js'
+import { type OptionRule, type OptionTable, optionRules, resolveOptions } from '../../src/core/index.js'
 import { EXPECTED_POOL, isPool, type PostgresPool, type PostgresQuery } from './client.js'
 import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './transactions.js'
 
@@ -57,29 +57,20 @@ interface ReadOptions {
   readonly transactions: AnyTransactions | undefined
 }
 
+type Resolved = Omit<ReadOptions, 'client'> & { readonly pool: PostgresPool; readonly query: PostgresQuery | undefined }
+
 /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
 export function readOptions(options: PostgresStoreOptions): ReadOptions {
-  const given = typeof options === 'object' && options !== null ? options : {}
-  const { pool, query, transactions } = given as PostgresStoreOptions
-  const { schema = DEFAULT_SCHEMA, sweeps = true, prepares = false } = given as PostgresStoreOptions
-  // One of the two is required: if both are missing, the message asks for a pool.
-  const client = query === undefined ? { pool } : { query }
-  const values = { ...client, schema, sweeps, prepares, transactions }
-  const more = pool !== undefined && query !== undefined ? [ONE_TOO_MANY] : []
-  if (prepares === true && pool === undefined && !isPool(transactions)) more.push(PREPARES_NOTHING)
-  checkOptions('PostgresStore', given, values, RULES, { required: Object.keys(client), more })
-  const of = query === undefined ? { pool: pool as PostgresPool } : { query }
-  return { client: of, schema, sweeps, prepares, transactions }
+  const isPoolRequired = Object(options).query === undefined // If both are missing, the message asks for a pool.
+  const table = { ...OPTIONS, pool: { ...OPTIONS.pool, isRequired: isPoolRequired } }
+  const { pool, query, ...others } = resolveOptions<Resolved>('PostgresStore', options ?? {}, table)
+  return { ...others, client: query === undefined ? { pool } : { query } }
 }
 
 /** @throws IdempotencyError `options_invalid`. */
 export function readSchema(options: SchemaOptions): string {
-  const { schema = DEFAULT_SCHEMA } = options
-  checkOptions('PostgresStore.schemaSql', options, { schema }, { schema: aSchema })
-  return schema
+  return resolveOptions<Resolved>('PostgresStore.schemaSql', options, { schema: OPTIONS.schema }).schema
 }
-
-const DEFAULT_SCHEMA = 'once_per_key'
 
 const ONE_TOO_MANY = 'pool: expected either `pool` or `query`, not both'
 
@@ -92,13 +83,19 @@ const aSchema: OptionRule = (value) =>
     ? null
     : 'a name of letters, digits and underscores, at most 63 of them, that does not begin with pg_'
 
-const aBoolean = optionRules.oneOf(true, false)
+const { aBoolean, aFunction } = optionRules
 
-const RULES = {
-  pool: (value: unknown) => (isPool(value) ? null : EXPECTED_POOL),
-  query: optionRules.aFunction,
-  schema: aSchema,
-  transactions: (value: unknown) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
-  sweeps: aBoolean,
-  prepares: aBoolean,
+const OPTIONS = {
+  pool: { rule: (value) => (isPool(value) ? null : EXPECTED_POOL), findConflicts: findClientConflicts },
+  query: aFunction,
+  schema: { rule: aSchema, default: 'once_per_key' },
+  transactions: (value) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
+  sweeps: { rule: aBoolean, default: true },
+  prepares: { rule: aBoolean, default: false },
+} as const satisfies OptionTable<Resolved>
+
+function findClientConflicts({ prepares, transactions }: Resolved, { pool, query }: Resolved): string[] {
+  const mistakes = pool !== undefined && query !== undefined ? [ONE_TOO_MANY] : []
+  if (prepares === true && pool === undefined && !isPool(transactions)) mistakes.push(PREPARES_NOTHING)
+  return mistakes
 }

@@ -44,7 +44,7 @@ export function findMisplacedClient(options: unknown): string | null {
   if (options === undefined || options === null || isOptions(options)) return null
   const isUrl = typeof options === 'string' || options instanceof URL
   const seen = isUrl ? 'a URL' : createSender(options) !== null ? 'a client' : describeKind(options)
-  return `expected options; seen: ${seen}. Write \`{ client }\`, with your own client: new RedisStore({ client: new Redis(url) })`
+  return `\n  - expected options; seen: ${seen}. Write \`{ client }\`, with your own client: new RedisStore({ client: new Redis(url) })`
 }
 
 function isOptions(options: object): boolean {

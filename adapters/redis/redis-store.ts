@@ -3,13 +3,15 @@ import {
   type BeginReply,
   type Claim,
   type CommandReply,
-  checkOptions,
   type Forgetting,
+  IdempotencyError,
   type IdempotencyRecord,
   type ListedRecords,
+  type OptionRule,
   type Ownership,
   optionRules,
   type Resolution,
+  resolveOptions,
   type StepChange,
   type Store,
   type StoreEvent,
@@ -98,17 +100,9 @@ export class RedisStore implements Store {
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: RedisStoreOptions) {
     const misplaced = findMisplacedClient(options)
-    if (misplaced !== null) checkOptions('RedisStore', {}, {}, {}, { more: [misplaced] })
-    const given = options ?? {}
-    const { client, sendCommand, prefix = 'once-per-key:', prefixMayMeetOthers = false } = given as RedisStoreOptions
-    // One of the two is required: if both are missing, the message asks for a client.
-    const by = sendCommand === undefined ? { client } : { sendCommand }
-    const rules = prefixMayMeetOthers === true ? { ...RULES, prefix: optionRules.aString } : RULES
-    const more = client !== undefined && sendCommand !== undefined ? [ONE_TOO_MANY] : []
-    checkOptions('RedisStore', given, { ...by, prefix, prefixMayMeetOthers }, rules, {
-      required: Object.keys(by),
-      more,
-    })
+    if (misplaced !== null)
+      throw new IdempotencyError('options_invalid', `The options of RedisStore are invalid:${misplaced}`)
+    const { client, sendCommand, prefix } = readOptions(options ?? {})
     this.#send = toAsyncSender(sendCommand ?? (createSender(client) as SendCommand))
     this.#nodes = () => (client === undefined ? listOnlyServer(this.#send, prefix) : listNodes(client))
     this.#prefix = prefix
@@ -225,13 +219,25 @@ function policyIn(info: unknown): string | null {
 
 const ONE_TOO_MANY = 'client: expected either `client` or `sendCommand`, not both'
 
-const RULES = {
-  // Only the kind of the value is shown: a URL may hold a password.
-  client: (value: unknown) =>
-    createSender(value) === null ? { expected: EXPECTED_CLIENT, seen: describeClient(value) } : null,
-  sendCommand: optionRules.aFunction,
-  prefix: aPrefix,
-  prefixMayMeetOthers: optionRules.oneOf(true, false),
+function readOptions(options: RedisStoreOptions) {
+  const { sendCommand, prefixMayMeetOthers } = options
+  return resolveOptions<Resolved>('RedisStore', options, {
+    // One of the two is required: if both are missing, the message asks for a client.
+    client: { rule: aClient, isRequired: sendCommand === undefined, findConflicts: findSecondClient },
+    sendCommand: optionRules.aFunction,
+    prefix: { rule: prefixMayMeetOthers === true ? optionRules.aString : aPrefix, default: 'once-per-key:' },
+    prefixMayMeetOthers: optionRules.aBoolean,
+  })
+}
+
+type Resolved = { readonly prefix: string } & Pick<RedisStoreOptions, 'client' | 'sendCommand'>
+
+/** Only the kind of the value is shown: a URL may hold a password. */
+const aClient: OptionRule = (value) =>
+  createSender(value) === null ? { expected: EXPECTED_CLIENT, seen: describeClient(value) } : null
+
+function findSecondClient(_values: unknown, { client, sendCommand }: RedisStoreOptions): string[] {
+  return client !== undefined && sendCommand !== undefined ? [ONE_TOO_MANY] : []
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { checkOptions, describeKind, type OptionFault, type OptionRule, optionRules } from '../../src/core/index.js'
+import { describeKind, type OptionFault, type OptionRule, optionRules, resolveOptions } from '../../src/core/index.js'
 import { parseSecret, SealingKey } from './keys.js'
 
 export interface SealedOptions {
@@ -34,11 +34,13 @@ export interface ReadOptions {
 
 /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
 export function readOptions(options: SealedOptions): ReadOptions {
-  const given = (typeof options === 'object' && options !== null ? options : {}) as SealedOptions
-  const { keys, compress = false, unsealedMayBeReplayed = false } = given
-  checkOptions('sealed', options, { keys, compress, unsealedMayBeReplayed }, RULES, { required: ['keys'] })
+  const { keys, ...others } = resolveOptions<Required<SealedOptions>>('sealed', options, {
+    keys: { rule: sealingKeys, isRequired: true },
+    compress: { rule: optionRules.aBoolean, default: false },
+    unsealedMayBeReplayed: { rule: optionRules.aBoolean, default: false },
+  })
   const read = keys.map((key) => new SealingKey(parseSecret(key) as Uint8Array))
-  return { keys: read as [SealingKey, ...SealingKey[]], compress, unsealedMayBeReplayed }
+  return { ...others, keys: read } as unknown as ReadOptions
 }
 
 /** Messages contain only the kind and length of the value, because it is a secret, or nearly one. */
@@ -56,10 +58,4 @@ const sealingKeys: OptionRule = (value): OptionFault | null => {
 function sizeOf(value: unknown): string {
   if (typeof value === 'string') return `a string of ${value.length} characters`
   return value instanceof Uint8Array ? `${value.byteLength} bytes` : describeKind(value)
-}
-
-const RULES = {
-  keys: sealingKeys,
-  compress: optionRules.oneOf(true, false),
-  unsealedMayBeReplayed: optionRules.oneOf(true, false),
 }

@@ -1,4 +1,4 @@
-import { checkOptions, optionRules, type StoreEvent } from '../../src/core/index.js'
+import { optionRules, resolveOptions, type StoreEvent } from '../../src/core/index.js'
 
 // What the clients of MySQL and of Postgres have in common.
 
@@ -160,7 +160,7 @@ export function isolationOf(
   options: { readonly isolation?: keyof typeof ISOLATION | undefined } | undefined,
 ): string | undefined {
   if (!options) return undefined
-  checkOptions('transaction()', options, options, { isolation: optionRules.oneOf(...Object.keys(ISOLATION)) })
+  resolveOptions('transaction()', options, { isolation: optionRules.oneOf(...Object.keys(ISOLATION)) })
   return options.isolation && ISOLATION[options.isolation]
 }
 

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRule, optionRules } from '../../src/core/index.js'
+import { type OptionRule, type OptionTable, optionRules, resolveOptions } from '../../src/core/index.js'
 import { databaseFault, type SqliteDatabase } from './client.js'
 
 export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteDatabase> {
@@ -41,11 +41,7 @@ type ReadOptions<Database extends SqliteDatabase> = {
 export function readOptions<Database extends SqliteDatabase>(
   options: SqliteStoreOptions<Database>,
 ): ReadOptions<Database> {
-  const given = (typeof options === 'object' && options !== null ? options : {}) as SqliteStoreOptions<Database>
-  const { database, prefix = 'once_per_key_', busyTimeoutMs = 1_500, sweeps = true, now = Date.now } = given
-  const read = { database, prefix, busyTimeoutMs, sweeps, now }
-  checkOptions('SqliteStore', given, read, RULES, { required: ['database'] })
-  return read
+  return resolveOptions('SqliteStore', options ?? {}, OPTIONS)
 }
 
 /** SQLite reserves `sqlite_`. */
@@ -59,10 +55,10 @@ const someMs: OptionRule = (value) =>
     ? null
     : 'an integer of milliseconds that a timer can hold'
 
-const RULES: Readonly<Record<keyof SqliteStoreOptions, OptionRule>> = {
-  database: databaseFault,
-  prefix: aPrefix,
-  busyTimeoutMs: someMs,
-  sweeps: optionRules.oneOf(true, false),
-  now: optionRules.aFunction,
+const OPTIONS: OptionTable<ReadOptions<SqliteDatabase>> = {
+  database: { rule: databaseFault, isRequired: true },
+  prefix: { rule: aPrefix, default: 'once_per_key_' },
+  busyTimeoutMs: { rule: someMs, default: 1_500 },
+  sweeps: { rule: optionRules.aBoolean, default: true },
+  now: { rule: optionRules.aFunction, default: Date.now },
 }

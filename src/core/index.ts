@@ -45,9 +45,16 @@ export {
   transactionsMissingError,
 } from './misuse.js'
 export type { EndedRecord, ForgottenScope, ScopeName, ScopeRecord, UnknownOutcome } from './operator/operator-calls.js'
-export { type EngineOptions, findEngineOptionMistakes } from './options/engine-options.js'
+export { type EngineOptions, engineOptions } from './options/engine-options.js'
 export * as optionRules from './options/validation.js'
-export { checkOptions, type Fault as OptionFault, findMistakes, type Rule as OptionRule } from './options/validation.js'
+export {
+  type Fault as OptionFault,
+  findMistakes,
+  type Option,
+  type OptionTable,
+  type Rule as OptionRule,
+  resolveOptions,
+} from './options/validation.js'
 export { fingerprintOf } from './record/digest.js'
 export {
   buildStorageKey,

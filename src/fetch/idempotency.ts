@@ -1,7 +1,7 @@
-import { type IdempotencyContext, IdempotencyError, refuseFactory, refuseMount } from '../core/index.js'
+import { type IdempotencyContext, IdempotencyError, refuseFactory, refuseMount, resolveOptions } from '../core/index.js'
 import { type Controls, createRequestEngine, pickControls } from '../http/index.js'
 import { respond } from './execution.js'
-import { type Asked, DEFAULT_MAX_BODY_BYTES, type FetchIdempotencyOptions, toEngineOptions } from './options.js'
+import { type Asked, type FetchIdempotencyOptions, fetchOptions, toEngineOptions } from './options.js'
 import { isRequest } from './request.js'
 
 /** A handler; `idempotency` is absent if the request had no key, or is not covered. A platform may have its own `Req`. */
@@ -53,8 +53,8 @@ export interface Once extends Controls {
 export function idempotency(options: FetchIdempotencyOptions): Once
 export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonly unknown[]): Once {
   if (typeof plugin[1] === 'function') return refuseFactory(PLUGIN, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
+  const { maxBodyBytes } = resolveOptions<{ maxBodyBytes: number }>('idempotency()', options, fetchOptions)
   const engine = createRequestEngine<Asked>(toEngineOptions(options))
-  const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
 
   function answer(asked: Asked, handler: Handler, waitUntil?: HandleTerms['waitUntil']): Promise<Response> {
     const { request } = asked

@@ -1,5 +1,5 @@
-import { checkOptions, optionRules } from '../core/index.js'
-import { checkAreOptions, findOptionMistakes, type IdempotencyOptions } from '../http/index.js'
+import { optionRules } from '../core/index.js'
+import { type IdempotencyOptions, requestOptions } from '../http/index.js'
 
 /** The options whose functions receive the request, and the further arguments of the platform: found, so that none is forgotten. */
 type Functions = {
@@ -43,28 +43,21 @@ export interface Asked {
   readonly told?: { readonly scope: string } | undefined
 }
 
-export const DEFAULT_MAX_BODY_BYTES = 1_048_576
-
-/**
- * The options of the engine.
- *
- * @throws IdempotencyError `options_invalid`, which lists every mistake.
- */
-export function toEngineOptions(options: FetchIdempotencyOptions): IdempotencyOptions<Asked> {
-  checkAreOptions(options)
-  const { maxBodyBytes, ...given } = options
-  const { scope = notTold } = given
-  const forEngine = { ...given, ...forCalls({ ...given, scope }) } as unknown as IdempotencyOptions<Asked>
-  checkMaxBodyBytes(maxBodyBytes, forEngine)
-  const ofOptions = forEngine.scope
-  return { ...forEngine, scope: (asked) => (asked.told === undefined ? ofOptions(asked) : asked.told.scope) }
+/** The options of a binding that reads bodies itself. */
+export const readingOptions = {
+  ...requestOptions,
+  maxBodyBytes: { rule: optionRules.anInteger(1, Number.MAX_SAFE_INTEGER), default: 1_048_576 },
 }
 
-/** Reports all mistakes in one error. */
-export function checkMaxBodyBytes<Req>(maxBodyBytes: unknown, options: IdempotencyOptions<Req>): void {
-  const own = { maxBodyBytes }
-  const rules = { maxBodyBytes: optionRules.anInteger(1, Number.MAX_SAFE_INTEGER) }
-  checkOptions('idempotency()', own, own, rules, { more: findOptionMistakes(options) })
+/** Each call may bring its own scope. */
+export const fetchOptions = { ...readingOptions, scope: optionRules.aFunction }
+
+/** The options of the engine. */
+export function toEngineOptions({ maxBodyBytes: _, ...given }: FetchIdempotencyOptions): IdempotencyOptions<Asked> {
+  const { scope = notTold } = given
+  const forEngine = { ...given, ...forCalls({ ...given, scope }) } as unknown as IdempotencyOptions<Asked>
+  const ofOptions = forEngine.scope
+  return { ...forEngine, scope: (asked) => (asked.told === undefined ? ofOptions(asked) : asked.told.scope) }
 }
 
 /** Which argument of an option function is the request. */

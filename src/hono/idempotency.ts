@@ -1,10 +1,9 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
-import { type IdempotencyContext, refuseFactory, refuseMount } from '../core/index.js'
+import { type IdempotencyContext, refuseFactory, refuseMount, resolveOptions } from '../core/index.js'
 import { respond } from '../fetch/execution.js'
-import { checkMaxBodyBytes, DEFAULT_MAX_BODY_BYTES } from '../fetch/options.js'
+import { readingOptions } from '../fetch/options.js'
 import {
   type Controls,
-  checkAreOptions,
   createRequestEngine,
   type IdempotencyOptions,
   pickControls,
@@ -52,9 +51,8 @@ export function idempotency<E extends Env>(
   ...plugin: readonly unknown[]
 ): Middleware<E> {
   if (typeof plugin[1] === 'function') return refuseFactory(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
-  checkAreOptions(options)
-  const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, ...given } = options
-  checkMaxBodyBytes(maxBodyBytes, given)
+  const { maxBodyBytes } = resolveOptions<{ maxBodyBytes: number }>('idempotency()', options, readingOptions)
+  const { maxBodyBytes: _, ...given } = options
   const engine = createRequestEngine<Context<E>>(given)
 
   const middleware: MiddlewareHandler<E> = async (c, next, ...more: readonly unknown[]) => {

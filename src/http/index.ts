@@ -11,6 +11,7 @@ export type {
   MaybePromise,
   OptionFault,
   OptionRule,
+  OptionTable,
   PreviousOutcome,
   RecordName,
   Refusal,
@@ -44,7 +45,7 @@ export {
   waitFor,
 } from './engine/request-run.js'
 export { createStreamedBody, type ResponseBody, readResponseBody } from './engine/response-body.js'
-export { aHeaderName, checkAreOptions, findOptionMistakes, listCoveredMethods } from './options/option-rules.js'
+export { aHeaderName, listCoveredMethods, requestOptions } from './options/option-rules.js'
 export {
   agenticCommerce,
   type BodyFieldOptions,

@@ -1,7 +1,7 @@
 import { type OnModuleInit, RequestMethod } from '@nestjs/common'
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core'
-import { IdempotencyError, optionRules } from '../core/index.js'
-import { findOptionMistakes, listCoveredMethods } from '../http/index.js'
+import { findMistakes, IdempotencyError, optionRules } from '../core/index.js'
+import { listCoveredMethods, requestOptions } from '../http/index.js'
 import { ControllerInterceptor, IdempotencyInterceptor } from './interceptor.js'
 import { hasLostMark, isMarked } from './nest-options.js'
 import type { Protections } from './protections.js'
@@ -83,7 +83,7 @@ export class StartCheck implements OnModuleInit {
 
   *#ofRoute(place: Place): Generator<string> {
     const options = this.#protections.optionsOf(place.handler, place.type)
-    const mistakes = findOptionMistakes(options)
+    const mistakes = findMistakes(options, requestOptions)
     for (const mistake of mistakes) yield `${nameOf(place)}: ${mistake}`
     if (mistakes.length > 0 || !isMarked(place.handler)) return // A marked controller may have other routes.
     const method = RequestMethod[Reflect.getMetadata(METHOD, place.handler)] ?? ''

@@ -5,12 +5,12 @@ import * as opentelemetry from '@opentelemetry/api'
 import {
   type ClaimTrace,
   type CommandTrace,
-  checkOptions,
   describeCause,
   describeKind,
   type EventTrace,
   IdempotencyError,
-  type OptionRule,
+  type OptionTable,
+  resolveOptions,
   warnOnce,
 } from '../core/index.js'
 import { Telemetry } from './telemetry.js'
@@ -51,8 +51,11 @@ export interface InstrumentOptions {
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
   if (opentelemetry.metrics === undefined) throw withoutMetrics()
-  checkOptions('instrument()', options, options, RULES)
-  const { meterProvider = opentelemetry.metrics, tracerProvider = opentelemetry.trace, hashSecret } = options
+  const {
+    meterProvider = opentelemetry.metrics,
+    tracerProvider = opentelemetry.trace,
+    hashSecret,
+  } = resolveOptions<InstrumentOptions>('instrument()', options, OPTIONS)
   const telemetry = new Telemetry(meterProvider.getMeter(NAME), tracerProvider.getTracer(NAME), hashSecret)
   const unsubscribe = listen(telemetry)
   let isStopped = false
@@ -74,7 +77,7 @@ function withoutMetrics(): IdempotencyError {
 const NAME = 'once-per-key'
 const LEAST_CHARACTERS = 16
 
-const RULES: Readonly<Record<string, OptionRule>> = {
+const OPTIONS: OptionTable<InstrumentOptions> = {
   meterProvider: (value) => (has(value, 'getMeter') ? null : 'a MeterProvider'),
   tracerProvider: (value) => (has(value, 'getTracer') ? null : 'a TracerProvider'),
   hashSecret: (value) => {

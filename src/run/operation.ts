@@ -9,6 +9,7 @@ import {
   IdempotencyError,
   type Identity,
   type OptionRule,
+  type OptionTable,
   optionRules,
 } from '../core/index.js'
 
@@ -54,7 +55,7 @@ export type KnownResult<Result> = 'failed' | 'completed' | 'rerun' | { readonly 
  * @throws IdempotencyError `arguments_invalid`, `scope_invalid`, `input_invalid`: nothing ran and nothing was stored.
  */
 export function readOperation(given: Operation, work: unknown, namespace: string): Identity {
-  const mistakes = mistakesInName(given, OPERATION_RULES)
+  const mistakes = mistakesInName(given, OPERATION)
   if (typeof work !== 'function') mistakes.push(`the second argument: expected a function; seen: ${describeKind(work)}`)
   refuse('once()', mistakes)
   const { scope, key, input, firstSent } = given
@@ -72,7 +73,7 @@ export function readOperation(given: Operation, work: unknown, namespace: string
 
 /** @throws IdempotencyError `arguments_invalid`, which lists every mistake. */
 export function readName(of: string, given: OperationName, namespace: string): Omit<Identity, 'fingerprint'> {
-  const mistakes = mistakesInName(given, of === 'resolve()' ? ATTEMPT_RULES : NAME_RULES)
+  const mistakes = mistakesInName(given, of === 'resolve()' ? ATTEMPT_NAME : NAME)
   const { scope, key } = given ?? {}
   const fault = findScopeFault(scope)
   if (fault !== null) mistakes.push(`scope: expected the scope that once() was given; seen: ${fault}`)
@@ -96,22 +97,22 @@ function inputFingerprint(input: unknown): string {
   }
 }
 
-const anything: OptionRule = () => null
+const { anInteger, anything, toBulletList } = optionRules
 const aSignal: OptionRule = (value) =>
   typeof (value as Partial<AbortSignal> | null)?.throwIfAborted === 'function' ? null : 'an AbortSignal'
 
 /** An operation also names its record, so its members are allowed. */
-const NAME_RULES = { scope: anything, key: anything, input: anything, firstSent: anything, signal: anything }
-const ATTEMPT_RULES = { ...NAME_RULES, attempt: optionRules.anInteger(0, 2 ** 52) }
-const OPERATION_RULES = { ...NAME_RULES, signal: aSignal }
+const NAME = { scope: anything, key: anything, input: anything, firstSent: anything, signal: anything }
+const ATTEMPT_NAME = { ...NAME, attempt: { rule: anInteger(0, 2 ** 52), isRequired: true } }
+const OPERATION = { ...NAME, signal: aSignal }
 
 /** Scope and key are checked separately, because messages must not quote them. */
-function mistakesInName(given: unknown, rules: Readonly<Record<string, OptionRule>>): string[] {
+function mistakesInName(given: unknown, table: OptionTable): string[] {
   if (typeof given !== 'object' || given === null) {
-    return [`the first argument: expected { ${Object.keys(rules).join(', ')} }; seen: ${describeKind(given)}`]
+    return [`the first argument: expected { ${Object.keys(table).join(', ')} }; seen: ${describeKind(given)}`]
   }
   const { key } = given as Partial<OperationName>
-  const mistakes = findMistakes(given, given, rules, ['attempt'])
+  const mistakes = findMistakes(given, table)
   const keyIs = typeof key === 'string' ? findKeyFault(key) : `it is ${describeKind(key)}`
   if (keyIs !== null) mistakes.push(`key: expected 1 to 255 characters, but ${keyIs}; ${wayOutOfKey(key)}`)
   return mistakes
@@ -128,6 +129,6 @@ function refuse(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
   throw new IdempotencyError(
     'arguments_invalid',
-    `The arguments of ${of} are invalid, and nothing was done:${optionRules.toBulletList(mistakes)}`,
+    `The arguments of ${of} are invalid, and nothing was done:${toBulletList(mistakes)}`,
   )
 }

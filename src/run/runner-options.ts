@@ -1,12 +1,12 @@
 import {
-  checkOptions,
   describeCause,
   type EngineEvent,
   type EngineOptions,
-  findEngineOptionMistakes,
+  engineOptions,
   findNamespaceFault,
   type OptionRule,
   optionRules,
+  resolveOptions,
   warnOnce,
   warnUnheard,
 } from '../core/index.js'
@@ -57,50 +57,34 @@ interface ResolvedRunnerOptions {
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
 export function resolveRunnerOptions(given: GivenRunnerOptions): ResolvedRunnerOptions {
-  const { name, result, isCertainFailure = () => false, maxAnswerBytes = 1_048_576, onEvent, ...others } = given ?? {}
-  const shared = Object.fromEntries(Object.entries(others).filter(([option]) => SHARED.includes(option)))
-  const ofEngine = shared as unknown as EngineOptions
-  const values = { ...others, name, result, isCertainFailure, maxAnswerBytes, onEvent }
-  const more = findEngineOptionMistakes(ofEngine)
-  checkOptions('runner()', given, values, RULES, { required: ['name'], more })
+  const options = resolveOptions<Options>('runner()', given, RUNNER_OPTIONS)
+  const { name, result, isCertainFailure, maxAnswerBytes, onEvent, ...ofEngine } = options
   // No other namespace of the library, or of an application's engine, begins like this.
-  const namespace = `run.${name}`
-  return { namespace, result, isCertainFailure, maxAnswerBytes, onEvent, ofEngine }
+  return { namespace: `run.${name}`, result, isCertainFailure, maxAnswerBytes, onEvent, ofEngine }
 }
+
+type Options = Omit<ResolvedRunnerOptions, 'namespace' | 'ofEngine'> & Omit<RunnerOptions, 'onEvent'>
 
 const { aFunction, anInteger } = optionRules
+const { onEvent: _, answerFault: __, ...sharedOptions } = engineOptions
 
-const OWN_RULES: Readonly<Record<string, OptionRule>> = {
-  name: (value) =>
-    findNamespaceFault(value) === null ? null : "a word without a colon, a percent sign or a blank, such as 'payouts'",
-  result: (value) => {
-    const { encode, decode } = (value ?? {}) as Partial<AnyCodec>
-    return typeof encode === 'function' && typeof decode === 'function' ? null : '{ encode, decode }, two functions'
-  },
-  isCertainFailure: aFunction,
-  maxAnswerBytes: anInteger(0, Number.MAX_SAFE_INTEGER),
-  onEvent: aFunction,
-  scope: () => 'no such option: each call has its own scope, as in once({ scope, key, input }, work)',
+const aName: OptionRule = (value) =>
+  findNamespaceFault(value) === null ? null : "a word without a colon, a percent sign or a blank, such as 'payouts'"
+
+const aCodec: OptionRule = (value) => {
+  const { encode, decode } = (value ?? {}) as Partial<AnyCodec>
+  return typeof encode === 'function' && typeof decode === 'function' ? null : '{ encode, decode }, two functions'
 }
 
-/** Checked by the engine's rules. */
-const SHARED: readonly string[] = [
-  'store',
-  'leaseMs',
-  'maxRunMs',
-  'retentionMs',
-  'unknownRetentionMs',
-  'clockSkewMs',
-  'inFlightWaitMs',
-  'maxStepBytes',
-  'retryAfterMs',
-  'unknownOutcome',
-  'effects',
-  'unconfirmedSuccess',
-  'storeTimeoutMs',
-  'storeFailure',
-]
-const RULES = { ...OWN_RULES, ...Object.fromEntries(SHARED.map((name) => [name, (): null => null])) }
+const RUNNER_OPTIONS = {
+  name: { rule: aName, isRequired: true },
+  result: aCodec,
+  isCertainFailure: { rule: aFunction, default: () => false },
+  maxAnswerBytes: { rule: anInteger(0, Number.MAX_SAFE_INTEGER), default: 1_048_576 },
+  onEvent: aFunction,
+  scope: () => 'no such option: each call has its own scope, as in once({ scope, key, input }, work)',
+  ...sharedOptions,
+}
 
 /** What happened. Contains no inputs and no results. An `error` is a copy of what was thrown, which JSON and loggers show. */
 export type RunnerEvent =

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { type IdempotencyOptions, singleTenant } from 'once-per-key'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
-import { resolveOptions } from '../../src/http/options/option-rules.js'
+import { resolveRequestOptions } from '../../src/http/options/option-rules.js'
 import { page, ROOT, read } from './pages.js'
 
 const options = page('docs/options.md')
@@ -19,7 +19,7 @@ const {
   echoesKey: _____,
   methods,
   ...defaults
-} = resolveOptions({
+} = resolveRequestOptions({
   store: new MemoryStore(),
   scope: singleTenant,
 })

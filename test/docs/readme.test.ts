@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
+import { requestOptions } from 'once-per-key/http'
 import { describe, expect, test } from 'vitest'
-import { DEFAULTS } from '../../src/http/options/options.js'
 import { page } from './pages.js'
 
 const readme = page('README.md')
@@ -25,12 +25,12 @@ describe('the README', () => {
 
   test('says the defaults of five options as they are', () => {
     const rows = [...readme.matchAll(/^\| `(\w+)` \| `?('?[\w,]+'?)`?(?: \(a day\))? \|/gm)].slice(0, 5)
-    const defaults: Readonly<Record<string, unknown>> = DEFAULTS
+    const defaultOf = (name: string) => Object(requestOptions)[name].default
     const written = (value: unknown) => (typeof value === 'number' ? value.toLocaleString('en-US') : inspect(value))
     expect(rows.map(([, name = '', said]) => [name, said])).toEqual(
       ['retentionMs', 'required', 'leaseMs', 'inFlightWaitMs', 'unknownOutcome'].map((name) => [
         name,
-        written(defaults[name]),
+        written(defaultOf(name)),
       ]),
     )
   })

@@ -1,7 +1,7 @@
 import { bodyField, createRequestEngine, type IdempotencyOptions } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
-import { resolveOptions } from '../../src/http/options/option-rules.js'
+import { resolveRequestOptions } from '../../src/http/options/option-rules.js'
 
 const store = new MemoryStore()
 const scope = () => 'acme'
@@ -17,7 +17,7 @@ function messageOf(options: unknown): string {
 }
 
 test('the defaults are those of the contract', () => {
-  expect(resolveOptions({ store, scope })).toEqual({
+  expect(resolveRequestOptions({ store, scope })).toEqual({
     store,
     scope,
     header: 'Idempotency-Key',
@@ -51,12 +51,12 @@ test('an option that is undefined is as if it were not given', () => {
     methods: undefined,
     skip: undefined,
   } as unknown as IdempotencyOptions
-  expect(resolveOptions(options)).toEqual(resolveOptions({ store, scope }))
+  expect(resolveRequestOptions(options)).toEqual(resolveRequestOptions({ store, scope }))
 })
 
 test('the options are read once: changing them afterwards changes nothing', () => {
   const methods = ['POST']
-  const resolved = resolveOptions({ store, scope, methods })
+  const resolved = resolveRequestOptions({ store, scope, methods })
   methods.push('GET')
   expect(resolved.methods).toEqual(['POST'])
   expect(Object.isFrozen(resolved)).toBe(true)

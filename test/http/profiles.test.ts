@@ -5,7 +5,7 @@ import { createRequestEngine, type IdempotencyOptions, singleTenant } from 'once
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { keepsBytes } from '../../examples/recipes/webhooks/keeps-bytes.js'
-import { resolveOptions } from '../../src/http/options/option-rules.js'
+import { resolveRequestOptions } from '../../src/http/options/option-rules.js'
 import { listen } from '../support/bindings.js'
 import { engineOnTrial, outcomeOf } from '../support/engine-on-trial.js'
 import { answer } from '../support/request-facts.js'
@@ -14,7 +14,8 @@ const store = new MemoryStore()
 const DAY_MS = 86_400_000
 const PROFILES = [ietfDraft07, agenticCommerce, universalCommerce]
 
-const resolved = (options: Partial<IdempotencyOptions>) => resolveOptions({ store, scope: singleTenant, ...options })
+const resolved = (options: Partial<IdempotencyOptions>) =>
+  resolveRequestOptions({ store, scope: singleTenant, ...options })
 const mistakesOf = (options: object): string => {
   try {
     createRequestEngine({ store, scope: singleTenant, ...options })

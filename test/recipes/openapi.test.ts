@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import express from 'express'
 import { type IdempotencyOptions, idempotency, singleTenant } from 'once-per-key'
 import { idempotency as onFetch } from 'once-per-key/fetch'
+import { requestOptions } from 'once-per-key/http'
 import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
 import { authenticate } from '../../examples/recipes/merchant.js'
 import { createProblem } from '../../src/http/answer/problem.js'
-import { DEFAULTS } from '../../src/http/options/options.js'
 import { PROBLEM_CODES, type ProblemCode } from '../../src/http/options/problem.js'
 import { A_DRIVER } from '../adapters/sqlite/drivers.js'
 import { openStore } from '../adapters/sqlite/open-store.js'
@@ -53,7 +53,12 @@ test('each header and each code says its type: `true` stays text, however it is 
 
 test('its header is the library’s', () => {
   expect(parameters).toMatchObject([
-    { name: DEFAULTS.header, in: 'header', required: DEFAULTS.required, schema: { minLength: 1, maxLength: 255 } },
+    {
+      name: requestOptions.header.default,
+      in: 'header',
+      required: requestOptions.required.default,
+      schema: { minLength: 1, maxLength: 255 },
+    },
   ])
 })
 

@@ -2,16 +2,7 @@ import { describeKind } from '../errors.js'
 import type { EngineEvent } from '../events/events.js'
 import type { Answer } from '../record/record.js'
 import type { Store } from '../store.js'
-import {
-  aFunction,
-  anInteger,
-  checkOptions,
-  type Fault,
-  findMistakes,
-  omitUndefined,
-  oneOf,
-  type Rule,
-} from './validation.js'
+import { aFunction, anInteger, type Fault, type OptionTable, oneOf, resolveOptions } from './validation.js'
 
 /** The options of an engine, which runs an operation once. All durations are integers, in milliseconds. */
 export interface EngineOptions {
@@ -141,88 +132,51 @@ export function computeLongestRepeatMs({ retentionMs, unknownRetentionMs, clockS
   return Math.min(retentionMs, unknownRetentionMs) - clockSkewMs
 }
 
-export const ENGINE_DEFAULTS = {
-  leaseMs: 30_000,
-  maxRunMs: 15 * 60_000,
-  retentionMs: 24 * 3_600_000,
-  clockSkewMs: 5 * 60_000,
-  inFlightWaitMs: 0,
-  retryAfterMs: 1_000,
-  unknownOutcome: 'rerun',
-  effects: 'assumed',
-  unconfirmedSuccess: 'send',
-  storeTimeoutMs: 2_000,
-  maxStepBytes: 65_536,
-  storeFailure: 'refuse',
-} as const satisfies Partial<EngineOptions>
-
 /**
  * Reads the options once, at construction.
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
 export function resolveEngineOptions(given: EngineOptions): ResolvedEngineOptions {
-  const options = { ...ENGINE_DEFAULTS, ...(omitUndefined(given) as Pick<EngineOptions, 'store'>) }
-  // `clockSkewMs` is compared at a claim that uses it.
-  const more = findRelationMistakes({ unknownRetentionMs: undefined, ...options, clockSkewMs: undefined })
-  checkOptions('createOperationEngine()', given, options, ENGINE_RULES, { required: ['store'], more })
-  return Object.freeze({ unknownRetentionMs: options.retentionMs, ...options })
-}
-
-/**
- * All that is wrong with the options of an engine, a line each: for options that hold them, and refuse all mistakes in one error
- * (`more` of `checkOptions`).
- */
-export function findEngineOptionMistakes(given: EngineOptions): string[] {
-  const options = { unknownRetentionMs: undefined, ...ENGINE_DEFAULTS, ...omitUndefined(given) }
-  return [
-    ...findMistakes(given, options, ENGINE_RULES, ['store']),
-    ...findRelationMistakes({ ...options, clockSkewMs: given?.clockSkewMs }),
-  ]
+  const { findConflicts: _, ...clockSkewMs } = engineOptions.clockSkewMs // It is compared at a claim that uses it.
+  const table = { ...engineOptions, clockSkewMs }
+  const options = resolveOptions<ResolvedEngineOptions>('createOperationEngine()', given, table)
+  return Object.freeze({ ...options, unknownRetentionMs: options.unknownRetentionMs ?? options.retentionMs })
 }
 
 /** The longest delay of a timer: Node fires longer ones immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-export const ENGINE_RULES: Readonly<Record<keyof EngineOptions, Rule>> = {
-  store: aStore,
-  leaseMs: anInteger(1, MAX_TIMER_MS),
-  maxRunMs: anInteger(1, MAX_TIMER_MS),
-  retentionMs: anInteger(1, 2 ** 52),
+const aTimer = (least: number) => anInteger(least, MAX_TIMER_MS)
+
+/** The options of an engine, for a table of your own whose options include them. */
+export const engineOptions = {
+  store: { rule: aStore, isRequired: true },
+  leaseMs: { rule: aTimer(1), default: 30_000, findConflicts: findDurationConflicts },
+  maxRunMs: { rule: aTimer(1), default: 15 * 60_000 },
+  retentionMs: { rule: anInteger(1, 2 ** 52), default: 24 * 3_600_000 },
   unknownRetentionMs: anInteger(1, 2 ** 52),
-  clockSkewMs: anInteger(0, 2 ** 52),
-  inFlightWaitMs: anInteger(0, MAX_TIMER_MS),
-  retryAfterMs: anInteger(0, MAX_TIMER_MS),
-  unknownOutcome: oneOf('rerun', 'refuse'),
-  effects: oneOf('assumed', 'declared', 'in-transaction'),
-  unconfirmedSuccess: oneOf('send', 'withhold'),
-  storeTimeoutMs: anInteger(1, MAX_TIMER_MS),
-  maxStepBytes: anInteger(0, 2 ** 30),
-  storeFailure: oneOf('refuse', 'runUnprotected'),
+  clockSkewMs: { rule: anInteger(0, 2 ** 52), default: 5 * 60_000, findConflicts: findSkewConflicts },
+  inFlightWaitMs: { rule: aTimer(0), default: 0 },
+  retryAfterMs: { rule: aTimer(0), default: 1_000 },
+  unknownOutcome: { rule: oneOf('rerun', 'refuse'), default: 'rerun' },
+  effects: {
+    rule: oneOf('assumed', 'declared', 'in-transaction'),
+    default: 'assumed',
+    findConflicts: findModeConflicts,
+  },
+  unconfirmedSuccess: { rule: oneOf('send', 'withhold'), default: 'send' },
+  storeTimeoutMs: { rule: aTimer(1), default: 2_000 },
+  maxStepBytes: { rule: anInteger(0, 2 ** 30), default: 65_536 },
+  storeFailure: { rule: oneOf('refuse', 'runUnprotected'), default: 'refuse' },
   onEvent: aFunction,
   answerFault: aFunction,
-}
+} as const satisfies OptionTable<ResolvedEngineOptions>
 
-type Duration =
-  | 'leaseMs'
-  | 'storeTimeoutMs'
-  | 'maxRunMs'
-  | 'retentionMs'
-  | 'unknownRetentionMs'
-  | 'clockSkewMs'
-  | 'inFlightWaitMs'
-
-/** Only valid values are compared with each other. `clockSkewMs` is `undefined` where nothing uses it. */
-export function findRelationMistakes(options: Readonly<Record<Duration, number | undefined>> & Mode): string[] {
-  return [...mistakesInDurations(options), ...mistakesInMode(options)]
-}
-
-type Mode = Partial<Pick<ResolvedEngineOptions, 'store' | 'effects' | 'storeFailure'>>
-
-function mistakesInMode({ store, effects, storeFailure }: Mode): string[] {
+function findModeConflicts({ store, effects, storeFailure }: ResolvedEngineOptions): string[] {
   const mistakes: string[] = []
   if (effects !== 'in-transaction') return mistakes
-  if (aStore(store) === null && store?.unclaimed === undefined) {
+  if (store !== undefined && store.unclaimed === undefined) {
     mistakes.push(
       "effects: 'in-transaction' needs a store whose transactions take the key: PostgresStore or MySqlStore with the option " +
         '`transactions`, or SqliteStore. With any other store leave it out: the key is claimed before the handler runs',
@@ -236,33 +190,39 @@ function mistakesInMode({ store, effects, storeFailure }: Mode): string[] {
   return mistakes
 }
 
-function mistakesInDurations(options: Readonly<Record<Duration, number | undefined>>): string[] {
-  // Invalid values become NaN, so comparisons are false and no second mistake is reported.
-  const ms = (name: Duration) => (ENGINE_RULES[name](options[name]) === null ? (options[name] as number) : Number.NaN)
+/** Where one of two is `undefined`, because it is wrong by itself, neither is less. */
+function findDurationConflicts(options: ResolvedEngineOptions): string[] {
+  const { leaseMs, maxRunMs, storeTimeoutMs, inFlightWaitMs } = options
   const mistakes: string[] = []
   const atLeast = (name: Duration, bound: string, boundMs: number, why: string, wayOut: string): void => {
-    if (ms(name) < boundMs) {
-      const raise = inSeconds(name, ms(name), boundMs) ?? 'Raise'
-      mistakes.push(`${name}: ${ms(name)} is less than ${bound} = ${boundMs}: ${why}. ${raise} ${name}, or ${wayOut}`)
+    const ms = options[name]
+    if (ms < boundMs) {
+      const raise = inSeconds(name, ms, boundMs) ?? 'Raise'
+      mistakes.push(`${name}: ${ms} is less than ${bound} = ${boundMs}: ${why}. ${raise} ${name}, or ${wayOut}`)
     }
   }
-  const [leaseMs, maxRunMs, retentionMs] = [ms('leaseMs'), ms('maxRunMs'), ms('retentionMs')]
-  const unknownRetentionMs = Number.isNaN(ms('unknownRetentionMs')) ? retentionMs : ms('unknownRetentionMs')
-  const leastRetentionMs = Math.min(retentionMs, unknownRetentionMs)
-  const notInTime = 'a failed renewal could not be retried in time'
   const lower = `lower storeTimeoutMs to ${Math.max(1, Math.floor(leaseMs / 4))}`
-  atLeast('leaseMs', '4 × storeTimeoutMs', 4 * ms('storeTimeoutMs'), notInTime, lower)
+  const notInTime = 'a failed renewal could not be retried in time'
+  atLeast('leaseMs', '4 × storeTimeoutMs', 4 * storeTimeoutMs, notInTime, lower)
   atLeast('maxRunMs', 'leaseMs', leaseMs, 'a run lasts at least one lease', 'lower leaseMs')
   for (const name of ['retentionMs', 'unknownRetentionMs'] as const) {
     atLeast(name, 'maxRunMs + leaseMs', maxRunMs + leaseMs, 'a record must outlive its run', 'lower maxRunMs')
   }
-  atLeast('maxRunMs', 'inFlightWaitMs', ms('inFlightWaitMs'), 'no run lasts longer', 'lower inFlightWaitMs')
-  if (ms('clockSkewMs') >= leastRetentionMs) {
-    mistakes.push(
-      `clockSkewMs: ${ms('clockSkewMs')} is not less than the retention, ${leastRetentionMs}: every operation would have expired`,
-    )
-  }
+  atLeast('maxRunMs', 'inFlightWaitMs', inFlightWaitMs, 'no run lasts longer', 'lower inFlightWaitMs')
   return mistakes
+}
+
+type Duration = 'leaseMs' | 'maxRunMs' | 'retentionMs' | 'unknownRetentionMs'
+
+/** It matters only where `firstSent` is compared: the default need not fit, unless an option says that it is. */
+function findSkewConflicts(
+  options: ResolvedEngineOptions & { readonly firstSent?: unknown },
+  given: Partial<EngineOptions>,
+): string[] {
+  const { clockSkewMs, retentionMs, unknownRetentionMs = retentionMs, firstSent } = options
+  const leastMs = Math.min(retentionMs, unknownRetentionMs)
+  if (!(clockSkewMs >= leastMs) || (given.clockSkewMs ?? firstSent) === undefined) return []
+  return [`clockSkewMs: ${clockSkewMs} is not less than the retention, ${leastMs}: every operation would have expired`]
 }
 
 /** Many libraries have seconds: nobody keeps a record for 86 of them, and a value above an hour is no lease. */

@@ -1,10 +1,10 @@
 import { describeKind, IdempotencyError } from '../errors.js'
 
 /**
- * Checks a value: returns what was expected, or `null` if it is valid. A rule for a value with parts also says which
- * part is wrong.
+ * Checks a value: returns what was expected, or `null` if it is valid. A rule for a value with parts also says which part is wrong, or
+ * returns a line for each part that is.
  */
-export type Rule = (value: unknown) => string | Fault | null
+export type Rule = (value: unknown) => string | Fault | readonly string[] | null
 
 /**
  * What is wrong with a value: what was expected and what was seen. It becomes part of an error's message, so never a
@@ -15,33 +15,83 @@ export interface Fault {
   readonly seen: string
 }
 
+/** One option in a table of options. */
+export interface Option<Value = unknown> {
+  readonly rule: Rule
+  readonly default?: Value
+  readonly isRequired?: boolean
+  /** What the option's value changes about the defaults of other options, as a profile does. */
+  preset?(value: unknown): object
+  /**
+   * What other options contradict, one line each. `values` have their defaults; one that breaks its own rule is `undefined`, so
+   * that it is reported once.
+   */
+  findConflicts?(values: never, given: never): readonly string[]
+}
+
+/** The options by name. A rule alone stands for an option that may be absent, and that has no default. */
+export type OptionTable<Options = Record<string, unknown>> = {
+  readonly [Name in keyof Options]-?: Rule | Option<Options[Name]>
+}
+
 /**
- * All mistakes, one line each: unknown names, and values (with defaults) that break their rule. An absent value is
- * wrong only if it is required. For options inside options; use `checkOptions` otherwise.
+ * Checks the options of your own store, binding or receiver, with the library's own messages, and returns them with their defaults. `of`
+ * names them in the message, for example `MyStore`. An option that is `undefined` counts as absent.
+ *
+ * @example const { prefix } = resolveOptions<MyOptions>('MyStore', given, { prefix: { rule: optionRules.aString, default: 'payments' } })
+ * @throws IdempotencyError `options_invalid`, which lists every mistake, including unknown names.
  */
-export function findMistakes(
-  given: unknown,
-  values: object,
-  rules: Readonly<Record<string, Rule>>,
-  required: readonly string[] = [],
-): string[] {
-  const ofWhole = faultOfWhole(given, rules)
-  if (ofWhole !== null) return [ofWhole]
-  const known = Object.keys(rules)
-  const mistakes = Object.keys(given as object).flatMap((name) => unknownName(name, known))
-  for (const [name, rule] of Object.entries(rules)) {
-    const value = (values as Record<string, unknown>)[name]
-    const fault = value === undefined && !required.includes(name) ? null : rule(value)
-    if (fault === null) continue
-    const { expected, seen } = typeof fault === 'string' ? { expected: fault, seen: describeValue(value) } : fault
-    mistakes.push(`${name}: expected ${expected}; seen: ${seen}`)
+export function resolveOptions<Options>(of: string, given: unknown, table: OptionTable): Options {
+  const mistakes = findMistakes(given, table)
+  if (mistakes.length > 0) {
+    throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${toBulletList(mistakes)}`)
   }
-  return mistakes
+  return applyDefaults(given, table)
+}
+
+/** All mistakes, one line each: unknown names, values that break their rule, and values that contradict each other. */
+export function findMistakes(given: unknown, table: OptionTable): string[] {
+  const known = Object.keys(table)
+  const ofWhole = faultOfWhole(given, known)
+  if (ofWhole !== null) return [ofWhole]
+  const mistakes = Object.keys(given as object).flatMap((name) => unknownName(name, known))
+  const values = applyDefaults<Record<string, unknown>>(given, table)
+  const entries = listEntries(given, table)
+  for (const { name, value, option } of entries) {
+    const fault = value === undefined && option.isRequired !== true ? null : option.rule(value)
+    const lines = toLines(name, value, fault)
+    mistakes.push(...lines)
+    if (lines.length > 0) values[name] = undefined
+  }
+  const conflicts = entries.flatMap(({ option }) => option.findConflicts?.(values as never, given as never) ?? [])
+  return [...mistakes, ...conflicts]
+}
+
+/** The options of the table as they were given, with their defaults. Nothing is checked. */
+export function applyDefaults<Options>(given: unknown, table: OptionTable): Options {
+  const entries = listEntries(given, table)
+  const defaults = Object.fromEntries(entries.map(({ name, option }) => [name, option.default]))
+  const presets = entries.map(({ value, option }) => option.preset?.(value))
+  const own = Object.fromEntries(entries.map(({ name, value }) => [name, value]))
+  return Object.assign(omitUndefined(defaults), ...presets, omitUndefined(own))
+}
+
+function toLines(name: string, value: unknown, fault: ReturnType<Rule>): readonly string[] {
+  if (fault === null || Array.isArray(fault)) return fault ?? []
+  const { expected, seen } =
+    typeof fault === 'string' ? { expected: fault, seen: describeValue(value) } : (fault as Fault)
+  return [`${name}: expected ${expected}; seen: ${seen}`]
+}
+
+function listEntries(given: unknown, table: OptionTable) {
+  return Object.entries(table).map(([name, entry]) => {
+    const option: Option = typeof entry === 'function' ? { rule: entry } : entry
+    return { name, option, value: Object(given)[name] as unknown }
+  })
 }
 
 /** A store, a pool or a request in place of options is one mistake, not one for each of its fields. */
-function faultOfWhole(given: unknown, rules: Readonly<Record<string, Rule>>): string | null {
-  const known = Object.keys(rules)
+function faultOfWhole(given: unknown, known: readonly string[]): string | null {
   const mistake = `expected options, such as { ${known[0]}: … }; seen: ${describeKind(given)}${wayOutOfWhole(given, known)}`
   if (!isObject(given)) return mistake
   const prototype: unknown = Object.getPrototypeOf(given)
@@ -74,41 +124,6 @@ export function omitUndefined(given: unknown): Record<string, unknown> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
-/**
- * Checks the options of your own store, binding or receiver, with the library's own messages. `of` names them in the
- * message, for example `MyStore`. `values` has the defaults applied; `more` are mistakes that no rule of a single
- * option finds, one line each.
- *
- * @example checkOptions('MyStore', given, { prefix }, { prefix: optionRules.aString })
- * @throws IdempotencyError `options_invalid`, which lists every mistake, including unknown names.
- */
-export function checkOptions(
-  of: string,
-  given: unknown,
-  values: object,
-  rules: Readonly<Record<string, Rule>>,
-  { required = [], more = [] }: { readonly required?: readonly string[]; readonly more?: readonly string[] } = {},
-): void {
-  checkAreOptions(of, given, rules)
-  refuseMistakes(of, [...findMistakes(given, values, rules, required), ...more])
-}
-
-/**
- * Refuses what is no options at all, before somebody takes some of them out.
- *
- * @throws IdempotencyError `options_invalid`
- */
-export function checkAreOptions(of: string, given: unknown, rules: Readonly<Record<string, Rule>>): void {
-  const ofWhole = faultOfWhole(given, rules)
-  if (ofWhole !== null) refuseMistakes(of, [ofWhole])
-}
-
-/** @throws IdempotencyError `options_invalid`, which lists every mistake, if there is one. */
-function refuseMistakes(of: string, mistakes: readonly string[]): void {
-  if (mistakes.length === 0) return
-  throw new IdempotencyError('options_invalid', `The options of ${of} are invalid:${toBulletList(mistakes)}`)
-}
-
 export function toBulletList(mistakes: readonly string[]): string {
   return mistakes.map((mistake) => `\n  - ${mistake}`).join('')
 }
@@ -126,56 +141,28 @@ function unknownName(name: string, known: readonly string[]): string[] {
 }
 
 /** What other libraries call an option, in lower case and without what follows. */
-const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
-  retentionMs: [
-    'ttl',
-    'cachettl',
-    'keyttl',
-    'expiry',
-    'expires',
-    'expiresin',
-    'expiresafter',
-    'expiration',
-    'lifetime',
-    'maxage',
-  ],
-  leaseMs: ['lockttl', 'locktimeout', 'lockduration', 'lockexpiry', 'processingtimeout', 'inprogresstimeout'],
-  header: [
-    'keyheader',
-    'headername',
-    'headerkey',
-    'keyheadername',
-    'idempotencyheader',
-    'idempotencykeyheader',
-    'idempotencykey',
-  ],
-  prefix: ['keyprefix', 'cachekeyprefix', 'cacheprefix', 'storeprefix', 'keynamespace'],
-  store: [
-    'storage',
-    'cache',
-    'adapter',
-    'storageadapter',
-    'backend',
-    'persistence',
-    'persistencestore',
-    'redis',
-    'redisclient',
-  ],
-  scope: ['tenant', 'tenantid', 'account', 'accountid', 'user', 'userid', 'merchantid', 'getscope', 'getuserid'],
-  required: ['enforce', 'enforceidempotency', 'mandatory', 'require', 'requirekey', 'keyrequired'],
-  fingerprint: ['payloadhash', 'requesthash', 'hash', 'hashbody', 'getfingerprint'],
-  onEvent: ['logger', 'onhit', 'onmiss', 'onreplay', 'onerror'],
-  skip: ['exclude', 'shouldskip', 'skiprequest', 'skipif'],
-  client: ['redis', 'redisclient', 'connection'],
-  pool: ['client', 'connection', 'db', 'database', 'pgpool'],
-  database: ['db', 'client', 'connection'],
+const SYNONYMS: Readonly<Record<string, string>> = {
+  retentionMs: 'ttl cachettl keyttl expiry expires expiresin expiresafter expiration lifetime maxage',
+  leaseMs: 'lockttl locktimeout lockduration lockexpiry processingtimeout inprogresstimeout',
+  header: 'keyheader headername headerkey keyheadername idempotencyheader idempotencykeyheader idempotencykey',
+  prefix: 'keyprefix cachekeyprefix cacheprefix storeprefix keynamespace',
+  store: 'storage cache adapter storageadapter backend persistence persistencestore redis redisclient',
+  scope: 'tenant tenantid account accountid user userid merchantid getscope getuserid',
+  required: 'enforce enforceidempotency mandatory require requirekey keyrequired',
+  fingerprint: 'payloadhash requesthash hash hashbody getfingerprint',
+  onEvent: 'logger onhit onmiss onreplay onerror',
+  skip: 'exclude shouldskip skiprequest skipif',
+  client: 'redis redisclient connection',
+  pool: 'client connection db database pgpool',
+  database: 'db client connection',
 }
 
 /** The option that is meant by a synonym, in words; `null`: it is none. */
 function meantBy(name: string, known: readonly string[]): string | null {
   const bare = name.replace(/_/g, '').toLowerCase()
   const unitless = bare.replace(/(?:ms|millis|seconds|secs|sec|minutes|hours)$/, '')
-  const isMeant = (option: string) => SYNONYMS[option]?.some((synonym) => synonym === bare || synonym === unitless)
+  const isMeant = (option: string) =>
+    SYNONYMS[option]?.split(' ').some((synonym) => synonym === bare || synonym === unitless)
   const option = known.find(isMeant)
   if (option !== undefined) return option.endsWith('Ms') ? `${option}, in milliseconds` : option
   return isMeant('prefix') && known.includes('store') ? 'prefix, an option of the store' : null
@@ -210,7 +197,12 @@ function editDistance(a: string, b: string): number {
   return previous[b.length] as number
 }
 
+/** For what is checked elsewhere. */
+export const anything: Rule = () => null
+
 export const aFunction: Rule = (value) => (typeof value === 'function' ? null : 'a function')
+
+export const aBoolean: Rule = oneOf(true, false)
 
 export const aString: Rule = (value) => (typeof value === 'string' ? null : 'a string')
 

@@ -5,7 +5,7 @@ import type { SentStep } from '../calls/store-calls.js'
 import { describeCause, describeKind, IdempotencyError } from '../errors.js'
 import { warnOnce } from '../events/events.js'
 import { encodeLooseJson, parseJson } from '../json.js'
-import { checkOptions, type Rule } from '../options/validation.js'
+import { anything, resolveOptions } from '../options/validation.js'
 import { findNameFault, type Identity } from '../record/identity.js'
 import type { StepChange } from '../record/record.js'
 import type { Lease } from './lease.js'
@@ -49,7 +49,7 @@ export interface ResultOfStep {
 const MOST_CHARACTERS = 100
 
 /** Only its name: what is wrong with it is an argument. */
-const OPTIONS: Readonly<Record<string, Rule>> = { result: () => null }
+const OPTIONS = { result: anything }
 
 /** @throws IdempotencyError `label_invalid`, `arguments_invalid`, `options_invalid`: nothing was sent, and the work was not called. */
 export function checkStep(label: unknown, work: unknown, options: unknown): GivenStep {
@@ -60,7 +60,7 @@ export function checkStep(label: unknown, work: unknown, options: unknown): Give
       `step() needs a function that does the step; seen: ${describeKind(work)}.`,
     )
   }
-  if (options !== undefined) checkOptions('step()', options, {}, OPTIONS)
+  if (options !== undefined) resolveOptions('step()', options, OPTIONS)
   const codec = (options as Partial<StepOptions<never>> | undefined)?.result
   if (codec !== undefined && (typeof codec?.encode !== 'function' || typeof codec.decode !== 'function')) {
     throw new IdempotencyError(

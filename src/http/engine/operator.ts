@@ -2,7 +2,14 @@ import { Buffer } from 'node:buffer'
 import type { OperationEngine } from '../../core/engine/engine.js'
 import { describeKind, IdempotencyError } from '../../core/errors.js'
 import type { UnknownOutcome } from '../../core/operator/operator-calls.js'
-import { anInteger, findMistakes, type Rule, toBulletList } from '../../core/options/validation.js'
+import {
+  anInteger,
+  anything,
+  findMistakes,
+  type OptionTable,
+  type Rule,
+  toBulletList,
+} from '../../core/options/validation.js'
 import { findKeyFault, findNamespaceFault, findScopeFault, type RecordName } from '../../core/record/identity.js'
 import {
   type Answer,
@@ -119,7 +126,7 @@ export type KnownOutcome = 'failed' | 'completed' | 'rerun' | { readonly complet
  * @throws IdempotencyError `arguments_invalid`, which lists every mistake.
  */
 function readName(given: RecordName): RecordName {
-  refuse('inspect()', mistakesInName(given, []))
+  refuse('inspect()', mistakesInName(given, NAME))
   return nameOf(given)
 }
 
@@ -130,7 +137,7 @@ function readResolution(
   maxAnswerBytes: number,
 ): { readonly name: RecordName; readonly attempt: number; readonly answer: Answer | null | 'rerun' } {
   const bytes = bytesIn(as)
-  refuse('resolve()', [...mistakesInName(given, ['attempt']), ...mistakesInOutcome(as, bytes, maxAnswerBytes)])
+  refuse('resolve()', [...mistakesInName(given, ATTEMPT_NAME), ...mistakesInOutcome(as, bytes, maxAnswerBytes)])
   return { name: nameOf(given), attempt: given.attempt, answer: answerIn(as, bytes) }
 }
 
@@ -158,8 +165,6 @@ function nameOf({ scope, key, namespace, path }: RecordName): RecordName {
   return { scope, key, ...(namespace !== undefined && { namespace }), ...(path !== undefined && { path }) }
 }
 
-const anything: Rule = () => null
-
 const aNamespace: Rule = (value) =>
   findNamespaceFault(value) === null ? null : "a word without a colon, such as 'webhook'"
 
@@ -168,20 +173,15 @@ const aPath: Rule = (value) =>
     ? null
     : "the path that the key belongs to, such as '/checkout_sessions'"
 
-const NAME_RULES = {
-  scope: anything,
-  key: anything,
-  namespace: aNamespace,
-  path: aPath,
-  attempt: anInteger(0, 2 ** 52),
-}
+const NAME = { scope: anything, key: anything, namespace: aNamespace, path: aPath, attempt: anInteger(0, 2 ** 52) }
+const ATTEMPT_NAME = { ...NAME, attempt: { rule: NAME.attempt, isRequired: true } }
 
 /** Scope and key are checked separately, because messages must not quote them. */
-function mistakesInName(given: unknown, required: readonly string[]): string[] {
+function mistakesInName(given: unknown, table: OptionTable): string[] {
   if (typeof given !== 'object' || given === null)
     return [`the record: expected { scope, key }; seen: ${describeKind(given)}`]
-  const { scope, key, ...rest } = given as Partial<AttemptName>
-  const mistakes = findMistakes(given, rest, NAME_RULES, required)
+  const { scope, key } = given as Partial<AttemptName>
+  const mistakes = findMistakes(given, table)
   const scopeIs = findScopeFault(scope)
   if (scopeIs !== null) mistakes.push(`scope: expected what the option \`scope\` returns; seen: ${scopeIs}`)
   const keyIs = typeof key === 'string' ? findKeyFault(key) : `it is ${describeKind(key)}`
@@ -189,21 +189,19 @@ function mistakesInName(given: unknown, required: readonly string[]): string[] {
   return mistakes
 }
 
-const ANSWER_RULES = {
-  status: (value: unknown) =>
-    Number.isInteger(value) && isSuccessStatus(value as number)
-      ? null
-      : "a success (200 to 399 except 307 and 308); resolve an attempt without effect as 'failed'",
-  body: anything,
-  headers: someHeaders,
-}
+const aSuccess: Rule = (value) =>
+  Number.isInteger(value) && isSuccessStatus(value as number)
+    ? null
+    : "a success (200 to 399 except 307 and 308); resolve an attempt without effect as 'failed'"
+
+const ANSWER = { status: { rule: aSuccess, isRequired: true }, body: anything, headers: someHeaders }
 
 function mistakesInOutcome(as: unknown, bytes: Uint8Array | null, maxAnswerBytes: number): string[] {
   if (as === 'failed' || as === 'completed' || as === 'rerun') return []
   const given = answerGiven(as)
   if (given === null)
     return [`the outcome: expected 'failed', 'completed', 'rerun' or { completed: { status, body, headers } }`]
-  const mistakes = findMistakes(given, { status: given.status, headers: given.headers }, ANSWER_RULES, ['status'])
+  const mistakes = findMistakes(given, ANSWER)
   if (bytes === null) {
     mistakes.push("body: expected a string, bytes, or an object as JSON; if it is unknown, resolve as 'completed'")
   } else if (bytes.byteLength > maxAnswerBytes) {

@@ -6,7 +6,7 @@ import { mountedTwiceError } from '../../core/misuse.js'
 import type { Identity } from '../../core/record/identity.js'
 import type { Answer } from '../../core/record/record.js'
 import { findSendingFault } from '../answer/answer.js'
-import { pickEngineOptions, resolveOptions } from '../options/option-rules.js'
+import { pickEngineOptions, resolveRequestOptions } from '../options/option-rules.js'
 import type { IdempotencyOptions } from '../options/options.js'
 import type { IdempotencyEvent } from '../options/problem.js'
 import type { HeaderPairs, RequestFacts } from '../request/facts.js'
@@ -54,7 +54,7 @@ export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
 export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req>): RequestEngine<Req> {
-  const options = resolveOptions(given)
+  const options = resolveRequestOptions(given)
   const { onEvent } = options
   const emit = traced(guardListener<IdempotencyEvent>(onEvent ?? warnUnheard))
   const rules = new RequestRules(options, createOptionFunctions(options, emit))

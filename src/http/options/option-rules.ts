@@ -1,127 +1,81 @@
+import { engineOptions as allEngineOptions, type EngineOptions } from '../../core/options/engine-options.js'
 import {
-  ENGINE_RULES as ALL_ENGINE_RULES,
-  type EngineOptions,
-  findRelationMistakes,
-} from '../../core/options/engine-options.js'
-import {
+  aBoolean,
   aFunction,
   anInteger,
-  checkAreOptions as checkAre,
-  checkOptions,
+  applyDefaults,
   describeValue,
   type Fault,
-  findMistakes,
   findNearestName,
-  omitUndefined,
-  oneOf,
-  type Rule,
+  type OptionTable,
+  resolveOptions,
 } from '../../core/options/validation.js'
-import type { Store } from '../../core/store.js'
-import { DEFAULTS, type IdempotencyOptions, type LegacyKey, type ResolvedOptions } from './options.js'
+import { type IdempotencyOptions, type LegacyKey, NO_TRAITS, type ResolvedOptions } from './options.js'
 import { PROBLEM_CODES } from './problem.js'
-import { aProfile, applyProfile, findContradictions } from './profiles.js'
+import { aProfile, findContradictions, presetOf } from './profiles.js'
 
 /**
  * Reads the options once, at construction.
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function resolveOptions<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
-  const options = withDefaults(given)
-  const values = judgedIn(given, options)
-  const more = [...mistakesInAll(values), ...findContradictions(given)]
-  checkOptions('idempotency()', given, values, RULES, { required: REQUIRED, more })
-  return Object.freeze({ ...options, methods: [...options.methods] })
+export function resolveRequestOptions<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
+  const options = resolveOptions<ResolvedOptions<Req>>('idempotency()', given, requestOptions)
+  return Object.freeze({
+    ...NO_TRAITS,
+    ...options,
+    unknownRetentionMs: options.unknownRetentionMs ?? options.retentionMs,
+    methods: [...options.methods],
+    problemStatuses: { ...presetOf(options.profile).problemStatuses, ...options.problemStatuses },
+  })
 }
 
 export function pickEngineOptions(options: ResolvedOptions<never>): Omit<EngineOptions, 'onEvent'> {
-  const own = Object.keys(ALL_ENGINE_RULES).map((name) => [name, options[name as keyof typeof options]])
-  return omitUndefined(Object.fromEntries(own)) as unknown as EngineOptions
-}
-
-function withDefaults<Req>(given: IdempotencyOptions<Req>): ResolvedOptions<Req> {
-  const options = {
-    ...DEFAULTS,
-    ...(applyProfile(omitUndefined(given)) as Pick<IdempotencyOptions<Req>, 'store' | 'scope'>),
-  }
-  return { unknownRetentionMs: options.retentionMs, ...options }
-}
-
-/**
- * All mistakes in a request engine's options, one line each: for your own binding or receiver, whose options include
- * them, and which reports all mistakes in one error (`more` of `checkOptions`).
- */
-export function findOptionMistakes<Req>(given: IdempotencyOptions<Req>): string[] {
-  const values = judgedIn(given, withDefaults(given))
-  return [...findMistakes(given, values, RULES, REQUIRED), ...mistakesInAll(values), ...findContradictions(given)]
-}
-
-/**
- * Refuses what is no options at all, such as a store in their place: for a binding that takes options of its own out of them first.
- *
- * @throws IdempotencyError `options_invalid`
- */
-export function checkAreOptions(given: unknown): void {
-  checkAre('idempotency()', given, RULES)
+  const own = Object.keys(allEngineOptions).map((name) => [name, options[name as keyof typeof options]])
+  return Object.fromEntries(own)
 }
 
 /** The methods that options cover: with the default, and those of a profile. For a binding that knows the methods of its routes. */
 export function listCoveredMethods<Req>(given: IdempotencyOptions<Req>): readonly string[] {
-  return withDefaults(given).methods
+  return applyDefaults<ResolvedOptions<never>>(given, requestOptions).methods
 }
 
-/**
- * A missing `unknownRetentionMs` is `retentionMs`, whose mistakes are reported only once. A missing `clockSkewMs` must only fit
- * where it is used.
- */
-function judgedIn<Req>(given: IdempotencyOptions<Req>, options: ResolvedOptions<Req>) {
-  const { unknownRetentionMs } = given ?? {}
-  return { ...options, unknownRetentionMs, ...(options.firstSent === undefined && { clockSkewMs: given?.clockSkewMs }) }
-}
+const { answerFault: _, store, ...engineOptions } = allEngineOptions
 
-type Judged = Parameters<typeof findRelationMistakes>[0] & { readonly firstSent?: unknown; readonly store: Store }
-
-function mistakesInAll(values: Judged): string[] {
-  return [...findRelationMistakes(values), ...mistakesInFirstSent(values)]
-}
-
-/** That the store has its four commands is checked elsewhere. */
-function mistakesInFirstSent({ firstSent, store }: Judged): string[] {
-  if (firstSent === undefined || typeof store?.begin !== 'function' || typeof store.inspect === 'function') return []
-  return ['firstSent: it needs a store with `inspect`, which shows whether the record of a late retry is still there']
-}
-
-const { answerFault: _, store, ...ENGINE_RULES } = ALL_ENGINE_RULES
-
-type RuleSet = Readonly<Record<keyof IdempotencyOptions, Rule>>
-
-const REQUIRED = ['store', 'scope']
-
-const RULES: RuleSet = {
+/** The options of a request engine, for the table of your own binding or receiver. */
+export const requestOptions = {
   store,
-  scope: (value) =>
-    typeof value === 'function'
-      ? null
-      : 'a function of the request that names the merchant account, such as (req) => req.merchantId; ' +
-        'an application with a single tenant uses `scope: singleTenant`',
-  profile: aProfile,
+  scope: {
+    rule: (value: unknown) =>
+      typeof value === 'function'
+        ? null
+        : 'a function of the request that names the merchant account, such as (req) => req.merchantId; ' +
+          'an application with a single tenant uses `scope: singleTenant`',
+    isRequired: true,
+  },
   documentation: aPage,
-  header: aHeaderName,
-  required: oneOf(true, false),
-  methods: someMethods,
+  header: { rule: aHeaderName, default: 'Idempotency-Key' },
+  required: { rule: aBoolean, default: false },
+  methods: { rule: someMethods, default: ['POST', 'PUT', 'PATCH', 'DELETE'] },
   skip: aFunction,
   legacyKey: aLegacyKey,
   fingerprint: aFunction,
-  firstSent: aFunction,
+  firstSent: { rule: aFunction, findConflicts: findInspectMissing },
   isSuccess: aFunction,
   isCertainFailure: aFunction,
   keepFailure: aFunction,
   keepHeader: aFunction,
-  ...ENGINE_RULES,
-  maxAnswerBytes: anInteger(0, Number.MAX_SAFE_INTEGER),
+  ...engineOptions,
+  maxAnswerBytes: { rule: anInteger(0, Number.MAX_SAFE_INTEGER), default: 1_048_576 },
   streams: aFunction,
   renderProblem: aFunction,
-  problemStatuses: someProblemStatuses,
+  problemStatuses: { rule: someProblemStatuses, default: {} },
+  profile: { rule: aProfile, preset: presetOf, findConflicts: findContradictions },
+} as const satisfies OptionTable<IdempotencyOptions<never>>
+
+function findInspectMissing({ firstSent, store }: IdempotencyOptions<never>): string[] {
+  if (firstSent === undefined || store === undefined || typeof store.inspect === 'function') return []
+  return ['firstSent: it needs a store with `inspect`, which shows whether the record of a late retry is still there']
 }
 
 /** RFC 9110 §5.1, "field-name". */

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../core/maybe-promise.js'
-import { ENGINE_DEFAULTS, type EngineOptions, type Resolved } from '../../core/options/engine-options.js'
+import type { EngineOptions, Resolved } from '../../core/options/engine-options.js'
 import type { Answer } from '../../core/record/record.js'
 import type { IdempotencyEvent, ProblemStatuses, RenderProblem } from './problem.js'
 
@@ -163,16 +163,6 @@ export interface ProfileTraits {
 }
 
 export const NO_TRAITS: ProfileTraits = { keyPerPath: false, echoesKey: false }
-
-export const DEFAULTS = {
-  ...ENGINE_DEFAULTS,
-  ...NO_TRAITS,
-  header: 'Idempotency-Key',
-  required: false,
-  methods: ['POST', 'PUT', 'PATCH', 'DELETE'],
-  maxAnswerBytes: 1_048_576,
-  problemStatuses: {},
-} as const satisfies Partial<IdempotencyOptions & ProfileTraits>
 
 /** A deprecated place for the key: a member of the JSON body. Made by `bodyField`. */
 export interface LegacyKey extends BodyFieldOptions {

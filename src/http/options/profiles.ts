@@ -118,33 +118,18 @@ function termsOf(profile: unknown): Terms | undefined {
   return typeof name === 'string' && Object.hasOwn(TERMS, name) ? TERMS[name] : undefined
 }
 
-/** The options of a profile under those that are given, which win. Of `problemStatuses` each code wins by itself. */
-export function applyProfile<Options extends object>(given: Options): Options & Partial<ProfileTraits> {
-  const { profile, problemStatuses } = given as Given
+/** The defaults that a profile has in place of the usual ones. */
+export function presetOf(profile: unknown): Given & Partial<ProfileTraits> {
   const terms = termsOf(profile)
-  if (terms === undefined) return given
-  const statuses = isObject(problemStatuses)
-    ? { ...terms.options.problemStatuses, ...problemStatuses }
-    : problemStatuses
-  return {
-    ...terms.options,
-    ...given,
-    ...terms.traits,
-    problemStatuses: problemStatuses === undefined ? (terms.options.problemStatuses ?? {}) : statuses,
-  }
+  return { ...terms?.options, ...terms?.traits }
 }
 
 /** The given options with which the text's rules cannot be kept, a line each. */
-export function findContradictions(given: unknown): string[] {
-  if (!isObject(given)) return []
-  const { profile } = given as Given
+export function findContradictions(_values: unknown, given: Given): string[] {
+  const { profile } = given
   return (termsOf(profile)?.demands ?? [])
-    .filter(({ option, keeps }) => (given as Given)[option] !== undefined && !keeps(given as Given))
+    .filter(({ option, keeps }) => given[option] !== undefined && !keeps(given))
     .map(({ option, needs }) => `${option}: the profile ${profile?.name} needs ${needs}`)
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }
 
 /** The codes of the protocol's own three; its schema leaves others to the implementation. */

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { describeCause, describeKind, IdempotencyError } from '../../core/errors.js'
 import { ignoreRejection, type MaybePromise, whenever } from '../../core/maybe-promise.js'
-import { ENGINE_DEFAULTS } from '../../core/options/engine-options.js'
+import { engineOptions } from '../../core/options/engine-options.js'
 import { findFirstSentFault, findScopeFault, type Identity } from '../../core/record/identity.js'
 import { callOption, type LegacyKey, type ResolvedOptions } from '../options/options.js'
 import { getContentType, type HeaderPairs, hasMembers, type RequestFacts } from './facts.js'
@@ -221,7 +221,7 @@ export type FirstSentReading = { readonly firstSent: Date | undefined } | { read
  */
 export function createFirstSentReader<Req>(
   firstSent: (request: Req) => Date | undefined,
-  clockSkewMs: number = ENGINE_DEFAULTS.clockSkewMs,
+  clockSkewMs: number = engineOptions.clockSkewMs.default,
 ): (request: Req) => FirstSentReading {
   return (request) => {
     let given: unknown

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { checkOptions, describeKind, type OptionRule, optionRules } from '../../core/index.js'
+import { describeKind, type OptionTable, optionRules, resolveOptions } from '../../core/index.js'
 import { aHeaderName } from '../../http/index.js'
 import { connectApp, type OnceApp, type OnceRequest } from './app-connection.js'
 import { CASES, type Trial, withTimeLimit } from './cases.js'
@@ -69,7 +69,7 @@ export async function expectOnce(
     throw new TypeError(
       "expectOnce needs a request that the handler accepts, such as { path: '/payouts', body: { amount: 100 } }.",
     )
-  checkOptions('expectOnce()', options, options, RULES)
+  resolveOptions('expectOnce()', options, RULES)
   const { send, close } = await connectApp(app)
   const { header = 'Idempotency-Key', effects, fail, atOnce = 5 } = options
   const other = 'otherBody' in options ? options.otherBody : changeBody(request.body)
@@ -99,7 +99,7 @@ export async function expectOnce(
   return { checked, skipped }
 }
 
-const RULES: Readonly<Record<keyof ExpectOnceOptions, OptionRule>> = {
+const RULES: OptionTable<ExpectOnceOptions> = {
   effects: optionRules.aFunction,
   fail: optionRules.aFunction,
   otherBody: () => null,

@@ -1,4 +1,4 @@
-import { checkOptions, optionRules } from '../../core/index.js'
+import { optionRules, resolveOptions } from '../../core/index.js'
 import { type BindingLawsOptions, type OpenBinding, runBindingLaw } from './binding-bench.js'
 import { failureLaws } from './failure-laws.js'
 import { legacyKeyLaws } from './legacy-key-laws.js'
@@ -39,19 +39,19 @@ export function bindingLaws(
   open: OpenBinding,
   options: BindingLawsOptions = {},
 ): void {
-  checkOptions('bindingLaws()', options, options, RULES)
+  resolveOptions('bindingLaws()', options, RULES)
   for (const { name, holds, check } of LAWS) {
     if (holds(options)) test(name, () => runBindingLaw(open, check))
   }
 }
 
-const isBoolean = optionRules.oneOf(true, false)
+const { aBoolean } = optionRules
 /** A mistyped name would leave out its laws without a word. */
 const RULES = {
-  joinsHeaderLines: isBoolean,
-  hasNoErrorHandler: isBoolean,
-  hidesErrors: isBoolean,
-  readsBodies: isBoolean,
+  joinsHeaderLines: aBoolean,
+  hasNoErrorHandler: aBoolean,
+  hidesErrors: aBoolean,
+  readsBodies: aBoolean,
 }
 
 const LAWS = [...replyLaws, ...runLaws, ...endLaws, ...failureLaws, ...refusalLaws, ...legacyKeyLaws]

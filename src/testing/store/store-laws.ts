@@ -1,4 +1,4 @@
-import { checkOptions, optionRules } from '../../core/index.js'
+import { optionRules, resolveOptions } from '../../core/index.js'
 import { boundLaws, claimLaws, repeatLaws } from './claim-laws.js'
 import { operatorsTable, ownersTable } from './command-tables.js'
 import { answerLaws, keyLaws } from './key-laws.js'
@@ -92,7 +92,7 @@ export function storeLaws(
   open: () => Promise<OpenedStore>,
   options: StoreLawsOptions = {},
 ): void {
-  checkOptions('storeLaws()', options, options, RULES)
+  resolveOptions('storeLaws()', options, RULES)
   for (const law of LAWS) {
     if (!law.needs.every((need) => options[need] === true)) continue
     test(law.name, async () => {
@@ -106,9 +106,9 @@ export function storeLaws(
   }
 }
 
-const isBoolean = optionRules.oneOf(true, false)
+const { aBoolean } = optionRules
 /** A mistyped name would leave out its laws without a word. */
-const RULES = { operable: isBoolean, listable: isBoolean, forgetful: isBoolean, stepped: isBoolean }
+const RULES = { operable: aBoolean, listable: aBoolean, forgetful: aBoolean, stepped: aBoolean }
 
 const LAWS = [
   ...ownersTable,

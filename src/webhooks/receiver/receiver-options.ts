@@ -1,19 +1,19 @@
 import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import {
-  checkOptions,
   findMistakes,
   findScopeFault,
   type IdempotencyContext,
   type MaybePromise,
   type OptionRule,
   optionRules,
+  resolveOptions,
   warnOnce,
 } from '../../core/index.js'
 import {
   createScopeReader,
-  findOptionMistakes,
   type IdempotencyOptions,
+  requestOptions,
   type Scope,
   singleTenant,
 } from '../../http/index.js'
@@ -23,7 +23,7 @@ import { type Parse, type ParsedEvent, parsedSender, type Sender } from './parse
 
 /** Options that all receivers share. All durations are integers, in milliseconds. */
 export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
-  extends Pick<IdempotencyOptions, (typeof SHARED)[number]> {
+  extends Pick<IdempotencyOptions, keyof typeof SHARED_OPTIONS> {
   /**
    * Who owns the events: the sender, or the subscribed merchant account. A name of 1 to 255 characters, or a function of
    * the request (for `receiver.fetch` a Fetch one) that returns it. Receivers with one store and one source share records.
@@ -102,9 +102,6 @@ export interface ResolvedReceiverOptions<Req extends AnyRequest>
 
 type FirstSentOf = (event: never) => Date | undefined
 
-/** Adyen retries for 30 days; one more day, because the last retry may arrive late. */
-const RETENTION_MS = 31 * 24 * 3_600_000
-
 /**
  * Reads the options once, at construction. Without `parse` the sender is `byDefault`; where that is `null`, `parse` is
  * required.
@@ -115,34 +112,25 @@ export function resolveReceiverOptions<Req extends AnyRequest>(
   given: GivenReceiverOptions<Req>,
   byDefault: Sender | null,
 ): ResolvedReceiverOptions<Req> {
-  const {
-    source,
-    verify,
-    parse,
-    on,
-    onUnknownEvent,
-    firstSent,
-    onEvent,
-    maxBodyBytes = 1_048_576,
-    ...others
-  } = Object(given) as GivenReceiverOptions<Req>
-  const own = { source, verify, parse, on, onUnknownEvent, firstSent, onEvent, maxBodyBytes }
-  const shared = Object.fromEntries(SHARED.map((name) => [name, others[name]]))
+  const { parse } = Object(given) as GivenReceiverOptions<Req>
+  const sender = byDefault === null || parse !== undefined ? parsedSender(parse as Parse<ParsedEvent>) : byDefault
+  const options = resolveOptions<ReceiverOptions<Req>>('webhookReceiver()', given, {
+    ...RECEIVER_OPTIONS,
+    parse: { rule: aFunction, isRequired: byDefault === null },
+    on: { rule: createHandlersRule(sender.types), isRequired: true },
+  })
+  const shared = Object.keys(SHARED_OPTIONS).map((name) => [name, given[name as keyof typeof SHARED_OPTIONS]])
   const ofEngine = {
-    retentionMs: RETENTION_MS,
-    ...optionRules.omitUndefined(shared),
+    ...optionRules.omitUndefined(Object.fromEntries(shared)),
+    retentionMs: options.retentionMs,
     scope: singleTenant, // Webhook requests carry no key; `source` is the scope.
   } as unknown as IdempotencyOptions<Req>
-
-  const sender = byDefault === null || parse !== undefined ? parsedSender(parse as Parse<ParsedEvent>) : byDefault
-  const required = ['source', 'verify', 'on', ...(byDefault === null ? ['parse'] : [])]
-  const more = [
-    ...mistakesInHandlers(on, sender.types),
-    ...findOptionMistakes({ ...ofEngine, ...(firstSent && { firstSent: firstSent as never }) }),
-  ]
-  checkOptions('webhookReceiver()', given, own, rulesFor(byDefault), { required, more })
   if (ofEngine.unknownOutcome === 'refuse' && ofEngine.effects !== 'declared') warnOfRefusedRetries()
-  return { ...own, sender, ofEngine }
+  return { ...options, sender, ofEngine }
+}
+
+type ReceiverOptions<Req extends AnyRequest> = Omit<ResolvedReceiverOptions<Req>, 'sender' | 'ofEngine'> & {
+  readonly retentionMs: number
 }
 
 /** A handler that throws leaves the outcome unknown, so every retry by the sender would be refused. */
@@ -157,49 +145,44 @@ function warnOfRefusedRetries(): void {
 
 const { aFunction, anInteger } = optionRules
 
-function rulesFor(byDefault: Sender | null): Readonly<Record<string, OptionRule>> {
-  const known = byDefault?.types == null ? '' : ` (${byDefault.types.join(', ')}, or those that \`parse\` returns)`
-  return {
-    ...RULES,
-    on: (value) =>
-      typeof value === 'object' && value !== null && !Array.isArray(value)
-        ? null
-        : `an object of handlers by type${known}`,
-  }
+const aSource: OptionRule = (value) =>
+  typeof value === 'function' || (typeof value === 'string' && findScopeFault(value) === null)
+    ? null
+    : 'a name of 1 to 255 characters for the owner of the events, or a function of the request that returns one'
+
+const aVerify: OptionRule = (value) =>
+  typeof value === 'function' || value === false
+    ? null
+    : 'standardWebhooks(…), stripeWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for unsigned deliveries'
+
+/** The options of the engine that a receiver has too. */
+const SHARED_OPTIONS = {
+  store: requestOptions.store,
+  leaseMs: requestOptions.leaseMs,
+  maxRunMs: requestOptions.maxRunMs,
+  /** Adyen retries for 30 days; one more day, because the last retry may arrive late. */
+  retentionMs: { ...requestOptions.retentionMs, default: 31 * 24 * 3_600_000 },
+  storeTimeoutMs: requestOptions.storeTimeoutMs,
+  effects: requestOptions.effects,
+  maxStepBytes: requestOptions.maxStepBytes,
+  unknownOutcome: requestOptions.unknownOutcome,
+  unknownRetentionMs: requestOptions.unknownRetentionMs,
+  clockSkewMs: requestOptions.clockSkewMs,
+  unconfirmedSuccess: requestOptions.unconfirmedSuccess,
+  retryAfterMs: requestOptions.retryAfterMs,
 }
 
-const OWN_RULES: Readonly<Record<string, OptionRule>> = {
-  source: (value) =>
-    typeof value === 'function' || (typeof value === 'string' && findScopeFault(value) === null)
-      ? null
-      : 'a name of 1 to 255 characters for the owner of the events, or a function of the request that returns one',
-  verify: (value) =>
-    typeof value === 'function' || value === false
-      ? null
-      : 'standardWebhooks(…), stripeWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for unsigned deliveries',
+const RECEIVER_OPTIONS = {
+  source: { rule: aSource, isRequired: true },
+  verify: { rule: aVerify, isRequired: true },
   parse: aFunction,
   onUnknownEvent: aFunction,
-  firstSent: (): null => null, // Checked by the engine's rules.
-  maxBodyBytes: anInteger(1, Number.MAX_SAFE_INTEGER),
+  firstSent: requestOptions.firstSent,
+  maxBodyBytes: { rule: anInteger(1, Number.MAX_SAFE_INTEGER), default: 1_048_576 },
   onEvent: aFunction,
+  on: optionRules.anything,
+  ...SHARED_OPTIONS,
 }
-
-/** Checked by the engine's rules. */
-const SHARED = [
-  'store',
-  'leaseMs',
-  'maxRunMs',
-  'retentionMs',
-  'storeTimeoutMs',
-  'effects',
-  'maxStepBytes',
-  'unknownOutcome',
-  'unknownRetentionMs',
-  'clockSkewMs',
-  'unconfirmedSuccess',
-  'retryAfterMs',
-] as const
-const RULES = { ...OWN_RULES, ...Object.fromEntries(SHARED.map((name) => [name, (): null => null])) }
 
 /**
  * Checks that a delivery comes from its sender. Receives the body's raw bytes and the request's headers, with names in
@@ -271,14 +254,19 @@ export function readHandlers(on: object, onUnknown: WebhookHandler<never> | unde
 
 type Members = Readonly<Record<string, WebhookHandler<never> | undefined>>
 
-/** All mistakes in `on`: names that are not event types, and values that are not functions. */
-function mistakesInHandlers(on: unknown, types: Types): string[] {
-  if (typeof on !== 'object' || on === null || Array.isArray(on)) return []
-  if (types === null && !isPlain(on)) {
-    return ['on: expected a plain object where `parse` is given, since the types of its events are not known here']
+/** Finds names that are not event types, and values that are not functions. */
+function createHandlersRule(types: Types): OptionRule {
+  return (on) => {
+    if (typeof on !== 'object' || on === null || Array.isArray(on)) {
+      const known = types === null ? '' : ` (${types.join(', ')}, or those that \`parse\` returns)`
+      return `an object of handlers by type${known}`
+    }
+    if (types === null && !isPlain(on)) {
+      return ['on: expected a plain object where `parse` is given, since the types of its events are not known here']
+    }
+    const rules = Object.fromEntries((types ?? Object.keys(on)).map((type) => [type, aFunction]))
+    return findMistakes(on, rules).map((mistake) => `on.${mistake}`)
   }
-  const rules = Object.fromEntries((types ?? Object.keys(on)).map((type) => [type, optionRules.aFunction]))
-  return findMistakes(on, on, rules).map((mistake) => `on.${mistake}`)
 }
 
 function isPlain(value: object): boolean {

@@ -1,12 +1,13 @@
 import { Buffer } from 'node:buffer'
-import { describeKind, type OptionRule, optionRules } from '../../core/index.js'
+import { describeKind, optionRules, resolveOptions } from '../../core/index.js'
 import { aHeaderName } from '../../http/index.js'
 import {
   BASE64_SHA256,
+  createKeysOption,
   HEX_SHA256,
   isRecent,
   isSignedBy,
-  resolveSecrets,
+  toleranceOption,
   UNIX_SECONDS,
   type VerifySignature,
 } from './verify-signature.js'
@@ -39,8 +40,8 @@ export interface HmacSha256Options {
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function hmacSha256(options: HmacSha256Options): VerifySignature {
-  const { header, secrets, encoding = 'hex', prefix = '' } = resolveSecrets('hmacSha256()', options, RULES, keyOf)
-  return hmacOf(header, secrets, encoding, prefix)
+  const { header, secrets, encoding, prefix } = resolveOptions<Resolved>('hmacSha256()', options, HMAC_OPTIONS)
+  return hmacOf(header, secrets.map(keyOf) as Uint8Array[], encoding, prefix)
 }
 
 /** The same, its options checked. */
@@ -61,11 +62,16 @@ function hmacOf(
   }
 }
 
-const RULES: Readonly<Record<string, OptionRule>> = {
-  header: aHeaderName,
-  encoding: optionRules.oneOf('hex', 'base64'),
-  prefix: optionRules.aString,
+const secretsOption = createKeysOption('secrets', keyOf)
+
+const HMAC_OPTIONS = {
+  secrets: secretsOption,
+  header: { rule: aHeaderName, isRequired: true },
+  encoding: { rule: optionRules.oneOf('hex', 'base64'), default: 'hex' },
+  prefix: { rule: optionRules.aString, default: '' },
 }
+
+type Resolved = { readonly [Name in keyof HmacSha256Options]-?: NonNullable<HmacSha256Options[Name]> }
 
 function keyOf(secret: unknown): Uint8Array | string {
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
@@ -99,7 +105,12 @@ export interface StripeOptions extends SenderSecrets {
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function stripeWebhooks(options: StripeOptions): VerifySignature {
-  const { secrets, toleranceMs = 300_000 } = resolveSecrets('stripeWebhooks()', options, STRIPE_RULES, endpointKeyOf)
+  const { secrets: given, toleranceMs } = resolveOptions<Required<SenderSecrets> & { readonly toleranceMs: number }>(
+    'stripeWebhooks()',
+    options,
+    { secrets: createKeysOption('secrets', endpointKeyOf), toleranceMs: toleranceOption },
+  )
+  const secrets = given.map(endpointKeyOf) as Uint8Array[]
   return (raw, { 'stripe-signature': sent }) => {
     if (typeof sent !== 'string') return false
     // "t=1492774577,v1=5257a8…,v0=6ffbb5…": each element is a scheme and a value.
@@ -120,8 +131,6 @@ function endpointKeyOf(secret: unknown): Uint8Array | string {
   return isApiKey ? "expected the endpoint's signing secret (whsec_…), not an API key" : keyOf(secret)
 }
 
-const STRIPE_RULES = { toleranceMs: optionRules.anInteger(1, Number.MAX_SAFE_INTEGER) }
-
 /**
  * Verifies GitHub's signatures (`X-Hub-Signature-256`): HMAC-SHA256 over the body, in constant time. They have no timestamp: see
  * `hmacSha256`. What GitHub names the delivery (`X-GitHub-Delivery`) and the event is not signed.
@@ -130,8 +139,8 @@ const STRIPE_RULES = { toleranceMs: optionRules.anInteger(1, Number.MAX_SAFE_INT
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function githubWebhooks(options: SenderSecrets): VerifySignature {
-  const { secrets } = resolveSecrets('githubWebhooks()', options, {}, keyOf)
-  return hmacOf('x-hub-signature-256', secrets, 'hex', 'sha256=')
+  const { secrets } = resolveOptions<SenderSecrets>('githubWebhooks()', options, { secrets: secretsOption })
+  return hmacOf('x-hub-signature-256', secrets.map(keyOf) as Uint8Array[], 'hex', 'sha256=')
 }
 
 /**
@@ -142,6 +151,6 @@ export function githubWebhooks(options: SenderSecrets): VerifySignature {
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function shopifyWebhooks(options: SenderSecrets): VerifySignature {
-  const { secrets } = resolveSecrets('shopifyWebhooks()', options, {}, keyOf)
-  return hmacOf('x-shopify-hmac-sha256', secrets, 'base64', '')
+  const { secrets } = resolveOptions<SenderSecrets>('shopifyWebhooks()', options, { secrets: secretsOption })
+  return hmacOf('x-shopify-hmac-sha256', secrets.map(keyOf) as Uint8Array[], 'base64', '')
 }

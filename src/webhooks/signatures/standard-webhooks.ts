@@ -1,16 +1,16 @@
 import { Buffer } from 'node:buffer'
 import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { describeKind, type OptionRule, optionRules } from '../../core/index.js'
+import { describeKind, resolveOptions } from '../../core/index.js'
 import {
   BASE64_ED25519,
   BASE64_SHA256,
+  createKeysOption,
   isRecent,
   isSignedBy,
   isSignedWith,
   parsePublicKey,
-  resolveSecrets,
-  someKeys,
+  toleranceOption,
   UNIX_SECONDS,
   type VerifySignature,
 } from './verify-signature.js'
@@ -47,7 +47,7 @@ export interface StandardWebhooksOptions {
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function standardWebhooks(options: StandardWebhooksOptions): VerifySignature {
-  const { secrets, publicKeys, toleranceMs = 300_000 } = readOptions(options)
+  const { secrets, publicKeys, toleranceMs } = readOptions(options)
 
   return (raw, headers) => {
     const { id, timestamp, list } = signedHeaders(headers)
@@ -75,20 +75,21 @@ function signaturesIn(list: string, version: string, form: RegExp): Buffer[] {
     .map((one) => Buffer.from(one.slice(version.length), 'base64'))
 }
 
-/** Messages name the kind of a wrong key, never its value. */
 function readOptions(options: StandardWebhooksOptions) {
-  const given = Object(options) as StandardWebhooksOptions
-  const keys = Array.isArray(given.publicKeys) ? given.publicKeys.map(parsePublicKey) : []
-  const more = keys.flatMap((key, index) => (typeof key === 'string' ? [`publicKeys[${index}]: ${key}`] : []))
-  const isAsymmetric = given.publicKeys !== undefined && given.secrets === undefined
-  const { secrets, toleranceMs } = resolveSecrets(
+  const { secrets, publicKeys, toleranceMs } = resolveOptions<StandardWebhooksOptions & { toleranceMs: number }>(
     'standardWebhooks()',
-    options as StandardWebhooksOptions & { readonly secrets: readonly string[] },
-    RULES,
-    keyOf,
-    { isOptional: isAsymmetric, more },
+    options,
+    {
+      secrets: createKeysOption('secrets', keyOf, Object(options).publicKeys === undefined),
+      publicKeys: createKeysOption('publicKeys', parsePublicKey, false),
+      toleranceMs: toleranceOption,
+    },
   )
-  return { secrets, toleranceMs, publicKeys: keys as KeyObject[] }
+  return {
+    secrets: (secrets ?? []).map(keyOf) as Uint8Array[],
+    publicKeys: (publicKeys ?? []).map(parsePublicKey) as KeyObject[],
+    toleranceMs,
+  }
 }
 
 /**
@@ -102,11 +103,6 @@ function signedHeaders(headers: IncomingHttpHeaders) {
     timestamp: headers[`${prefix}-timestamp`],
     list: headers[`${prefix}-signature`],
   }
-}
-
-const RULES: Readonly<Record<string, OptionRule>> = {
-  publicKeys: someKeys('public key'),
-  toleranceMs: optionRules.anInteger(1, Number.MAX_SAFE_INTEGER),
 }
 
 /** "Random. At least 24 bytes (192 bits, 512 maximum)" */

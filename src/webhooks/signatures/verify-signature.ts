@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { checkOptions, describeKind, type OptionRule } from '../../core/index.js'
+import { describeKind, type Option, type OptionRule, optionRules } from '../../core/index.js'
 
 /** Checks synchronously that a delivery comes from its sender: a `Verify` for the receiver. */
 export type VerifySignature = (raw: Buffer, headers: IncomingHttpHeaders) => boolean
@@ -40,33 +40,22 @@ export function isRecent(unixSeconds: string, toleranceMs: number): boolean {
   return Math.abs(ageSeconds) * 1_000 <= toleranceMs
 }
 
-/** The options with their secrets converted to keys. Messages name the kind of a wrong secret, never its value. */
-export function resolveSecrets<Options extends { readonly secrets: readonly unknown[] }>(
-  of: string,
-  options: Options,
-  rules: Readonly<Record<string, OptionRule>>,
-  keyOf: (secret: unknown) => Uint8Array | string,
-  terms: { readonly isOptional?: boolean; readonly more?: readonly string[] } = {},
-): Omit<Options, 'secrets'> & { readonly secrets: readonly Uint8Array[] } {
-  const { secrets, ...others } = Object(options) as Options
-  const keys = Array.isArray(secrets) ? Array.from(secrets, (secret) => keyOf(secret)) : [] // With what its holes are.
-  const more = keys.flatMap((key, index) => (typeof key === 'string' ? [`secrets[${index}]: ${key}`] : []))
-  const required = ['header', ...(terms.isOptional ? [] : ['secrets'])]
-  const allRules = { secrets: someKeys('secret'), ...rules } // The first one is the example where no options are given.
-  checkOptions(of, options, { ...others, secrets }, allRules, { required, more: [...more, ...(terms.more ?? [])] })
-  return { ...others, secrets: keys as Uint8Array[] }
+/**
+ * The option `name`: an array of keys, at least one, of which `parseKey` returns what is wrong as text. Messages name the kind of a wrong
+ * key, never its value.
+ */
+export function createKeysOption(name: string, parseKey: (key: unknown) => unknown, isRequired = true): Option {
+  const expected = `an array of at least one ${name === 'secrets' ? 'secret' : 'public key'}`
+  const rule: OptionRule = (keys) => {
+    if (!Array.isArray(keys)) return { expected, seen: describeKind(keys) }
+    if (keys.length === 0) return { expected, seen: 'an empty array' }
+    return Array.from(keys, parseKey).flatMap((key, at) => (typeof key === 'string' ? [`${name}[${at}]: ${key}`] : []))
+  }
+  return { rule, isRequired }
 }
 
-/** An option rule: an array that is not empty, whose values are never shown. */
-export function someKeys(what: string): OptionRule {
-  return (value) => {
-    if (Array.isArray(value) && value.length > 0) return null
-    return {
-      expected: `an array of at least one ${what}`,
-      seen: Array.isArray(value) ? 'an empty array' : describeKind(value),
-    }
-  }
-}
+/** How far a timestamp may differ; by default as in Stripe's libraries and those of Standard Webhooks. */
+export const toleranceOption = { rule: optionRules.anInteger(1, Number.MAX_SAFE_INTEGER), default: 300_000 }
 
 /** The base64 of the 64 bytes of an Ed25519 signature, padded. */
 export const BASE64_ED25519 = /^[A-Za-z0-9+/]{86}==$/

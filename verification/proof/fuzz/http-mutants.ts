@@ -61,8 +61,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S5',
     'PATCH is not covered',
-    "methods: ['POST', 'PUT', 'PATCH', 'DELETE'],",
-    "methods: ['POST', 'PUT', 'DELETE'],",
+    "default: ['POST', 'PUT', 'PATCH', 'DELETE']",
+    "default: ['POST', 'PUT', 'DELETE']",
   ),
   planted(
     'S9',
