@@ -1,7 +1,10 @@
 import { describeKind, IdempotencyError, type IdempotencyErrorCode } from './errors.js'
 
-/** What is always said in the same words: of misuse, and of why a run's signal aborts. */
-const WORDS = {
+/**
+ * Each misuse, and each reason why a run's signal aborts: what happened, and then what to do. `{name}` is one of the details. A code that
+ * says several things has a row for each, `code: which`.
+ */
+const MISUSE = {
   transaction_nested:
     'A transaction of this run is already open. Await it first; do everything that belongs together inside it, with its `tx`.',
   transaction_committed:
@@ -29,14 +32,6 @@ const WORDS = {
   step_late:
     'A step was begun after its run had ended, so its work was not called: its result could not be recorded. Await each step before ' +
     'the handler responds.',
-} satisfies Partial<Record<IdempotencyErrorCode, string>>
-
-export function misuseError(code: keyof typeof WORDS, cause?: unknown): IdempotencyError {
-  return new IdempotencyError(code, WORDS[code], { cause })
-}
-
-/** The same, of what only stores with transactions need. */
-const WORDS_OF_TRANSACTIONS = {
   context_foreign:
     'The run of this context keeps its record in another store. Open the transaction with the store that was given to the ' +
     'middleware, the receiver or the runner of this run.',
@@ -59,58 +54,77 @@ const WORDS_OF_TRANSACTIONS = {
   transaction_left_behind:
     'The client has rejected this transaction, or called its work again, while the work was still running: it was rolled back, ' +
     'and what the work answers is discarded.',
-} satisfies Partial<Record<IdempotencyErrorCode, string>>
+  context_missing:
+    'A transaction needs the context of a run, such as `req.idempotency`; seen: {seen}. A request without a key has none, and its ' +
+    'response would be sent before COMMIT: give the middleware `required: true`, or open your own transaction for such requests.',
+  transactions_missing: 'This store cannot open transactions: give {store} the option `transactions`.',
+  effects_in_transaction:
+    "`{call}` was called, but with `effects: 'in-transaction'` all effects are inside `transaction`: nothing is claimed before, and " +
+    'nothing is recorded outside. Do it inside the work of `transaction`; for an operation that also calls others, use a middleware ' +
+    'without that option, beside this one and with the same store.',
+  transaction_timed_out:
+    '{what}, so nobody waits for it any longer: it cannot commit any more, unless its COMMIT was sent before.',
+  step_repeated:
+    'A step {label} is running or has succeeded in this run, so its work was not called again. Each step needs its own label; in a ' +
+    'loop, put the index into it.',
+  step_limit:
+    'An operation has at most {most} steps, so the work was not called. Put several calls into one step, or make several operations of it.',
+  step_not_kept:
+    'An earlier attempt has done the step {label}, but its result was not kept: it was larger than `maxStepBytes`, or the store had no ' +
+    'room. The work was not called again. Return less from the step, such as the id of what it made.',
+  'store_failed: step':
+    'The store did not confirm in time that the step begins, or the result of an earlier one, so its work was not called.',
+  'store_failed: renewal':
+    'The store did not renew the lease in time, so the transaction was rolled back, and its work was not called. If the store and ' +
+    '`transactions` have the same pool, give the store its own. If the client has a single connection, as PGlite has, the store can ' +
+    "never send a command beside an open transaction: use `effects: 'in-transaction'`.",
+  command_missing:
+    'The store has no `{command}`, which is optional in your own store. Add it: what it does to a record is `{machineName}`, exported by ' +
+    'once-per-key/core.',
+} satisfies Partial<Record<IdempotencyErrorCode | `${IdempotencyErrorCode}: ${string}`, string>>
 
-export function transactionMisuseError(code: keyof typeof WORDS_OF_TRANSACTIONS): IdempotencyError {
-  return new IdempotencyError(code, WORDS_OF_TRANSACTIONS[code])
+export function misuseError(
+  row: keyof typeof MISUSE,
+  details: Readonly<Record<string, string | number>> = {},
+  cause?: unknown,
+): IdempotencyError {
+  const message = MISUSE[row].replace(/\{(\w+)\}/g, (text, name) => String(details[name] ?? text))
+  return new IdempotencyError(row.split(':')[0] as IdempotencyErrorCode, message, { cause })
 }
 
-export function contextMissingError(seen: unknown): IdempotencyError {
-  return new IdempotencyError(
-    'context_missing',
-    `A transaction needs the context of a run, such as \`req.idempotency\`; seen: ${describeKind(seen)}. A request without a key has ` +
-      'none, and its response would be sent before COMMIT: give the middleware `required: true`, or open your own transaction ' +
-      'for such requests.',
-  )
-}
+/** The same, of what is said with details. */
+export const contextMissingError = (seen: unknown) => misuseError('context_missing', { seen: describeKind(seen) })
 
-export function transactionsMissingError(store: string): IdempotencyError {
-  return new IdempotencyError(
-    'transactions_missing',
-    `This store cannot open transactions: give ${store} the option \`transactions\`.`,
-  )
-}
+export const effectsInTransactionError = (call: string) => misuseError('effects_in_transaction', { call })
 
-export function transactionLateError(): IdempotencyError {
-  return misuseError('transaction_late')
-}
+export const transactionTimedOutError = (what: string) => misuseError('transaction_timed_out', { what })
 
-export function transactionStreamedError(): IdempotencyError {
-  return misuseError('transaction_streamed')
-}
+export const stepRepeatedError = (label: string) => misuseError('step_repeated', { label: JSON.stringify(label) })
+
+export const stepLimitError = (most: number) => misuseError('step_limit', { most })
+
+export const stepNotKeptError = (label: string) => misuseError('step_not_kept', { label: JSON.stringify(label) })
+
+export const stepStoreFailedError = () => misuseError('store_failed: step')
+
+export const renewalStoreFailedError = () => misuseError('store_failed: renewal')
+
+/** `command`: which of the optional commands the store lacks. */
+export const commandMissingError = (command: string, machineName = `machine.${command}`) =>
+  misuseError('command_missing', { command, machineName })
+
+export const mountedTwiceError = () => misuseError('mounted_twice')
+
+export const transactionLateError = () => misuseError('transaction_late')
+
+export const transactionStreamedError = () => misuseError('transaction_streamed')
+
+export const transactionsMissingError = (store: string) => misuseError('transactions_missing', { store })
+
+export { misuseError as transactionMisuseError }
 
 /** Thrown by a store's `finish` too, if the record was there: nothing of the transaction can be committed. */
-export function operationTakenError(cause?: unknown): IdempotencyError {
-  return misuseError('operation_taken', cause)
-}
-
-/** `call`: what was called, in a run whose effects are all in its transaction. */
-export function effectsInTransactionError(call: string): IdempotencyError {
-  return new IdempotencyError(
-    'effects_in_transaction',
-    `\`${call}\` was called, but with \`effects: 'in-transaction'\` all effects are inside \`transaction\`: nothing is claimed before, and ` +
-      'nothing is recorded outside. Do it inside the work of `transaction`; for an operation that also calls others, use a middleware ' +
-      'without that option, beside this one and with the same store.',
-  )
-}
-
-/** `what` happened, as the beginning of a sentence. */
-export function transactionTimedOutError(what: string): IdempotencyError {
-  return new IdempotencyError(
-    'transaction_timed_out',
-    `${what}, so nobody waits for it any longer: it cannot commit any more, unless its COMMIT was sent before.`,
-  )
-}
+export const operationTakenError = (cause?: unknown) => misuseError('operation_taken', {}, cause)
 
 const OWN_ENTRY =
   'In another framework, import `idempotency` from its own entry: once-per-key (Express, Connect, node:http), once-per-key/fastify, ' +
@@ -140,57 +154,5 @@ export function refuseFactory(what: string, args: readonly unknown[]): void {
     what,
     args,
     isPlugin ? OWN_ENTRY : 'It was mounted without having been called: write `app.use(idempotency({ store, scope }))`.',
-  )
-}
-
-export function mountedTwiceError(): IdempotencyError {
-  return misuseError('mounted_twice')
-}
-
-export function stepRepeatedError(label: string): IdempotencyError {
-  return new IdempotencyError(
-    'step_repeated',
-    `A step ${JSON.stringify(label)} is running or has succeeded in this run, so its work was not called again. Each step needs its own ` +
-      'label; in a loop, put the index into it.',
-  )
-}
-
-export function stepLimitError(most: number): IdempotencyError {
-  return new IdempotencyError(
-    'step_limit',
-    `An operation has at most ${most} steps, so the work was not called. Put several calls into one step, or make several operations of it.`,
-  )
-}
-
-export function stepNotKeptError(label: string): IdempotencyError {
-  return new IdempotencyError(
-    'step_not_kept',
-    `An earlier attempt has done the step ${JSON.stringify(label)}, but its result was not kept: it was larger than \`maxStepBytes\`, or the ` +
-      'store had no room. The work was not called again. Return less from the step, such as the id of what it made.',
-  )
-}
-
-export function stepStoreFailedError(): IdempotencyError {
-  return new IdempotencyError(
-    'store_failed',
-    'The store did not confirm in time that the step begins, or the result of an earlier one, so its work was not called.',
-  )
-}
-
-export function renewalStoreFailedError(): IdempotencyError {
-  return new IdempotencyError(
-    'store_failed',
-    'The store did not renew the lease in time, so the transaction was rolled back, and its work was not called. If the store and ' +
-      '`transactions` have the same pool, give the store its own. If the client has a single connection, as PGlite has, the store can ' +
-      "never send a command beside an open transaction: use `effects: 'in-transaction'`.",
-  )
-}
-
-/** `command`: which of the optional commands the store lacks. */
-export function commandMissingError(command: string, machineName = `machine.${command}`): IdempotencyError {
-  return new IdempotencyError(
-    'command_missing',
-    `The store has no \`${command}\`, which is optional in your own store. Add it: what it does to a record is ` +
-      `\`${machineName}\`, exported by once-per-key/core.`,
   )
 }
